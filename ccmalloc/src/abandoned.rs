@@ -1,0 +1,132 @@
+//! Heaps whose threads have ended: a lock-free stack.
+//!
+//! The head holds the address of the top heap and a counter of changes, so that a compare-exchange fails when the head has
+//! left and returned in between (the ABA problem). Heaps are page-aligned and addresses have at most 48 bits, which leaves 28
+//! bits for the counter: a thread would have to sleep through exactly a multiple of 268 million changes. Heaps are never
+//! unmapped, so that reading the link of one that another thread has just taken is harmless.
+
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::heap::{ALL_HEAPS, Heap, Own};
+use crate::sys;
+
+/// Bits of a head that are the address of a heap.
+const ADDRESS: u64 = 0x0000_ffff_ffff_f000;
+/// How many heaps one thread looks through for memory before it maps more.
+const RECLAIM_HEAPS_MAX: usize = 64;
+
+static STACK: AtomicU64 = AtomicU64::new(0);
+
+/// The heap that `head` names.
+fn heap_of(head: u64) -> Option<&'static Heap> {
+    let address = usize::try_from(head & ADDRESS).ok()?;
+    let heap: *const Heap = core::ptr::with_exposed_provenance(address);
+    // SAFETY: a head names no heap (0) or one that was pushed, whose address was exposed then; heaps live for ever.
+    unsafe { heap.as_ref() }
+}
+
+/// The head that follows `old` and names the heap at `address`.
+fn successor(old: u64, address: usize) -> u64 {
+    let low = old.wrapping_add(1) & 0xfff;
+    let high = if low == 0 {
+        (old >> 48).wrapping_add(1)
+    } else {
+        old >> 48
+    };
+    address as u64 & ADDRESS | high << 48 | low
+}
+
+fn push(heap: &'static Heap) {
+    let address = (&raw const *heap).expose_provenance();
+    let mut head = STACK.load(Ordering::Relaxed);
+    loop {
+        let next = heap_of(head).map_or(null_mut(), |next| (&raw const *next).cast_mut());
+        heap.next_abandoned.store(next, Ordering::Relaxed);
+        // Release: whoever takes the heap sees what its last owner wrote.
+        let new = successor(head, address);
+        match STACK.compare_exchange_weak(head, new, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(now) => head = now,
+        }
+    }
+}
+
+fn pop() -> Option<&'static Heap> {
+    let mut head = STACK.load(Ordering::Acquire);
+    loop {
+        let top = heap_of(head)?;
+        let new = successor(head, top.next_abandoned.load(Ordering::Relaxed).addr());
+        match STACK.compare_exchange_weak(head, new, Ordering::Acquire, Ordering::Acquire) {
+            Ok(_) => return Some(top),
+            Err(now) => head = now,
+        }
+    }
+}
+
+impl Own<'static> {
+    /// A heap for this thread: one whose thread has ended, or a new one. `None` when the OS refuses memory.
+    pub(crate) fn acquire() -> Option<Self> {
+        if let Some(heap) = pop() {
+            // SAFETY: it was on the stack of abandoned heaps, so no thread owned it, and it is off the stack now.
+            let own = unsafe { Own::new(heap) };
+            own.collect_remote();
+            return Some(own);
+        }
+        let place: NonNull<Heap> = sys::map(size_of::<Heap>().next_multiple_of(4096))?.cast();
+        // SAFETY: freshly mapped, writable, large enough, and page-aligned.
+        unsafe { place.write(Heap::new()) };
+        // SAFETY: initialised just now, and never unmapped.
+        let heap: &'static Heap = unsafe { place.as_ref() };
+        let mut head = ALL_HEAPS.load(Ordering::Relaxed);
+        loop {
+            heap.next_heap.store(head, Ordering::Relaxed);
+            let new = place.as_ptr();
+            match ALL_HEAPS.compare_exchange_weak(head, new, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(now) => head = now,
+            }
+        }
+        // SAFETY: nobody else knows of it but readers of the counters.
+        Some(unsafe { Own::new(heap) })
+    }
+
+    /// Gives the heap up at the end of its thread: what is empty goes back to the OS, the rest waits for another thread.
+    pub(crate) fn abandon(self) {
+        self.collect_remote();
+        self.trim();
+        push(self.heap());
+    }
+}
+
+impl Own<'_> {
+    /// Lets go of every slab, page and chunk that holds no object.
+    fn trim(self) {
+        self.trim_slabs();
+        self.trim_pages();
+        self.trim_chunks();
+    }
+}
+
+/// Gives back to the OS what other threads have freed in heaps without a thread: called before more memory is mapped.
+pub(crate) fn reclaim() {
+    let mut taken: Option<&'static Heap> = None;
+    for _ in 0..RECLAIM_HEAPS_MAX {
+        let Some(heap) = pop() else { break };
+        if !heap.dirty.0.load(Ordering::Relaxed).is_null() {
+            // SAFETY: it was on the stack of abandoned heaps, so no thread owned it, and it is off the stack now.
+            let own = unsafe { Own::new(heap) };
+            own.collect_remote();
+            own.trim();
+        }
+        // Put aside, or the next turn would find it again.
+        let next = taken.map_or(null_mut(), |next| (&raw const *next).cast_mut());
+        heap.next_abandoned.store(next, Ordering::Relaxed);
+        taken = Some(heap);
+    }
+    while let Some(heap) = taken {
+        // SAFETY: null or a heap put aside above; heaps live for ever.
+        taken = unsafe { heap.next_abandoned.load(Ordering::Relaxed).as_ref() };
+        push(heap);
+    }
+}

@@ -1,0 +1,641 @@
+//! Co-location pages: where hinted objects lie, and how their places are found.
+//!
+//! A page of 4 KiB is 64 blocks of 64 B; its free map has a byte a block and a bit a granule, eight words in all, and lies in one
+//! cache line of the chunk's metadata. An object may start at any granule of its alignment. Served in this order (thesis,
+//! section 4.2.1, and what DRAM adds to it):
+//!
+//! 1. the hint's own block, if it has room;
+//! 2. another block of the hint's page, by the [`Policy`];
+//! 3. the page *tied* to the hint's, which took what did not fit before;
+//! 4. a *seat* on the heap's current seat page: the place where anything starts that has no neighbour to join. The hint's page
+//!    is tied to that page, when it lies in the same chunk.
+//!
+//! Freed room serves later hints at once. A page of which a quarter is empty again becomes a seat page; a slot whose pages are
+//! all empty goes back to its chunk.
+
+use core::cell::Cell;
+use core::ptr::{NonNull, null, null_mut};
+use core::sync::atomic::Ordering;
+
+use crate::bits::{self, PageMap};
+use crate::chunk::{ChunkDesc, PageInfo, SlotRef, for_each_word, kind, page_index};
+use crate::geometry::{
+    BLOCK_BYTES, BLOCK_GRANULES, CHUNK_PAGES, GRANULE_BYTES, PAGE_BLOCKS, PAGE_BYTES, SLOT_BYTES,
+    SLOT_GRANULES, SLOT_PAGES, slot_offset,
+};
+use crate::heap::Own;
+use crate::policy::Policy;
+use crate::registry::{self, Owner};
+use crate::size_class::SMALL_BYTES_MAX;
+use crate::stats::{Outcome, count};
+use crate::sys;
+
+/// The largest object, in bytes, that a hint is honoured for. Larger ones gain nothing from a neighbour: their own blocks are
+/// what is fetched.
+pub(crate) const HINTED_BYTES_MAX: usize = 512;
+
+/// A page with this many empty blocks takes new structures again.
+const ROOMY_BLOCKS: u8 = 16;
+
+/// How many roomy pages are looked at for a request that the first does not fit.
+const ROOMY_PAGES_TRIED: usize = 8;
+
+/// Blocks of a page, as its counter counts them.
+const ALL_BLOCKS: u8 = 64;
+const _: () = assert!(ALL_BLOCKS as usize == PAGE_BLOCKS);
+
+/// What is to be placed, in granules.
+#[derive(Clone, Copy)]
+struct Request {
+    granules: usize,
+    align_granules: usize,
+}
+
+impl Request {
+    fn new(bytes: usize, align: usize) -> Option<Self> {
+        (bytes <= HINTED_BYTES_MAX && align <= BLOCK_BYTES).then(|| Self {
+            granules: bytes.div_ceil(GRANULE_BYTES).max(1),
+            align_granules: align.div_ceil(GRANULE_BYTES).max(1),
+        })
+    }
+
+    fn blocks(self) -> usize {
+        self.granules.div_ceil(BLOCK_GRANULES)
+    }
+
+    /// A block of the page, and a granule in it, for this request; `near` is the block that it should be near to.
+    ///
+    /// An object larger than a block starts at a block of its own, so that it touches as few as it can.
+    fn find(self, map: &PageMap, near: usize, policy: Policy) -> Option<usize> {
+        let candidates = match policy {
+            _ if self.blocks() > 1 => bits::block_runs(bits::empty_blocks(map), self.blocks()),
+            Policy::NewBlock => bits::empty_blocks(map),
+            Policy::Closest | Policy::FirstFit => {
+                bits::blocks_with_room(map, self.granules, self.align_granules)
+            }
+        };
+        let block = match policy {
+            Policy::NewBlock => bits::next_in_group(candidates, near)?,
+            Policy::Closest => bits::nearest(candidates, near)?,
+            Policy::FirstFit => (candidates != 0).then(|| candidates.trailing_zeros() as usize)?,
+        };
+        let inside = if self.blocks() > 1 {
+            0
+        } else {
+            self.fit(map, block)?
+        };
+        Some(block * BLOCK_GRANULES + inside)
+    }
+
+    /// The first granule of `block` at which the request fits inside the block.
+    fn fit(self, map: &PageMap, block: usize) -> Option<usize> {
+        let word = map.get(block / 8)?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "takes one byte of the word"
+        )]
+        let block_map = (word >> (8 * (block % 8))) as u8;
+        (self.granules <= BLOCK_GRANULES)
+            .then(|| bits::fit_in_block(block_map, self.granules, self.align_granules))?
+    }
+}
+
+/// A co-location page of the calling thread's heap.
+#[derive(Clone, Copy)]
+struct Page<'a> {
+    slot: SlotRef<'a>,
+    /// Number in the slot, 0..16.
+    in_slot: usize,
+    info: &'a PageInfo,
+}
+
+impl<'a> Page<'a> {
+    fn read(self) -> PageMap {
+        self.slot.page_words(self.in_slot).each_ref().map(Cell::get)
+    }
+}
+
+impl<'a> Own<'a> {
+    /// The co-location page of this heap that contains `address`, which may be anything.
+    fn page_containing(self, address: usize) -> Option<Page<'a>> {
+        if registry::owner(address) != Owner::Heap(self.heap()) {
+            return None;
+        }
+        // SAFETY: a chunk of this heap, which only this thread unmaps.
+        let slot: SlotRef<'a> = unsafe { SlotRef::containing(address) };
+        if slot.slab().tag.load(Ordering::Relaxed) != self.tag(kind::COLOCATED) {
+            return None;
+        }
+        Some(self.page_at(slot, slot_offset(address) / PAGE_BYTES))
+    }
+
+    /// Whether `address`, which may be anything, lies in a co-location slot of this heap.
+    pub(crate) fn is_colocated(self, address: usize) -> bool {
+        self.page_containing(address).is_some()
+    }
+
+    /// The page `in_slot` of a co-location slot.
+    fn page_at(self, slot: SlotRef<'a>, in_slot: usize) -> Page<'a> {
+        // SAFETY: set when the slot was taken; descriptors live for ever.
+        let desc: &'a ChunkDesc = unsafe { &*slot.slab().desc.get() };
+        // SAFETY: a chunk with a co-location slot has its page infos; the page number is that of the slot plus one less than 16.
+        let info = unsafe { desc.page(slot.slot() * SLOT_PAGES + (in_slot & (SLOT_PAGES - 1))) };
+        Page {
+            slot,
+            in_slot: in_slot & (SLOT_PAGES - 1),
+            info,
+        }
+    }
+
+    /// The page that `info` describes.
+    fn page_of(self, info: &'a PageInfo) -> Page<'a> {
+        let base = info.base.get().addr();
+        // SAFETY: infos that the heap's lists and ties name belong to slots in use, in mapped chunks.
+        let slot = unsafe { SlotRef::containing(base) };
+        Page {
+            slot,
+            in_slot: slot_offset(base) / PAGE_BYTES,
+            info,
+        }
+    }
+
+    /// Allocates near `hint`, which may be any number. Null when the request is none that hints are honoured for, and when the OS
+    /// refuses memory: the caller then allocates without a hint.
+    pub(crate) fn alloc_near(
+        self,
+        hint: usize,
+        bytes: usize,
+        align: usize,
+        policy: Policy,
+    ) -> *mut u8 {
+        let Some(request) = Request::new(bytes, align) else {
+            count(&self.placed, Outcome::NotUsable);
+            return null_mut();
+        };
+        let Some(page) = self.page_containing(hint) else {
+            count(&self.placed, Outcome::NotUsable);
+            return self
+                .take_seat(request, policy)
+                .map_or(null_mut(), |(_, object)| object);
+        };
+        let near = hint % PAGE_BYTES / BLOCK_BYTES;
+        let map = page.read();
+        if let Some(inside) = request.fit(&map, near) {
+            count(&self.placed, Outcome::SameBlock);
+            return self.claim_in(page, near * BLOCK_GRANULES + inside, request);
+        }
+        if let Some(granule) = request.find(&map, near, policy) {
+            let same_group = granule / (4 * BLOCK_GRANULES) == near / 4;
+            count(
+                &self.placed,
+                if same_group {
+                    Outcome::SameGroup
+                } else {
+                    Outcome::SamePage
+                },
+            );
+            return self.claim_in(page, granule, request);
+        }
+        // SAFETY: set when the slot was taken; descriptors live for ever.
+        let desc: &'a ChunkDesc = unsafe { &*page.slot.slab().desc.get() };
+        if let Some(object) = self.alloc_on_tied(desc, page.info, request, policy) {
+            count(&self.placed, Outcome::TiedPage);
+            return object;
+        }
+        count(&self.placed, Outcome::Elsewhere);
+        let Some((seat, object)) = self.take_seat(request, policy) else {
+            return null_mut();
+        };
+        if core::ptr::eq(seat.slot.slab().desc.get(), desc) {
+            let index = page_index(seat.info.base.get().addr());
+            page.info.tied.set(u16::try_from(index).unwrap_or(0));
+        }
+        object
+    }
+
+    fn alloc_on_tied(
+        self,
+        desc: &'a ChunkDesc,
+        info: &PageInfo,
+        request: Request,
+        policy: Policy,
+    ) -> Option<*mut u8> {
+        let tied = usize::from(info.tied.get());
+        if tied == 0 {
+            return None;
+        }
+        // SAFETY: the chunk has page infos (one of them is at hand), and ties are page numbers of the same chunk.
+        let tied = unsafe { desc.page(tied) };
+        // The tied page's slot may have been given back since, and taken for something else.
+        let page = self.page_containing(tied.base.get().addr())?;
+        let granule = request.find(&page.read(), 0, policy)?;
+        Some(self.claim_in(page, granule, request))
+    }
+
+    /// A place for something without a neighbour: an empty block of the seat page (or, with the packing policies, the first
+    /// room on it).
+    fn take_seat(self, request: Request, policy: Policy) -> Option<(Page<'a>, *mut u8)> {
+        // SAFETY: null or the info of a page in use: `release_slot_if_empty` resets it before it gives a slot back.
+        if let Some(info) = unsafe { self.seat_page.get().as_ref() } {
+            let page = self.page_of(info);
+            if let Some(granule) = request.find(&page.read(), 0, policy) {
+                return Some((page, self.claim_in(page, granule, request)));
+            }
+        }
+        let page = self.next_seat_page(request, policy)?;
+        // SAFETY: as above.
+        let old = unsafe { self.seat_page.replace(page.info).as_ref() };
+        if let Some(old) = old.filter(|old| old.empty_blocks.get() >= ROOMY_BLOCKS) {
+            // Too small a room for this request only.
+            self.list(old);
+        }
+        let granule = request.find(&page.read(), 0, policy)?;
+        Some((page, self.claim_in(page, granule, request)))
+    }
+
+    /// A page with a place for `request`, in no list: one that has become roomy, else a fresh one.
+    fn next_seat_page(self, request: Request, policy: Policy) -> Option<Page<'a>> {
+        if let Some(page) = self.take_roomy(request, policy) {
+            return Some(page);
+        }
+        if !self.dirty.0.load(Ordering::Relaxed).is_null() {
+            // The caller's pages may be given back by this, in part: it uses their infos only, which stay, and ties, which are
+            // checked before they are followed.
+            self.collect_remote();
+            if let Some(page) = self.take_roomy(request, policy) {
+                return Some(page);
+            }
+        }
+        let fresh = self.fresh_page.get();
+        let base = self.fresh_slot.get();
+        if !base.is_null() && fresh < SLOT_PAGES {
+            self.fresh_page.set(fresh + 1);
+            // SAFETY: the fresh slot is one of this heap's, and is not given back while it is the fresh one.
+            return Some(self.page_at(unsafe { SlotRef::containing(base.addr()) }, fresh));
+        }
+        let slot = self.new_colocation_slot()?;
+        self.fresh_slot.set(slot.base());
+        self.fresh_page.set(1);
+        Some(self.page_at(slot, 0))
+    }
+
+    /// Takes the first of the latest few roomy pages that has a place for `request` off the list.
+    fn take_roomy(self, request: Request, policy: Policy) -> Option<Page<'a>> {
+        let mut next = self.roomy_pages.get();
+        for _ in 0..ROOMY_PAGES_TRIED {
+            // SAFETY: null or the info of a page in use; a slot's pages leave the list before the slot is given back.
+            let info = unsafe { next.as_ref() }?;
+            let page = self.page_of(info);
+            if request.find(&page.read(), 0, policy).is_some() {
+                self.unlist(info);
+                return Some(page);
+            }
+            next = info.next.get();
+        }
+        None
+    }
+
+    /// A slot of sixteen empty co-location pages, in no list.
+    pub(crate) fn new_colocation_slot(self) -> Option<SlotRef<'a>> {
+        let slot = self.take_slot()?;
+        // SAFETY: set by `take_slot`; descriptors live for ever.
+        let desc: &'a ChunkDesc = unsafe { &*slot.slab().desc.get() };
+        if desc.pages.get().is_null() {
+            let Some(place) = self.alloc_meta(CHUNK_PAGES * size_of::<PageInfo>()) else {
+                self.free_slots(slot, 1);
+                return None;
+            };
+            let pages: NonNull<PageInfo> = place.cast();
+            // Zero bytes are a valid `PageInfo`; each is set below before it is used.
+            desc.pages.set(pages.as_ptr());
+        }
+        for word in &slot.maps().free {
+            word.set(!0);
+        }
+        slot.slab()
+            .tag
+            .store(self.tag(kind::COLOCATED), Ordering::Relaxed);
+        for in_slot in 0..SLOT_PAGES {
+            let info = self.page_at(slot, in_slot).info;
+            info.base
+                .set(slot.base().wrapping_add(in_slot * PAGE_BYTES));
+            info.next.set(null());
+            info.prev.set(null());
+            info.tied.set(0);
+            info.empty_blocks.set(ALL_BLOCKS);
+            info.listed.set(false);
+        }
+        Some(slot)
+    }
+
+    /// Marks a request's granules, which are free, as taken, and returns their address.
+    fn claim_in(self, page: Page<'a>, granule: usize, request: Request) -> *mut u8 {
+        self.claim(
+            page.slot,
+            page.in_slot * PAGE_BLOCKS * BLOCK_GRANULES + granule,
+            request.granules,
+        )
+    }
+
+    /// Marks `granules` granules of `slot` from `first` on, which are free, as taken; returns the address of the first.
+    fn claim(self, slot: SlotRef<'a>, first: usize, granules: usize) -> *mut u8 {
+        for block in first / BLOCK_GRANULES..=(first + granules - 1) / BLOCK_GRANULES {
+            if block_map(slot, block) == 0xff {
+                let info = self.page_at(slot, block / PAGE_BLOCKS).info;
+                info.empty_blocks
+                    .set(info.empty_blocks.get().wrapping_sub(1));
+            }
+        }
+        for_each_word(first, granules, |word, mask| {
+            if let Some(word) = slot.maps().free.get(word) {
+                debug_assert!(word.get() & mask == mask);
+                word.set(word.get() & !mask);
+            }
+        });
+        slot.base().wrapping_add(first * GRANULE_BYTES)
+    }
+
+    /// Takes the place at `address` for an object of `bytes`, if it is free, in a co-location slot of this heap, aligned, and
+    /// crosses no slot. Null otherwise.
+    pub(crate) fn claim_at(self, address: usize, bytes: usize, align: usize) -> *mut u8 {
+        let granules = bytes.div_ceil(GRANULE_BYTES).max(1);
+        let first = slot_offset(address) / GRANULE_BYTES;
+        // Larger requests are freed as large objects, which live elsewhere.
+        if bytes > SMALL_BYTES_MAX
+            || align > SMALL_BYTES_MAX
+            || !address.is_multiple_of(GRANULE_BYTES)
+            || address & (align - 1) != 0
+            || first + granules > SLOT_GRANULES
+        {
+            return null_mut();
+        }
+        let Some(page) = self.page_containing(address) else {
+            return null_mut();
+        };
+        if !self.is_free(page.slot, first, granules) {
+            return null_mut();
+        }
+        self.claim(page.slot, first, granules)
+    }
+
+    fn is_free(self, slot: SlotRef<'a>, first: usize, granules: usize) -> bool {
+        let mut free = true;
+        for_each_word(first, granules, |word, mask| {
+            free &= slot
+                .maps()
+                .free
+                .get(word)
+                .is_some_and(|word| word.get() & mask == mask);
+        });
+        free
+    }
+
+    /// Changes the size of a co-located object where it lies, if the granules behind it allow.
+    pub(crate) fn resize_colocated(
+        self,
+        slot: SlotRef<'a>,
+        address: usize,
+        old_bytes: usize,
+        new_bytes: usize,
+    ) -> bool {
+        let old = old_bytes.div_ceil(GRANULE_BYTES).max(1);
+        let new = new_bytes.div_ceil(GRANULE_BYTES).max(1);
+        let first = slot_offset(address) / GRANULE_BYTES;
+        if new > old {
+            // Not past a page: every hinted object lies in one.
+            let end = first + new;
+            if (end - 1) / (PAGE_BLOCKS * BLOCK_GRANULES) != first / (PAGE_BLOCKS * BLOCK_GRANULES)
+                || !self.is_free(slot, first + old, new - old)
+            {
+                return false;
+            }
+            self.claim(slot, first + old, new - old);
+        } else if new < old {
+            self.release(slot, first + new, old - new, address);
+        }
+        true
+    }
+
+    /// Frees a co-located object.
+    #[inline]
+    pub(crate) fn free_colocated(self, slot: SlotRef<'a>, address: usize, bytes: usize) {
+        if let Some((first, granules)) = colocated_run(address, bytes) {
+            self.release(slot, first, granules, address);
+        }
+    }
+
+    /// Marks taken granules as free.
+    fn release(self, slot: SlotRef<'a>, first: usize, granules: usize, address: usize) {
+        for_each_word(first, granules, |word, mask| {
+            if let Some(word) = slot.maps().free.get(word) {
+                if word.get() & mask != 0 {
+                    sys::die("double free, or free with too large a size, of", address);
+                }
+                word.set(word.get() | mask);
+            }
+        });
+        for block in first / BLOCK_GRANULES..=(first + granules - 1) / BLOCK_GRANULES {
+            if block_map(slot, block) == 0xff {
+                let page = self.page_at(slot, block / PAGE_BLOCKS);
+                let empty = page.info.empty_blocks.get().wrapping_add(1);
+                page.info.empty_blocks.set(empty);
+                if empty >= ROOMY_BLOCKS && self.on_roomier(page) {
+                    // The slot is gone.
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Files a page with many empty blocks where seats are looked for, or gives its slot back; `true` when it did that.
+    fn on_roomier(self, page: Page<'a>) -> bool {
+        if self.reservation(page.slot).is_some() {
+            return false;
+        }
+        if usize::from(page.info.empty_blocks.get()) == PAGE_BLOCKS
+            && self.release_slot_if_empty(page.slot)
+        {
+            return true;
+        }
+        if !page.info.listed.get()
+            && !core::ptr::eq(self.seat_page.get(), page.info)
+            && !self.is_unused_yet(page)
+        {
+            self.list(page.info);
+        }
+        false
+    }
+
+    /// Whether the page is one of the fresh slot's that have not been seats yet.
+    fn is_unused_yet(self, page: Page<'a>) -> bool {
+        self.fresh_slot.get() == page.slot.base() && page.in_slot >= self.fresh_page.get()
+    }
+
+    /// Gives the slot back to its chunk if all of its pages are empty and none is in use as a source of seats.
+    pub(crate) fn release_slot_if_empty(self, slot: SlotRef<'a>) -> bool {
+        if self.reservation(slot).is_some() {
+            return false;
+        }
+        let pages = || (0..SLOT_PAGES).map(|in_slot| self.page_at(slot, in_slot));
+        if self.fresh_slot.get() == slot.base()
+            || pages().any(|page| {
+                usize::from(page.info.empty_blocks.get()) != PAGE_BLOCKS
+                    || core::ptr::eq(self.seat_page.get(), page.info)
+            })
+        {
+            return false;
+        }
+        for page in pages().filter(|page| page.info.listed.get()) {
+            self.unlist(page.info);
+        }
+        self.free_slots(slot, 1);
+        true
+    }
+
+    /// Counts the empty blocks of all pages of a slot anew, after its free map was changed wholesale.
+    pub(crate) fn recount_pages(self, slot: SlotRef<'a>) {
+        for in_slot in 0..SLOT_PAGES {
+            let page = self.page_at(slot, in_slot);
+            let empty = u8::try_from(bits::empty_blocks(&page.read()).count_ones()).unwrap_or(0);
+            let before = page.info.empty_blocks.replace(empty);
+            if empty > before && empty >= ROOMY_BLOCKS && self.on_roomier(page) {
+                return;
+            }
+        }
+    }
+
+    /// Keeps a co-location slot for a [`Region`](crate::Region): its pages serve hints that point into them, but no seats, and it
+    /// is not given back.
+    pub(crate) fn reserve_slot(self, slot: SlotRef<'a>) {
+        // SAFETY: set by `take_slot`; descriptors live for ever.
+        let desc: &'a ChunkDesc = unsafe { &*slot.slab().desc.get() };
+        desc.reserved_slots
+            .set(desc.reserved_slots.get() | 1 << slot.slot());
+    }
+
+    /// The descriptor of the slot's chunk, if the slot is reserved.
+    fn reservation(self, slot: SlotRef<'a>) -> Option<&'a ChunkDesc> {
+        // SAFETY: set by `take_slot`; descriptors live for ever.
+        let desc: &'a ChunkDesc = unsafe { &*slot.slab().desc.get() };
+        (desc.reserved_slots.get() >> slot.slot() & 1 == 1).then_some(desc)
+    }
+
+    /// Ends a reservation, and puts the slot's pages to use: those with room where seats are looked for, or the whole slot
+    /// back to its chunk.
+    pub(crate) fn settle_slot(self, slot: SlotRef<'a>) {
+        if let Some(desc) = self.reservation(slot) {
+            desc.reserved_slots
+                .set(desc.reserved_slots.get() & !(1 << slot.slot()));
+        }
+        if self.release_slot_if_empty(slot) {
+            return;
+        }
+        for in_slot in 0..SLOT_PAGES {
+            let page = self.page_at(slot, in_slot);
+            if page.info.empty_blocks.get() >= ROOMY_BLOCKS && self.on_roomier(page) {
+                return;
+            }
+        }
+    }
+
+    fn list(self, info: &'a PageInfo) {
+        info.prev.set(null());
+        info.next.set(self.roomy_pages.get());
+        // SAFETY: null or an info in the list; infos are never unmapped.
+        if let Some(next) = unsafe { self.roomy_pages.get().as_ref() } {
+            next.prev.set(info);
+        }
+        self.roomy_pages.set(info);
+        info.listed.set(true);
+    }
+
+    fn unlist(self, info: &PageInfo) {
+        let (next, prev) = (info.next.get(), info.prev.get());
+        // SAFETY: null or infos in the list; infos are never unmapped.
+        if let Some(next) = unsafe { next.as_ref() } {
+            next.prev.set(prev);
+        }
+        // SAFETY: as above.
+        match unsafe { prev.as_ref() } {
+            Some(prev) => prev.next.set(next),
+            None => self.roomy_pages.set(next),
+        }
+        info.listed.set(false);
+    }
+
+    /// Lets go of empty pages at the end of a thread.
+    pub(crate) fn trim_pages(self) {
+        // SAFETY: null or the info of a page in use.
+        let seat = unsafe { self.seat_page.get().as_ref() }.map(|info| self.page_of(info));
+        let fresh = self.fresh_slot.get();
+        self.seat_page.set(null());
+        self.fresh_slot.set(null_mut());
+        self.fresh_page.set(0);
+        let mut seat_released = false;
+        if !fresh.is_null() {
+            // SAFETY: the fresh slot is in use until it is released here.
+            let slot = unsafe { SlotRef::containing(fresh.addr()) };
+            seat_released = seat.is_some_and(|seat| seat.slot.base() == fresh);
+            self.settle_slot(slot);
+        }
+        if let Some(seat) = seat.filter(|_| !seat_released) {
+            self.settle_slot(seat.slot);
+        }
+    }
+
+    /// Checks the list of roomy pages and their counters. For tests.
+    pub(crate) fn check_pages(self) -> Result<(), &'static str> {
+        let mut previous: *const PageInfo = null();
+        let mut next = self.roomy_pages.get();
+        // SAFETY: null or an info in the list; infos are never unmapped.
+        while let Some(info) = unsafe { next.as_ref() } {
+            if info.prev.get() != previous || !info.listed.get() {
+                return Err("the list of roomy pages is broken");
+            }
+            let Some(page) = self.page_containing(info.base.get().addr()) else {
+                return Err("a listed page is no co-location page of this heap");
+            };
+            if bits::empty_blocks(&page.read()).count_ones() != u32::from(info.empty_blocks.get()) {
+                return Err("a page's count of empty blocks is wrong");
+            }
+            previous = next;
+            next = info.next.get();
+        }
+        // SAFETY: null or the info of a page in use.
+        if let Some(info) = unsafe { self.seat_page.get().as_ref() } {
+            let Some(page) = self.page_containing(info.base.get().addr()) else {
+                return Err("the seat page is no co-location page of this heap");
+            };
+            if bits::empty_blocks(&page.read()).count_ones() != u32::from(info.empty_blocks.get())
+                || info.listed.get()
+            {
+                return Err("the seat page is listed, or its count of empty blocks is wrong");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The free map of block `block` (0..1024) of a co-location slot.
+#[inline]
+fn block_map(slot: SlotRef<'_>, block: usize) -> u8 {
+    let word = slot.maps().free.get(block / 8).map_or(0, Cell::get);
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "takes one byte of the word"
+    )]
+    let map = (word >> (8 * (block % 8))) as u8;
+    map
+}
+
+/// The granules of the object of `bytes` at `address`: the first one's number in the slot, and how many. Aborts with a
+/// message when no object can lie there.
+#[inline]
+pub(crate) fn colocated_run(address: usize, bytes: usize) -> Option<(usize, usize)> {
+    let granules = bytes.div_ceil(GRANULE_BYTES).max(1);
+    let first = slot_offset(address) / GRANULE_BYTES;
+    if !address.is_multiple_of(GRANULE_BYTES) || first + granules > SLOT_BYTES / GRANULE_BYTES {
+        sys::die("free of what is no object, or with a wrong size:", address);
+    }
+    Some((first, granules))
+}

@@ -1,0 +1,185 @@
+//! The public face: the global allocator, and allocation with a hint.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::ptr::NonNull;
+
+use crate::policy::Policy;
+use crate::registry::{self, Owner};
+use crate::thread::{self, Ambient, AmbientGuard};
+
+/// The allocator, for `#[global_allocator]`. Zero-sized.
+///
+/// # Examples
+///
+/// ```
+/// #[global_allocator]
+/// static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
+///
+/// let squares: Vec<u64> = (0..1000).map(|n| n * n).collect();
+/// assert!(ccmalloc::contains(squares.as_ptr().cast()));
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CcMalloc;
+
+impl CcMalloc {
+    /// The allocator.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self
+    }
+}
+
+// SAFETY: objects handed out are disjoint (each bit of a free map stands for its own bytes, and is cleared when they are handed
+// out), have the size and alignment asked for (`Class::for_layout`, `Request::new`, `large::alloc`), stay until they are freed, and
+// nothing here unwinds: indices are checked by `get`, arithmetic that could overflow is checked, and misuse aborts.
+unsafe impl GlobalAlloc for CcMalloc {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        thread::alloc(layout)
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, object: *mut u8, layout: Layout) {
+        // SAFETY: the caller's contract is the same.
+        unsafe { thread::dealloc(object, layout) };
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        thread::alloc_zeroed(layout)
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, object: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        // SAFETY: the caller's contract is the same.
+        unsafe { thread::realloc(object, layout, new_size, None) }
+    }
+}
+
+/// Allocates `layout`, near `hint` if there is one, by the process's default policy.
+///
+/// The hint is a pointer to an object that is likely to be used together with the new one. **Any hint is safe**, null in effect
+/// being `None`: freed, foreign, on the stack, misaligned or another thread's, it costs placement, never correctness; it is
+/// never read through. Hints are honoured for objects of up to 512 bytes and alignments of up to 64.
+///
+/// Returns `None` when out of memory. A size of 0 is allocated like 1, and must be freed like any other.
+///
+/// # Examples
+///
+/// ```
+/// use std::alloc::Layout;
+/// let layout = Layout::new::<[u64; 3]>();
+/// let parent = ccmalloc::cc_alloc(layout, None).expect("memory");
+/// let child = ccmalloc::cc_alloc(layout, Some(parent)).expect("memory");
+/// let grandchild = ccmalloc::cc_alloc(layout, Some(child)).expect("memory");
+/// assert_eq!(child.addr().get() / 64, grandchild.addr().get() / 64, "both lie in one cache block");
+/// // SAFETY: each was allocated above with this layout, and is freed once.
+/// unsafe {
+///     ccmalloc::cc_dealloc(grandchild, layout);
+///     ccmalloc::cc_dealloc(child, layout);
+///     ccmalloc::cc_dealloc(parent, layout);
+/// }
+/// ```
+#[must_use]
+pub fn cc_alloc(layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
+    NonNull::new(match hint {
+        None => thread::alloc(layout),
+        Some(hint) => thread::alloc_near(layout, hint.addr().get(), None),
+    })
+}
+
+/// As [`cc_alloc`], with a policy of its own.
+#[must_use]
+pub fn cc_alloc_with(
+    layout: Layout,
+    hint: Option<NonNull<u8>>,
+    policy: Policy,
+) -> Option<NonNull<u8>> {
+    NonNull::new(match hint {
+        None => thread::alloc(layout),
+        Some(hint) => thread::alloc_near(layout, hint.addr().get(), Some(policy)),
+    })
+}
+
+/// Changes the size of an object to `new_size` bytes, at the same alignment: in place where that can be, else by moving it near
+/// `hint`, or, without one, near where it was if it had been placed by a hint itself.
+///
+/// Returns `None` when out of memory or when `new_size` overflows `isize` at this alignment; the object is then as it was.
+///
+/// # Safety
+/// - `object` was allocated by this allocator ([`CcMalloc`] or `cc_alloc`) with the layout `old`.
+/// - Unless `None` is returned, `object` is not used any more, and the result has the layout of `new_size` and `old`'s alignment.
+#[must_use]
+pub unsafe fn cc_realloc(
+    object: NonNull<u8>,
+    old: Layout,
+    new_size: usize,
+    hint: Option<NonNull<u8>>,
+) -> Option<NonNull<u8>> {
+    // SAFETY: the caller's contract is the same.
+    NonNull::new(unsafe { thread::realloc(object.as_ptr(), old, new_size, hint) })
+}
+
+/// Frees an object.
+///
+/// # Safety
+/// - `object` was allocated by this allocator ([`CcMalloc`] or `cc_alloc`) with this layout.
+/// - It is not used any more.
+pub unsafe fn cc_dealloc(object: NonNull<u8>, layout: Layout) {
+    // SAFETY: the caller's contract is the same.
+    unsafe { thread::dealloc(object.as_ptr(), layout) };
+}
+
+/// Runs `f` so that every allocation that this thread makes in it through [`CcMalloc`] lands near `hint`: those of
+/// unmodified `Box`, `Rc`, `BTreeMap` and the like among them.
+///
+/// Outside of `near`, unhinted allocation costs not one instruction more for it. May be nested: the innermost hint holds.
+/// Objects of more than 512 bytes are allocated as without a hint.
+///
+/// # Examples
+///
+/// ```
+/// #[global_allocator]
+/// static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
+///
+/// struct Node { key: u64, next: Option<Box<Node>> }
+///
+/// let mut head = Box::new(Node { key: 0, next: None });
+/// head.next = Some(ccmalloc::near(&*head, || Box::new(Node { key: 1, next: None })));
+/// # let next = head.next.as_ref().unwrap();
+/// # assert_eq!((head.key, next.key, next.next.is_none()), (0, 1, true));
+/// ```
+pub fn near<T: ?Sized, R>(hint: &T, f: impl FnOnce() -> R) -> R {
+    run_ambient(Ambient::Near((&raw const *hint).addr(), None), f)
+}
+
+/// As [`near`], with a policy of its own.
+pub fn near_with<T: ?Sized, R>(hint: &T, policy: Policy, f: impl FnOnce() -> R) -> R {
+    run_ambient(Ambient::Near((&raw const *hint).addr(), Some(policy)), f)
+}
+
+fn run_ambient<R>(ambient: Ambient, f: impl FnOnce() -> R) -> R {
+    let _restore = AmbientGuard::set(ambient);
+    f()
+}
+
+/// Whether `ptr` points into memory that this allocator manages, of any thread. Decided without reading through it; two
+/// dependent loads.
+#[must_use]
+pub fn contains(ptr: *const u8) -> bool {
+    registry::owner(ptr.addr()) != Owner::Nobody
+}
+
+/// Asks the OS to back the whole 2 MiB pages inside `[ptr, ptr + bytes)` by huge pages.
+///
+/// Advice: it never changes contents, and any range is safe to name (the OS refuses ranges that are not mapped). Returns
+/// whether the OS took the advice.
+pub fn advise_huge_pages(ptr: *const u8, bytes: usize) -> bool {
+    crate::sys::advise_huge(ptr, bytes)
+}
+
+/// Goes through all metadata of the calling thread's heap, and describes the first contradiction. For tests.
+#[doc(hidden)]
+pub fn check() -> Result<(), &'static str> {
+    thread::check()
+}

@@ -1,0 +1,220 @@
+//! A thread's heap: slabs of one size class each, and the chunks that they are cut from.
+//!
+//! Allocation of a small object takes the lowest set bit of one word of a free map; a free sets it again. Neither touches the
+//! object, so a cold object costs no miss here, and objects come in address order: built once, walked in order. When the word
+//! is used up, [`Own::refill`] looks for the next one: in the same slab, in what other threads have freed, in slabs that have
+//! room again, in a fresh slab, in a fresh chunk.
+//!
+//! A heap belongs to one thread at a time. [`Own`] is the proof of it: all methods that touch owner-only state are its own.
+//! Heaps are never unmapped: after its thread has ended, a heap waits until another thread takes it over, whole (`abandoned`).
+
+use core::cell::Cell;
+use core::marker::PhantomData;
+use core::ptr::{null, null_mut};
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
+
+use crate::chunk::{ChunkDesc, PageInfo, Slab, SlotRef};
+use crate::geometry::slot_offset;
+use crate::size_class::{CLASSES, Class};
+use crate::sys;
+
+/// The word of a free map that a class allocates from at the moment.
+#[repr(C)]
+pub(crate) struct Active {
+    /// The word; [`NO_WORD`] while the class has none.
+    pub(crate) word: Cell<*const Cell<u64>>,
+    /// Address of the object that bit 0 stands for.
+    pub(crate) base: Cell<*mut u8>,
+    /// Bytes of an object.
+    pub(crate) object_bytes: Cell<usize>,
+}
+
+/// A word that is zero for ever: the active word of a class without a slab, so that the fast path needs no test for it.
+pub(crate) struct NoWord(pub(crate) Cell<u64>);
+// SAFETY: it is only ever read: a zero word sends every reader to the slow path, which writes to words of slabs alone.
+unsafe impl Sync for NoWord {}
+pub(crate) static NO_WORD: NoWord = NoWord(Cell::new(0));
+
+/// Keeps what other threads write out of the blocks that the owner uses all the time.
+#[repr(align(64))]
+pub(crate) struct Shared<T>(pub(crate) T);
+
+/// See the module's documentation.
+///
+/// Invariants, kept by `Own`:
+/// - `active[c]` points to a word of the free map of the slab `active_slab[c]`, or to `NO_WORD`;
+/// - each slab of class `c` is exactly one of: the active one (kind `ACTIVE`); in the list `partial[c]` (`LISTED`); `FULL`;
+/// - `open` lists exactly the chunks that have a free slot.
+#[repr(C, align(64))]
+pub(crate) struct Heap {
+    pub(crate) active: [Active; CLASSES],
+    pub(crate) active_slab: [Cell<*const Slab>; CLASSES],
+    pub(crate) partial: [Cell<*const Slab>; CLASSES],
+    pub(crate) open: Cell<*const ChunkDesc>,
+    pub(crate) unused_descs: Cell<*const ChunkDesc>,
+    /// The one chunk without objects that is kept for the next request, or null; it is in `open` too.
+    pub(crate) spare: Cell<*const ChunkDesc>,
+    pub(crate) chunks: Cell<usize>,
+    pub(crate) meta: Cell<*mut u8>,
+    pub(crate) meta_left: Cell<usize>,
+    /// Counts spans and large mappings, to start them at different offsets in their pages.
+    pub(crate) colour: Cell<usize>,
+    /// State of the co-location pages; see `colocate`.
+    pub(crate) seat_page: Cell<*const PageInfo>,
+    pub(crate) roomy_pages: Cell<*const PageInfo>,
+    pub(crate) fresh_slot: Cell<*mut u8>,
+    pub(crate) fresh_page: Cell<usize>,
+    /// Counters of placements; written by the owner, read by whoever reports.
+    pub(crate) placed: [AtomicU64; crate::stats::OUTCOMES],
+
+    /// Chunks in which other threads have freed something: a stack that others push onto and the owner takes as a whole.
+    pub(crate) dirty: Shared<AtomicPtr<ChunkDesc>>,
+    /// Next in the stack of heaps without a thread.
+    pub(crate) next_abandoned: AtomicPtr<Heap>,
+    /// Next in the list of all heaps; set once.
+    pub(crate) next_heap: AtomicPtr<Heap>,
+}
+
+// SAFETY: shared between threads are the atomics, and `placed`; every cell is touched only through `Own`, which exists on one
+// thread at a time (the owner's; the stack of abandoned heaps hands over with release and acquire).
+unsafe impl Sync for Heap {}
+
+/// The heap of no thread: every class is without a slab, so that allocation falls through to the slow path.
+pub(crate) static NO_HEAP: Heap = Heap::new();
+
+/// All heaps there ever were.
+pub(crate) static ALL_HEAPS: AtomicPtr<Heap> = AtomicPtr::new(null_mut());
+/// Bytes of chunks mapped by all heaps.
+pub(crate) static CHUNK_BYTES_MAPPED: AtomicUsize = AtomicUsize::new(0);
+
+impl Heap {
+    pub(crate) const fn new() -> Self {
+        Self {
+            active: [const {
+                Active {
+                    word: Cell::new(&raw const NO_WORD.0),
+                    base: Cell::new(null_mut()),
+                    object_bytes: Cell::new(0),
+                }
+            }; CLASSES],
+            active_slab: [const { Cell::new(null()) }; CLASSES],
+            partial: [const { Cell::new(null()) }; CLASSES],
+            open: Cell::new(null()),
+            unused_descs: Cell::new(null()),
+            spare: Cell::new(null()),
+            chunks: Cell::new(0),
+            meta: Cell::new(null_mut()),
+            meta_left: Cell::new(0),
+            colour: Cell::new(0),
+            seat_page: Cell::new(null()),
+            roomy_pages: Cell::new(null()),
+            fresh_slot: Cell::new(null_mut()),
+            fresh_page: Cell::new(0),
+            placed: [const { AtomicU64::new(0) }; crate::stats::OUTCOMES],
+            dirty: Shared(AtomicPtr::new(null_mut())),
+            next_abandoned: AtomicPtr::new(null_mut()),
+            next_heap: AtomicPtr::new(null_mut()),
+        }
+    }
+
+    /// Takes a free object of `class` from the active word, or null when that is used up: about eight instructions, one
+    /// word of metadata touched, the object itself not.
+    ///
+    /// # Safety
+    /// - The calling thread owns the heap, or it is [`NO_HEAP`].
+    #[inline]
+    pub(crate) unsafe fn pop(&self, class: Class) -> *mut u8 {
+        // SAFETY: a class's index is less than CLASSES.
+        let active = unsafe { self.active.get_unchecked(class.index()) };
+        // SAFETY: the heap's first invariant: a word of a mapped chunk, or NO_WORD.
+        let word = unsafe { &*active.word.get() };
+        let free = word.get();
+        if free == 0 {
+            return null_mut();
+        }
+        word.set(free & (free - 1));
+        active
+            .base
+            .get()
+            .wrapping_add(free.trailing_zeros() as usize * active.object_bytes.get())
+    }
+
+    /// Gives the object at `address` back to its slab: about a dozen instructions.
+    ///
+    /// # Safety
+    /// - The calling thread owns the heap, and `slot`'s tag is the heap's address with the kind `ACTIVE`, or `LISTED` if
+    ///   `listed`.
+    #[inline]
+    pub(crate) unsafe fn push(&self, slot: SlotRef<'_>, address: usize, listed: bool) {
+        let slab = slot.slab();
+        let offset = slot_offset(address);
+        let index = object_index(slab, offset);
+        if index * slab.object_bytes.get() as usize != offset
+            || index >= slab.objects.get() as usize
+        {
+            sys::die("free of a pointer that is no object's:", address);
+        }
+        // SAFETY: `offset < SLOT_BYTES` and objects have at least 8 bytes, so `index < 8192` and its word is one of 128.
+        let word = unsafe { slot.maps().free.get_unchecked(index / 64) };
+        let bit = 1u64 << (index % 64);
+        let free = word.get();
+        if free & bit != 0 {
+            sys::die("double free of", address);
+        }
+        word.set(free | bit);
+        // A full word may complete an empty slab. The last word has bits that are no objects: it may at any time.
+        if listed && (free | bit == !0 || index >= slab.tail_start.get() as usize) {
+            // SAFETY: the caller's promise.
+            unsafe { Own::new(self) }.release_if_empty(slot);
+        }
+    }
+}
+
+/// Index of the object at `offset` of its slab, rounded down.
+#[inline]
+pub(crate) fn object_index(slab: &Slab, offset: usize) -> usize {
+    // `reciprocal` exceeds 2^32 / bytes by less than one, so the product exceeds offset * 2^32 / bytes by less than 2^16: too
+    // little to reach the next multiple of 2^32 / bytes, as bytes < 2^16.
+    ((offset as u64 * u64::from(slab.reciprocal.get())) >> 32) as usize
+}
+
+/// A heap in the hands of the thread that owns it.
+#[derive(Clone, Copy)]
+pub(crate) struct Own<'a> {
+    heap: &'a Heap,
+    _not_send: PhantomData<*const ()>,
+}
+
+impl core::ops::Deref for Own<'_> {
+    type Target = Heap;
+    #[inline]
+    fn deref(&self) -> &Heap {
+        self.heap
+    }
+}
+
+impl<'a> Own<'a> {
+    /// Asserts ownership.
+    ///
+    /// # Safety
+    /// - The calling thread owns `heap`.
+    #[inline]
+    pub(crate) unsafe fn new(heap: &'a Heap) -> Self {
+        Self {
+            heap,
+            _not_send: PhantomData,
+        }
+    }
+
+    /// The heap.
+    #[inline]
+    pub(crate) fn heap(self) -> &'a Heap {
+        self.heap
+    }
+
+    /// The tag of a slot of this heap that is used as `kind`.
+    #[inline]
+    pub(crate) fn tag(self, kind: usize) -> usize {
+        (&raw const *self.heap).addr() | kind
+    }
+}

@@ -1,0 +1,38 @@
+//! Where a hinted object goes when the hint's block is full (thesis, section 4.2.1).
+
+use core::sync::atomic::{AtomicU8, Ordering};
+
+/// Where on the hint's page a new object goes when the hint's own block has no room for it.
+///
+/// From T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 4.2.1. When the page has no place either, all three
+/// continue on a page tied to it. The process's default is [`Policy::NewBlock`]; see [`set_default_policy`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// The block nearest to the hint's that has room. Packs tightly; unrelated objects soon share blocks.
+    Closest,
+    /// The first block of the page that has room. Packs tightest.
+    FirstFit,
+    /// A block that holds nothing yet, so that the room left in it serves later hints at the new object: first within the same
+    /// 256 B, which one access to DRAM tends to bring in, then onwards. Takes the most memory, and gains the most.
+    #[default]
+    NewBlock,
+}
+
+static DEFAULT: AtomicU8 = AtomicU8::new(Policy::NewBlock as u8);
+
+/// Sets the policy of every hinted allocation that does not name one, in all threads, from now on.
+///
+/// [`CcMalloc`](crate::CcMalloc) is zero-sized, so that `Box<T, CcMalloc>` can be one word: the choice is the process's, not a
+/// value's. Single calls choose with [`cc_alloc_with`](crate::cc_alloc_with) and [`near_with`](crate::near_with).
+pub fn set_default_policy(policy: Policy) {
+    DEFAULT.store(policy as u8, Ordering::Relaxed);
+}
+
+/// The policy of hinted allocations that do not name one.
+pub fn default_policy() -> Policy {
+    match DEFAULT.load(Ordering::Relaxed) {
+        0 => Policy::Closest,
+        1 => Policy::FirstFit,
+        _ => Policy::NewBlock,
+    }
+}

@@ -1,0 +1,188 @@
+//! From any address to the chunk that owns it, without reading through the address.
+//!
+//! A two-level table over the bits of a user-space address (47 on x86-64, 48 elsewhere): 2^13 or 2^14 roots of 2^13 entries, an
+//! entry for each 2 MiB. The root is static and zero (untouched `.bss`); leaves of 64 KiB, for 16 GiB each, are mapped when a chunk first needs
+//! them and never unmapped, so that readers need no lock and no reclamation.
+//!
+//! Entries are written by the thread that maps or unmaps the chunk. Another thread that looks an address up at the same time
+//! sees the old or the new entry; both are harmless. For a hint, a chunk's memory is read only by whoever finds *its own* heap in
+//! the entry, and only the owner changes that. For a free, the caller vouches that the object is live, so that the chunk is
+//! mapped until the free is done, whoever owns it.
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use crate::geometry::CHUNK_BYTES;
+use crate::heap::Heap;
+use crate::sys;
+
+const LEAF_BITS: u32 = 13;
+const LEAF_ENTRIES: usize = 1 << LEAF_BITS;
+/// User-space addresses have 47 bits on x86-64, and 48 on other 64-bit machines.
+const ROOT_ENTRIES: usize = if cfg!(target_arch = "x86_64") {
+    1 << 13
+} else {
+    1 << 14
+};
+
+/// The low bit marks a large mapping; the rest then holds its length in pages, or 0 for the chunks behind the first.
+const LARGE: usize = 1;
+
+struct Leaf([AtomicUsize; LEAF_ENTRIES]);
+
+static ROOT: [AtomicPtr<Leaf>; ROOT_ENTRIES] = [const { AtomicPtr::new(null_mut()) }; ROOT_ENTRIES];
+
+/// What owns an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// Not this allocator.
+    Nobody,
+    /// A chunk of this heap.
+    Heap(*const Heap),
+    /// The first chunk of a mapping of one object, of this many pages.
+    LargeStart {
+        /// Length of the mapping in pages.
+        pages: usize,
+    },
+    /// A later chunk of such a mapping.
+    LargeInside,
+}
+
+/// The entry of `address`, if its leaf exists.
+#[inline]
+fn entry(address: usize) -> Option<&'static AtomicUsize> {
+    let chunk = address / CHUNK_BYTES;
+    let leaf = ROOT.get(chunk >> LEAF_BITS)?.load(Ordering::Acquire);
+    // SAFETY: a leaf is null or was published by `entry_or_map` after it was mapped and zeroed; it is never unmapped, and is
+    // accessed through shared references to atomics only.
+    let leaf = unsafe { leaf.as_ref() }?;
+    leaf.0.get(chunk & (LEAF_ENTRIES - 1))
+}
+
+/// The entry of `address`; maps its leaf if it must. `None` beyond 47 bits, or when the OS refuses.
+fn entry_or_map(address: usize) -> Option<&'static AtomicUsize> {
+    if let Some(entry) = entry(address) {
+        return Some(entry);
+    }
+    let root = ROOT.get((address / CHUNK_BYTES) >> LEAF_BITS)?;
+    let fresh = sys::map(size_of::<Leaf>())?;
+    if root
+        .compare_exchange(
+            null_mut(),
+            fresh.as_ptr().cast(),
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        )
+        .is_err()
+    {
+        // SAFETY: mapped above; another thread's leaf was published instead of it.
+        unsafe { sys::unmap(fresh, size_of::<Leaf>()) };
+    }
+    entry(address)
+}
+
+/// Who owns the chunk that contains `address`. Any value may be asked about. Two dependent loads.
+#[inline]
+pub(crate) fn owner(address: usize) -> Owner {
+    let Some(entry) = entry(address) else {
+        return Owner::Nobody;
+    };
+    // Acquire pairs with the release in `set`: whoever finds a heap also sees it initialised.
+    match entry.load(Ordering::Acquire) {
+        0 => Owner::Nobody,
+        LARGE => Owner::LargeInside,
+        large if large & LARGE != 0 => Owner::LargeStart { pages: large >> 1 },
+        heap => Owner::Heap(core::ptr::with_exposed_provenance(heap)),
+    }
+}
+
+/// Records `heap` as the owner of the chunk at `chunk`. `false` when the table cannot grow.
+pub(crate) fn insert_chunk(chunk: usize, heap: *const Heap) -> bool {
+    set(chunk, heap.expose_provenance())
+}
+
+/// Records a mapping of `bytes` (whole pages) at `start` (chunk-aligned). `false`, and nothing recorded, when the table cannot grow.
+pub(crate) fn insert_large(start: usize, bytes: usize) -> bool {
+    let pages = bytes / crate::geometry::PAGE_BYTES;
+    for chunk in (start..start + bytes).step_by(CHUNK_BYTES) {
+        let value = if chunk == start {
+            pages << 1 | LARGE
+        } else {
+            LARGE
+        };
+        if !set(chunk, value) {
+            remove(start, chunk - start);
+            return false;
+        }
+    }
+    true
+}
+
+/// Makes sure that a mapping of `bytes` at `start` can be recorded later without fail. `false` when the table cannot grow.
+pub(crate) fn prepare(start: usize, bytes: usize) -> bool {
+    (start..start + bytes)
+        .step_by(CHUNK_BYTES)
+        .all(|chunk| entry_or_map(chunk).is_some())
+}
+
+/// Forgets the chunks of `[start, start + bytes)`; before they are unmapped, so that a mapping that reuses the address is not
+/// forgotten in its place.
+pub(crate) fn remove(start: usize, bytes: usize) {
+    for chunk in (start..start + bytes).step_by(CHUNK_BYTES) {
+        if let Some(entry) = entry(chunk) {
+            entry.store(0, Ordering::Release);
+        }
+    }
+}
+
+fn set(chunk: usize, value: usize) -> bool {
+    let Some(entry) = entry_or_map(chunk) else {
+        return false;
+    };
+    entry.store(value, Ordering::Release);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_addresses_belong_to_nobody() {
+        let local = 0u8;
+        for address in [
+            0,
+            1,
+            8,
+            usize::MAX,
+            usize::MAX / 2,
+            1 << 47,
+            (1 << 47) - 1,
+            (&raw const local).addr(),
+        ] {
+            assert_eq!(owner(address), Owner::Nobody, "{address:#x}");
+        }
+    }
+
+    #[test]
+    fn large_mappings_are_found_from_their_first_to_their_last_chunk() {
+        // Addresses far from any mapping of this process: the table never reads through them.
+        let start = (1 << 46) + 5 * CHUNK_BYTES;
+        let bytes = 2 * CHUNK_BYTES + 4096;
+        assert!(insert_large(start, bytes));
+        assert_eq!(
+            owner(start + 123),
+            Owner::LargeStart {
+                pages: bytes / 4096
+            }
+        );
+        assert_eq!(owner(start + CHUNK_BYTES), Owner::LargeInside);
+        assert_eq!(owner(start + 2 * CHUNK_BYTES + 4095), Owner::LargeInside);
+        assert_eq!(owner(start + 3 * CHUNK_BYTES), Owner::Nobody);
+        remove(start, bytes);
+        assert_eq!(owner(start), Owner::Nobody);
+        assert_eq!(owner(start + 2 * CHUNK_BYTES), Owner::Nobody);
+        assert!(!insert_large(1 << 50, 4096), "beyond the table");
+        assert!(!prepare(1 << 50, 4096), "beyond the table");
+    }
+}

@@ -1,0 +1,156 @@
+//! Objects that another thread than their heap's frees.
+//!
+//! ```text
+//! freeing thread                                 owner, when a class has run out of free objects
+//! ──────────────                                 ───────────────────────────────────────────────
+//! slot.remote[w] |= bit          (RMW)           take the whole stack of dirty chunks    (RMW)
+//! if chunk.dirty has the slot:   done            for each: take its dirty slots          (RMW)
+//! else chunk.dirty |= slot       (RMW)             for each slot: free |= take remote[w]  (load; RMW if not 0)
+//!   if it was 0: push the chunk  (CAS)
+//! ```
+//!
+//! All but the stack's operations are sequentially consistent: either the freeing thread sees the slot's flag cleared and
+//! sets it again, or the owner, which cleared it before it looked at the map, sees the bit. Setting the bit is the last time
+//! that the freeing thread touches the chunk, which may be unmapped from then on; the flags lie in the chunk's descriptor,
+//! which never is. A bit that is set already is a double free, and so is one that the owner finds free.
+
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering;
+
+use crate::chunk::{ChunkDesc, SlotRef, for_each_word, kind};
+use crate::heap::{Heap, Own};
+use crate::sys;
+
+/// Leaves an object of another heap to that heap: sets its bits in the slot's remote map, and announces the slot. One atomic
+/// read-modify-write a free, while the owner has not looked yet.
+///
+/// A known weakness: `slot` borrows the chunk, which its owner may unmap between the last bit and the return from here. No
+/// access follows, and all that is borrowed lies in cells and atomics; `Arc`'s drop has lived with the same
+/// (<https://github.com/rust-lang/rust/issues/55005>).
+pub(crate) fn free_remote(
+    slot: SlotRef<'_>,
+    owner: usize,
+    first: usize,
+    count: usize,
+    address: usize,
+) {
+    // Read before the bits are set: from then on the chunk may be gone.
+    let desc = slot.slab().desc.get();
+    let number = slot.slot();
+    for_each_word(first, count, |word, mask| {
+        if let Some(word) = slot.maps().remote.get(word) {
+            // Release (as part of SeqCst): what this thread did with the object comes before its next use.
+            if word.fetch_or(mask, Ordering::SeqCst) & mask != 0 {
+                sys::die("double free of", address);
+            }
+        }
+    });
+    let heap: *const Heap = core::ptr::with_exposed_provenance(owner);
+    // SAFETY: a tag names a heap, and heaps live for ever; so do descriptors.
+    if let (Some(heap), Some(desc)) = unsafe { (heap.as_ref(), desc.as_ref()) } {
+        heap.announce(desc, number);
+    }
+}
+
+impl Heap {
+    /// Announces that another thread has freed something in `slot` of `desc`, one of this heap's chunks.
+    pub(crate) fn announce(&self, desc: &ChunkDesc, slot: usize) {
+        if !desc.mark_dirty(slot) {
+            return;
+        }
+        let mut head = self.dirty.0.load(Ordering::Relaxed);
+        loop {
+            desc.next_dirty.store(head, Ordering::Relaxed);
+            let new = (&raw const *desc).cast_mut();
+            match self.dirty.0.compare_exchange_weak(
+                head,
+                new,
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+}
+
+impl<'a> Own<'a> {
+    /// Takes what other threads have freed into the free maps.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn collect_remote(self) {
+        let mut desc = self.dirty.0.swap(null_mut(), Ordering::Acquire);
+        // SAFETY: null or a descriptor of this heap, which lives for ever.
+        while let Some(dirty) = unsafe { desc.as_ref() } {
+            // Before the flags are cleared: after that, another thread may push the descriptor anew.
+            desc = dirty.next_dirty.load(Ordering::Relaxed);
+            // Sequentially consistent, and so are the loads of the remote maps after it: see `ChunkDesc::mark_dirty`.
+            let mut slots = dirty.dirty.swap(0, Ordering::SeqCst);
+            while slots != 0 {
+                let slot = slots.trailing_zeros() as usize;
+                slots &= slots - 1;
+                // SAFETY: null or this heap's chunk, which is mapped as long as the descriptor names it. Asked anew for each slot:
+                // taking one slot's frees in may empty the chunk and unmap it.
+                let Some(chunk) = (unsafe { dirty.chunk.get().as_ref() }) else {
+                    break;
+                };
+                self.absorb(SlotRef::new(chunk, slot));
+            }
+        }
+    }
+
+    /// Takes the remote map of `slot` into its free map.
+    fn absorb(self, slot: SlotRef<'a>) {
+        let slab = slot.slab();
+        let tag = slab.tag.load(Ordering::Relaxed);
+        if tag & !kind::MASK != self.tag(0) {
+            // A slot that was released since it was announced.
+            return;
+        }
+        let maps = slot.maps();
+        if tag & kind::MASK == kind::SPAN {
+            if maps
+                .remote
+                .first()
+                .is_some_and(|word| word.swap(0, Ordering::SeqCst) != 0)
+            {
+                self.free_span(slot);
+            }
+            return;
+        }
+        let colocated = tag & kind::MASK == kind::COLOCATED;
+        let words = if colocated {
+            maps.free.len()
+        } else {
+            usize::from(slab.words.get())
+        };
+        let mut any = false;
+        for (free, remote) in maps.free.iter().zip(&maps.remote).take(words) {
+            if remote.load(Ordering::SeqCst) == 0 {
+                continue;
+            }
+            // Acquire: what the other threads did with the objects happened before they are handed out again.
+            let freed = remote.swap(0, Ordering::SeqCst);
+            if free.get() & freed != 0 {
+                sys::die(
+                    "double free, by two threads, in the slab at",
+                    slot.base().addr(),
+                );
+            }
+            free.set(free.get() | freed);
+            any = true;
+        }
+        if !any {
+            return;
+        }
+        if colocated {
+            self.recount_pages(slot);
+        } else {
+            if tag & kind::MASK == kind::FULL {
+                self.link_partial(slab);
+            }
+            self.release_if_empty(slot);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Size classes of the unhinted path.
+//!
+//! Eight classes of 8 to 64 B in steps of a granule, then four to each doubling up to 16 KiB: at most 25% (on average 10%) of
+//! an object is lost to rounding. A slab of one class is one 64 KiB slot.
+
+use crate::geometry::{GRANULE_BYTES, SLOT_BYTES};
+
+/// The largest size, in bytes, and the largest alignment, that is served from slabs.
+pub(crate) const SMALL_BYTES_MAX: usize = 16 * 1024;
+/// How many classes there are.
+pub(crate) const CLASSES: usize = 40;
+
+/// Sizes up to this many bytes find their class by one table look-up.
+const TABLE_BYTES_MAX: usize = 1024;
+
+/// A size class. Invariant: the number is less than [`CLASSES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Class(u8);
+
+/// Bytes of an object of each class.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "evaluated by the compiler, which checks every index"
+)]
+const SIZES: [u32; CLASSES] = {
+    let mut sizes = [0; CLASSES];
+    let mut class = 0;
+    let mut bytes = 0;
+    while class < CLASSES {
+        // Up to 64 by a granule at a time, then by a quarter of the power of two that was passed last.
+        bytes += if bytes < 64 {
+            8
+        } else {
+            (1 << u32::ilog2(bytes)) / 4
+        };
+        sizes[class] = bytes;
+        class += 1;
+    }
+    sizes
+};
+
+/// Class of each size up to [`TABLE_BYTES_MAX`], by granules, rounded up.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "evaluated by the compiler, which checks every index"
+)]
+const TABLE: [Class; TABLE_BYTES_MAX / GRANULE_BYTES + 1] = {
+    let mut table = [Class(0); TABLE_BYTES_MAX / GRANULE_BYTES + 1];
+    let mut granules = 1;
+    let mut class = 0;
+    while granules < table.len() {
+        while (SIZES[class as usize] as usize) < granules * GRANULE_BYTES {
+            class += 1;
+        }
+        table[granules] = Class(class);
+        granules += 1;
+    }
+    table
+};
+
+const _: () = assert!(
+    SIZES[CLASSES - 1] as usize == SMALL_BYTES_MAX && SLOT_BYTES.is_multiple_of(SMALL_BYTES_MAX)
+);
+
+impl Class {
+    /// The smallest class whose objects hold `bytes` (0 counts as 1), or `None` above [`SMALL_BYTES_MAX`].
+    ///
+    /// Objects of the class are aligned to the largest power of two that divides its size; see [`Class::for_layout`].
+    #[inline]
+    pub(crate) fn for_bytes(bytes: usize) -> Option<Class> {
+        match TABLE.get(bytes.div_ceil(GRANULE_BYTES)) {
+            Some(&class) => Some(class),
+            None => Self::for_bytes_large(bytes),
+        }
+    }
+
+    /// As [`Class::for_bytes`], past the table.
+    fn for_bytes_large(bytes: usize) -> Option<Class> {
+        if bytes > SMALL_BYTES_MAX {
+            return None;
+        }
+        // The doubling that `bytes` lies in: 2^d < bytes <= 2^(d + 1), cut in quarters.
+        let doubling = (bytes - 1).ilog2();
+        let quarter = (bytes - 1) >> (doubling - 2) & 3;
+        let class = 8 + (doubling as usize - 6) * 4 + quarter;
+        // Below CLASSES, because `bytes <= SMALL_BYTES_MAX`; the tests go through every size.
+        u8::try_from(class).ok().map(Class)
+    }
+
+    /// The smallest class whose objects hold `bytes` at the alignment `align`, a power of two.
+    #[inline]
+    pub(crate) fn for_layout(bytes: usize, align: usize) -> Option<Class> {
+        if align <= 16 {
+            // Multiples of 16 fall into classes that are multiples of 16: all the sizes above 64 are, and 16, 32, 48, 64.
+            Self::for_bytes(bytes.max(1).checked_add(align - 1)? & !(align - 1))
+        } else if align <= SMALL_BYTES_MAX && bytes <= SMALL_BYTES_MAX {
+            // A power of two is a class of its own from 16 up, and divides the slot that its objects start in.
+            Self::for_bytes(bytes.max(align).next_power_of_two())
+        } else {
+            None
+        }
+    }
+
+    /// The class's number, less than [`CLASSES`].
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// Bytes of an object of this class.
+    #[inline]
+    pub(crate) fn bytes(self) -> u32 {
+        SIZES.get(self.index()).copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_size_gets_the_smallest_class_that_holds_it() {
+        assert_eq!(Class::for_bytes(0).map(Class::index), Some(0));
+        for bytes in 1..=SMALL_BYTES_MAX {
+            let class = Class::for_bytes(bytes).unwrap();
+            assert!(class.index() < CLASSES);
+            assert!(class.bytes() as usize >= bytes, "{bytes} in {class:?}");
+            let smaller = class.index().checked_sub(1).map_or(0, |below| SIZES[below]);
+            assert!(
+                (smaller as usize) < bytes,
+                "{bytes} fits the class below {class:?}"
+            );
+        }
+        assert_eq!(Class::for_bytes(SMALL_BYTES_MAX + 1), None);
+        assert_eq!(Class::for_bytes(usize::MAX), None);
+    }
+
+    #[test]
+    fn every_alignment_divides_the_class() {
+        for shift in 0..15 {
+            let align = 1 << shift;
+            for bytes in [
+                0,
+                1,
+                7,
+                8,
+                9,
+                24,
+                63,
+                64,
+                65,
+                100,
+                1000,
+                1025,
+                5000,
+                SMALL_BYTES_MAX,
+            ] {
+                let class = Class::for_layout(bytes, align).unwrap();
+                assert!(class.bytes() as usize >= bytes);
+                assert_eq!(
+                    class.bytes() as usize % align.min(8).max(align),
+                    0,
+                    "{bytes} at {align}"
+                );
+            }
+        }
+        assert_eq!(Class::for_layout(8, 2 * SMALL_BYTES_MAX), None);
+        assert_eq!(Class::for_layout(usize::MAX, 16), None);
+    }
+}

@@ -1,0 +1,218 @@
+//! Chunks of a heap, and the slots that they are dealt out in.
+
+use core::ptr::{NonNull, null};
+use core::sync::atomic::Ordering;
+
+use crate::chunk::{ALL_SLOTS, Chunk, ChunkDesc, SlotRef};
+use crate::geometry::{CHUNK_BYTES, CHUNK_SLOTS};
+use crate::heap::{CHUNK_BYTES_MAPPED, Own};
+use crate::{abandoned, registry, sys};
+
+/// From this many chunks on, a heap asks for huge pages: a small program should not pay 2 MiB for its first object.
+const HUGE_FROM_CHUNKS: usize = 4;
+/// How many chunks with room are looked at for a span before a fresh one is mapped.
+const SPAN_CHUNKS_TRIED: usize = 16;
+/// Bytes mapped at a time for metadata.
+const META_BYTES: usize = 64 * 1024;
+
+impl<'a> Own<'a> {
+    /// Takes a slot for a slab or for pages, tagged by the caller afterwards. Its remote map is zero; its free map is not
+    /// initialised.
+    pub(crate) fn take_slot(self) -> Option<SlotRef<'a>> {
+        // SAFETY: null or a descriptor of this heap, which lives for ever.
+        let desc = match unsafe { self.open.get().as_ref() } {
+            Some(open) => open,
+            None => {
+                let fresh = self.map_chunk()?;
+                if self.chunks.get() > HUGE_FROM_CHUNKS {
+                    // Only chunks that begin with small objects: those are touched all over soon. A span may never be.
+                    sys::advise_huge(fresh.chunk.get().cast(), CHUNK_BYTES);
+                }
+                fresh
+            }
+        };
+        self.take_from(desc, desc.free_slots.get().trailing_zeros() as usize, 1)
+    }
+
+    /// As [`Own::take_slot`], for a span of `count` neighbouring slots.
+    pub(crate) fn take_span(self, count: usize) -> Option<SlotRef<'a>> {
+        let mut desc = self.open.get();
+        for _ in 0..SPAN_CHUNKS_TRIED {
+            // SAFETY: null or a descriptor of this heap, which lives for ever.
+            let Some(open) = (unsafe { desc.as_ref() }) else {
+                break;
+            };
+            // Bit s of a shifted map says that slot s + shift is free.
+            let free = open.free_slots.get();
+            let runs = (1..count).fold(free, |runs, shift| runs & (free >> shift));
+            if runs != 0 {
+                return self.take_from(open, runs.trailing_zeros() as usize, count);
+            }
+            desc = open.next.get();
+        }
+        self.take_from(self.map_chunk()?, 1, count)
+    }
+
+    fn take_from(self, desc: &'a ChunkDesc, slot: usize, count: usize) -> Option<SlotRef<'a>> {
+        if core::ptr::eq(self.spare.get(), desc) {
+            self.spare.set(null());
+        }
+        let taken = slots_mask(slot, count);
+        desc.free_slots.set(desc.free_slots.get() & !taken);
+        if desc.free_slots.get() == 0 {
+            self.unlink_open(desc);
+        }
+        // SAFETY: a chunk with free slots is mapped.
+        let chunk = unsafe { desc.chunk.get().as_ref() }?;
+        let first = SlotRef::new(chunk, slot);
+        first.slab().desc.set(desc);
+        Some(first)
+    }
+
+    /// Gives `count` slots from `first` on back to their chunk, and the chunk back to the OS when it is empty and so is
+    /// another one. The caller has taken the slots out of every list.
+    pub(crate) fn free_slots(self, first: SlotRef<'_>, count: usize) {
+        // SAFETY: set by `take_from`; descriptors live for ever.
+        let Some(desc) = (unsafe { first.slab().desc.get().as_ref() }) else {
+            return;
+        };
+        // SAFETY: the chunk is mapped: `first` lies in it.
+        let Some(chunk) = (unsafe { desc.chunk.get().as_ref() }) else {
+            return;
+        };
+        for slot in first.slot()..first.slot() + count {
+            SlotRef::new(chunk, slot)
+                .slab()
+                .tag
+                .store(0, Ordering::Relaxed);
+        }
+        let mask = slots_mask(first.slot(), count);
+        desc.used_slots.set(desc.used_slots.get() | mask);
+        if desc.free_slots.get() == 0 {
+            self.link_open(desc);
+        }
+        desc.free_slots.set(desc.free_slots.get() | mask);
+        if desc.free_slots.get() == ALL_SLOTS {
+            // One is kept: else an object that comes and goes would map and unmap a chunk each time.
+            if self.spare.get().is_null() {
+                self.spare.set(desc);
+            } else {
+                self.unmap_chunk(desc);
+            }
+        }
+    }
+
+    fn link_open(self, desc: &ChunkDesc) {
+        desc.prev.set(null());
+        desc.next.set(self.open.get());
+        // SAFETY: null or a descriptor of this heap, which lives for ever.
+        if let Some(next) = unsafe { self.open.get().as_ref() } {
+            next.prev.set(desc);
+        }
+        self.open.set(desc);
+    }
+
+    fn unlink_open(self, desc: &ChunkDesc) {
+        let (next, prev) = (desc.next.get(), desc.prev.get());
+        // SAFETY: null or descriptors of this heap, which live for ever.
+        if let Some(next) = unsafe { next.as_ref() } {
+            next.prev.set(prev);
+        }
+        // SAFETY: as above.
+        match unsafe { prev.as_ref() } {
+            Some(prev) => prev.next.set(next),
+            None => self.open.set(next),
+        }
+        desc.next.set(null());
+        desc.prev.set(null());
+    }
+
+    /// A fresh chunk, all slots free, in the list `open`.
+    fn map_chunk(self) -> Option<&'a ChunkDesc> {
+        let desc = match NonNull::new(self.unused_descs.get().cast_mut()) {
+            // SAFETY: a descriptor of this heap, which lives for ever.
+            Some(desc) => unsafe { desc.as_ref() },
+            None => {
+                let place: NonNull<ChunkDesc> = self.alloc_meta(size_of::<ChunkDesc>())?.cast();
+                // SAFETY: fresh, zeroed, 64-byte aligned metadata of this size.
+                unsafe { place.write(ChunkDesc::new(self.heap())) };
+                // SAFETY: initialised just now; metadata is never unmapped.
+                let desc = unsafe { place.as_ref() };
+                desc.next.set(self.unused_descs.get());
+                self.unused_descs.set(desc);
+                desc
+            }
+        };
+        abandoned::reclaim();
+        let start = sys::map_aligned(CHUNK_BYTES, CHUNK_BYTES)?;
+        // Objects are found from addresses by masking: the chunk's provenance is picked up from here.
+        let base = start.as_ptr().expose_provenance();
+        if !registry::insert_chunk(base, self.heap()) {
+            // SAFETY: mapped above, and in no use.
+            unsafe { sys::unmap(start, CHUNK_BYTES) };
+            return None;
+        }
+        self.chunks.set(self.chunks.get() + 1);
+        CHUNK_BYTES_MAPPED.fetch_add(CHUNK_BYTES, Ordering::Relaxed);
+        self.unused_descs.set(desc.next.get());
+        desc.chunk.set(start.cast::<Chunk>().as_ptr());
+        desc.used_slots.set(0);
+        desc.reserved_slots.set(0);
+        desc.free_slots.set(ALL_SLOTS);
+        self.link_open(desc);
+        Some(desc)
+    }
+
+    /// Gives a chunk without objects back to the OS.
+    fn unmap_chunk(self, desc: &ChunkDesc) {
+        let Some(chunk) = NonNull::new(desc.chunk.get().cast_mut()) else {
+            return;
+        };
+        self.unlink_open(desc);
+        if core::ptr::eq(self.spare.get(), desc) {
+            self.spare.set(null());
+        }
+        desc.chunk.set(null());
+        desc.free_slots.set(0);
+        desc.next.set(self.unused_descs.get());
+        self.unused_descs.set(desc);
+        self.chunks.set(self.chunks.get() - 1);
+        CHUNK_BYTES_MAPPED.fetch_sub(CHUNK_BYTES, Ordering::Relaxed);
+        registry::remove(chunk.addr().get(), CHUNK_BYTES);
+        // SAFETY: a whole mapping made by `map_chunk`. All of its slots are free, so no object and no list refers to it; a thread
+        // that freed the last object has touched the chunk for the last time when it set its bit, and only the descriptor after
+        // that.
+        unsafe { sys::unmap(chunk.cast(), CHUNK_BYTES) };
+    }
+
+    /// `bytes` of zeroed metadata, aligned to 64 B, that stays for ever.
+    pub(crate) fn alloc_meta(self, bytes: usize) -> Option<NonNull<u8>> {
+        let bytes = bytes.next_multiple_of(64);
+        if self.meta_left.get() < bytes {
+            let mapped = META_BYTES.max(bytes.next_multiple_of(4096));
+            self.meta.set(sys::map(mapped)?.as_ptr());
+            self.meta_left.set(mapped);
+        }
+        let place = self.meta.get();
+        self.meta.set(place.wrapping_add(bytes));
+        self.meta_left.set(self.meta_left.get() - bytes);
+        NonNull::new(place)
+    }
+
+    /// Lets go of every chunk that holds no object, the last one too.
+    pub(crate) fn trim_chunks(self) {
+        let mut desc = self.open.get();
+        // SAFETY: null or a descriptor of this heap, which lives for ever.
+        while let Some(open) = unsafe { desc.as_ref() } {
+            desc = open.next.get();
+            if open.free_slots.get() == ALL_SLOTS {
+                self.unmap_chunk(open);
+            }
+        }
+    }
+}
+
+/// The bits of `count` slots from `first` on.
+fn slots_mask(first: usize, count: usize) -> u32 {
+    (u32::MAX >> (CHUNK_SLOTS - count)) << first
+}

@@ -1,0 +1,14 @@
+//! Everything here runs with `CcMalloc` as global allocator: the test harness, quickcheck and the standard library are part
+//! of the test.
+
+mod misuse;
+mod placement;
+mod process;
+mod program;
+mod region;
+mod shadow;
+mod std_types;
+mod threads;
+
+#[global_allocator]
+static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();

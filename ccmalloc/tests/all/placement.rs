@@ -1,0 +1,206 @@
+//! Hints do what they promise.
+
+use std::alloc::Layout;
+use std::collections::HashSet;
+use std::ptr::NonNull;
+
+use ccmalloc::{
+    Policy, cc_alloc, cc_alloc_with, cc_dealloc, cc_realloc, near, near_with, placement,
+};
+
+fn block(object: NonNull<u8>) -> usize {
+    object.addr().get() / 64
+}
+
+fn page(object: NonNull<u8>) -> usize {
+    object.addr().get() / 4096
+}
+
+/// An object on a co-location page with nothing beside it.
+fn seat(layout: Layout) -> NonNull<u8> {
+    cc_alloc_with(layout, Some(NonNull::dangling()), Policy::NewBlock).unwrap()
+}
+
+fn free_all(objects: impl IntoIterator<Item = NonNull<u8>>, layout: Layout) {
+    for object in objects {
+        // SAFETY: allocated by the test with this layout.
+        unsafe { cc_dealloc(object, layout) };
+    }
+}
+
+#[test]
+fn a_hint_with_room_beside_it_is_joined_in_its_block() {
+    for bytes in [8, 16, 24, 32] {
+        let layout = Layout::from_size_align(bytes, 8).unwrap();
+        // A thread of its own: a heap without a history.
+        std::thread::spawn(move || {
+            let first = seat(layout);
+            let mates: Vec<_> = (1..64 / bytes)
+                .map(|_| cc_alloc(layout, Some(first)).unwrap())
+                .collect();
+            assert!(
+                mates.iter().all(|&mate| block(mate) == block(first)),
+                "{bytes}"
+            );
+            let next = cc_alloc(layout, Some(first)).unwrap();
+            assert_ne!(block(next), block(first), "{bytes}: the block was full");
+            assert_eq!(page(next), page(first), "{bytes}: the page was not");
+            free_all(mates.into_iter().chain([first, next]), layout);
+        })
+        .join()
+        .unwrap();
+    }
+}
+
+#[test]
+fn policies_choose_their_blocks() {
+    let layout = Layout::new::<[u64; 8]>();
+    let small = Layout::new::<[u64; 4]>();
+    std::thread::spawn(move || {
+        // Blocks 0..8 of a fresh page are full, but half of block 2 and half of block 5 are free.
+        let blocks: Vec<_> = (0..8).map(|_| seat(layout)).collect();
+        assert!(
+            blocks
+                .windows(2)
+                .all(|pair| block(pair[1]) == block(pair[0]) + 1)
+        );
+        let halves: Vec<_> = [2, 5]
+            .map(|hole: usize| {
+                // SAFETY: allocated above with this layout; replaced by the half.
+                unsafe { cc_dealloc(blocks[hole], layout) };
+                let half = cc_alloc_with(small, Some(blocks[hole]), Policy::Closest).unwrap();
+                assert_eq!(block(half), block(blocks[hole]));
+                half
+            })
+            .into();
+        let hint = Some(blocks[6]);
+        let closest = cc_alloc_with(small, hint, Policy::Closest).unwrap();
+        assert_eq!(block(closest), block(blocks[5]));
+        let first_fit = cc_alloc_with(small, hint, Policy::FirstFit).unwrap();
+        assert_eq!(block(first_fit), block(blocks[2]));
+        let new_block = cc_alloc_with(small, hint, Policy::NewBlock).unwrap();
+        assert_eq!(block(new_block), block(blocks[7]) + 1);
+        free_all(
+            halves.into_iter().chain([closest, first_fit, new_block]),
+            small,
+        );
+        free_all([0, 1, 3, 4, 6, 7].map(|i: usize| blocks[i]), layout);
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn near_reaches_std_types() {
+    std::thread::spawn(|| {
+        let root = near(&(), || Box::new([0u64; 2]));
+        let (a, b) = near(&*root, || (Box::new([1u64; 2]), Box::new([2u64; 2])));
+        let line = |object: &[u64; 2]| (&raw const *object).addr() / 64;
+        assert_eq!((line(&a), line(&b)), (line(&root), line(&root)));
+        // The innermost hint holds, and the outer one again after it, also after a panic.
+        let far = near_with(&(), Policy::NewBlock, || Box::new([3u64; 2]));
+        let (inner, outer) = near(&*root, || {
+            let caught = std::panic::catch_unwind(|| {
+                near(&*far, || std::panic::resume_unwind(Box::new(())))
+            });
+            assert!(caught.is_err());
+            (near(&*far, || Box::new([4u64; 2])), Box::new([5u64; 2]))
+        });
+        assert_eq!((line(&inner), line(&outer)), (line(&far), line(&root)));
+        let plain = Box::new([6u64; 2]);
+        assert_ne!(line(&plain), line(&root));
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn freed_room_serves_the_next_hint() {
+    let layout = Layout::new::<[u64; 2]>();
+    std::thread::spawn(move || {
+        let first = seat(layout);
+        let mates: Vec<_> = (0..3)
+            .map(|_| cc_alloc(layout, Some(first)).unwrap())
+            .collect();
+        // SAFETY: allocated above with this layout.
+        unsafe { cc_dealloc(mates[1], layout) };
+        assert_eq!(cc_alloc(layout, Some(first)), Some(mates[1]));
+        free_all(mates.into_iter().chain([first]), layout);
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn larger_objects_start_at_a_block() {
+    for bytes in [65, 72, 100, 128, 200, 511, 512] {
+        let layout = Layout::from_size_align(bytes, 8).unwrap();
+        std::thread::spawn(move || {
+            let first = seat(layout);
+            let second = cc_alloc(layout, Some(first)).unwrap();
+            assert_eq!((first.addr().get() % 64, second.addr().get() % 64), (0, 0));
+            assert_eq!(page(first), page(second));
+            free_all([first, second], layout);
+        })
+        .join()
+        .unwrap();
+    }
+}
+
+#[test]
+fn co_located_objects_grow_in_place_while_they_can() {
+    let layout = Layout::from_size_align(16, 8).unwrap();
+    std::thread::spawn(move || {
+        let object = seat(layout);
+        // SAFETY: allocated with this layout, and replaced by the result.
+        let grown = unsafe { cc_realloc(object, layout, 64, None) }.unwrap();
+        assert_eq!(grown, object);
+        let layout = Layout::from_size_align(64, 8).unwrap();
+        let neighbour = cc_alloc(Layout::new::<u64>(), Some(grown)).unwrap();
+        assert_ne!(block(neighbour), block(grown), "the block is full now");
+        // SAFETY: as above.
+        let shrunk = unsafe { cc_realloc(grown, layout, 8, None) }.unwrap();
+        assert_eq!(shrunk, object);
+        let joined = cc_alloc(Layout::new::<u64>(), Some(shrunk)).unwrap();
+        assert_eq!(block(joined), block(shrunk), "and has room again");
+        free_all([neighbour, shrunk, joined], Layout::new::<u64>());
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn the_report_counts_what_happened() {
+    let layout = Layout::new::<[u64; 4]>();
+    let before = placement();
+    let first = seat(layout);
+    let joined = cc_alloc(layout, Some(first)).unwrap();
+    let after = placement();
+    assert!(after.same_block > before.same_block);
+    assert!(
+        after.not_usable > before.not_usable,
+        "the seat's hint was dangling"
+    );
+    assert!(after.hinted() >= before.hinted() + 2);
+    free_all([first, joined], layout);
+}
+
+#[test]
+fn a_million_hinted_objects_come_and_go() {
+    let layout = Layout::new::<[u64; 3]>();
+    std::thread::spawn(move || {
+        let chunks = ccmalloc::stats().chunk_bytes;
+        let mut objects = vec![seat(layout)];
+        for i in 1..200_000usize {
+            let hint = objects[i * 2_654_435_761 % i];
+            objects.push(cc_alloc(layout, Some(hint)).unwrap());
+        }
+        assert_eq!(objects.iter().collect::<HashSet<_>>().len(), objects.len());
+        ccmalloc::check().unwrap();
+        free_all(objects, layout);
+        ccmalloc::check().unwrap();
+        assert!(ccmalloc::stats().chunk_bytes < chunks + (64 << 20));
+    })
+    .join()
+    .unwrap();
+}

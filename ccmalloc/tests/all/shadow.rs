@@ -1,0 +1,88 @@
+//! A shadow of what is live: byte ranges and their contents, kept outside of the allocator under test.
+
+use std::alloc::Layout;
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+
+/// A live object and the byte that it is filled with.
+#[derive(Debug)]
+pub(crate) struct Object {
+    pub(crate) start: NonNull<u8>,
+    pub(crate) layout: Layout,
+    fill: u8,
+}
+
+// SAFETY: an object is owned by whoever has the value; the allocator takes frees from any thread.
+unsafe impl Send for Object {}
+
+impl Object {
+    /// Takes charge of a fresh allocation and fills it with a byte that follows from `number`.
+    ///
+    /// # Safety
+    /// - `start` was allocated by ccmalloc with `layout`, and is used by nobody else.
+    pub(crate) unsafe fn adopt(start: NonNull<u8>, layout: Layout, number: usize) -> Self {
+        assert_eq!(start.addr().get() % layout.align(), 0, "{layout:?}");
+        let object = Self {
+            start,
+            layout,
+            fill: (number % 251).to_le_bytes()[0],
+        };
+        object.fill();
+        object
+    }
+
+    fn fill(&self) {
+        // SAFETY: the object is live and has this many bytes.
+        unsafe { self.start.write_bytes(self.fill, self.layout.size()) };
+    }
+
+    fn check(&self, bytes: usize) {
+        // SAFETY: the object is live, has been filled, and has at least this many bytes.
+        let contents = unsafe { std::slice::from_raw_parts(self.start.as_ptr(), bytes) };
+        assert!(
+            contents.iter().all(|&byte| byte == self.fill),
+            "contents of {self:?} have changed"
+        );
+    }
+
+    pub(crate) fn free(self) {
+        self.check(self.layout.size());
+        // SAFETY: allocated with this layout, and given up here.
+        unsafe { ccmalloc::cc_dealloc(self.start, self.layout) };
+    }
+
+    pub(crate) fn resize(&mut self, bytes: usize, hint: Option<NonNull<u8>>) {
+        self.check(self.layout.size());
+        // SAFETY: allocated with this layout; replaced by the result.
+        let moved =
+            unsafe { ccmalloc::cc_realloc(self.start, self.layout, bytes, hint) }.expect("memory");
+        let kept = self.layout.size().min(bytes);
+        self.start = moved;
+        self.layout = Layout::from_size_align(bytes, self.layout.align()).expect("a layout");
+        assert_eq!(moved.addr().get() % self.layout.align(), 0);
+        self.check(kept);
+        self.fill();
+    }
+}
+
+/// Which addresses are in use.
+#[derive(Debug, Default)]
+pub(crate) struct Ranges(BTreeMap<usize, usize>);
+
+impl Ranges {
+    pub(crate) fn insert(&mut self, object: &Object) {
+        let start = object.start.addr().get();
+        let end = start + object.layout.size().max(1);
+        if let Some((&below, &below_end)) = self.0.range(..end).next_back() {
+            assert!(
+                below_end <= start,
+                "{start:#x}..{end:#x} overlaps {below:#x}..{below_end:#x}"
+            );
+        }
+        self.0.insert(start, end);
+    }
+
+    pub(crate) fn remove(&mut self, object: &Object) {
+        assert!(self.0.remove(&object.start.addr().get()).is_some());
+    }
+}
