@@ -1,0 +1,83 @@
+use super::*;
+
+/// The curve of known levels at 28 sizes, two to the doubling.
+fn curve(base: f64, steps: &[(f64, f64)]) -> Vec<CurvePoint> {
+    (0..28)
+        .map(|i| FIRST_BYTES * 2f64.powf(f64::from(i) / 2.0))
+        .map(|bytes| CurvePoint {
+            bytes,
+            ns: base
+                + steps
+                    .iter()
+                    .map(|&(c, s)| s * (1.0 - c / bytes).max(0.0))
+                    .sum::<f64>(),
+        })
+        .collect()
+}
+
+fn weights(points: &[CurvePoint]) -> Vec<f64> {
+    points.iter().map(|point| 1.0 / point.ns).collect()
+}
+
+#[test]
+fn known_levels_are_found_again() {
+    let points = curve(
+        2.0,
+        &[(32_768.0, 4.0), (2_097_152.0, 40.0), (16_777_216.0, 80.0)],
+    );
+    let steps = fit_steps(&points, &weights(&points), MIN_STEP_NS);
+    let total: f64 = steps.iter().map(|step| step.step_ns).sum();
+    assert!((total - 124.0).abs() < 1.0, "{steps:?}");
+    for (capacity, step_ns) in [(32_768.0, 4.0), (2_097_152.0, 40.0), (16_777_216.0, 80.0)] {
+        let near: f64 = steps
+            .iter()
+            .filter(|step| (0.6..1.7).contains(&(step.capacity_bytes / capacity)))
+            .map(|step| step.step_ns)
+            .sum();
+        assert!((near / step_ns - 1.0).abs() < 0.1, "{capacity}: {steps:?}");
+    }
+}
+
+#[test]
+fn noise_does_not_invent_negative_or_wild_steps() {
+    let mut points = curve(2.0, &[(100_000.0, 10.0), (5e6, 100.0)]);
+    for (i, point) in points.iter_mut().enumerate() {
+        point.ns *= if i % 2 == 0 { 1.03 } else { 0.97 };
+    }
+    let steps = fit_steps(&points, &weights(&points), MIN_STEP_NS);
+    let total: f64 = steps.iter().map(|step| step.step_ns).sum();
+    assert!(steps.iter().all(|step| step.step_ns > 0.0));
+    assert!((total / 110.0 - 1.0).abs() < 0.15, "{steps:?}");
+}
+
+#[test]
+fn a_flat_or_empty_curve_has_no_steps() {
+    let flat = curve(3.0, &[]);
+    assert_eq!(fit_steps(&flat, &weights(&flat), MIN_STEP_NS), []);
+    assert_eq!(fit_steps(&[], &[], MIN_STEP_NS), []);
+}
+
+#[test]
+fn search_costs_are_finite_and_not_negative() {
+    let costs = measure_search(1).unwrap();
+    for ns in [
+        costs.operation_ns,
+        costs.node_ns,
+        costs.misprediction_ns,
+        costs.branch_free_node_ns,
+    ] {
+        assert!(ns.is_finite() && ns >= 0.0, "{costs:?}");
+    }
+}
+
+#[test]
+fn small_working_sets_give_sane_points() {
+    let memory = PagedMemory::new(1 << 15, PageSize::Small4K).unwrap();
+    let mut chase = Chase { state: 1 };
+    let point = chase.point(&memory, 1e12, 1);
+    assert!(
+        (point.bytes - f64::from(1 << 18)).abs() < 1e-9,
+        "clamped to what there is"
+    );
+    assert!(point.ns > 0.0);
+}

@@ -1,0 +1,70 @@
+//! Predicts cache misses and nanoseconds of a pointer structure, a layout and a machine.
+//!
+//! Three descriptions go in, one [`Prediction`] comes out:
+//!
+//! | what | type | from |
+//! |---|---|---|
+//! | who points to whom | [`Shape`] | parents of nodes, or generated |
+//! | where nodes lie | [`Placement`] | a [`Layout`], or the addresses of a live heap |
+//! | what a miss costs | [`Machine`] | [`Machine::this`], [`Machine::calibrate`], a file, a preset |
+//!
+//! ```
+//! use ccmodel::{Layout, Machine, NodeExtent, PageSize, Shape, predict_tree};
+//!
+//! let shape = Shape::random_binary(100_000, 1);
+//! let node = NodeExtent::new(24, 8)?;
+//! let ns = |layout: Layout| {
+//!     let placement = layout.place(&shape, node);
+//!     predict_tree(&shape, &placement, node, PageSize::Small4K, &Machine::thesis()).ns
+//! };
+//! assert!(ns(Layout::VanEmdeBoas) < ns(Layout::Random { seed: 1 }));
+//! # Ok::<(), ccmodel::ExtentError>(())
+//! ```
+//!
+//! The way of a prediction through the modules: `visits` (how often each node is visited), `probability` (how often each
+//! block is touched), `footprint` (what a cache of some capacity misses of that), `neighbours` (which misses are cheap
+//! because another one was near), `predict` (what all this costs). `machine` holds what `calibrate` measures and
+//! `topology` reads; `probe` holds predictions against the clock.
+//!
+//! **Words.** A *block* is the unit that moves on a miss: a line of 64 bytes unless said. An *operation* is one search.
+//! A *level* is named after what was missed: a miss of `L2` is a load that the second-level cache does not serve. A *step*
+//! is the latency that such a miss adds.
+//!
+//! **Features.** `json` reads and writes machine files (serde); `cli`, on by default, is the `model` binary (clap). Without
+//! both, the only dependency is `libc`.
+//!
+//! **Known limits.** Caches count as fully associative: structures whose hot nodes lie large powers of two apart miss more
+//! than predicted. Operations count as dependent: independent ones overlap and are faster.
+
+mod calibrate;
+mod choose;
+#[cfg(feature = "cli")]
+pub mod cli;
+mod footprint;
+mod layout;
+mod machine;
+mod neighbours;
+mod predict;
+mod probability;
+mod probe;
+mod shape;
+mod sys;
+pub mod thesis;
+mod topology;
+mod visits;
+
+pub use calibrate::CalibrateOptions;
+pub use choose::{Choice, choose_layout};
+pub use footprint::{BlockClass, Footprint, FootprintBuilder, Replacement};
+pub use layout::{ExtentError, Layout, NodeExtent, ParseLayoutError, Placement};
+pub use machine::{
+    CurvePoint, Evidence, Level, LevelKind, MACHINE_FORMAT, Machine, MachineError, NeighbourShare,
+    Origin, PageSize, SearchCosts, SearchStyle, Step,
+};
+pub use predict::{LevelMisses, Prediction, Predictor, SearchLevel, predict_levels, predict_tree};
+pub use probability::BlockProbabilities;
+pub use probe::{ProbeError, TreeProbe};
+pub use shape::{NO_NODE, Shape, ShapeError};
+pub use sys::PagedMemory;
+pub use topology::{CacheFacts, CacheKind, Fact, HugePages, Source, Sources, Topology};
+pub use visits::Visits;

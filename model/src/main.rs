@@ -1,0 +1,12 @@
+//! `model`: the command line of `ccmodel`.
+
+use std::io::{stderr, stdout};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(ccmodel::cli::run(
+        std::env::args_os(),
+        &mut stdout().lock(),
+        &mut stderr().lock(),
+    ))
+}

@@ -1,0 +1,96 @@
+//! How many larger blocks the missed lines of an operation lie in.
+//!
+//! A far miss is cheaper when another line of the same 128 bytes, kilobyte or page was missed just before: memory delivers
+//! several lines at once, prefetchers see a pattern, a row of memory is open, a translation is there. So a part of a
+//! miss's latency is paid once for each such *block* `B` in which the operation misses any line. Let `p_b` be the
+//! probabilities of the lines `b` in `B`, `P` that of `B` itself, and `m_b` the misses of the lines.
+//! A visit to `B` touches `N = sum of p_b / P` lines, each of which misses with probability
+//! `q = sum of m_b / sum of p_b`; taken as independent,
+//!
+//! ```text
+//! P(operation misses a line in B) = P (1 - (1 - q)^N)
+//! ```
+//!
+//! It is exact where visits touch one line (random layouts: `P q`, as many blocks as lines) and where all lines of a block
+//! are as cold (`P`, one for all of them), and it is never more than the number of missed lines.
+
+use crate::footprint::{Replacement, absent};
+use crate::probability::BlockProbabilities;
+
+/// Expected number of blocks in which an operation misses at least one line, in a cache of this
+/// characteristic time for lines.
+///
+/// `blocks` must be of the same visits and placement as `lines`, with a block size that is no smaller. O(lines).
+pub(crate) fn missed_blocks(
+    lines: &BlockProbabilities,
+    blocks: &BlockProbabilities,
+    time: f64,
+    replacement: Replacement,
+) -> f64 {
+    let lines_per_block = (blocks.block_bytes() / lines.block_bytes()).max(1);
+    let mut rest = lines.end_blocks();
+    let mut missed = 0.0;
+    for &(block, probability) in blocks.end_blocks() {
+        let (mut touches, mut misses) = (0.0, 0.0);
+        while let Some((&(line, p), others)) = rest.split_first()
+            && line / lines_per_block == block
+        {
+            touches += p;
+            misses += p * absent(p, time, replacement);
+            rest = others;
+        }
+        if touches <= 0.0 || probability <= 0.0 {
+            continue;
+        }
+        let each = (misses / touches).min(1.0);
+        let lines_touched = (touches / probability).max(1.0);
+        missed += if lines_touched < 1.001 || each > 0.999 {
+            probability * each
+        } else {
+            probability * (1.0 - (1.0 - each).powf(lines_touched))
+        };
+    }
+    missed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layout, NodeExtent, Shape, Visits};
+    use quickcheck::quickcheck;
+
+    fn at(shape: &Shape, layout: Layout, block_bytes: u64) -> BlockProbabilities {
+        let node = NodeExtent::new(32, 8).unwrap();
+        BlockProbabilities::new(
+            &Visits::uniform(shape),
+            &layout.place(shape, node),
+            32,
+            block_bytes,
+        )
+    }
+
+    #[test]
+    fn a_cold_cache_misses_every_block() {
+        let shape = Shape::random_binary(5000, 1);
+        let (lines, pages) = (
+            at(&shape, Layout::VanEmdeBoas, 64),
+            at(&shape, Layout::VanEmdeBoas, 4096),
+        );
+        let touched = pages.footprint().touches();
+        assert!((missed_blocks(&lines, &pages, 0.0, Replacement::Lru) - touched).abs() < 1e-6);
+        assert!(missed_blocks(&lines, &pages, f64::INFINITY, Replacement::Random) < 1e-9);
+    }
+
+    quickcheck! {
+        fn no_more_blocks_than_lines_and_fewer_when_larger(nodes: u16, choice: bool, time: u16) -> bool {
+            let shape = Shape::random_binary(u32::from(nodes) + 1, 3);
+            let layout = if choice { Layout::DepthFirst } else { Layout::Random { seed: 1 } };
+            let lines = at(&shape, layout, 64);
+            let time = f64::from(time);
+            let missed = |bytes| missed_blocks(&lines, &at(&shape, layout, bytes), time, Replacement::Random);
+            let (own, pair, page) = (missed(64), missed(128), missed(4096));
+            let expected = lines.footprint().classes().iter().map(|c| c.blocks * c.probability).sum::<f64>();
+            own <= expected + 1e-9 && pair <= own + 1e-9 && page <= own + 1e-9
+        }
+    }
+}

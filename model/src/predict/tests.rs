@@ -1,0 +1,222 @@
+use quickcheck::quickcheck;
+
+use super::*;
+use crate::{Layout, LevelKind};
+
+fn node() -> NodeExtent {
+    NodeExtent::new(24, 8).unwrap()
+}
+
+fn predict(nodes: u32, layout: Layout, machine: &Machine) -> Prediction {
+    let shape = Shape::random_binary(nodes, 9);
+    predict_tree(
+        &shape,
+        &layout.place(&shape, node()),
+        node(),
+        PageSize::Small4K,
+        machine,
+    )
+}
+
+#[test]
+fn the_parts_add_up() {
+    let prediction = predict(50_000, Layout::DepthFirst, Machine::this());
+    let parts: f64 = prediction.levels.iter().map(|level| level.ns).sum();
+    assert!((prediction.cpu_ns + parts - prediction.ns).abs() < 1e-9);
+    assert_eq!(prediction.misses("L1"), Some(prediction.levels[0].misses));
+    assert_eq!(prediction.misses("L9"), None);
+}
+
+#[test]
+fn an_empty_tree_costs_nothing_and_a_small_one_never_misses() {
+    let empty = predict(0, Layout::DepthFirst, Machine::this());
+    assert!(empty.ns.abs() < 1e-12);
+    let small = predict(100, Layout::Random { seed: 1 }, Machine::this());
+    assert!(small.levels.iter().all(|level| level.misses < 1e-9));
+    assert!(small.cpu_ns > 0.0);
+}
+
+#[test]
+fn clustering_beats_chance_on_every_machine() {
+    for machine in [&Machine::thesis(), Machine::this()] {
+        let random = predict(300_000, Layout::Random { seed: 4 }, machine);
+        let veb = predict(300_000, Layout::VanEmdeBoas, machine);
+        assert!(
+            veb.ns < 0.8 * random.ns,
+            "{}: {} against {}",
+            machine.name,
+            veb.ns,
+            random.ns
+        );
+    }
+}
+
+#[test]
+fn large_nodes_of_which_little_is_read() {
+    let shape = Shape::complete_binary(10_000);
+    let large = NodeExtent::new(1024, 64).unwrap();
+    let placement = Layout::DepthFirst.place(&shape, large);
+    let whole = Predictor::new(&shape);
+    let head = whole.clone().touched_bytes(24);
+    let misses = |predictor: &Predictor| {
+        predictor
+            .predict(&placement, large, PageSize::Huge2M, Machine::this())
+            .misses("L1")
+            .unwrap()
+    };
+    assert!(misses(&whole) > 8.0 * misses(&head));
+}
+
+#[test]
+fn page_levels_count_only_for_their_pages() {
+    let machine = Machine::this();
+    let names = |pages| {
+        let shape = Shape::complete_binary(3);
+        let placement = Layout::DepthFirst.place(&shape, node());
+        let prediction = predict_tree(&shape, &placement, node(), pages, machine);
+        prediction.levels.len()
+    };
+    let translations = machine
+        .levels
+        .iter()
+        .filter(|level| level.kind != LevelKind::Data)
+        .count();
+    assert_eq!(
+        names(PageSize::Small4K),
+        names(PageSize::Huge2M) + translations
+    );
+}
+
+fn b_tree(nodes: f64) -> Vec<SearchLevel> {
+    [1.0, nodes / 256.0, nodes / 16.0, nodes]
+        .into_iter()
+        .map(|nodes| SearchLevel {
+            nodes: nodes.max(1.0),
+            node_bytes: 256.0,
+            lines_per_visit: 2.0,
+            rounds_per_visit: 1.0,
+            cpu_ns_per_visit: 5.0,
+        })
+        .collect()
+}
+
+#[test]
+fn levels_of_one_huge_array_agree_with_the_uniform_formula() {
+    // One level of a million lines: hit ratio C / W.
+    let machine = Machine::new(
+        "one cache",
+        Machine::thesis().search,
+        vec![Level::new("L1", LevelKind::Data, 64, 16e6, 100.0)],
+    )
+    .unwrap();
+    let array = SearchLevel {
+        nodes: 1e6,
+        node_bytes: 64.0,
+        lines_per_visit: 1.0,
+        rounds_per_visit: 1.0,
+        cpu_ns_per_visit: 0.0,
+    };
+    let prediction = predict_levels(&[array], PageSize::Huge2M, &machine);
+    assert!((prediction.levels[0].misses - 0.75).abs() < 1e-4);
+    assert!((prediction.ns - 75.0).abs() < 0.1);
+}
+
+#[test]
+fn lines_requested_together_cost_one_latency() {
+    let together = predict_levels(&b_tree(1e6), PageSize::Small4K, Machine::this());
+    let mut levels = b_tree(1e6);
+    for level in &mut levels {
+        level.rounds_per_visit = 2.0;
+    }
+    let in_turn = predict_levels(&levels, PageSize::Small4K, Machine::this());
+    let misses = |prediction: &Prediction| prediction.misses("L2").unwrap();
+    assert!((misses(&together) - misses(&in_turn)).abs() < 1e-9);
+    assert!(in_turn.ns > 1.3 * together.ns);
+}
+
+#[test]
+fn senseless_levels_are_left_out() {
+    let mut levels = b_tree(1e6);
+    let sane = predict_levels(&levels, PageSize::Small4K, Machine::this());
+    levels.push(SearchLevel {
+        nodes: f64::NAN,
+        ..levels[0]
+    });
+    levels.push(SearchLevel {
+        nodes: 0.0,
+        ..levels[0]
+    });
+    assert_eq!(
+        predict_levels(&levels, PageSize::Small4K, Machine::this()),
+        sane
+    );
+    assert!(
+        predict_levels(&[], PageSize::Small4K, Machine::this())
+            .ns
+            .abs()
+            < 1e-12
+    );
+}
+
+#[test]
+fn the_same_structure_two_ways() {
+    // An implicit tree of one line a node, level by level: as levels, and as a shape of fanout 17.
+    let fanout = 17u32;
+    let counts = [1, fanout, fanout * fanout, fanout.pow(3)];
+    let levels: Vec<SearchLevel> = counts
+        .iter()
+        .map(|&nodes| SearchLevel {
+            nodes: f64::from(nodes),
+            node_bytes: 64.0,
+            lines_per_visit: 1.0,
+            rounds_per_visit: 1.0,
+            cpu_ns_per_visit: 1.0,
+        })
+        .collect();
+    let total: u32 = counts.iter().sum();
+    let parents: Vec<u32> = (0..total)
+        .map(|v| {
+            if v == 0 {
+                crate::NO_NODE
+            } else {
+                (v - 1) / fanout
+            }
+        })
+        .collect();
+    let shape = Shape::from_parents(&parents).unwrap();
+    // Searches end at the leaves only.
+    let leaves = total - fanout.pow(3);
+    let weights: Vec<f64> = (0..total)
+        .map(|v| if v < leaves { 0.0 } else { 1.0 })
+        .collect();
+    let line = NodeExtent::new(64, 64).unwrap();
+    let placement = Layout::BreadthFirst.place(&shape, line);
+    let walked = Predictor::with_visits(Visits::weighted(&shape, &weights)).predict(
+        &placement,
+        line,
+        PageSize::Huge2M,
+        Machine::this(),
+    );
+    let described = predict_levels(&levels, PageSize::Huge2M, Machine::this());
+    for (a, b) in walked.levels.iter().zip(&described.levels) {
+        assert!(
+            (a.misses - b.misses).abs() < 1e-3 + 0.01 * b.misses,
+            "{a:?} {b:?}"
+        );
+    }
+}
+
+quickcheck! {
+    fn a_larger_cache_never_costs_more(nodes: u16, small: u32, large: u32) -> bool {
+        let machine = |capacity: u32| Machine::new(
+            "one cache",
+            Machine::thesis().search,
+            vec![Level::new("L1", LevelKind::Data, 64, f64::from(capacity) + 1.0, 10.0)],
+        ).unwrap();
+        let shape = Shape::random_binary(u32::from(nodes), 2);
+        let placement = Layout::VanEmdeBoas.place(&shape, node());
+        let ns = |capacity| predict_tree(&shape, &placement, node(), PageSize::Small4K, &machine(capacity)).ns;
+        let (small, large) = (small % 2_000_000, large % 2_000_000);
+        ns(small.max(large)) <= ns(small.min(large)) + 1e-6
+    }
+}

@@ -1,0 +1,403 @@
+//! What the system says of this machine: caches, pages, memory, and where each fact comes from.
+//!
+//! Three sources are asked in turn: Linux's sysfs, the processor (`CPUID` leaf 4 on Intel, 0x8000001D on AMD), and
+//! documented defaults. A source is taken for the caches as a whole or not at all, so that sizes from two sources never
+//! mix; a source that contradicts itself (a size of 0, a line size that is no power of two) counts as silent. TLBs are
+//! left out on purpose: what `CPUID` says of them is wrong in virtual machines, they have to be
+//! [measured](crate::CalibrateOptions).
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::sys;
+
+mod cpuid;
+
+/// Where a fact comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
+#[cfg_attr(feature = "json", serde(rename_all = "lowercase"))]
+pub enum Source {
+    /// A file of Linux's `/sys` or `/proc`.
+    Sysfs,
+    /// The processor's `CPUID` instruction.
+    Cpuid,
+    /// The C library's `sysconf`.
+    Sysconf,
+    /// Nobody knew: a documented default.
+    Default,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Source::Sysfs => "sysfs",
+            Source::Cpuid => "cpuid",
+            Source::Sysconf => "sysconf",
+            Source::Default => "default",
+        })
+    }
+}
+
+/// A value and its source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
+pub struct Fact<T> {
+    /// The value.
+    pub value: T,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+impl<T> Fact<T> {
+    fn new(value: T, source: Source) -> Fact<T> {
+        Fact { value, source }
+    }
+}
+
+/// What a cache holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
+#[cfg_attr(feature = "json", serde(rename_all = "lowercase"))]
+pub enum CacheKind {
+    /// Data only.
+    Data,
+    /// Instructions only.
+    Instruction,
+    /// Both.
+    Unified,
+}
+
+impl fmt::Display for CacheKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            CacheKind::Data => "data",
+            CacheKind::Instruction => "instruction",
+            CacheKind::Unified => "unified",
+        })
+    }
+}
+
+/// One cache of the first processor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
+pub struct CacheFacts {
+    /// 1 is next to the processor.
+    pub level: u32,
+    /// What it holds.
+    pub kind: CacheKind,
+    /// Nominal size in bytes.
+    pub size_bytes: u64,
+    /// Line size in bytes, a power of two.
+    pub line_bytes: u64,
+    /// Lines in a set; 0 when unknown.
+    pub ways: u32,
+    /// Number of processors of this system that share it; 0 when unknown. Other guests of a hypervisor are not counted.
+    pub shared_by: u32,
+    /// Where this comes from.
+    pub source: Source,
+}
+
+impl CacheFacts {
+    /// Whether the numbers can be those of a cache.
+    fn is_plausible(&self) -> bool {
+        (1..=8).contains(&self.level)
+            && self.line_bytes.is_power_of_two()
+            && (8..=4096).contains(&self.line_bytes)
+            && self.size_bytes >= self.line_bytes
+            && self.size_bytes <= 1 << 40
+    }
+}
+
+/// Whether the system makes huge pages without being asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
+#[cfg_attr(feature = "json", serde(rename_all = "lowercase"))]
+pub enum HugePages {
+    /// Wherever it can.
+    Always,
+    /// Where a program asks with `madvise`.
+    Madvise,
+    /// Not at all.
+    Never,
+    /// Not known.
+    Unknown,
+}
+
+impl fmt::Display for HugePages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            HugePages::Always => "always",
+            HugePages::Madvise => "madvise",
+            HugePages::Never => "never",
+            HugePages::Unknown => "unknown",
+        })
+    }
+}
+
+/// Where to look for facts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sources {
+    /// Folder under which `sys` and `proc` are looked for: `/` on a real machine.
+    pub root: PathBuf,
+    /// Whether to ask the processor and the C library where files are silent.
+    pub ask_processor: bool,
+}
+
+impl Default for Sources {
+    fn default() -> Sources {
+        Sources {
+            root: PathBuf::from("/"),
+            ask_processor: true,
+        }
+    }
+}
+
+/// The facts of one machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
+pub struct Topology {
+    /// Name of the processor.
+    pub cpu_name: Fact<String>,
+    /// Whether this is a guest of a hypervisor.
+    pub virtualised: Fact<bool>,
+    /// Caches that the first processor uses, by level.
+    pub caches: Vec<CacheFacts>,
+    /// Size of a small page in bytes.
+    pub page_bytes: Fact<u64>,
+    /// Mode of transparent huge pages.
+    pub huge_pages: Fact<HugePages>,
+    /// Physical memory in bytes.
+    pub memory_bytes: Fact<u64>,
+    /// Doubts, one line each.
+    pub notes: Vec<String>,
+}
+
+impl Topology {
+    /// The facts of this machine. Reads a few dozen small files.
+    pub fn this() -> Topology {
+        Topology::read(&Sources::default())
+    }
+
+    /// The facts that the given sources know. Never fails: what nobody knows becomes a default, with a note.
+    pub fn read(sources: &Sources) -> Topology {
+        let mut notes = Vec::new();
+        let processor = sources.ask_processor;
+        let mut caches = caches_from_sysfs(&sources.root.join("sys/devices/system/cpu/cpu0/cache"));
+        if data_caches(&caches).next().is_none() {
+            caches = if processor {
+                cpuid::caches()
+            } else {
+                Vec::new()
+            };
+            let from_processor = data_caches(&caches).next().is_some();
+            if !from_processor {
+                caches = default_caches();
+            }
+            notes.push(format!(
+                "no cache entries in sysfs: caches are {}",
+                if from_processor {
+                    "what CPUID says"
+                } else {
+                    "defaults (48 KiB, 1 MiB, 16 MiB, lines of 64 bytes)"
+                }
+            ));
+        }
+        caches.sort_by_key(|cache| (cache.level, cache.kind != CacheKind::Data));
+        let cpuinfo = fs::read_to_string(sources.root.join("proc/cpuinfo")).unwrap_or_default();
+        let virtualised = virtualised(&cpuinfo, processor);
+        if virtualised.value && caches.iter().any(|cache| cache.level >= 3) {
+            notes.push(
+                "a hypervisor's other guests share the last-level cache: measure its effective size with `model calibrate`"
+                    .to_owned(),
+            );
+        }
+        Topology {
+            cpu_name: cpu_name(&cpuinfo, processor),
+            virtualised,
+            caches,
+            page_bytes: known_or(
+                processor
+                    .then(sys::page_bytes)
+                    .flatten()
+                    .map(|bytes| bytes as u64),
+                4096,
+            ),
+            huge_pages: huge_pages(&sources.root),
+            memory_bytes: memory_bytes(&sources.root, processor),
+            notes,
+        }
+    }
+
+    /// Caches that hold data, the one next to the processor first, one for each level.
+    pub fn data_caches(&self) -> impl Iterator<Item = &CacheFacts> {
+        data_caches(&self.caches)
+    }
+}
+
+fn data_caches(caches: &[CacheFacts]) -> impl Iterator<Item = &CacheFacts> {
+    let mut last_level = 0;
+    caches.iter().filter(move |cache| {
+        let new = cache.kind != CacheKind::Instruction && cache.level > last_level;
+        if new {
+            last_level = cache.level;
+        }
+        new
+    })
+}
+
+/// `sysconf`'s answer, or the default.
+fn known_or(value: Option<u64>, default: u64) -> Fact<u64> {
+    match value {
+        Some(value) => Fact::new(value, Source::Sysconf),
+        None => Fact::new(default, Source::Default),
+    }
+}
+
+/// A usual desktop or server processor.
+fn default_caches() -> Vec<CacheFacts> {
+    let cache = |level, kind, size_bytes, ways| CacheFacts {
+        level,
+        kind,
+        size_bytes,
+        line_bytes: 64,
+        ways,
+        shared_by: 0,
+        source: Source::Default,
+    };
+    vec![
+        cache(1, CacheKind::Data, 48 << 10, 12),
+        cache(2, CacheKind::Unified, 1 << 20, 16),
+        cache(3, CacheKind::Unified, 16 << 20, 16),
+    ]
+}
+
+/// The entries of a sysfs cache folder; entries that make no sense are left out.
+fn caches_from_sysfs(folder: &Path) -> Vec<CacheFacts> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("index"))
+        .filter_map(|entry| cache_from_sysfs(&entry.path()))
+        .filter(CacheFacts::is_plausible)
+        .collect()
+}
+
+fn cache_from_sysfs(folder: &Path) -> Option<CacheFacts> {
+    let read = |name: &str| {
+        fs::read_to_string(folder.join(name))
+            .map(|text| text.trim().to_owned())
+            .ok()
+    };
+    let number = |name: &str| read(name)?.parse::<u32>().ok();
+    Some(CacheFacts {
+        level: number("level")?,
+        kind: match read("type")?.as_str() {
+            "Data" => CacheKind::Data,
+            "Instruction" => CacheKind::Instruction,
+            "Unified" => CacheKind::Unified,
+            _ => return None,
+        },
+        size_bytes: parse_size(&read("size")?)?,
+        line_bytes: u64::from(number("coherency_line_size")?),
+        ways: number("ways_of_associativity").unwrap_or(0),
+        shared_by: read("shared_cpu_list")
+            .and_then(|list| count_cpus(&list))
+            .unwrap_or(0),
+        source: Source::Sysfs,
+    })
+}
+
+/// `48K`, `2048K`, `32M` or a plain number of bytes.
+fn parse_size(text: &str) -> Option<u64> {
+    let (digits, shift) = match text.as_bytes().last()? {
+        b'K' => (&text[..text.len() - 1], 10),
+        b'M' => (&text[..text.len() - 1], 20),
+        b'G' => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// Number of processors in a list like `0-3,8,10-11`.
+fn count_cpus(list: &str) -> Option<u32> {
+    list.split(',').try_fold(0u32, |sum, part| {
+        let count = match part.split_once('-') {
+            Some((first, last)) => {
+                let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+                last.checked_sub(first)?.checked_add(1)?
+            }
+            None => part.parse::<u32>().map(|_| 1).ok()?,
+        };
+        sum.checked_add(count)
+    })
+}
+
+/// The value of the first `key : value` line of `/proc/cpuinfo` with this key.
+fn cpuinfo_value<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
+    cpuinfo
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.trim() == key)
+        .map(|(_, value)| value.trim())
+        .filter(|value| !value.is_empty())
+}
+
+fn cpu_name(cpuinfo: &str, ask_processor: bool) -> Fact<String> {
+    if let Some(name) = cpuinfo_value(cpuinfo, "model name") {
+        return Fact::new(name.to_owned(), Source::Sysfs);
+    }
+    match ask_processor.then(cpuid::brand).flatten() {
+        Some(name) => Fact::new(name, Source::Cpuid),
+        None => Fact::new("unknown processor".to_owned(), Source::Default),
+    }
+}
+
+fn virtualised(cpuinfo: &str, ask_processor: bool) -> Fact<bool> {
+    if let Some(flags) = cpuinfo_value(cpuinfo, "flags") {
+        let guest = flags
+            .split_ascii_whitespace()
+            .any(|flag| flag == "hypervisor");
+        return Fact::new(guest, Source::Sysfs);
+    }
+    match ask_processor.then(cpuid::hypervisor).flatten() {
+        Some(guest) => Fact::new(guest, Source::Cpuid),
+        None => Fact::new(false, Source::Default),
+    }
+}
+
+fn huge_pages(root: &Path) -> Fact<HugePages> {
+    let text = fs::read_to_string(root.join("sys/kernel/mm/transparent_hugepage/enabled"))
+        .unwrap_or_default();
+    // The mode in force stands in brackets.
+    let mode = text
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'));
+    match mode.map(|(mode, _)| mode) {
+        Some("always") => Fact::new(HugePages::Always, Source::Sysfs),
+        Some("madvise") => Fact::new(HugePages::Madvise, Source::Sysfs),
+        Some("never") => Fact::new(HugePages::Never, Source::Sysfs),
+        _ => Fact::new(HugePages::Unknown, Source::Default),
+    }
+}
+
+fn memory_bytes(root: &Path, ask_processor: bool) -> Fact<u64> {
+    let meminfo = fs::read_to_string(root.join("proc/meminfo")).unwrap_or_default();
+    let kilobytes = cpuinfo_value(&meminfo, "MemTotal")
+        .and_then(|value| value.strip_suffix("kB"))
+        .and_then(|digits| digits.trim().parse::<u64>().ok())
+        .filter(|&kilobytes| kilobytes > 0);
+    match kilobytes.and_then(|kilobytes| kilobytes.checked_mul(1024)) {
+        Some(bytes) => Fact::new(bytes, Source::Sysfs),
+        None => known_or(
+            ask_processor.then(sys::physical_memory_bytes).flatten(),
+            8 << 30,
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,298 @@
+//! The binary: each command, each way to get it wrong.
+
+use std::fs;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use ccmodel::Machine;
+use serde_json::Value;
+
+fn model(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_model"))
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+/// Runs a command that must succeed quietly; its standard output.
+fn answer(args: &[&str]) -> String {
+    let output = model(args);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {err}");
+    assert!(err.is_empty(), "{args:?}: {err}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(args: &[&str]) -> Value {
+    serde_json::from_str(&answer(args)).unwrap()
+}
+
+/// Runs a command that must be refused with one line; that line.
+fn refusal(args: &[&str]) -> String {
+    let output = model(args);
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {err}");
+    assert_eq!(err.lines().count(), 1, "{args:?}: {err}");
+    assert!(err.starts_with("model: "), "{args:?}: {err}");
+    assert!(output.stdout.is_empty(), "{args:?}");
+    err
+}
+
+/// A file of this test run that is removed at the end.
+struct TempFile(PathBuf);
+
+impl TempFile {
+    fn new(name: &str, text: &str) -> TempFile {
+        let path = std::env::temp_dir().join(format!("ccmodel-cli-{}-{name}", std::process::id()));
+        fs::write(&path, text).unwrap();
+        TempFile(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for TempFile {
+    fn drop(&mut self) {
+        // What cannot be removed is the system's to clean up.
+        drop(fs::remove_file(&self.0));
+    }
+}
+
+const SMALL: [&str; 5] = ["predict", "--nodes", "5000", "--node-bytes", "24"];
+
+fn small<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&SMALL[..], more].concat()
+}
+
+#[test]
+fn topology_names_sources() {
+    let text = answer(&["topology"]);
+    assert!(text.contains("L1 data"), "{text}");
+    let object = json(&["topology", "--json"]);
+    assert!(object["caches"][0]["source"].is_string());
+    assert!(
+        object["page_bytes"]["value"]
+            .as_u64()
+            .unwrap()
+            .is_power_of_two()
+    );
+}
+
+#[test]
+fn the_documented_prediction_prints_misses_and_ns_for_each_layout() {
+    let object = json(&[
+        "predict",
+        "--structure",
+        "bst",
+        "--nodes",
+        "100001",
+        "--node-bytes",
+        "32",
+        "--layout",
+        "random,dfs,cluster,veb",
+        "--json",
+    ]);
+    let rows = object["rows"].as_array().unwrap();
+    let names: Vec<&str> = rows
+        .iter()
+        .map(|row| row["layout"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["random", "dfs", "cluster", "veb"]);
+    for row in rows {
+        assert!(row["ns"].as_f64().unwrap() > 0.0);
+        assert!(row["misses"]["L1"].as_f64().unwrap() > 0.0);
+    }
+    let speedup = |i: usize| rows[i]["speedup_vs_random"].as_f64().unwrap();
+    assert!((speedup(0) - 1.0).abs() < 1e-9);
+    assert!(speedup(3) > 1.0);
+    assert_eq!(object["structure"]["nodes"], 100_001);
+}
+
+#[test]
+fn speedups_are_relative_to_random_even_when_it_is_not_asked_for() {
+    let with = json(&small(&[
+        "--machine",
+        "thesis",
+        "--layout",
+        "random,veb",
+        "--json",
+    ]));
+    let without = json(&small(&[
+        "--machine",
+        "thesis",
+        "--layout",
+        "veb",
+        "--json",
+    ]));
+    assert_eq!(with["rows"][1], without["rows"][0]);
+    assert!(without["rows"][0]["speedup_vs_random"].as_f64().unwrap() > 1.0);
+}
+
+#[test]
+fn thesis_formulas_stand_beside_ours() {
+    let object = json(&[
+        "predict",
+        "--nodes",
+        "2_097_151",
+        "--node-bytes",
+        "20",
+        "--layout",
+        "dfs,cluster,veb",
+        "--machine",
+        "thesis",
+        "--thesis",
+        "--json",
+    ]);
+    let rows = object["thesis"]["rows"].as_array().unwrap();
+    assert_eq!(
+        rows.len(),
+        3,
+        "veb is not in the thesis, the coloured tree is"
+    );
+    assert!((rows[0]["miss_rate"].as_f64().unwrap() - 0.571).abs() < 5e-4);
+    assert!((rows[1]["miss_rate"].as_f64().unwrap() - 0.5).abs() < 1e-9);
+    let text = answer(&small(&["--thesis"]));
+    assert!(text.contains("formulas of the thesis"), "{text}");
+}
+
+#[test]
+fn tables_have_a_line_for_each_layout() {
+    let text = answer(&small(&[
+        "--shape",
+        "random",
+        "--pages",
+        "2m",
+        "--machine",
+        "thesis",
+    ]));
+    for name in ["random", "bfs", "dfs", "cluster", "veb", "cluster-veb"] {
+        assert!(
+            text.lines()
+                .any(|line| line.starts_with(&format!("{name} "))),
+            "{name}: {text}"
+        );
+    }
+}
+
+#[test]
+fn depth_first_aliasing_is_pointed_out() {
+    let aliased = [
+        "predict",
+        "--nodes",
+        "65535",
+        "--node-bytes",
+        "32",
+        "--layout",
+        "dfs",
+    ];
+    assert!(answer(&aliased).contains("powers of two"));
+    assert!(
+        !answer(&[
+            "predict",
+            "--nodes",
+            "65000",
+            "--node-bytes",
+            "32",
+            "--layout",
+            "dfs"
+        ])
+        .contains("powers of two")
+    );
+}
+
+#[test]
+fn machine_files_are_read_and_bad_ones_refused() {
+    let good = TempFile::new("good.json", &Machine::thesis().to_json());
+    let from_file = json(&small(&["--machine", good.path(), "--json"]));
+    let preset = json(&small(&["--machine", "thesis", "--json"]));
+    assert_eq!(from_file["rows"], preset["rows"]);
+    let cases = [
+        ("version.json", "{\"format\": 99}", "format 99"),
+        ("broken.json", "{\"format\": 1,", "not a machine file"),
+        ("empty.json", "", "not a machine file"),
+        ("other.json", "[]", "not a machine file"),
+    ];
+    for (name, text, expected) in cases {
+        let file = TempFile::new(name, text);
+        let line = refusal(&small(&["--machine", file.path()]));
+        assert!(line.contains(expected), "{line}");
+    }
+    let odd = Machine::thesis()
+        .to_json()
+        .replace("\"block_bytes\": 64", "\"block_bytes\": 48");
+    let odd = TempFile::new("odd.json", &odd);
+    assert!(refusal(&small(&["--machine", odd.path()])).contains("block_bytes"));
+    assert!(refusal(&small(&["--machine", "no/such/file"])).contains("no/such/file"));
+}
+
+#[test]
+fn impossible_structures_are_refused() {
+    let predict = |nodes, bytes| refusal(&["predict", "--nodes", nodes, "--node-bytes", bytes]);
+    assert!(predict("0", "32").contains("at least one node"));
+    assert!(predict("100", "0").contains("at least one byte"));
+    assert!(predict("4000000000", "4000000000").contains("this machine has"));
+    assert!(predict("1", "99999999999").contains("more than can be predicted"));
+    assert!(predict("18446744073709551615", "2").contains("more than can be predicted"));
+    assert!(
+        predict("4294967295", "1").contains("this machine has"),
+        "no more nodes than numbers"
+    );
+    assert!(predict("-5", "32").contains("-5"));
+    assert!(predict("many", "32").contains("whole number"));
+}
+
+#[test]
+fn unknown_words_are_refused_with_a_suggestion() {
+    assert!(refusal(&small(&["--layout", "vebb"])).contains("`veb`"));
+    assert!(refusal(&small(&["--layout", "dfs,cluster:48"])).contains("power of two"));
+    assert!(refusal(&small(&["--jsn"])).contains("--json"));
+    assert!(refusal(&small(&["--pages", "1g"])).contains("1g"));
+    assert!(refusal(&small(&["--structure", "rope"])).contains("rope"));
+    assert!(refusal(&["predikt"]).contains("predict"));
+    assert!(refusal(&["predict", "--node-bytes", "8"]).contains("--nodes"));
+    refusal(&[]);
+}
+
+#[test]
+fn help_and_version_are_answers() {
+    assert!(answer(&["--help"]).contains("calibrate"));
+    assert!(answer(&["predict", "--help"]).contains("Examples"));
+    assert!(answer(&["--version"]).starts_with("model "));
+}
+
+#[test]
+fn calibration_writes_a_file_that_predict_reads() {
+    let file = TempFile::new("calibrated.json", "");
+    let printed = answer(&["calibrate", "--quick", "--json", "-o", file.path()]);
+    let written = fs::read_to_string(&file.0).unwrap();
+    assert_eq!(printed, written);
+    let machine = Machine::from_json(&written).unwrap();
+    assert!(machine.levels.iter().any(|level| level.name == "L1"));
+    assert!(!machine.evidence.huge_pages.is_empty());
+    assert!(answer(&small(&["--machine", file.path()])).contains("veb"));
+    let line = refusal(&["calibrate", "--quick", "-o", "no/such/folder/file"]);
+    assert!(line.contains("no/such/folder/file"), "{line}");
+}
+
+#[test]
+fn a_closed_pipe_is_quiet() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_model"))
+        .args(["topology", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let status = child.wait().unwrap();
+    let mut err = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut err)
+        .unwrap();
+    assert_eq!((status.code(), err.as_str()), (Some(0), ""));
+}
