@@ -1,0 +1,43 @@
+//! Why a morph did not happen.
+
+use std::fmt;
+
+/// Why a morph did not happen. The structure is as it was, in each case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MorphError {
+    /// The program's global allocator is not `ccmalloc::CcMalloc`, so objects do not lie where they are asked for.
+    NotCcMalloc,
+    /// There is no memory, or no address space, for the new places.
+    OutOfMemory {
+        /// How many bytes the new places span.
+        bytes: u64,
+    },
+    /// The nodes are too large to be placed; nor would it gain anything, as each fills pages of its own.
+    NodeTooLarge {
+        /// The size of a node.
+        node_bytes: usize,
+        /// The largest size that can be placed.
+        node_bytes_max: usize,
+    },
+    /// More nodes than a shape can number.
+    TooManyNodes,
+}
+
+impl fmt::Display for MorphError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MorphError::NotCcMalloc => f.write_str(
+                "the global allocator does not place objects where they are asked for; \
+                 declare `#[global_allocator] static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();`",
+            ),
+            MorphError::OutOfMemory { bytes } => write!(f, "no room for new places of {bytes} bytes"),
+            MorphError::NodeTooLarge { node_bytes, node_bytes_max } => {
+                write!(f, "nodes of {node_bytes} bytes cannot be placed, {node_bytes_max} is the most")
+            }
+            MorphError::TooManyNodes => write!(f, "a structure of {} nodes or more cannot be morphed", u32::MAX),
+        }
+    }
+}
+
+impl std::error::Error for MorphError {}

@@ -1,0 +1,142 @@
+//! Lays the nodes of a tree out for the cache, safely, in one call.
+//!
+//! A tree whose nodes were allocated one by one has its children anywhere: each step of a search misses the cache. This crate
+//! moves the boxes of a finished tree, so that a node and those visited after it share cache lines and pages. It is the
+//! `ccmorph` of T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 4.1, with three differences: ownership proves that
+//! the nodes may move, each of them stays an ordinary allocation, and a model of the machine chooses the layout.
+//!
+//! ```
+//! #[global_allocator]
+//! static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
+//!
+//! use ccmorph::{TreeNode, ccmorph};
+//!
+//! #[derive(TreeNode)]
+//! struct Node {
+//!     key: u64,
+//!     #[child]
+//!     left: Option<Box<Node>>,
+//!     #[child]
+//!     right: Option<Box<Node>>,
+//! }
+//!
+//! fn main() -> Result<(), ccmorph::MorphError> {
+//!     let mut root = None;
+//!     for i in 0..10_000u64 {
+//!         insert(&mut root, i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+//!     }
+//!
+//!     let report = ccmorph(&mut root, Node::children)?;
+//!     // Or, without the derive:
+//!     let again = ccmorph(&mut root, |node, visit| {
+//!         visit(&mut node.left);
+//!         visit(&mut node.right);
+//!     })?;
+//!
+//!     assert_eq!((report.nodes, again.nodes), (10_000, 10_000));
+//!     println!("{report}");
+//!     Ok(())
+//! }
+//!
+//! fn insert(mut at: &mut Option<Box<Node>>, key: u64) {
+//!     while let Some(node) = at {
+//!         at = if key < node.key { &mut node.left } else { &mut node.right };
+//!     }
+//!     *at = Some(Box::new(Node { key, left: None, right: None }));
+//! }
+//! ```
+//!
+//! The program's global allocator has to be [`ccmalloc::CcMalloc`]; under another one the morph gives
+//! [`MorphError::NotCcMalloc`] and changes nothing.
+//!
+//! # Why this is safe
+//!
+//! A traversal is given a node as `&'a mut T` and shows links as `&'a mut`, with the same `'a`, whatever `'a` is. What it has
+//! shown it can therefore not touch again, nor can it show anything that does not live as long, and it can keep no
+//! reference. So after it has been called for each node, all links that were shown are exclusively borrowed at the same
+//! time, and replacing each box by one at a better address is what safe code could do as well. In detail:
+//!
+//! * a traversal may hide links (the node behind stays where it is), and may change the node before it shows them;
+//! * one that panics does so before anything has moved;
+//! * no node can be shown twice, and no cycle can be made, because a box has one owner;
+//! * other global allocators are no danger: the places come from the global allocator in any case, and whether they lie
+//!   where they should is compared before anything moves;
+//! * nodes that hold pointers to themselves or to each other are the one thing to mind. Safe code has none. For types with
+//!   unsafe code inside, the bound `T: Unpin` lets them opt out.
+//!
+//! The module docs of `links`, `collect` and `relocate` have the proof in full.
+
+mod collect;
+mod error;
+mod links;
+mod morph;
+mod prefetch;
+mod relocate;
+mod report;
+
+pub use ccmodel::{Layout, Machine};
+pub use error::MorphError;
+pub use links::{Links, TreeNode, Visit};
+pub use morph::{LayoutChoice, Morph, ccmorph};
+pub use report::{Nearness, PhaseTimes, Report};
+
+/// Implements [`TreeNode`](trait@crate::TreeNode) from the fields marked `#[child]`.
+///
+/// The marked fields are shown in the order of their declaration. Each must hold [`Links`] to the type itself: `Option<Box<Self>>`,
+/// `Box<Self>`, arrays, vectors and options of these, or an own type that implements [`Links`]. Works for structs and
+/// enums, generic ones too; bounds and `where` clauses are kept.
+///
+/// # Examples
+///
+/// ```
+/// use ccmorph::TreeNode;
+///
+/// #[derive(TreeNode)]
+/// enum Octree<P> {
+///     Leaf(Vec<P>),
+///     Inner(#[child] [Option<Box<Octree<P>>>; 8]),
+/// }
+///
+/// #[derive(TreeNode)]
+/// struct Element<'text> {
+///     name: &'text str,
+///     #[child]
+///     first_child: Option<Box<Element<'text>>>,
+///     #[child]
+///     others: Vec<Box<Element<'text>>>,
+/// }
+/// ```
+///
+/// What is wrong is said at its place:
+///
+/// ```compile_fail
+/// #[derive(ccmorph::TreeNode)]
+/// struct Node {
+///     #[child]
+///     count: u32, // holds no links
+/// }
+/// ```
+///
+/// ```compile_fail
+/// #[derive(ccmorph::TreeNode)]
+/// struct Node {
+///     left: Option<Box<Node>>, // no field is marked
+/// }
+/// ```
+///
+/// ```compile_fail
+/// #[derive(ccmorph::TreeNode)]
+/// struct Node {
+///     #[child(weak)] // takes no arguments
+///     left: Option<Box<Node>>,
+/// }
+/// ```
+///
+/// ```compile_fail
+/// #[derive(ccmorph::TreeNode)]
+/// union Node { // which field holds the links is not known
+///     #[child]
+///     left: std::mem::ManuallyDrop<Option<Box<Node>>>,
+/// }
+/// ```
+pub use ccmorph_derive::TreeNode;

@@ -1,0 +1,166 @@
+//! What a morph did.
+
+use ccmodel::{Layout, NO_NODE, Prediction};
+use std::fmt;
+use std::time::Duration;
+
+/// What a morph did, and what it should be worth.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// How many nodes moved.
+    pub nodes: usize,
+    /// The size of a node, in bytes.
+    pub node_bytes: usize,
+    /// From the first byte of the lowest node to the last of the highest in the layout, in bytes; cluster layouts leave gaps.
+    pub span_bytes: u64,
+    /// The layout used.
+    pub layout: Layout,
+    /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto) what each layout promised, the best first; else empty.
+    pub ranking: Vec<(Layout, Prediction)>,
+    /// The cost of a search of the structure where its nodes lay before, when [predictions](crate::Morph::predict) were made.
+    pub predicted_before: Option<Prediction>,
+    /// The cost of a search of the structure as it lies now, when predictions were made.
+    pub predicted_after: Option<Prediction>,
+    /// How many nodes have a parent among the nodes.
+    pub edges: usize,
+    /// How close children lay to their parents.
+    pub near_before: Nearness,
+    /// How close children lie to their parents now.
+    pub near_after: Nearness,
+    /// Whether the system was asked for huge pages, and agreed to try.
+    pub huge_pages: bool,
+    /// Where the time went.
+    pub times: PhaseTimes,
+}
+
+impl Report {
+    /// For a structure without nodes that could move.
+    pub(crate) fn of_nothing(layout: Layout, node_bytes: usize, times: PhaseTimes) -> Report {
+        Report {
+            nodes: 0,
+            node_bytes,
+            span_bytes: 0,
+            layout,
+            ranking: Vec::new(),
+            predicted_before: None,
+            predicted_after: None,
+            edges: 0,
+            near_before: Nearness::default(),
+            near_after: Nearness::default(),
+            huge_pages: false,
+            times,
+        }
+    }
+
+    /// The bytes of all nodes together, without gaps.
+    pub fn bytes(&self) -> u64 {
+        self.nodes as u64 * self.node_bytes as u64
+    }
+
+    /// How many times faster a search should be than before, when predictions were made and are not zero.
+    pub fn predicted_speedup(&self) -> Option<f64> {
+        let (before, after) = (
+            self.predicted_before.as_ref()?.ns,
+            self.predicted_after.as_ref()?.ns,
+        );
+        (after > 0.0).then_some(before / after)
+    }
+}
+
+/// Two or three lines for people; programs read the fields.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Report {
+            nodes,
+            node_bytes,
+            layout,
+            ..
+        } = self;
+        write!(
+            f,
+            "{nodes} nodes of {node_bytes} B laid out as {layout} over {} KiB in {:.1?}",
+            self.span_bytes.div_ceil(1024),
+            self.times.total()
+        )?;
+        if self.edges > 0 {
+            let percent = |count: usize| 100.0 * count as f64 / self.edges as f64;
+            write!(f, "\nparent and child in the same")?;
+            for (what, before, after) in [
+                ("64 B", self.near_before.same_64, self.near_after.same_64),
+                ("256 B", self.near_before.same_256, self.near_after.same_256),
+                (
+                    "4 KiB",
+                    self.near_before.same_page,
+                    self.near_after.same_page,
+                ),
+            ] {
+                write!(
+                    f,
+                    " {what}: {:.1}% -> {:.1}%;",
+                    percent(before),
+                    percent(after)
+                )?;
+            }
+        }
+        if let (Some(before), Some(after)) = (&self.predicted_before, &self.predicted_after) {
+            write!(
+                f,
+                "\npredicted ns a search: {:.0} -> {:.0}",
+                before.ns, after.ns
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// How many parent-child pairs begin within the same aligned piece of memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Nearness {
+    /// In the same 64 bytes, a cache line.
+    pub same_64: usize,
+    /// In the same 256 bytes, about what an access to memory brings in.
+    pub same_256: usize,
+    /// In the same page of 4096 bytes.
+    pub same_page: usize,
+}
+
+impl Nearness {
+    /// O(n).
+    pub(crate) fn count(parents: &[u32], addresses: &[u64]) -> Nearness {
+        let mut near = Nearness::default();
+        for (&parent, &address) in parents.iter().zip(addresses) {
+            if parent == NO_NODE {
+                continue;
+            }
+            // The bits in which the two differ.
+            let apart = addresses[parent as usize] ^ address;
+            near.same_64 += usize::from(apart < 64);
+            near.same_256 += usize::from(apart < 256);
+            near.same_page += usize::from(apart < 4096);
+        }
+        near
+    }
+}
+
+/// How long each phase of a morph took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PhaseTimes {
+    /// Walking the structure.
+    pub traverse: Duration,
+    /// Choosing the layout, computing it, predicting.
+    pub plan: Duration,
+    /// Allocating the new places.
+    pub allocate: Duration,
+    /// Moving the nodes and freeing the old places.
+    pub relocate: Duration,
+}
+
+impl PhaseTimes {
+    /// All phases together.
+    pub fn total(&self) -> Duration {
+        self.traverse + self.plan + self.allocate + self.relocate
+    }
+}

@@ -1,0 +1,154 @@
+//! The derive on every kind of type that it takes.
+
+use ccmorph::{TreeNode, ccmorph};
+use std::fmt::Display;
+
+#[derive(TreeNode)]
+struct Generic<'text, K, V, const N: usize>
+where
+    K: Ord + 'text,
+{
+    key: K,
+    text: &'text str,
+    values: [V; N],
+    #[child]
+    left: Option<Box<Generic<'text, K, V, N>>>,
+    #[child]
+    right: Option<Box<Self>>,
+}
+
+#[test]
+fn generics_lifetimes_and_where_clauses_are_kept() {
+    fn leaf<K: Ord, V: Default + Copy>(key: K, text: &str) -> Option<Box<Generic<'_, K, V, 2>>> {
+        Some(Box::new(Generic {
+            key,
+            text,
+            values: [V::default(); 2],
+            left: None,
+            right: None,
+        }))
+    }
+
+    let text = String::from("borrowed");
+    let mut root: Option<Box<Generic<'_, String, u16, 2>>> = leaf("root".to_owned(), &text);
+    let node = root.as_mut().unwrap();
+    node.left = leaf("left".to_owned(), &text[..2]);
+    node.right = leaf("right".to_owned(), &text[2..]);
+    assert_eq!(ccmorph(&mut root, Generic::children).unwrap().nodes, 3);
+    let node = root.unwrap();
+    let (left, right) = (node.left.unwrap(), node.right.unwrap());
+    assert_eq!(
+        (&*left.key, &*right.key, left.text, right.text),
+        ("left", "right", "bo", "rrowed")
+    );
+    assert_eq!(node.values, [0, 0]);
+}
+
+#[derive(TreeNode)]
+enum Expression {
+    Number(f64),
+    Nothing,
+    Negated(#[child] Box<Expression>),
+    Binary {
+        operator: char,
+        #[child]
+        sides: [Box<Expression>; 2],
+    },
+    Call(String, #[child] Vec<Expression2>),
+}
+
+/// Children of a variant that are links of links.
+type Expression2 = Option<Box<Expression>>;
+
+impl Expression {
+    fn value(&self) -> f64 {
+        match self {
+            Expression::Number(number) => *number,
+            Expression::Nothing => 0.0,
+            Expression::Negated(inner) => -inner.value(),
+            Expression::Binary {
+                operator: '+',
+                sides: [a, b],
+            } => a.value() + b.value(),
+            Expression::Binary { sides: [a, b], .. } => a.value() * b.value(),
+            Expression::Call(name, arguments) => {
+                assert_eq!(name, "sum");
+                arguments
+                    .iter()
+                    .flatten()
+                    .map(|argument| argument.value())
+                    .sum()
+            }
+        }
+    }
+}
+
+#[test]
+fn enums_are_nodes() {
+    let number = |n| Box::new(Expression::Number(n));
+    let sum = Box::new(Expression::Binary {
+        operator: '+',
+        sides: [number(2.0), number(3.0)],
+    });
+    let call = Expression::Call("sum".to_owned(), vec![Some(sum), None, Some(number(4.0))]);
+    let product = Expression::Binary {
+        operator: '*',
+        sides: [Box::new(call), Box::new(Expression::Negated(number(0.5)))],
+    };
+    let mut root = Box::new(product);
+    let before = root.value();
+    assert_eq!(ccmorph(&mut root, Expression::children).unwrap().nodes, 8);
+    assert_eq!(root.value().to_bits(), before.to_bits());
+    assert_eq!(before.to_bits(), (-4.5f64).to_bits());
+    assert_eq!(
+        ccmorph(&mut Box::new(Expression::Nothing), Expression::children)
+            .unwrap()
+            .nodes,
+        1
+    );
+}
+
+#[derive(TreeNode)]
+struct Tuple<T: Display>(T, #[child] Option<Box<Tuple<T>>>, #[child] Vec<Box<Self>>);
+
+#[test]
+fn tuples_are_nodes() {
+    let leaf = |n| Box::new(Tuple(n, None, Vec::new()));
+    let mut root = leaf(0);
+    root.1 = Some(leaf(1));
+    root.2 = vec![leaf(2), leaf(3)];
+    assert_eq!(ccmorph(&mut root, TreeNode::children).unwrap().nodes, 4);
+    let texts: Vec<String> = root
+        .1
+        .iter()
+        .chain(&root.2)
+        .map(|node| node.0.to_string())
+        .collect();
+    assert_eq!(texts, ["1", "2", "3"]);
+}
+
+#[test]
+fn macros_may_make_nodes() {
+    macro_rules! node {
+        ($name:ident, $link:ty) => {
+            #[derive(TreeNode)]
+            struct $name {
+                visit: u8,
+                #[child]
+                link_0: $link,
+            }
+        };
+    }
+    node!(Made, Option<Box<Made>>);
+    let mut root = Made {
+        visit: 1,
+        link_0: None,
+    };
+    root.link_0 = Some(Box::new(Made {
+        visit: 2,
+        link_0: None,
+    }));
+    let mut shown = 0;
+    root.children(&mut |links| links.show(&mut |node| shown += node.visit));
+    assert_eq!((root.visit, shown), (1, 2));
+}

@@ -1,0 +1,167 @@
+//! Morphs in the life of a structure: between inserts and removals, again and again, in several threads.
+
+use crate::tree::{LAYOUTS, Link, Picture, alive, build, find, insert, morph_checked};
+use ccmorph::{LayoutChoice, Morph, TreeNode};
+use quickcheck::{Arbitrary, Gen, quickcheck};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Insert(u32),
+    /// Takes the subtree at a key out and drops it.
+    Prune(u32),
+    /// Takes the subtree at a key out, and hangs a single node with the key back.
+    Replace(u32),
+    Morph(LayoutChoice),
+    /// Morphs the subtree at a key alone.
+    MorphBelow(u32, LayoutChoice),
+}
+
+impl Arbitrary for Op {
+    fn arbitrary(g: &mut Gen) -> Op {
+        let key = u32::from(u8::arbitrary(g));
+        let auto = LayoutChoice::Auto;
+        let choices: Vec<LayoutChoice> = LAYOUTS
+            .into_iter()
+            .map(LayoutChoice::from)
+            .chain([auto])
+            .collect();
+        let choice = *g.choose(&choices).unwrap_or(&auto);
+        match u8::arbitrary(g) % 16 {
+            0..9 => Op::Insert(key),
+            9 => Op::Prune(key),
+            10 => Op::Replace(key),
+            11..14 => Op::Morph(choice),
+            _ => Op::MorphBelow(key, choice),
+        }
+    }
+}
+
+fn keys<P: Clone>(root: &Link<P>) -> Vec<u32> {
+    Picture::of(root)
+        .nodes
+        .into_iter()
+        .map(|(_, _, key, _)| key)
+        .collect()
+}
+
+quickcheck! {
+    fn morphed_trees_live_on(ops: Vec<Op>) -> bool {
+        let token = Rc::new(());
+        let (mut root, mut model) = (None, BTreeSet::new());
+        let name = |key: u32| format!("node {key}");
+        for op in ops {
+            match op {
+                Op::Insert(key) => {
+                    insert(&mut root, key, &token, name);
+                    model.insert(key);
+                }
+                Op::Prune(key) | Op::Replace(key) => {
+                    let place = find(&mut root, key);
+                    let taken = place.take();
+                    for key in keys(&taken) {
+                        assert!(model.remove(&key));
+                    }
+                    if matches!(op, Op::Replace(_)) {
+                        insert(place, key, &token, name);
+                        model.insert(key);
+                    }
+                }
+                Op::Morph(choice) => {
+                    morph_checked(&mut root, Morph::new().layout(choice));
+                }
+                Op::MorphBelow(key, choice) => {
+                    morph_checked(find(&mut root, key), Morph::new().layout(choice));
+                }
+            }
+            assert_eq!(alive(&token), model.len());
+        }
+        let mut found = keys(&root);
+        found.sort_unstable();
+        assert!(found.iter().eq(&model));
+        drop(root);
+        alive(&token) == 0
+    }
+}
+
+#[test]
+fn each_node_can_be_dropped_on_its_own() {
+    let token = Rc::new(());
+    let order: Vec<u32> = (0..3000)
+        .map(|i: u32| i.wrapping_mul(0x9e37_79b9))
+        .collect();
+    for layout in LAYOUTS {
+        let mut root = build(&order, &token, |key| key);
+        morph_checked(&mut root, Morph::new().layout(layout));
+        // All boxes apart, then dropped in an order of their own, with new ones made in between.
+        let mut apart = Vec::new();
+        let mut stack: Vec<_> = root.take().into_iter().collect();
+        while let Some(mut node) = stack.pop() {
+            stack.extend(node.left.take());
+            stack.extend(node.right.take());
+            apart.push(node);
+        }
+        apart.sort_by_key(|node| node.key);
+        assert_eq!(apart.len(), order.len());
+        let mut filler = Vec::new();
+        while let Some(node) = apart.pop() {
+            assert_eq!(node.key, node.payload);
+            drop(node);
+            filler.push(Box::new([0xabu8; 48]));
+            assert_eq!(alive(&token), apart.len());
+        }
+        assert!(filler.iter().all(|bytes| **bytes == [0xab; 48]));
+        assert!(apart.is_empty());
+    }
+}
+
+#[test]
+fn threads_morph_at_the_same_time_and_drop_what_others_morphed() {
+    #[derive(TreeNode)]
+    struct Plain {
+        key: u64,
+        #[child]
+        children: [Option<Box<Plain>>; 2],
+    }
+
+    fn grow(keys: std::ops::Range<u64>) -> Option<Box<Plain>> {
+        let middle = keys.start + (keys.end - keys.start) / 2;
+        (!keys.is_empty()).then(|| {
+            let children = [grow(keys.start..middle), grow(middle + 1..keys.end)];
+            Box::new(Plain {
+                key: middle,
+                children,
+            })
+        })
+    }
+
+    fn sum(node: &Option<Box<Plain>>) -> u64 {
+        node.as_ref().map_or(0, |node| {
+            node.key + sum(&node.children[0]) + sum(&node.children[1])
+        })
+    }
+
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            std::thread::spawn(|| {
+                let mut root = grow(0..5000);
+                for layout in LAYOUTS {
+                    let report = Morph::new()
+                        .layout(layout)
+                        .run(&mut root, Plain::children)
+                        .unwrap();
+                    assert_eq!(report.nodes, 5000);
+                }
+                root
+            })
+        })
+        .collect();
+    for thread in threads {
+        let mut root = thread.join().unwrap();
+        // Nodes that another thread allocated, and which has ended, are moved here.
+        let report = Morph::new().run(&mut root, Plain::children).unwrap();
+        assert_eq!(report.nodes, 5000);
+        assert_eq!(sum(&root), 4999 * 5000 / 2);
+    }
+}

@@ -1,0 +1,10 @@
+//! ccmorph under the allocator that it is made for. Whatever gives `MorphError::NotCcMalloc` here fails.
+
+#[global_allocator]
+static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
+
+mod derive;
+mod life;
+mod sizes;
+mod traversals;
+mod tree;
