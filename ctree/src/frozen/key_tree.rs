@@ -1,0 +1,317 @@
+//! The tree for keys of any ordered type: every key lives in exactly one place, pointers are computed.
+//!
+//! Separators cannot be copies here, as they are for integers: a key may own memory or hold a cell. So the keys themselves are moved
+//! into the index, as in a classical B-tree, every sixteenth of a level going up to the next:
+//!
+//! ```text
+//! level 1                        k15                            k31           ...
+//!                 ______________/   \____________      ________/   \_______
+//! level 0        | k0 k1 ...          k13 k14    |    | k16 ...        k30 |  ...
+//! ```
+//!
+//! **A rank tells where its key lies.** Write it in base 16: the number of trailing digits 15 is the level, and what is left over is
+//! its place there, less one sixteenth of the keys that went up. Level `l` holds `n >> 4l` less `n >> 4(l + 1)` keys without a gap, and
+//! the levels above it hold `n >> 4(l + 1)` in all, so that neither pointers nor offsets are stored: two plain vectors, one for the
+//! leaves, one for the levels above with the root first. No unsafe code, and a wrong `Ord` leads to a wrong answer, never further.
+//!
+//! A search compares each key on its way at most once, four to a node: log2(n) comparisons in all, of keys that lie together, where a
+//! binary search over an array would touch a new line with almost every comparison. The lines of a node are requested together.
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::vec;
+
+use crate::block::{LINE_BYTES, advise_vec};
+use crate::simd::prefetch;
+
+/// A level is this many bits of the rank.
+const LEVEL_BITS: u32 = 4;
+/// Children of a node.
+const FAN_OUT: usize = 1 << LEVEL_BITS;
+/// Keys in a node.
+const NODE_KEYS: usize = FAN_OUT - 1;
+
+/// Lines of a node that are requested when a search reaches it.
+const EAGER_LINES_MAX: usize = 8;
+
+/// Sorted keys in the order of their nodes.
+///
+/// Invariant: `index.len() == (index.len() + leaves.len()) >> LEVEL_BITS`. (Memory safety does not depend on it.)
+#[derive(Clone, Debug)]
+pub(super) struct KeyTree<K> {
+    /// Level 0: all keys whose rank does not end in the digit 15.
+    leaves: Vec<K>,
+    /// The other levels, the highest first.
+    index: Vec<K>,
+}
+
+/// Number of keys in the levels from `level` up, of `len` keys in all.
+#[inline(always)]
+fn keys_from_level(len: usize, level: u32) -> usize {
+    len.checked_shr(LEVEL_BITS * level).unwrap_or(0)
+}
+
+/// The level that a rank lies in, and the rank counted among the keys from that level up.
+#[inline(always)]
+fn level_of(rank: usize) -> (u32, usize) {
+    let (mut level, mut rank) = (0, rank);
+    while rank % FAN_OUT == NODE_KEYS {
+        rank >>= LEVEL_BITS;
+        level += 1;
+    }
+    (level, rank)
+}
+
+impl<K> KeyTree<K> {
+    /// A tree without keys, which allocates nothing.
+    pub(super) const fn new() -> KeyTree<K> {
+        KeyTree {
+            leaves: Vec::new(),
+            index: Vec::new(),
+        }
+    }
+
+    /// Moves `keys`, of which there should be `len`, into their places.
+    ///
+    /// # Panics
+    /// When there are more or fewer than `len`.
+    pub(super) fn from_sorted(len: usize, keys: impl Iterator<Item = K>) -> KeyTree<K> {
+        let mut leaves = Vec::with_capacity(len - keys_from_level(len, 1));
+        advise_vec(&leaves);
+        let mut above: Vec<Vec<K>> = Vec::new();
+        for (rank, key) in keys.enumerate() {
+            match level_of(rank) {
+                (0, _) => leaves.push(key),
+                (level, _) => {
+                    let level = level as usize - 1;
+                    if above.len() == level {
+                        above.push(Vec::new());
+                    }
+                    above[level].push(key);
+                }
+            }
+        }
+        let mut index = Vec::with_capacity(keys_from_level(len, 1));
+        advise_vec(&index);
+        for level in above.iter_mut().rev() {
+            index.append(level);
+        }
+        let tree = KeyTree { leaves, index };
+        assert!(
+            tree.len() == len && tree.is_valid(),
+            "{} keys where {len} were announced",
+            tree.len()
+        );
+        tree
+    }
+
+    /// Whether the two vectors have the lengths that they should have.
+    pub(super) fn is_valid(&self) -> bool {
+        self.index.len() == keys_from_level(self.len(), 1)
+    }
+
+    /// Number of keys.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.leaves.len() + self.index.len()
+    }
+
+    /// Bytes allocated for the keys (not by them).
+    pub(super) fn memory_bytes(&self) -> usize {
+        // Zero-sized keys have an unlimited capacity, of no bytes.
+        self.leaves.capacity() * size_of::<K>() + self.index.capacity() * size_of::<K>()
+    }
+
+    /// The keys of a level.
+    #[inline(always)]
+    fn level(&self, level: u32) -> &[K] {
+        if level == 0 {
+            return &self.leaves;
+        }
+        let len = self.len();
+        &self.index[keys_from_level(len, level + 1)..keys_from_level(len, level)]
+    }
+
+    /// The key of `rank`.
+    ///
+    /// # Panics
+    /// When `rank >= len`.
+    #[inline]
+    pub(super) fn key(&self, rank: usize) -> &K {
+        let (level, rank) = level_of(rank);
+        &self.level(level)[rank - (rank >> LEVEL_BITS)]
+    }
+
+    /// The rank of the key that compares equal to `query`, or the number of keys less than it.
+    ///
+    /// Of `values`, which lie in the order of the keys, those that may be wanted next are requested together with the last keys.
+    pub(super) fn search<Q: ?Sized + Ord, V>(&self, query: &Q, values: &[V]) -> Result<usize, usize>
+    where
+        K: Borrow<Q>,
+    {
+        let height = (usize::BITS - self.len().leading_zeros()).div_ceil(LEVEL_BITS);
+        let mut node = 0;
+        for level in (0..height).rev() {
+            let keys = self.level(level);
+            // The node exists: its number is at most that of the keys above, and each of them has fifteen before it in this level.
+            let start = node * NODE_KEYS;
+            let keys = &keys[start..keys.len().min(start + NODE_KEYS)];
+            request(
+                keys.as_ptr().cast(),
+                size_of_val(keys).min(EAGER_LINES_MAX * LINE_BYTES),
+            );
+            if level == 0 && FAN_OUT * size_of::<V>() <= EAGER_LINES_MAX * LINE_BYTES {
+                request(
+                    values.as_ptr().wrapping_add(node * FAN_OUT).cast(),
+                    FAN_OUT * size_of::<V>(),
+                );
+            }
+            match search_node(keys, query) {
+                // Above this key's rank in its own level lie as many keys below each level as it has children.
+                Ok(slot) => return Ok(((node * FAN_OUT + slot + 1) << (LEVEL_BITS * level)) - 1),
+                Err(slot) => node = node * FAN_OUT + slot,
+            }
+        }
+        Err(node)
+    }
+}
+
+/// Asks for the lines of `bytes` bytes at `start`, wherever that is.
+#[inline(always)]
+fn request(start: *const u8, bytes: usize) {
+    let lines = (start.addr() % LINE_BYTES + bytes).div_ceil(LINE_BYTES);
+    for line in 0..lines {
+        prefetch(start.wrapping_add(line * LINE_BYTES));
+    }
+}
+
+/// Binary search within a node.
+#[inline(always)]
+fn search_node<K: Borrow<Q>, Q: ?Sized + Ord>(keys: &[K], query: &Q) -> Result<usize, usize> {
+    if !std::mem::needs_drop::<K>() {
+        // Most likely a small plain value: without branches that depend on keys, and all comparisons made.
+        return keys.binary_search_by(|key| key.borrow().cmp(query));
+    }
+    // Most likely a key with a part elsewhere, where each comparison may be a miss: stop at an equal key.
+    let (mut start, mut end) = (0, keys.len());
+    while start < end {
+        let middle = start + (end - start) / 2;
+        match keys[middle].borrow().cmp(query) {
+            Ordering::Less => start = middle + 1,
+            Ordering::Greater => end = middle,
+            Ordering::Equal => return Ok(middle),
+        }
+    }
+    Err(start)
+}
+
+impl<K> IntoIterator for KeyTree<K> {
+    type Item = K;
+    type IntoIter = IntoIter<K>;
+
+    fn into_iter(self) -> IntoIter<K> {
+        let end = self.len();
+        let mut index = self.index;
+        let mut levels = vec![self.leaves.into_iter()];
+        let mut level = 1;
+        while keys_from_level(end, level) > 0 {
+            levels.push(index.split_off(keys_from_level(end, level + 1)).into_iter());
+            level += 1;
+        }
+        IntoIter {
+            levels,
+            start: 0,
+            end,
+        }
+    }
+}
+
+/// Moves the keys out, from both ends: the keys of each level are in order, so that the level of a rank is all that must be known.
+///
+/// Invariant: the keys of the ranks `start..end` are the ones left in `levels`.
+#[derive(Debug)]
+pub(super) struct IntoIter<K> {
+    levels: Vec<vec::IntoIter<K>>,
+    start: usize,
+    end: usize,
+}
+
+impl<K> Iterator for IntoIter<K> {
+    type Item = K;
+
+    #[inline]
+    fn next(&mut self) -> Option<K> {
+        if self.start == self.end {
+            return None;
+        }
+        let (level, _) = level_of(self.start);
+        self.start += 1;
+        self.levels[level as usize].next()
+    }
+}
+
+impl<K> DoubleEndedIterator for IntoIter<K> {
+    #[inline]
+    fn next_back(&mut self) -> Option<K> {
+        if self.start == self.end {
+            return None;
+        }
+        self.end -= 1;
+        let (level, _) = level_of(self.end);
+        self.levels[level as usize].next_back()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::KeyTree;
+
+    #[test]
+    fn every_rank_has_its_key_for_every_length() {
+        for len in (0..=600).chain([4_094, 4_095, 4_096, 4_097, 65_535, 65_536, 65_537]) {
+            let tree = KeyTree::from_sorted(len, 0..len);
+            assert!(tree.is_valid() && tree.len() == len);
+            assert!((0..len).all(|rank| *tree.key(rank) == rank), "{len} keys");
+            assert!(
+                (0..len).all(|key| tree.search(&key, &[(); 0]) == Ok(key)),
+                "{len} keys"
+            );
+            assert_eq!(tree.search(&len, &[(); 0]), Err(len));
+            assert_eq!(tree.memory_bytes(), len * size_of::<usize>());
+        }
+    }
+
+    #[test]
+    fn absent_keys_give_their_place() {
+        for len in [1, 14, 15, 16, 17, 239, 240, 255, 256, 257, 4_096, 5_000] {
+            let tree = KeyTree::from_sorted(len, (0..len).map(|key| 2 * key + 1));
+            assert!(
+                (0..=len).all(|place| tree.search(&(2 * place), &[(); 0]) == Err(place)),
+                "{len} keys"
+            );
+        }
+    }
+
+    #[test]
+    fn keys_leave_in_order_from_both_ends() {
+        for len in [0, 1, 15, 16, 17, 256, 300, 5_000] {
+            let tree = KeyTree::from_sorted(len, 0..len);
+            assert!(tree.clone().into_iter().eq(0..len));
+            assert!(tree.clone().into_iter().rev().eq((0..len).rev()));
+            let (mut keys, mut expected) = (tree.into_iter(), 0..len);
+            for turn in 0..=len {
+                if turn % 3 == 0 {
+                    assert_eq!(keys.next_back(), expected.next_back());
+                } else {
+                    assert_eq!(keys.next(), expected.next());
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "3 keys where 4 were announced")]
+    fn a_wrong_length_is_refused() {
+        let _tree = KeyTree::from_sorted(4, 0..3);
+    }
+}

@@ -1,0 +1,576 @@
+//! [`FrozenCTreeMap`]: its two representations, and everything that looks up.
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::{Bound, RangeBounds};
+
+use super::entries::{self, Entries};
+use super::error::{CheckError, Fault};
+use super::key_tree::KeyTree;
+use super::lane_tree::LaneTree;
+use super::map_iter::{
+    IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Range, RangeMut, Values, ValuesMut,
+};
+use super::strided::Strided;
+use crate::lane::{same_integer, same_integers};
+use crate::simd::BATCH;
+
+/// An ordered map that is built once and then looked up: no pointers, as few cache misses as the data allows.
+///
+/// Keys may be of any type with `Ord`. Keys that are machine integers (`u8` to `u64`, `i8` to `i64`, `usize`, `isize`, `char`) are searched
+/// by SIMD, chosen at run time; other keys by comparisons, as few as a binary search makes. Values can be changed in place; entries
+/// cannot be added or removed.
+///
+/// Each entry has a **rank**, the number of keys less than its own. Ranks cost nothing here: see [`lower_bound`](Self::lower_bound),
+/// [`get_index`](Self::get_index), [`get_index_of`](Self::get_index_of).
+///
+/// # Cost
+/// A lookup among n integer keys of 8 B reads one node of two lines in each of log17(n / 16) index levels, and one leaf; the lines of a
+/// node are requested together. The index has 1/16 of the keys' size (1 MB for 2 million keys), so that only the leaf misses a cache that holds the index.
+/// A lookup of another type makes at most log2(n) comparisons, rounded up to four for each of log16(n) nodes of 15 keys.
+///
+/// # A wrong `Ord`
+/// As for `BTreeMap`, an order that is not total, or that changes while a key is in the map, is a logic error: lookups may then miss
+/// keys, and building from unsorted input may panic. It is never undefined behaviour.
+///
+/// # Examples
+/// ```
+/// use ctree::FrozenCTreeMap;
+///
+/// let squares: FrozenCTreeMap<u64, u64> = (0..1000).map(|n| (n * n, n)).collect();
+/// assert_eq!(squares.get(&144), Some(&12));
+/// assert_eq!(squares.get(&145), None);
+/// assert_eq!(squares.lower_bound(&145), 13); // thirteen squares are less than 145
+/// assert_eq!(squares.get_index(13), Some((&169, &13)));
+/// assert_eq!(squares.range(100..=200).map(|(square, _)| *square).collect::<Vec<_>>(), [100, 121, 144, 169, 196]);
+/// ```
+pub struct FrozenCTreeMap<K, V> {
+    pub(super) repr: Repr<K, V>,
+}
+
+/// Invariant: `Lanes` if and only if the keys are integers and there are any. (A wrong variant would cost speed, not correctness.)
+#[derive(Clone)]
+pub(super) enum Repr<K, V> {
+    /// Keys in the order of their nodes, values in the order of the keys, as many.
+    Tree { keys: KeyTree<K>, values: Vec<V> },
+    /// Integer keys; knows its values.
+    Lanes(LaneTree<K, V>),
+}
+
+impl<K, V> FrozenCTreeMap<K, V> {
+    /// Makes an empty map, which allocates nothing.
+    pub const fn new() -> FrozenCTreeMap<K, V> {
+        FrozenCTreeMap {
+            repr: Repr::Tree {
+                keys: KeyTree::new(),
+                values: Vec::new(),
+            },
+        }
+    }
+
+    /// Number of entries.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match &self.repr {
+            Repr::Tree { values, .. } => values.len(),
+            Repr::Lanes(tree) => tree.len(),
+        }
+    }
+
+    /// Whether there are no entries.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes that the map has allocated: index, keys and values, filler included; not what keys and values own elsewhere, nor the
+    /// `size_of` of the map itself.
+    pub fn memory_usage(&self) -> usize {
+        match &self.repr {
+            // Zero-sized values have an unlimited capacity, of no bytes.
+            Repr::Tree { keys, values } => keys.memory_bytes() + values.capacity() * size_of::<V>(),
+            Repr::Lanes(tree) => tree.memory_bytes(),
+        }
+    }
+
+    /// The rank of the key that equals `query`, or else the number of keys less than it.
+    #[inline]
+    fn search<Q: ?Sized + Ord>(&self, query: &Q) -> Result<usize, usize>
+    where
+        K: Borrow<Q> + Ord,
+    {
+        match &self.repr {
+            Repr::Tree { keys, values } => keys.search(query, values),
+            Repr::Lanes(tree) => {
+                let Some(query) = same_integer::<K, Q>(query) else {
+                    return Self::search_lanes_by_order(tree, query);
+                };
+                let rank = tree.lower_bound(query);
+                if rank < tree.len() && tree.key(rank) == query {
+                    Ok(rank)
+                } else {
+                    Err(rank)
+                }
+            }
+        }
+    }
+
+    /// [`search`](Self::search) for a borrowed form of an integer that has an order of its own.
+    #[cold]
+    fn search_lanes_by_order<Q: ?Sized + Ord>(
+        tree: &LaneTree<K, V>,
+        query: &Q,
+    ) -> Result<usize, usize>
+    where
+        K: Borrow<Q>,
+    {
+        let (mut start, mut end) = (0, tree.len());
+        while start < end {
+            let middle = start + (end - start) / 2;
+            match tree.key(middle).borrow().cmp(query) {
+                Ordering::Less => start = middle + 1,
+                Ordering::Greater => end = middle,
+                Ordering::Equal => return Ok(middle),
+            }
+        }
+        Err(start)
+    }
+
+    /// The key of a rank below `len`.
+    #[inline]
+    fn key(&self, rank: usize) -> &K {
+        match &self.repr {
+            Repr::Tree { keys, .. } => keys.key(rank),
+            Repr::Lanes(tree) => tree.key(rank),
+        }
+    }
+
+    /// The value of a rank below `len`.
+    #[inline]
+    fn value(&self, rank: usize) -> &V {
+        match &self.repr {
+            Repr::Tree { values, .. } => &values[rank],
+            Repr::Lanes(tree) => tree.value(rank),
+        }
+    }
+
+    /// The value of a rank below `len`, to change it.
+    #[inline]
+    fn value_mut(&mut self, rank: usize) -> &mut V {
+        match &mut self.repr {
+            Repr::Tree { values, .. } => &mut values[rank],
+            Repr::Lanes(tree) => tree.value_mut(rank),
+        }
+    }
+
+    /// The value of `key`.
+    ///
+    /// For the cost see [the type](Self#cost).
+    #[inline]
+    pub fn get<Q: ?Sized + Ord>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q> + Ord,
+    {
+        self.search(key).ok().map(|rank| self.value(rank))
+    }
+
+    /// The stored key that equals `key`, and its value.
+    #[inline]
+    pub fn get_key_value<Q: ?Sized + Ord>(&self, key: &Q) -> Option<(&K, &V)>
+    where
+        K: Borrow<Q> + Ord,
+    {
+        self.search(key)
+            .ok()
+            .map(|rank| (self.key(rank), self.value(rank)))
+    }
+
+    /// The value of `key`, to change it.
+    #[inline]
+    pub fn get_mut<Q: ?Sized + Ord>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q> + Ord,
+    {
+        self.search(key).ok().map(|rank| self.value_mut(rank))
+    }
+
+    /// Whether there is an entry of `key`.
+    #[inline]
+    pub fn contains_key<Q: ?Sized + Ord>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q> + Ord,
+    {
+        self.search(key).is_ok()
+    }
+
+    /// Number of keys less than `query`: the rank of the first key that is not, or `len` when there is none.
+    ///
+    /// (`BTreeMap::lower_bound`, not yet stable, returns a cursor. Here a rank is as good as a cursor: [`get_index`](Self::get_index)
+    /// reads what is there in constant time, and the difference of two ranks is a number of entries.)
+    ///
+    /// # Examples
+    /// ```
+    /// let map: ctree::FrozenCTreeMap<u32, ()> = [10, 20, 30].map(|key| (key, ())).into();
+    /// assert_eq!((map.lower_bound(&20), map.upper_bound(&20)), (1, 2));
+    /// assert_eq!(map.get_index(map.lower_bound(&21)), Some((&30, &()))); // the successor
+    /// assert_eq!(map.lower_bound(&31), 3);
+    /// ```
+    #[doc(alias = "rank")]
+    #[inline]
+    pub fn lower_bound<Q: ?Sized + Ord>(&self, query: &Q) -> usize
+    where
+        K: Borrow<Q> + Ord,
+    {
+        self.search(query).unwrap_or_else(|rank| rank)
+    }
+
+    /// Number of keys less than or equal to `query`: the rank of the first key greater than it, or `len` when there is none.
+    #[inline]
+    pub fn upper_bound<Q: ?Sized + Ord>(&self, query: &Q) -> usize
+    where
+        K: Borrow<Q> + Ord,
+    {
+        self.search(query).map_or_else(|rank| rank, |rank| rank + 1)
+    }
+
+    /// The rank of `key`, if it is in the map.
+    #[inline]
+    pub fn get_index_of<Q: ?Sized + Ord>(&self, key: &Q) -> Option<usize>
+    where
+        K: Borrow<Q> + Ord,
+    {
+        self.search(key).ok()
+    }
+
+    /// The entry of a rank, in constant time: the `rank`-th smallest, counted from 0.
+    #[doc(alias = "select")]
+    #[inline]
+    pub fn get_index(&self, rank: usize) -> Option<(&K, &V)> {
+        (rank < self.len()).then(|| (self.key(rank), self.value(rank)))
+    }
+
+    /// The entry of a rank with its value to change, in constant time.
+    #[inline]
+    pub fn get_index_mut(&mut self, rank: usize) -> Option<(&K, &mut V)> {
+        self.range_of_ranks_mut(rank, self.len()).next()
+    }
+
+    /// The entry with the smallest key.
+    #[inline]
+    pub fn first_key_value(&self) -> Option<(&K, &V)> {
+        self.get_index(0)
+    }
+
+    /// The entry with the largest key.
+    #[inline]
+    pub fn last_key_value(&self) -> Option<(&K, &V)> {
+        self.get_index(self.len().wrapping_sub(1))
+    }
+
+    /// The values of many keys: `results[i]` becomes that of `keys[i]`.
+    ///
+    /// For integer keys the searches go down the tree together, so that their misses overlap: many times as fast as single lookups in a
+    /// map that does not fit into the caches. When the values are used only after a long batch, their lines may have been displaced
+    /// again: [`get_many_with`](Self::get_many_with) hands each over while it is in the cache.
+    ///
+    /// # Panics
+    /// When `keys` and `results` differ in length.
+    ///
+    /// # Examples
+    /// ```
+    /// let map: ctree::FrozenCTreeMap<u64, u64> = (0..100).map(|n| (n, n * n)).collect();
+    /// let mut results = [None; 3];
+    /// map.get_many(&[5, 500, 7], &mut results);
+    /// assert_eq!(results, [Some(&25), None, Some(&49)]);
+    /// ```
+    pub fn get_many<'a, Q: Ord>(&'a self, keys: &[Q], results: &mut [Option<&'a V>])
+    where
+        K: Borrow<Q> + Ord,
+    {
+        assert!(
+            keys.len() == results.len(),
+            "{} keys but {} results",
+            keys.len(),
+            results.len()
+        );
+        self.get_many_with(keys, |index, value| results[index] = value);
+    }
+
+    /// Calls `use_value(i, value)` for each of many keys in turn, with the value of `keys[i]`.
+    ///
+    /// As [`get_many`](Self::get_many), but each value is handed over while its line is in the cache.
+    ///
+    /// # Examples
+    /// ```
+    /// let map: ctree::FrozenCTreeMap<u64, u64> = (0..100).map(|n| (n, n * n)).collect();
+    /// let mut sum = 0;
+    /// map.get_many_with(&[5, 500, 7], |_, value| sum += value.unwrap_or(&0));
+    /// assert_eq!(sum, 25 + 49);
+    /// ```
+    #[inline]
+    pub fn get_many_with<'a, Q: Ord>(
+        &'a self,
+        keys: &[Q],
+        mut use_value: impl FnMut(usize, Option<&'a V>),
+    ) where
+        K: Borrow<Q> + Ord,
+    {
+        self.search_many(keys, |index, rank| {
+            use_value(index, rank.ok().map(|rank| self.value(rank)));
+        });
+    }
+
+    /// [`lower_bound`](Self::lower_bound) of many queries: `ranks[i]` becomes that of `queries[i]`.
+    ///
+    /// # Panics
+    /// When `queries` and `ranks` differ in length.
+    pub fn lower_bound_many<Q: Ord>(&self, queries: &[Q], ranks: &mut [usize])
+    where
+        K: Borrow<Q> + Ord,
+    {
+        assert!(
+            queries.len() == ranks.len(),
+            "{} queries but {} ranks",
+            queries.len(),
+            ranks.len()
+        );
+        self.search_many(queries, |index, rank| {
+            ranks[index] = rank.unwrap_or_else(|rank| rank);
+        });
+    }
+
+    /// [`search`](Self::search) for many queries, in batches when the keys are integers.
+    #[inline]
+    pub(super) fn search_many<Q: Ord>(
+        &self,
+        queries: &[Q],
+        mut use_rank: impl FnMut(usize, Result<usize, usize>),
+    ) where
+        K: Borrow<Q> + Ord,
+    {
+        if let (Repr::Lanes(tree), Some(queries)) = (&self.repr, same_integers::<K, Q>(queries)) {
+            let mut ranks = [0; BATCH];
+            let mut index = 0;
+            for batch in queries.chunks(BATCH) {
+                let ranks = &mut ranks[..batch.len()];
+                tree.lower_bound_many(batch, ranks);
+                for &rank in &*ranks {
+                    tree.request_value(rank);
+                }
+                for (&rank, query) in ranks.iter().zip(batch) {
+                    let found = rank < tree.len() && tree.key(rank) == query;
+                    use_rank(index, if found { Ok(rank) } else { Err(rank) });
+                    index += 1;
+                }
+            }
+        } else {
+            for (index, query) in queries.iter().enumerate() {
+                use_rank(index, self.search(query));
+            }
+        }
+    }
+
+    /// The ranks that lie within bounds.
+    pub(super) fn ranks_within<Q: ?Sized + Ord>(
+        &self,
+        bounds: &impl RangeBounds<Q>,
+    ) -> (usize, usize)
+    where
+        K: Borrow<Q> + Ord,
+    {
+        match (bounds.start_bound(), bounds.end_bound()) {
+            (Bound::Excluded(start), Bound::Excluded(end)) if start == end => {
+                panic!("range start and end are equal and excluded");
+            }
+            (
+                Bound::Included(start) | Bound::Excluded(start),
+                Bound::Included(end) | Bound::Excluded(end),
+            ) if start > end => {
+                panic!("range start is greater than range end");
+            }
+            _ => {}
+        }
+        let start = match bounds.start_bound() {
+            Bound::Included(key) => self.lower_bound(key),
+            Bound::Excluded(key) => self.upper_bound(key),
+            Bound::Unbounded => 0,
+        };
+        let end = match bounds.end_bound() {
+            Bound::Included(key) => self.upper_bound(key),
+            Bound::Excluded(key) => self.lower_bound(key),
+            Bound::Unbounded => self.len(),
+        };
+        (start, end)
+    }
+
+    /// The entries whose keys lie within bounds, in the order of the keys. Costs two lookups, then constant time an entry.
+    ///
+    /// # Panics
+    /// As `BTreeMap::range`: when the start is greater than the end, or both are equal and excluded.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::ops::Bound;
+    ///
+    /// let map: ctree::FrozenCTreeMap<String, u32> = ["ash", "beech", "elm", "oak"].map(|tree| (tree.to_owned(), 1)).into();
+    /// let trees: Vec<_> = map.range::<str, _>((Bound::Excluded("ash"), Bound::Included("elm"))).map(|(tree, _)| tree).collect();
+    /// assert_eq!(trees, ["beech", "elm"]);
+    /// assert_eq!(map.range::<str, _>((Bound::Unbounded, Bound::Excluded("m"))).len(), 3);
+    /// ```
+    pub fn range<Q: ?Sized + Ord, R: RangeBounds<Q>>(&self, range: R) -> Range<'_, K, V>
+    where
+        K: Borrow<Q> + Ord,
+    {
+        let (start, end) = self.ranks_within(&range);
+        // SAFETY: the values are borrowed shared for as long as the result lives.
+        unsafe { Range::new(self.entries(start, end)) }
+    }
+
+    /// The entries whose keys lie within bounds, with values to change.
+    ///
+    /// # Panics
+    /// As [`range`](Self::range).
+    pub fn range_mut<Q: ?Sized + Ord, R: RangeBounds<Q>>(&mut self, range: R) -> RangeMut<'_, K, V>
+    where
+        K: Borrow<Q> + Ord,
+    {
+        let (start, end) = self.ranks_within(&range);
+        self.range_of_ranks_mut(start, end)
+    }
+
+    /// The entries of a range of ranks, cut to those that exist.
+    fn range_of_ranks_mut(&mut self, start: usize, end: usize) -> RangeMut<'_, K, V> {
+        // SAFETY: the values are borrowed exclusively for as long as the result lives.
+        unsafe { RangeMut::new(self.entries_mut(start, end)) }
+    }
+
+    /// All entries in the order of their keys.
+    pub fn iter(&self) -> Iter<'_, K, V> {
+        // SAFETY: the values are borrowed shared for as long as the result lives.
+        unsafe { Iter::new(self.entries(0, self.len())) }
+    }
+
+    /// All entries in the order of their keys, with values to change.
+    pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
+        // SAFETY: the values are borrowed exclusively for as long as the result lives.
+        unsafe { IterMut::new(self.entries_mut(0, self.len())) }
+    }
+
+    /// All keys in order.
+    pub fn keys(&self) -> Keys<'_, K, V> {
+        // SAFETY: the values are borrowed shared for as long as the result lives.
+        unsafe { Keys::new(self.entries(0, self.len())) }
+    }
+
+    /// All values in the order of their keys.
+    pub fn values(&self) -> Values<'_, K, V> {
+        // SAFETY: the values are borrowed shared for as long as the result lives.
+        unsafe { Values::new(self.entries(0, self.len())) }
+    }
+
+    /// All values in the order of their keys, to change them.
+    pub fn values_mut(&mut self) -> ValuesMut<'_, K, V> {
+        // SAFETY: the values are borrowed exclusively for as long as the result lives.
+        unsafe { ValuesMut::new(self.entries_mut(0, self.len())) }
+    }
+
+    /// The keys in order, owned; the values are dropped.
+    pub fn into_keys(self) -> IntoKeys<K, V> {
+        IntoKeys::new(self.into_iter())
+    }
+
+    /// The values in the order of their keys, owned; the keys are dropped.
+    pub fn into_values(self) -> IntoValues<K, V> {
+        IntoValues::new(self.into_iter())
+    }
+
+    /// The ranks `start..end`, cut to those that exist, to read.
+    fn entries(&self, start: usize, end: usize) -> Entries<'_, K, V> {
+        let (keys, values) = match &self.repr {
+            Repr::Tree { keys, values } => (entries::Keys::Tree(keys), Strided::from_slice(values)),
+            Repr::Lanes(tree) => (entries::Keys::Lanes(tree.keys()), tree.values()),
+        };
+        let end = end.min(self.len());
+        // SAFETY: `end` is at most `len`, below which keys and values are initialised, and the map is borrowed meanwhile.
+        unsafe { Entries::new(keys, values, start.min(end), end) }
+    }
+
+    /// The ranks `start..end`, cut to those that exist, to change the values.
+    fn entries_mut(&mut self, start: usize, end: usize) -> Entries<'_, K, V> {
+        let end = end.min(self.len());
+        let (keys, values) = match &mut self.repr {
+            Repr::Tree { keys, values } => {
+                (entries::Keys::Tree(keys), Strided::from_mut_slice(values))
+            }
+            Repr::Lanes(tree) => {
+                let values = tree.values_mut();
+                (entries::Keys::Lanes(tree.keys()), values)
+            }
+        };
+        // SAFETY: `end` is at most `len`, below which keys and values are initialised, and the map is borrowed mutably meanwhile.
+        unsafe { Entries::new(keys, values, start.min(end), end) }
+    }
+
+    /// Checks the whole structure: the order of the keys, the separators and fillers of the index, and that each key is found.
+    ///
+    /// Meant for tests; takes O(n log n).
+    ///
+    /// # Errors
+    /// What is wrong first. With a lawful `Ord` nothing ever is.
+    pub fn check(&self) -> Result<(), CheckError>
+    where
+        K: Ord,
+    {
+        let fault = |fault| Err(CheckError::new(fault));
+        match &self.repr {
+            Repr::Tree { keys, values } => {
+                if keys.len() != values.len() || !keys.is_valid() {
+                    return fault(Fault::Lengths);
+                }
+            }
+            Repr::Lanes(tree) => {
+                if let Err(offset_bytes) = tree.check_lanes() {
+                    return fault(Fault::Lane { offset_bytes });
+                }
+            }
+        }
+        if let Some(rank) = (1..self.len()).find(|&rank| self.key(rank - 1) >= self.key(rank)) {
+            return fault(Fault::Order { rank });
+        }
+        if let Some(rank) = (0..self.len()).find(|&rank| self.search(self.key(rank)) != Ok(rank)) {
+            return fault(Fault::Search { rank });
+        }
+        Ok(())
+    }
+}
+
+impl<K: Clone, V: Clone> Clone for FrozenCTreeMap<K, V> {
+    /// Copies the map in O(n).
+    fn clone(&self) -> FrozenCTreeMap<K, V> {
+        FrozenCTreeMap {
+            repr: self.repr.clone(),
+        }
+    }
+}
+
+impl<K, V> IntoIterator for FrozenCTreeMap<K, V> {
+    type Item = (K, V);
+    type IntoIter = IntoIter<K, V>;
+
+    /// Moves the entries out in the order of their keys.
+    fn into_iter(self) -> IntoIter<K, V> {
+        match self.repr {
+            Repr::Tree { keys, values } => {
+                IntoIter::from_tree(keys.into_iter(), values.into_iter())
+            }
+            Repr::Lanes(tree) => IntoIter::from_lanes(tree.into_iter()),
+        }
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for FrozenCTreeMap<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}

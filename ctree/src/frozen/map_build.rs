@@ -1,0 +1,91 @@
+//! How a [`FrozenCTreeMap`] is built: collect the entries, bring them into order, hand them to the tree that suits the keys.
+//!
+//! The number of entries decides where each one goes, so that they are collected first; for a while they are held twice.
+
+use std::cmp::Ordering;
+
+use super::error::OrderError;
+use super::key_tree::KeyTree;
+use super::lane_tree::LaneTree;
+use super::map::{FrozenCTreeMap, Repr};
+use crate::block::advise_vec;
+use crate::lane::LaneKind;
+
+impl<K, V> FrozenCTreeMap<K, V> {
+    /// Builds the map from entries in the order of their keys, which nothing here relies on for memory safety.
+    pub(super) fn from_sorted_vec(entries: Vec<(K, V)>) -> FrozenCTreeMap<K, V> {
+        if entries.is_empty() {
+            return FrozenCTreeMap::new();
+        }
+        if LaneKind::of::<K>().is_some() {
+            return FrozenCTreeMap {
+                repr: Repr::Lanes(LaneTree::from_sorted(entries)),
+            };
+        }
+        let len = entries.len();
+        let mut values = Vec::with_capacity(len);
+        advise_vec(&values);
+        let keys = entries.into_iter().map(|(key, value)| {
+            values.push(value);
+            key
+        });
+        let keys = KeyTree::from_sorted(len, keys);
+        FrozenCTreeMap {
+            repr: Repr::Tree { keys, values },
+        }
+    }
+
+    /// Builds the map from entries that the caller claims are strictly ascending, and checks that.
+    ///
+    /// Computes in O(n), with n - 1 comparisons, and holds the entries twice for a while.
+    ///
+    /// # Errors
+    /// The index of the first key that is not greater than the key before it.
+    ///
+    /// # Examples
+    /// ```
+    /// use ctree::FrozenCTreeMap;
+    ///
+    /// let map = FrozenCTreeMap::from_sorted_iter([(1, "one"), (3, "three")])?;
+    /// assert_eq!(map[&3], "three");
+    /// let error = FrozenCTreeMap::from_sorted_iter([(1, "one"), (3, "three"), (3, "drei")]).unwrap_err();
+    /// assert_eq!(error.index(), 2);
+    /// # Ok::<(), ctree::OrderError>(())
+    /// ```
+    pub fn from_sorted_iter(
+        entries: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<FrozenCTreeMap<K, V>, OrderError>
+    where
+        K: Ord,
+    {
+        let entries = entries.into_iter();
+        let mut sorted: Vec<(K, V)> = Vec::with_capacity(entries.size_hint().0);
+        for entry in entries {
+            if sorted
+                .last()
+                .is_some_and(|(last, _)| last.cmp(&entry.0) != Ordering::Less)
+            {
+                return Err(OrderError::new(sorted.len()));
+            }
+            sorted.push(entry);
+        }
+        Ok(Self::from_sorted_vec(sorted))
+    }
+
+    /// Builds the map from entries in any order; of equal keys the last entry stays, as in a `BTreeMap`.
+    pub(super) fn from_unsorted_vec(mut entries: Vec<(K, V)>) -> FrozenCTreeMap<K, V>
+    where
+        K: Ord,
+    {
+        // The sort is stable and takes O(n) where the input is sorted already.
+        entries.sort_by(|(left, _), (right, _)| left.cmp(right));
+        entries.dedup_by(|next, kept| {
+            let equal = next.0.cmp(&kept.0) == Ordering::Equal;
+            if equal {
+                std::mem::swap(next, kept);
+            }
+            equal
+        });
+        Self::from_sorted_vec(entries)
+    }
+}

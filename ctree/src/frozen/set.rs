@@ -1,0 +1,323 @@
+//! [`FrozenCTreeSet`]: a [`FrozenCTreeMap`] without values.
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::RangeBounds;
+
+use super::error::{CheckError, OrderError};
+use super::map::FrozenCTreeMap;
+use super::set_iter::{IntoIter, Iter, Range};
+
+/// An ordered set that is built once and then searched: no pointers, as few cache misses as the data allows.
+///
+/// What is said of [`FrozenCTreeMap`] on key types, ranks, cost and a wrong `Ord` holds here too.
+///
+/// # Examples
+/// ```
+/// use ctree::FrozenCTreeSet;
+///
+/// let primes: FrozenCTreeSet<u32> = [7, 3, 5, 2].into();
+/// assert!(primes.contains(&5) && !primes.contains(&6));
+/// assert_eq!(primes.range(3..).collect::<Vec<_>>(), [&3, &5, &7]);
+/// assert_eq!(primes.get_index(primes.lower_bound(&4)), Some(&5));
+/// ```
+#[derive(Clone)]
+pub struct FrozenCTreeSet<K> {
+    map: FrozenCTreeMap<K, ()>,
+}
+
+impl<K> FrozenCTreeSet<K> {
+    /// Makes an empty set, which allocates nothing.
+    pub const fn new() -> FrozenCTreeSet<K> {
+        FrozenCTreeSet {
+            map: FrozenCTreeMap::new(),
+        }
+    }
+
+    /// Builds the set from keys that the caller claims are strictly ascending, and checks that, in O(n).
+    ///
+    /// # Errors
+    /// The index of the first key that is not greater than the key before it.
+    pub fn from_sorted_iter(
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<FrozenCTreeSet<K>, OrderError>
+    where
+        K: Ord,
+    {
+        let map = FrozenCTreeMap::from_sorted_iter(keys.into_iter().map(|key| (key, ())))?;
+        Ok(FrozenCTreeSet { map })
+    }
+
+    /// Moves the keys of a `BTreeSet` over in O(n), without a comparison; the same as `From`.
+    pub fn from_btree_set(set: BTreeSet<K>) -> FrozenCTreeSet<K> {
+        FrozenCTreeSet {
+            map: FrozenCTreeMap::from_sorted_vec(set.into_iter().map(|key| (key, ())).collect()),
+        }
+    }
+
+    /// Number of keys.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    /// Whether there are no keys.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
+    /// Bytes that the set has allocated: index and keys, filler included; not what keys own elsewhere.
+    pub fn memory_usage(&self) -> usize {
+        self.map.memory_usage()
+    }
+
+    /// Whether `key` is in the set.
+    #[inline]
+    pub fn contains<Q: ?Sized + Ord>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q> + Ord,
+    {
+        self.map.contains_key(key)
+    }
+
+    /// The stored key that equals `key`.
+    #[inline]
+    pub fn get<Q: ?Sized + Ord>(&self, key: &Q) -> Option<&K>
+    where
+        K: Borrow<Q> + Ord,
+    {
+        self.map.get_key_value(key).map(|(key, ())| key)
+    }
+
+    /// Number of keys less than `query`: the rank of the first key that is not, or `len` when there is none. See
+    /// [`FrozenCTreeMap::lower_bound`].
+    #[doc(alias = "rank")]
+    #[inline]
+    pub fn lower_bound<Q: ?Sized + Ord>(&self, query: &Q) -> usize
+    where
+        K: Borrow<Q> + Ord,
+    {
+        self.map.lower_bound(query)
+    }
+
+    /// Number of keys less than or equal to `query`: the rank of the first key greater than it, or `len` when there is none.
+    #[inline]
+    pub fn upper_bound<Q: ?Sized + Ord>(&self, query: &Q) -> usize
+    where
+        K: Borrow<Q> + Ord,
+    {
+        self.map.upper_bound(query)
+    }
+
+    /// The rank of `key`, if it is in the set.
+    #[inline]
+    pub fn get_index_of<Q: ?Sized + Ord>(&self, key: &Q) -> Option<usize>
+    where
+        K: Borrow<Q> + Ord,
+    {
+        self.map.get_index_of(key)
+    }
+
+    /// The key of a rank, in constant time: the `rank`-th smallest, counted from 0.
+    #[doc(alias = "select")]
+    #[inline]
+    pub fn get_index(&self, rank: usize) -> Option<&K> {
+        self.map.get_index(rank).map(|(key, ())| key)
+    }
+
+    /// The smallest key.
+    #[inline]
+    pub fn first(&self) -> Option<&K> {
+        self.map.first_key_value().map(|(key, ())| key)
+    }
+
+    /// The largest key.
+    #[inline]
+    pub fn last(&self) -> Option<&K> {
+        self.map.last_key_value().map(|(key, ())| key)
+    }
+
+    /// Whether each of many keys is in the set: `results[i]` becomes that of `keys[i]`. Integer keys go down the tree together, so that
+    /// their misses overlap.
+    ///
+    /// # Panics
+    /// When `keys` and `results` differ in length.
+    pub fn contains_many<Q: Ord>(&self, keys: &[Q], results: &mut [bool])
+    where
+        K: Borrow<Q> + Ord,
+    {
+        assert!(
+            keys.len() == results.len(),
+            "{} keys but {} results",
+            keys.len(),
+            results.len()
+        );
+        self.map
+            .search_many(keys, |index, rank| results[index] = rank.is_ok());
+    }
+
+    /// [`lower_bound`](Self::lower_bound) of many queries: `ranks[i]` becomes that of `queries[i]`.
+    ///
+    /// # Panics
+    /// When `queries` and `ranks` differ in length.
+    pub fn lower_bound_many<Q: Ord>(&self, queries: &[Q], ranks: &mut [usize])
+    where
+        K: Borrow<Q> + Ord,
+    {
+        self.map.lower_bound_many(queries, ranks);
+    }
+
+    /// The keys within bounds, in order.
+    ///
+    /// # Panics
+    /// As `BTreeSet::range`: when the start is greater than the end, or both are equal and excluded.
+    pub fn range<Q: ?Sized + Ord, R: RangeBounds<Q>>(&self, range: R) -> Range<'_, K>
+    where
+        K: Borrow<Q> + Ord,
+    {
+        Range::new(self.map.range(range))
+    }
+
+    /// All keys in order.
+    pub fn iter(&self) -> Iter<'_, K> {
+        Iter::new(self.map.keys())
+    }
+
+    /// Whether the sets have no key in common. Takes time linear in both lengths.
+    pub fn is_disjoint(&self, other: &FrozenCTreeSet<K>) -> bool
+    where
+        K: Ord,
+    {
+        let (mut left, mut right) = (self.iter().peekable(), other.iter().peekable());
+        while let (Some(left_key), Some(right_key)) = (left.peek(), right.peek()) {
+            let _passed = match left_key.cmp(right_key) {
+                Ordering::Less => left.next(),
+                Ordering::Greater => right.next(),
+                Ordering::Equal => return false,
+            };
+        }
+        true
+    }
+
+    /// Whether all keys of this set are in `other`.
+    pub fn is_subset(&self, other: &FrozenCTreeSet<K>) -> bool
+    where
+        K: Ord,
+    {
+        self.len() <= other.len() && self.iter().all(|key| other.contains(key))
+    }
+
+    /// Whether all keys of `other` are in this set.
+    pub fn is_superset(&self, other: &FrozenCTreeSet<K>) -> bool
+    where
+        K: Ord,
+    {
+        other.is_subset(self)
+    }
+
+    /// Checks the whole structure, as [`FrozenCTreeMap::check`] does.
+    ///
+    /// # Errors
+    /// What is wrong first. With a lawful `Ord` nothing ever is.
+    pub fn check(&self) -> Result<(), CheckError>
+    where
+        K: Ord,
+    {
+        self.map.check()
+    }
+}
+
+impl<K> Default for FrozenCTreeSet<K> {
+    /// An empty set.
+    fn default() -> FrozenCTreeSet<K> {
+        FrozenCTreeSet::new()
+    }
+}
+
+impl<K: Ord> FromIterator<K> for FrozenCTreeSet<K> {
+    /// Builds a set from keys in any order; of equal keys the last one stays.
+    fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> FrozenCTreeSet<K> {
+        FrozenCTreeSet {
+            map: keys.into_iter().map(|key| (key, ())).collect(),
+        }
+    }
+}
+
+impl<K: Ord, const N: usize> From<[K; N]> for FrozenCTreeSet<K> {
+    /// As [`FromIterator`].
+    fn from(keys: [K; N]) -> FrozenCTreeSet<K> {
+        keys.into_iter().collect()
+    }
+}
+
+impl<K> From<BTreeSet<K>> for FrozenCTreeSet<K> {
+    /// Moves the keys over in O(n), without a comparison.
+    fn from(set: BTreeSet<K>) -> FrozenCTreeSet<K> {
+        FrozenCTreeSet::from_btree_set(set)
+    }
+}
+
+impl<K: Ord> From<FrozenCTreeSet<K>> for BTreeSet<K> {
+    /// Moves the keys back, for changes that a frozen set does not allow.
+    fn from(set: FrozenCTreeSet<K>) -> BTreeSet<K> {
+        set.into_iter().collect()
+    }
+}
+
+impl<K: PartialEq> PartialEq for FrozenCTreeSet<K> {
+    fn eq(&self, other: &FrozenCTreeSet<K>) -> bool {
+        self.map == other.map
+    }
+}
+
+impl<K: Eq> Eq for FrozenCTreeSet<K> {}
+
+impl<K: PartialOrd> PartialOrd for FrozenCTreeSet<K> {
+    fn partial_cmp(&self, other: &FrozenCTreeSet<K>) -> Option<Ordering> {
+        self.iter().partial_cmp(other)
+    }
+}
+
+impl<K: Ord> Ord for FrozenCTreeSet<K> {
+    fn cmp(&self, other: &FrozenCTreeSet<K>) -> Ordering {
+        self.iter().cmp(other)
+    }
+}
+
+impl<K: Hash> Hash for FrozenCTreeSet<K> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_usize(self.len());
+        for key in self {
+            key.hash(state);
+        }
+    }
+}
+
+impl<K: fmt::Debug> fmt::Debug for FrozenCTreeSet<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self).finish()
+    }
+}
+
+impl<K> IntoIterator for FrozenCTreeSet<K> {
+    type Item = K;
+    type IntoIter = IntoIter<K>;
+
+    /// Moves the keys out in order.
+    fn into_iter(self) -> IntoIter<K> {
+        IntoIter::new(self.map.into_keys())
+    }
+}
+
+impl<'a, K> IntoIterator for &'a FrozenCTreeSet<K> {
+    type Item = &'a K;
+    type IntoIter = Iter<'a, K>;
+
+    fn into_iter(self) -> Iter<'a, K> {
+        self.iter()
+    }
+}

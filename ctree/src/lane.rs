@@ -1,0 +1,206 @@
+//! Which key types are machine integers, decided without a bound on the key type.
+//!
+//! The SIMD search needs to know that `K` is, say, `u64`, but the public methods ask for `K: Ord` alone. A trait of ours would have to
+//! be implemented for every key type, and specialisation is not stable. What is left is *type identity*: [`typeid::of`] gives the
+//! [`TypeId`] of any type, `'static` or not. It promises that equal types have equal ids; two types that differ only in lifetimes may
+//! share one. The types compared here are integers, which have no lifetimes, so that an equal id means the very same type.
+//!
+//! All of it folds to a constant in optimised code: there is no test left at run time.
+
+use std::any::TypeId;
+
+/// A machine integer that is compared in SIMD lanes: how wide it is, and whether its top bit is a sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LaneKind {
+    /// `u8`
+    U8,
+    /// `u16`
+    U16,
+    /// `u32`, `char` (whose order is that of its code point), `usize` on 32-bit machines
+    U32,
+    /// `u64`, `usize` on 64-bit machines
+    U64,
+    /// `i8`
+    I8,
+    /// `i16`
+    I16,
+    /// `i32`, `isize` on 32-bit machines
+    I32,
+    /// `i64`, `isize` on 64-bit machines
+    I64,
+}
+
+impl LaneKind {
+    /// The kind of `K`, or `None` when its keys have to be compared through `Ord`.
+    ///
+    /// `Some` guarantees that `K` is exactly one of the types that [`LaneKind`] names: `Copy`, without padding or interior
+    /// mutability, of the size that [`LaneKind::bytes`] gives, and ordered as that integer is.
+    #[inline(always)]
+    pub(crate) fn of<K>() -> Option<LaneKind> {
+        // Spares the compiler the comparisons for most other types.
+        if const { size_of::<K>() == 0 || size_of::<K>() > 8 || std::mem::needs_drop::<K>() } {
+            return None;
+        }
+        let id = typeid::of::<K>();
+        if id == TypeId::of::<u64>() {
+            Some(LaneKind::U64)
+        } else if id == TypeId::of::<u32>() || id == TypeId::of::<char>() {
+            Some(LaneKind::U32)
+        } else if id == TypeId::of::<i64>() {
+            Some(LaneKind::I64)
+        } else if id == TypeId::of::<i32>() {
+            Some(LaneKind::I32)
+        } else if id == TypeId::of::<u16>() {
+            Some(LaneKind::U16)
+        } else if id == TypeId::of::<i16>() {
+            Some(LaneKind::I16)
+        } else if id == TypeId::of::<u8>() {
+            Some(LaneKind::U8)
+        } else if id == TypeId::of::<i8>() {
+            Some(LaneKind::I8)
+        } else if id == TypeId::of::<usize>() {
+            match size_of::<usize>() {
+                8 => Some(LaneKind::U64),
+                4 => Some(LaneKind::U32),
+                _ => None,
+            }
+        } else if id == TypeId::of::<isize>() {
+            match size_of::<isize>() {
+                8 => Some(LaneKind::I64),
+                4 => Some(LaneKind::I32),
+                _ => None,
+            }
+        } else {
+            None
+        }
+    }
+
+    /// Size of one lane in bytes.
+    #[inline(always)]
+    pub(crate) const fn bytes(self) -> usize {
+        match self {
+            LaneKind::U8 | LaneKind::I8 => 1,
+            LaneKind::U16 | LaneKind::I16 => 2,
+            LaneKind::U32 | LaneKind::I32 => 4,
+            LaneKind::U64 | LaneKind::I64 => 8,
+        }
+    }
+}
+
+/// Runs an expression with a type name bound to the integer that a [`LaneKind`] stands for.
+macro_rules! by_lane {
+    ($kind:expr, $lane:ident => $body:expr) => {
+        match $kind {
+            $crate::lane::LaneKind::U8 => {
+                type $lane = u8;
+                $body
+            }
+            $crate::lane::LaneKind::U16 => {
+                type $lane = u16;
+                $body
+            }
+            $crate::lane::LaneKind::U32 => {
+                type $lane = u32;
+                $body
+            }
+            $crate::lane::LaneKind::U64 => {
+                type $lane = u64;
+                $body
+            }
+            $crate::lane::LaneKind::I8 => {
+                type $lane = i8;
+                $body
+            }
+            $crate::lane::LaneKind::I16 => {
+                type $lane = i16;
+                $body
+            }
+            $crate::lane::LaneKind::I32 => {
+                type $lane = i32;
+                $body
+            }
+            $crate::lane::LaneKind::I64 => {
+                type $lane = i64;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use by_lane;
+
+/// `query` as a `K`, when `K` is an integer and `Q` the same one.
+///
+/// A borrowed form of an integer key may also be a user's own type (`impl Borrow<Mine> for u64` is legal) with an order of its own;
+/// such a query gives `None` and is answered by comparisons.
+#[inline(always)]
+pub(crate) fn same_integer<K, Q: ?Sized>(query: &Q) -> Option<&K> {
+    if LaneKind::of::<K>().is_some() && typeid::of::<Q>() == typeid::of::<K>() {
+        let query = std::ptr::from_ref(query).cast::<K>();
+        // SAFETY: `K` is an integer, which has no lifetimes, so that equal type ids mean that `Q` is `K`; the pointer comes from a
+        // reference of the same lifetime to that very type.
+        Some(unsafe { &*query })
+    } else {
+        None
+    }
+}
+
+/// `queries` as a slice of `K`, when `K` is an integer and `Q` the same one.
+#[inline(always)]
+pub(crate) fn same_integers<K, Q>(queries: &[Q]) -> Option<&[K]> {
+    if LaneKind::of::<K>().is_some() && typeid::of::<Q>() == typeid::of::<K>() {
+        // SAFETY: as above `Q` is `K`; pointer and length are those of a live slice of the same lifetime.
+        Some(unsafe { std::slice::from_raw_parts(queries.as_ptr().cast::<K>(), queries.len()) })
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LaneKind, same_integer, same_integers};
+
+    #[test]
+    fn kinds_have_the_size_of_their_types() {
+        fn size_agrees<K>() -> bool {
+            LaneKind::of::<K>().is_some_and(|kind| kind.bytes() == size_of::<K>())
+        }
+        assert!(
+            size_agrees::<u8>()
+                && size_agrees::<u16>()
+                && size_agrees::<u32>()
+                && size_agrees::<u64>()
+        );
+        assert!(
+            size_agrees::<i8>()
+                && size_agrees::<i16>()
+                && size_agrees::<i32>()
+                && size_agrees::<i64>()
+        );
+        assert!(size_agrees::<usize>() && size_agrees::<isize>() && size_agrees::<char>());
+    }
+
+    #[test]
+    fn other_types_are_not_integers() {
+        #[repr(transparent)]
+        struct Newtype(u64);
+        assert_eq!(LaneKind::of::<Newtype>(), None);
+        assert_eq!(LaneKind::of::<&u64>(), None);
+        assert_eq!(LaneKind::of::<(u64,)>(), None);
+        assert_eq!(LaneKind::of::<bool>(), None);
+        assert_eq!(LaneKind::of::<u128>(), None);
+        assert_eq!(LaneKind::of::<std::num::NonZeroU64>(), None);
+        assert_eq!(LaneKind::of::<()>(), None);
+        assert_eq!(LaneKind::of::<std::cmp::Reverse<u64>>(), None);
+    }
+
+    #[test]
+    fn queries_are_recognised_by_type_not_by_size() {
+        assert_eq!(same_integer::<u64, u64>(&7), Some(&7));
+        assert_eq!(same_integer::<u64, usize>(&7), None);
+        assert_eq!(same_integer::<u64, i64>(&7), None);
+        assert_eq!(same_integer::<String, String>(&String::new()), None);
+        assert_eq!(same_integer::<String, str>("x"), None);
+        assert_eq!(same_integers::<i32, i32>(&[1, 2]), Some(&[1, 2][..]));
+        assert_eq!(same_integers::<i32, u32>(&[1, 2]), None);
+    }
+}

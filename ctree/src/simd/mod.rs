@@ -1,0 +1,261 @@
+//! Search among integer lanes, by the widest vectors that the machine has.
+//!
+//! ```text
+//! one search:    node = 0
+//!                for each index level, root first:      count = lanes of the node that are < query
+//!                                                       node  = node * (LANES + 1) + count
+//!                in leaf `node`:                        rank  = node * LANES + lanes of the leaf that are < query
+//! ```
+//!
+//! A count is two (AVX-512) or four (AVX2) vector comparisons and a population count: no branch depends on a key, so that nothing is
+//! mispredicted and the processor runs ahead into the next, independent search. Both lines of a node are requested at once.
+//!
+//! **A batch goes level by level**: all its queries take their first step, then all take the second, each requesting its next node
+//! ahead of time, so that their misses overlap. Pipelines that hold queries at different depths were slower in a prototype of this
+//! search (14.5-16 ns a query against 10.7).
+//!
+//! What the machine has is found once, when a tree is built ([`Isa::detect`]); a whole search or batch then runs inside one function
+//! compiled for it, whatever flags the program was built with. The portable path is plain Rust, runs everywhere and is held against
+//! the others by the tests. Only this module knows of architectures.
+
+mod descend;
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+#[cfg(test)]
+mod tests;
+
+use std::ptr::NonNull;
+
+use crate::block::LINE_BYTES;
+use crate::lane::{LaneKind, by_lane};
+use crate::plan::Plan;
+
+/// Queries that a batch searches for at the same time: a few times as many as a core has misses under way (about twenty), while their
+/// state still fits into a few lines.
+pub(crate) const BATCH: usize = 64;
+
+/// A set of vector instructions that this machine has.
+///
+/// Invariant: a value other than portable exists only where the instructions do; the only constructors are [`Isa::detect`] and, in
+/// tests, `Isa::available`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Isa(Level);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Isa {
+    /// The best set that this machine has.
+    pub(crate) fn detect() -> Isa {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if x86::has_avx512() {
+                return Isa(Level::Avx512);
+            }
+            if x86::has_avx2() {
+                return Isa(Level::Avx2);
+            }
+        }
+        Isa(Level::Portable)
+    }
+
+    /// All sets that this machine has, so that tests hold them against each other.
+    #[cfg(test)]
+    pub(crate) fn available() -> Vec<Isa> {
+        let mut all = vec![Isa(Level::Portable)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if x86::has_avx2() {
+                all.push(Isa(Level::Avx2));
+            }
+            if x86::has_avx512() {
+                all.push(Isa(Level::Avx512));
+            }
+        }
+        all
+    }
+}
+
+/// The searches for one integer, chosen by instruction set.
+///
+/// The methods of an implementation are ordinary functions, compiled once in this crate: a program with many types of maps, values
+/// included, shares them.
+trait Search: Sized {
+    /// See [`lower_bound`].
+    ///
+    /// # Safety
+    /// `base` and `plan` as for [`lower_bound`], with lanes of this type.
+    unsafe fn lower_bound(
+        isa: Isa,
+        base: NonNull<u8>,
+        plan: &Plan,
+        eager: &EagerValues,
+        query: Self,
+    ) -> usize;
+
+    /// See [`lower_bound_many`].
+    ///
+    /// # Safety
+    /// `base` and `plan` as for [`lower_bound`], with lanes of this type; both slices have the same length.
+    unsafe fn lower_bound_many(
+        isa: Isa,
+        base: NonNull<u8>,
+        plan: &Plan,
+        eager: &EagerValues,
+        queries: &[Self],
+        ranks: &mut [usize],
+    );
+}
+
+macro_rules! impl_search {
+    ($($lane:ty)*) => {$(
+        impl Search for $lane {
+            unsafe fn lower_bound(isa: Isa, base: NonNull<u8>, plan: &Plan, eager: &EagerValues, query: $lane) -> usize {
+                match isa.0 {
+                    // SAFETY: the caller's promise on `base` and `plan`.
+                    Level::Portable => unsafe { portable::lower_bound(base, plan, eager, query) },
+                    #[cfg(target_arch = "x86_64")]
+                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has the instructions.
+                    Level::Avx2 => unsafe { x86::lower_bound_avx2(base, plan, eager, query) },
+                    #[cfg(target_arch = "x86_64")]
+                    // SAFETY: as for AVX2.
+                    Level::Avx512 => unsafe { x86::lower_bound_avx512(base, plan, eager, query) },
+                }
+            }
+
+            unsafe fn lower_bound_many(
+                isa: Isa,
+                base: NonNull<u8>,
+                plan: &Plan,
+                eager: &EagerValues,
+                queries: &[$lane],
+                ranks: &mut [usize],
+            ) {
+                match isa.0 {
+                    // SAFETY: the caller's promise on `base` and `plan`, and on the lengths.
+                    Level::Portable => unsafe { portable::lower_bound_many(base, plan, eager, queries, ranks) },
+                    #[cfg(target_arch = "x86_64")]
+                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has the instructions.
+                    Level::Avx2 => unsafe { x86::lower_bound_many_avx2(base, plan, eager, queries, ranks) },
+                    #[cfg(target_arch = "x86_64")]
+                    // SAFETY: as for AVX2.
+                    Level::Avx512 => unsafe { x86::lower_bound_many_avx512(base, plan, eager, queries, ranks) },
+                }
+            }
+        }
+    )*};
+}
+
+impl_search!(u8 u16 u32 u64 i8 i16 i32 i64);
+
+/// Number of keys below the query, at most `plan.len`.
+///
+/// # Safety
+/// - `base` is the start of a block that was laid out and filled after `plan` with lanes of `kind` (invariants of
+///   [`Plan`](crate::plan::Plan)), and stays so during the call;
+/// - `query` points to an integer of `kind`.
+#[inline(always)]
+pub(crate) unsafe fn lower_bound(
+    kind: LaneKind,
+    isa: Isa,
+    base: NonNull<u8>,
+    plan: &Plan,
+    eager: &EagerValues,
+    query: NonNull<u8>,
+) -> usize {
+    by_lane!(kind, Lane => {
+        // SAFETY: the caller's promise on `query`.
+        let query = unsafe { query.cast::<Lane>().read() };
+        // SAFETY: the caller's promise on `base` and `plan`.
+        unsafe { <Lane as Search>::lower_bound(isa, base, plan, eager, query) }
+    })
+}
+
+/// Number of keys below each query, at most `plan.len` each, into `ranks`.
+///
+/// # Safety
+/// - `base` and `plan` as for [`lower_bound`];
+/// - `queries` points to `ranks.len()` integers of `kind` in a row;
+/// - `ranks.len() <= BATCH`.
+#[inline(always)]
+pub(crate) unsafe fn lower_bound_many(
+    kind: LaneKind,
+    isa: Isa,
+    base: NonNull<u8>,
+    plan: &Plan,
+    eager: &EagerValues,
+    queries: NonNull<u8>,
+    ranks: &mut [usize],
+) {
+    debug_assert!(
+        ranks.len() <= BATCH,
+        "{} queries in a batch of {BATCH}",
+        ranks.len()
+    );
+    by_lane!(kind, Lane => {
+        // SAFETY: the caller's promise on `queries`; `ranks` is borrowed mutably and thus another slice.
+        let queries = unsafe { std::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), ranks.len()) };
+        // SAFETY: the caller's promise on `base` and `plan`; the slices were just given the same length.
+        unsafe { <Lane as Search>::lower_bound_many(isa, base, plan, eager, queries, ranks) }
+    });
+}
+
+/// The values that a search asks for as soon as it knows the leaf, before it knows the slot: they travel together with the keys.
+///
+/// Where the values lie is only a guess to this module: an address to ask for, never to read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EagerValues {
+    /// The values of the first leaf.
+    first: *const u8,
+    /// From the values of one leaf to those of the next.
+    stride_bytes: usize,
+    /// Lines to ask for; 0 when the values of a leaf are too many, and are left to the one load that is needed.
+    lines: usize,
+}
+
+impl EagerValues {
+    /// Values of `leaf_value_bytes` a leaf, the first at `first`, from leaf to leaf `stride_bytes` apart; asked for if they lie in
+    /// `lines_max` lines or fewer.
+    #[inline(always)]
+    pub(crate) fn new(
+        first: *const u8,
+        stride_bytes: usize,
+        leaf_value_bytes: usize,
+        lines_max: usize,
+    ) -> EagerValues {
+        let lines = leaf_value_bytes.div_ceil(LINE_BYTES);
+        EagerValues {
+            first,
+            stride_bytes,
+            lines: if lines <= lines_max { lines } else { 0 },
+        }
+    }
+
+    /// Asks for the values of a leaf.
+    #[inline(always)]
+    fn request(&self, leaf: usize) {
+        let values = self
+            .first
+            .wrapping_add(leaf.wrapping_mul(self.stride_bytes));
+        for line in 0..self.lines {
+            prefetch(values.wrapping_add(line * LINE_BYTES));
+        }
+    }
+}
+
+/// Asks for the line that `address` lies in, without waiting for it. Any address is allowed: a prefetch never faults.
+#[inline(always)]
+pub(crate) fn prefetch<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    x86::prefetch(address.cast::<u8>());
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}

@@ -1,0 +1,49 @@
+//! The search in plain Rust, for machines without a vector path of their own; the compiler may still use what the target always has.
+
+use std::ptr::NonNull;
+
+use super::EagerValues;
+use super::descend::{CountLess, descend, descend_many};
+use crate::plan::{NODE_BYTES, Plan};
+
+/// Counts lane by lane.
+struct Portable;
+
+impl<Lane: Copy + Ord> CountLess<Lane> for Portable {
+    #[inline(always)]
+    unsafe fn count_less(node: NonNull<Lane>, query: Lane) -> usize {
+        let lanes = NODE_BYTES / size_of::<Lane>();
+        // SAFETY: the caller promises `NODE_BYTES` aligned and initialised bytes, which are this many integers.
+        let node = unsafe { std::slice::from_raw_parts(node.as_ptr(), lanes) };
+        node.iter().map(|&lane| usize::from(lane < query)).sum()
+    }
+}
+
+/// [`descend`] without vector instructions.
+///
+/// # Safety
+/// As for [`descend`]; no instructions are needed.
+pub(super) unsafe fn lower_bound<Lane: Copy + Ord>(
+    base: NonNull<u8>,
+    plan: &Plan,
+    eager: &EagerValues,
+    query: Lane,
+) -> usize {
+    // SAFETY: passed on.
+    unsafe { descend::<Lane, Portable>(base, plan, eager, query) }
+}
+
+/// [`descend_many`] without vector instructions.
+///
+/// # Safety
+/// As for [`descend_many`]; no instructions are needed.
+pub(super) unsafe fn lower_bound_many<Lane: Copy + Ord>(
+    base: NonNull<u8>,
+    plan: &Plan,
+    eager: &EagerValues,
+    queries: &[Lane],
+    ranks: &mut [usize],
+) {
+    // SAFETY: passed on.
+    unsafe { descend_many::<Lane, Portable>(base, plan, eager, queries, ranks) }
+}

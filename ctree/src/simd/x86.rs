@@ -1,0 +1,239 @@
+//! The search with AVX2 and AVX-512, for any `x86_64` program: the instructions are chosen at run time.
+//!
+//! Vector instructions may be used only inside functions that declare them. The entry functions at the end do; everything that they
+//! call is inlined into them, so that a whole search holds no call and no switch of the instruction set.
+
+use std::arch::x86_64::{
+    __m256i, __m512i, _MM_HINT_T0, _mm_prefetch, _mm256_cmpgt_epi8, _mm256_cmpgt_epi16,
+    _mm256_cmpgt_epi32, _mm256_cmpgt_epi64, _mm256_load_si256, _mm256_movemask_epi8,
+    _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_xor_si256,
+    _mm512_cmplt_epi8_mask, _mm512_cmplt_epi16_mask, _mm512_cmplt_epi32_mask,
+    _mm512_cmplt_epi64_mask, _mm512_cmplt_epu8_mask, _mm512_cmplt_epu16_mask,
+    _mm512_cmplt_epu32_mask, _mm512_cmplt_epu64_mask, _mm512_load_si512, _mm512_set1_epi8,
+    _mm512_set1_epi16, _mm512_set1_epi32, _mm512_set1_epi64,
+};
+use std::ptr::NonNull;
+
+use super::EagerValues;
+use super::descend::{CountLess, descend, descend_many};
+use crate::block::LINE_BYTES;
+use crate::plan::{NODE_BYTES, Plan};
+
+const _: () =
+    assert!(NODE_BYTES == 2 * size_of::<__m512i>() && NODE_BYTES == 4 * size_of::<__m256i>());
+const _: () = assert!(LINE_BYTES.is_multiple_of(align_of::<__m512i>()));
+
+/// Whether this machine, and its operating system, have what [`Avx512`] uses.
+pub(super) fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("popcnt")
+}
+
+/// Whether this machine, and its operating system, have what [`Avx2`] uses.
+pub(super) fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt")
+}
+
+/// Asks for the line that `address` lies in.
+#[inline(always)]
+pub(super) fn prefetch(address: *const u8) {
+    // SAFETY: a prefetch is a hint that never faults, whatever the address (Intel SDM, PREFETCHh), and belongs to SSE, which every
+    // x86_64 machine has.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast::<i8>()) }
+}
+
+/// Counts with AVX-512: a node is two vectors, each comparison gives one bit a lane.
+struct Avx512;
+
+/// Counts with AVX2: a node is four vectors, each comparison gives as many bits a lane as the lane has bytes.
+struct Avx2;
+
+/// For one integer: how to fill a 512-bit vector and compare it, and an integer with a bit for each lane of a node.
+macro_rules! count_by_avx512 {
+    ($($lane:ty, $fill:ident, $less:ident, $bits:ty;)*) => {$(
+        impl CountLess<$lane> for Avx512 {
+            #[inline(always)]
+            unsafe fn count_less(node: NonNull<$lane>, query: $lane) -> usize {
+                let node = node.cast::<__m512i>().as_ptr();
+                // SAFETY: the caller promises the instructions, and two vectors' worth of initialised bytes on a line boundary,
+                // which is what a 512-bit load asks for.
+                let (low, high) = unsafe {
+                    let query = $fill(query.cast_signed_lane());
+                    ($less(_mm512_load_si512(node), query), $less(_mm512_load_si512(node.add(1)), query))
+                };
+                let bits = <$bits>::from(low) | (<$bits>::from(high) << (size_of::<__m512i>() / size_of::<$lane>()));
+                bits.count_ones() as usize
+            }
+        }
+    )*};
+}
+
+/// For one integer: how to fill a 256-bit vector and compare it, and the bit whose flip turns its
+/// order into the signed one, the only one that AVX2 compares by.
+macro_rules! count_by_avx2 {
+    ($($lane:ty, $fill:ident, $greater:ident, $flip:expr;)*) => {$(
+        impl CountLess<$lane> for Avx2 {
+            #[inline(always)]
+            unsafe fn count_less(node: NonNull<$lane>, query: $lane) -> usize {
+                let node = node.cast::<__m256i>().as_ptr();
+                // SAFETY: the caller promises the instructions.
+                let (query, flip) = unsafe {
+                    let flip = $fill($flip);
+                    (_mm256_xor_si256($fill(query.cast_signed_lane()), flip), flip)
+                };
+                let less = |vector: usize| {
+                    // SAFETY: the caller promises the instructions, and four vectors' worth of initialised bytes on a line
+                    // boundary; `vector` is less than four.
+                    let bits = unsafe {
+                        let lanes = _mm256_xor_si256(_mm256_load_si256(node.add(vector)), flip);
+                        _mm256_movemask_epi8($greater(query, lanes))
+                    };
+                    u64::from(bits.cast_unsigned())
+                };
+                let (low, high) = (less(0) | (less(1) << 32), less(2) | (less(3) << 32));
+                (low.count_ones() + high.count_ones()) as usize / size_of::<$lane>()
+            }
+        }
+    )*};
+}
+
+/// The same bits as a signed integer, which is what the vector fills take.
+trait CastSignedLane {
+    /// The signed twin.
+    type Signed;
+    /// Reinterprets the bits.
+    fn cast_signed_lane(self) -> Self::Signed;
+}
+
+macro_rules! cast_signed_lane {
+    ($($unsigned:ty => $signed:ty;)*) => {$(
+        impl CastSignedLane for $unsigned {
+            type Signed = $signed;
+            #[inline(always)]
+            fn cast_signed_lane(self) -> $signed { self.cast_signed() }
+        }
+        impl CastSignedLane for $signed {
+            type Signed = $signed;
+            #[inline(always)]
+            fn cast_signed_lane(self) -> $signed { self }
+        }
+    )*};
+}
+
+cast_signed_lane! {
+    u8 => i8;
+    u16 => i16;
+    u32 => i32;
+    u64 => i64;
+}
+
+count_by_avx512! {
+    u8, _mm512_set1_epi8, _mm512_cmplt_epu8_mask, u128;
+    i8, _mm512_set1_epi8, _mm512_cmplt_epi8_mask, u128;
+    u16, _mm512_set1_epi16, _mm512_cmplt_epu16_mask, u64;
+    i16, _mm512_set1_epi16, _mm512_cmplt_epi16_mask, u64;
+    u32, _mm512_set1_epi32, _mm512_cmplt_epu32_mask, u32;
+    i32, _mm512_set1_epi32, _mm512_cmplt_epi32_mask, u32;
+    u64, _mm512_set1_epi64, _mm512_cmplt_epu64_mask, u16;
+    i64, _mm512_set1_epi64, _mm512_cmplt_epi64_mask, u16;
+}
+
+count_by_avx2! {
+    u8, _mm256_set1_epi8, _mm256_cmpgt_epi8, i8::MIN;
+    i8, _mm256_set1_epi8, _mm256_cmpgt_epi8, 0;
+    u16, _mm256_set1_epi16, _mm256_cmpgt_epi16, i16::MIN;
+    i16, _mm256_set1_epi16, _mm256_cmpgt_epi16, 0;
+    u32, _mm256_set1_epi32, _mm256_cmpgt_epi32, i32::MIN;
+    i32, _mm256_set1_epi32, _mm256_cmpgt_epi32, 0;
+    u64, _mm256_set1_epi64x, _mm256_cmpgt_epi64, i64::MIN;
+    i64, _mm256_set1_epi64x, _mm256_cmpgt_epi64, 0;
+}
+
+/// [`descend`] with AVX-512.
+///
+/// # Safety
+/// As for [`descend`], on a machine where [`has_avx512`] holds.
+#[target_feature(enable = "avx512f,avx512bw,popcnt")]
+#[expect(
+    private_bounds,
+    reason = "the bound only says for which integers the path exists"
+)]
+pub(super) unsafe fn lower_bound_avx512<Lane: Copy>(
+    base: NonNull<u8>,
+    plan: &Plan,
+    eager: &EagerValues,
+    query: Lane,
+) -> usize
+where
+    Avx512: CountLess<Lane>,
+{
+    // SAFETY: passed on; this function has the instructions.
+    unsafe { descend::<Lane, Avx512>(base, plan, eager, query) }
+}
+
+/// [`descend_many`] with AVX-512.
+///
+/// # Safety
+/// As for [`descend_many`], on a machine where [`has_avx512`] holds.
+#[target_feature(enable = "avx512f,avx512bw,popcnt")]
+#[expect(
+    private_bounds,
+    reason = "the bound only says for which integers the path exists"
+)]
+pub(super) unsafe fn lower_bound_many_avx512<Lane: Copy>(
+    base: NonNull<u8>,
+    plan: &Plan,
+    eager: &EagerValues,
+    queries: &[Lane],
+    ranks: &mut [usize],
+) where
+    Avx512: CountLess<Lane>,
+{
+    // SAFETY: passed on; this function has the instructions.
+    unsafe { descend_many::<Lane, Avx512>(base, plan, eager, queries, ranks) }
+}
+
+/// [`descend`] with AVX2.
+///
+/// # Safety
+/// As for [`descend`], on a machine where [`has_avx2`] holds.
+#[target_feature(enable = "avx2,popcnt")]
+#[expect(
+    private_bounds,
+    reason = "the bound only says for which integers the path exists"
+)]
+pub(super) unsafe fn lower_bound_avx2<Lane: Copy>(
+    base: NonNull<u8>,
+    plan: &Plan,
+    eager: &EagerValues,
+    query: Lane,
+) -> usize
+where
+    Avx2: CountLess<Lane>,
+{
+    // SAFETY: passed on; this function has the instructions.
+    unsafe { descend::<Lane, Avx2>(base, plan, eager, query) }
+}
+
+/// [`descend_many`] with AVX2.
+///
+/// # Safety
+/// As for [`descend_many`], on a machine where [`has_avx2`] holds.
+#[target_feature(enable = "avx2,popcnt")]
+#[expect(
+    private_bounds,
+    reason = "the bound only says for which integers the path exists"
+)]
+pub(super) unsafe fn lower_bound_many_avx2<Lane: Copy>(
+    base: NonNull<u8>,
+    plan: &Plan,
+    eager: &EagerValues,
+    queries: &[Lane],
+    ranks: &mut [usize],
+) where
+    Avx2: CountLess<Lane>,
+{
+    // SAFETY: passed on; this function has the instructions.
+    unsafe { descend_many::<Lane, Avx2>(base, plan, eager, queries, ranks) }
+}

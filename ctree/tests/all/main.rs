@@ -1,0 +1,6 @@
+//! The public face of `ctree`, from outside, under an allocator that counts.
+
+mod doubles;
+mod edges;
+mod memory;
+mod model;

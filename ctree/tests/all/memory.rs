@@ -1,0 +1,108 @@
+//! What `memory_usage` says is what the allocator gave.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use ctree::{FrozenCTreeMap, FrozenCTreeSet};
+
+/// The system's allocator, which counts the bytes that each thread holds.
+struct Counting;
+
+thread_local! {
+    /// Bytes allocated less bytes freed by this thread.
+    static HELD_BYTES: Cell<isize> = const { Cell::new(0) };
+}
+
+fn count(bytes: usize, sign: isize) {
+    let bytes = isize::try_from(bytes).expect("a layout is at most isize::MAX bytes");
+    // At the end of a thread, when its counter is gone, nobody asks any more.
+    let _gone = HELD_BYTES.try_with(|held| held.set(held.get() + sign * bytes));
+}
+
+// SAFETY: every call goes to `System` unchanged; counting allocates nothing and does not unwind.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size(), 1);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        count(layout.size(), -1);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Builds something and compares what it says that it holds with what is held.
+fn held_agrees<T>(what: &str, build: impl FnOnce() -> T, memory_usage: impl FnOnce(&T) -> usize) {
+    let before = HELD_BYTES.get();
+    let built = build();
+    assert_eq!(
+        isize::try_from(memory_usage(&built)),
+        Ok(HELD_BYTES.get() - before),
+        "{what}"
+    );
+    drop(built);
+    assert_eq!(HELD_BYTES.get(), before, "{what}");
+}
+
+#[test]
+fn memory_usage_is_what_was_allocated() {
+    for len in [0u32, 1, 15, 16, 17, 33, 300, 5_000, 200_000] {
+        held_agrees(
+            "joined",
+            || {
+                (0..len)
+                    .map(|n| (u64::from(n), n))
+                    .collect::<FrozenCTreeMap<_, _>>()
+            },
+            FrozenCTreeMap::memory_usage,
+        );
+        held_agrees(
+            "apart",
+            || {
+                (0..len)
+                    .map(|n| (n, [n; 9]))
+                    .collect::<FrozenCTreeMap<_, _>>()
+            },
+            FrozenCTreeMap::memory_usage,
+        );
+        held_agrees(
+            "tuples",
+            || {
+                (0..len)
+                    .map(|n| ((n, n), n))
+                    .collect::<FrozenCTreeMap<_, _>>()
+            },
+            FrozenCTreeMap::memory_usage,
+        );
+        held_agrees(
+            "set",
+            || (0..len).collect::<FrozenCTreeSet<_>>(),
+            FrozenCTreeSet::memory_usage,
+        );
+        held_agrees(
+            "no size",
+            || (0..len).map(|_| ((), ())).collect::<FrozenCTreeMap<_, _>>(),
+            FrozenCTreeMap::memory_usage,
+        );
+        let original: FrozenCTreeMap<u128, u8> = (0..len).map(|n| (n.into(), 1)).collect();
+        held_agrees("clone", || original.clone(), FrozenCTreeMap::memory_usage);
+    }
+}
+
+#[test]
+fn integer_maps_take_little_more_than_their_entries() {
+    let map: FrozenCTreeMap<u64, u64> = (0..100_000).map(|n| (n, n)).collect();
+    assert!(
+        map.memory_usage() * 10 < 100_000 * 16 * 11,
+        "{} bytes",
+        map.memory_usage()
+    );
+    let set: FrozenCTreeSet<String> = (0..10_000).map(|n| n.to_string()).collect();
+    assert_eq!(set.memory_usage(), 10_000 * size_of::<String>());
+}
