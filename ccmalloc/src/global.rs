@@ -4,7 +4,7 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::NonNull;
 
 use crate::policy::Policy;
-use crate::registry::{self, Owner};
+use crate::registry;
 use crate::thread::{self, Ambient, AmbientGuard};
 
 /// The allocator, for `#[global_allocator]`. Zero-sized.
@@ -163,11 +163,11 @@ fn run_ambient<R>(ambient: Ambient, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Whether `ptr` points into memory that this allocator manages, of any thread. Decided without reading through it; two
-/// dependent loads.
+/// Whether `ptr` points into memory that this allocator manages, of any thread. Decided without reading through it; two to
+/// four dependent loads.
 #[must_use]
 pub fn contains(ptr: *const u8) -> bool {
-    registry::owner(ptr.addr()) != Owner::Nobody
+    registry::contains(ptr.addr())
 }
 
 /// Asks the OS to back the whole 2 MiB pages inside `[ptr, ptr + bytes)` by huge pages.

@@ -128,7 +128,7 @@ pub(crate) unsafe fn find<'a>(address: usize) -> Place<'a> {
                 None => sys::die("not a large object:", address),
             }
         }
-        Owner::LargeStart { .. } | Owner::LargeInside | Owner::Nobody => {
+        Owner::LargeStart { .. } | Owner::LargeInside { .. } | Owner::Nobody => {
             sys::die("not a large object, or freed before:", address)
         }
     }
@@ -264,7 +264,7 @@ pub(crate) fn is_fresh(object: *mut u8) -> bool {
                     .all(|slot| desc.used_slots.get() >> slot & 1 == 0)
             })
         }
-        Owner::LargeInside | Owner::Nobody => false,
+        Owner::LargeInside { .. } | Owner::Nobody => false,
     }
 }
 

@@ -12,7 +12,7 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use crate::geometry::CHUNK_BYTES;
+use crate::geometry::{CHUNK_BYTES, PAGE_BYTES};
 use crate::heap::Heap;
 use crate::sys;
 
@@ -25,8 +25,12 @@ const ROOT_ENTRIES: usize = if cfg!(target_arch = "x86_64") {
     1 << 14
 };
 
-/// The low bit marks a large mapping; the rest then holds its length in pages, or 0 for the chunks behind the first.
-const LARGE: usize = 1;
+/// The low bits of an entry: 0 for a heap's address, else one of these.
+const KIND: usize = 3;
+/// The first chunk of a large mapping; the rest of the entry is its length in pages.
+const LARGE_START: usize = 1;
+/// A later one; the rest of the entry is its distance from the first, in chunks.
+const LARGE_INSIDE: usize = 3;
 
 struct Leaf([AtomicUsize; LEAF_ENTRIES]);
 
@@ -45,7 +49,10 @@ pub(crate) enum Owner {
         pages: usize,
     },
     /// A later chunk of such a mapping.
-    LargeInside,
+    LargeInside {
+        /// How many chunks before this one the mapping starts.
+        distance: usize,
+    },
 }
 
 /// The entry of `address`, if its leaf exists.
@@ -88,11 +95,31 @@ pub(crate) fn owner(address: usize) -> Owner {
         return Owner::Nobody;
     };
     // Acquire pairs with the release in `set`: whoever finds a heap also sees it initialised.
-    match entry.load(Ordering::Acquire) {
-        0 => Owner::Nobody,
-        LARGE => Owner::LargeInside,
-        large if large & LARGE != 0 => Owner::LargeStart { pages: large >> 1 },
-        heap => Owner::Heap(core::ptr::with_exposed_provenance(heap)),
+    let value = entry.load(Ordering::Acquire);
+    match value & KIND {
+        _ if value == 0 => Owner::Nobody,
+        LARGE_START => Owner::LargeStart { pages: value >> 2 },
+        LARGE_INSIDE => Owner::LargeInside {
+            distance: value >> 2,
+        },
+        _ => Owner::Heap(core::ptr::with_exposed_provenance(value)),
+    }
+}
+
+/// Whether `address` lies in a chunk or in a large mapping, to the page. Any value may be asked about.
+pub(crate) fn contains(address: usize) -> bool {
+    let start = address & !(CHUNK_BYTES - 1);
+    match owner(address) {
+        Owner::Nobody => false,
+        Owner::Heap(_) => true,
+        Owner::LargeStart { pages } => address - start < pages * PAGE_BYTES,
+        // The last chunk of a mapping may hold a stranger's pages as well.
+        Owner::LargeInside { distance } => {
+            let Some(start) = start.checked_sub(distance * CHUNK_BYTES) else {
+                return false;
+            };
+            matches!(owner(start), Owner::LargeStart { pages } if address - start < pages * PAGE_BYTES)
+        }
     }
 }
 
@@ -103,12 +130,11 @@ pub(crate) fn insert_chunk(chunk: usize, heap: *const Heap) -> bool {
 
 /// Records a mapping of `bytes` (whole pages) at `start` (chunk-aligned). `false`, and nothing recorded, when the table cannot grow.
 pub(crate) fn insert_large(start: usize, bytes: usize) -> bool {
-    let pages = bytes / crate::geometry::PAGE_BYTES;
-    for chunk in (start..start + bytes).step_by(CHUNK_BYTES) {
-        let value = if chunk == start {
-            pages << 1 | LARGE
+    for (distance, chunk) in (start..start + bytes).step_by(CHUNK_BYTES).enumerate() {
+        let value = if distance == 0 {
+            (bytes / PAGE_BYTES) << 2 | LARGE_START
         } else {
-            LARGE
+            distance << 2 | LARGE_INSIDE
         };
         if !set(chunk, value) {
             remove(start, chunk - start);
@@ -176,8 +202,16 @@ mod tests {
                 pages: bytes / 4096
             }
         );
-        assert_eq!(owner(start + CHUNK_BYTES), Owner::LargeInside);
-        assert_eq!(owner(start + 2 * CHUNK_BYTES + 4095), Owner::LargeInside);
+        assert_eq!(
+            owner(start + CHUNK_BYTES),
+            Owner::LargeInside { distance: 1 }
+        );
+        assert_eq!(
+            owner(start + 2 * CHUNK_BYTES + 4095),
+            Owner::LargeInside { distance: 2 }
+        );
+        assert!(contains(start) && contains(start + bytes - 1));
+        assert!(!contains(start - 1) && !contains(start + bytes));
         assert_eq!(owner(start + 3 * CHUNK_BYTES), Owner::Nobody);
         remove(start, bytes);
         assert_eq!(owner(start), Owner::Nobody);

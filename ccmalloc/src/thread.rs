@@ -33,7 +33,8 @@ pub(crate) enum Ambient {
 }
 
 struct Thread {
-    fast: Cell<&'static Heap>,
+    /// Never null, and never dangling: [`NO_HEAP`] or this thread's heap.
+    fast: Cell<*const Heap>,
     own: Cell<*const Heap>,
     ambient: Cell<Ambient>,
 }
@@ -41,12 +42,13 @@ struct Thread {
 thread_local! {
     // Constant and without a destructor: such a variable is plain thread-local storage, which needs no allocation, no
     // registration, and can be used until the very end of the thread.
-    static THREAD: Thread = const { Thread { fast: Cell::new(&NO_HEAP), own: Cell::new(null()), ambient: Cell::new(Ambient::None) } };
+    static THREAD: Thread = const { Thread { fast: Cell::new(&raw const NO_HEAP), own: Cell::new(null()), ambient: Cell::new(Ambient::None) } };
 }
 
 #[inline]
 fn fast() -> &'static Heap {
-    THREAD.with(|thread| thread.fast.get())
+    // SAFETY: the field's invariant; heaps live for ever.
+    THREAD.with(|thread| unsafe { &*thread.fast.get() })
 }
 
 /// This thread's heap, if it has one.
@@ -80,7 +82,7 @@ unsafe extern "C" fn at_thread_exit(_heap: *mut c_void) {
     let Some(own) = existing() else { return };
     THREAD.with(|thread| {
         thread.own.set(null());
-        thread.fast.set(&NO_HEAP);
+        thread.fast.set(&raw const NO_HEAP);
     });
     own.abandon();
 }
@@ -89,11 +91,10 @@ impl Thread {
     /// Sets the ambient request and keeps `fast` in step with it.
     fn set_ambient(&self, ambient: Ambient) {
         self.ambient.set(ambient);
-        // SAFETY: null or this thread's heap; heaps live for ever.
-        let own = unsafe { self.own.get().as_ref() };
+        let own = self.own.get();
         self.fast.set(match ambient {
-            Ambient::None => own.unwrap_or(&NO_HEAP),
-            Ambient::Near(..) | Ambient::At(_) => &NO_HEAP,
+            Ambient::None if !own.is_null() => own,
+            _ => &raw const NO_HEAP,
         });
     }
 }

@@ -1,0 +1,193 @@
+//! Mappings, on Unix.
+
+#[cfg(target_os = "linux")]
+use core::ffi::c_void;
+use core::ptr::{NonNull, null_mut};
+
+use crate::geometry::{CHUNK_BYTES, PAGE_BYTES};
+
+/// Maps `bytes` (a multiple of the page size) of zeroed private memory at a multiple of `align`, a power of two no smaller
+/// than a page. `None` when the OS refuses.
+pub(crate) fn map_aligned(bytes: usize, align: usize) -> Option<NonNull<u8>> {
+    // Kernels place large mappings next to each other: the plain request is aligned already more often than not once the
+    // first chunk has been trimmed.
+    let first = map(bytes)?;
+    if first.addr().get() & (align - 1) == 0 {
+        return Some(first);
+    }
+    // SAFETY: mapped just above with this length, and given to nobody.
+    unsafe { unmap(first, bytes) };
+    let padded = bytes.checked_add(align - PAGE_BYTES)?;
+    let start = map(padded)?;
+    let head = start.addr().get().wrapping_neg() & (align - 1);
+    let tail = padded - head - bytes;
+    // SAFETY: `head <= align - PAGE_BYTES`, since both addresses are multiples of a page, so `head + bytes <= padded`.
+    let aligned = unsafe { start.add(head) };
+    if head > 0 {
+        // SAFETY: the first `head` bytes of the fresh mapping, in front of what is returned.
+        unsafe { unmap(start, head) };
+    }
+    if tail > 0 {
+        // SAFETY: the last `tail` bytes of the fresh mapping, behind what is returned.
+        unsafe { unmap(aligned.add(bytes), tail) };
+    }
+    Some(aligned)
+}
+
+/// Maps `bytes` of zeroed private memory wherever the OS likes.
+pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
+    // SAFETY: an anonymous mapping at an address of the kernel's choice touches no memory in use.
+    let address = unsafe {
+        libc::mmap(
+            null_mut(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    if address == libc::MAP_FAILED {
+        None
+    } else {
+        NonNull::new(address.cast())
+    }
+}
+
+/// Gives `[start, start + bytes)` back to the OS.
+///
+/// # Safety
+/// - The range is page-aligned and was mapped by this module.
+/// - Nothing in it is used any more.
+pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
+    // SAFETY: the caller vouches for the range. A failure (splitting a mapping past the limit on mappings) leaves the pages
+    // mapped, which is a leak and nothing worse.
+    unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
+}
+
+/// What came of a try to make a mapping longer where it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Growth {
+    /// It is longer now.
+    Grown,
+    /// Something lies behind it, or the OS refuses memory; [`remap`] may work.
+    NoRoom,
+    /// The OS cannot resize it at all: advice or protection that covers a part of it has cut it in pieces. It can only be copied.
+    Impossible,
+}
+
+/// Tries to make a mapping longer where it lies.
+///
+/// # Safety
+/// - `[start, start + old_bytes)` is a whole mapping made by [`map_aligned`], used by the caller alone, and `old_bytes <= new_bytes`.
+#[cfg(target_os = "linux")]
+pub(crate) unsafe fn grow_in_place(
+    start: NonNull<u8>,
+    old_bytes: usize,
+    new_bytes: usize,
+) -> Growth {
+    // SAFETY: the caller owns the range; without MREMAP_MAYMOVE, the call changes nothing but what lies behind it, if that is free.
+    let result = unsafe { libc::mremap(start.as_ptr().cast(), old_bytes, new_bytes, 0) };
+    if result != libc::MAP_FAILED {
+        return Growth::Grown;
+    }
+    // SAFETY: the C library's errno of this thread.
+    match unsafe { *libc::__errno_location() } {
+        libc::ENOMEM => Growth::NoRoom,
+        _ => Growth::Impossible,
+    }
+}
+
+/// Portable twin: pages cannot be moved, so the caller copies.
+///
+/// # Safety
+/// - As for the Linux version.
+#[cfg(not(target_os = "linux"))]
+pub(crate) unsafe fn grow_in_place(
+    _start: NonNull<u8>,
+    _old_bytes: usize,
+    _new_bytes: usize,
+) -> Growth {
+    Growth::Impossible
+}
+
+/// Moves the pages of `[start, start + old_bytes)` to the front of `[target, target + new_bytes)`, without copying them, and gives
+/// the old addresses back to the OS. On `false`, the source is as it was, and what became of the target is not known: it must
+/// not be used again, nor unmapped.
+///
+/// # Safety
+/// - Both are whole mappings made by [`map_aligned`], used by the caller alone, and `old_bytes <= new_bytes`.
+#[cfg(target_os = "linux")]
+pub(crate) unsafe fn remap(
+    start: NonNull<u8>,
+    old_bytes: usize,
+    target: NonNull<u8>,
+    new_bytes: usize,
+) -> bool {
+    // SAFETY: the caller owns both ranges; the call replaces the target by the source's pages.
+    let moved = unsafe {
+        libc::mremap(
+            start.as_ptr().cast(),
+            old_bytes,
+            new_bytes,
+            libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
+            target.as_ptr().cast::<c_void>(),
+        )
+    };
+    moved != libc::MAP_FAILED
+}
+
+/// Portable twin: copies the pages.
+///
+/// # Safety
+/// - As for the Linux version.
+#[cfg(not(target_os = "linux"))]
+pub(crate) unsafe fn remap(
+    start: NonNull<u8>,
+    old_bytes: usize,
+    target: NonNull<u8>,
+    _new_bytes: usize,
+) -> bool {
+    // SAFETY: two distinct mappings of at least `old_bytes`, the caller's alone.
+    unsafe { core::ptr::copy_nonoverlapping(start.as_ptr(), target.as_ptr(), old_bytes) };
+    // SAFETY: a whole mapping, not used any more.
+    unsafe { unmap(start, old_bytes) };
+    true
+}
+
+/// Asks for huge pages in a whole mapping. All of it, with the ragged end, where no huge page can lie: advice for a part would cut
+/// the mapping in pieces, and `mremap` takes none in pieces.
+#[cfg(target_os = "linux")]
+pub(crate) fn advise_huge_mapping(start: *const u8, bytes: usize) {
+    // SAFETY: as for `advise_huge`.
+    unsafe { libc::madvise(start.cast_mut().cast(), bytes, libc::MADV_HUGEPAGE) };
+}
+
+/// Portable twin: no such advice.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn advise_huge_mapping(_start: *const u8, _bytes: usize) {}
+
+/// Asks for huge pages in `[start, start + bytes)`, rounded inwards to whole chunks. Returns whether the OS took the advice.
+#[cfg(target_os = "linux")]
+pub(crate) fn advise_huge(start: *const u8, bytes: usize) -> bool {
+    let begin = start.addr().wrapping_add(CHUNK_BYTES - 1) & !(CHUNK_BYTES - 1);
+    let end = start.addr().wrapping_add(bytes) & !(CHUNK_BYTES - 1);
+    if begin < start.addr() || end <= begin {
+        return false;
+    }
+    // SAFETY: MADV_HUGEPAGE changes how pages are backed, never what they contain; the kernel refuses ranges that are not
+    // mapped, and the address is only named, not read.
+    unsafe {
+        libc::madvise(
+            start.with_addr(begin).cast_mut().cast(),
+            end - begin,
+            libc::MADV_HUGEPAGE,
+        ) == 0
+    }
+}
+
+/// Portable twin: no such advice.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn advise_huge(_start: *const u8, _bytes: usize) -> bool {
+    false
+}

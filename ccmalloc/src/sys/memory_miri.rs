@@ -1,0 +1,93 @@
+//! Mappings for Miri, which knows no `munmap` of parts, no `mremap` and no advice: each is an allocation of the system's, and
+//! what is done to a part is left undone.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr::NonNull;
+use std::sync::Mutex;
+
+/// What is mapped: start, bytes, alignment. A plain array, since a collection would allocate from the allocator under test.
+static MAPPED: Mutex<[(usize, usize, usize); 512]> = Mutex::new([(0, 0, 0); 512]);
+
+/// See the Unix version.
+pub(crate) fn map_aligned(bytes: usize, align: usize) -> Option<NonNull<u8>> {
+    let layout = Layout::from_size_align(bytes, align).ok()?;
+    // No program under Miri is meant to have more; asking for it would end the interpreter instead of failing.
+    if bytes > 256 << 20 {
+        return None;
+    }
+    let mut mapped = MAPPED.lock().ok()?;
+    let free = mapped.iter_mut().find(|entry| entry.1 == 0)?;
+    // SAFETY: the size is not 0.
+    let start = NonNull::new(unsafe { System.alloc_zeroed(layout) })?;
+    *free = (start.addr().get(), bytes, align);
+    Some(start)
+}
+
+/// See the Unix version.
+pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
+    map_aligned(bytes, 4096)
+}
+
+/// See the Unix version. Does nothing unless the range is a whole mapping.
+///
+/// # Safety
+/// - As for the Unix version.
+pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
+    let Ok(mut mapped) = MAPPED.lock() else {
+        return;
+    };
+    let whole = mapped
+        .iter_mut()
+        .find(|entry| entry.0 == start.addr().get() && entry.1 == bytes);
+    let Some(entry) = whole else { return };
+    let Ok(layout) = Layout::from_size_align(entry.1, entry.2) else {
+        return;
+    };
+    *entry = (0, 0, 0);
+    // The provenance of the whole mapping: the caller's pointer may have that of a part.
+    let start: *mut u8 = std::ptr::with_exposed_provenance_mut(start.addr().get());
+    // SAFETY: allocated by `map_aligned` with this layout, and given up by the caller.
+    unsafe { System.dealloc(start, layout) };
+}
+
+/// See the Unix version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(dead_code, reason = "the other outcomes need an operating system")]
+pub(crate) enum Growth {
+    Grown,
+    NoRoom,
+    Impossible,
+}
+
+/// See the Unix version.
+///
+/// # Safety
+/// - As for the Unix version.
+pub(crate) unsafe fn grow_in_place(
+    _start: NonNull<u8>,
+    _old_bytes: usize,
+    _new_bytes: usize,
+) -> Growth {
+    Growth::Impossible
+}
+
+/// See the Unix version.
+///
+/// # Safety
+/// - As for the Unix version.
+pub(crate) unsafe fn remap(
+    _start: NonNull<u8>,
+    _old_bytes: usize,
+    _target: NonNull<u8>,
+    _new_bytes: usize,
+) -> bool {
+    false
+}
+
+/// See the Unix version.
+pub(crate) fn advise_huge_mapping(_start: *const u8, _bytes: usize) {}
+
+/// See the Unix version.
+pub(crate) fn advise_huge(_start: *const u8, _bytes: usize) -> bool {
+    false
+}
