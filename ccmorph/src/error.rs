@@ -22,6 +22,8 @@ pub enum MorphError {
     },
     /// More nodes than a shape can number.
     TooManyNodes,
+    /// The machine to predict for was changed into one that cannot be; [`Machine::check`](ccmodel::Machine::check) says why.
+    InvalidMachine,
 }
 
 impl fmt::Display for MorphError {
@@ -35,6 +37,7 @@ impl fmt::Display for MorphError {
             MorphError::NodeTooLarge { node_bytes, node_bytes_max } => {
                 write!(f, "nodes of {node_bytes} bytes cannot be placed, {node_bytes_max} is the most")
             }
+            MorphError::InvalidMachine => f.write_str("the machine to predict for does not pass its check"),
             MorphError::TooManyNodes => write!(f, "a structure of {} nodes or more cannot be morphed", u32::MAX),
         }
     }

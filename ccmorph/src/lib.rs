@@ -74,7 +74,7 @@ mod prefetch;
 mod relocate;
 mod report;
 
-pub use ccmodel::{Layout, Machine};
+pub use ccmodel::{Layout, Machine, PageSize};
 pub use error::MorphError;
 pub use links::{Links, TreeNode, Visit};
 pub use morph::{LayoutChoice, Morph, ccmorph};
@@ -85,6 +85,9 @@ pub use report::{Nearness, PhaseTimes, Report};
 /// The marked fields are shown in the order of their declaration. Each must hold [`Links`] to the type itself: `Option<Box<Self>>`,
 /// `Box<Self>`, arrays, vectors and options of these, or an own type that implements [`Links`]. Works for structs and
 /// enums, generic ones too; bounds and `where` clauses are kept.
+///
+/// The code that it writes names this crate `::ccmorph`. Where a `Cargo.toml` renames the dependency
+/// (`morph = { package = "ccmorph", .. }`), say `extern crate morph as ccmorph;` at the root of the crate.
 ///
 /// # Examples
 ///

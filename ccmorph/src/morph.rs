@@ -28,6 +28,11 @@ where
 #[non_exhaustive]
 pub enum LayoutChoice {
     /// The one for which [`ccmodel::choose_layout`] predicts the cheapest search.
+    ///
+    /// It thinks of searches that are short against the caches, as those of balanced trees and of hash tables with short
+    /// chains are. For long lists, whose walks fill a good part of a cache, it predicts too few misses, before and after alike
+    /// ([`Prediction::crowded_levels`] names the caches); a list that is always walked from its head is best laid out
+    /// [depth-first](Layout::DepthFirst), which is the order of the walk.
     #[default]
     Auto,
     /// This one.
@@ -96,7 +101,8 @@ impl<'m> Morph<'m> {
         self
     }
 
-    /// Chooses and predicts for this machine rather than for [`Machine::this`], for instance a calibrated one.
+    /// Chooses and predicts for this machine rather than for [`Machine::this`], for instance a calibrated one. It must pass
+    /// [`Machine::check`], as all do that were not changed by hand.
     pub fn machine(mut self, machine: &'m Machine) -> Morph<'m> {
         self.machine = Some(machine);
         self
@@ -123,12 +129,15 @@ impl<'m> Morph<'m> {
     /// Nodes of size zero have no place, and a structure of them is left alone; the report then counts no nodes.
     ///
     /// Costs O(n log n) time at worst, four to five cache misses a node of which most overlap, and until the end memory for
-    /// a second set of nodes and some 70 bytes a node. The stack does not grow with the structure.
+    /// a second set of nodes and some 70 bytes a node under a fixed layout. Predictions, which [`LayoutChoice::Auto`] needs,
+    /// take more: 126 bytes a node in all for two million nodes of 24 bytes, up to some 600 for nodes of many lines. The
+    /// stack does not grow with the structure.
     ///
     /// # Errors
     ///
     /// [`MorphError::NotCcMalloc`] when the program's global allocator is another one, [`MorphError::NodeTooLarge`],
-    /// [`MorphError::TooManyNodes`] and [`MorphError::OutOfMemory`]. Nothing has moved then.
+    /// [`MorphError::TooManyNodes`], [`MorphError::OutOfMemory`], and [`MorphError::InvalidMachine`] when the
+    /// [machine](Morph::machine) does not pass its check. Nothing has moved then.
     ///
     /// # Panics
     ///
@@ -159,6 +168,9 @@ impl<'m> Morph<'m> {
         F: for<'n, 'v, 'w> FnMut(&'n mut T, &'w mut Visit<'v, 'n, T>),
         P: Placer,
     {
+        if self.machine.is_some_and(|machine| machine.check().is_err()) {
+            return Err(MorphError::InvalidMachine);
+        }
         let layout = std::alloc::Layout::new::<T>();
         let mut times = PhaseTimes::default();
         let Some(node) = extent(layout)? else {
@@ -204,6 +216,7 @@ impl<'m> Morph<'m> {
             span_bytes,
             layout: plan.layout,
             ranking: plan.ranking,
+            ranked_for: plan.ranked_for,
             predicted_before,
             predicted_after,
             edges: plan.shape.len() - plan.shape.roots().count(),

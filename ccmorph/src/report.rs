@@ -1,6 +1,6 @@
 //! What a morph did.
 
-use ccmodel::{Layout, NO_NODE, Prediction};
+use ccmodel::{Layout, NO_NODE, PageSize, Prediction};
 use std::fmt;
 use std::time::Duration;
 
@@ -17,7 +17,15 @@ pub struct Report {
     /// The layout used.
     pub layout: Layout,
     /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto) what each layout promised, the best first; else empty.
+    ///
+    /// The choice comes before the places: it supposes the pages that [`ranked_for`](Report::ranked_for) says.
     pub ranking: Vec<(Layout, Prediction)>,
+    /// The pages that the ranking supposes: huge ones where the nodes by themselves, without gaps, are many enough for them.
+    /// Whether there are any is known only once the places are there: where [`huge_pages`](Report::huge_pages) says
+    /// otherwise, the other layouts were not ranked again, and only
+    /// [`predicted_before`](Report::predicted_before) and [`predicted_after`](Report::predicted_after) are for the pages that
+    /// came.
+    pub ranked_for: Option<PageSize>,
     /// The cost of a search of the structure where its nodes lay before, when [predictions](crate::Morph::predict) were made.
     pub predicted_before: Option<Prediction>,
     /// The cost of a search of the structure as it lies now, when predictions were made.
@@ -43,6 +51,7 @@ impl Report {
             span_bytes: 0,
             layout,
             ranking: Vec::new(),
+            ranked_for: None,
             predicted_before: None,
             predicted_after: None,
             edges: 0,

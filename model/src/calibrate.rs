@@ -28,7 +28,8 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::machine::{
-    CurvePoint, Evidence, Level, LevelKind, MACHINE_FORMAT, Machine, Origin, SearchCosts,
+    CurvePoint, Evidence, Level, LevelKind, MACHINE_FORMAT, Machine, MachineError, Origin,
+    SearchCosts,
 };
 use crate::probe::{TreeProbe, next_state, scale};
 use crate::topology::Topology;
@@ -94,15 +95,16 @@ impl Machine {
     /// Figures hold for the moment: on a machine shared with others the last-level cache and the memory are as fast as the
     /// others let them be. Measure again when it matters, right before or after what is to be compared.
     ///
-    /// Where memory is short, smaller working sets are used; where not even a megabyte is to be had, the result is that of
-    /// [`Machine::this`], with [`Origin::Defaults`].
+    /// Where memory is short, smaller working sets are used; where not even a megabyte is to be had, or what was measured is
+    /// absurd (a clock that stands still, say), the result is that of [`Machine::this`], with [`Origin::Defaults`] and the
+    /// reason among its [`notes`](Machine::notes).
     pub fn calibrate(options: CalibrateOptions) -> Machine {
         let topology = Topology::this();
         let (Some(huge), Some(small)) = (
             largest_memory(options, PageSize::Huge2M, &topology),
             largest_memory(options, PageSize::Small4K, &topology),
         ) else {
-            return Machine::this().clone();
+            return uncalibrated("there is no memory to measure in");
         };
         let mut chase = Chase { state: 1 };
         let mut evidence = measure_curves(&mut chase, &huge, &small, options);
@@ -114,7 +116,7 @@ impl Machine {
         evidence.scattered = scattered;
         levels.extend(translation_level(&evidence));
         options.report(1.0);
-        Machine {
+        checked(Machine {
             format: MACHINE_FORMAT,
             name: topology.cpu_name.value.clone(),
             origin: Origin::Calibrated {
@@ -128,8 +130,27 @@ impl Machine {
             levels,
             neighbours,
             evidence,
-        }
+            notes: Vec::new(),
+        })
     }
+}
+
+/// What was measured, unless it describes no machine.
+fn checked(machine: Machine) -> Machine {
+    match machine.check() {
+        Ok(()) => machine,
+        Err(MachineError::Absurd { what }) => uncalibrated(&what),
+        Err(error) => uncalibrated(&error.to_string()),
+    }
+}
+
+/// This machine's defaults, with the reason why they were not measured.
+fn uncalibrated(reason: &str) -> Machine {
+    let mut machine = Machine::this().clone();
+    machine.notes.push(format!(
+        "calibration failed, latencies are defaults: {reason}"
+    ));
+    machine
 }
 
 /// As much memory as the options ask for, or half of it, and so on; at most a quarter of the machine's.
@@ -259,7 +280,7 @@ fn data_levels(evidence: &Evidence, topology: &Topology) -> Vec<Level> {
         let index = nominal
             .iter()
             .position(|size| step.capacity_bytes <= 2.0 * size);
-        if let Some(level) = levels.get_mut(index.unwrap_or(nominal.len() - 1)) {
+        if let Some(level) = levels.get_mut(index.unwrap_or(nominal.len().saturating_sub(1))) {
             level.steps.push(step);
         }
     }

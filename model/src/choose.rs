@@ -33,8 +33,14 @@ fn candidates(line_bytes: u32) -> [Layout; 7] {
 
 /// Picks the layout with the least predicted time for uniform searches.
 ///
-/// O(n) for each of seven candidates and each block size of the machine. Ties go to the candidate with the smaller span,
+/// O(n log n) for placing each of seven candidates, and O(n) for each of them and each block size of the machine. Ties go to the candidate with the smaller span,
 /// then to van Emde Boas order.
+///
+/// Lists and other structures whose searches touch a good part of a cache are ranked with less certainty: see
+/// [`Prediction::crowded_levels`].
+///
+/// # Panics
+/// When the machine was changed into one whose block sizes are no powers of two, which [`Machine::check`] tells.
 ///
 /// # Examples
 /// ```

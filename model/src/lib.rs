@@ -34,7 +34,8 @@
 //! both, the only dependency is `libc`.
 //!
 //! **Known limits.** Caches count as fully associative: structures whose hot nodes lie large powers of two apart miss more
-//! than predicted. Operations count as dependent: independent ones overlap and are faster.
+//! than predicted. Operations count as dependent: independent ones overlap and are faster. Operations that touch a good part
+//! of a cache, walks along lists above all, miss more than predicted; [`Prediction::crowded_levels`] names the caches.
 
 mod calibrate;
 mod choose;

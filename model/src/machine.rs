@@ -26,7 +26,12 @@ pub const MACHINE_FORMAT: u32 = 1;
 const MAX_NS: f64 = 1e6;
 const MAX_CAPACITY_BYTES: f64 = (1u64 << 50) as f64;
 const MAX_BLOCK_BYTES: u64 = 1 << 30;
-const MAX_ITEMS: usize = 256;
+/// Each level costs a pass over the structure, each block size one more, so that a file must not ask for many.
+const MAX_LEVELS: usize = 16;
+const MAX_STEPS: usize = 256;
+const MAX_NOTES: usize = 16;
+/// Smallest block whose lines are neighbours. Sizes ascend, so that up to `MAX_BLOCK_BYTES` there are 25 of them.
+const MIN_NEIGHBOUR_BYTES: u64 = 64;
 
 /// Neighbour shares where nothing was measured: between an AMD Zen 5, which delivers 256 bytes at once, and an Intel
 /// Emerald Rapids, on which the 4 KiB page counts most.
@@ -236,6 +241,10 @@ pub struct Evidence {
 ///
 /// [`Machine::this`] costs nothing and knows sizes, [`Machine::calibrate`](Machine::calibrate) costs a second and knows
 /// latencies; only the latter predicts nanoseconds that can be held against a clock.
+///
+/// What a constructor returns passes [`check`](Machine::check). The fields are open, to ask what would be if a cache were
+/// larger or a miss cheaper; whoever changes them into numbers that `check` refuses gets predictions without meaning, or a
+/// panic where it is documented.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "json", serde(deny_unknown_fields))]
@@ -251,12 +260,18 @@ pub struct Machine {
     pub replacement: Replacement,
     /// The levels, the one next to the processor first.
     pub levels: Vec<Level>,
-    /// What far misses near each other save; empty when every miss costs the same.
+    /// What far misses near each other save, by ascending block size; empty when every miss costs the same.
     #[cfg_attr(feature = "json", serde(default))]
     pub neighbours: Vec<NeighbourShare>,
     /// Measurements behind the levels; empty unless calibrated.
     #[cfg_attr(feature = "json", serde(default))]
     pub evidence: Evidence,
+    /// What went wrong when the machine was measured, a line each; empty when nothing did.
+    #[cfg_attr(
+        feature = "json",
+        serde(default, skip_serializing_if = "Vec::is_empty")
+    )]
+    pub notes: Vec<String>,
 }
 
 impl Machine {
@@ -264,7 +279,7 @@ impl Machine {
     ///
     /// # Errors
     /// [`MachineError`] when a number is absurd (negative, not finite, out of any machine's range), a block size is no
-    /// power of two, or a name is empty or used twice.
+    /// power of two, or a name is empty, used twice or not printable.
     pub fn new(
         name: &str,
         search: SearchCosts,
@@ -279,6 +294,7 @@ impl Machine {
             levels,
             neighbours: Vec::new(),
             evidence: Evidence::default(),
+            notes: Vec::new(),
         };
         machine.check()?;
         Ok(machine)
@@ -352,6 +368,7 @@ impl Machine {
             levels,
             neighbours: DEFAULT_NEIGHBOURS.to_vec(),
             evidence: Evidence::default(),
+            notes: Vec::new(),
         }
     }
 
@@ -391,6 +408,7 @@ impl Machine {
             ],
             neighbours: Vec::new(),
             evidence: Evidence::default(),
+            notes: Vec::new(),
         }
     }
 
@@ -401,8 +419,24 @@ impl Machine {
         })
     }
 
-    /// Checks every number.
-    fn check(&self) -> Result<(), MachineError> {
+    /// Checks every number and name. O(number of levels, squared, and of their steps).
+    ///
+    /// # Errors
+    /// [`MachineError`] when a number is absurd (negative, not finite, out of any machine's range), a block size is no
+    /// power of two, capacities or neighbours' block sizes do not ascend, there are more than 16 levels, or a name is
+    /// empty, used twice or holds control characters.
+    ///
+    /// # Examples
+    /// ```
+    /// use ccmodel::Machine;
+    ///
+    /// let mut machine = Machine::thesis();
+    /// machine.levels[1].steps[0].capacity_bytes *= 4.0;
+    /// assert!(machine.check().is_ok());
+    /// machine.levels[1].block_bytes = 48;
+    /// assert!(machine.check().is_err());
+    /// ```
+    pub fn check(&self) -> Result<(), MachineError> {
         if self.format != MACHINE_FORMAT {
             return Err(MachineError::Format {
                 found: u64::from(self.format),
@@ -424,19 +458,35 @@ impl Machine {
         {
             return absurd(format!("{what} is {ns}"));
         }
-        if self.levels.is_empty() || self.levels.len() > MAX_ITEMS {
-            return absurd(format!("it has {} levels", self.levels.len()));
+        let texts = std::iter::once(&self.name).chain(&self.notes);
+        if let Some(text) = { texts }.find(|text| text.contains(char::is_control)) {
+            return absurd(format!("name or note {text:?} has control characters"));
+        }
+        if self.notes.len() > MAX_NOTES {
+            return absurd(format!("it has {} notes", self.notes.len()));
+        }
+        if self.levels.is_empty() || self.levels.len() > MAX_LEVELS {
+            return absurd(format!(
+                "it has {} levels, not 1 to {MAX_LEVELS}",
+                self.levels.len()
+            ));
         }
         for (i, level) in self.levels.iter().enumerate() {
             let name = &level.name;
             if name.is_empty() || self.levels[..i].iter().any(|other| other.name == *name) {
                 return absurd(format!("level name {name:?} is empty or used twice"));
             }
+            if name.contains(char::is_control) {
+                return absurd(format!("level name {name:?} has control characters"));
+            }
             if !level.block_bytes.is_power_of_two() || level.block_bytes > MAX_BLOCK_BYTES {
                 return absurd(format!("block_bytes of {name} is {}", level.block_bytes));
             }
-            if level.steps.is_empty() || level.steps.len() > MAX_ITEMS {
-                return absurd(format!("{name} has {} steps", level.steps.len()));
+            if level.steps.is_empty() || level.steps.len() > MAX_STEPS {
+                return absurd(format!(
+                    "{name} has {} steps, not 1 to {MAX_STEPS}",
+                    level.steps.len()
+                ));
             }
             for step in &level.steps {
                 if !(1.0..=MAX_CAPACITY_BYTES).contains(&step.capacity_bytes) {
@@ -463,15 +513,15 @@ impl Machine {
             .sum();
         let fits = |neighbour: &NeighbourShare| {
             neighbour.block_bytes.is_power_of_two()
-                && (64..=MAX_BLOCK_BYTES).contains(&neighbour.block_bytes)
+                && (MIN_NEIGHBOUR_BYTES..=MAX_BLOCK_BYTES).contains(&neighbour.block_bytes)
                 && (0.0..=1.0).contains(&neighbour.share)
         };
-        if self.neighbours.len() > MAX_ITEMS
-            || shares > 1.0 + 1e-9
-            || !self.neighbours.iter().all(fits)
-        {
+        let ascending = self
+            .neighbours
+            .is_sorted_by(|a, b| a.block_bytes < b.block_bytes);
+        if !ascending || shares > 1.0 + 1e-9 || !self.neighbours.iter().all(fits) {
             return absurd(
-                "neighbours are not shares of power-of-two blocks that add up to 1 at most"
+                "neighbours are not shares of ascending power-of-two blocks that add up to 1 at most"
                     .to_owned(),
             );
         }
@@ -488,7 +538,7 @@ impl Machine {
     /// version, [`MachineError::Absurd`] when its numbers describe no machine.
     pub fn from_json(text: &str) -> Result<Machine, MachineError> {
         let syntax = |error: serde_json::Error| MachineError::Syntax {
-            message: error.to_string(),
+            message: printable(&error.to_string()),
         };
         // The version first: a file of another version must be told apart from a broken one.
         let value: serde_json::Value = serde_json::from_str(text).map_err(syntax)?;
@@ -512,6 +562,20 @@ impl Machine {
         text.push('\n');
         text
     }
+}
+
+/// The text with its control characters escaped: messages repeat what a file holds, and go to terminals.
+#[cfg(feature = "json")]
+fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            printable.extend(c.escape_default());
+        } else {
+            printable.push(c);
+        }
+    }
+    printable
 }
 
 /// Why a description is no machine.

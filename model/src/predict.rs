@@ -30,7 +30,8 @@
 //! virtual machine of two Emerald Rapids cores with other programs running: random-insert trees of 2^16 to 2^21 nodes of
 //! 24 bytes, six layouts, both page sizes, calibrated before each set. Branch-free: 48 ratios from 0.79 to 1.27, 79 of 80
 //! clearly different pairs of layouts ranked as measured. With branches: 46 of 48 ratios from 0.79 to 1.27, one of 1.37,
-//! one of 2.30 in a disturbed set (the same layout had 1.24 in the other page size), 84 of 84 pairs.
+//! one of 2.30 in a disturbed set (the same layout had 1.24 in the other page size), 84 of 84 pairs. In later runs of the
+//! same day, one each: branch-free 0.88 to 1.19, 77 of 77 pairs; with branches 0.88 to 1.18, 87 of 89.
 
 use crate::footprint::{Replacement, absent};
 use crate::machine::{LevelKind, NeighbourShare};
@@ -55,6 +56,22 @@ pub struct LevelMisses {
     pub misses: f64,
     /// Nanoseconds of the operation that these misses cost.
     pub ns: f64,
+    /// Blocks that one operation touches, over the blocks that the level holds.
+    pub touched_share: f64,
+}
+
+impl LevelMisses {
+    /// From this share of the level on, the order in which an operation touches its blocks counts: a long walk evicts what
+    /// the next one starts with.
+    ///
+    /// Below it, lists were predicted at most 15 % too low in simulations and trees 2 %; at twice as much lists up to a
+    /// third, trees 3 %; single lists that do not fit, whose share is a half and more, two times and more.
+    pub const CROWDED_SHARE: f64 = 0.05;
+
+    /// Whether the level misses, and one operation touches so much of it that more is missed than `misses` says.
+    pub fn is_crowded(&self) -> bool {
+        self.misses > 0.0 && self.touched_share > LevelMisses::CROWDED_SHARE
+    }
 }
 
 /// What one operation costs.
@@ -78,6 +95,12 @@ impl Prediction {
             .iter()
             .find(|other| other.name == level)
             .map(|level| level.misses)
+    }
+
+    /// Levels for which operations are too long for the model, lists and large nodes most of all: they
+    /// [miss more](LevelMisses::is_crowded) than is predicted.
+    pub fn crowded_levels(&self) -> impl Iterator<Item = &LevelMisses> {
+        self.levels.iter().filter(|level| level.is_crowded())
     }
 
     fn of(cpu_ns: f64, nodes_visited: f64, levels: Vec<LevelMisses>) -> Prediction {
@@ -109,6 +132,17 @@ fn level_misses(level: &Level, footprint: &Footprint, replacement: Replacement) 
             plain / level.steps.len().max(1) as f64
         },
         ns,
+        touched_share: touched_share(level, footprint),
+    }
+}
+
+/// Blocks that an operation touches over those that the level holds.
+fn touched_share(level: &Level, footprint: &Footprint) -> f64 {
+    let capacity_blocks = level.capacity_bytes() / level.block_bytes as f64;
+    if capacity_blocks > 0.0 {
+        footprint.touches() / capacity_blocks
+    } else {
+        0.0
     }
 }
 
@@ -159,7 +193,8 @@ impl Predictor {
     /// Misses and nanoseconds of one search.
     ///
     /// # Panics
-    /// When the placement has not as many nodes as the shape.
+    /// When the placement has not as many nodes as the shape, or the machine was changed into one whose block sizes are
+    /// no powers of two, which [`Machine::check`] tells.
     pub fn predict(
         &self,
         placement: &Placement,
@@ -238,19 +273,25 @@ impl SeenBlocks<'_> {
 
     /// What the misses of a level cost, as a share of what they would cost if none had a neighbour.
     fn neighbour_factor(&mut self, level: &Level, neighbours: &[NeighbourShare]) -> f64 {
+        let mut larger_blocks = neighbours
+            .iter()
+            .filter(|other| other.block_bytes > level.block_bytes)
+            .peekable();
+        if larger_blocks.peek().is_none() {
+            return 1.0;
+        }
         let index = self.index(level.block_bytes);
         let footprint = &self.sizes[index].1;
         let capacity = level.capacity_bytes() / level.block_bytes as f64;
         let time = footprint.characteristic_time(capacity, self.replacement);
-        let misses = footprint.misses(capacity, self.replacement);
-        if misses <= 0.0 {
+        // The costs count waits, so the share does too: the lines of one node are requested together, and that they have
+        // neighbours is no news.
+        let (_, waits) = footprint.misses_and_waits_at(time, self.replacement);
+        if waits <= 0.0 {
             return 1.0;
         }
         let mut factor = 1.0;
-        for neighbour in neighbours
-            .iter()
-            .filter(|other| other.block_bytes > level.block_bytes)
-        {
+        for neighbour in larger_blocks {
             let larger = self.index(neighbour.block_bytes);
             let blocks = missed_blocks(
                 &self.sizes[index].0,
@@ -258,7 +299,7 @@ impl SeenBlocks<'_> {
                 time,
                 self.replacement,
             );
-            factor -= neighbour.share * (1.0 - (blocks / misses).min(1.0));
+            factor -= neighbour.share * (1.0 - (blocks / waits).min(1.0));
         }
         factor.max(0.0)
     }
@@ -305,7 +346,7 @@ pub(crate) fn far_costs(
 /// placements of one shape use a [`Predictor`].
 ///
 /// # Panics
-/// When the placement has not as many nodes as the shape.
+/// As [`Predictor::predict`].
 pub fn predict_tree(
     shape: &Shape,
     placement: &Placement,
@@ -390,6 +431,7 @@ pub fn predict_levels(levels: &[SearchLevel], pages: PageSize, machine: &Machine
                     0.0
                 },
                 ns,
+                touched_share: touched_share(level, &footprint),
             }
         })
         .collect();

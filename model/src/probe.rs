@@ -38,11 +38,11 @@ impl TreeProbe {
     /// Builds the tree of a shape with one root and at most two children a node. A lone child goes to the left of a node
     /// of even number, to the right of an odd one.
     ///
-    /// O(n) time and as much memory as the placement spans.
+    /// O(n log n) time and as much memory as the placement spans.
     ///
     /// # Errors
-    /// [`ProbeError`] when the shape is no binary tree, a node is smaller than 24 bytes, a position is no multiple of 8,
-    /// or the system has not enough memory.
+    /// [`ProbeError`] when the shape is no binary tree, a node is smaller than 24 bytes, a position is no multiple of 8, two
+    /// nodes overlap, or the system has not enough memory.
     ///
     /// # Panics
     /// When the placement has fewer nodes than the shape.
@@ -59,6 +59,7 @@ impl TreeProbe {
         let (Some(root), None) = (roots.next(), roots.next()) else {
             return Err(ProbeError::NotBinary);
         };
+        check_apart(placement, node)?;
         let lowest = placement.offsets().iter().copied().min().unwrap_or(0) / 8 * 8;
         let word_of = |v: u32| -> Result<usize, ProbeError> {
             let offset = placement.offset(v) - lowest;
@@ -111,8 +112,7 @@ impl TreeProbe {
 
     /// Runs dependent searches for uniformly random keys, all of them present; returns nanoseconds for one search.
     ///
-    /// # Panics
-    /// When a search does not find its key: the placement let nodes overlap.
+    /// Each search ends at a node, since all nodes are there and none overlaps another.
     pub fn random_search_ns(&mut self, style: SearchStyle, searches: u32) -> f64 {
         match style {
             SearchStyle::Branches => self.timed_random(searches, search::<true>),
@@ -167,6 +167,22 @@ impl TreeProbe {
             at = link(if key < node_key { left } else { right });
         }
         visited
+    }
+}
+
+/// Refuses placements in which nodes overlap: a link could then be a key as well, and lead a search round in circles.
+fn check_apart(placement: &Placement, node: NodeExtent) -> Result<(), ProbeError> {
+    let mut offsets = placement.offsets().to_vec();
+    offsets.sort_unstable();
+    match offsets
+        .windows(2)
+        .find(|pair| pair[1] - pair[0] < u64::from(node.bytes))
+    {
+        Some(pair) => Err(ProbeError::Overlap {
+            offset: pair[0],
+            other: pair[1],
+        }),
+        None => Ok(()),
     }
 }
 
@@ -238,6 +254,13 @@ pub enum ProbeError {
         /// Its distance from the first node in bytes.
         offset: u64,
     },
+    /// Two nodes share bytes.
+    Overlap {
+        /// Where the lower one begins.
+        offset: u64,
+        /// Where the higher one begins.
+        other: u64,
+    },
     /// The system gave no memory.
     Memory(io::Error),
 }
@@ -252,6 +275,9 @@ impl fmt::Display for ProbeError {
             ),
             ProbeError::Misaligned { offset } => {
                 write!(f, "a node at offset {offset} is not at a multiple of 8")
+            }
+            ProbeError::Overlap { offset, other } => {
+                write!(f, "the nodes at offsets {offset} and {other} overlap")
             }
             ProbeError::Memory(error) => write!(f, "no memory for the tree: {error}"),
         }
@@ -327,6 +353,13 @@ mod tests {
             TreeProbe::new(&two, &odd, node, PageSize::Small4K),
             Err(ProbeError::Misaligned { offset: 25 })
         ));
+        for offsets in [[0, 8], [16, 0], [7, 7], [u64::MAX, u64::MAX - 23]] {
+            let overlapping = Placement::from_offsets(offsets.to_vec());
+            assert!(matches!(
+                TreeProbe::new(&two, &overlapping, node, PageSize::Small4K),
+                Err(ProbeError::Overlap { .. })
+            ));
+        }
         let sparse = Placement::from_offsets(vec![0, 1 << 46]);
         assert!(matches!(
             TreeProbe::new(&two, &sparse, node, PageSize::Small4K),

@@ -346,12 +346,17 @@ fn cpuinfo_value<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
         .filter(|value| !value.is_empty())
 }
 
+/// The text without control characters: it is shown on terminals.
+fn printable(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
 fn cpu_name(cpuinfo: &str, ask_processor: bool) -> Fact<String> {
     if let Some(name) = cpuinfo_value(cpuinfo, "model name") {
-        return Fact::new(name.to_owned(), Source::Sysfs);
+        return Fact::new(printable(name), Source::Sysfs);
     }
     match ask_processor.then(cpuid::brand).flatten() {
-        Some(name) => Fact::new(name, Source::Cpuid),
+        Some(name) => Fact::new(printable(&name), Source::Cpuid),
         None => Fact::new("unknown processor".to_owned(), Source::Default),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::tree::{Link, Node, Picture, alive, build};
 use ccmodel::{Layout, Machine};
-use ccmorph::{LayoutChoice, Links, Morph, TreeNode, Visit, ccmorph};
+use ccmorph::{LayoutChoice, Links, Morph, MorphError, PageSize, TreeNode, Visit, ccmorph};
 use quickcheck::quickcheck;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -265,4 +265,42 @@ fn settings_are_obeyed() {
         "{text}"
     );
     assert!(text.contains("predicted ns a search"), "{text}");
+}
+
+#[test]
+fn a_machine_that_cannot_be_is_refused_before_anything_moves() {
+    let token = Rc::new(());
+    let mut root = build(&KEYS, &token, |key| key);
+    let before = Picture::of(&root);
+    for block_bytes in [0, 48] {
+        let mut machine = Machine::thesis();
+        machine.levels[0].block_bytes = block_bytes;
+        for morph in [Morph::new(), Morph::new().layout(Layout::VanEmdeBoas)] {
+            let result = morph
+                .predict(true)
+                .machine(&machine)
+                .run(&mut root, Node::children);
+            assert_eq!(result.unwrap_err(), MorphError::InvalidMachine);
+        }
+    }
+    let after = Picture::of(&root);
+    assert_eq!(before.nodes, after.nodes);
+    assert_eq!(before.addresses, after.addresses);
+    drop(root);
+    assert_eq!(alive(&token), 0);
+}
+
+#[test]
+fn the_report_says_which_pages_the_ranking_supposes() {
+    let token = Rc::new(());
+    let mut root = build(&KEYS, &token, |key| key);
+    let chosen = ccmorph(&mut root, Node::children).unwrap();
+    assert_eq!(chosen.ranked_for, Some(PageSize::Small4K));
+    assert!(!chosen.ranking.is_empty());
+    let fixed = Morph::new()
+        .layout(Layout::DepthFirst)
+        .predict(true)
+        .run(&mut root, Node::children)
+        .unwrap();
+    assert_eq!((fixed.ranked_for, fixed.ranking.len()), (None, 0));
 }

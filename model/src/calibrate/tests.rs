@@ -81,3 +81,31 @@ fn small_working_sets_give_sane_points() {
     );
     assert!(point.ns > 0.0);
 }
+
+#[test]
+fn a_measurement_that_is_no_machine_falls_back_with_a_reason() {
+    let measured = Machine::thesis();
+    assert_eq!(checked(measured.clone()), measured);
+    let mut stopped_clock = measured;
+    stopped_clock.levels.clear();
+    let fallback = checked(stopped_clock);
+    assert_eq!(fallback.origin, Origin::Defaults);
+    assert_eq!(fallback.levels, Machine::this().levels);
+    assert!(
+        fallback.notes[0].contains("0 levels"),
+        "{:?}",
+        fallback.notes
+    );
+    assert_eq!(fallback.check(), Ok(()));
+}
+
+#[test]
+fn steps_without_a_known_cache_are_left_out() {
+    let mut topology = Topology::this();
+    topology.caches.clear();
+    let evidence = Evidence {
+        huge_pages: curve(3.0, &[(48e3, 5.0)]),
+        ..Evidence::default()
+    };
+    assert_eq!(data_levels(&evidence, &topology), []);
+}

@@ -75,5 +75,8 @@ fn table(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
         "search: {:.1} ns an operation, {:.2} ns a node (branch-free {:.2}), {:.1} ns a misprediction",
         search.operation_ns, search.node_ns, search.branch_free_node_ns, search.misprediction_ns
     )?;
+    for note in &machine.notes {
+        writeln!(out, "note: {note}")?;
+    }
     Ok(())
 }

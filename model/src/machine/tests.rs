@@ -41,6 +41,64 @@ fn absurd_numbers_are_refused() {
     ));
 }
 
+#[test]
+fn machines_that_would_take_forever_are_refused() {
+    let level = |i: u32| Level::new(&format!("L{i}"), LevelKind::Data, 64, 1e4, 1.0);
+    let with = |levels: u32| {
+        Machine::new(
+            "x",
+            Machine::thesis().search,
+            (0..levels).map(level).collect(),
+        )
+    };
+    assert!(with(16).is_ok());
+    assert!(with(17).is_err());
+    let neighbours = |sizes: &[u64]| {
+        let mut machine = Machine::thesis();
+        let share = 1.0 / sizes.len() as f64;
+        machine.neighbours = sizes
+            .iter()
+            .map(|&block_bytes| NeighbourShare { block_bytes, share })
+            .collect();
+        machine.check()
+    };
+    let all: Vec<u64> = (6..=30).map(|bits| 1 << bits).collect();
+    assert_eq!(neighbours(&all), Ok(()));
+    assert!(neighbours(&[256, 256]).is_err());
+    assert!(neighbours(&[4096, 256]).is_err());
+    assert!(neighbours(&[256, 1 << 31]).is_err());
+}
+
+#[test]
+fn names_that_a_terminal_would_obey_are_refused() {
+    let changed = |change: fn(&mut Machine)| {
+        let mut machine = Machine::thesis();
+        change(&mut machine);
+        machine.check()
+    };
+    for refused in [
+        changed(|machine| machine.name.push('\u{1b}')),
+        changed(|machine| machine.levels[0].name.push('\n')),
+        changed(|machine| machine.notes.push("\r".to_owned())),
+    ] {
+        let message = refused.unwrap_err().to_string();
+        assert!(message.contains("control characters"), "{message}");
+        assert!(!message.contains(char::is_control), "{message:?}");
+    }
+    assert_eq!(changed(|machine| machine.name.push('é')), Ok(()));
+}
+
+#[cfg(feature = "json")]
+#[test]
+fn complaints_about_a_file_are_printable() {
+    let text = Machine::thesis()
+        .to_json()
+        .replacen("\"name\"", "\"\\u001b[31m\\n\"", 1);
+    let message = Machine::from_json(&text).unwrap_err().to_string();
+    assert!(message.contains("[31m"), "{message:?}");
+    assert!(!message.contains(char::is_control), "{message:?}");
+}
+
 #[cfg(feature = "json")]
 #[test]
 fn machine_files_come_back_as_they_went() {

@@ -67,6 +67,76 @@ fn large_nodes_of_which_little_is_read() {
     assert!(misses(&whole) > 8.0 * misses(&head));
 }
 
+/// Two data levels and pages, with neighbours as calibration finds them.
+fn neighbourly() -> Machine {
+    let mut machine = Machine::new(
+        "neighbourly",
+        Machine::thesis().search,
+        vec![
+            Level::new("L1", LevelKind::Data, 64, 48e3, 4.0),
+            Level::new("L2", LevelKind::Data, 64, 1e6, 100.0),
+        ],
+    )
+    .unwrap();
+    machine.neighbours = [(128, 0.2), (256, 0.3), (4096, 0.3)]
+        .map(|(block_bytes, share)| NeighbourShare { block_bytes, share })
+        .to_vec();
+    assert_eq!(machine.check(), Ok(()));
+    machine
+}
+
+#[test]
+fn larger_nodes_never_become_cheaper() {
+    // Scattered nodes have no neighbours but themselves, and their lines are waited for once.
+    for machine in [&neighbourly(), Machine::this()] {
+        let shape = Shape::random_binary(60_000, 3);
+        let predictor = Predictor::new(&shape);
+        let mut before = 0.0;
+        for bytes in [64, 128, 192, 256, 320, 512, 1024] {
+            let node = NodeExtent::new(bytes, 64).unwrap();
+            let placement = Layout::Random { seed: 5 }.place(&shape, node);
+            let ns = predictor
+                .predict(&placement, node, PageSize::Huge2M, machine)
+                .ns;
+            assert!(ns >= 0.999 * before, "{bytes} bytes: {ns} after {before}");
+            before = ns;
+        }
+    }
+}
+
+#[test]
+fn far_misses_near_each_other_are_cheaper() {
+    let mut alone = neighbourly();
+    alone.neighbours.clear();
+    let ns = |layout, machine: &Machine| predict(200_000, layout, machine).ns;
+    let (veb, random) = (Layout::VanEmdeBoas, Layout::Random { seed: 5 });
+    assert!(ns(veb, &neighbourly()) < 0.9 * ns(veb, &alone));
+    assert!(ns(random, &neighbourly()) > 0.97 * ns(random, &alone));
+}
+
+#[test]
+fn a_node_larger_than_the_cache_misses_all_its_lines() {
+    let shape = Shape::complete_binary(1);
+    let node = NodeExtent::new(1_000_000, 8).unwrap();
+    let placement = Layout::DepthFirst.place(&shape, node);
+    let prediction = predict_tree(
+        &shape,
+        &placement,
+        node,
+        PageSize::Small4K,
+        &Machine::thesis(),
+    );
+    assert!((prediction.misses("L1").unwrap() - 62_500.0).abs() < 1.0);
+    assert!(prediction.misses("L2").unwrap().abs() < 1e-9);
+    let crowded: Vec<&str> = prediction
+        .crowded_levels()
+        .map(|level| level.name.as_str())
+        .collect();
+    assert_eq!(crowded, ["L1"], "what fits is not crowded");
+    let usual = predict(100_000, Layout::VanEmdeBoas, &neighbourly());
+    assert_eq!(usual.crowded_levels().count(), 0);
+}
+
 #[test]
 fn page_levels_count_only_for_their_pages() {
     let machine = Machine::this();
@@ -132,6 +202,26 @@ fn lines_requested_together_cost_one_latency() {
     let misses = |prediction: &Prediction| prediction.misses("L2").unwrap();
     assert!((misses(&together) - misses(&in_turn)).abs() < 1e-9);
     assert!(in_turn.ns > 1.3 * together.ns);
+}
+
+#[test]
+fn a_level_that_reads_nothing_costs_its_instructions_only() {
+    for replacement in [Replacement::Lru, Replacement::Random] {
+        let mut machine = neighbourly();
+        machine.replacement = replacement;
+        let level = SearchLevel {
+            lines_per_visit: 0.0,
+            ..b_tree(16.0)[3]
+        };
+        for nodes in [16.0, 1e9] {
+            let prediction = predict_levels(
+                &[SearchLevel { nodes, ..level }],
+                PageSize::Small4K,
+                &machine,
+            );
+            assert!((prediction.ns - level.cpu_ns_per_visit).abs() < 1e-9);
+        }
+    }
 }
 
 #[test]

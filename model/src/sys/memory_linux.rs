@@ -63,8 +63,10 @@ impl PagedMemory {
             return Err(io::Error::last_os_error());
         }
         let base = NonNull::new(base).ok_or_else(io::Error::last_os_error)?;
-        let padding = base.as_ptr().align_offset(HUGE_BYTES) % HUGE_BYTES;
-        // SAFETY: `align_offset` of a byte-sized type is below `HUGE_BYTES`, by which the mapping is longer than `bytes`.
+        let address = base.addr().get();
+        let padding = address.next_multiple_of(HUGE_BYTES) - address;
+        // SAFETY: the next multiple of `HUGE_BYTES` is less than `HUGE_BYTES` away, by which the mapping is longer than
+        // `bytes`: the result lies inside the mapping. (No overflow: the mapping, which reaches beyond, is addressable.)
         let start = unsafe { base.byte_add(padding) };
         let memory = PagedMemory {
             base,

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use ccmodel::{
-    BlockProbabilities, Footprint, Layout, NO_NODE, NodeExtent, Placement, Replacement, Shape,
-    Visits,
+    BlockProbabilities, Footprint, Layout, Level, LevelKind, Machine, NO_NODE, NodeExtent,
+    PageSize, Placement, Replacement, Shape, Visits, predict_tree,
 };
 
 /// A small generator; the tests need no quality, only the same numbers each time.
@@ -175,6 +175,48 @@ fn characteristic_time_agrees_with_a_simulated_random_cache() {
                 "{layout}, {capacity} blocks: {predicted} against {simulated}"
             );
         }
+    }
+}
+
+#[test]
+fn operations_as_long_as_the_cache_miss_more_than_predicted() {
+    // A known limit: walks along one list come in an order, which the independent reference model does not know.
+    let nodes = 2000;
+    let parents: Vec<u32> = (0..nodes)
+        .map(|v: u32| v.checked_sub(1).unwrap_or(NO_NODE))
+        .collect();
+    let list = Shape::from_parents(&parents).unwrap();
+    let node = NodeExtent::new(NODE_BYTES, 64).unwrap();
+    let placement = Layout::DepthFirst.place(&list, node);
+    let footprint = footprint(&list, &placement);
+    let mut random = Random(0x9876_5432_1234_5678);
+    for capacity in [200, 1000] {
+        let mut cache = LruCache::new(capacity);
+        let (warm_up, counted) = (200, 600);
+        let mut misses = 0;
+        for walk in 0..warm_up + counted {
+            let end = random.below(u64::from(nodes));
+            for block in 0..=end {
+                misses += u32::from(cache.misses(block) && walk >= warm_up);
+            }
+        }
+        let simulated = f64::from(misses) / f64::from(counted);
+        let predicted = footprint.misses(capacity as f64, Replacement::Lru);
+        assert!(
+            predicted < 0.95 * simulated,
+            "{capacity} blocks: {predicted} against {simulated}"
+        );
+        // So the prediction says that it is not to be believed.
+        let level = Level::new(
+            "L1",
+            LevelKind::Data,
+            BLOCK_BYTES,
+            (64 * capacity) as f64,
+            1.0,
+        );
+        let machine = Machine::new("one cache", Machine::thesis().search, vec![level]).unwrap();
+        let prediction = predict_tree(&list, &placement, node, PageSize::Huge2M, &machine);
+        assert_eq!(prediction.crowded_levels().count(), 1);
     }
 }
 

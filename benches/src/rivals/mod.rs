@@ -1,0 +1,92 @@
+//! What we are held against, a file each.
+//!
+//! Adding an allocator is one file, one line in [`allocators`], and a feature when it is another crate. A rival that this build leaves out is
+//! named by [`left_out`], so that a report never passes for complete when it is not.
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::ptr::NonNull;
+
+use crate::raw_tree::NodeAllocator;
+
+pub mod btreemap;
+#[cfg(feature = "jemalloc")]
+mod jemalloc;
+#[cfg(feature = "mimalloc")]
+mod mimalloc;
+pub mod ours;
+#[cfg(feature = "snmalloc")]
+mod snmalloc;
+mod system;
+
+/// An allocator to hold ours against.
+#[derive(Clone, Copy)]
+pub struct AllocatorRival {
+    /// Its name in names of comparisons.
+    pub slug: &'static str,
+    /// Its name in words.
+    pub name: &'static str,
+    /// The allocator.
+    pub allocator: Unhinted,
+}
+
+impl std::fmt::Debug for AllocatorRival {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AllocatorRival")
+            .field("slug", &self.slug)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The allocators that this build knows; the system's first.
+pub fn allocators() -> Vec<AllocatorRival> {
+    vec![
+        system::RIVAL,
+        #[cfg(feature = "mimalloc")]
+        mimalloc::RIVAL,
+        #[cfg(feature = "jemalloc")]
+        jemalloc::RIVAL,
+        #[cfg(feature = "snmalloc")]
+        snmalloc::RIVAL,
+    ]
+}
+
+/// The rivals that this build leaves out, each with the feature that adds it.
+pub fn left_out() -> Vec<&'static str> {
+    let known = [
+        ("mimalloc", cfg!(feature = "mimalloc")),
+        ("jemalloc", cfg!(feature = "jemalloc")),
+        ("snmalloc", cfg!(feature = "snmalloc")),
+    ];
+    known
+        .into_iter()
+        .filter(|&(_, built)| !built)
+        .map(|(name, _)| name)
+        .collect()
+}
+
+/// A global allocator as a source of nodes; it knows no hints and is called through one indirect call, which costs about a nanosecond.
+#[derive(Clone, Copy)]
+pub struct Unhinted(pub &'static (dyn GlobalAlloc + Sync));
+
+impl std::fmt::Debug for Unhinted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Unhinted")
+    }
+}
+
+// SAFETY: a `GlobalAlloc` returns null or a block of memory for `layout` that is its caller's until freed.
+unsafe impl NodeAllocator for Unhinted {
+    fn allocate(&self, layout: Layout, _hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
+        assert!(
+            layout.size() > 0,
+            "a global allocator need not serve empty objects"
+        );
+        // SAFETY: the layout is not empty.
+        NonNull::new(unsafe { self.0.alloc(layout) })
+    }
+
+    unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller promises that `ptr` came from `allocate`, so from this allocator, with `layout`.
+        unsafe { self.0.dealloc(ptr.as_ptr(), layout) }
+    }
+}

@@ -1,0 +1,98 @@
+//! The workloads, a module for each crate under test.
+
+pub mod ccmalloc;
+pub mod ccmorph;
+pub mod ctree;
+pub mod model;
+
+use std::cell::Cell;
+use std::hint::black_box;
+use std::time::Duration;
+
+use examples::rng::Rng;
+use examples::search_tree::SearchTree;
+use examples::switch::{Source, born_in};
+use examples::timing::{medians_in_turns, timed};
+
+use crate::workload::{Effort, WrongAnswer};
+
+/// Seed of all keys and queries, so that figures are compared like with like.
+const SEED: u64 = 0x5EED;
+
+/// `count` different keys, even over all of `u64`, in random order.
+fn random_keys(count: usize) -> Vec<u64> {
+    let mut rng = Rng::new(SEED);
+    // The generator's step is a bijection of its counter, so no number comes twice.
+    (0..count).map(|_| rng.next_u64()).collect()
+}
+
+/// A search tree with `keys`, inserted in their order, in memory from `source`.
+fn plain_tree(source: Source, keys: &[u64]) -> SearchTree {
+    born_in(source, || {
+        let mut tree = SearchTree::new();
+        for &key in keys {
+            tree.insert(key);
+        }
+        tree
+    })
+}
+
+/// The low half of `key` as the tree holds it. Read through a reference that the compiler knows nothing about: told from the query alone, lookups would
+/// not wait for each other.
+#[inline]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the low half is what is asked for"
+)]
+fn tree_answer(tree: &SearchTree, key: u64) -> u32 {
+    tree.lower_bound(key)
+        .map_or(u32::MAX, |node| black_box(node).key as u32)
+}
+
+/// A structure under measurement: its name for complaints, and a pass over all operations that returns a sum of the answers.
+type Pass<'a> = (String, Box<dyn FnMut() -> u64 + 'a>);
+
+/// Median times of the passes, in turns; all of them must always return the same sum.
+///
+/// One pass each is run before, untimed: it fills the caches and says which sum is right.
+fn compare(
+    workload: &'static str,
+    effort: &Effort,
+    passes: Vec<Pass<'_>>,
+) -> Result<Vec<Duration>, WrongAnswer> {
+    let (names, mut runs): (Vec<String>, Vec<_>) = passes.into_iter().unzip();
+    let wrong = |who: usize| WrongAnswer {
+        workload,
+        who: names[who].clone(),
+    };
+    let mut expected = None;
+    for (index, run) in runs.iter_mut().enumerate() {
+        let sum = run();
+        if *expected.get_or_insert(sum) != sum {
+            return Err(wrong(index));
+        }
+    }
+    let differs = Cell::new(None);
+    let mut timed_runs: Vec<_> = runs
+        .iter_mut()
+        .enumerate()
+        .map(|(index, run)| {
+            let differs = &differs;
+            move || {
+                let (time, sum) = timed(&mut *run);
+                if expected != Some(sum) {
+                    differs.set(Some(index));
+                }
+                time
+            }
+        })
+        .collect();
+    let mut subjects: Vec<&mut dyn FnMut() -> Duration> = Vec::new();
+    subjects.extend(
+        timed_runs
+            .iter_mut()
+            .map(|run| run as &mut dyn FnMut() -> Duration),
+    );
+    let medians = medians_in_turns(effort.rounds, &mut subjects);
+    differs.get().map_or(Ok(medians), |index| Err(wrong(index)))
+}

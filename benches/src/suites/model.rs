@@ -1,0 +1,93 @@
+//! The model against the clock: predicted and measured times of the same trees, node for node where they lie.
+//!
+//! Here `ours` is the prediction, `theirs` the measurement, and the ratio is the smaller over the larger: 1 is exact, and 0.77 a factor of 1.3
+//! off, on either side.
+
+use ccmodel::{CalibrateOptions, Layout, Machine, PageSize};
+use ccmorph::{Morph, TreeNode};
+use examples::chain::QueryChain;
+use examples::search_tree::{Node, SearchTree};
+use examples::survey::Survey;
+use examples::switch::{Source, born_in};
+use examples::timing::nanoseconds_each;
+
+use super::{Pass, SEED, compare, plain_tree, random_keys, tree_answer};
+use crate::workload::{Comparison, Effort, KEYS_2M, Workload, WrongAnswer};
+
+/// Lookups that wait for each other in trees of 2^21 random keys: as malloc left it, and in three layouts.
+pub const PREDICT_BST_2M: Workload = Workload {
+    suite: "model",
+    name: "predict_bst_2m",
+    run: predict_bst,
+};
+
+/// A tree to be predicted, and where it lies.
+#[derive(Debug)]
+struct Subject {
+    slug: &'static str,
+    tree: SearchTree,
+    pages: PageSize,
+}
+
+/// # Panics
+/// When there is no memory for the trees.
+fn subjects(keys: &[u64]) -> Vec<Subject> {
+    let unmorphed = Subject {
+        slug: "malloc",
+        tree: plain_tree(Source::System, keys),
+        pages: PageSize::Small4K,
+    };
+    let layouts = [
+        ("dfs", Layout::DepthFirst),
+        ("cluster", Layout::SubtreeCluster { block_bytes: 64 }),
+        ("veb", Layout::VanEmdeBoas),
+    ];
+    let morphed = layouts.map(|(slug, layout)| {
+        let mut tree = plain_tree(Source::CcMalloc, keys);
+        born_in(Source::CcMalloc, || {
+            Morph::new()
+                .layout(layout)
+                .run(tree.root_mut(), Node::children)
+        })
+        .expect("there is memory for one more tree");
+        Subject {
+            slug,
+            tree,
+            pages: PageSize::Huge2M,
+        }
+    });
+    std::iter::once(unmorphed).chain(morphed).collect()
+}
+
+fn predict_bst(effort: &Effort) -> Result<Vec<Comparison>, WrongAnswer> {
+    let workload = &PREDICT_BST_2M;
+    let keys = random_keys(KEYS_2M);
+    let chain = QueryChain::sample(&keys, effort.lookups, SEED);
+    let subjects = subjects(&keys);
+    let machine = Machine::calibrate(CalibrateOptions::quick());
+
+    let passes: Vec<Pass<'_>> = subjects
+        .iter()
+        .map(|subject| {
+            let run: Box<dyn FnMut() -> u64> =
+                Box::new(|| chain.follow(|key| tree_answer(&subject.tree, key)));
+            (subject.slug.to_owned(), run)
+        })
+        .collect();
+    let medians = compare(workload.name, effort, passes)?;
+    let comparisons = subjects.iter().zip(medians).map(|(subject, median)| {
+        let prediction = Survey::of(&subject.tree).predict(subject.pages, &machine);
+        let measured = nanoseconds_each(median, chain.len());
+        Comparison {
+            suite: workload.suite,
+            name: format!("{}_{}_vs_measured", workload.name, subject.slug),
+            ours: prediction.ns,
+            theirs: measured,
+            ratio: prediction.ns.min(measured) / prediction.ns.max(measured),
+            unit: "ns",
+            rival: "the clock".to_owned(),
+            runs: effort.rounds,
+        }
+    });
+    Ok(comparisons.collect())
+}

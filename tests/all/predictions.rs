@@ -1,0 +1,94 @@
+//! What the model says of trees that really stand in memory.
+
+use ccmodel::{Layout, Machine, PageSize, Prediction};
+use ccmorph::{Morph, TreeNode};
+use examples::rng::Rng;
+use examples::search_tree::{Node, SearchTree};
+use examples::survey::Survey;
+
+/// Enough for the thesis's machine, whose second-level cache has 1 MB, to miss.
+const NODES: usize = 200_000;
+
+fn keys() -> Vec<u64> {
+    let mut rng = Rng::new(1);
+    (0..NODES).map(|_| rng.next_u64()).collect()
+}
+
+fn tree(insert: fn(&mut SearchTree, u64) -> bool) -> SearchTree {
+    let mut tree = SearchTree::new();
+    for key in keys() {
+        assert!(insert(&mut tree, key));
+    }
+    tree
+}
+
+fn morphed(layout: Layout) -> SearchTree {
+    let mut tree = tree(SearchTree::insert);
+    Morph::new()
+        .layout(layout)
+        .run(tree.root_mut(), Node::children)
+        .unwrap();
+    tree
+}
+
+fn predict(tree: &SearchTree) -> Prediction {
+    Survey::of(tree).predict(PageSize::Small4K, &Machine::thesis())
+}
+
+#[test]
+fn hints_and_morphs_are_predicted_to_gain() {
+    let plain = predict(&tree(SearchTree::insert));
+    let hinted = predict(&tree(SearchTree::insert_near_parent));
+    let random = predict(&morphed(Layout::Random { seed: 1 }));
+    assert!(
+        hinted.ns < 0.9 * plain.ns,
+        "hinted {} ns, plain {} ns",
+        hinted.ns,
+        plain.ns
+    );
+    for layout in [
+        Layout::DepthFirst,
+        Layout::SubtreeCluster { block_bytes: 64 },
+        Layout::VanEmdeBoas,
+    ] {
+        let morphed = predict(&morphed(layout));
+        assert!(
+            morphed.ns < 0.9 * random.ns,
+            "{layout} {} ns, random {} ns",
+            morphed.ns,
+            random.ns
+        );
+    }
+}
+
+#[test]
+fn hints_put_nodes_into_the_blocks_of_their_parents() {
+    let plain = Survey::of(&tree(SearchTree::insert)).share_with_parent(64);
+    let hinted = Survey::of(&tree(SearchTree::insert_near_parent)).share_with_parent(64);
+    assert!(plain < 0.05, "{plain}");
+    assert!(hinted > 0.3, "{hinted}");
+}
+
+#[test]
+fn a_morph_puts_nodes_where_the_layout_says() {
+    let layout = Layout::VanEmdeBoas;
+    let survey = Survey::of(&morphed(layout));
+    let planned = layout.place(&survey.shape, Survey::extent());
+    // Both know of the same pairs; where segments fall may differ by a few nodes.
+    let together = |offsets: &[u64]| {
+        let number = |node: usize| u32::try_from(node).unwrap();
+        (1..offsets.len())
+            .filter(|&node| {
+                offsets[survey.shape.parent(number(node)) as usize] / 4096 == offsets[node] / 4096
+            })
+            .count()
+    };
+    let (real, ideal) = (
+        together(survey.placement.offsets()),
+        together(planned.offsets()),
+    );
+    assert!(
+        real.abs_diff(ideal) * 50 < ideal,
+        "{real} pairs on one page in memory, {ideal} in the plan"
+    );
+}
