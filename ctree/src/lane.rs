@@ -130,8 +130,8 @@ pub(crate) use by_lane;
 
 /// `query` as a `K`, when `K` is an integer and `Q` the same one.
 ///
-/// A borrowed form of an integer key may also be a user's own type (`impl Borrow<Mine> for u64` is legal) with an order of its own;
-/// such a query gives `None` and is answered by comparisons.
+/// A borrowed form of an integer key may also be a user's own type (the compiler accepts `impl Borrow<Mine> for u64`), whose order should
+/// be that of the integer but is code of its own; such a query gives `None` and is answered by comparisons.
 #[inline(always)]
 pub(crate) fn same_integer<K, Q: ?Sized>(query: &Q) -> Option<&K> {
     if LaneKind::of::<K>().is_some() && typeid::of::<Q>() == typeid::of::<K>() {

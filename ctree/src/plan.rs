@@ -140,21 +140,29 @@ impl Plan {
         self.leaf_count
     }
 
+    /// Leaves below one child of a node of an index level.
+    fn child_leaves(&self, level: usize) -> usize {
+        (level + 1..self.height).fold(1, |leaves: usize, _| leaves.saturating_mul(self.lanes + 1))
+    }
+
+    /// Number of nodes in an index level.
+    pub(crate) fn node_count(&self, level: usize) -> usize {
+        let child_count = self.leaf_count.div_ceil(self.child_leaves(level));
+        child_count.div_ceil(self.lanes + 1)
+    }
+
     /// What each lane of each index node holds, level by level: the offset of the lane in the block, and the rank of the key that is
     /// its separator or `None` for an absent lane.
     pub(crate) fn separators(&self) -> impl Iterator<Item = (usize, Option<usize>)> {
         let lane_bytes = NODE_BYTES / self.lanes;
         let children = self.lanes + 1;
         (0..self.height).flat_map(move |level| {
-            // One child of this level spans this many leaves.
-            let span_leaves =
-                (level + 1..self.height).fold(1, |span: usize, _| span.saturating_mul(children));
-            let child_count = self.leaf_count.div_ceil(span_leaves);
-            let node_count = child_count.div_ceil(children);
-            (0..node_count * self.lanes).map(move |lane| {
+            let child_leaves = self.child_leaves(level);
+            let child_count = self.leaf_count.div_ceil(child_leaves);
+            (0..self.node_count(level) * self.lanes).map(move |lane| {
                 let child = lane / self.lanes * children + lane % self.lanes;
                 let rank =
-                    (child + 1 < child_count).then(|| (child + 1) * span_leaves * self.lanes - 1);
+                    (child + 1 < child_count).then(|| (child + 1) * child_leaves * self.lanes - 1);
                 (self.level_at[level] + lane * lane_bytes, rank)
             })
         })

@@ -22,8 +22,8 @@ impl<K> Copy for Keys<'_, K> {}
 /// Entries `start..end` of a map, from both ends, as references to keys and addresses of values.
 ///
 /// Invariants, promised to [`Entries::new`]:
-/// - the keys of ranks below the first `end` are initialised and stay unchanged for `'a`;
-/// - the values of these ranks are initialised for `'a`.
+/// - the keys of ranks below the first `end` are initialised and may be borrowed shared for `'a`;
+/// - the values of these ranks are initialised for `'a`. Who may borrow them, and how, is left to the iterators.
 ///
 /// Each rank is given out once by each clone of the iterator.
 pub(super) struct Entries<'a, K, V> {
@@ -65,7 +65,7 @@ impl<'a, K, V> Entries<'a, K, V> {
     #[inline(always)]
     unsafe fn entry(&self, rank: usize) -> (&'a K, *mut V) {
         let key = match self.keys {
-            // SAFETY: by the invariants the key is initialised and unchanged for `'a`.
+            // SAFETY: by the invariants the key is initialised and may be borrowed shared for `'a`.
             Keys::Lanes(keys) => unsafe { &*keys.at(rank) },
             Keys::Tree(keys) => keys.key(rank),
         };

@@ -22,7 +22,7 @@ use std::cmp::Ordering;
 use std::vec;
 
 use crate::block::{LINE_BYTES, advise_vec};
-use crate::simd::prefetch;
+use crate::simd::prefetch_bytes;
 
 /// A level is this many bits of the rank.
 const LEVEL_BITS: u32 = 4;
@@ -156,12 +156,12 @@ impl<K> KeyTree<K> {
             // The node exists: its number is at most that of the keys above, and each of them has fifteen before it in this level.
             let start = node * NODE_KEYS;
             let keys = &keys[start..keys.len().min(start + NODE_KEYS)];
-            request(
+            prefetch_bytes(
                 keys.as_ptr().cast(),
                 size_of_val(keys).min(EAGER_LINES_MAX * LINE_BYTES),
             );
             if level == 0 && FAN_OUT * size_of::<V>() <= EAGER_LINES_MAX * LINE_BYTES {
-                request(
+                prefetch_bytes(
                     values.as_ptr().wrapping_add(node * FAN_OUT).cast(),
                     FAN_OUT * size_of::<V>(),
                 );
@@ -173,15 +173,6 @@ impl<K> KeyTree<K> {
             }
         }
         Err(node)
-    }
-}
-
-/// Asks for the lines of `bytes` bytes at `start`, wherever that is.
-#[inline(always)]
-fn request(start: *const u8, bytes: usize) {
-    let lines = (start.addr() % LINE_BYTES + bytes).div_ceil(LINE_BYTES);
-    for line in 0..lines {
-        prefetch(start.wrapping_add(line * LINE_BYTES));
     }
 }
 
@@ -234,6 +225,18 @@ pub(super) struct IntoIter<K> {
     levels: Vec<vec::IntoIter<K>>,
     start: usize,
     end: usize,
+}
+
+impl<K> IntoIter<K> {
+    /// The keys left, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &K> {
+        let mut levels: Vec<_> = self
+            .levels
+            .iter()
+            .map(|level| level.as_slice().iter())
+            .collect();
+        (self.start..self.end).filter_map(move |rank| levels[level_of(rank).0 as usize].next())
+    }
 }
 
 impl<K> Iterator for IntoIter<K> {
@@ -304,6 +307,9 @@ mod tests {
                     assert_eq!(keys.next_back(), expected.next_back());
                 } else {
                     assert_eq!(keys.next(), expected.next());
+                }
+                if turn % 64 == 0 {
+                    assert!(keys.iter().copied().eq(expected.clone()));
                 }
             }
         }

@@ -35,6 +35,12 @@ pub(super) unsafe fn fill(kind: LaneKind, base: NonNull<u8>, plan: &Plan) {
         for (lane_at, key_at) in lanes_beside_keys(plan, size_of::<Lane>()) {
             // SAFETY: the plan names ranks below its length only, whose keys are initialised integers of this kind.
             let lane = key_at.map_or(Lane::MAX, |key_at| unsafe { base.add(key_at).cast::<Lane>().read() });
+            debug_assert!(
+                lane_at + size_of::<Lane>() <= plan.block_bytes() && lane_at.is_multiple_of(size_of::<Lane>()),
+                "a lane of {} B at {lane_at} of {} B",
+                size_of::<Lane>(),
+                plan.block_bytes()
+            );
             // SAFETY: the plan gives offsets of lanes inside the block, aligned for them; no one of them is that of a key.
             unsafe { base.add(lane_at).cast::<Lane>().write(lane) };
         }

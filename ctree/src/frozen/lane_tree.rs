@@ -17,8 +17,10 @@
 //! [`EAGER_LINES_MAX`] of them. On the same machine, with values of 24 and 32 B (6 and 8 lines) this made dependent lookups 1.4 and 1.5 times as fast,
 //! relative to a `BTreeMap` in the same run, and independent ones, which wait for bandwidth rather than latency, 1.3 to 1.5 times slower.
 //!
-//! All unsafe code of the frozen structures is here, in [`strided`](super::strided) and in the two modules below ([`block`](crate::block),
-//! [`simd`](crate::simd)); the maps and sets above are safe code, but for the iterators that hand out `&mut V`.
+//! **Where unsafe code is.** Memory is read and written here, in [`lane_block`] and in [`simd`], on a [`block`](crate::block) that is
+//! allocated there; keys are recognised as integers in [`lane`](crate::lane). Above, the iterators ([`entries`](super::entries),
+//! [`map_iter`](super::map_iter)) turn the addresses of [`strided`](super::strided) into references, on what [`map`](super::map) promises
+//! when it makes them. The rest, sets and [`key_tree`](super::key_tree) among them, is safe code.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -182,21 +184,28 @@ impl<K, V> LaneTree<K, V> {
         unsafe { &mut *self.values_mut().at(rank) }
     }
 
-    /// The values to ask for ahead of time, if they are not more than so many lines a leaf.
+    /// The values to ask for ahead of time, if they fill no more than so many lines a leaf.
+    ///
+    /// Values that do not start on a line boundary touch one line more. All this but their address is known to the compiler: a sum made
+    /// in each search showed in maps of 10 entries (5.8 instead of 5.1 ns).
     #[inline(always)]
     fn eager_values(&self, lines_max: usize) -> EagerValues {
         let leaf_value_bytes = Self::LANES * size_of::<V>();
-        let stride_bytes = if Self::joined() {
-            self.plan.leaf_bytes()
+        let first = self.values().at(0).cast::<u8>().cast_const();
+        let lines_filled = leaf_value_bytes.div_ceil(LINE_BYTES);
+        let (stride_bytes, lines) = if Self::joined() {
+            // After the keys, which end on a line boundary.
+            (self.plan.leaf_bytes(), lines_filled)
+        } else if leaf_value_bytes.is_multiple_of(LINE_BYTES) {
+            // Wherever the vector starts within a line, the values of each leaf do.
+            let lines = simd::lines_spanned(first, leaf_value_bytes);
+            (leaf_value_bytes, lines)
         } else {
-            leaf_value_bytes
+            // Each leaf's values start at another place within a line.
+            (leaf_value_bytes, lines_filled + 1)
         };
-        EagerValues::new(
-            self.values().at(0).cast(),
-            stride_bytes,
-            leaf_value_bytes,
-            lines_max,
-        )
+        let lines = if lines_filled <= lines_max { lines } else { 0 };
+        EagerValues::new(first, stride_bytes, lines)
     }
 
     /// Number of keys less than `query`, at most `len`.
@@ -237,7 +246,7 @@ impl<K, V> LaneTree<K, V> {
             self.eager_values(EAGER_LINES_MAX_BATCH),
             NonNull::from(queries).cast(),
         );
-        // SAFETY: as above; the queries are as many as the ranks, and no more than a batch.
+        // SAFETY: as above; the queries are as many as the ranks.
         unsafe {
             simd::lower_bound_many(
                 Self::kind(),
@@ -327,18 +336,35 @@ impl<K, V> IntoIter<K, V> {
         self.end - self.start
     }
 
-    /// The key and the value of a rank that has just been taken from the range of those left.
+    /// The key and the value of a rank that has just been taken from the range of those left; `split_value` is what `values` gave for it.
     ///
     /// # Safety
     /// `rank` was in `start..end` until now, and no longer is.
     unsafe fn move_out(&self, rank: usize, split_value: Option<V>) -> (K, V) {
         // SAFETY: the rank is below `len`, its key initialised; integers are `Copy`.
         let key = unsafe { self.keys.at(rank).read() };
-        // SAFETY: only joined values are absent from `values`: this one is initialised, and it is moved out once, as the caller says.
-        (
-            key,
-            split_value.unwrap_or_else(|| unsafe { self.joined_values.at(rank).read() }),
-        )
+        let value = if LaneTree::<K, V>::joined() {
+            // SAFETY: the rank is below `len`, its joined value initialised; it is moved out once, as the caller says.
+            unsafe { self.joined_values.at(rank).read() }
+        } else {
+            split_value.expect("values that are not joined are as many as the ranks left")
+        };
+        (key, value)
+    }
+
+    /// The entries left, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        (self.start..self.end).map(|rank| {
+            // SAFETY: the rank is below `len`, its key initialised, and keys are never written again.
+            let key = unsafe { &*self.keys.at(rank) };
+            let value = if LaneTree::<K, V>::joined() {
+                // SAFETY: the rank is below `len`, its joined value initialised; it is moved out through `&mut self` alone.
+                unsafe { &*self.joined_values.at(rank) }
+            } else {
+                &self.values.as_slice()[rank - self.start]
+            };
+            (key, value)
+        })
     }
 }
 

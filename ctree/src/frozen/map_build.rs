@@ -58,12 +58,17 @@ impl<K, V> FrozenCTreeMap<K, V> {
     where
         K: Ord,
     {
-        let entries = entries.into_iter();
-        let mut sorted: Vec<(K, V)> = Vec::with_capacity(entries.size_hint().0);
+        let mut entries = entries.into_iter();
+        // A hint is believed once an entry has been seen, as `Vec::from_iter` does: of no entries there may be any number announced.
+        let Some(first) = entries.next() else {
+            return Ok(Self::new());
+        };
+        let mut sorted = Vec::with_capacity(entries.size_hint().0.saturating_add(1));
+        sorted.push(first);
         for entry in entries {
             if sorted
                 .last()
-                .is_some_and(|(last, _)| last.cmp(&entry.0) != Ordering::Less)
+                .is_some_and(|(last, _): &(K, V)| last.cmp(&entry.0) != Ordering::Less)
             {
                 return Err(OrderError::new(sorted.len()));
             }

@@ -1,7 +1,7 @@
 //! Iterators over a [`FrozenCTreeMap`](super::FrozenCTreeMap), ascending by key, from both ends.
 //!
-//! All know their exact length, are fused, and jump (`nth`, `nth_back`, and with them `skip` and `step_by`) in constant time: a rank is
-//! an address. That holds for ranges as well, where `BTreeMap` has to walk.
+//! All know their exact length and are fused. Those that borrow jump (`nth`, `nth_back`, and with them `skip` and `step_by`) in constant
+//! time, ranges too, where `BTreeMap` has to walk: a rank is an address. Those that own have to drop what they pass over, one by one.
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -77,7 +77,7 @@ macro_rules! shared_iterator {
             /// Iterates over `entries`.
             ///
             /// # Safety
-            /// The values stay unchanged for `'a`.
+            /// The values may be borrowed shared for `'a`: no `&mut` to one of them is used meanwhile.
             pub(super) unsafe fn new(entries: Entries<'a, K, V>) -> Self {
                 $name { entries, marker: PhantomData }
             }
@@ -114,7 +114,7 @@ macro_rules! exclusive_iterator {
 
             /// The entries left, for reading.
             fn shared(&self) -> $shared<'_, K, V> {
-                // SAFETY: the result borrows this iterator, which alone reaches the values, so that nothing changes them meanwhile.
+                // SAFETY: the result borrows this iterator, which alone reaches the values left, so that no `&mut` to one is made meanwhile.
                 unsafe { $shared::new(self.entries.clone()) }
             }
         }
@@ -126,7 +126,7 @@ macro_rules! exclusive_iterator {
 shared_iterator! {
     /// The entries of a map, from [`FrozenCTreeMap::iter`](super::FrozenCTreeMap::iter).
     Iter, (&'a K, &'a V), |key, value| {
-        // SAFETY: by the contract of `Entries` the value is initialised, and by that of `new` unchanged for `'a`.
+        // SAFETY: by the contract of `Entries` the value is initialised, and by that of `new` it may be borrowed shared for `'a`.
         (key, unsafe { &*value })
     }
 }
@@ -134,7 +134,7 @@ shared_iterator! {
 shared_iterator! {
     /// The entries within bounds, from [`FrozenCTreeMap::range`](super::FrozenCTreeMap::range).
     Range, (&'a K, &'a V), |key, value| {
-        // SAFETY: by the contract of `Entries` the value is initialised, and by that of `new` unchanged for `'a`.
+        // SAFETY: by the contract of `Entries` the value is initialised, and by that of `new` it may be borrowed shared for `'a`.
         (key, unsafe { &*value })
     }
 }
@@ -147,7 +147,7 @@ shared_iterator! {
 shared_iterator! {
     /// The values of a map in the order of their keys, from [`FrozenCTreeMap::values`](super::FrozenCTreeMap::values).
     Values, &'a V, |_key, value| {
-        // SAFETY: by the contract of `Entries` the value is initialised, and by that of `new` unchanged for `'a`.
+        // SAFETY: by the contract of `Entries` the value is initialised, and by that of `new` it may be borrowed shared for `'a`.
         unsafe { &*value }
     }
 }
@@ -267,11 +267,27 @@ impl<K, V> DoubleEndedIterator for IntoIter<K, V> {
 impl<K, V> ExactSizeIterator for IntoIter<K, V> {}
 impl<K, V> FusedIterator for IntoIter<K, V> {}
 
-impl<K, V> fmt::Debug for IntoIter<K, V> {
+impl<K, V> IntoIter<K, V> {
+    /// Writes the list of what `item` makes of each entry left.
+    fn fmt_list<'a, T: fmt::Debug>(
+        &'a self,
+        f: &mut fmt::Formatter<'_>,
+        item: impl Fn((&'a K, &'a V)) -> T,
+    ) -> fmt::Result {
+        let mut list = f.debug_list();
+        match &self.repr {
+            IntoIterRepr::Tree { keys, values } => {
+                list.entries(keys.iter().zip(values.as_slice()).map(item))
+            }
+            IntoIterRepr::Lanes(entries) => list.entries(entries.iter().map(item)),
+        };
+        list.finish()
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for IntoIter<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IntoIter")
-            .field("len", &self.len())
-            .finish_non_exhaustive()
+        self.fmt_list(f, |entry| entry)
     }
 }
 
@@ -314,9 +330,12 @@ macro_rules! half_of_entries {
         impl<K, V> ExactSizeIterator for $name<K, V> {}
         impl<K, V> FusedIterator for $name<K, V> {}
 
-        impl<K, V> fmt::Debug for $name<K, V> {
+        impl<K, V> fmt::Debug for $name<K, V>
+        where
+            $item: fmt::Debug,
+        {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($name)).field("len", &self.len()).finish_non_exhaustive()
+                self.entries.fmt_list(f, |entry| entry.$half)
             }
         }
     };

@@ -174,7 +174,7 @@ impl<K> FrozenCTreeSet<K> {
     /// The keys within bounds, in order.
     ///
     /// # Panics
-    /// As `BTreeSet::range`: when the start is greater than the end, or both are equal and excluded.
+    /// As [`FrozenCTreeMap::range`]: when the set is not empty, and the start is greater than the end or both are equal and excluded.
     pub fn range<Q: ?Sized + Ord, R: RangeBounds<Q>>(&self, range: R) -> Range<'_, K>
     where
         K: Borrow<Q> + Ord,

@@ -107,10 +107,8 @@ impl<K: fmt::Debug> fmt::Debug for Range<'_, K> {
     }
 }
 
-impl<K> fmt::Debug for IntoIter<K> {
+impl<K: fmt::Debug> fmt::Debug for IntoIter<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IntoIter")
-            .field("len", &self.len())
-            .finish_non_exhaustive()
+        self.inner.fmt(f)
     }
 }

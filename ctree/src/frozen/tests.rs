@@ -28,7 +28,7 @@ fn small_plain_values_lie_beside_their_keys_and_others_do_not() {
     );
 }
 
-/// A legal borrowed form of `u16` whose order is not that of `u16`.
+/// A borrowed form of `u16` with an order of its own: `Borrow` forbids that, but the compiler cannot.
 #[derive(PartialEq, Eq)]
 #[repr(transparent)]
 struct Backwards(u16);
@@ -54,7 +54,7 @@ impl Borrow<Backwards> for u16 {
 
 #[test]
 fn borrowed_integers_with_an_order_of_their_own_are_compared_by_it() {
-    // The order contradicts that of the keys, as `Borrow` forbids: answers are arbitrary, but each lies within the map.
+    // The order contradicts that of the keys: answers are arbitrary, but each lies within the map.
     let set: FrozenCTreeSet<u16> = (0..1000).collect();
     for query in 0..1001 {
         assert!(set.lower_bound(&Backwards(query)) <= set.len());

@@ -19,6 +19,35 @@ pub(crate) trait CountLess<Lane> {
     unsafe fn count_less(node: NonNull<Lane>, query: Lane) -> usize;
 }
 
+/// Holds an implementation of [`CountLess::count_less`] to what it was promised on the address.
+#[inline(always)]
+pub(super) fn assert_on_line<Lane>(node: NonNull<Lane>) {
+    debug_assert!(
+        node.addr().get().is_multiple_of(LINE_BYTES),
+        "a node at {node:?}, which is not a multiple of {LINE_BYTES}"
+    );
+}
+
+/// Holds a search to the invariants of [`Plan`] on its way down.
+#[inline(always)]
+fn assert_in_level(plan: &Plan, level: usize, node: usize) {
+    debug_assert!(
+        node < plan.node_count(level),
+        "node {node} of {} in level {level}",
+        plan.node_count(level)
+    );
+}
+
+/// The same for the leaf that it ends in.
+#[inline(always)]
+fn assert_is_leaf(plan: &Plan, leaf: usize) {
+    debug_assert!(
+        leaf < plan.leaf_count(),
+        "leaf {leaf} of {}",
+        plan.leaf_count()
+    );
+}
+
 /// Number of lanes in a node.
 const fn lanes<Lane>() -> usize {
     NODE_BYTES / size_of::<Lane>()
@@ -37,13 +66,15 @@ pub(super) unsafe fn descend<Lane: Copy, Count: CountLess<Lane>>(
     query: Lane,
 ) -> usize {
     let mut node = 0;
-    for &level_at in plan.levels() {
+    for (level, &level_at) in plan.levels().iter().enumerate() {
+        assert_in_level(plan, level, node);
         // SAFETY: by the invariants of `Plan` (proof there) `node` is one of the nodes of this level, whatever the counts before
         // were, and each node of a level is an aligned, initialised part of the block.
         let count =
             unsafe { Count::count_less(base.add(level_at + node * NODE_BYTES).cast(), query) };
         node = node * (lanes::<Lane>() + 1) + count;
     }
+    assert_is_leaf(plan, node);
     // SAFETY: after the last level, by the same proof, `node` is one of the leaves.
     let leaf = unsafe { base.add(plan.leaf_at(node)) };
     eager.request(node);
@@ -51,11 +82,10 @@ pub(super) unsafe fn descend<Lane: Copy, Count: CountLess<Lane>>(
     node * lanes::<Lane>() + unsafe { Count::count_less(leaf.cast(), query) }
 }
 
-/// Number of keys below each of `queries`, into `ranks`; the queries go down level by level.
+/// Number of keys below each of `queries`, into `ranks`, which should be as many; the queries go down level by level.
 ///
 /// # Safety
-/// - as for [`descend`];
-/// - `queries` and `ranks` have the same length.
+/// As for [`descend`].
 #[inline(always)]
 pub(super) unsafe fn descend_many<Lane: Copy, Count: CountLess<Lane>>(
     base: NonNull<u8>,
@@ -75,6 +105,7 @@ pub(super) unsafe fn descend_many<Lane: Copy, Count: CountLess<Lane>>(
     for (level, &level_at) in levels.iter().enumerate() {
         let below_at = levels.get(level + 1);
         for (node, &query) in ranks.iter_mut().zip(queries) {
+            assert_in_level(plan, level, *node);
             // SAFETY: as in `descend`.
             let count =
                 unsafe { Count::count_less(base.add(level_at + *node * NODE_BYTES).cast(), query) };
@@ -93,6 +124,7 @@ pub(super) unsafe fn descend_many<Lane: Copy, Count: CountLess<Lane>>(
     }
     for (rank, &query) in ranks.iter_mut().zip(queries) {
         let node = *rank;
+        assert_is_leaf(plan, node);
         // SAFETY: as in `descend`.
         let count = unsafe { Count::count_less(base.add(plan.leaf_at(node)).cast(), query) };
         *rank = node * lanes::<Lane>() + count;

@@ -104,7 +104,7 @@ trait Search: Sized {
     /// See [`lower_bound_many`].
     ///
     /// # Safety
-    /// `base` and `plan` as for [`lower_bound`], with lanes of this type; both slices have the same length.
+    /// `base` and `plan` as for [`lower_bound`], with lanes of this type.
     unsafe fn lower_bound_many(
         isa: Isa,
         base: NonNull<u8>,
@@ -140,7 +140,7 @@ macro_rules! impl_search {
                 ranks: &mut [usize],
             ) {
                 match isa.0 {
-                    // SAFETY: the caller's promise on `base` and `plan`, and on the lengths.
+                    // SAFETY: the caller's promise on `base` and `plan`.
                     Level::Portable => unsafe { portable::lower_bound_many(base, plan, eager, queries, ranks) },
                     #[cfg(target_arch = "x86_64")]
                     // SAFETY: the same, and by its invariant the `Isa` proves that the machine has the instructions.
@@ -160,7 +160,7 @@ impl_search!(u8 u16 u32 u64 i8 i16 i32 i64);
 ///
 /// # Safety
 /// - `base` is the start of a block that was laid out and filled after `plan` with lanes of `kind` (invariants of
-///   [`Plan`](crate::plan::Plan)), and stays so during the call;
+///   [`Plan`]), and stays so during the call;
 /// - `query` points to an integer of `kind`.
 #[inline(always)]
 pub(crate) unsafe fn lower_bound(
@@ -179,12 +179,12 @@ pub(crate) unsafe fn lower_bound(
     })
 }
 
-/// Number of keys below each query, at most `plan.len` each, into `ranks`.
+/// Number of keys below each query, at most `plan.len` each, into `ranks`, which should be no more than [`BATCH`]: more would displace
+/// each other from the nearest cache.
 ///
 /// # Safety
 /// - `base` and `plan` as for [`lower_bound`];
-/// - `queries` points to `ranks.len()` integers of `kind` in a row;
-/// - `ranks.len() <= BATCH`.
+/// - `queries` points to `ranks.len()` integers of `kind` in a row.
 #[inline(always)]
 pub(crate) unsafe fn lower_bound_many(
     kind: LaneKind,
@@ -203,7 +203,7 @@ pub(crate) unsafe fn lower_bound_many(
     by_lane!(kind, Lane => {
         // SAFETY: the caller's promise on `queries`; `ranks` is borrowed mutably and thus another slice.
         let queries = unsafe { std::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), ranks.len()) };
-        // SAFETY: the caller's promise on `base` and `plan`; the slices were just given the same length.
+        // SAFETY: the caller's promise on `base` and `plan`.
         unsafe { <Lane as Search>::lower_bound_many(isa, base, plan, eager, queries, ranks) }
     });
 }
@@ -222,20 +222,13 @@ pub(crate) struct EagerValues {
 }
 
 impl EagerValues {
-    /// Values of `leaf_value_bytes` a leaf, the first at `first`, from leaf to leaf `stride_bytes` apart; asked for if they lie in
-    /// `lines_max` lines or fewer.
+    /// Values in `lines` lines for each leaf, the first at `first`, from leaf to leaf `stride_bytes` apart.
     #[inline(always)]
-    pub(crate) fn new(
-        first: *const u8,
-        stride_bytes: usize,
-        leaf_value_bytes: usize,
-        lines_max: usize,
-    ) -> EagerValues {
-        let lines = leaf_value_bytes.div_ceil(LINE_BYTES);
+    pub(crate) fn new(first: *const u8, stride_bytes: usize, lines: usize) -> EagerValues {
         EagerValues {
             first,
             stride_bytes,
-            lines: if lines <= lines_max { lines } else { 0 },
+            lines,
         }
     }
 
@@ -245,9 +238,30 @@ impl EagerValues {
         let values = self
             .first
             .wrapping_add(leaf.wrapping_mul(self.stride_bytes));
-        for line in 0..self.lines {
-            prefetch(values.wrapping_add(line * LINE_BYTES));
-        }
+        prefetch_lines(values, self.lines);
+    }
+}
+
+/// Lines that `bytes` bytes at `start` lie in, none when there are no bytes.
+#[inline(always)]
+pub(crate) fn lines_spanned(start: *const u8, bytes: usize) -> usize {
+    if bytes == 0 {
+        return 0;
+    }
+    (start.addr() % LINE_BYTES + bytes).div_ceil(LINE_BYTES)
+}
+
+/// Asks for all lines that `bytes` bytes at `start` lie in, as [`prefetch`] does.
+#[inline(always)]
+pub(crate) fn prefetch_bytes(start: *const u8, bytes: usize) {
+    prefetch_lines(start, lines_spanned(start, bytes));
+}
+
+/// Asks for the line that `start` lies in and those after it, `lines` in all.
+#[inline(always)]
+fn prefetch_lines(start: *const u8, lines: usize) {
+    for line in 0..lines {
+        prefetch(start.wrapping_add(line * LINE_BYTES));
     }
 }
 

@@ -4,11 +4,22 @@ use std::fmt::Debug;
 
 use quickcheck::{Arbitrary, QuickCheck};
 
-use super::{BATCH, Isa};
+use super::{BATCH, Isa, lines_spanned};
+use crate::block::LINE_BYTES;
 use crate::frozen::LaneTree;
 
-/// Searches for every query on every path, alone and in batches.
+/// Searches for every query on every path, alone and in batches, without values, with values beside the keys, and with values apart:
+/// in each case other lines are asked for on the way.
 fn paths_agree<K>(keys: &[K], queries: &[K])
+where
+    K: Copy + Ord + Debug,
+{
+    paths_agree_with_values(keys, queries, |_| ());
+    paths_agree_with_values(keys, queries, |rank| rank);
+    paths_agree_with_values(keys, queries, |rank| [rank; 3]);
+}
+
+fn paths_agree_with_values<K, V>(keys: &[K], queries: &[K], value: impl Fn(usize) -> V)
 where
     K: Copy + Ord + Debug,
 {
@@ -16,7 +27,11 @@ where
         return;
     }
     for isa in Isa::available() {
-        let tree = LaneTree::from_sorted(keys.iter().map(|&key| (key, ())).collect()).with_isa(isa);
+        let entries = keys
+            .iter()
+            .enumerate()
+            .map(|(rank, &key)| (key, value(rank)));
+        let tree = LaneTree::from_sorted(entries.collect()).with_isa(isa);
         let expected: Vec<usize> = queries
             .iter()
             .map(|query| keys.partition_point(|key| key < query))
@@ -89,6 +104,24 @@ fn arbitrary_integers_include_the_extremes() {
     // The properties above lean on it that quickcheck draws large integers too, not only small ones.
     let mut source = quickcheck::Gen::new(100);
     assert!((0..1000).any(|_| u64::arbitrary(&mut source) > u64::MAX / 2));
+}
+
+#[test]
+fn requested_lines_cover_the_first_byte_and_the_last() {
+    let lines = [0u8; 6 * LINE_BYTES];
+    let line_of = |start: *const u8| start.addr() / LINE_BYTES;
+    for offset in 0..2 * LINE_BYTES {
+        for bytes in 1..=3 * LINE_BYTES {
+            let start = lines[offset..].as_ptr();
+            let last = lines[offset + bytes - 1..].as_ptr();
+            assert_eq!(
+                lines_spanned(start, bytes),
+                line_of(last) - line_of(start) + 1,
+                "{bytes} B at {start:?}"
+            );
+        }
+        assert_eq!(lines_spanned(lines[offset..].as_ptr(), 0), 0);
+    }
 }
 
 /// Every number of keys around the capacities of leaf, one level, two levels.

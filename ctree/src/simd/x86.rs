@@ -15,7 +15,7 @@ use std::arch::x86_64::{
 use std::ptr::NonNull;
 
 use super::EagerValues;
-use super::descend::{CountLess, descend, descend_many};
+use super::descend::{CountLess, assert_on_line, descend, descend_many};
 use crate::block::LINE_BYTES;
 use crate::plan::{NODE_BYTES, Plan};
 
@@ -55,6 +55,7 @@ macro_rules! count_by_avx512 {
         impl CountLess<$lane> for Avx512 {
             #[inline(always)]
             unsafe fn count_less(node: NonNull<$lane>, query: $lane) -> usize {
+                assert_on_line(node);
                 let node = node.cast::<__m512i>().as_ptr();
                 // SAFETY: the caller promises the instructions, and two vectors' worth of initialised bytes on a line boundary,
                 // which is what a 512-bit load asks for.
@@ -76,6 +77,7 @@ macro_rules! count_by_avx2 {
         impl CountLess<$lane> for Avx2 {
             #[inline(always)]
             unsafe fn count_less(node: NonNull<$lane>, query: $lane) -> usize {
+                assert_on_line(node);
                 let node = node.cast::<__m256i>().as_ptr();
                 // SAFETY: the caller promises the instructions.
                 let (query, flip) = unsafe {

@@ -160,6 +160,31 @@ fn from_sorted_iter_names_the_first_offender() {
 }
 
 #[test]
+fn a_source_that_announces_what_it_does_not_have_is_believed_no_more_than_by_vec() {
+    /// Announces as many entries as can be counted, and has those of the range.
+    struct Boastful(std::ops::Range<u64>);
+    impl Iterator for Boastful {
+        type Item = (u64, u64);
+        fn next(&mut self) -> Option<(u64, u64)> {
+            self.0.next().map(|key| (key, key))
+        }
+        fn size_hint(&self) -> (usize, Option<usize>) {
+            (usize::MAX, None)
+        }
+    }
+    assert!(Boastful(0..0).collect::<Vec<_>>().is_empty());
+    assert_eq!(
+        FrozenCTreeMap::from_sorted_iter(Boastful(0..0)),
+        Ok(FrozenCTreeMap::new())
+    );
+    let keys = Boastful(0..0).map(|(key, _)| key);
+    assert_eq!(
+        FrozenCTreeSet::from_sorted_iter(keys),
+        Ok(FrozenCTreeSet::new())
+    );
+}
+
+#[test]
 #[should_panic(expected = "range start is greater than range end")]
 fn inverted_ranges_are_refused() {
     let map: FrozenCTreeMap<u64, ()> = [(1, ())].into();
@@ -170,8 +195,28 @@ fn inverted_ranges_are_refused() {
 #[test]
 #[should_panic(expected = "range start and end are equal and excluded")]
 fn ranges_that_exclude_their_only_key_are_refused() {
-    let map: FrozenCTreeMap<u64, ()> = FrozenCTreeMap::new();
+    let map: FrozenCTreeMap<u64, ()> = [(1, ())].into();
     let _range = map.range((Bound::Excluded(3), Bound::Excluded(3)));
+}
+
+#[test]
+#[expect(clippy::reversed_empty_ranges, reason = "this is what is tested")]
+fn an_empty_map_refuses_no_range() {
+    let mut ours: FrozenCTreeMap<u64, u64> = FrozenCTreeMap::new();
+    let theirs: BTreeMap<u64, u64> = BTreeMap::new();
+    assert_eq!(
+        (ours.range(3..2).next(), theirs.range(3..2).next()),
+        (None, None)
+    );
+    let excluded = (Bound::Excluded(3), Bound::Excluded(3));
+    assert_eq!(
+        (ours.range(excluded).next(), theirs.range(excluded).next()),
+        (None, None)
+    );
+    assert_eq!(ours.range_mut(3..2).next(), None);
+    let set: FrozenCTreeSet<String> = [].into();
+    let inverted = (Bound::Included("b"), Bound::Included("a"));
+    assert_eq!(set.range::<str, _>(inverted).next(), None);
 }
 
 #[test]
