@@ -11,8 +11,7 @@
 //! So the switch decides where something is *born* and never where it is freed: an object outlives the scope that it was made
 //! in, crosses threads, and still goes back to its own allocator.
 //!
-//! Objects above 4 KiB come from the system in either case. They begin on pages of their own, so there is nothing to compare; and
-//! the address space between such objects is shared with other mappings, which a look-up by chunks of 2 MiB would take for `CcMalloc`'s.
+//! Objects above 4 KiB come from the system in either case. They begin on pages of their own, so there is nothing to compare.
 //!
 //! The switch is per thread, so that a progress bar's thread keeps its own.
 

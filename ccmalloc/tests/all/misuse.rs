@@ -60,6 +60,7 @@ fn child() {
     println!("survived {what}");
 }
 
+#[cfg_attr(miri, ignore = "starts a process")]
 #[test]
 fn misuse_aborts_with_one_line() {
     let cases = [

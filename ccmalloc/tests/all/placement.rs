@@ -191,7 +191,7 @@ fn a_million_hinted_objects_come_and_go() {
     std::thread::spawn(move || {
         let chunks = ccmalloc::stats().chunk_bytes;
         let mut objects = vec![seat(layout)];
-        for i in 1..200_000usize {
+        for i in 1..crate::times(200_000) {
             let hint = objects[i * 2_654_435_761 % i];
             objects.push(cc_alloc(layout, Some(hint)).unwrap());
         }

@@ -40,18 +40,21 @@ fn child() {
     }
 }
 
+#[cfg_attr(miri, ignore = "starts a process")]
 #[test]
 fn forks_among_threads_that_allocate() {
     stage("fork");
 }
 
 #[cfg(target_os = "linux")]
+#[cfg_attr(miri, ignore = "starts a process")]
 #[test]
 fn a_limit_on_memory_gives_null() {
     stage("limit");
 }
 
 #[cfg(target_os = "linux")]
+#[cfg_attr(miri, ignore = "starts a process")]
 #[test]
 fn growing_mappings_leaks_no_address_space() {
     stage("growth");

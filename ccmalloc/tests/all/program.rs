@@ -233,7 +233,7 @@ quickcheck! {
 fn a_long_program() {
     let mut g = Gen::new(64);
     let mut world = World::default();
-    for step in 0..40_000 {
+    for step in 0..crate::times(40_000) {
         let op = Op::arbitrary(&mut g);
         // Large objects are rare and short-lived, so that the program stays small.
         if matches!(op, Op::Alloc { bytes, align_log2, .. } if step % 16 != 0 && (bytes > 1 << 14 || align_log2 > 14))

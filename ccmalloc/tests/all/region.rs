@@ -18,10 +18,10 @@ fn objects_lie_where_they_are_told() {
     ] {
         let layout = Layout::from_size_align(bytes, align).unwrap();
         let stride = bytes.next_multiple_of(align.max(8));
-        let mut region = Region::reserve(40 * Region::SEGMENT_BYTES).unwrap();
+        let mut region = Region::reserve(crate::times(40) * Region::SEGMENT_BYTES).unwrap();
         let mut objects = Vec::new();
         let mut offset = 0;
-        while offset + stride <= 40 * Region::SEGMENT_BYTES {
+        while offset + stride <= crate::times(40) * Region::SEGMENT_BYTES {
             let left = Region::SEGMENT_BYTES - offset % Region::SEGMENT_BYTES;
             if left < stride {
                 offset += left;
@@ -83,7 +83,7 @@ fn impossible_places_give_ordinary_objects() {
 #[test]
 fn a_region_that_is_not_used_gives_everything_back() {
     std::thread::spawn(|| {
-        for _ in 0..50 {
+        for _ in 0..crate::times(50) {
             let region = Region::reserve(64 << 20).unwrap();
             assert!(!region.address((64 << 20) - 1).is_null());
         }
@@ -123,8 +123,8 @@ fn a_region_keeps_its_room_while_it_lives() {
         // SAFETY: allocated just above with this layout.
         unsafe { dealloc(object, layout) };
         // Things that start anywhere, and enough of them to want every page there is.
-        let strangers: Vec<Box<[u64; 8]>> = (0..5000)
-            .map(|i| ccmalloc::near(&i, || Box::new([i; 8])))
+        let strangers: Vec<Box<[u64; 8]>> = (0..crate::times(5000))
+            .map(|i| ccmalloc::near(&i, || Box::new([i as u64; 8])))
             .collect();
         let objects: Vec<*mut u8> = (0..2 * Region::SEGMENT_BYTES / 64)
             .map(|i| {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Barrier, mpsc};
 use ccmalloc::{cc_alloc, check, stats};
 
 use crate::shadow::Object;
+use crate::times;
 
 #[test]
 fn producers_and_consumers() {
@@ -16,7 +17,7 @@ fn producers_and_consumers() {
         for producer in 0..2 {
             let sender = sender.clone();
             scope.spawn(move || {
-                for round in 0..200usize {
+                for round in 0..times(200) {
                     let mut previous: Option<NonNull<u8>> = None;
                     let batch = (0..100)
                         .map(|i| {
@@ -47,8 +48,8 @@ fn producers_and_consumers() {
 #[test]
 fn two_threads_free_into_one_slab_at_once() {
     let layout = Layout::new::<[u64; 3]>();
-    for _ in 0..20 {
-        let objects: Vec<Object> = (0..4096)
+    for _ in 0..times(20) {
+        let objects: Vec<Object> = (0..times(4096))
             // SAFETY: fresh from ccmalloc with this layout.
             .map(|i| unsafe { Object::adopt(cc_alloc(layout, None).unwrap(), layout, i) })
             .collect();
@@ -73,7 +74,8 @@ fn two_threads_free_into_one_slab_at_once() {
             .collect();
         for worker in workers {
             // Meanwhile the owner allocates from the same slabs.
-            let own: Vec<Box<[u64; 3]>> = (0..1000).map(|i| Box::new([i; 3])).collect();
+            let own: Vec<Box<[u64; 3]>> =
+                (0..times(1000)).map(|i| Box::new([i as u64; 3])).collect();
             assert!(
                 own.iter()
                     .enumerate()
@@ -91,7 +93,7 @@ fn memory_of_ended_threads_is_used_again() {
         .map(|i| std::thread::spawn(move || vec![i; 1000]).join().unwrap())
         .collect();
     let before = stats().chunk_bytes;
-    for _ in 0..200 {
+    for _ in 0..times(200) {
         std::thread::spawn(|| {
             let objects: Vec<Box<u64>> = (0..2000).map(Box::new).collect();
             assert_eq!(
@@ -131,7 +133,7 @@ thread_local! {
 
 #[test]
 fn destructors_of_thread_locals_may_allocate() {
-    for _ in 0..20 {
+    for _ in 0..times(20) {
         std::thread::spawn(|| {
             LATE.with(|late| late.borrow_mut().push(String::from("first")));
             CHATTY.with(|chatty| {
@@ -183,9 +185,11 @@ fn stream_between_threads<T: Send>(count: usize, make: impl Fn(usize) -> T + Syn
 #[test]
 fn what_other_threads_free_is_used_again() {
     // Each would take hundreds of megabytes if it were not. Other tests run at the same time, with some chunks each.
-    let spans = stream_between_threads(10_000, |i| vec![i; 12_500]);
+    let spans = stream_between_threads(times(10_000), |i| vec![i; 12_500]);
     assert!(spans < 200 << 20, "{spans}");
-    let hinted = stream_between_threads(1_000_000, |i| ccmalloc::near(&i, || Box::new([i; 8])));
+    let hinted = stream_between_threads(times(1_000_000), |i| {
+        ccmalloc::near(&i, || Box::new([i; 8]))
+    });
     assert!(hinted < 60 << 20, "{hinted}");
 }
 
@@ -194,7 +198,7 @@ fn heaps_are_as_many_as_threads_at_a_time() {
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                for i in 0..300 {
+                for i in 0..times(300) {
                     std::thread::spawn(move || vec![i; 100]).join().unwrap();
                 }
             });
@@ -204,6 +208,7 @@ fn heaps_are_as_many_as_threads_at_a_time() {
     assert!(stats().heaps < 200, "{}", stats().heaps);
 }
 
+#[cfg_attr(miri, ignore = "counts megabytes")]
 #[test]
 fn memory_freed_after_its_thread_ended_goes_back() {
     let objects: Vec<Vec<Box<[u64; 8]>>> = (0..4)
