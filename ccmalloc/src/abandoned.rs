@@ -18,12 +18,12 @@ const RECLAIM_HEAPS_MAX: usize = 64;
 
 static STACK: AtomicU64 = AtomicU64::new(0);
 
-/// The heap that `head` names.
-fn heap_of(head: u64) -> Option<&'static Heap> {
-    let address = usize::try_from(head & ADDRESS).ok()?;
-    let heap: *const Heap = core::ptr::with_exposed_provenance(address);
-    // SAFETY: a head names no heap (0) or one that was pushed, whose address was exposed then; heaps live for ever.
-    unsafe { heap.as_ref() }
+/// The heap that `head` names, or null.
+///
+/// A pointer, not a reference: only what `pop` takes has been acquired from the thread that wrote it.
+fn heap_of(head: u64) -> *mut Heap {
+    let address = usize::try_from(head & ADDRESS).unwrap_or(0);
+    core::ptr::with_exposed_provenance_mut(address)
 }
 
 /// The head that follows `old` and names the heap at `address`.
@@ -41,8 +41,7 @@ fn push(heap: &'static Heap) {
     let address = (&raw const *heap).expose_provenance();
     let mut head = STACK.load(Ordering::Relaxed);
     loop {
-        let next = heap_of(head).map_or(null_mut(), |next| (&raw const *next).cast_mut());
-        heap.next_abandoned.store(next, Ordering::Relaxed);
+        heap.next_abandoned.store(heap_of(head), Ordering::Relaxed);
         // Release: whoever takes the heap sees what its last owner wrote.
         let new = successor(head, address);
         match STACK.compare_exchange_weak(head, new, Ordering::Release, Ordering::Relaxed) {
@@ -55,7 +54,9 @@ fn push(heap: &'static Heap) {
 fn pop() -> Option<&'static Heap> {
     let mut head = STACK.load(Ordering::Acquire);
     loop {
-        let top = heap_of(head)?;
+        // SAFETY: a head names no heap (null) or one that was pushed, whose address was exposed then; heaps live for ever. Every
+        // change of the head is a read-modify-write, so that this load, an acquire, sees all that was done before the push.
+        let top = unsafe { heap_of(head).as_ref() }?;
         let new = successor(head, top.next_abandoned.load(Ordering::Relaxed).addr());
         match STACK.compare_exchange_weak(head, new, Ordering::Acquire, Ordering::Acquire) {
             Ok(_) => return Some(top),
