@@ -30,19 +30,23 @@ impl Own<'_> {
                 if slab.prev.get() != previous || core::ptr::eq(slab, active.get()) {
                     return Err("a list of slabs is broken");
                 }
-                // SAFETY: it lies in a mapped chunk.
-                let slot = unsafe { slab.slot_ref() };
-                if slot
-                    .maps()
-                    .free
-                    .iter()
-                    .take(usize::from(slab.words.get()))
-                    .all(|word| word.get() == 0)
-                {
-                    return Err("a listed slab has no free object");
-                }
                 previous = next;
                 next = slab.next.get();
+            }
+        }
+        for (index, active) in self.active.iter().enumerate() {
+            for (address, free) in active.objects_at_hand() {
+                // SAFETY: objects at hand lie in mapped chunks.
+                let slab = unsafe { SlotRef::containing(address) }.slab();
+                let tag = slab.tag.load(Ordering::Relaxed);
+                if !free || usize::from(slab.class.get()) != index {
+                    return Err("an object at hand is not free, or of another class");
+                }
+                if tag != self.tag(kind::ACTIVE) && tag != self.tag(kind::LISTED) {
+                    return Err(
+                        "an object at hand lies in a slab that is neither active nor listed",
+                    );
+                }
             }
         }
         let mut desc = self.open.get();

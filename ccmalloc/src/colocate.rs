@@ -226,6 +226,11 @@ impl<'a> Own<'a> {
         }
         // SAFETY: the chunk has page infos (one of them is at hand), and ties are page numbers of the same chunk.
         let tied = unsafe { desc.page(tied) };
+        if tied.empty_blocks.get() == 0 {
+            // Full but for scraps: the tie is undone, so that the next request does not come this far.
+            info.tied.set(0);
+            return None;
+        }
         // The tied page's slot may have been given back since, and taken for something else.
         let page = self.page_containing(tied.base.get().addr())?;
         let granule = request.find(&page.read(), 0, policy)?;

@@ -1,8 +1,8 @@
 //! A thread's heap: slabs of one size class each, and the chunks that they are cut from.
 //!
-//! Allocation of a small object takes the lowest set bit of one word of a free map; a free sets it again. Neither touches the
-//! object, so a cold object costs no miss here, and objects come in address order: built once, walked in order. When the word
-//! is used up, [`Own::refill`] looks for the next one: in the same slab, in what other threads have freed, in slabs that have
+//! Allocation of a small object takes the lowest set bit of one word of a free map; a free sets it again, and keeps the object at
+//! hand for the next allocation. Neither touches the object, so a cold object costs no miss here, and fresh objects come in address
+//! order: built once, walked in order. When the word is used up, [`Own::refill`] looks for the next one: in the same slab, in what other threads have freed, in slabs that have
 //! room again, in a fresh slab, in a fresh chunk.
 //!
 //! A heap belongs to one thread at a time. [`Own`] is the proof of it: all methods that touch owner-only state are its own.
@@ -14,19 +14,108 @@ use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
 
 use crate::chunk::{ChunkDesc, PageInfo, Slab, SlotRef};
-use crate::geometry::slot_offset;
+use crate::geometry::{SLOT_BYTES, slot_offset};
 use crate::size_class::{CLASSES, Class};
 use crate::sys;
 
-/// The word of a free map that a class allocates from at the moment.
+/// How many free objects of a class are kept at hand. Random frees and allocations of 8 to 407 B, 20,000 objects live, took 43 ns a pair
+/// with none at hand, 25.6 with 8, 23.5 with 16 and 22.2 with 32 (glibc 30.4, mimalloc 19.7); what is at hand is also what is cached, so the
+/// list stays short.
+const AT_HAND_MAX: usize = 16;
+
+/// A free object, and its bit.
+///
+/// Invariant while it is counted in [`Active::at_hand`]: `word` is the word of a free map of a mapped chunk, `bit` the bit in it
+/// that stands for `object`, and the bit is set.
+#[derive(Clone, Copy)]
+struct AtHand {
+    object: *mut u8,
+    word: *const Cell<u64>,
+    bit: u64,
+}
+
+/// Where a class allocates from at the moment.
+///
+/// First the objects at hand, which were freed last: the free maps know them as free, so that they can be forgotten at any time, and
+/// the second free of one is noticed like any other. An alloc that follows a free then neither waits for the arithmetic from the
+/// address to the bit nor has to find a word with a free object. Then, when none is at hand, the active word of the free map.
 #[repr(C)]
 pub(crate) struct Active {
-    /// The word; [`NO_WORD`] while the class has none.
+    /// How many objects are at hand.
+    count: Cell<usize>,
+    /// The active word; [`NO_WORD`] while the class has none.
     pub(crate) word: Cell<*const Cell<u64>>,
     /// Address of the object that bit 0 stands for.
     pub(crate) base: Cell<*mut u8>,
     /// Bytes of an object.
     pub(crate) object_bytes: Cell<usize>,
+    /// The latest free is the last of the first `count`.
+    at_hand: [Cell<AtHand>; AT_HAND_MAX],
+}
+
+impl Active {
+    const fn new() -> Self {
+        Self {
+            count: Cell::new(0),
+            word: Cell::new(&raw const NO_WORD.0),
+            base: Cell::new(null_mut()),
+            object_bytes: Cell::new(0),
+            at_hand: [const {
+                Cell::new(AtHand {
+                    object: null_mut(),
+                    word: null(),
+                    bit: 0,
+                })
+            }; AT_HAND_MAX],
+        }
+    }
+
+    /// Takes the object that was freed last, if one is at hand.
+    #[inline]
+    fn take(&self) -> Option<*mut u8> {
+        let count = self.count.get().checked_sub(1)?;
+        // SAFETY: `count` is at most AT_HAND_MAX (`put` sees to that), so one less is an index.
+        let AtHand { object, word, bit } = unsafe { self.at_hand.get_unchecked(count) }.get();
+        self.count.set(count);
+        // SAFETY: the invariant of `AtHand`: a word of a mapped chunk, which only this thread uses.
+        let word = unsafe { &*word };
+        word.set(word.get() & !bit);
+        Some(object)
+    }
+
+    /// Keeps an object at hand, of which `bit` in `word` has just been set, if there is room.
+    #[inline]
+    fn put(&self, object: *mut u8, word: &Cell<u64>, bit: u64) {
+        let count = self.count.get();
+        if let Some(place) = self.at_hand.get(count) {
+            place.set(AtHand { object, word, bit });
+            self.count.set(count + 1);
+        }
+    }
+
+    /// The objects at hand, each with whether its bit is set, as it must be. For checks.
+    pub(crate) fn objects_at_hand(&self) -> impl Iterator<Item = (usize, bool)> {
+        self.at_hand.iter().take(self.count.get()).map(|place| {
+            let AtHand { object, word, bit } = place.get();
+            // SAFETY: the invariant of `AtHand`.
+            (object.addr(), unsafe { &*word }.get() & bit != 0)
+        })
+    }
+
+    /// Forgets the objects at hand that lie in the slot at `base`, before it is given back.
+    pub(crate) fn forget_slot(&self, base: usize) {
+        let mut kept = 0;
+        for index in 0..self.count.get() {
+            let (Some(from), Some(to)) = (self.at_hand.get(index), self.at_hand.get(kept)) else {
+                break;
+            };
+            if from.get().object.addr() & !(SLOT_BYTES - 1) != base {
+                to.set(from.get());
+                kept += 1;
+            }
+        }
+        self.count.set(kept);
+    }
 }
 
 /// A word that is zero for ever: the active word of a class without a slab, so that the fast path needs no test for it.
@@ -42,8 +131,9 @@ pub(crate) struct Shared<T>(pub(crate) T);
 /// See the module's documentation.
 ///
 /// Invariants, kept by `Own`:
-/// - `active[c]` points to a word of the free map of the slab `active_slab[c]`, or to `NO_WORD`;
-/// - each slab of class `c` is exactly one of: the active one (kind `ACTIVE`); in the list `partial[c]` (`LISTED`); `FULL`;
+/// - `active[c].word` points to a word of the free map of the slab `active_slab[c]`, or to `NO_WORD`; objects at hand lie in slabs of
+///   class `c` of this heap;
+/// - each slab of class `c` is exactly one of: the active one (kind `ACTIVE`); in the list `partial[c]` (`LISTED`; it may have no free object left); `FULL`;
 /// - `open` lists exactly the chunks that have a free slot.
 #[repr(C, align(64))]
 pub(crate) struct Heap {
@@ -90,13 +180,7 @@ pub(crate) static CHUNK_BYTES_MAPPED: AtomicUsize = AtomicUsize::new(0);
 impl Heap {
     pub(crate) const fn new() -> Self {
         Self {
-            active: [const {
-                Active {
-                    word: Cell::new(&raw const NO_WORD.0),
-                    base: Cell::new(null_mut()),
-                    object_bytes: Cell::new(0),
-                }
-            }; CLASSES],
+            active: [const { Active::new() }; CLASSES],
             active_slab: [const { Cell::new(null()) }; CLASSES],
             partial: [const { Cell::new(null()) }; CLASSES],
             open: Cell::new(null()),
@@ -117,8 +201,8 @@ impl Heap {
         }
     }
 
-    /// Takes a free object of `class` from the active word, or null when that is used up: about eight instructions, one
-    /// word of metadata touched, the object itself not.
+    /// Takes a free object of `class` that is at hand, else from the active word, or null when that is used up: a dozen instructions, one
+    /// word of a free map touched, the object itself not.
     ///
     /// # Safety
     /// - The calling thread owns the heap, or it is [`NO_HEAP`].
@@ -126,6 +210,9 @@ impl Heap {
     pub(crate) unsafe fn pop(&self, class: Class) -> *mut u8 {
         // SAFETY: a class's index is less than CLASSES.
         let active = unsafe { self.active.get_unchecked(class.index()) };
+        if let Some(object) = active.take() {
+            return object;
+        }
         // SAFETY: the heap's first invariant: a word of a mapped chunk, or NO_WORD.
         let word = unsafe { &*active.word.get() };
         let free = word.get();
@@ -139,13 +226,14 @@ impl Heap {
             .wrapping_add(free.trailing_zeros() as usize * active.object_bytes.get())
     }
 
-    /// Gives the object at `address` back to its slab: about a dozen instructions.
+    /// Gives `object` back to its slab: about a dozen instructions.
     ///
     /// # Safety
     /// - The calling thread owns the heap, and `slot`'s tag is the heap's address with the kind `ACTIVE`, or `LISTED` if
     ///   `listed`.
     #[inline]
-    pub(crate) unsafe fn push(&self, slot: SlotRef<'_>, address: usize, listed: bool) {
+    pub(crate) unsafe fn push(&self, slot: SlotRef<'_>, object: *mut u8, listed: bool) {
+        let address = object.addr();
         let slab = slot.slab();
         let offset = slot_offset(address);
         let index = object_index(slab, offset);
@@ -162,6 +250,9 @@ impl Heap {
             sys::die("double free of", address);
         }
         word.set(free | bit);
+        // SAFETY: a slab's class is a class's index.
+        let active = unsafe { self.active.get_unchecked(usize::from(slab.class.get())) };
+        active.put(object, word, bit);
         // A full word may complete an empty slab. The last word has bits that are no objects: it may at any time.
         if listed && (free | bit == !0 || index >= slab.tail_start.get() as usize) {
             // SAFETY: the caller's promise.

@@ -39,35 +39,40 @@ impl<'a> Own<'a> {
                 return true;
             }
         }
-        // The active slab, if there is one, has no free object left.
         let (Some(active_slab), Some(partial)) = (
             self.active_slab.get(class.index()),
             self.partial.get(class.index()),
         ) else {
             return false;
         };
-        // SAFETY: null or a slab of one of this heap's mapped chunks: an active slab is never released.
-        if let Some(slab) = unsafe { active_slab.get().as_ref() } {
-            slab.tag.store(self.tag(kind::FULL), Ordering::Relaxed);
-        }
-        // SAFETY: null or a slab in this heap's list, and these are mapped: release takes a slab off the list first.
-        let slab = match unsafe { partial.get().as_ref() } {
-            Some(slab) => {
-                self.unlink_partial(slab);
-                slab
+        loop {
+            // The active slab, if there is one, has no free object left.
+            // SAFETY: null or a slab of one of this heap's mapped chunks: an active slab is never released.
+            if let Some(slab) = unsafe { active_slab.get().as_ref() } {
+                slab.tag.store(self.tag(kind::FULL), Ordering::Relaxed);
             }
-            None => match self.new_slab(class) {
-                Some(slab) => slab,
-                None => {
-                    active_slab.set(null());
-                    self.deactivate(class);
-                    return false;
+            // SAFETY: null or a slab in this heap's list, and these are mapped: release takes a slab off the list first.
+            let slab = match unsafe { partial.get().as_ref() } {
+                Some(slab) => {
+                    self.unlink_partial(slab);
+                    slab
                 }
-            },
-        };
-        slab.tag.store(self.tag(kind::ACTIVE), Ordering::Relaxed);
-        active_slab.set(slab);
-        self.activate_word(class)
+                None => match self.new_slab(class) {
+                    Some(slab) => slab,
+                    None => {
+                        active_slab.set(null());
+                        self.deactivate(class);
+                        return false;
+                    }
+                },
+            };
+            slab.tag.store(self.tag(kind::ACTIVE), Ordering::Relaxed);
+            active_slab.set(slab);
+            // A listed slab may have lost its free objects again: they were at hand.
+            if self.activate_word(class) {
+                return true;
+            }
+        }
     }
 
     /// Points the active word of `class` at a word with a free object in the active slab, if it has one.
@@ -145,6 +150,9 @@ impl<'a> Own<'a> {
         if core::ptr::eq(active.get(), slab) || !self.is_empty_slab(slot) {
             return;
         }
+        if let Some(active) = self.active.get(usize::from(slab.class.get())) {
+            active.forget_slot(slot.base().addr());
+        }
         self.unlink_partial(slab);
         self.free_slots(slot, 1);
     }
@@ -196,10 +204,10 @@ impl<'a> Own<'a> {
     }
 
     /// Frees an object of a slab that was full: the slab goes back into its class's list.
-    pub(crate) fn push_full(self, slot: SlotRef<'a>, address: usize) {
+    pub(crate) fn push_full(self, slot: SlotRef<'a>, object: *mut u8) {
         self.link_partial(slot.slab());
         // SAFETY: `Own` is the proof of ownership; the tag was set to `LISTED` just now.
-        unsafe { self.heap().push(slot, address, true) };
+        unsafe { self.heap().push(slot, object, true) };
     }
 
     /// Lets go of the active slabs that hold no object.
@@ -214,6 +222,7 @@ impl<'a> Own<'a> {
             if self.is_empty_slab(slot) {
                 active_slab.set(null());
                 active.word.set(&raw const NO_WORD.0);
+                active.forget_slot(slot.base().addr());
                 self.free_slots(slot, 1);
             }
         }

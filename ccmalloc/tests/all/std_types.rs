@@ -129,3 +129,42 @@ fn maps_of_strings() {
     hashed.retain(|_, value| *value % 50 % 2 == 0);
     assert_eq!(sorted.len(), hashed.len());
 }
+
+#[test]
+fn objects_freed_last_are_used_first_and_may_be_forgotten() {
+    std::thread::spawn(|| {
+        for bytes in [8usize, 24, 100, 640, 5000, 16_384] {
+            let layout = Layout::from_size_align(bytes, 8).unwrap();
+            let allocate = || {
+                // SAFETY: the layout is not empty.
+                let object = unsafe { CcMalloc.alloc(layout) };
+                assert!(!object.is_null());
+                object
+            };
+            let free = |object: *mut u8| {
+                // SAFETY: an object of the list below, with its layout, freed once.
+                unsafe { CcMalloc.dealloc(object, layout) }
+            };
+            let mut objects: Vec<*mut u8> = (0..3 * (65_536 / bytes)).map(|_| allocate()).collect();
+            let (first, second) = (objects[1], objects[0]);
+            free(second);
+            free(first);
+            assert_eq!((allocate(), allocate()), (first, second), "{bytes}");
+            // Whole slabs become empty and are given back, some with objects at hand, in either direction.
+            for turn in 0..4 {
+                if turn % 2 == 0 {
+                    objects.reverse();
+                }
+                objects.drain(..).for_each(free);
+                ccmalloc::check().unwrap();
+                objects.extend((0..3 * (65_536 / bytes)).map(|_| allocate()));
+                let distinct: std::collections::HashSet<_> = objects.iter().collect();
+                assert_eq!(distinct.len(), objects.len());
+            }
+            objects.drain(..).for_each(free);
+            ccmalloc::check().unwrap();
+        }
+    })
+    .join()
+    .unwrap();
+}
