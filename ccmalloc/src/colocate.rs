@@ -233,6 +233,11 @@ impl<'a> Own<'a> {
         }
         // The tied page's slot may have been given back since, and taken for something else.
         let page = self.page_containing(tied.base.get().addr())?;
+        if self.reservation(page.slot).is_some() {
+            // A region's by now, and the hint does not point there.
+            info.tied.set(0);
+            return None;
+        }
         let granule = request.find(&page.read(), 0, policy)?;
         Some(self.claim_in(page, granule, request))
     }

@@ -226,14 +226,13 @@ impl Heap {
             .wrapping_add(free.trailing_zeros() as usize * active.object_bytes.get())
     }
 
-    /// Gives `object` back to its slab: about a dozen instructions.
+    /// Gives the object at `address` back to its slab: about a dozen instructions.
     ///
     /// # Safety
     /// - The calling thread owns the heap, and `slot`'s tag is the heap's address with the kind `ACTIVE`, or `LISTED` if
     ///   `listed`.
     #[inline]
-    pub(crate) unsafe fn push(&self, slot: SlotRef<'_>, object: *mut u8, listed: bool) {
-        let address = object.addr();
+    pub(crate) unsafe fn push(&self, slot: SlotRef<'_>, address: usize, listed: bool) {
         let slab = slot.slab();
         let offset = slot_offset(address);
         let index = object_index(slab, offset);
@@ -252,6 +251,8 @@ impl Heap {
         word.set(free | bit);
         // SAFETY: a slab's class is a class's index.
         let active = unsafe { self.active.get_unchecked(usize::from(slab.class.get())) };
+        // With the provenance of the chunk, exposed when it was mapped: the caller's pointer may be good for a smaller type than the next.
+        let object = core::ptr::with_exposed_provenance_mut(address);
         active.put(object, word, bit);
         // A full word may complete an empty slab. The last word has bits that are no objects: it may at any time.
         if listed && (free | bit == !0 || index >= slab.tail_start.get() as usize) {

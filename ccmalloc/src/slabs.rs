@@ -204,10 +204,10 @@ impl<'a> Own<'a> {
     }
 
     /// Frees an object of a slab that was full: the slab goes back into its class's list.
-    pub(crate) fn push_full(self, slot: SlotRef<'a>, object: *mut u8) {
+    pub(crate) fn push_full(self, slot: SlotRef<'a>, address: usize) {
         self.link_partial(slot.slab());
         // SAFETY: `Own` is the proof of ownership; the tag was set to `LISTED` just now.
-        unsafe { self.heap().push(slot, object, true) };
+        unsafe { self.heap().push(slot, address, true) };
     }
 
     /// Lets go of the active slabs that hold no object.

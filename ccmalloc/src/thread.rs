@@ -202,17 +202,16 @@ pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
     let kind = slot.slab().tag.load(Ordering::Relaxed) ^ (&raw const *heap).addr();
     if kind <= kind::LISTED {
         // SAFETY: a slab is never tagged with NO_HEAP, so `heap` is this thread's own, and its tag says ACTIVE or LISTED.
-        unsafe { heap.push(slot, object, kind == kind::LISTED) };
+        unsafe { heap.push(slot, object.addr(), kind == kind::LISTED) };
     } else {
-        dealloc_slow(slot, object, layout.size());
+        dealloc_slow(slot, object.addr(), layout.size());
     }
 }
 
 /// Frees of full slabs, of co-located objects, under an ambient request, and of other threads' objects.
 #[cold]
 #[inline(never)]
-fn dealloc_slow(slot: SlotRef<'_>, object: *mut u8, bytes: usize) {
-    let address = object.addr();
+fn dealloc_slow(slot: SlotRef<'_>, address: usize, bytes: usize) {
     let tag = slot.slab().tag.load(Ordering::Relaxed);
     let owner = tag & !kind::MASK;
     let own = existing().filter(|own| own.tag(0) == owner);
@@ -220,10 +219,10 @@ fn dealloc_slow(slot: SlotRef<'_>, object: *mut u8, bytes: usize) {
         _ if owner == 0 => sys::die("free of a pointer to nothing allocated:", address),
         (kind::SPAN | kind::SPAN_INSIDE, _) => sys::die("free with a wrong size, of", address),
         // SAFETY: the tag says that the slab is this thread's own, and of this kind.
-        (kind::ACTIVE, Some(own)) => unsafe { own.heap().push(slot, object, false) },
+        (kind::ACTIVE, Some(own)) => unsafe { own.heap().push(slot, address, false) },
         // SAFETY: as above.
-        (kind::LISTED, Some(own)) => unsafe { own.heap().push(slot, object, true) },
-        (kind::FULL, Some(own)) => own.push_full(slot, object),
+        (kind::LISTED, Some(own)) => unsafe { own.heap().push(slot, address, true) },
+        (kind::FULL, Some(own)) => own.push_full(slot, address),
         (kind::COLOCATED, Some(own)) => own.free_colocated(slot, address, bytes),
         (kind::COLOCATED, None) => {
             if let Some((first, granules)) = colocated_run(address, bytes) {

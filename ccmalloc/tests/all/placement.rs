@@ -204,3 +204,17 @@ fn a_million_hinted_objects_come_and_go() {
     .join()
     .unwrap();
 }
+
+#[test]
+fn memory_serves_a_larger_type_of_the_same_class() {
+    // 72 and 80 bytes are of one class. Under Miri this shows whether a freed object's pointer, good for 72 bytes only, comes back.
+    for round in 0..3u64 {
+        let small = Box::new([round; 9]);
+        let address = (&raw const *small).addr();
+        drop(small);
+        let mut large = Box::new([round; 10]);
+        assert_eq!((&raw const *large).addr(), address);
+        large[9] += 1;
+        assert_eq!(large[9], round + 1);
+    }
+}
