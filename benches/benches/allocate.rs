@@ -1,14 +1,17 @@
 //! Single allocations of 24 bytes: with a hint, without, and the system's malloc; alone and in a crowd.
 //!
 //! `pair` frees each object at once, which is the shortest path through an allocator. `batch` makes a thousand objects and frees them in the order of their birth,
-//! so that pages fill up and empty.
+//! so that pages fill up and empty. `churn` replaces random ones of 20,000 live objects by others of 8 to 407 bytes, as a program does that has run for
+//! a while; each step frees one and allocates one.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 use std::ptr::NonNull;
 
+use benches::rivals::allocators;
 use ccmalloc::{CcMalloc, cc_alloc};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use examples::rng::Rng;
 
 const BATCH: usize = 1000;
 
@@ -58,5 +61,70 @@ fn allocate(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(all, allocate);
+/// Objects that live at any time in `churn`.
+const LIVE: usize = 20_000;
+/// Replacements an iteration.
+const STEPS: usize = 10_000;
+
+/// The objects of one allocator; frees them when dropped.
+struct Crowd<'a> {
+    allocator: &'a dyn GlobalAlloc,
+    objects: Vec<(*mut u8, Layout)>,
+}
+
+impl<'a> Crowd<'a> {
+    fn new(allocator: &'a dyn GlobalAlloc, rng: &mut Rng) -> Self {
+        let objects = (0..LIVE).map(|_| any_object(allocator, rng)).collect();
+        Crowd { allocator, objects }
+    }
+
+    fn replace_some(&mut self, rng: &mut Rng) {
+        for _ in 0..STEPS {
+            let place = &mut self.objects[rng.below(LIVE)];
+            let (old, layout) = std::mem::replace(place, any_object(self.allocator, rng));
+            // SAFETY: from this allocator with this layout, and out of the list since the line above.
+            unsafe { self.allocator.dealloc(old, layout) };
+        }
+    }
+}
+
+impl Drop for Crowd<'_> {
+    fn drop(&mut self) {
+        for (object, layout) in self.objects.drain(..) {
+            // SAFETY: from this allocator with this layout; each is in the list once.
+            unsafe { self.allocator.dealloc(object, layout) };
+        }
+    }
+}
+
+fn any_object(allocator: &dyn GlobalAlloc, rng: &mut Rng) -> (*mut u8, Layout) {
+    let layout = Layout::from_size_align(8 + rng.below(400), 8).expect("small sizes are fine");
+    // SAFETY: the layout is not empty.
+    let object = unsafe { allocator.alloc(layout) };
+    assert!(!object.is_null(), "a machine that benchmarks has memory");
+    // SAFETY: fresh, and at least 8 bytes.
+    unsafe { object.write(1) };
+    (object, layout)
+}
+
+fn churn(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("churn");
+    group.throughput(Throughput::Elements(STEPS as u64));
+    let rivals = allocators();
+    let named = std::iter::once(("ccmalloc", &CcMalloc as &dyn GlobalAlloc)).chain(
+        rivals
+            .iter()
+            .map(|rival| (rival.name, rival.allocator.0 as &dyn GlobalAlloc)),
+    );
+    for (name, allocator) in named {
+        let mut rng = Rng::new(7);
+        let mut crowd = Crowd::new(allocator, &mut rng);
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| crowd.replace_some(&mut rng));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(all, allocate, churn);
 criterion_main!(all);

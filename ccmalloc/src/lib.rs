@@ -45,9 +45,10 @@
 //!
 //! # How it works
 //!
-//! One allocation without a hint: [`CcMalloc`]'s `alloc` → `thread::alloc` looks the size class up and takes the lowest set bit
-//! of one word of a free map (`Heap::pop`); every 64 objects `Own::refill` looks for the next word. One free: the address,
-//! masked, gives the chunk's metadata; the slab's tag says that it is this thread's, and the bit is set again (`Heap::push`).
+//! One allocation without a hint: [`CcMalloc`]'s `alloc` → `thread::alloc` looks the size class up and takes the object that was freed
+//! last, else the lowest set bit of one word of a free map (`Heap::pop`); every 64 objects `Own::refill` looks for the next word.
+//! One free: the address, masked, gives the chunk's metadata; the slab's tag says that it is this thread's, the bit is set again, and the
+//! object is kept at hand (`Heap::push`).
 //! Neither uses an atomic read-modify-write, and neither touches the object. Another thread's object goes to `free_remote`.
 //!
 //! One allocation with a hint: `Own::alloc_near` asks the registry whether the hint lies in a co-location page of this heap, reads the page's free map (one
@@ -66,8 +67,9 @@
 //! - Memory of an ended thread is taken over whole by the next thread that starts; what other threads free into it before that
 //!   goes back to the OS when any thread needs a new chunk.
 //! - Slots of 64 KiB that become empty are reused, but go back to the OS only with their whole chunk of 2 MiB.
-//! - Freed pointers are checked against the free maps: double frees, interior pointers and wrong sizes are found out unless the
-//!   memory has been handed out anew in between; then the process aborts with one line on stderr.
+//! - Freed pointers are checked against the free maps: double frees, pointers into objects, and wrong sizes of large and of co-located
+//!   objects are found out, unless the memory has been handed out anew in between, and abort the process with one line on stderr. A
+//!   wrong size of an object in a slab goes unnoticed; the free itself does not need the size there.
 //! - Unix only for now; on other Unixes than Linux, large reallocations copy.
 #![deny(
     clippy::unwrap_used,

@@ -13,8 +13,7 @@ use core::sync::atomic::Ordering;
 
 use crate::chunk::{SlotRef, kind};
 use crate::colocate::colocated_run;
-use crate::geometry::slot_offset;
-use crate::heap::{Heap, NO_HEAP, Own, object_index};
+use crate::heap::{Heap, NO_HEAP, Own, object_number};
 use crate::large::{self, Place};
 use crate::policy::{Policy, default_policy};
 use crate::remote::free_remote;
@@ -230,14 +229,7 @@ fn dealloc_slow(slot: SlotRef<'_>, address: usize, bytes: usize) {
             }
         }
         (_, _) => {
-            let slab = slot.slab();
-            let offset = slot_offset(address);
-            let index = object_index(slab, offset);
-            if index * slab.object_bytes.get() as usize != offset
-                || index >= slab.objects.get() as usize
-            {
-                sys::die("free of a pointer into the middle of an object:", address);
-            }
+            let index = object_number(slot.slab(), address);
             free_remote(slot, owner, index, 1, address);
         }
     }
