@@ -21,3 +21,25 @@ const fn times(count: usize) -> usize {
         count
     }
 }
+
+/// For tests of how much memory the process has: `true` in a process that runs the test `name` and no other; elsewhere, runs it in
+/// such a process, and gives `false` when it has passed there. (Miri starts no process, and runs one test at a time.)
+fn alone(name: &str) -> bool {
+    const ALONE: &str = "CCMALLOC_TEST_ALONE";
+    if cfg!(miri) || std::env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--test-threads=1"])
+        .env(ALONE, name)
+        .output()
+        .unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name}: {stdout}{stderr}");
+    assert!(
+        stdout.contains("1 passed"),
+        "no test is called {name}: {stdout}"
+    );
+    false
+}

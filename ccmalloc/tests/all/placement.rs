@@ -187,6 +187,9 @@ fn the_report_counts_what_happened() {
 
 #[test]
 fn a_million_hinted_objects_come_and_go() {
+    if !crate::alone("placement::a_million_hinted_objects_come_and_go") {
+        return;
+    }
     let layout = Layout::new::<[u64; 3]>();
     std::thread::spawn(move || {
         let chunks = ccmalloc::stats().chunk_bytes;

@@ -89,6 +89,9 @@ fn two_threads_free_into_one_slab_at_once() {
 
 #[test]
 fn memory_of_ended_threads_is_used_again() {
+    if !crate::alone("threads::memory_of_ended_threads_is_used_again") {
+        return;
+    }
     let survivors: Vec<Vec<u64>> = (0..4)
         .map(|i| std::thread::spawn(move || vec![i; 1000]).join().unwrap())
         .collect();
@@ -104,7 +107,7 @@ fn memory_of_ended_threads_is_used_again() {
         .join()
         .unwrap();
     }
-    // Other tests run at the same time, each with a few chunks; 200 heaps of their own would take 400 MiB.
+    // 200 heaps of their own would take 400 MiB.
     assert!(
         stats().chunk_bytes < before + (100 << 20),
         "{before} -> {}",
@@ -184,7 +187,10 @@ fn stream_between_threads<T: Send>(count: usize, make: impl Fn(usize) -> T + Syn
 
 #[test]
 fn what_other_threads_free_is_used_again() {
-    // Each would take hundreds of megabytes if it were not. Other tests run at the same time, with some chunks each.
+    if !crate::alone("threads::what_other_threads_free_is_used_again") {
+        return;
+    }
+    // Each would take hundreds of megabytes if it were not.
     let spans = stream_between_threads(times(10_000), |i| vec![i; 12_500]);
     assert!(spans < 200 << 20, "{spans}");
     let hinted = stream_between_threads(times(1_000_000), |i| {
@@ -195,6 +201,9 @@ fn what_other_threads_free_is_used_again() {
 
 #[test]
 fn heaps_are_as_many_as_threads_at_a_time() {
+    if !crate::alone("threads::heaps_are_as_many_as_threads_at_a_time") {
+        return;
+    }
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -204,13 +213,16 @@ fn heaps_are_as_many_as_threads_at_a_time() {
             });
         }
     });
-    // The tests that run at the same time have a few dozen threads.
+    // Four threads that start others, and these; twelve hundred in all.
     assert!(stats().heaps < 200, "{}", stats().heaps);
 }
 
 #[cfg_attr(miri, ignore = "counts megabytes")]
 #[test]
 fn memory_freed_after_its_thread_ended_goes_back() {
+    if !crate::alone("threads::memory_freed_after_its_thread_ended_goes_back") {
+        return;
+    }
     let objects: Vec<Vec<Box<[u64; 8]>>> = (0..4)
         .map(|_| std::thread::spawn(|| (0..200_000).map(|i| Box::new([i; 8])).collect()))
         .map(|thread| thread.join().unwrap())
