@@ -4,6 +4,7 @@
 //! compete for the same few sets of the first-level cache. So each starts at another block of its first page, as far as the
 //! room that rounding leaves anyway allows.
 
+use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -55,8 +56,9 @@ fn alloc_span(own: Own<'_>, bytes: usize, align: usize) -> *mut u8 {
     };
     let offset = next_colour(own, slots * SLOT_BYTES - bytes, align);
     let slab = first.slab();
-    slab.objects.set(u32::try_from(slots).unwrap_or(0));
-    slab.object_bytes.set(u32::try_from(offset).unwrap_or(0));
+    // At most 15, and less than a page.
+    slab.span_slots.set(u8::try_from(slots).unwrap_or(0));
+    slab.span_offset.set(u16::try_from(offset).unwrap_or(0));
     own.tag_span(first, slots);
     first.base().wrapping_add(offset)
 }
@@ -103,26 +105,28 @@ pub(crate) enum Place<'a> {
     Mapping(NonNull<u8>, usize),
 }
 
-/// Finds what lies at `address`, which is claimed to be a live object of more than the largest class. Aborts with a message
+/// Finds what lies at `address`, which is claimed to be a live object of `bytes`, more than the largest class. Aborts with a message
 /// when it can see that it is not.
 ///
 /// # Safety
 /// - If `address` lies in a chunk of this allocator, that chunk stays mapped during `'a`.
-pub(crate) unsafe fn find<'a>(address: usize) -> Place<'a> {
+pub(crate) unsafe fn find<'a>(address: usize, bytes: usize) -> Place<'a> {
     let start = chunk_base(address);
     match registry::owner(address) {
         Owner::Heap(_) => {
             // SAFETY: the registry says that it is a chunk; the caller, that it stays.
             let slot = unsafe { SlotRef::containing(address) };
-            let tag = slot.slab().tag.load(Ordering::Relaxed);
-            if tag & kind::MASK != kind::SPAN
-                || slot_offset(address) != slot.slab().object_bytes.get() as usize
+            if slot.slab().tag().kind() != kind::SPAN
+                || slot_offset(address) != span_offset(slot)
+                || bytes > span_room(slot)
             {
                 sys::die("size or address does not fit the object at", address);
             }
             Place::Span(slot)
         }
-        Owner::LargeStart { pages } if address - start < PAGE_BYTES => {
+        Owner::LargeStart { pages }
+            if address - start < PAGE_BYTES && bytes <= pages * PAGE_BYTES - (address - start) =>
+        {
             match NonNull::new(core::ptr::with_exposed_provenance_mut(start)) {
                 Some(base) => Place::Mapping(base, pages * PAGE_BYTES),
                 None => sys::die("not a large object:", address),
@@ -132,6 +136,21 @@ pub(crate) unsafe fn find<'a>(address: usize) -> Place<'a> {
             sys::die("not a large object, or freed before:", address)
         }
     }
+}
+
+/// Slots of the span that starts at `slot`.
+fn span_slots(slot: SlotRef<'_>) -> usize {
+    usize::from(slot.slab().span_slots.get())
+}
+
+/// Where in its first slot the object of the span that starts at `slot` lies, in bytes.
+fn span_offset(slot: SlotRef<'_>) -> usize {
+    usize::from(slot.slab().span_offset.get())
+}
+
+/// Bytes from the object's start to the end of the span that starts at `slot`.
+fn span_room(slot: SlotRef<'_>) -> usize {
+    span_slots(slot) * SLOT_BYTES - span_offset(slot)
 }
 
 /// Unmaps the mapping of one object.
@@ -149,13 +168,12 @@ pub(crate) unsafe fn free_mapping(base: NonNull<u8>, bytes: usize) {
 /// is then as it was.
 ///
 /// # Safety
-/// - `object` is a live object of this allocator above the largest class, aligned to `align`, used by the caller alone.
-pub(crate) unsafe fn resize(object: *mut u8, align: usize, new_bytes: usize) -> *mut u8 {
+/// - `object` is a live object of this allocator above the largest class, allocated with `layout`, and used by the caller alone.
+pub(crate) unsafe fn resize(object: *mut u8, layout: Layout, new_bytes: usize) -> *mut u8 {
     // SAFETY: the object is live, so its chunk stays mapped.
-    match unsafe { find(object.addr()) } {
+    match unsafe { find(object.addr(), layout.size()) } {
         Place::Span(slot) => {
-            let slots = slot.slab().objects.get() as usize;
-            let room = slots * SLOT_BYTES - slot.slab().object_bytes.get() as usize;
+            let room = span_room(slot);
             // Shrinking by more than half is worth a copy.
             if new_bytes <= room && new_bytes > room / 2 {
                 object
@@ -171,7 +189,10 @@ pub(crate) unsafe fn resize(object: *mut u8, align: usize, new_bytes: usize) -> 
             else {
                 return null_mut();
             };
-            if mapped < CHUNK_BYTES / 2 || mapped > isize::MAX as usize || align > CHUNK_BYTES {
+            if mapped < CHUNK_BYTES / 2
+                || mapped > isize::MAX as usize
+                || layout.align() > CHUNK_BYTES
+            {
                 return null_mut();
             }
             if mapped <= old_mapped {
@@ -257,12 +278,8 @@ pub(crate) fn is_fresh(object: *mut u8) -> bool {
         Owner::Heap(_) => {
             // SAFETY: the caller has just allocated the object, so its chunk is mapped.
             let slot = unsafe { SlotRef::containing(object.addr()) };
-            // SAFETY: set when the slots were taken; descriptors live for ever.
-            unsafe { slot.slab().desc.get().as_ref() }.is_some_and(|desc| {
-                let slots = slot.slab().objects.get() as usize;
-                (slot.slot()..slot.slot() + slots)
-                    .all(|slot| desc.used_slots.get() >> slot & 1 == 0)
-            })
+            let used = slot.desc().used_slots.get();
+            (slot.slot()..slot.slot() + span_slots(slot)).all(|slot| used >> slot & 1 == 0)
         }
         Owner::LargeInside { .. } | Owner::Nobody => false,
     }
@@ -271,21 +288,17 @@ pub(crate) fn is_fresh(object: *mut u8) -> bool {
 impl<'a> Own<'a> {
     /// Tags the `slots` slots from `first` on as one span.
     fn tag_span(self, first: SlotRef<'a>, slots: usize) {
-        first
-            .slab()
-            .tag
-            .store(self.tag(kind::SPAN), Ordering::Relaxed);
+        first.slab().set_tag(self.tag(kind::SPAN));
         for inside in 1..slots {
             first
                 .offset(inside)
                 .slab()
-                .tag
-                .store(self.tag(kind::SPAN_INSIDE), Ordering::Relaxed);
+                .set_tag(self.tag(kind::SPAN_INSIDE));
         }
     }
 
     /// Frees the span that starts at `first`.
     pub(crate) fn free_span(self, first: SlotRef<'a>) {
-        self.free_slots(first, first.slab().objects.get() as usize);
+        self.free_slots(first, span_slots(first));
     }
 }

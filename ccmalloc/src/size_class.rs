@@ -90,7 +90,9 @@ impl Class {
     /// The smallest class whose objects hold `bytes` at the alignment `align`, a power of two.
     #[inline]
     pub(crate) fn for_layout(bytes: usize, align: usize) -> Option<Class> {
-        if align <= 16 {
+        if align <= GRANULE_BYTES {
+            Self::for_bytes(bytes)
+        } else if align <= 16 {
             // Multiples of 16 fall into classes that are multiples of 16: all the sizes above 64 are, and 16, 32, 48, 64.
             Self::for_bytes(bytes.max(1).checked_add(align - 1)? & !(align - 1))
         } else if align <= SMALL_BYTES_MAX && bytes <= SMALL_BYTES_MAX {
@@ -101,10 +103,23 @@ impl Class {
         }
     }
 
+    /// The class with the number `index`; the last one, if there is none.
+    #[inline]
+    pub(crate) fn from_index(index: usize) -> Class {
+        #[expect(clippy::cast_possible_truncation, reason = "less than CLASSES")]
+        let number = index.min(CLASSES - 1) as u8;
+        Class(number)
+    }
+
     /// The class's number, less than [`CLASSES`].
     #[inline]
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
+    }
+
+    /// Granules of an object of this class: at least 1.
+    pub(crate) fn granules(self) -> usize {
+        (self.bytes() as usize / GRANULE_BYTES).max(1)
     }
 
     /// Bytes of an object of this class.

@@ -3,7 +3,7 @@
 use core::ptr::{NonNull, null};
 use core::sync::atomic::Ordering;
 
-use crate::chunk::{ALL_SLOTS, Chunk, ChunkDesc, SlotRef};
+use crate::chunk::{ALL_SLOTS, Chunk, ChunkDesc, SlotRef, Tag};
 use crate::geometry::{CHUNK_BYTES, CHUNK_SLOTS};
 use crate::heap::{CHUNK_BYTES_MAPPED, Own};
 use crate::{abandoned, registry, sys};
@@ -16,8 +16,7 @@ const SPAN_CHUNKS_TRIED: usize = 16;
 const META_BYTES: usize = 64 * 1024;
 
 impl<'a> Own<'a> {
-    /// Takes a slot for a slab or for pages, tagged by the caller afterwards. Its remote map is zero; its free map is not
-    /// initialised.
+    /// Takes a slot for a slab or for pages, tagged by the caller afterwards. Its maps are zero.
     pub(crate) fn take_slot(self) -> Option<SlotRef<'a>> {
         // SAFETY: null or a descriptor of this heap, which lives for ever.
         let desc = match unsafe { self.open.get().as_ref() } {
@@ -64,27 +63,19 @@ impl<'a> Own<'a> {
         }
         // SAFETY: a chunk with free slots is mapped.
         let chunk = unsafe { desc.chunk.get().as_ref() }?;
-        let first = SlotRef::new(chunk, slot);
-        first.slab().desc.set(desc);
-        Some(first)
+        Some(SlotRef::new(chunk, slot))
     }
 
     /// Gives `count` slots from `first` on back to their chunk, and the chunk back to the OS when it is empty and so is
-    /// another one. The caller has taken the slots out of every list.
+    /// another one. The caller has taken the slots out of every list, and cleared their maps.
     pub(crate) fn free_slots(self, first: SlotRef<'_>, count: usize) {
-        // SAFETY: set by `take_from`; descriptors live for ever.
-        let Some(desc) = (unsafe { first.slab().desc.get().as_ref() }) else {
-            return;
-        };
+        let desc = first.desc();
         // SAFETY: the chunk is mapped: `first` lies in it.
         let Some(chunk) = (unsafe { desc.chunk.get().as_ref() }) else {
             return;
         };
         for slot in first.slot()..first.slot() + count {
-            SlotRef::new(chunk, slot)
-                .slab()
-                .tag
-                .store(0, Ordering::Relaxed);
+            SlotRef::new(chunk, slot).slab().set_tag(Tag::FREE);
         }
         let mask = slots_mask(first.slot(), count);
         desc.used_slots.set(desc.used_slots.get() | mask);
@@ -155,7 +146,10 @@ impl<'a> Own<'a> {
         self.chunks.set(self.chunks.get() + 1);
         CHUNK_BYTES_MAPPED.fetch_add(CHUNK_BYTES, Ordering::Relaxed);
         self.unused_descs.set(desc.next.get());
-        desc.chunk.set(start.cast::<Chunk>().as_ptr());
+        let chunk = start.cast::<Chunk>();
+        // SAFETY: freshly mapped and large enough; zero bytes are a valid `Chunk`.
+        unsafe { chunk.as_ref() }.set_desc(desc);
+        desc.chunk.set(chunk.as_ptr());
         desc.used_slots.set(0);
         desc.reserved_slots.set(0);
         desc.free_slots.set(ALL_SLOTS);

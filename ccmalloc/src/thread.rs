@@ -9,11 +9,11 @@ use core::alloc::Layout;
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr::{NonNull, null, null_mut};
-use core::sync::atomic::Ordering;
 
-use crate::chunk::{SlotRef, kind};
+use crate::chunk::{SlotRef, Tag, kind};
 use crate::colocate::colocated_run;
-use crate::heap::{Heap, NO_HEAP, Own, object_number};
+use crate::geometry::{GRANULE_BYTES, slot_offset};
+use crate::heap::{Heap, NO_HEAP, Own, check_start};
 use crate::large::{self, Place};
 use crate::policy::{Policy, default_policy};
 use crate::remote::free_remote;
@@ -46,8 +46,10 @@ thread_local! {
 
 #[inline]
 fn fast() -> &'static Heap {
+    // A pointer leaves the closure: a reference would be tested for null outside, as the sign of a variable that is gone.
+    let heap = THREAD.with(|thread| thread.fast.get());
     // SAFETY: the field's invariant; heaps live for ever.
-    THREAD.with(|thread| unsafe { &*thread.fast.get() })
+    unsafe { &*heap }
 }
 
 /// This thread's heap, if it has one.
@@ -190,47 +192,64 @@ fn is_small(layout: Layout) -> bool {
 /// - `object` was allocated by this allocator with `layout` and is not used any more.
 #[inline]
 pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
-    if !is_small(layout) {
+    let address = object.addr();
+    let Some(class) = Class::for_layout(layout.size(), layout.align()) else {
         // SAFETY: the caller's promise.
-        return unsafe { dealloc_large(object) };
-    }
+        return unsafe { dealloc_large(object, layout) };
+    };
     let heap = fast();
-    // SAFETY: the object is live, so its chunk is mapped, and stays so until it is freed below.
-    let slot = unsafe { SlotRef::containing(object.addr()) };
-    // The kind, if the slab is this thread's; some large number if it is not.
-    let kind = slot.slab().tag.load(Ordering::Relaxed) ^ (&raw const *heap).addr();
+    // Found by the size, not by the address: the next allocation of the class then need not wait for the way from the address to here.
+    let bin = heap.bin(class);
+    // SAFETY: small objects lie in chunks, and a chunk stays mapped until its objects are freed.
+    let slot = unsafe { SlotRef::containing(address) };
+    let kind = slot.slab().tag().kind_for(bin);
     if kind <= kind::LISTED {
-        // SAFETY: a slab is never tagged with NO_HEAP, so `heap` is this thread's own, and its tag says ACTIVE or LISTED.
-        unsafe { heap.push(slot, object.addr(), kind == kind::LISTED) };
+        // SAFETY: a slab is never tagged with NO_HEAP, so `heap` is this thread's own; the tag says that the slab is of this bin, and ACTIVE or LISTED.
+        unsafe { heap.push(bin, slot, address, kind == kind::LISTED) };
     } else {
-        dealloc_slow(slot, object.addr(), layout.size());
+        dealloc_slow(slot, address, layout);
     }
 }
 
 /// Frees of full slabs, of co-located objects, under an ambient request, and of other threads' objects.
 #[cold]
 #[inline(never)]
-fn dealloc_slow(slot: SlotRef<'_>, address: usize, bytes: usize) {
-    let tag = slot.slab().tag.load(Ordering::Relaxed);
-    let owner = tag & !kind::MASK;
-    let own = existing().filter(|own| own.tag(0) == owner);
-    match (tag & kind::MASK, own) {
-        _ if owner == 0 => sys::die("free of a pointer to nothing allocated:", address),
-        (kind::SPAN | kind::SPAN_INSIDE, _) => sys::die("free with a wrong size, of", address),
-        // SAFETY: the tag says that the slab is this thread's own, and of this kind.
-        (kind::ACTIVE, Some(own)) => unsafe { own.heap().push(slot, address, false) },
-        // SAFETY: as above.
-        (kind::LISTED, Some(own)) => unsafe { own.heap().push(slot, address, true) },
-        (kind::FULL, Some(own)) => own.push_full(slot, address),
-        (kind::COLOCATED, Some(own)) => own.free_colocated(slot, address, bytes),
-        (kind::COLOCATED, None) => {
-            if let Some((first, granules)) = colocated_run(address, bytes) {
-                free_remote(slot, owner, first, granules, address);
+fn dealloc_slow(slot: SlotRef<'_>, address: usize, layout: Layout) {
+    if slot.slot() == 0 {
+        // Where no small object lies, but every mapping starts.
+        sys::die("free with a wrong size, or of metadata:", address);
+    }
+    let tag = slot.slab().tag();
+    if tag == Tag::FREE {
+        sys::die("free of a pointer to nothing allocated:", address);
+    }
+    let owner = tag.owner();
+    let own = existing().filter(|own| own.tag(0).owner() == owner);
+    match tag.kind() {
+        kind::COLOCATED => match (own, colocated_run(address, layout.size())) {
+            (Some(own), _) => own.free_colocated(slot, address, layout.size()),
+            (None, Some((first, granules))) => free_remote(slot, owner, first, granules, address),
+            (None, None) => {}
+        },
+        kind::SPAN | kind::SPAN_INSIDE => sys::die("free with a wrong size, of", address),
+        kind => {
+            let class = tag.class();
+            if Class::for_layout(layout.size(), layout.align()) != Some(class) {
+                sys::die("free with a wrong size, of", address);
             }
-        }
-        (_, _) => {
-            let index = object_number(slot.slab(), address);
-            free_remote(slot, owner, index, 1, address);
+            let Some(own) = own else {
+                check_start(slot.slab(), address);
+                let granule = slot_offset(address) / GRANULE_BYTES;
+                return free_remote(slot, owner, granule, 1, address);
+            };
+            let bin = own.heap().bin(class);
+            match kind {
+                // SAFETY: the tag says that the slab is this thread's own, and of this class and kind.
+                kind::ACTIVE => unsafe { own.heap().push(bin, slot, address, false) },
+                // SAFETY: as above.
+                kind::LISTED => unsafe { own.heap().push(bin, slot, address, true) },
+                _ => own.push_full(slot, address),
+            }
         }
     }
 }
@@ -241,14 +260,14 @@ fn dealloc_slow(slot: SlotRef<'_>, address: usize, bytes: usize) {
 /// - As for [`dealloc`].
 #[cold]
 #[inline(never)]
-unsafe fn dealloc_large(object: *mut u8) {
+unsafe fn dealloc_large(object: *mut u8, layout: Layout) {
     // SAFETY: the object is live, so its chunk stays mapped until it is freed below.
-    match unsafe { large::find(object.addr()) } {
+    match unsafe { large::find(object.addr(), layout.size()) } {
         // SAFETY: found just now; the caller gives the object up.
         Place::Mapping(base, bytes) => unsafe { large::free_mapping(base, bytes) },
         Place::Span(slot) => {
-            let owner = slot.slab().tag.load(Ordering::Relaxed) & !kind::MASK;
-            match existing().filter(|own| own.tag(0) == owner) {
+            let owner = slot.slab().tag().owner();
+            match existing().filter(|own| own.tag(0).owner() == owner) {
                 Some(own) => own.free_span(slot),
                 None => free_remote(slot, owner, 0, 1, object.addr()),
             }
@@ -285,12 +304,10 @@ pub(crate) unsafe fn realloc(
         (true, still_small) => {
             // SAFETY: the object is live, so its chunk is mapped.
             let slot = unsafe { SlotRef::containing(object.addr()) };
-            let tag = slot.slab().tag.load(Ordering::Relaxed);
-            match tag & kind::MASK {
+            let tag = slot.slab().tag();
+            match tag.kind() {
                 kind::ACTIVE | kind::LISTED | kind::FULL => {
-                    if Class::for_layout(new_bytes, layout.align())
-                        .is_some_and(|class| class.bytes() == slot.slab().object_bytes.get())
-                    {
+                    if Class::for_layout(new_bytes, layout.align()) == Some(tag.class()) {
                         return object;
                     }
                 }
@@ -310,7 +327,7 @@ pub(crate) unsafe fn realloc(
         }
         (false, false) => {
             // SAFETY: the caller's promise.
-            let resized = unsafe { large::resize(object, layout.align(), new_bytes) };
+            let resized = unsafe { large::resize(object, layout, new_bytes) };
             if !resized.is_null() {
                 return resized;
             }
