@@ -70,7 +70,7 @@ impl Tag {
     /// Of a slab of `class` of `heap`.
     #[inline]
     pub(crate) fn of_slab(heap: *const Heap, class: Class, kind: usize) -> Self {
-        Tag(heap.addr() | class.index() * BIN_BYTES | kind)
+        Tag(heap.addr() | (class.index() * BIN_BYTES) | kind)
     }
 
     /// The kind, if this is a slab of the class and heap of `bin`; some large number if it is not.
@@ -206,6 +206,8 @@ pub(crate) struct ChunkDesc {
     pub(crate) free_slots: Cell<u32>,
     /// Slots whose memory may be other than zero (bit = slot).
     pub(crate) used_slots: Cell<u32>,
+    /// When a slot last became free, by `sys::milliseconds`.
+    pub(crate) freed_at: Cell<usize>,
     /// Slots that a [`Region`](crate::Region) is filling (bit = slot): their pages serve no seats, and they are not given back.
     pub(crate) reserved_slots: Cell<u32>,
     /// Neighbours in the heap's list of chunks with free slots; `next` also links unused descriptors.
@@ -229,6 +231,7 @@ impl ChunkDesc {
             chunk: Cell::new(null()),
             free_slots: Cell::new(0),
             used_slots: Cell::new(0),
+            freed_at: Cell::new(0),
             reserved_slots: Cell::new(0),
             next: Cell::new(null()),
             prev: Cell::new(null()),

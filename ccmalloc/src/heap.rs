@@ -20,6 +20,7 @@ use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
 
 use crate::chunk::{ChunkDesc, PageInfo, Slab, SlotRef, Tag, granule_bit, map_word};
+use crate::extents::Extents;
 use crate::geometry::{GRANULE_BYTES, SLOT_BYTES, slot_offset};
 use crate::size_class::{CLASSES, Class};
 use crate::sys;
@@ -183,9 +184,12 @@ pub(crate) struct Heap {
     pub(crate) partial: [Cell<*const Slab>; CLASSES],
     pub(crate) open: Cell<*const ChunkDesc>,
     pub(crate) unused_descs: Cell<*const ChunkDesc>,
-    /// The one chunk without objects that is kept for the next request, or null; it is in `open` too.
+    /// The one chunk without objects that stays as it is for the next request, or null; it is in `open` too.
     pub(crate) spare: Cell<*const ChunkDesc>,
     pub(crate) chunks: Cell<usize>,
+    pub(crate) extents: Extents,
+    /// When the chunks with free slots were last looked through for memory to give back; see `slots`.
+    pub(crate) purged_at: Cell<usize>,
     pub(crate) meta: Cell<*mut u8>,
     pub(crate) meta_left: Cell<usize>,
     /// Counts spans and large mappings, to start them at different offsets in their pages.
@@ -228,6 +232,8 @@ impl Heap {
             unused_descs: Cell::new(null()),
             spare: Cell::new(null()),
             chunks: Cell::new(0),
+            extents: Extents::new(),
+            purged_at: Cell::new(0),
             meta: Cell::new(null_mut()),
             meta_left: Cell::new(0),
             colour: Cell::new(0),

@@ -1,4 +1,4 @@
-//! Objects above 16 KiB: spans of whole slots up to 15 of them, mappings of their own beyond.
+//! Objects above 32 KiB: spans of whole slots up to 15 of them, mappings of their own beyond.
 //!
 //! Such objects tend to be read from their start, and if all started at a page or chunk boundary their first blocks would
 //! compete for the same few sets of the first-level cache. So each starts at another block of its first page, as far as the
@@ -9,6 +9,7 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::chunk::{SlotRef, kind};
+use crate::extents::Chunks;
 use crate::geometry::{
     BLOCK_BYTES, CHUNK_BYTES, PAGE_BYTES, SLOT_BYTES, chunk_base, round_up, slot_offset,
 };
@@ -18,8 +19,10 @@ use crate::sys;
 
 /// The longest span; half a chunk, so that two fit.
 const SPAN_SLOTS_MAX: usize = 15;
-/// Mappings from this many bytes on ask for huge pages.
-const HUGE_FROM_BYTES: usize = 4 * CHUNK_BYTES;
+/// Mappings from this many chunks on ask for huge pages: of the last one, an object may touch as little as a page.
+const HUGE_FROM_CHUNKS: usize = 3;
+/// Mappings from this many bytes on are made a chunk longer if that is needed to start the object elsewhere than on a page boundary.
+const COLOURED_FROM_BYTES: usize = 8 * CHUNK_BYTES;
 
 /// Bytes of mappings of single objects.
 pub(crate) static LARGE_BYTES_MAPPED: AtomicUsize = AtomicUsize::new(0);
@@ -33,19 +36,26 @@ fn next_colour(own: Own<'_>, spare: usize, align: usize) -> usize {
     turn % places * step
 }
 
+/// What is asked of the contents of a fresh object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Contents {
+    Any,
+    Zero,
+}
+
 /// Allocates `bytes` above the largest class, or at an alignment above it. Null when the OS refuses.
 #[cold]
 #[inline(never)]
-pub(crate) fn alloc(own: Own<'_>, bytes: usize, align: usize) -> *mut u8 {
+pub(crate) fn alloc(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *mut u8 {
     let bytes = bytes.max(1);
     if align <= SLOT_BYTES && bytes <= SPAN_SLOTS_MAX * SLOT_BYTES {
-        alloc_span(own, bytes, align)
+        alloc_span(own, bytes, align, contents)
     } else {
-        alloc_mapping(own, bytes, align)
+        alloc_mapping(own, bytes, align, contents)
     }
 }
 
-fn alloc_span(own: Own<'_>, bytes: usize, align: usize) -> *mut u8 {
+fn alloc_span(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *mut u8 {
     let slots = bytes.div_ceil(SLOT_BYTES).max(1);
     if !own.dirty.0.load(Ordering::Relaxed).is_null() {
         // No size class runs dry when only spans come and go between threads.
@@ -60,39 +70,55 @@ fn alloc_span(own: Own<'_>, bytes: usize, align: usize) -> *mut u8 {
     slab.span_slots.set(u8::try_from(slots).unwrap_or(0));
     slab.span_offset.set(u16::try_from(offset).unwrap_or(0));
     own.tag_span(first, slots);
-    first.base().wrapping_add(offset)
+    let object = first.base().wrapping_add(offset);
+    let used = first.desc().used_slots.get();
+    if contents == Contents::Zero
+        && (first.slot()..first.slot() + slots).any(|slot| used >> slot & 1 == 1)
+    {
+        // SAFETY: the span was taken just now, and has this many bytes behind the offset.
+        unsafe { object.write_bytes(0, bytes) };
+    }
+    object
 }
 
-fn alloc_mapping(own: Own<'_>, bytes: usize, align: usize) -> *mut u8 {
-    // The room that rounding up to a page leaves, and for really large objects one page more.
-    let Some(rounded) = round_up(bytes, PAGE_BYTES) else {
-        return null_mut();
-    };
-    let mapped = if align < PAGE_BYTES && bytes >= CHUNK_BYTES {
-        rounded.saturating_add(PAGE_BYTES)
+fn alloc_mapping(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *mut u8 {
+    // Room for another start than the front, of which rounding to chunks mostly leaves more than enough.
+    let room = if align < PAGE_BYTES && bytes >= COLOURED_FROM_BYTES {
+        PAGE_BYTES
     } else {
-        rounded
+        0
     };
-    if mapped > isize::MAX as usize {
+    let Some(mapped) = bytes
+        .checked_add(room)
+        .and_then(|bytes| round_up(bytes, CHUNK_BYTES))
+        .filter(|&mapped| mapped <= isize::MAX as usize)
+    else {
         return null_mut();
-    }
+    };
     let offset = if align < PAGE_BYTES {
         next_colour(own, mapped - bytes, align)
     } else {
         0
     };
-    let Some(start) = sys::map_aligned(mapped, align.max(CHUNK_BYTES)) else {
+    let chunks = mapped / CHUNK_BYTES;
+    let taken = if align <= CHUNK_BYTES {
+        // Kept chunks are not clear, and to clear them might be to touch what the caller never will.
+        own.take_chunks(chunks, contents == Contents::Zero)
+    } else {
+        sys::map_aligned(mapped, align).map(|start| Chunks { start, zero: true })
+    };
+    let Some(Chunks { start, zero }) = taken else {
         return null_mut();
     };
     if !registry::insert_large(start.addr().get(), mapped) {
-        // SAFETY: mapped above, and in no use.
+        // SAFETY: taken above, and in no use.
         unsafe { sys::unmap(start, mapped) };
         return null_mut();
     }
     start.as_ptr().expose_provenance();
     LARGE_BYTES_MAPPED.fetch_add(mapped, Ordering::Relaxed);
-    if mapped >= HUGE_FROM_BYTES {
-        sys::advise_huge_mapping(start.as_ptr(), mapped);
+    if zero && chunks >= HUGE_FROM_CHUNKS {
+        sys::advise_huge(start.as_ptr(), mapped);
     }
     start.as_ptr().wrapping_add(offset)
 }
@@ -153,15 +179,28 @@ fn span_room(slot: SlotRef<'_>) -> usize {
     span_slots(slot) * SLOT_BYTES - span_offset(slot)
 }
 
-/// Unmaps the mapping of one object.
+/// Lets go of the mapping of one object.
 ///
 /// # Safety
 /// - `base` and `bytes` come from [`find`], and the object is not used any more.
-pub(crate) unsafe fn free_mapping(base: NonNull<u8>, bytes: usize) {
+pub(crate) unsafe fn free_mapping(own: Option<Own<'_>>, base: NonNull<u8>, bytes: usize) {
     registry::remove(base.addr().get(), bytes);
     LARGE_BYTES_MAPPED.fetch_sub(bytes, Ordering::Relaxed);
-    // SAFETY: a whole mapping by the registry's word, freed by its owner.
-    unsafe { sys::unmap(base, bytes) };
+    // SAFETY: a whole mapping by the registry's word, freed by its owner, and out of the registry.
+    unsafe { give_back(own, base, bytes) };
+}
+
+/// Keeps chunks for the thread's next requests, or gives them back to the OS.
+///
+/// # Safety
+/// - `[start, start + bytes)` are whole chunks that were mapped by this allocator, nothing in them is used any more, and they are not in the registry.
+unsafe fn give_back(own: Option<Own<'_>>, start: NonNull<u8>, bytes: usize) {
+    match own {
+        // SAFETY: as the caller says.
+        Some(own) => unsafe { own.give_chunks(start, bytes / CHUNK_BYTES) },
+        // SAFETY: as the caller says.
+        None => unsafe { sys::unmap(start, bytes) },
+    }
 }
 
 /// Tries to give the object at `object` a new size where it lies, or by moving its pages. Null when that cannot be; the object
@@ -169,7 +208,12 @@ pub(crate) unsafe fn free_mapping(base: NonNull<u8>, bytes: usize) {
 ///
 /// # Safety
 /// - `object` is a live object of this allocator above the largest class, allocated with `layout`, and used by the caller alone.
-pub(crate) unsafe fn resize(object: *mut u8, layout: Layout, new_bytes: usize) -> *mut u8 {
+pub(crate) unsafe fn resize(
+    own: Option<Own<'_>>,
+    object: *mut u8,
+    layout: Layout,
+    new_bytes: usize,
+) -> *mut u8 {
     // SAFETY: the object is live, so its chunk stays mapped.
     match unsafe { find(object.addr(), layout.size()) } {
         Place::Span(slot) => {
@@ -185,59 +229,69 @@ pub(crate) unsafe fn resize(object: *mut u8, layout: Layout, new_bytes: usize) -
             let offset = object.addr() - base.addr().get();
             let Some(mapped) = new_bytes
                 .checked_add(offset)
-                .and_then(|bytes| round_up(bytes, PAGE_BYTES))
+                .and_then(|bytes| round_up(bytes, CHUNK_BYTES))
             else {
                 return null_mut();
             };
-            if mapped < CHUNK_BYTES / 2
+            if new_bytes < CHUNK_BYTES / 4
                 || mapped > isize::MAX as usize
                 || layout.align() > CHUNK_BYTES
             {
                 return null_mut();
             }
             if mapped <= old_mapped {
-                shrink_mapping(base, old_mapped, mapped);
+                shrink_mapping(own, base, old_mapped, mapped);
                 return object;
             }
             // SAFETY: a whole mapping by the registry's word, used by the caller alone.
-            unsafe { grow_mapping(base, old_mapped, mapped) }
+            unsafe { grow_mapping(own, base, old_mapped, mapped) }
                 .map_or(null_mut(), |moved| moved.as_ptr().wrapping_add(offset))
         }
     }
 }
 
-/// Gives the end of a mapping back to the OS.
-fn shrink_mapping(base: NonNull<u8>, old_mapped: usize, mapped: usize) {
-    let start = base.addr().get();
-    let Some(kept) = round_up(mapped, CHUNK_BYTES) else {
+/// Lets go of the end of a mapping.
+fn shrink_mapping(own: Option<Own<'_>>, base: NonNull<u8>, old_mapped: usize, mapped: usize) {
+    if mapped == old_mapped {
         return;
-    };
-    if kept < old_mapped {
-        registry::remove(start + kept, old_mapped - kept);
     }
+    let start = base.addr().get();
+    registry::remove(start + mapped, old_mapped - mapped);
     // The leaves exist already, so this cannot fail.
     registry::insert_large(start, mapped);
     LARGE_BYTES_MAPPED.fetch_sub(old_mapped - mapped, Ordering::Relaxed);
-    if mapped < old_mapped {
-        // SAFETY: the end of a mapping whose object does not reach there any more.
-        unsafe { sys::unmap(base.add(mapped), old_mapped - mapped) };
-    }
+    // SAFETY: whole chunks at the end of a mapping whose object does not reach there any more, out of the registry.
+    unsafe { give_back(own, base.add(mapped), old_mapped - mapped) };
 }
 
 /// Makes a mapping longer, in place or by moving its pages.
 ///
 /// # Safety
-/// - `[base, base + old_mapped)` is a registered mapping of one object, used by the caller alone, and `old_mapped < mapped`.
-unsafe fn grow_mapping(base: NonNull<u8>, old_mapped: usize, mapped: usize) -> Option<NonNull<u8>> {
+/// - `[base, base + old_mapped)` is a registered mapping of one object, used by the caller alone; both lengths are of whole chunks, and
+///   `old_mapped < mapped`.
+unsafe fn grow_mapping(
+    own: Option<Own<'_>>,
+    base: NonNull<u8>,
+    old_mapped: usize,
+    mapped: usize,
+) -> Option<NonNull<u8>> {
     let start = base.addr().get();
-    // SAFETY: as the caller says.
-    let grown = match unsafe { sys::grow_in_place(base, old_mapped, mapped) } {
+    let end = base.as_ptr().wrapping_add(old_mapped);
+    let more = mapped - old_mapped;
+    let kept = own.is_some_and(|own| own.take_kept_behind(end, more / CHUNK_BYTES));
+    let growth = if kept {
+        sys::Growth::Grown
+    } else {
+        // SAFETY: as the caller says.
+        unsafe { sys::grow_in_place(base, old_mapped, mapped) }
+    };
+    let grown = match growth {
         sys::Growth::Grown => {
             if !registry::insert_large(start, mapped) {
                 // The part that is registered is the old one; what was registered beyond it is removed again.
                 registry::insert_large(start, old_mapped);
                 // SAFETY: the part that has just been added, in no use.
-                unsafe { sys::unmap(base.add(old_mapped), mapped - old_mapped) };
+                unsafe { sys::unmap(base.add(old_mapped), more) };
                 return None;
             }
             base
@@ -264,25 +318,11 @@ unsafe fn grow_mapping(base: NonNull<u8>, old_mapped: usize, mapped: usize) -> O
         }
         sys::Growth::Impossible => return None,
     };
-    LARGE_BYTES_MAPPED.fetch_add(mapped - old_mapped, Ordering::Relaxed);
-    if mapped >= HUGE_FROM_BYTES {
-        sys::advise_huge_mapping(grown.as_ptr(), mapped);
+    LARGE_BYTES_MAPPED.fetch_add(more, Ordering::Relaxed);
+    if !kept && mapped >= HUGE_FROM_CHUNKS * CHUNK_BYTES {
+        sys::advise_huge(grown.as_ptr(), mapped);
     }
     Some(grown)
-}
-
-/// Whether a fresh object from [`alloc`] is zero because its memory has never been used.
-pub(crate) fn is_fresh(object: *mut u8) -> bool {
-    match registry::owner(object.addr()) {
-        Owner::LargeStart { .. } => true,
-        Owner::Heap(_) => {
-            // SAFETY: the caller has just allocated the object, so its chunk is mapped.
-            let slot = unsafe { SlotRef::containing(object.addr()) };
-            let used = slot.desc().used_slots.get();
-            (slot.slot()..slot.slot() + span_slots(slot)).all(|slot| used >> slot & 1 == 0)
-        }
-        Owner::LargeInside { .. } | Owner::Nobody => false,
-    }
 }
 
 impl<'a> Own<'a> {

@@ -85,6 +85,7 @@ mod bits;
 mod check;
 mod chunk;
 mod colocate;
+mod extents;
 mod geometry;
 mod global;
 mod heap;

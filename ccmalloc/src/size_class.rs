@@ -1,14 +1,14 @@
 //! Size classes of the unhinted path.
 //!
-//! Eight classes of 8 to 64 B in steps of a granule, then four to each doubling up to 16 KiB: at most 25% (on average 10%) of
+//! Eight classes of 8 to 64 B in steps of a granule, then four to each doubling up to 32 KiB: at most 25% (on average 10%) of
 //! an object is lost to rounding. A slab of one class is one 64 KiB slot.
 
 use crate::geometry::{GRANULE_BYTES, SLOT_BYTES};
 
 /// The largest size, in bytes, and the largest alignment, that is served from slabs.
-pub(crate) const SMALL_BYTES_MAX: usize = 16 * 1024;
+pub(crate) const SMALL_BYTES_MAX: usize = 32 * 1024;
 /// How many classes there are.
-pub(crate) const CLASSES: usize = 40;
+pub(crate) const CLASSES: usize = 44;
 
 /// Sizes up to this many bytes find their class by one table look-up.
 const TABLE_BYTES_MAX: usize = 1024;
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn every_alignment_divides_the_class() {
-        for shift in 0..15 {
+        for shift in 0..16 {
             let align = 1 << shift;
             for bytes in [
                 0,

@@ -14,7 +14,7 @@ use crate::chunk::{SlotRef, Tag, kind};
 use crate::colocate::colocated_run;
 use crate::geometry::{GRANULE_BYTES, slot_offset};
 use crate::heap::{Heap, NO_HEAP, Own, check_start};
-use crate::large::{self, Place};
+use crate::large::{self, Contents, Place};
 use crate::policy::{Policy, default_policy};
 use crate::remote::free_remote;
 use crate::size_class::{Class, SMALL_BYTES_MAX};
@@ -158,7 +158,7 @@ fn alloc_unhinted(layout: Layout) -> *mut u8 {
     };
     match Class::for_layout(layout.size(), layout.align()) {
         Some(class) => own.alloc_class(class),
-        None => large::alloc(own, layout.size(), layout.align()),
+        None => large::alloc(own, layout.size(), layout.align(), Contents::Any),
     }
 }
 
@@ -264,7 +264,7 @@ unsafe fn dealloc_large(object: *mut u8, layout: Layout) {
     // SAFETY: the object is live, so its chunk stays mapped until it is freed below.
     match unsafe { large::find(object.addr(), layout.size()) } {
         // SAFETY: found just now; the caller gives the object up.
-        Place::Mapping(base, bytes) => unsafe { large::free_mapping(base, bytes) },
+        Place::Mapping(base, bytes) => unsafe { large::free_mapping(existing(), base, bytes) },
         Place::Span(slot) => {
             let owner = slot.slab().tag().owner();
             match existing().filter(|own| own.tag(0).owner() == owner) {
@@ -277,8 +277,13 @@ unsafe fn dealloc_large(object: *mut u8, layout: Layout) {
 
 /// Allocates zeroed memory. Null when out of memory.
 pub(crate) fn alloc_zeroed(layout: Layout) -> *mut u8 {
+    if Class::for_layout(layout.size(), layout.align()).is_none() {
+        return own_heap().map_or(null_mut(), |own| {
+            large::alloc(own, layout.size(), layout.align(), Contents::Zero)
+        });
+    }
     let object = alloc(layout);
-    if !object.is_null() && (is_small(layout) || !large::is_fresh(object)) {
+    if !object.is_null() {
         // SAFETY: the object is fresh and has this many bytes.
         unsafe { object.write_bytes(0, layout.size()) };
     }
@@ -327,7 +332,7 @@ pub(crate) unsafe fn realloc(
         }
         (false, false) => {
             // SAFETY: the caller's promise.
-            let resized = unsafe { large::resize(object, layout, new_bytes) };
+            let resized = unsafe { large::resize(existing(), object, layout, new_bytes) };
             if !resized.is_null() {
                 return resized;
             }
