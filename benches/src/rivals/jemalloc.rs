@@ -4,6 +4,7 @@ use super::{AllocatorRival, Unhinted};
 
 pub(super) const RIVAL: AllocatorRival = AllocatorRival {
     slug: "jemalloc",
+    process_slug: "jemalloc",
     name: "jemalloc",
     allocator: Unhinted(&tikv_jemallocator::Jemalloc),
 };

@@ -4,6 +4,7 @@ use super::{AllocatorRival, Unhinted};
 
 pub(super) const RIVAL: AllocatorRival = AllocatorRival {
     slug: "mimalloc",
+    process_slug: "mimalloc",
     name: "mimalloc",
     allocator: Unhinted(&mimalloc::MiMalloc),
 };

@@ -1,6 +1,6 @@
 //! What we are held against, a file each.
 //!
-//! Adding an allocator is one file, one line in [`allocators`], and a feature when it is another crate. A rival that this build leaves out is
+//! Adding an allocator is one file, one line in [`allocators`], three in [`crate::dispatch`], and a feature when it is another crate. A rival that this build leaves out is
 //! named by [`left_out`], so that a report never passes for complete when it is not.
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -21,8 +21,10 @@ mod system;
 /// An allocator to hold ours against.
 #[derive(Clone, Copy)]
 pub struct AllocatorRival {
-    /// Its name in names of comparisons.
+    /// Its name in names of comparisons within one process.
     pub slug: &'static str,
+    /// Its name where it serves a whole process: in names of comparisons, and for [`crate::dispatch`].
+    pub process_slug: &'static str,
     /// Its name in words.
     pub name: &'static str,
     /// The allocator.

@@ -4,6 +4,7 @@ use super::{AllocatorRival, Unhinted};
 
 pub(super) const RIVAL: AllocatorRival = AllocatorRival {
     slug: "malloc",
+    process_slug: "glibc",
     name: "system malloc",
     allocator: Unhinted(&std::alloc::System),
 };
