@@ -5,106 +5,73 @@
 //! itself once for each measurement, and says in the variable [`ALLOCATOR_VARIABLE`] who serves that process:
 //!
 //! ```text
-//! first allocation:   getenv(ALLOCATOR_VARIABLE) -> CHOICE      (before `main`; getenv allocates nothing)
-//! each call:          match CHOICE { .. }                       one load and one branch that never changes its mind
+//! first call:   getenv(ALLOCATOR_VARIABLE) -> CHOSEN        (before `main`; getenv allocates nothing)
+//! each call:    load CHOSEN, jump to the method that it holds
 //! ```
 //!
-//! What that costs is the same for all: the branch, and one jump into a function that holds the allocator's own code as a `#[global_allocator]` of it would. The jump
-//! is there on purpose: inlined side by side, the arms would share one prologue, and whoever needs the fewest registers would pay for the others.
+//! What that costs is two instructions, the same for all: a load, and a jump whose target never changes, so that it is always predicted. It leads into a function that
+//! holds the allocator's own code as that of a `#[global_allocator]` does. A `match` over the allocators was tried first; it took nine instructions.
 //!
 //! A process without the variable, which `report` itself is, gets [`SwitchAllocator`]: there each thread chooses between the system's malloc and `CcMalloc`.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
-use ccmalloc::CcMalloc;
 use examples::switch::SwitchAllocator;
 
-/// The environment variable that names the allocator of a process, by one of the names that [`served_by`] returns.
+use crate::rivals::{ALLOCATORS, ours};
+
+/// The environment variable that names the allocator of a process.
 pub const ALLOCATOR_VARIABLE: &str = "BENCHES_ALLOCATOR";
 
 const ALLOCATOR_VARIABLE_C: &CStr = c"BENCHES_ALLOCATOR";
 
-const UNDECIDED: u8 = 0;
-const SWITCH: u8 = 1;
-const SYSTEM: u8 = 2;
-const CCMALLOC: u8 = 3;
-#[cfg(feature = "mimalloc")]
-const MIMALLOC: u8 = 4;
-#[cfg(feature = "jemalloc")]
-const JEMALLOC: u8 = 5;
-#[cfg(feature = "snmalloc")]
-const SNMALLOC: u8 = 6;
+/// An allocator that a whole process can be served by.
+pub trait Install: GlobalAlloc + Sized + 'static {
+    /// The allocator; it has no state of its own.
+    const ALLOCATOR: Self;
+    /// What the variable calls it.
+    const NAME: &'static str;
+    /// Its methods.
+    const METHODS: &'static Methods = &Methods {
+        name: Self::NAME,
+        alloc: alloc::<Self>,
+        alloc_zeroed: alloc_zeroed::<Self>,
+        dealloc: dealloc::<Self>,
+        realloc: realloc::<Self>,
+    };
+}
 
-/// What may stand in the variable; anything else means the switch.
-const NAMES: &[(&CStr, u8)] = &[
-    (c"glibc", SYSTEM),
-    (c"ccmalloc", CCMALLOC),
-    #[cfg(feature = "mimalloc")]
-    (c"mimalloc", MIMALLOC),
-    #[cfg(feature = "jemalloc")]
-    (c"jemalloc", JEMALLOC),
-    #[cfg(feature = "snmalloc")]
-    (c"snmalloc", SNMALLOC),
-];
+/// The methods of an allocator, with the contracts of [`GlobalAlloc`]'s.
+#[derive(Debug)]
+pub struct Methods {
+    /// What the variable calls the allocator.
+    pub name: &'static str,
+    alloc: unsafe fn(Layout) -> *mut u8,
+    alloc_zeroed: unsafe fn(Layout) -> *mut u8,
+    dealloc: unsafe fn(*mut u8, Layout),
+    realloc: unsafe fn(*mut u8, Layout, usize) -> *mut u8,
+}
 
-/// Written once, by [`decide`]: memory must go back to where it came from.
-static CHOICE: AtomicU8 = AtomicU8::new(UNDECIDED);
+/// Invariant: points to a `&'static Methods`: at first to [`FIRST`], and from the end of the first call on to those of one allocator, always the same.
+static CHOSEN: AtomicPtr<Methods> = AtomicPtr::new(ptr::from_ref(&FIRST).cast_mut());
+
+#[inline]
+fn chosen() -> &'static Methods {
+    // SAFETY: the invariant of `CHOSEN`. What it points to is constant, so nothing needs to be ordered before the load.
+    unsafe { &*CHOSEN.load(Ordering::Relaxed) }
+}
 
 /// The name of this process's allocator, or `switch`.
 pub fn served_by() -> &'static str {
-    let choice = CHOICE.load(Ordering::Relaxed);
-    NAMES
-        .iter()
-        .find(|&&(_, named)| named == choice)
-        .and_then(|(name, _)| name.to_str().ok())
-        .unwrap_or("switch")
+    chosen().name
 }
 
-/// Looks the choice up. Allocates nothing.
-#[cold]
-#[inline(never)]
-fn decide() {
-    // SAFETY: the name ends in NUL. Nothing in this package changes the environment, so no other thread can be changing it now.
-    let value = unsafe { libc::getenv(ALLOCATOR_VARIABLE_C.as_ptr()) };
-    let choice = if value.is_null() {
-        SWITCH
-    } else {
-        // SAFETY: getenv returned a string that ends in NUL and stays as it is while nobody changes the environment.
-        let value = unsafe { CStr::from_ptr(value) };
-        let known = NAMES.iter().find(|&&(name, _)| name == value);
-        known.map_or(SWITCH, |&(_, named)| named)
-    };
-    // Two threads in here at once agree anyway; the exchange makes that no condition.
-    let _first = CHOICE.compare_exchange(UNDECIDED, choice, Ordering::Relaxed, Ordering::Relaxed);
-}
-
-/// The allocator that the environment chose: `#[global_allocator] static GLOBAL: DispatchAllocator = DispatchAllocator;`
+/// The allocator that the environment chooses: `#[global_allocator] static GLOBAL: DispatchAllocator = DispatchAllocator;`
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DispatchAllocator;
-
-/// Calls `$function` with the chosen allocator in front of the arguments.
-macro_rules! dispatch {
-    ($function:ident($($argument:expr),*)) => {
-        match CHOICE.load(Ordering::Relaxed) {
-            UNDECIDED => {
-                decide();
-                // Decided now, so this arm is not taken again.
-                again::$function($($argument),*)
-            }
-            SYSTEM => $function(System, $($argument),*),
-            CCMALLOC => $function(CcMalloc, $($argument),*),
-            #[cfg(feature = "mimalloc")]
-            MIMALLOC => $function(mimalloc::MiMalloc, $($argument),*),
-            #[cfg(feature = "jemalloc")]
-            JEMALLOC => $function(tikv_jemallocator::Jemalloc, $($argument),*),
-            #[cfg(feature = "snmalloc")]
-            SNMALLOC => $function(snmalloc_rs::SnMalloc, $($argument),*),
-            _ => $function(SwitchAllocator, $($argument),*),
-        }
-    };
-}
 
 // SAFETY: all calls of a process go to one and the same allocator, which keeps the contract: the choice is made before the first
 // block is handed out, and never again. Nothing here unwinds.
@@ -112,98 +79,119 @@ unsafe impl GlobalAlloc for DispatchAllocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promises are passed on.
-        unsafe { dispatch!(alloc(layout)) }
+        unsafe { (chosen().alloc)(layout) }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promises are passed on.
-        unsafe { dispatch!(alloc_zeroed(layout)) }
+        unsafe { (chosen().alloc_zeroed)(layout) }
     }
 
     #[inline]
     unsafe fn dealloc(&self, object: *mut u8, layout: Layout) {
         // SAFETY: the caller's promises are passed on.
-        unsafe { dispatch!(dealloc(object, layout)) }
+        unsafe { (chosen().dealloc)(object, layout) }
     }
 
     #[inline]
     unsafe fn realloc(&self, object: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         // SAFETY: the caller's promises are passed on.
-        unsafe { dispatch!(realloc(object, layout, new_size)) }
+        unsafe { (chosen().realloc)(object, layout, new_size) }
     }
+}
+
+impl Install for SwitchAllocator {
+    const ALLOCATOR: Self = SwitchAllocator;
+    const NAME: &'static str = "switch";
+}
+
+/// What stands for the methods until the first call, which makes the choice.
+static FIRST: Methods = Methods {
+    name: SwitchAllocator::NAME,
+    alloc: first_alloc,
+    alloc_zeroed: first_alloc_zeroed,
+    dealloc: first_dealloc,
+    realloc: first_realloc,
+};
+
+/// Looks the choice up, after which no call is the first any more. Allocates nothing.
+fn choose() -> &'static Methods {
+    // SAFETY: the name ends in NUL. Nothing in this package changes the environment, so no other thread can be changing it now.
+    let value = unsafe { libc::getenv(ALLOCATOR_VARIABLE_C.as_ptr()) };
+    let methods = if value.is_null() {
+        SwitchAllocator::METHODS
+    } else {
+        // SAFETY: getenv returned a string that ends in NUL and stays as it is while nobody changes the environment.
+        let name = unsafe { CStr::from_ptr(value) }.to_bytes();
+        let mut known =
+            std::iter::once(ours::METHODS).chain(ALLOCATORS.iter().map(|rival| rival.methods));
+        known
+            .find(|methods| methods.name.as_bytes() == name)
+            .unwrap_or(SwitchAllocator::METHODS)
+    };
+    // Two threads in here at once agree anyway; the exchange makes that no condition.
+    let _earlier = CHOSEN.compare_exchange(
+        ptr::from_ref(&FIRST).cast_mut(),
+        ptr::from_ref(methods).cast_mut(),
+        Ordering::Relaxed,
+        Ordering::Relaxed,
+    );
+    chosen()
 }
 
 /// # Safety
 /// - As [`GlobalAlloc::alloc`].
-#[inline(never)]
-unsafe fn alloc<A: GlobalAlloc>(allocator: A, layout: Layout) -> *mut u8 {
+unsafe fn first_alloc(layout: Layout) -> *mut u8 {
     // SAFETY: the caller's promises are passed on.
-    unsafe { allocator.alloc(layout) }
+    unsafe { (choose().alloc)(layout) }
 }
 
 /// # Safety
 /// - As [`GlobalAlloc::alloc_zeroed`].
-#[inline(never)]
-unsafe fn alloc_zeroed<A: GlobalAlloc>(allocator: A, layout: Layout) -> *mut u8 {
+unsafe fn first_alloc_zeroed(layout: Layout) -> *mut u8 {
     // SAFETY: the caller's promises are passed on.
-    unsafe { allocator.alloc_zeroed(layout) }
+    unsafe { (choose().alloc_zeroed)(layout) }
 }
 
 /// # Safety
 /// - As [`GlobalAlloc::dealloc`].
-#[inline(never)]
-unsafe fn dealloc<A: GlobalAlloc>(allocator: A, object: *mut u8, layout: Layout) {
+unsafe fn first_dealloc(object: *mut u8, layout: Layout) {
     // SAFETY: the caller's promises are passed on.
-    unsafe { allocator.dealloc(object, layout) }
+    unsafe { (choose().dealloc)(object, layout) }
 }
 
 /// # Safety
 /// - As [`GlobalAlloc::realloc`].
-#[inline(never)]
-unsafe fn realloc<A: GlobalAlloc>(
-    allocator: A,
-    object: *mut u8,
-    layout: Layout,
-    new_size: usize,
-) -> *mut u8 {
+unsafe fn first_realloc(object: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
     // SAFETY: the caller's promises are passed on.
-    unsafe { allocator.realloc(object, layout, new_size) }
+    unsafe { (choose().realloc)(object, layout, new_size) }
 }
 
-/// The calls once more, out of line, so that the first one of a process costs the others no code.
-mod again {
-    use super::{DispatchAllocator, GlobalAlloc, Layout};
+/// # Safety
+/// - As [`GlobalAlloc::alloc`].
+unsafe fn alloc<A: Install>(layout: Layout) -> *mut u8 {
+    // SAFETY: the caller's promises are passed on.
+    unsafe { A::ALLOCATOR.alloc(layout) }
+}
 
-    /// # Safety
-    /// - As [`GlobalAlloc::alloc`].
-    #[cold]
-    pub(super) unsafe fn alloc(layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are passed on.
-        unsafe { DispatchAllocator.alloc(layout) }
-    }
+/// # Safety
+/// - As [`GlobalAlloc::alloc_zeroed`].
+unsafe fn alloc_zeroed<A: Install>(layout: Layout) -> *mut u8 {
+    // SAFETY: the caller's promises are passed on.
+    unsafe { A::ALLOCATOR.alloc_zeroed(layout) }
+}
 
-    /// # Safety
-    /// - As [`GlobalAlloc::alloc_zeroed`].
-    #[cold]
-    pub(super) unsafe fn alloc_zeroed(layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are passed on.
-        unsafe { DispatchAllocator.alloc_zeroed(layout) }
-    }
+/// # Safety
+/// - As [`GlobalAlloc::dealloc`].
+unsafe fn dealloc<A: Install>(object: *mut u8, layout: Layout) {
+    // SAFETY: the caller's promises are passed on.
+    unsafe { A::ALLOCATOR.dealloc(object, layout) }
+}
 
-    /// # Safety
-    /// - As [`GlobalAlloc::dealloc`].
-    #[cold]
-    pub(super) unsafe fn dealloc(object: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are passed on.
-        unsafe { DispatchAllocator.dealloc(object, layout) }
-    }
-
-    /// # Safety
-    /// - As [`GlobalAlloc::realloc`].
-    #[cold]
-    pub(super) unsafe fn realloc(object: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: the caller's promises are passed on.
-        unsafe { DispatchAllocator.realloc(object, layout, new_size) }
-    }
+/// # Safety
+/// - As [`GlobalAlloc::realloc`].
+unsafe fn realloc<A: Install>(object: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+    // SAFETY: the caller's promises are passed on.
+    unsafe { A::ALLOCATOR.realloc(object, layout, new_size) }
 }

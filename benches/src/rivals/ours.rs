@@ -6,10 +6,16 @@ use std::ptr::NonNull;
 
 use ccmalloc::{CcMalloc, cc_alloc};
 
+use crate::dispatch::{Install, Methods};
 use crate::raw_tree::NodeAllocator;
 
-/// Its name where it serves a whole process, for [`crate::dispatch`].
-pub const PROCESS_SLUG: &str = "ccmalloc";
+/// `ccmalloc`, where it serves a whole process.
+pub const METHODS: &Methods = CcMalloc::METHODS;
+
+impl Install for CcMalloc {
+    const ALLOCATOR: Self = CcMalloc::new();
+    const NAME: &'static str = NAME;
+}
 
 /// Its name in words.
 pub const NAME: &str = "ccmalloc";

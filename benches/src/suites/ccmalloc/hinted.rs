@@ -14,7 +14,7 @@ use crate::programs::trees::aged_chains;
 use crate::raw_chains::RawChains;
 use crate::raw_tree::{NodeAllocator, RawTree};
 use crate::rivals::ours::{Hinted, NAME};
-use crate::rivals::{AllocatorRival, Unhinted, allocators};
+use crate::rivals::{ALLOCATORS, Unhinted};
 use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Nanoseconds, Workload};
 
 /// Lookups that wait for each other, in a tree of 2^21 random keys.
@@ -55,48 +55,43 @@ const INSERT_ROUNDS_MAX: usize = 5;
 fn bst_hinted_search(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let keys = random_keys(KEYS_2M);
     let chain = QueryChain::sample(&keys, effort.lookups, SEED);
-    let rivals = allocators();
     let ours = RawTree::with_keys(Hinted, &keys);
-    let theirs: Vec<RawTree<Unhinted>> = rivals
+    let theirs: Vec<RawTree<Unhinted>> = ALLOCATORS
         .iter()
         .map(|rival| RawTree::with_keys(rival.allocator, &keys))
         .collect();
     let lookups = passes(
         &chain,
-        &rivals,
         |key| ours.get(key),
         theirs.iter().map(|tree| |key| tree.get(key)),
     );
-    follow_all(&BST_HINTED_SEARCH_2M, effort, &rivals, &chain, lookups)
+    follow_all(&BST_HINTED_SEARCH_2M, effort, &chain, lookups)
 }
 
 fn chain_hinted_walk(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
-    let rivals = allocators();
     let (ours, keys) = aged_chains(Hinted, KEYS_2M);
-    let theirs: Vec<RawChains<Unhinted>> = rivals
+    let theirs: Vec<RawChains<Unhinted>> = ALLOCATORS
         .iter()
         .map(|rival| aged_chains(rival.allocator, KEYS_2M).0)
         .collect();
     let chain = QueryChain::sample(&keys, effort.lookups, SEED);
     let walks = passes(
         &chain,
-        &rivals,
         |key| ours.walk(key),
         theirs.iter().map(|chains| |key| chains.walk(key)),
     );
-    follow_all(&CHAIN_HINTED_WALK_2M, effort, &rivals, &chain, walks)
+    follow_all(&CHAIN_HINTED_WALK_2M, effort, &chain, walks)
 }
 
 /// A pass through `chain` for ours and for each rival.
 fn passes<'a, T: FnMut(u64) -> u32 + 'a>(
     chain: &'a QueryChain,
-    rivals: &[AllocatorRival],
     mut ours: impl FnMut(u64) -> u32 + 'a,
     theirs: impl Iterator<Item = T>,
 ) -> Vec<Pass<'a>> {
     let mut passes: Vec<Pass<'a>> =
         vec![(NAME.to_owned(), Box::new(move || chain.follow(&mut ours)))];
-    for (rival, mut lookup) in rivals.iter().zip(theirs) {
+    for (rival, mut lookup) in ALLOCATORS.iter().zip(theirs) {
         passes.push((
             rival.name.to_owned(),
             Box::new(move || chain.follow(&mut lookup)),
@@ -105,22 +100,15 @@ fn passes<'a, T: FnMut(u64) -> u32 + 'a>(
     passes
 }
 
-/// Times `passes` through `chain`, of which the first is ours and the others are those of `rivals`.
+/// Times `passes` through `chain`, of which the first is ours and the others are those of the rivals.
 fn follow_all(
     workload: &Workload,
     effort: &Effort,
-    rivals: &[AllocatorRival],
     chain: &QueryChain,
     passes: Vec<Pass<'_>>,
 ) -> Result<Vec<Comparison>, Failure> {
     let medians = compare(workload.name, effort, passes)?;
-    Ok(against_each(
-        workload,
-        rivals,
-        &medians,
-        chain.len(),
-        effort,
-    ))
+    Ok(against_each(workload, &medians, chain.len(), effort))
 }
 
 fn bst_hinted_insert(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
@@ -130,10 +118,9 @@ fn bst_hinted_insert(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
         ..effort.clone()
     };
     let keys = random_keys(KEYS_2M);
-    let rivals = allocators();
     let mut builds: Vec<Box<dyn FnMut() -> Duration>> =
         vec![Box::new(|| build_time(Hinted, &keys))];
-    for rival in &rivals {
+    for rival in ALLOCATORS {
         builds.push(Box::new(|| build_time(rival.allocator, &keys)));
     }
     let mut subjects: Vec<&mut dyn FnMut() -> Duration> = Vec::new();
@@ -143,13 +130,7 @@ fn bst_hinted_insert(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
             .map(|build| build.as_mut() as &mut dyn FnMut() -> Duration),
     );
     let medians = medians_in_turns(effort.rounds, &mut subjects);
-    Ok(against_each(
-        workload,
-        &rivals,
-        &medians,
-        keys.len(),
-        &effort,
-    ))
+    Ok(against_each(workload, &medians, keys.len(), &effort))
 }
 
 /// Builds a tree and checks it; the time of the building alone.
@@ -159,16 +140,15 @@ fn build_time<A: NodeAllocator>(allocator: A, keys: &[u64]) -> Duration {
     time
 }
 
-/// Ours, the first of `medians`, against the best of the others and each of them; they are those of `rivals`.
+/// Ours, the first of `medians`, against the best of the others and each of them; they are those of the rivals.
 fn against_each(
     workload: &Workload,
-    rivals: &[AllocatorRival],
     medians: &[Duration],
     operations: usize,
     effort: &Effort,
 ) -> Vec<Comparison> {
     let ours = nanoseconds_each(medians[0], operations);
-    let pairs = rivals.iter().zip(&medians[1..]);
+    let pairs = ALLOCATORS.iter().zip(&medians[1..]);
     let comparisons = pairs
         .map(|(rival, &median)| {
             let ns = Nanoseconds {

@@ -5,7 +5,7 @@
 
 use super::super::against_the_best;
 use crate::programs::{self, Program, trees};
-use crate::rivals::{AllocatorRival, allocators, ours};
+use crate::rivals::{ALLOCATORS, ours};
 use crate::worker::{Taken, measure};
 use crate::workload::{Comparison, Effort, Failure, Workload, covers};
 
@@ -63,10 +63,9 @@ const OBJECT: Figure = Figure {
     of: |taken| taken.object_bytes,
 };
 
-/// What some programs took under ours and under some rivals.
+/// What some programs took under ours and under the rivals.
 struct Measured {
     suite: &'static str,
-    rivals: Vec<AllocatorRival>,
     rounds: usize,
     /// A row a program: ours first, then the rivals in their order.
     taken: Vec<Vec<Taken>>,
@@ -77,19 +76,17 @@ impl Measured {
     fn new(
         workload: &Workload,
         programs: &[&'static Program],
-        rivals: Vec<AllocatorRival>,
         effort: &Effort,
         rounds: usize,
     ) -> Result<Self, Failure> {
-        let mut slugs = vec![ours::PROCESS_SLUG];
-        slugs.extend(rivals.iter().map(|rival| rival.process_slug));
+        let mut names = vec![ours::METHODS.name];
+        names.extend(ALLOCATORS.iter().map(|rival| rival.methods.name));
         let taken = programs
             .iter()
-            .map(|program| measure(program, effort.scale, &slugs, rounds))
+            .map(|program| measure(program, effort.scale, &names, rounds))
             .collect::<Result<_, _>>()?;
         Ok(Measured {
             suite: workload.suite,
-            rivals,
             rounds,
             taken,
         })
@@ -118,13 +115,13 @@ impl Measured {
         figure: impl Fn(usize) -> f64,
     ) -> Vec<Comparison> {
         let ours = figure(0);
-        let rivals = self.rivals.iter().zip(1..);
+        let rivals = ALLOCATORS.iter().zip(1..);
         rivals
             .map(|(rival, who)| {
                 let theirs = figure(who);
                 Comparison {
                     suite: self.suite,
-                    name: format!("{beginning}_vs_{}", rival.process_slug),
+                    name: format!("{beginning}_vs_{}", rival.methods.name),
                     ours,
                     theirs,
                     ratio: theirs / ours,
@@ -155,13 +152,7 @@ fn unhinted(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     } else {
         named
     };
-    let measured = Measured::new(
-        &UNHINTED,
-        &programs,
-        allocators(),
-        effort,
-        effort.process_rounds,
-    )?;
+    let measured = Measured::new(&UNHINTED, &programs, effort, effort.process_rounds)?;
     let mut comparisons = Vec::new();
     for (beginning, figure) in UNHINTED_FIGURES {
         for (index, program) in programs.iter().enumerate() {
@@ -180,7 +171,6 @@ fn build_once_tree(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let measured = Measured::new(
         workload,
         &[&trees::BUILD_ONCE],
-        allocators(),
         effort,
         effort.process_rounds,
     )?;
@@ -190,13 +180,7 @@ fn build_once_tree(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
 fn null_hint_control(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let workload = &NULL_HINT_CONTROL;
     let programs = [&trees::NULL_HINT_BST, &trees::NULL_HINT_CHAIN];
-    let measured = Measured::new(
-        workload,
-        &programs,
-        allocators(),
-        effort,
-        effort.process_rounds,
-    )?;
+    let measured = Measured::new(workload, &programs, effort, effort.process_rounds)?;
     let means = measured.geometric_mean(workload.name, TIME);
     let mut comparisons = against_the_best(workload, means);
     for (index, program) in programs.iter().enumerate() {
@@ -210,13 +194,7 @@ const MEMORY_ROUNDS: usize = 1;
 
 fn hinted_memory_bst(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let workload = &HINTED_MEMORY_BST;
-    let measured = Measured::new(
-        workload,
-        &[&trees::MEMORY_BST],
-        allocators(),
-        effort,
-        MEMORY_ROUNDS,
-    )?;
+    let measured = Measured::new(workload, &[&trees::MEMORY_BST], effort, MEMORY_ROUNDS)?;
     let mut comparisons = measured.of_program(0, workload.name, OBJECT);
     // The floor is set against the system's malloc, which is the first rival.
     let against_system = comparisons.first().map(|comparison| Comparison {
