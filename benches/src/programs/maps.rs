@@ -101,7 +101,7 @@ fn hash_lists(scale: Scale) -> Outcome {
 fn word(rng: &mut Rng) -> String {
     let number = rng.below(VOCABULARY).min(rng.below(VOCABULARY));
     let mut word = format!("{number:x}");
-    if number % 3 == 0 {
+    if number.is_multiple_of(3) {
         word.push_str("-and-a-longer-ending-of-it");
     }
     word
