@@ -24,14 +24,7 @@ impl<'a> Own<'a> {
         // SAFETY: null or a descriptor of this heap, which lives for ever.
         let desc = match unsafe { self.open.get().as_ref() } {
             Some(open) => open,
-            None => {
-                let fresh = self.map_chunk()?;
-                if self.chunks.get() > HUGE_FROM_CHUNKS {
-                    // Only chunks that begin with small objects: those are touched all over soon. A span may never be.
-                    sys::advise_huge(fresh.chunk.get().cast(), CHUNK_BYTES);
-                }
-                fresh
-            }
+            None => self.map_chunk()?,
         };
         self.take_from(desc, desc.free_slots.get().trailing_zeros() as usize, 1)
     }
@@ -183,6 +176,10 @@ impl<'a> Own<'a> {
         };
         abandoned::reclaim();
         let Chunks { start, zero } = self.take_chunks(1, false)?;
+        if zero && self.chunks.get() >= HUGE_FROM_CHUNKS {
+            // Before anything in it is touched: where a small page is, no huge one comes.
+            sys::advise_huge(start.as_ptr(), CHUNK_BYTES);
+        }
         if !zero {
             // SAFETY: the chunk was taken just now, and its metadata fill its first slot.
             unsafe { start.write_bytes(0, SLOT_BYTES) };
