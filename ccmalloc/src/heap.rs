@@ -7,6 +7,8 @@
 //!
 //! A heap belongs to one thread at a time. [`Own`] is the proof of it: all methods that touch owner-only state are its own.
 //! Heaps are never unmapped: after its thread has ended, a heap waits until another thread takes it over, whole (`abandoned`).
+//! The same structure is the core of a [`Heap`](crate::Heap) that a program makes for itself (`first_class`); its owner is then the
+//! thread that holds that value.
 
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -14,6 +16,7 @@ use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
 
 use crate::chunk::{ChunkDesc, PageInfo, Slab, SlotRef};
+use crate::first_class::Inventory;
 use crate::geometry::{SLOT_BYTES, slot_offset};
 use crate::size_class::{CLASSES, Class};
 use crate::sys;
@@ -108,6 +111,12 @@ impl Active {
         })
     }
 
+    /// Forgets the active word and all objects at hand, before all slots are given back.
+    pub(crate) fn forget_all(&self) {
+        self.count.set(0);
+        self.word.set(&raw const NO_WORD.0);
+    }
+
     /// Forgets the objects at hand that lie in the slot at `base`, before it is given back.
     pub(crate) fn forget_slot(&self, base: usize) {
         let mut kept = 0;
@@ -160,6 +169,8 @@ pub(crate) struct Heap {
     pub(crate) roomy_pages: Cell<*const PageInfo>,
     pub(crate) fresh_slot: Cell<*mut u8>,
     pub(crate) fresh_page: Cell<usize>,
+    /// What a heap must know to be dropped as a whole.
+    pub(crate) inventory: Inventory,
     /// Counters of placements; written by the owner, read by whoever reports.
     pub(crate) placed: [AtomicU64; crate::stats::OUTCOMES],
 
@@ -200,6 +211,7 @@ impl Heap {
             roomy_pages: Cell::new(null()),
             fresh_slot: Cell::new(null_mut()),
             fresh_page: Cell::new(0),
+            inventory: Inventory::new(),
             placed: [const { AtomicU64::new(0) }; crate::stats::OUTCOMES],
             dirty: Shared(AtomicPtr::new(null_mut())),
             next_abandoned: AtomicPtr::new(null_mut()),

@@ -8,6 +8,7 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::chunk::{SlotRef, kind};
+use crate::first_class::Mapping;
 use crate::geometry::{
     BLOCK_BYTES, CHUNK_BYTES, PAGE_BYTES, SLOT_BYTES, chunk_base, round_up, slot_offset,
 };
@@ -37,11 +38,16 @@ fn next_colour(own: Own<'_>, spare: usize, align: usize) -> usize {
 #[inline(never)]
 pub(crate) fn alloc(own: Own<'_>, bytes: usize, align: usize) -> *mut u8 {
     let bytes = bytes.max(1);
-    if align <= SLOT_BYTES && bytes <= SPAN_SLOTS_MAX * SLOT_BYTES {
+    if is_span(bytes, align) {
         alloc_span(own, bytes, align)
     } else {
         alloc_mapping(own, bytes, align)
     }
+}
+
+/// Whether a large object of this size and alignment is a span; else it has a mapping of its own.
+pub(crate) fn is_span(bytes: usize, align: usize) -> bool {
+    align <= SLOT_BYTES && bytes <= SPAN_SLOTS_MAX * SLOT_BYTES
 }
 
 fn alloc_span(own: Own<'_>, bytes: usize, align: usize) -> *mut u8 {
@@ -62,24 +68,7 @@ fn alloc_span(own: Own<'_>, bytes: usize, align: usize) -> *mut u8 {
 }
 
 fn alloc_mapping(own: Own<'_>, bytes: usize, align: usize) -> *mut u8 {
-    // The room that rounding up to a page leaves, and for really large objects one page more.
-    let Some(rounded) = round_up(bytes, PAGE_BYTES) else {
-        return null_mut();
-    };
-    let mapped = if align < PAGE_BYTES && bytes >= CHUNK_BYTES {
-        rounded.saturating_add(PAGE_BYTES)
-    } else {
-        rounded
-    };
-    if mapped > isize::MAX as usize {
-        return null_mut();
-    }
-    let offset = if align < PAGE_BYTES {
-        next_colour(own, mapped - bytes, align)
-    } else {
-        0
-    };
-    let Some(start) = sys::map_aligned(mapped, align.max(CHUNK_BYTES)) else {
+    let Some((start, mapped, offset)) = map_object(own, bytes, align) else {
         return null_mut();
     };
     if !registry::insert_large(start.addr().get(), mapped) {
@@ -87,12 +76,42 @@ fn alloc_mapping(own: Own<'_>, bytes: usize, align: usize) -> *mut u8 {
         unsafe { sys::unmap(start, mapped) };
         return null_mut();
     }
-    start.as_ptr().expose_provenance();
     LARGE_BYTES_MAPPED.fetch_add(mapped, Ordering::Relaxed);
+    start.as_ptr().wrapping_add(offset)
+}
+
+/// A fresh mapping for one object, not yet recorded anywhere: its start, its bytes, and the offset of the object in it.
+pub(crate) fn map_object(
+    own: Own<'_>,
+    bytes: usize,
+    align: usize,
+) -> Option<(NonNull<u8>, usize, usize)> {
+    // The room that rounding up to a page leaves, and for really large objects one page more.
+    let rounded = round_up(bytes, PAGE_BYTES)?;
+    let mapped = if align < PAGE_BYTES && bytes >= CHUNK_BYTES {
+        rounded.saturating_add(PAGE_BYTES)
+    } else {
+        rounded
+    };
+    if mapped > isize::MAX as usize {
+        return None;
+    }
+    let offset = if align < PAGE_BYTES {
+        next_colour(own, mapped - bytes, align)
+    } else {
+        0
+    };
+    let start = sys::map_aligned(mapped, align.max(CHUNK_BYTES))?;
+    start.as_ptr().expose_provenance();
+    advise_huge(start, mapped);
+    Some((start, mapped, offset))
+}
+
+/// Asks for huge pages when a mapping is large enough to gain from them.
+pub(crate) fn advise_huge(start: NonNull<u8>, mapped: usize) {
     if mapped >= HUGE_FROM_BYTES {
         sys::advise_huge_mapping(start.as_ptr(), mapped);
     }
-    start.as_ptr().wrapping_add(offset)
 }
 
 /// What a pointer to a large object leads to.
@@ -101,6 +120,8 @@ pub(crate) enum Place<'a> {
     Span(SlotRef<'a>),
     /// A mapping of its own, of this many bytes.
     Mapping(NonNull<u8>, usize),
+    /// A mapping that a first-class heap holds.
+    Held(&'static Mapping),
 }
 
 /// Finds what lies at `address`, which is claimed to be a live object of more than the largest class. Aborts with a message
@@ -128,9 +149,14 @@ pub(crate) unsafe fn find<'a>(address: usize) -> Place<'a> {
                 None => sys::die("not a large object:", address),
             }
         }
-        Owner::LargeStart { .. } | Owner::LargeInside { .. } | Owner::Nobody => {
-            sys::die("not a large object, or freed before:", address)
+        Owner::LargeHeld(mapping) if address - start < PAGE_BYTES => {
+            // SAFETY: an entry holds the address of a record; records live for ever.
+            Place::Held(unsafe { &*mapping })
         }
+        Owner::LargeStart { .. }
+        | Owner::LargeHeld(_)
+        | Owner::LargeInside { .. }
+        | Owner::Nobody => sys::die("not a large object, or freed before:", address),
     }
 }
 
@@ -145,12 +171,17 @@ pub(crate) unsafe fn free_mapping(base: NonNull<u8>, bytes: usize) {
     unsafe { sys::unmap(base, bytes) };
 }
 
-/// Tries to give the object at `object` a new size where it lies, or by moving its pages. Null when that cannot be; the object
-/// is then as it was.
+/// Tries to give the object at `object` a new size where it lies, or by moving its pages. Null when that cannot be, as for a mapping
+/// of another first-class heap than `mine`; the object is then as it was.
 ///
 /// # Safety
 /// - `object` is a live object of this allocator above the largest class, aligned to `align`, used by the caller alone.
-pub(crate) unsafe fn resize(object: *mut u8, align: usize, new_bytes: usize) -> *mut u8 {
+pub(crate) unsafe fn resize(
+    mine: Option<Own<'static>>,
+    object: *mut u8,
+    align: usize,
+    new_bytes: usize,
+) -> *mut u8 {
     // SAFETY: the object is live, so its chunk stays mapped.
     match unsafe { find(object.addr()) } {
         Place::Span(slot) => {
@@ -163,6 +194,10 @@ pub(crate) unsafe fn resize(object: *mut u8, align: usize, new_bytes: usize) -> 
                 null_mut()
             }
         }
+        Place::Held(mapping) => match mine.filter(|own| mapping.is_of(own.heap())) {
+            Some(own) => own.resize_held(mapping, object, align, new_bytes),
+            None => null_mut(),
+        },
         Place::Mapping(base, old_mapped) => {
             let offset = object.addr() - base.addr().get();
             let Some(mapped) = new_bytes
@@ -244,16 +279,14 @@ unsafe fn grow_mapping(base: NonNull<u8>, old_mapped: usize, mapped: usize) -> O
         sys::Growth::Impossible => return None,
     };
     LARGE_BYTES_MAPPED.fetch_add(mapped - old_mapped, Ordering::Relaxed);
-    if mapped >= HUGE_FROM_BYTES {
-        sys::advise_huge_mapping(grown.as_ptr(), mapped);
-    }
+    advise_huge(grown, mapped);
     Some(grown)
 }
 
 /// Whether a fresh object from [`alloc`] is zero because its memory has never been used.
 pub(crate) fn is_fresh(object: *mut u8) -> bool {
     match registry::owner(object.addr()) {
-        Owner::LargeStart { .. } => true,
+        Owner::LargeStart { .. } | Owner::LargeHeld(_) => true,
         Owner::Heap(_) => {
             // SAFETY: the caller has just allocated the object, so its chunk is mapped.
             let slot = unsafe { SlotRef::containing(object.addr()) };

@@ -85,6 +85,7 @@ mod bits;
 mod check;
 mod chunk;
 mod colocate;
+mod first_class;
 mod geometry;
 mod global;
 mod heap;
@@ -100,6 +101,7 @@ mod stats;
 mod sys;
 mod thread;
 
+pub use first_class::{Heap, HeapStats, NearHeap};
 pub use global::{
     CcMalloc, advise_huge_pages, cc_alloc, cc_alloc_with, cc_dealloc, cc_realloc, check, contains,
     near, near_with,
