@@ -71,6 +71,7 @@
 //!   objects are found out, unless the memory has been handed out anew in between, and abort the process with one line on stderr. A
 //!   wrong size of an object in a slab goes unnoticed; the free itself does not need the size there.
 //! - Unix only for now; on other Unixes than Linux, large reallocations copy.
+#![cfg_attr(feature = "nightly", feature(allocator_api))]
 #![deny(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -81,6 +82,12 @@
 )]
 
 mod abandoned;
+#[cfg(any(
+    feature = "allocator-api2",
+    feature = "allocator-api2-04",
+    feature = "nightly"
+))]
+mod adapters;
 mod bits;
 mod check;
 mod chunk;
@@ -89,6 +96,7 @@ mod first_class;
 mod geometry;
 mod global;
 mod heap;
+mod hint;
 mod large;
 mod policy;
 mod region;
@@ -99,6 +107,7 @@ mod slabs;
 mod slots;
 mod stats;
 mod sys;
+mod thin;
 mod thread;
 
 pub use first_class::{Heap, HeapStats, NearHeap};
@@ -106,6 +115,8 @@ pub use global::{
     CcMalloc, advise_huge_pages, cc_alloc, cc_alloc_with, cc_dealloc, cc_realloc, check, contains,
     near, near_with,
 };
+pub use hint::{AllocError, HintAllocator, Near};
 pub use policy::{Policy, default_policy, set_default_policy};
 pub use region::Region;
 pub use stats::{PlacementReport, Stats, placement, stats};
+pub use thin::{IntoThin, NewNear};
