@@ -37,7 +37,7 @@ use core::num::NonZero;
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
-use crate::chunk::SlotRef;
+use crate::chunk::{SlotRef, kind};
 use crate::heap::{Heap as CoreHeap, Own};
 use crate::large;
 use crate::policy::{Policy, default_policy};
@@ -212,6 +212,19 @@ impl Heap {
 
     #[inline]
     fn alloc_unhinted(&self, layout: Layout) -> Option<NonNull<u8>> {
+        if let Some(class) = Class::for_layout(layout.size(), layout.align()) {
+            // SAFETY: this value owns the core; see `own`.
+            let object = unsafe { self.core.pop(class) };
+            if !object.is_null() {
+                return NonNull::new(object);
+            }
+        }
+        self.alloc_slow(layout)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn alloc_slow(&self, layout: Layout) -> Option<NonNull<u8>> {
         let own = self.own();
         NonNull::new(match Class::for_layout(layout.size(), layout.align()) {
             Some(class) => own.alloc_class(class),
@@ -250,16 +263,28 @@ impl Heap {
         if layout.size() == 0 {
             return;
         }
-        let own = Some(self.own());
-        if thread::is_small(layout) {
-            let address = object.addr().get();
-            // SAFETY: the object is live, so its chunk is mapped, and stays so until it is freed below.
-            let slot = unsafe { SlotRef::containing(address) };
-            thread::dealloc_small(own, slot, address, layout.size());
-        } else {
+        if !thread::is_small(layout) {
             // SAFETY: the caller's promise.
-            unsafe { thread::dealloc_large(own, object.as_ptr()) };
+            return unsafe { thread::dealloc_large(Some(self.own()), object.as_ptr()) };
         }
+        let address = object.addr().get();
+        // SAFETY: the object is live, so its chunk is mapped, and stays so until it is freed below.
+        let slot = unsafe { SlotRef::containing(address) };
+        // The kind, if the slab is this heap's; some large number if it is not.
+        let kind = slot.slab().tag.load(Ordering::Relaxed) ^ self.own().tag(0);
+        if kind <= kind::LISTED {
+            // SAFETY: this value owns the core, and the slab's tag says that it is the core's, and ACTIVE or LISTED.
+            unsafe { self.core.push(slot, address, kind == kind::LISTED) };
+        } else {
+            self.dealloc_slow(slot, address, layout.size());
+        }
+    }
+
+    /// Frees of full slabs and of co-located objects.
+    #[cold]
+    #[inline(never)]
+    fn dealloc_slow(&self, slot: SlotRef<'_>, address: usize, bytes: usize) {
+        thread::dealloc_small(Some(self.own()), slot, address, bytes);
     }
 
     /// Changes an object's layout: in place where that can be, else by moving it near `hint`, or, without one, near where it was if it had
