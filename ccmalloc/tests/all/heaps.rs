@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::ptr::NonNull;
+use std::sync::{Mutex, mpsc};
 
 use ccmalloc::{CcMalloc, Heap, HintAllocator, Policy, cc_alloc, cc_dealloc, cc_realloc, stats};
 use quickcheck::{Arbitrary, Gen, quickcheck};
@@ -501,6 +502,82 @@ fn what_others_free_is_used_again() {
         "{:?} for 320 KB at a time",
         heap.stats()
     );
+}
+
+#[test]
+fn others_free_while_the_heap_allocates() {
+    let heap = Heap::new().unwrap();
+    let (sender, receiver) = mpsc::sync_channel::<Vec<Object>>(4);
+    std::thread::scope(|scope| {
+        scope.spawn(move || receiver.into_iter().flatten().for_each(Object::free));
+        let mut kept: Vec<Object> = Vec::new();
+        for round in 0..times(300) {
+            let mut hint = None;
+            let batch: Vec<Object> = (0..60)
+                .map(|i| {
+                    let bytes = match (round % 20, i) {
+                        (0, 0) => 2 << 20,
+                        (_, 0) => 70_000,
+                        _ => 8 + (i * 7 + round) % 300,
+                    };
+                    let layout = Layout::from_size_align(bytes, 8).unwrap();
+                    let start = heap.alloc(layout, hint.filter(|_| i % 2 == 0)).unwrap();
+                    hint = Some(start);
+                    // SAFETY: fresh from the heap with this layout.
+                    unsafe { Object::adopt(start, layout, round + i) }
+                })
+                .collect();
+            // Every other one is left to the other thread, which frees it while this one goes on.
+            let (even, odd): (Vec<_>, Vec<_>) =
+                (batch.into_iter().enumerate()).partition(|(i, _)| (i + round) % 2 == 0);
+            sender
+                .send(even.into_iter().map(|(_, object)| object).collect())
+                .unwrap();
+            kept.extend(odd.into_iter().map(|(_, object)| object));
+            if round % 10 == 9 {
+                for object in kept.drain(..) {
+                    let (start, layout) = object.release();
+                    // SAFETY: allocated in this heap with this layout, and given up here.
+                    unsafe { heap.dealloc(start, layout) };
+                }
+                heap.check().unwrap();
+            }
+        }
+        drop(sender);
+    });
+    heap.check().unwrap();
+}
+
+#[test]
+fn heaps_come_and_go_on_many_threads_at_once() {
+    let (sender, receiver) = mpsc::channel::<Heap>();
+    let receiver = Mutex::new(receiver);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (sender, receiver) = (sender.clone(), &receiver);
+            scope.spawn(move || {
+                for round in 0..times(300) {
+                    // Its own, or one that another thread has begun.
+                    let heap = match receiver.lock().unwrap().try_recv() {
+                        Ok(heap) => heap,
+                        Err(_) => Heap::new().unwrap(),
+                    };
+                    for i in 0..50 {
+                        let layout = Layout::from_size_align(1 + (i * round) % 500, 8).unwrap();
+                        let hint = (i % 2 == thread % 2).then(NonNull::dangling);
+                        let start = heap.alloc_zeroed(layout, hint).unwrap();
+                        // SAFETY: fresh from the heap with this layout, which it goes with.
+                        let object = unsafe { Object::adopt(start, layout, i) };
+                        object.release();
+                    }
+                    heap.check().unwrap();
+                    if round % 3 == 0 {
+                        sender.send(heap).unwrap();
+                    }
+                }
+            });
+        }
+    });
 }
 
 #[test]
