@@ -29,7 +29,7 @@ impl quickcheck::Arbitrary for Op {
             8..=10 => Op::Extend(Vec::arbitrary(g)),
             11 => Op::Truncate(usize::arbitrary(g) % 200),
             12 | 13 => Op::ShrinkToFit,
-            14 => Op::Reserve(usize::arbitrary(g) % 300_000),
+            14 => Op::Reserve(usize::arbitrary(g) % times(300_000)),
             _ => Op::Clear,
         }
     }
