@@ -8,7 +8,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 use std::ptr::NonNull;
 
-use benches::rivals::allocators;
+use benches::rivals::ALLOCATORS;
 use ccmalloc::{CcMalloc, cc_alloc};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use examples::rng::Rng;
@@ -110,9 +110,8 @@ fn any_object(allocator: &dyn GlobalAlloc, rng: &mut Rng) -> (*mut u8, Layout) {
 fn churn(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("churn");
     group.throughput(Throughput::Elements(STEPS as u64));
-    let rivals = allocators();
     let named = std::iter::once(("ccmalloc", &CcMalloc as &dyn GlobalAlloc)).chain(
-        rivals
+        ALLOCATORS
             .iter()
             .map(|rival| (rival.name, rival.allocator.0 as &dyn GlobalAlloc)),
     );

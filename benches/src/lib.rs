@@ -8,15 +8,23 @@
 //! | [`workload`] | the list, and what a workload is told and returns |
 //! | [`suites`] | the workloads, a module for each crate under test |
 //! | [`rivals`] | what we are held against, a file each |
-//! | [`raw_tree`] | a search tree whose nodes come from an allocator of choice |
+//! | [`raw_tree`], [`raw_chains`] | a search tree and hash chains whose nodes come from an allocator of choice |
+//! | [`programs`] | whole programs for allocators, each for a process of its own |
+//! | [`worker`] | those processes, allocators in turns |
+//! | [`dispatch`] | the global allocator of `report`, chosen by the environment when the process starts |
 //! | [`output`] | JSON lines, table, Markdown, SVG |
 //!
-//! What a figure can and cannot say: ours and the rivals run in one process, in turns, and the median over the rounds counts, so a ratio holds
-//! on the machine and for the inputs that it was taken with. Keys are drawn evenly, which is the hardest case for every layout; programs with hot keys
+//! What a figure can and cannot say: ours and the rivals run in one process, in turns, or, where a whole program is the subject, each in a process of its own, in turns, too;
+//! and the median over the rounds counts, so a ratio holds on the machine and for the inputs that it was taken with. Keys are drawn evenly, which is the hardest case for every layout; programs with hot keys
 //! gain less, because their hot paths lie in the cache anyway. Memory is freshly built, not aged.
 
+pub mod dispatch;
 pub mod output;
+pub mod programs;
+pub mod raw_chains;
 pub mod raw_tree;
 pub mod rivals;
 pub mod suites;
+pub mod sys;
+pub mod worker;
 pub mod workload;

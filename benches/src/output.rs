@@ -22,7 +22,7 @@ pub fn json_line(comparison: &Comparison) -> String {
 /// A table for a terminal; the caller prints comparisons as they come, so columns have fixed widths.
 pub fn table_header() -> String {
     format!(
-        "{:<58} {:>10} {:>10} {:>7}  {:<16} rounds",
+        "{:<58} {:>11} {:>11} {:>7}  {:<16} rounds",
         "name", "ours", "theirs", "ratio", "rival"
     )
 }
@@ -40,7 +40,7 @@ pub fn table_line(comparison: &Comparison) -> String {
         runs,
     } = comparison;
     format!(
-        "{:<58} {ours:>7.1} {unit} {theirs:>7.1} {unit} {ratio:>6.2}x  {rival:<16} {runs}",
+        "{:<58} {ours:>7.1} {unit:<3} {theirs:>7.1} {unit:<3} {ratio:>6.2}x  {rival:<16} {runs}",
         format!("{suite}/{name}")
     )
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::programs::Scale;
 use crate::suites::{ccmalloc, ccmorph, ctree, model};
 
 /// Keys in workloads whose name ends in `2m`: 2^21, 48 MiB of 24-byte nodes, several times what a last-level cache gives a program.
@@ -13,6 +14,12 @@ pub const KEYS_2M: usize = 1 << 21;
 pub const WORKLOADS: &[Workload] = &[
     ccmalloc::BST_HINTED_SEARCH_2M,
     ccmalloc::BST_HINTED_INSERT_2M,
+    ccmalloc::CHAIN_HINTED_WALK_2M,
+    ccmalloc::HINTED_MEMORY_BST,
+    ccmalloc::UNHINTED,
+    ccmalloc::BUILD_ONCE_TREE,
+    ccmalloc::NULL_HINT_CONTROL,
+    ccmalloc::HINTED_ALLOC_COST,
     ccmorph::BST_RANDOM_DEPENDENT_2M,
     ctree::FROZEN_GET_DEPENDENT_2M,
     ctree::FROZEN_GET_INDEPENDENT_2M,
@@ -27,17 +34,25 @@ pub struct Workload {
     pub suite: &'static str,
     /// What its comparisons' names begin with.
     pub name: &'static str,
-    /// Measures; an error means that an answer was wrong.
-    pub run: fn(&Effort) -> Result<Vec<Comparison>, WrongAnswer>,
+    /// What names of further comparisons of the same runs begin with.
+    pub also: &'static [&'static str],
+    /// Measures.
+    pub run: fn(&Effort) -> Result<Vec<Comparison>, Failure>,
 }
 
-/// How long to measure.
-#[derive(Clone, Copy, Debug)]
+/// How long to measure, and what.
+#[derive(Clone, Debug)]
 pub struct Effort {
     /// Rounds over which the median is taken.
     pub rounds: usize,
     /// Operations in a round of lookups.
     pub lookups: usize,
+    /// Rounds of whole programs, each in a process of its own.
+    pub process_rounds: usize,
+    /// How much a whole program does.
+    pub scale: Scale,
+    /// The name that the user asked for. Workloads may leave out what has no part in it.
+    pub only: Option<String>,
 }
 
 impl Effort {
@@ -45,12 +60,18 @@ impl Effort {
     pub const QUICK: Effort = Effort {
         rounds: 5,
         lookups: 200_000,
+        process_rounds: 3,
+        scale: Scale::Quick,
+        only: None,
     };
 
     /// For figures that are kept.
     pub const FULL: Effort = Effort {
         rounds: 15,
         lookups: 1_000_000,
+        process_rounds: 9,
+        scale: Scale::Full,
+        only: None,
     };
 }
 
@@ -123,6 +144,37 @@ impl fmt::Display for WrongAnswer {
 
 impl std::error::Error for WrongAnswer {}
 
+/// Why a workload gave no figures.
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// An answer was wrong.
+    Answer(WrongAnswer),
+    /// A process that ran a whole program did not do its part.
+    Worker {
+        /// Which.
+        program: String,
+        /// What happened.
+        what: String,
+    },
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Answer(wrong) => wrong.fmt(f),
+            Failure::Worker { program, what } => write!(f, "{program}: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<WrongAnswer> for Failure {
+    fn from(wrong: WrongAnswer) -> Self {
+        Failure::Answer(wrong)
+    }
+}
+
 /// The workloads that `suite` and `only` leave, in the order of the list; without either, all.
 ///
 /// `only` is a workload's name or the beginning of one comparison's name that goes on with `_`.
@@ -152,7 +204,10 @@ pub fn select(
     let chosen: Vec<&Workload> = in_suite
         .iter()
         .copied()
-        .filter(|workload| covers(workload.name, only))
+        .filter(|workload| {
+            let mut beginnings = workload.also.iter().chain([&workload.name]);
+            beginnings.any(|beginning| covers(beginning, only))
+        })
         .collect();
     if chosen.is_empty() {
         let known = in_suite.iter().map(|workload| workload.name).collect();
@@ -165,9 +220,9 @@ pub fn select(
     Ok(chosen)
 }
 
-/// Whether `name` is the workload's or that of one of its comparisons.
-fn covers(workload: &str, name: &str) -> bool {
-    name.strip_prefix(workload)
+/// Whether `name` is `beginning`, or begins with it and goes on with `_`.
+pub fn covers(beginning: &str, name: &str) -> bool {
+    name.strip_prefix(beginning)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }
 

@@ -8,7 +8,7 @@
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::heap::{ALL_HEAPS, Heap, Own};
+use crate::heap::{ALL_HEAPS, HEAP_ALIGN_BYTES, Heap, Own};
 use crate::sys;
 
 /// Bits of a head that are the address of a heap.
@@ -92,10 +92,9 @@ impl Own<'static> {
 
     /// A new heap. `None` when the OS refuses memory.
     pub(crate) fn map() -> Option<Self> {
-        let place: NonNull<Heap> = sys::map(size_of::<Heap>().next_multiple_of(4096))?.cast();
-        // SAFETY: freshly mapped, writable, large enough, and page-aligned.
-        unsafe { place.write(Heap::new()) };
-        // SAFETY: initialised just now, and never unmapped.
+        // Not written to: zero bytes are `Heap::new()`, and a thread touches the bins of the classes that it uses.
+        let place: NonNull<Heap> = sys::map_aligned(size_of::<Heap>(), HEAP_ALIGN_BYTES)?.cast();
+        // SAFETY: freshly mapped, aligned, valid as all zero bytes are, and never unmapped.
         let heap: &'static Heap = unsafe { place.as_ref() };
         let mut head = ALL_HEAPS.load(Ordering::Relaxed);
         loop {

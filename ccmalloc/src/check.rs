@@ -1,20 +1,20 @@
 //! Consistency of a heap's metadata, for tests.
 
 use core::ptr::null;
-use core::sync::atomic::Ordering;
 
-use crate::chunk::{Slab, SlotRef, kind};
+use crate::chunk::{Slab, SlotRef, Tag, granule_bit, kind, map_word};
 use crate::geometry::CHUNK_SLOTS;
 use crate::heap::Own;
+use crate::size_class::Class;
 
 impl Own<'_> {
     /// Goes through all metadata of the heap and reports the first contradiction. For tests.
     pub(crate) fn check(self) -> Result<(), &'static str> {
         for (index, (active, list)) in self.active_slab.iter().zip(&self.partial).enumerate() {
+            let class = Class::from_index(index);
             // SAFETY: null or a slab of one of this heap's mapped chunks.
             if let Some(slab) = unsafe { active.get().as_ref() }
-                && (slab.tag.load(Ordering::Relaxed) != self.tag(kind::ACTIVE)
-                    || usize::from(slab.class.get()) != index)
+                && slab.tag() != self.slab_tag(class, kind::ACTIVE)
             {
                 return Err("an active slab has another class or another tag");
             }
@@ -22,9 +22,7 @@ impl Own<'_> {
             let mut next = list.get();
             // SAFETY: null or a slab in the list, which is mapped.
             while let Some(slab) = unsafe { next.as_ref() } {
-                if slab.tag.load(Ordering::Relaxed) != self.tag(kind::LISTED)
-                    || usize::from(slab.class.get()) != index
-                {
+                if slab.tag() != self.slab_tag(class, kind::LISTED) {
                     return Err("a listed slab has another class or another tag");
                 }
                 if slab.prev.get() != previous || core::ptr::eq(slab, active.get()) {
@@ -34,17 +32,28 @@ impl Own<'_> {
                 next = slab.next.get();
             }
         }
-        for (index, active) in self.active.iter().enumerate() {
-            for (address, free) in active.objects_at_hand() {
+        for (index, bin) in self.bins.iter().enumerate() {
+            let class = Class::from_index(index);
+            for address in bin.objects_at_hand() {
                 // SAFETY: objects at hand lie in mapped chunks.
-                let slab = unsafe { SlotRef::containing(address) }.slab();
-                let tag = slab.tag.load(Ordering::Relaxed);
-                if !free || usize::from(slab.class.get()) != index {
-                    return Err("an object at hand is not free, or of another class");
+                let (slot, word) = unsafe { (SlotRef::containing(address), map_word(address)) };
+                let tag = slot.slab().tag();
+                if word.get() & granule_bit(address) != 0 {
+                    return Err("an object at hand is live");
                 }
-                if tag != self.tag(kind::ACTIVE) && tag != self.tag(kind::LISTED) {
+                if bin
+                    .objects_at_hand()
+                    .filter(|&other| other == address)
+                    .count()
+                    != 1
+                {
+                    return Err("an object is at hand twice");
+                }
+                if tag != self.slab_tag(class, kind::ACTIVE)
+                    && tag != self.slab_tag(class, kind::LISTED)
+                {
                     return Err(
-                        "an object at hand lies in a slab that is neither active nor listed",
+                        "an object at hand lies in a slab of another class, or neither active nor listed",
                     );
                 }
             }
@@ -60,9 +69,13 @@ impl Own<'_> {
                 return Err("an open chunk has no free slot, or its metadata free");
             }
             for slot in 1..CHUNK_SLOTS {
-                let tag = SlotRef::new(chunk, slot).slab().tag.load(Ordering::Relaxed);
-                if (tag == 0) != (open.free_slots.get() >> slot & 1 == 1) {
+                let tag = SlotRef::new(chunk, slot).slab().tag();
+                if (tag == Tag::FREE) != (open.free_slots.get() >> slot & 1 == 1) {
                     return Err("a slot's tag and its chunk disagree on whether it is free");
+                }
+                let slot = SlotRef::new(chunk, slot);
+                if tag == Tag::FREE && slot.map().iter().any(|word| word.get() != 0) {
+                    return Err("the map of a free slot is not clear");
                 }
             }
             desc = open.next.get();

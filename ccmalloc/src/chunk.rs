@@ -2,18 +2,22 @@
 //!
 //! ```text
 //! chunk base ──► ┌───────────────────────────┐
-//!                │ 32 slab headers of 64 B   │  slot 0's stays zero: a free of metadata is found out
-//!        +2 KiB  ├───────────────────────────┤
-//!                │ slot 1: free map    1 KiB │  owner only
-//!                │         remote map  1 KiB │  set by other threads, taken by the owner
-//!                ├───────────────────────────┤
-//!                │ slot 2 ...                │
+//!                │ 32 slab headers of 32 B   │  in the place of slot 0's map; its own header stays zero: a free of metadata is found out
+//!        +1 KiB  ├───────────────────────────┤
+//!                │ maps of the slots 1..32   │  a bit a granule, 1 KiB a slot, one cache line a page; owner only
+//!       +32 KiB  ├───────────────────────────┤
+//!                │ address of the descriptor │  in the place of slot 0's
+//!       +33 KiB  ├───────────────────────────┤
+//!                │ remote maps               │  likewise; set by other threads, taken by the owner
 //!       +64 KiB  ╞═══════════════════════════╡
 //!                │ slot 1: objects    64 KiB │
 //!                ├───────────────────────────┤
 //!                │ slot 2 ...                │
 //!        +2 MiB  └───────────────────────────┘
 //! ```
+//!
+//! So an address leads to everything by masks and shifts: to its chunk, to the header of its slot, and to the bit of its granule, without a
+//! division by the size of an object.
 //!
 //! No metadata lies beside objects, and none is written into free objects. What must outlive the chunk (other threads may
 //! still be announcing a free whose last object has already been taken into account) lies in its [`ChunkDesc`], which belongs
@@ -24,12 +28,13 @@ use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::geometry::{
-    CHUNK_BYTES, CHUNK_PAGES, CHUNK_SLOTS, MAP_WORDS, PAGE_BYTES, SLOT_BYTES, chunk_base,
-    slot_index,
+    CHUNK_BYTES, CHUNK_PAGES, CHUNK_SLOTS, GRANULE_BYTES, MAP_WORDS, PAGE_BYTES, SLOT_BYTES,
+    chunk_base, slot_index,
 };
-use crate::heap::Heap;
+use crate::heap::{BIN_BYTES, Bin, HEAP_ALIGN_BYTES, Heap};
+use crate::size_class::Class;
 
-/// What a slot is used for: the low bits of [`Slab::tag`].
+/// What a slot is used for.
 pub(crate) mod kind {
     /// Objects of one size class, and the slab that the class allocates from. Frees take the fast path.
     pub(crate) const ACTIVE: usize = 0;
@@ -43,59 +48,131 @@ pub(crate) mod kind {
     pub(crate) const SPAN: usize = 4;
     /// A later slot of such an object.
     pub(crate) const SPAN_INSIDE: usize = 5;
-    /// All of the above; heaps are aligned so that these bits of their address are zero.
-    pub(crate) const MASK: usize = 63;
+}
+
+/// Who owns a slot, and what for: the address of the heap's bin for the slot's class (of the heap itself, in a slot without a class), plus the
+/// [`kind`]. 0 for a slot in no use.
+///
+/// So one comparison with the bin that a freed object should go back to proves its owner, its class and its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tag(usize);
+
+impl Tag {
+    /// Of a slot in no use.
+    pub(crate) const FREE: Tag = Tag(0);
+
+    /// Of a slot of `heap` without a class.
+    #[inline]
+    pub(crate) fn new(heap: *const Heap, kind: usize) -> Self {
+        Tag(heap.addr() | kind)
+    }
+
+    /// Of a slab of `class` of `heap`.
+    #[inline]
+    pub(crate) fn of_slab(heap: *const Heap, class: Class, kind: usize) -> Self {
+        Tag(heap.addr() | (class.index() * BIN_BYTES) | kind)
+    }
+
+    /// The kind, if this is a slab of the class and heap of `bin`; some large number if it is not.
+    #[inline]
+    pub(crate) fn kind_for(self, bin: &Bin) -> usize {
+        self.0 ^ (&raw const *bin).addr()
+    }
+
+    /// What the slot is used for.
+    #[inline]
+    pub(crate) fn kind(self) -> usize {
+        self.0 % BIN_BYTES
+    }
+
+    /// The class of a slab.
+    #[inline]
+    pub(crate) fn class(self) -> Class {
+        Class::from_index(self.0 % HEAP_ALIGN_BYTES / BIN_BYTES)
+    }
+
+    /// Address of the owner.
+    #[inline]
+    pub(crate) fn owner(self) -> usize {
+        self.0 & !(HEAP_ALIGN_BYTES - 1)
+    }
 }
 
 /// The header of a slot.
 ///
-/// Invariant: while any object of the slot is live, everything but `tag`'s kind and the list links is constant, so that other
-/// threads may read it.
-#[repr(C, align(64))]
+/// Invariant: while any object of the slot is live, everything but `tag`'s kind, the list links and `witness` is constant, so that
+/// other threads may read it.
+#[repr(C, align(32))]
 pub(crate) struct Slab {
-    /// Address of the owning heap plus [`kind`]; 0 for a free slot. Atomic because other threads read it while the owner
-    /// switches between the first three kinds.
-    pub(crate) tag: AtomicUsize,
-    /// The descriptor of the chunk.
-    pub(crate) desc: Cell<*const ChunkDesc>,
-    /// Size classes: 2^32 / `object_bytes`, rounded up: turns an offset into an index by a multiplication.
-    pub(crate) reciprocal: Cell<u32>,
-    /// Size classes: bytes of an object. `SPAN`: offset of the object in the slot.
-    pub(crate) object_bytes: Cell<u32>,
-    /// Size classes: number of objects. `SPAN`: number of slots.
-    pub(crate) objects: Cell<u32>,
-    /// Size classes: index of the first object in the last word of the free map.
-    pub(crate) tail_start: Cell<u32>,
-    /// Size classes: words of the free map in use.
-    pub(crate) words: Cell<u16>,
-    /// Size classes: the class's number.
-    pub(crate) class: Cell<u8>,
+    /// A [`Tag`]. Atomic because other threads read it while the owner switches between the first three kinds.
+    tag: AtomicUsize,
     /// Neighbours in the heap's list of slabs of this class that have room.
     pub(crate) next: Cell<*const Slab>,
     /// See `next`.
     pub(crate) prev: Cell<*const Slab>,
+    /// `SPAN`: offset of the object in the slot, in bytes.
+    pub(crate) span_offset: Cell<u16>,
+    /// `SPAN`: number of slots.
+    pub(crate) span_slots: Cell<u8>,
+    /// Size classes: number of a word of the map that had a live object in it when last looked at.
+    pub(crate) witness: Cell<u8>,
 }
 
-/// The maps of one slot. For a size class, bit i is object i; for co-location pages, it is granule i.
-#[repr(C)]
-pub(crate) struct Maps {
-    /// Set = free. Only the owner reads or writes it.
-    pub(crate) free: [Cell<u64>; MAP_WORDS],
-    /// Set = freed by another thread, not yet taken into `free`. All zero in a slot that is not in use.
-    pub(crate) remote: [AtomicU64; MAP_WORDS],
-}
+/// A bit for each granule of a slot; only the owner reads or writes it. All zero in a slot that is not in use.
+///
+/// In a slab, the bit of an object's first granule is set while the object is live, and all others are zero. In co-location pages, the bits of
+/// the free granules are set.
+pub(crate) type Map = [Cell<u64>; MAP_WORDS];
+/// A bit for each granule at which an object starts that another thread has freed, and that the owner has not yet taken into account.
+/// All zero in a slot that is not in use.
+pub(crate) type RemoteMap = [AtomicU64; MAP_WORDS];
 
 /// The first slot of a chunk.
 #[repr(C)]
 pub(crate) struct Chunk {
-    pub(crate) slabs: [Slab; CHUNK_SLOTS],
-    /// Maps of the slots 1..32; slot 0's room is taken by `slabs`.
-    pub(crate) maps: [Maps; CHUNK_SLOTS - 1],
+    slabs: [Slab; CHUNK_SLOTS],
+    maps: [Map; CHUNK_SLOTS - 1],
+    desc: Cell<*const ChunkDesc>,
+    _padding: [usize; MAP_WORDS - 1],
+    remote: [RemoteMap; CHUNK_SLOTS - 1],
 }
 
-const _: () = assert!(size_of::<Slab>() == 64);
-const _: () = assert!(size_of::<Maps>() == 2048);
+const _: () = assert!(size_of::<Slab>() == 32);
 const _: () = assert!(size_of::<Chunk>() == SLOT_BYTES);
+// Whatever is in the place of slot 0's maps takes as much room as they would, so that slot numbers and addresses lead to maps directly.
+const _: () = assert!(
+    core::mem::offset_of!(Chunk, maps) == size_of::<Map>()
+        && core::mem::offset_of!(Chunk, desc) == CHUNK_SLOTS * size_of::<Map>()
+        && core::mem::offset_of!(Chunk, remote) == (CHUNK_SLOTS + 1) * size_of::<Map>()
+);
+
+impl Chunk {
+    /// Records the chunk's descriptor.
+    pub(crate) fn set_desc(&self, desc: &ChunkDesc) {
+        self.desc.set(desc);
+    }
+}
+
+/// The bit of the granule at `address` in its word.
+#[inline]
+pub(crate) const fn granule_bit(address: usize) -> u64 {
+    1 << (address / GRANULE_BYTES % 64)
+}
+
+/// The word of a slot's map that has the bit of the granule at `address`.
+///
+/// # Safety
+/// - As for [`SlotRef::containing`], and `address` does not lie in its chunk's first slot.
+#[inline]
+pub(crate) unsafe fn map_word<'a>(address: usize) -> &'a Cell<u64> {
+    debug_assert!(slot_index(address) != 0);
+    let chunk: *const Cell<u64> = core::ptr::with_exposed_provenance(chunk_base(address));
+    // Maps follow each other in the order of their slots, and a word stands for 64 granules.
+    let number = (address & (CHUNK_BYTES - 1)) / (64 * GRANULE_BYTES);
+    // SAFETY: the chunk is mapped during `'a` by the caller's promise. `number` is at least MAP_WORDS, since the address is behind the first slot, and
+    // less than CHUNK_SLOTS * MAP_WORDS: the words at these numbers are those of `Chunk::maps`.
+    unsafe { &*chunk.add(number) }
+}
 
 /// What a heap knows of one co-location page.
 pub(crate) struct PageInfo {
@@ -129,6 +206,8 @@ pub(crate) struct ChunkDesc {
     pub(crate) free_slots: Cell<u32>,
     /// Slots whose memory may be other than zero (bit = slot).
     pub(crate) used_slots: Cell<u32>,
+    /// When a slot last became free, by `sys::milliseconds`.
+    pub(crate) freed_at: Cell<usize>,
     /// Slots that a [`Region`](crate::Region) is filling (bit = slot): their pages serve no seats, and they are not given back.
     pub(crate) reserved_slots: Cell<u32>,
     /// Neighbours in the heap's list of chunks with free slots; `next` also links unused descriptors.
@@ -154,6 +233,7 @@ impl ChunkDesc {
             chunk: Cell::new(null()),
             free_slots: Cell::new(0),
             used_slots: Cell::new(0),
+            freed_at: Cell::new(0),
             reserved_slots: Cell::new(0),
             next: Cell::new(null()),
             prev: Cell::new(null()),
@@ -240,11 +320,25 @@ impl<'a> SlotRef<'a> {
         unsafe { self.chunk.slabs.get_unchecked(self.slot) }
     }
 
-    /// The slot's maps. Slot 0 has none; it gets slot 1's, and no caller gets that far with it, because its tag is 0.
+    /// The slot's map. Slot 0 has none; it gets slot 1's, and no caller gets that far with it, because its tag is 0.
     #[inline]
-    pub(crate) fn maps(self) -> &'a Maps {
+    pub(crate) fn map(self) -> &'a Map {
         // SAFETY: `slot < CHUNK_SLOTS`, so the index is less than CHUNK_SLOTS - 1.
         unsafe { self.chunk.maps.get_unchecked(self.slot.saturating_sub(1)) }
+    }
+
+    /// The slot's remote map. Slot 0 gets slot 1's, as above.
+    #[inline]
+    pub(crate) fn remote(self) -> &'a RemoteMap {
+        // SAFETY: as above.
+        unsafe { self.chunk.remote.get_unchecked(self.slot.saturating_sub(1)) }
+    }
+
+    /// The descriptor of the slot's chunk.
+    #[inline]
+    pub(crate) fn desc(self) -> &'a ChunkDesc {
+        // SAFETY: set when the chunk was mapped, before any of its slots was dealt out; descriptors live for ever.
+        unsafe { &*self.chunk.desc.get() }
     }
 
     /// Address of the slot's first byte, with the provenance of the whole chunk.
@@ -259,13 +353,24 @@ impl<'a> SlotRef<'a> {
     #[inline]
     pub(crate) fn page_words(self, page: usize) -> &'a [Cell<u64>; 8] {
         debug_assert!(page < crate::geometry::SLOT_PAGES);
-        let words = self.maps().free.as_ptr();
+        let words = self.map().as_ptr();
         // SAFETY: 16 pages of 8 words are the map's 128; an array of cells has the layout of its elements.
         unsafe { &*words.add((page & 15) * 8).cast() }
     }
 }
 
 impl Slab {
+    /// Whose the slot is, and what for.
+    #[inline]
+    pub(crate) fn tag(&self) -> Tag {
+        Tag(self.tag.load(Ordering::Relaxed))
+    }
+
+    /// Records whose the slot is from now on, and what for.
+    pub(crate) fn set_tag(&self, tag: Tag) {
+        self.tag.store(tag.0, Ordering::Relaxed);
+    }
+
     /// The slot that this is the header of.
     ///
     /// # Safety

@@ -123,7 +123,7 @@ impl<'a> Own<'a> {
         }
         // SAFETY: a chunk of this heap, which only this thread unmaps.
         let slot: SlotRef<'a> = unsafe { SlotRef::containing(address) };
-        if slot.slab().tag.load(Ordering::Relaxed) != self.tag(kind::COLOCATED) {
+        if slot.slab().tag() != self.tag(kind::COLOCATED) {
             return None;
         }
         Some(self.page_at(slot, slot_offset(address) / PAGE_BYTES))
@@ -136,8 +136,7 @@ impl<'a> Own<'a> {
 
     /// The page `in_slot` of a co-location slot.
     fn page_at(self, slot: SlotRef<'a>, in_slot: usize) -> Page<'a> {
-        // SAFETY: set when the slot was taken; descriptors live for ever.
-        let desc: &'a ChunkDesc = unsafe { &*slot.slab().desc.get() };
+        let desc = slot.desc();
         // SAFETY: a chunk with a co-location slot has its page infos; the page number is that of the slot plus one less than 16.
         let info = unsafe { desc.page(slot.slot() * SLOT_PAGES + (in_slot & (SLOT_PAGES - 1))) };
         Page {
@@ -196,8 +195,7 @@ impl<'a> Own<'a> {
             );
             return self.claim_in(page, granule, request);
         }
-        // SAFETY: set when the slot was taken; descriptors live for ever.
-        let desc: &'a ChunkDesc = unsafe { &*page.slot.slab().desc.get() };
+        let desc = page.slot.desc();
         if let Some(object) = self.alloc_on_tied(desc, page.info, request, policy) {
             count(&self.placed, Outcome::TiedPage);
             return object;
@@ -206,7 +204,7 @@ impl<'a> Own<'a> {
         let Some((seat, object)) = self.take_seat(request, policy) else {
             return null_mut();
         };
-        if core::ptr::eq(seat.slot.slab().desc.get(), desc) {
+        if core::ptr::eq(seat.slot.desc(), desc) {
             let index = page_index(seat.info.base.get().addr());
             page.info.tied.set(u16::try_from(index).unwrap_or(0));
         }
@@ -308,8 +306,7 @@ impl<'a> Own<'a> {
     /// A slot of sixteen empty co-location pages, in no list.
     pub(crate) fn new_colocation_slot(self) -> Option<SlotRef<'a>> {
         let slot = self.take_slot()?;
-        // SAFETY: set by `take_slot`; descriptors live for ever.
-        let desc: &'a ChunkDesc = unsafe { &*slot.slab().desc.get() };
+        let desc = slot.desc();
         if desc.pages.get().is_null() {
             let Some(place) = self.alloc_meta(CHUNK_PAGES * size_of::<PageInfo>()) else {
                 self.free_slots(slot, 1);
@@ -319,12 +316,10 @@ impl<'a> Own<'a> {
             // Zero bytes are a valid `PageInfo`; each is set below before it is used.
             desc.pages.set(pages.as_ptr());
         }
-        for word in &slot.maps().free {
+        for word in slot.map() {
             word.set(!0);
         }
-        slot.slab()
-            .tag
-            .store(self.tag(kind::COLOCATED), Ordering::Relaxed);
+        slot.slab().set_tag(self.tag(kind::COLOCATED));
         for in_slot in 0..SLOT_PAGES {
             let info = self.page_at(slot, in_slot).info;
             info.base
@@ -357,7 +352,7 @@ impl<'a> Own<'a> {
             }
         }
         for_each_word(first, granules, |word, mask| {
-            if let Some(word) = slot.maps().free.get(word) {
+            if let Some(word) = slot.map().get(word) {
                 debug_assert!(word.get() & mask == mask);
                 word.set(word.get() & !mask);
             }
@@ -392,8 +387,7 @@ impl<'a> Own<'a> {
         let mut free = true;
         for_each_word(first, granules, |word, mask| {
             free &= slot
-                .maps()
-                .free
+                .map()
                 .get(word)
                 .is_some_and(|word| word.get() & mask == mask);
         });
@@ -437,7 +431,7 @@ impl<'a> Own<'a> {
     /// Marks taken granules as free.
     fn release(self, slot: SlotRef<'a>, first: usize, granules: usize, address: usize) {
         for_each_word(first, granules, |word, mask| {
-            if let Some(word) = slot.maps().free.get(word) {
+            if let Some(word) = slot.map().get(word) {
                 if word.get() & mask != 0 {
                     sys::die("double free, or free with too large a size, of", address);
                 }
@@ -498,6 +492,9 @@ impl<'a> Own<'a> {
         for page in pages().filter(|page| page.info.listed.get()) {
             self.unlist(page.info);
         }
+        for word in slot.map() {
+            word.set(0);
+        }
         self.free_slots(slot, 1);
         true
     }
@@ -517,16 +514,14 @@ impl<'a> Own<'a> {
     /// Keeps a co-location slot for a [`Region`](crate::Region): its pages serve hints that point into them, but no seats, and it
     /// is not given back.
     pub(crate) fn reserve_slot(self, slot: SlotRef<'a>) {
-        // SAFETY: set by `take_slot`; descriptors live for ever.
-        let desc: &'a ChunkDesc = unsafe { &*slot.slab().desc.get() };
+        let desc = slot.desc();
         desc.reserved_slots
             .set(desc.reserved_slots.get() | 1 << slot.slot());
     }
 
     /// The descriptor of the slot's chunk, if the slot is reserved.
     fn reservation(self, slot: SlotRef<'a>) -> Option<&'a ChunkDesc> {
-        // SAFETY: set by `take_slot`; descriptors live for ever.
-        let desc: &'a ChunkDesc = unsafe { &*slot.slab().desc.get() };
+        let desc = slot.desc();
         (desc.reserved_slots.get() >> slot.slot() & 1 == 1).then_some(desc)
     }
 
@@ -629,7 +624,7 @@ impl<'a> Own<'a> {
 /// The free map of block `block` (0..1024) of a co-location slot.
 #[inline]
 fn block_map(slot: SlotRef<'_>, block: usize) -> u8 {
-    let word = slot.maps().free.get(block / 8).map_or(0, Cell::get);
+    let word = slot.map().get(block / 8).map_or(0, Cell::get);
     #[expect(
         clippy::cast_possible_truncation,
         reason = "takes one byte of the word"

@@ -39,7 +39,7 @@ use core::sync::atomic::Ordering;
 
 use crate::chunk::{SlotRef, kind};
 use crate::heap::{Heap as CoreHeap, Own};
-use crate::large;
+use crate::large::{self, Contents};
 use crate::policy::{Policy, default_policy};
 use crate::size_class::Class;
 use crate::stats::{OUTCOMES, PlacementReport};
@@ -56,7 +56,7 @@ pub(crate) use inventory::{Inventory, Mapping};
 /// Dropping the heap gives all of its memory back to the OS at once, in time that depends on how many chunks of 2 MiB and how many large
 /// objects there are, not on how many small ones. Destructors of objects that are still in it (leaked, or forgotten) do not run.
 ///
-/// The heap's own structure, 20 KB and metadata for as many chunks as it ever had at a time (17 KB each at most), is kept for the next heap.
+/// The heap's own structure, 32 KB and metadata for as many chunks as it ever had at a time (17 KB each at most), is kept for the next heap.
 ///
 /// A heap belongs to one thread at a time. It can be moved to another one, by which time nothing may borrow it. The first allocation
 /// takes 2 MiB of address space, of which what is touched becomes memory. The ambient hint of [`near`](crate::near) does not apply to it.
@@ -230,10 +230,16 @@ impl Heap {
         let own = self.own();
         NonNull::new(match Class::for_layout(layout.size(), layout.align()) {
             Some(class) => own.alloc_class(class),
-            None if large::is_span(layout.size(), layout.align()) => {
-                large::alloc(own, layout.size(), layout.align())
-            }
-            None => own.alloc_held(layout.size(), layout.align()),
+            None => return self.alloc_large(layout, Contents::Any),
+        })
+    }
+
+    fn alloc_large(&self, layout: Layout, contents: Contents) -> Option<NonNull<u8>> {
+        let (own, bytes, align) = (self.own(), layout.size(), layout.align());
+        NonNull::new(if large::is_span(bytes, align) {
+            large::alloc(own, bytes, align, contents)
+        } else {
+            own.alloc_held(bytes, align, contents)
         })
     }
 
@@ -247,11 +253,15 @@ impl Heap {
     /// As [`Heap::alloc`], and all bytes are 0. Fresh memory from the OS is not touched for that.
     #[must_use]
     pub fn alloc_zeroed(&self, layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
-        let object = self.alloc(layout, hint)?;
-        if thread::is_small(layout) || !large::is_fresh(object.as_ptr()) {
-            // SAFETY: the object is fresh and has this many bytes; for none, the address is not null and aligned.
-            unsafe { object.write_bytes(0, layout.size()) };
+        if layout.size() == 0 {
+            return nothing(layout);
         }
+        if Class::for_layout(layout.size(), layout.align()).is_none() {
+            return self.alloc_large(layout, Contents::Zero);
+        }
+        let object = self.alloc(layout, hint)?;
+        // SAFETY: the object is fresh and has this many bytes.
+        unsafe { object.write_bytes(0, layout.size()) };
         Some(object)
     }
 
@@ -265,28 +275,28 @@ impl Heap {
         if layout.size() == 0 {
             return;
         }
-        if !thread::is_small(layout) {
+        let Some(class) = Class::for_layout(layout.size(), layout.align()) else {
             // SAFETY: the caller's promise.
-            return unsafe { thread::dealloc_large(Some(self.own()), object.as_ptr()) };
-        }
+            return unsafe { thread::dealloc_large(Some(self.own()), object.as_ptr(), layout) };
+        };
         let address = object.addr().get();
+        let bin = self.core.bin(class);
         // SAFETY: the object is live, so its chunk is mapped, and stays so until it is freed below.
         let slot = unsafe { SlotRef::containing(address) };
-        // The kind, if the slab is this heap's; some large number if it is not.
-        let kind = slot.slab().tag.load(Ordering::Relaxed) ^ self.own().tag(0);
+        let kind = slot.slab().tag().kind_for(bin);
         if kind <= kind::LISTED {
-            // SAFETY: this value owns the core, and the slab's tag says that it is the core's, and ACTIVE or LISTED.
-            unsafe { self.core.push(slot, address, kind == kind::LISTED) };
+            // SAFETY: this value owns the core, and the tag says that the slab is of this bin, and ACTIVE or LISTED.
+            unsafe { self.core.push(bin, slot, address, kind == kind::LISTED) };
         } else {
-            self.dealloc_slow(slot, address, layout.size());
+            self.dealloc_slow(slot, address, layout);
         }
     }
 
     /// Frees of full slabs and of co-located objects.
     #[cold]
     #[inline(never)]
-    fn dealloc_slow(&self, slot: SlotRef<'_>, address: usize, bytes: usize) {
-        thread::dealloc_small(Some(self.own()), slot, address, bytes);
+    fn dealloc_slow(&self, slot: SlotRef<'_>, address: usize, layout: Layout) {
+        thread::dealloc_small(Some(self.own()), slot, address, layout);
     }
 
     /// Changes an object's layout: in place where that can be, else by moving it near `hint`, or, without one, near where it was if it had
@@ -410,6 +420,8 @@ pub struct HeapStats {
     /// Bytes of 2 MiB chunks, for objects up to about 1 MB. Address space: pages never touched cost no memory.
     pub chunk_bytes: usize,
     /// Bytes of mappings of their own, for larger objects.
+    ///
+    /// Chunks and mappings that are in no use, and that the heap keeps for half a second, are in neither sum.
     pub large_bytes: usize,
 }
 

@@ -1,9 +1,15 @@
 //! A thread's heap: slabs of one size class each, and the chunks that they are cut from.
 //!
-//! Allocation of a small object takes the lowest set bit of one word of a free map; a free sets it again, and keeps the object at
-//! hand for the next allocation. Neither touches the object, so a cold object costs no miss here, and fresh objects come in address
-//! order: built once, walked in order. When the word is used up, [`Own::refill`] looks for the next one: in the same slab, in what other threads have freed, in slabs that have
-//! room again, in a fresh slab, in a fresh chunk.
+//! A slab's map says which of its objects are live, one bit each, at the granule where the object starts. Some free objects of each class are
+//! *at hand*: in a small stack of addresses. Allocation takes one off and sets its bit; a free clears the bit and puts the object at hand. Neither touches the
+//! object, so a cold one costs no miss here, and neither divides: an address leads to its bit by shifts. The bit alone says whether an object is
+//! live: a second free finds it clear, and what is at hand can be forgotten at any time. When nothing is at hand, [`Own::refill`] gathers the
+//! next free objects in address order (built once, walked in order): from the same slab, from what other threads have freed, from slabs that have room
+//! again, from a fresh slab, from a fresh chunk.
+//!
+//! What was tried before: a bit an object rather than a granule makes denser maps, but needs a multiplication and the slab's constants to find
+//! the bit, on the way to the address of a store that later loads wait for; a free and an allocation took 11 ns instead of 5.4. Without objects at hand,
+//! replacing random objects took twice as long, because each allocation looked for a word with a free object.
 //!
 //! A heap belongs to one thread at a time. [`Own`] is the proof of it: all methods that touch owner-only state are its own.
 //! Heaps are never unmapped: after its thread has ended, a heap waits until another thread takes it over, whole (`abandoned`).
@@ -15,129 +21,160 @@ use core::marker::PhantomData;
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
 
-use crate::chunk::{ChunkDesc, PageInfo, Slab, SlotRef};
+use crate::chunk::{ChunkDesc, PageInfo, Slab, SlotRef, Tag, granule_bit, map_word};
+use crate::extents::Extents;
 use crate::first_class::Inventory;
-use crate::geometry::{SLOT_BYTES, slot_offset};
+use crate::geometry::{GRANULE_BYTES, SLOT_BYTES, slot_offset};
 use crate::size_class::{CLASSES, Class};
 use crate::sys;
 
-/// How many free objects of a class are kept at hand.
-///
-/// `cargo bench -p benches --bench allocate -- churn`, ns to replace one of 20,000 live objects (two virtual Xeon cores, November 2026):
-///
-/// | none at hand | 8 | 16 | 32 | system malloc | mimalloc |
-/// |---|---|---|---|---|---|
-/// | 42.4 | 24.7 | 22.4 | 20.9 | 29.4 | 16.7 |
-///
-/// The last doubling gains little for twice the memory a class.
-const AT_HAND_MAX: usize = 16;
+/// Bytes of a bin; a power of two, so that a class's number leads to its bin by a shift.
+pub(crate) const BIN_BYTES: usize = 512;
+/// Alignment of a heap: the address of a bin leads to its heap and to its class.
+pub(crate) const HEAP_ALIGN_BYTES: usize = 32 * 1024;
+/// Bytes of a bin in front of the objects at hand.
+const BIN_HEADER_BYTES: usize = 2 * size_of::<usize>();
+/// Bytes of a place for an object at hand.
+const PLACE_BYTES: usize = size_of::<*mut u8>();
+/// Places in a bin, the one that is never filled included.
+const PLACES: usize = (BIN_BYTES - BIN_HEADER_BYTES) / PLACE_BYTES;
+/// [`Bin::top`] when every place is filled.
+const TOP_FULL: usize = (PLACES - 1) * PLACE_BYTES;
 
-/// A free object, and its bit.
+const _: () = assert!(CLASSES * BIN_BYTES <= HEAP_ALIGN_BYTES);
+
+/// Where a class allocates from at the moment: the free objects at hand.
 ///
-/// Invariant while it is counted in [`Active::at_hand`]: `word` is the word of a free map of a mapped chunk, `bit` the bit in it
-/// that stands for `object`, and the bit is set.
-#[derive(Clone, Copy)]
-struct AtHand {
-    object: *mut u8,
-    word: *const Cell<u64>,
-    bit: u64,
+/// Invariant: each object at hand starts in a slab of this class and heap, whose kind is `ACTIVE` or `LISTED`; its bit is clear, and it is at hand once.
+#[repr(C, align(512))]
+pub(crate) struct Bin {
+    /// Bytes of the places filled: from 0 in steps of [`PLACE_BYTES`] to [`TOP_FULL`].
+    top: Cell<usize>,
+    /// Word of the active slab's map from which on to look for free objects.
+    pub(crate) cursor: Cell<usize>,
+    /// The first is never filled: its null pointer is found when nothing is at hand. The latest object is in the last of those filled.
+    at_hand: [Cell<*mut u8>; PLACES],
 }
 
-/// Where a class allocates from at the moment.
-///
-/// First the objects at hand, which were freed last: the free maps know them as free, so that they can be forgotten at any time, and
-/// the second free of one is noticed like any other. An alloc that follows a free then neither waits for the arithmetic from the
-/// address to the bit nor has to find a word with a free object. Then, when none is at hand, the active word of the free map.
-#[repr(C)]
-pub(crate) struct Active {
-    /// How many objects are at hand.
-    count: Cell<usize>,
-    /// The active word; [`NO_WORD`] while the class has none.
-    pub(crate) word: Cell<*const Cell<u64>>,
-    /// Address of the object that bit 0 stands for.
-    pub(crate) base: Cell<*mut u8>,
-    /// Bytes of an object.
-    pub(crate) object_bytes: Cell<usize>,
-    /// The latest free is the last of the first `count`.
-    at_hand: [Cell<AtHand>; AT_HAND_MAX],
-}
+const _: () = assert!(size_of::<Bin>() == BIN_BYTES);
 
-impl Active {
+impl Bin {
     const fn new() -> Self {
         Self {
-            count: Cell::new(0),
-            word: Cell::new(&raw const NO_WORD.0),
-            base: Cell::new(null_mut()),
-            object_bytes: Cell::new(0),
-            at_hand: [const {
-                Cell::new(AtHand {
-                    object: null_mut(),
-                    word: null(),
-                    bit: 0,
-                })
-            }; AT_HAND_MAX],
+            top: Cell::new(0),
+            cursor: Cell::new(0),
+            at_hand: [const { Cell::new(null_mut()) }; PLACES],
         }
     }
 
-    /// Takes the object that was freed last, if one is at hand.
+    /// The place behind `bytes` bytes of others, of which the first is never filled.
+    ///
+    /// # Safety
+    /// - `bytes` is a multiple of [`PLACE_BYTES`], and at most [`TOP_FULL`].
     #[inline]
-    fn take(&self) -> Option<*mut u8> {
-        let count = self.count.get().checked_sub(1)?;
-        // SAFETY: `count` is at most AT_HAND_MAX (`put` sees to that), so one less is an index.
-        let AtHand { object, word, bit } = unsafe { self.at_hand.get_unchecked(count) }.get();
-        self.count.set(count);
-        // SAFETY: the invariant of `AtHand`: a word of a mapped chunk, which only this thread uses.
-        let word = unsafe { &*word };
-        word.set(word.get() & !bit);
-        Some(object)
+    unsafe fn place(&self, bytes: usize) -> &Cell<*mut u8> {
+        debug_assert!(bytes <= TOP_FULL && bytes.is_multiple_of(PLACE_BYTES));
+        // SAFETY: by the caller's promise, an element of `at_hand`.
+        unsafe { &*self.at_hand.as_ptr().byte_add(bytes) }
     }
 
-    /// Keeps an object at hand, of which `bit` in `word` has just been set, if there is room.
+    /// Takes the latest object at hand, whose bit is still clear; null when there is none.
     #[inline]
-    fn put(&self, object: *mut u8, word: &Cell<u64>, bit: u64) {
-        let count = self.count.get();
-        if let Some(place) = self.at_hand.get(count) {
-            place.set(AtHand { object, word, bit });
-            self.count.set(count + 1);
+    fn take(&self) -> *mut u8 {
+        let top = self.top.get();
+        // SAFETY: as `top` says.
+        let object = unsafe { self.place(top) }.get();
+        if !object.is_null() {
+            // Only the first place is null, so `top` is not 0.
+            self.top.set(top - PLACE_BYTES);
+        }
+        object
+    }
+
+    /// Keeps an object at hand, whose bit has just been cleared, if there is room.
+    #[inline]
+    fn put(&self, object: *mut u8) {
+        let top = self.top.get();
+        if top != TOP_FULL {
+            // SAFETY: `top` is a multiple of PLACE_BYTES below TOP_FULL, so the next one is at most that.
+            unsafe { self.place(top + PLACE_BYTES) }.set(object);
+            self.top.set(top + PLACE_BYTES);
         }
     }
 
-    /// The objects at hand, each with whether its bit is set, as it must be. For checks.
-    pub(crate) fn objects_at_hand(&self) -> impl Iterator<Item = (usize, bool)> {
-        self.at_hand.iter().take(self.count.get()).map(|place| {
-            let AtHand { object, word, bit } = place.get();
-            // SAFETY: the invariant of `AtHand`.
-            (object.addr(), unsafe { &*word }.get() & bit != 0)
-        })
+    /// Begins to put objects at hand when none is.
+    pub(crate) fn filling(&self) -> Filling<'_> {
+        Filling {
+            bin: self,
+            count: 0,
+        }
     }
 
-    /// Forgets the active word and all objects at hand, before all slots are given back.
+    /// The objects at hand.
+    fn filled(&self) -> &[Cell<*mut u8>] {
+        let count = self.top.get() / PLACE_BYTES;
+        self.at_hand.get(1..=count).unwrap_or_default()
+    }
+
+    /// Addresses of the objects at hand. For checks.
+    pub(crate) fn objects_at_hand(&self) -> impl Iterator<Item = usize> {
+        self.filled().iter().map(|place| place.get().addr())
+    }
+
+    /// Forgets all objects at hand, before all slots are given back.
     pub(crate) fn forget_all(&self) {
-        self.count.set(0);
-        self.word.set(&raw const NO_WORD.0);
+        self.top.set(0);
+        self.cursor.set(0);
     }
 
     /// Forgets the objects at hand that lie in the slot at `base`, before it is given back.
     pub(crate) fn forget_slot(&self, base: usize) {
+        let places = self.filled();
         let mut kept = 0;
-        for index in 0..self.count.get() {
-            let (Some(from), Some(to)) = (self.at_hand.get(index), self.at_hand.get(kept)) else {
-                break;
-            };
-            if from.get().object.addr() & !(SLOT_BYTES - 1) != base {
-                to.set(from.get());
+        for place in places {
+            if place.get().addr() & !(SLOT_BYTES - 1) != base
+                && let Some(to) = places.get(kept)
+            {
+                to.set(place.get());
                 kept += 1;
             }
         }
-        self.count.set(kept);
+        self.top.set(kept * PLACE_BYTES);
     }
 }
 
-/// A word that is zero for ever: the active word of a class without a slab, so that the fast path needs no test for it.
-pub(crate) struct NoWord(pub(crate) Cell<u64>);
-// SAFETY: it is only ever read: a zero word sends every reader to the slow path, which writes to words of slabs alone.
-unsafe impl Sync for NoWord {}
-pub(crate) static NO_WORD: NoWord = NoWord(Cell::new(0));
+/// A bin that is being filled: objects are added in the order in which they are to be taken.
+pub(crate) struct Filling<'a> {
+    bin: &'a Bin,
+    count: usize,
+}
+
+impl Filling<'_> {
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Adds a free object of the active slab; `false`, and nothing done, when the bin is full.
+    pub(crate) fn add(&mut self, object: *mut u8) -> bool {
+        let Some(place) = self.bin.at_hand.get(1 + self.count) else {
+            return false;
+        };
+        place.set(object);
+        self.count += 1;
+        true
+    }
+
+    /// Puts the objects at hand, the first on top, and returns how many there are.
+    pub(crate) fn finish(self) -> usize {
+        let filled = self.bin.at_hand.get(1..=self.count).unwrap_or_default();
+        for (front, back) in filled.iter().zip(filled.iter().rev()).take(self.count / 2) {
+            front.swap(back);
+        }
+        self.bin.top.set(self.count * PLACE_BYTES);
+        self.count
+    }
+}
 
 /// Keeps what other threads write out of the blocks that the owner uses all the time.
 #[repr(align(64))]
@@ -146,20 +183,22 @@ pub(crate) struct Shared<T>(pub(crate) T);
 /// See the module's documentation.
 ///
 /// Invariants, kept by `Own`:
-/// - `active[c].word` points to a word of the free map of the slab `active_slab[c]`, or to `NO_WORD`; objects at hand lie in slabs of
-///   class `c` of this heap;
+/// - the objects at hand in `bins[c]` are as [`Bin`] says;
 /// - each slab of class `c` is exactly one of: the active one (kind `ACTIVE`); in the list `partial[c]` (`LISTED`; it may have no free object left); `FULL`;
 /// - `open` lists exactly the chunks that have a free slot.
-#[repr(C, align(64))]
+#[repr(C, align(32768))]
 pub(crate) struct Heap {
-    pub(crate) active: [Active; CLASSES],
+    pub(crate) bins: [Bin; CLASSES],
     pub(crate) active_slab: [Cell<*const Slab>; CLASSES],
     pub(crate) partial: [Cell<*const Slab>; CLASSES],
     pub(crate) open: Cell<*const ChunkDesc>,
     pub(crate) unused_descs: Cell<*const ChunkDesc>,
-    /// The one chunk without objects that is kept for the next request, or null; it is in `open` too.
+    /// The one chunk without objects that stays as it is for the next request, or null; it is in `open` too.
     pub(crate) spare: Cell<*const ChunkDesc>,
     pub(crate) chunks: Cell<usize>,
+    pub(crate) extents: Extents,
+    /// When the chunks with free slots were last looked through for memory to give back; see `slots`.
+    pub(crate) purged_at: Cell<usize>,
     pub(crate) meta: Cell<*mut u8>,
     pub(crate) meta_left: Cell<usize>,
     /// Counts spans and large mappings, to start them at different offsets in their pages.
@@ -197,13 +236,15 @@ pub(crate) static CHUNK_BYTES_MAPPED: AtomicUsize = AtomicUsize::new(0);
 impl Heap {
     pub(crate) const fn new() -> Self {
         Self {
-            active: [const { Active::new() }; CLASSES],
+            bins: [const { Bin::new() }; CLASSES],
             active_slab: [const { Cell::new(null()) }; CLASSES],
             partial: [const { Cell::new(null()) }; CLASSES],
             open: Cell::new(null()),
             unused_descs: Cell::new(null()),
             spare: Cell::new(null()),
             chunks: Cell::new(0),
+            extents: Extents::new(),
+            purged_at: Cell::new(0),
             meta: Cell::new(null_mut()),
             meta_left: Cell::new(0),
             colour: Cell::new(0),
@@ -219,72 +260,68 @@ impl Heap {
         }
     }
 
-    /// Takes a free object of `class` that is at hand, else from the active word, or null when that is used up: a dozen instructions, one
-    /// word of a free map touched, the object itself not.
+    /// The bin of `class`.
+    #[inline]
+    pub(crate) fn bin(&self, class: Class) -> &Bin {
+        // SAFETY: a class's index is less than CLASSES.
+        unsafe { self.bins.get_unchecked(class.index()) }
+    }
+
+    /// Takes a free object of `class` that is at hand, or null when none is: a dozen instructions, one word of a map touched, the object itself not.
     ///
     /// # Safety
     /// - The calling thread owns the heap, or it is [`NO_HEAP`].
     #[inline]
     pub(crate) unsafe fn pop(&self, class: Class) -> *mut u8 {
-        // SAFETY: a class's index is less than CLASSES.
-        let active = unsafe { self.active.get_unchecked(class.index()) };
-        if let Some(object) = active.take() {
-            return object;
+        let object = self.bin(class).take();
+        if !object.is_null() {
+            // SAFETY: objects at hand lie in slabs of this heap, which are mapped, and only this thread, their owner, unmaps them.
+            let word = unsafe { map_word(object.addr()) };
+            // It was clear, by the invariant of `Bin`.
+            word.set(word.get() | granule_bit(object.addr()));
         }
-        // SAFETY: the heap's first invariant: a word of a mapped chunk, or NO_WORD.
-        let word = unsafe { &*active.word.get() };
-        let free = word.get();
-        if free == 0 {
-            return null_mut();
-        }
-        word.set(free & (free - 1));
-        active
-            .base
-            .get()
-            .wrapping_add(free.trailing_zeros() as usize * active.object_bytes.get())
+        object
     }
 
-    /// Gives the object at `address` back to its slab: about a dozen instructions.
+    /// Gives the object at `address` back to its slab: about two dozen instructions.
     ///
     /// # Safety
-    /// - The calling thread owns the heap, and `slot`'s tag is the heap's address with the kind `ACTIVE`, or `LISTED` if
+    /// - The calling thread owns the heap; `bin` is its bin for the class of `slot`, a slab in which `address` lies, and of kind `ACTIVE`, or `LISTED` if
     ///   `listed`.
     #[inline]
-    pub(crate) unsafe fn push(&self, slot: SlotRef<'_>, address: usize, listed: bool) {
-        let slab = slot.slab();
-        let index = object_number(slab, address);
-        // SAFETY: a slot has at most 8192 objects, since they have at least 8 bytes, so the word is one of 128.
-        let word = unsafe { slot.maps().free.get_unchecked(index / 64) };
-        let bit = 1u64 << (index % 64);
-        let free = word.get();
-        if free & bit != 0 {
-            sys::die("double free of", address);
+    pub(crate) unsafe fn push(&self, bin: &Bin, slot: SlotRef<'_>, address: usize, listed: bool) {
+        // SAFETY: a slab's slot is not the first of its chunk, and mapped.
+        let word = unsafe { map_word(address) };
+        let bit = granule_bit(address);
+        let live = word.get();
+        if live & bit == 0 || !address.is_multiple_of(GRANULE_BYTES) {
+            refuse(slot.slab(), address);
         }
-        word.set(free | bit);
-        // SAFETY: a slab's class is a class's index.
-        let active = unsafe { self.active.get_unchecked(usize::from(slab.class.get())) };
+        word.set(live & !bit);
         // With the provenance of the chunk, exposed when it was mapped: the caller's pointer may be good for a smaller type than the next.
-        let object = core::ptr::with_exposed_provenance_mut(address);
-        active.put(object, word, bit);
-        // A full word may complete an empty slab. The last word has bits that are no objects: it may at any time.
-        if listed && (free | bit == !0 || index >= slab.tail_start.get() as usize) {
+        bin.put(core::ptr::with_exposed_provenance_mut(address));
+        if listed && live == bit {
             // SAFETY: the caller's promise.
             unsafe { Own::new(self) }.release_if_empty(slot);
         }
     }
 }
 
-/// Which object of its slab starts at `address`: less than the slab's number of objects. Aborts with a message when none does.
-#[inline]
-pub(crate) fn object_number(slab: &Slab, address: usize) -> usize {
+/// Aborts with a message: the object at `address` is not live.
+#[cold]
+#[inline(never)]
+fn refuse(slab: &Slab, address: usize) -> ! {
+    check_start(slab, address);
+    sys::die("double free of", address);
+}
+
+/// Aborts with a message unless an object of the slab starts at `address`.
+pub(crate) fn check_start(slab: &Slab, address: usize) {
+    let bytes = slab.tag().class().bytes() as usize;
     let offset = slot_offset(address);
-    // `reciprocal` exceeds 2^32 / bytes by less than one, so the product exceeds offset * 2^32 / bytes by less than 2^16: too
-    // little to reach the next multiple of 2^32 / bytes, as bytes < 2^16.
-    let index = ((offset as u64 * u64::from(slab.reciprocal.get())) >> 32) as usize;
-    if index * slab.object_bytes.get() as usize != offset || index >= slab.objects.get() as usize {
+    if !offset.is_multiple_of(bytes) || offset + bytes > SLOT_BYTES {
         sys::die("free of a pointer that is no object's:", address);
     }
-    index
 }
 
 /// A heap in the hands of the thread that owns it.
@@ -321,9 +358,15 @@ impl<'a> Own<'a> {
         self.heap
     }
 
-    /// The tag of a slot of this heap that is used as `kind`.
+    /// The tag of a slot of this heap that has no class and is used as `kind`.
     #[inline]
-    pub(crate) fn tag(self, kind: usize) -> usize {
-        (&raw const *self.heap).addr() | kind
+    pub(crate) fn tag(self, kind: usize) -> Tag {
+        Tag::new(self.heap, kind)
+    }
+
+    /// The tag of a slab of `class` of this heap.
+    #[inline]
+    pub(crate) fn slab_tag(self, class: Class, kind: usize) -> Tag {
+        Tag::of_slab(self.heap, class, kind)
     }
 }

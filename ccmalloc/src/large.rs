@@ -1,13 +1,15 @@
-//! Objects above 16 KiB: spans of whole slots up to 15 of them, mappings of their own beyond.
+//! Objects above 32 KiB: spans of whole slots up to 15 of them, mappings of their own beyond.
 //!
 //! Such objects tend to be read from their start, and if all started at a page or chunk boundary their first blocks would
 //! compete for the same few sets of the first-level cache. So each starts at another block of its first page, as far as the
 //! room that rounding leaves anyway allows.
 
+use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::chunk::{SlotRef, kind};
+use crate::extents::Chunks;
 use crate::first_class::Mapping;
 use crate::geometry::{
     BLOCK_BYTES, CHUNK_BYTES, PAGE_BYTES, SLOT_BYTES, chunk_base, round_up, slot_offset,
@@ -18,8 +20,10 @@ use crate::sys;
 
 /// The longest span; half a chunk, so that two fit.
 const SPAN_SLOTS_MAX: usize = 15;
-/// Mappings from this many bytes on ask for huge pages.
-const HUGE_FROM_BYTES: usize = 4 * CHUNK_BYTES;
+/// Mappings from this many chunks on ask for huge pages: of the last one, an object may touch as little as a page.
+const HUGE_FROM_CHUNKS: usize = 3;
+/// Mappings from this many bytes on are made a chunk longer if that is needed to start the object elsewhere than on a page boundary.
+const COLOURED_FROM_BYTES: usize = 8 * CHUNK_BYTES;
 
 /// Bytes of mappings of single objects.
 pub(crate) static LARGE_BYTES_MAPPED: AtomicUsize = AtomicUsize::new(0);
@@ -33,15 +37,22 @@ fn next_colour(own: Own<'_>, spare: usize, align: usize) -> usize {
     turn % places * step
 }
 
+/// What is asked of the contents of a fresh object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Contents {
+    Any,
+    Zero,
+}
+
 /// Allocates `bytes` above the largest class, or at an alignment above it. Null when the OS refuses.
 #[cold]
 #[inline(never)]
-pub(crate) fn alloc(own: Own<'_>, bytes: usize, align: usize) -> *mut u8 {
+pub(crate) fn alloc(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *mut u8 {
     let bytes = bytes.max(1);
     if is_span(bytes, align) {
-        alloc_span(own, bytes, align)
+        alloc_span(own, bytes, align, contents)
     } else {
-        alloc_mapping(own, bytes, align)
+        alloc_mapping(own, bytes, align, contents)
     }
 }
 
@@ -50,7 +61,7 @@ pub(crate) fn is_span(bytes: usize, align: usize) -> bool {
     align <= SLOT_BYTES && bytes <= SPAN_SLOTS_MAX * SLOT_BYTES
 }
 
-fn alloc_span(own: Own<'_>, bytes: usize, align: usize) -> *mut u8 {
+fn alloc_span(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *mut u8 {
     let slots = bytes.div_ceil(SLOT_BYTES).max(1);
     if !own.dirty.0.load(Ordering::Relaxed).is_null() {
         // No size class runs dry when only spans come and go between threads.
@@ -61,18 +72,27 @@ fn alloc_span(own: Own<'_>, bytes: usize, align: usize) -> *mut u8 {
     };
     let offset = next_colour(own, slots * SLOT_BYTES - bytes, align);
     let slab = first.slab();
-    slab.objects.set(u32::try_from(slots).unwrap_or(0));
-    slab.object_bytes.set(u32::try_from(offset).unwrap_or(0));
+    // At most 15, and less than a page.
+    slab.span_slots.set(u8::try_from(slots).unwrap_or(0));
+    slab.span_offset.set(u16::try_from(offset).unwrap_or(0));
     own.tag_span(first, slots);
-    first.base().wrapping_add(offset)
+    let object = first.base().wrapping_add(offset);
+    let used = first.desc().used_slots.get();
+    if contents == Contents::Zero
+        && (first.slot()..first.slot() + slots).any(|slot| used >> slot & 1 == 1)
+    {
+        // SAFETY: the span was taken just now, and has this many bytes behind the offset.
+        unsafe { object.write_bytes(0, bytes) };
+    }
+    object
 }
 
-fn alloc_mapping(own: Own<'_>, bytes: usize, align: usize) -> *mut u8 {
-    let Some((start, mapped, offset)) = map_object(own, bytes, align) else {
+fn alloc_mapping(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *mut u8 {
+    let Some((start, mapped, offset)) = map_object(own, bytes, align, contents) else {
         return null_mut();
     };
     if !registry::insert_large(start.addr().get(), mapped) {
-        // SAFETY: mapped above, and in no use.
+        // SAFETY: taken above, and in no use.
         unsafe { sys::unmap(start, mapped) };
         return null_mut();
     }
@@ -80,37 +100,46 @@ fn alloc_mapping(own: Own<'_>, bytes: usize, align: usize) -> *mut u8 {
     start.as_ptr().wrapping_add(offset)
 }
 
-/// A fresh mapping for one object, not yet recorded anywhere: its start, its bytes, and the offset of the object in it.
+/// A mapping for one object, not yet recorded anywhere: its start, its bytes, and the offset of the object in it.
 pub(crate) fn map_object(
     own: Own<'_>,
     bytes: usize,
     align: usize,
+    contents: Contents,
 ) -> Option<(NonNull<u8>, usize, usize)> {
-    // The room that rounding up to a page leaves, and for really large objects one page more.
-    let rounded = round_up(bytes, PAGE_BYTES)?;
-    let mapped = if align < PAGE_BYTES && bytes >= CHUNK_BYTES {
-        rounded.saturating_add(PAGE_BYTES)
+    // Room for another start than the front, of which rounding to chunks mostly leaves more than enough.
+    let room = if align < PAGE_BYTES && bytes >= COLOURED_FROM_BYTES {
+        PAGE_BYTES
     } else {
-        rounded
+        0
     };
-    if mapped > isize::MAX as usize {
-        return None;
-    }
+    let mapped = bytes
+        .checked_add(room)
+        .and_then(|bytes| round_up(bytes, CHUNK_BYTES))
+        .filter(|&mapped| mapped <= isize::MAX as usize)?;
     let offset = if align < PAGE_BYTES {
         next_colour(own, mapped - bytes, align)
     } else {
         0
     };
-    let start = sys::map_aligned(mapped, align.max(CHUNK_BYTES))?;
+    let Chunks { start, zero } = if align <= CHUNK_BYTES {
+        // Kept chunks are not clear, and to clear them might be to touch what the caller never will.
+        own.take_chunks(mapped / CHUNK_BYTES, contents == Contents::Zero)?
+    } else {
+        let start = sys::map_aligned(mapped, align)?;
+        Chunks { start, zero: true }
+    };
     start.as_ptr().expose_provenance();
-    advise_huge(start, mapped);
+    if zero {
+        advise_huge(start, mapped);
+    }
     Some((start, mapped, offset))
 }
 
 /// Asks for huge pages when a mapping is large enough to gain from them.
 pub(crate) fn advise_huge(start: NonNull<u8>, mapped: usize) {
-    if mapped >= HUGE_FROM_BYTES {
-        sys::advise_huge_mapping(start.as_ptr(), mapped);
+    if mapped >= HUGE_FROM_CHUNKS * CHUNK_BYTES {
+        sys::advise_huge(start.as_ptr(), mapped);
     }
 }
 
@@ -124,26 +153,28 @@ pub(crate) enum Place<'a> {
     Held(&'static Mapping),
 }
 
-/// Finds what lies at `address`, which is claimed to be a live object of more than the largest class. Aborts with a message
+/// Finds what lies at `address`, which is claimed to be a live object of `bytes`, more than the largest class. Aborts with a message
 /// when it can see that it is not.
 ///
 /// # Safety
 /// - If `address` lies in a chunk of this allocator, that chunk stays mapped during `'a`.
-pub(crate) unsafe fn find<'a>(address: usize) -> Place<'a> {
+pub(crate) unsafe fn find<'a>(address: usize, bytes: usize) -> Place<'a> {
     let start = chunk_base(address);
     match registry::owner(address) {
         Owner::Heap(_) => {
             // SAFETY: the registry says that it is a chunk; the caller, that it stays.
             let slot = unsafe { SlotRef::containing(address) };
-            let tag = slot.slab().tag.load(Ordering::Relaxed);
-            if tag & kind::MASK != kind::SPAN
-                || slot_offset(address) != slot.slab().object_bytes.get() as usize
+            if slot.slab().tag().kind() != kind::SPAN
+                || slot_offset(address) != span_offset(slot)
+                || bytes > span_room(slot)
             {
                 sys::die("size or address does not fit the object at", address);
             }
             Place::Span(slot)
         }
-        Owner::LargeStart { pages } if address - start < PAGE_BYTES => {
+        Owner::LargeStart { pages }
+            if address - start < PAGE_BYTES && bytes <= pages * PAGE_BYTES - (address - start) =>
+        {
             match NonNull::new(core::ptr::with_exposed_provenance_mut(start)) {
                 Some(base) => Place::Mapping(base, pages * PAGE_BYTES),
                 None => sys::die("not a large object:", address),
@@ -151,7 +182,11 @@ pub(crate) unsafe fn find<'a>(address: usize) -> Place<'a> {
         }
         Owner::LargeHeld(mapping) if address - start < PAGE_BYTES => {
             // SAFETY: an entry holds the address of a record; records live for ever.
-            Place::Held(unsafe { &*mapping })
+            let mapping = unsafe { &*mapping };
+            if bytes > mapping.bytes() - (address - start) {
+                sys::die("size does not fit the object at", address);
+            }
+            Place::Held(mapping)
         }
         Owner::LargeStart { .. }
         | Owner::LargeHeld(_)
@@ -160,33 +195,63 @@ pub(crate) unsafe fn find<'a>(address: usize) -> Place<'a> {
     }
 }
 
-/// Unmaps the mapping of one object.
+/// Slots of the span that starts at `slot`.
+fn span_slots(slot: SlotRef<'_>) -> usize {
+    usize::from(slot.slab().span_slots.get())
+}
+
+/// Where in its first slot the object of the span that starts at `slot` lies, in bytes.
+fn span_offset(slot: SlotRef<'_>) -> usize {
+    usize::from(slot.slab().span_offset.get())
+}
+
+/// Bytes from the object's start to the end of the span that starts at `slot`.
+fn span_room(slot: SlotRef<'_>) -> usize {
+    span_slots(slot) * SLOT_BYTES - span_offset(slot)
+}
+
+/// Lets go of the mapping of one object.
 ///
 /// # Safety
 /// - `base` and `bytes` come from [`find`], and the object is not used any more.
-pub(crate) unsafe fn free_mapping(base: NonNull<u8>, bytes: usize) {
+pub(crate) unsafe fn free_mapping(own: Option<Own<'_>>, base: NonNull<u8>, bytes: usize) {
     registry::remove(base.addr().get(), bytes);
     LARGE_BYTES_MAPPED.fetch_sub(bytes, Ordering::Relaxed);
-    // SAFETY: a whole mapping by the registry's word, freed by its owner.
-    unsafe { sys::unmap(base, bytes) };
+    // SAFETY: a whole mapping by the registry's word, freed by its owner, and out of the registry.
+    unsafe { give_back(own, base, bytes) };
+}
+
+/// Keeps chunks for the thread's next requests, or gives them back to the OS.
+///
+/// # Safety
+/// - `[start, start + bytes)` are whole chunks that were mapped by this allocator, nothing in them is used any more, and they are not in the registry.
+unsafe fn give_back(own: Option<Own<'_>>, start: NonNull<u8>, bytes: usize) {
+    match own {
+        // SAFETY: as the caller says.
+        Some(own) => unsafe { own.give_chunks(start, bytes / CHUNK_BYTES) },
+        // SAFETY: as the caller says.
+        None => unsafe { sys::unmap(start, bytes) },
+    }
 }
 
 /// Tries to give the object at `object` a new size where it lies, or by moving its pages. Null when that cannot be, as for a mapping
-/// of another first-class heap than `mine`; the object is then as it was.
+/// of another first-class heap than `own`; the object is then as it was.
 ///
 /// # Safety
-/// - `object` is a live object of this allocator above the largest class, aligned to `align`, used by the caller alone.
+/// - `object` is a live object of this allocator above the largest class, allocated with `layout`, aligned for `new_layout`, and used by the caller
+///   alone.
 pub(crate) unsafe fn resize(
-    mine: Option<Own<'static>>,
+    own: Option<Own<'static>>,
     object: *mut u8,
-    align: usize,
-    new_bytes: usize,
+    layout: Layout,
+    new_layout: Layout,
 ) -> *mut u8 {
+    let new_bytes = new_layout.size();
+    let align = layout.align().max(new_layout.align());
     // SAFETY: the object is live, so its chunk stays mapped.
-    match unsafe { find(object.addr()) } {
+    match unsafe { find(object.addr(), layout.size()) } {
         Place::Span(slot) => {
-            let slots = slot.slab().objects.get() as usize;
-            let room = slots * SLOT_BYTES - slot.slab().object_bytes.get() as usize;
+            let room = span_room(slot);
             // Shrinking by more than half is worth a copy.
             if new_bytes <= room && new_bytes > room / 2 {
                 object
@@ -194,7 +259,7 @@ pub(crate) unsafe fn resize(
                 null_mut()
             }
         }
-        Place::Held(mapping) => match mine.filter(|own| mapping.is_of(own.heap())) {
+        Place::Held(mapping) => match own.filter(|own| mapping.is_of(own.heap())) {
             Some(own) => own.resize_held(mapping, object, align, new_bytes),
             None => null_mut(),
         },
@@ -202,56 +267,66 @@ pub(crate) unsafe fn resize(
             let offset = object.addr() - base.addr().get();
             let Some(mapped) = new_bytes
                 .checked_add(offset)
-                .and_then(|bytes| round_up(bytes, PAGE_BYTES))
+                .and_then(|bytes| round_up(bytes, CHUNK_BYTES))
             else {
                 return null_mut();
             };
-            if mapped < CHUNK_BYTES / 2 || mapped > isize::MAX as usize || align > CHUNK_BYTES {
+            if new_bytes < CHUNK_BYTES / 4 || mapped > isize::MAX as usize || align > CHUNK_BYTES {
                 return null_mut();
             }
             if mapped <= old_mapped {
-                shrink_mapping(base, old_mapped, mapped);
+                shrink_mapping(own, base, old_mapped, mapped);
                 return object;
             }
             // SAFETY: a whole mapping by the registry's word, used by the caller alone.
-            unsafe { grow_mapping(base, old_mapped, mapped) }
+            unsafe { grow_mapping(own, base, old_mapped, mapped) }
                 .map_or(null_mut(), |moved| moved.as_ptr().wrapping_add(offset))
         }
     }
 }
 
-/// Gives the end of a mapping back to the OS.
-fn shrink_mapping(base: NonNull<u8>, old_mapped: usize, mapped: usize) {
-    let start = base.addr().get();
-    let Some(kept) = round_up(mapped, CHUNK_BYTES) else {
+/// Lets go of the end of a mapping.
+fn shrink_mapping(own: Option<Own<'_>>, base: NonNull<u8>, old_mapped: usize, mapped: usize) {
+    if mapped == old_mapped {
         return;
-    };
-    if kept < old_mapped {
-        registry::remove(start + kept, old_mapped - kept);
     }
+    let start = base.addr().get();
+    registry::remove(start + mapped, old_mapped - mapped);
     // The leaves exist already, so this cannot fail.
     registry::insert_large(start, mapped);
     LARGE_BYTES_MAPPED.fetch_sub(old_mapped - mapped, Ordering::Relaxed);
-    if mapped < old_mapped {
-        // SAFETY: the end of a mapping whose object does not reach there any more.
-        unsafe { sys::unmap(base.add(mapped), old_mapped - mapped) };
-    }
+    // SAFETY: whole chunks at the end of a mapping whose object does not reach there any more, out of the registry.
+    unsafe { give_back(own, base.add(mapped), old_mapped - mapped) };
 }
 
 /// Makes a mapping longer, in place or by moving its pages.
 ///
 /// # Safety
-/// - `[base, base + old_mapped)` is a registered mapping of one object, used by the caller alone, and `old_mapped < mapped`.
-unsafe fn grow_mapping(base: NonNull<u8>, old_mapped: usize, mapped: usize) -> Option<NonNull<u8>> {
+/// - `[base, base + old_mapped)` is a registered mapping of one object, used by the caller alone; both lengths are of whole chunks, and
+///   `old_mapped < mapped`.
+unsafe fn grow_mapping(
+    own: Option<Own<'_>>,
+    base: NonNull<u8>,
+    old_mapped: usize,
+    mapped: usize,
+) -> Option<NonNull<u8>> {
     let start = base.addr().get();
-    // SAFETY: as the caller says.
-    let grown = match unsafe { sys::grow_in_place(base, old_mapped, mapped) } {
+    let end = base.as_ptr().wrapping_add(old_mapped);
+    let more = mapped - old_mapped;
+    let kept = own.is_some_and(|own| own.take_kept_behind(end, more / CHUNK_BYTES));
+    let growth = if kept {
+        sys::Growth::Grown
+    } else {
+        // SAFETY: as the caller says.
+        unsafe { sys::grow_in_place(base, old_mapped, mapped) }
+    };
+    let grown = match growth {
         sys::Growth::Grown => {
             if !registry::insert_large(start, mapped) {
                 // The part that is registered is the old one; what was registered beyond it is removed again.
                 registry::insert_large(start, old_mapped);
                 // SAFETY: the part that has just been added, in no use.
-                unsafe { sys::unmap(base.add(old_mapped), mapped - old_mapped) };
+                unsafe { sys::unmap(base.add(old_mapped), more) };
                 return None;
             }
             base
@@ -278,47 +353,27 @@ unsafe fn grow_mapping(base: NonNull<u8>, old_mapped: usize, mapped: usize) -> O
         }
         sys::Growth::Impossible => return None,
     };
-    LARGE_BYTES_MAPPED.fetch_add(mapped - old_mapped, Ordering::Relaxed);
-    advise_huge(grown, mapped);
-    Some(grown)
-}
-
-/// Whether a fresh object from [`alloc`] is zero because its memory has never been used.
-pub(crate) fn is_fresh(object: *mut u8) -> bool {
-    match registry::owner(object.addr()) {
-        Owner::LargeStart { .. } | Owner::LargeHeld(_) => true,
-        Owner::Heap(_) => {
-            // SAFETY: the caller has just allocated the object, so its chunk is mapped.
-            let slot = unsafe { SlotRef::containing(object.addr()) };
-            // SAFETY: set when the slots were taken; descriptors live for ever.
-            unsafe { slot.slab().desc.get().as_ref() }.is_some_and(|desc| {
-                let slots = slot.slab().objects.get() as usize;
-                (slot.slot()..slot.slot() + slots)
-                    .all(|slot| desc.used_slots.get() >> slot & 1 == 0)
-            })
-        }
-        Owner::LargeInside { .. } | Owner::Nobody => false,
+    LARGE_BYTES_MAPPED.fetch_add(more, Ordering::Relaxed);
+    if !kept {
+        advise_huge(grown, mapped);
     }
+    Some(grown)
 }
 
 impl<'a> Own<'a> {
     /// Tags the `slots` slots from `first` on as one span.
     fn tag_span(self, first: SlotRef<'a>, slots: usize) {
-        first
-            .slab()
-            .tag
-            .store(self.tag(kind::SPAN), Ordering::Relaxed);
+        first.slab().set_tag(self.tag(kind::SPAN));
         for inside in 1..slots {
             first
                 .offset(inside)
                 .slab()
-                .tag
-                .store(self.tag(kind::SPAN_INSIDE), Ordering::Relaxed);
+                .set_tag(self.tag(kind::SPAN_INSIDE));
         }
     }
 
     /// Frees the span that starts at `first`.
     pub(crate) fn free_span(self, first: SlotRef<'a>) {
-        self.free_slots(first, first.slab().objects.get() as usize);
+        self.free_slots(first, span_slots(first));
     }
 }

@@ -139,6 +139,7 @@ mod bits;
 mod check;
 mod chunk;
 mod colocate;
+mod extents;
 mod first_class;
 mod geometry;
 mod global;

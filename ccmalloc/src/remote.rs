@@ -35,10 +35,10 @@ pub(crate) fn free_remote(
     address: usize,
 ) {
     // Read before the bits are set: from then on the chunk may be gone.
-    let desc = slot.slab().desc.get();
+    let desc = slot.desc();
     let number = slot.slot();
     for_each_word(first, count, |word, mask| {
-        if let Some(word) = slot.maps().remote.get(word) {
+        if let Some(word) = slot.remote().get(word) {
             // Release (as part of SeqCst): what this thread did with the object comes before its next use.
             if word.fetch_or(mask, Ordering::SeqCst) & mask != 0 {
                 sys::die("double free of", address);
@@ -46,8 +46,8 @@ pub(crate) fn free_remote(
         }
     });
     let heap: *const Heap = core::ptr::with_exposed_provenance(owner);
-    // SAFETY: a tag names a heap, and heaps live for ever; so do descriptors.
-    if let (Some(heap), Some(desc)) = unsafe { (heap.as_ref(), desc.as_ref()) } {
+    // SAFETY: a tag names a heap, and heaps live for ever.
+    if let Some(heap) = unsafe { heap.as_ref() } {
         heap.announce(desc, number);
     }
 }
@@ -103,42 +103,35 @@ impl<'a> Own<'a> {
     /// Takes the remote map of `slot` into its free map.
     fn absorb(self, slot: SlotRef<'a>) {
         let slab = slot.slab();
-        let tag = slab.tag.load(Ordering::Relaxed);
-        if tag & !kind::MASK != self.tag(0) {
+        let tag = slab.tag();
+        if tag.owner() != self.tag(0).owner() {
             // A slot that was released since it was announced.
             return;
         }
-        let maps = slot.maps();
-        if tag & kind::MASK == kind::SPAN {
-            if maps
-                .remote
-                .first()
-                .is_some_and(|word| word.swap(0, Ordering::SeqCst) != 0)
-            {
+        if tag.kind() == kind::SPAN {
+            let word = slot.remote().first();
+            if word.is_some_and(|word| word.swap(0, Ordering::SeqCst) != 0) {
                 self.free_span(slot);
             }
             return;
         }
-        let colocated = tag & kind::MASK == kind::COLOCATED;
-        let words = if colocated {
-            maps.free.len()
-        } else {
-            usize::from(slab.words.get())
-        };
+        let colocated = tag.kind() == kind::COLOCATED;
         let mut any = false;
-        for (free, remote) in maps.free.iter().zip(&maps.remote).take(words) {
+        for (word, remote) in slot.map().iter().zip(slot.remote()) {
             if remote.load(Ordering::SeqCst) == 0 {
                 continue;
             }
             // Acquire: what the other threads did with the objects happened before they are handed out again.
             let freed = remote.swap(0, Ordering::SeqCst);
-            if free.get() & freed != 0 {
+            // The bits of live objects, or of what is not free.
+            let live = if colocated { !word.get() } else { word.get() };
+            if freed & !live != 0 {
                 sys::die(
                     "double free, by two threads, in the slab at",
                     slot.base().addr(),
                 );
             }
-            free.set(free.get() | freed);
+            word.set(word.get() ^ freed);
             any = true;
         }
         if !any {
@@ -147,7 +140,7 @@ impl<'a> Own<'a> {
         if colocated {
             self.recount_pages(slot);
         } else {
-            if tag & kind::MASK == kind::FULL {
+            if tag.kind() == kind::FULL {
                 self.link_partial(slab);
             }
             self.release_if_empty(slot);

@@ -1,14 +1,14 @@
 //! Size classes of the unhinted path.
 //!
-//! Eight classes of 8 to 64 B in steps of a granule, then four to each doubling up to 16 KiB: at most 25% (on average 10%) of
+//! Eight classes of 8 to 64 B in steps of a granule, then four to each doubling up to 32 KiB: at most 25% (on average 10%) of
 //! an object is lost to rounding. A slab of one class is one 64 KiB slot.
 
 use crate::geometry::{GRANULE_BYTES, SLOT_BYTES};
 
 /// The largest size, in bytes, and the largest alignment, that is served from slabs.
-pub(crate) const SMALL_BYTES_MAX: usize = 16 * 1024;
+pub(crate) const SMALL_BYTES_MAX: usize = 32 * 1024;
 /// How many classes there are.
-pub(crate) const CLASSES: usize = 40;
+pub(crate) const CLASSES: usize = 44;
 
 /// Sizes up to this many bytes find their class by one table look-up.
 const TABLE_BYTES_MAX: usize = 1024;
@@ -90,7 +90,9 @@ impl Class {
     /// The smallest class whose objects hold `bytes` at the alignment `align`, a power of two.
     #[inline]
     pub(crate) fn for_layout(bytes: usize, align: usize) -> Option<Class> {
-        if align <= 16 {
+        if align <= GRANULE_BYTES {
+            Self::for_bytes(bytes)
+        } else if align <= 16 {
             // Multiples of 16 fall into classes that are multiples of 16: all the sizes above 64 are, and 16, 32, 48, 64.
             Self::for_bytes(bytes.max(1).checked_add(align - 1)? & !(align - 1))
         } else if align <= SMALL_BYTES_MAX && bytes <= SMALL_BYTES_MAX {
@@ -101,10 +103,23 @@ impl Class {
         }
     }
 
+    /// The class with the number `index`; the last one, if there is none.
+    #[inline]
+    pub(crate) fn from_index(index: usize) -> Class {
+        #[expect(clippy::cast_possible_truncation, reason = "less than CLASSES")]
+        let number = index.min(CLASSES - 1) as u8;
+        Class(number)
+    }
+
     /// The class's number, less than [`CLASSES`].
     #[inline]
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
+    }
+
+    /// Granules of an object of this class: at least 1.
+    pub(crate) fn granules(self) -> usize {
+        (self.bytes() as usize / GRANULE_BYTES).max(1)
     }
 
     /// Bytes of an object of this class.
@@ -137,7 +152,7 @@ mod tests {
 
     #[test]
     fn every_alignment_divides_the_class() {
-        for shift in 0..15 {
+        for shift in 0..16 {
             let align = 1 << shift;
             for bytes in [
                 0,

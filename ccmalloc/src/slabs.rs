@@ -3,13 +3,21 @@
 //! A slab is the active one of its class, or in the class's list of slabs with room, or full and in no list. A full one comes
 //! back with the first free; one without objects goes back to its chunk, unless it is active.
 
+use core::cell::Cell;
+use core::ops::Range;
 use core::ptr::{null, null_mut};
 use core::sync::atomic::Ordering;
 
 use crate::chunk::{Slab, SlotRef, kind};
-use crate::geometry::SLOT_BYTES;
-use crate::heap::{NO_WORD, Own};
+use crate::geometry::{GRANULE_BYTES, MAP_WORDS, SLOT_GRANULES};
+use crate::heap::{Bin, Own};
 use crate::size_class::Class;
+
+/// How many free objects are put at hand at a time, give or take those of one word.
+const GATHER: usize = 24;
+/// Number of the last word of a map.
+const LAST_WORD: u8 = 127;
+const _: () = assert!(LAST_WORD as usize + 1 == MAP_WORDS);
 
 impl<'a> Own<'a> {
     /// Allocates an object of `class`. Null when the OS refuses memory.
@@ -26,16 +34,16 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Makes the active word of `class` one that has a free object. `false` when the OS refuses memory.
+    /// Puts objects of `class` at hand, when none is. `false` when the OS refuses memory.
     #[cold]
     #[inline(never)]
     pub(crate) fn refill(self, class: Class) -> bool {
-        if self.activate_word(class) {
+        if self.gather(class) {
             return true;
         }
         if !self.dirty.0.load(Ordering::Relaxed).is_null() {
             self.collect_remote();
-            if self.activate_word(class) {
+            if self.gather(class) {
                 return true;
             }
         }
@@ -49,7 +57,7 @@ impl<'a> Own<'a> {
             // The active slab, if there is one, has no free object left.
             // SAFETY: null or a slab of one of this heap's mapped chunks: an active slab is never released.
             if let Some(slab) = unsafe { active_slab.get().as_ref() } {
-                slab.tag.store(self.tag(kind::FULL), Ordering::Relaxed);
+                slab.set_tag(self.slab_tag(class, kind::FULL));
             }
             // SAFETY: null or a slab in this heap's list, and these are mapped: release takes a slab off the list first.
             let slab = match unsafe { partial.get().as_ref() } {
@@ -61,24 +69,26 @@ impl<'a> Own<'a> {
                     Some(slab) => slab,
                     None => {
                         active_slab.set(null());
-                        self.deactivate(class);
                         return false;
                     }
                 },
             };
-            slab.tag.store(self.tag(kind::ACTIVE), Ordering::Relaxed);
+            slab.set_tag(self.slab_tag(class, kind::ACTIVE));
             active_slab.set(slab);
+            if let Some(bin) = self.bins.get(class.index()) {
+                bin.cursor.set(0);
+            }
             // A listed slab may have lost its free objects again: they were at hand.
-            if self.activate_word(class) {
+            if self.gather(class) {
                 return true;
             }
         }
     }
 
-    /// Points the active word of `class` at a word with a free object in the active slab, if it has one.
-    fn activate_word(self, class: Class) -> bool {
-        let (Some(active), Some(slab)) = (
-            self.active.get(class.index()),
+    /// Puts the next free objects of the active slab of `class` at hand, if it has any: in address order from the bin's cursor on, and once round.
+    fn gather(self, class: Class) -> bool {
+        let (Some(bin), Some(slab)) = (
+            self.bins.get(class.index()),
             self.active_slab.get(class.index()),
         ) else {
             return false;
@@ -89,53 +99,23 @@ impl<'a> Own<'a> {
         };
         // SAFETY: it lies in a mapped chunk.
         let slot = unsafe { slab.slot_ref() };
-        let words = usize::from(slab.words.get());
-        let Some(map) = slot.maps().free.get(..words) else {
-            return false;
-        };
-        // From the word after the last active one, round: objects keep coming in address order.
-        let last = active.word.get().addr().wrapping_sub(map.as_ptr().addr()) / size_of::<u64>();
-        let start = if last < words { last + 1 } else { 0 };
-        let found = (start..words)
-            .chain(0..start)
-            .find(|&word| map.get(word).is_some_and(|word| word.get() != 0));
-        let Some((index, word)) = found.and_then(|index| Some((index, map.get(index)?))) else {
-            return false;
-        };
-        let object_bytes = slab.object_bytes.get() as usize;
-        active.word.set(word);
-        active
-            .base
-            .set(slot.base().wrapping_add(index * 64 * object_bytes));
-        active.object_bytes.set(object_bytes);
-        true
+        let cursor = bin.cursor.get();
+        let count = [cursor..MAP_WORDS, 0..cursor]
+            .into_iter()
+            .find_map(|words| {
+                let (count, next) = gather_from(bin, slot, class.granules(), words);
+                bin.cursor.set(next);
+                (count > 0).then_some(count)
+            });
+        count.is_some()
     }
 
-    /// Leaves `class` without an active word.
-    fn deactivate(self, class: Class) {
-        if let Some(active) = self.active.get(class.index()) {
-            active.word.set(&raw const NO_WORD.0);
-        }
-    }
-
-    /// A slab of `class` in a fresh slot, all of its objects free, in no list and without a tag.
+    /// A slab of `class` in a fresh slot, all of its objects free, and in no list.
     fn new_slab(self, class: Class) -> Option<&'a Slab> {
         let slot = self.take_slot()?;
-        let bytes = class.bytes();
-        let objects = SLOT_BYTES / bytes as usize;
-        let words = objects.div_ceil(64);
         let slab = slot.slab();
-        slab.object_bytes.set(bytes);
-        slab.reciprocal
-            .set(u32::try_from((1u64 << 32).div_ceil(u64::from(bytes))).unwrap_or(u32::MAX));
-        slab.objects.set(u32::try_from(objects).unwrap_or(0));
-        slab.words.set(u16::try_from(words).unwrap_or(0));
-        slab.tail_start
-            .set(u32::try_from((words - 1) * 64).unwrap_or(0));
-        slab.class.set(u8::try_from(class.index()).unwrap_or(0));
-        for (index, word) in slot.maps().free.iter().take(words).enumerate() {
-            word.set(full_word(objects, index));
-        }
+        slab.set_tag(self.slab_tag(class, kind::FULL));
+        slab.witness.set(0);
         Some(slab)
     }
 
@@ -144,37 +124,25 @@ impl<'a> Own<'a> {
     #[inline(never)]
     pub(crate) fn release_if_empty(self, slot: SlotRef<'_>) {
         let slab = slot.slab();
-        let Some(active) = self.active_slab.get(usize::from(slab.class.get())) else {
+        let class = slab.tag().class().index();
+        let (Some(active), Some(bin)) = (self.active_slab.get(class), self.bins.get(class)) else {
             return;
         };
-        if core::ptr::eq(active.get(), slab) || !self.is_empty_slab(slot) {
+        if core::ptr::eq(active.get(), slab) || !is_empty_slab(slot) {
             return;
         }
-        if let Some(active) = self.active.get(usize::from(slab.class.get())) {
-            active.forget_slot(slot.base().addr());
-        }
+        bin.forget_slot(slot.base().addr());
         self.unlink_partial(slab);
         self.free_slots(slot, 1);
     }
 
-    fn is_empty_slab(self, slot: SlotRef<'_>) -> bool {
-        let slab = slot.slab();
-        let objects = slab.objects.get() as usize;
-        let words = usize::from(slab.words.get());
-        slot.maps()
-            .free
-            .iter()
-            .take(words)
-            .enumerate()
-            .all(|(index, word)| word.get() == full_word(objects, index))
-    }
-
     /// Puts a slab that was full into the list of its class, as the next to be used.
     pub(crate) fn link_partial(self, slab: &'a Slab) {
-        let Some(head) = self.partial.get(usize::from(slab.class.get())) else {
+        let class = slab.tag().class();
+        let Some(head) = self.partial.get(class.index()) else {
             return;
         };
-        slab.tag.store(self.tag(kind::LISTED), Ordering::Relaxed);
+        slab.set_tag(self.slab_tag(class, kind::LISTED));
         slab.prev.set(null());
         slab.next.set(head.get());
         // SAFETY: null or a slab in the list, which is mapped.
@@ -194,7 +162,7 @@ impl<'a> Own<'a> {
         match unsafe { prev.as_ref() } {
             Some(prev) => prev.next.set(next),
             None => {
-                if let Some(head) = self.partial.get(usize::from(slab.class.get())) {
+                if let Some(head) = self.partial.get(slab.tag().class().index()) {
                     head.set(next);
                 }
             }
@@ -206,31 +174,95 @@ impl<'a> Own<'a> {
     /// Frees an object of a slab that was full: the slab goes back into its class's list.
     pub(crate) fn push_full(self, slot: SlotRef<'a>, address: usize) {
         self.link_partial(slot.slab());
+        let bin = self.heap().bin(slot.slab().tag().class());
         // SAFETY: `Own` is the proof of ownership; the tag was set to `LISTED` just now.
-        unsafe { self.heap().push(slot, address, true) };
+        unsafe { self.heap().push(bin, slot, address, true) };
     }
 
     /// Lets go of the active slabs that hold no object.
     pub(crate) fn trim_slabs(self) {
-        for (active_slab, active) in self.active_slab.iter().zip(&self.active) {
+        for (active_slab, bin) in self.active_slab.iter().zip(&self.bins) {
             // SAFETY: null or a slab of one of this heap's mapped chunks.
             let Some(slab) = (unsafe { active_slab.get().as_ref() }) else {
                 continue;
             };
             // SAFETY: it lies in a mapped chunk.
             let slot = unsafe { slab.slot_ref() };
-            if self.is_empty_slab(slot) {
+            if is_empty_slab(slot) {
                 active_slab.set(null());
-                active.word.set(&raw const NO_WORD.0);
-                active.forget_slot(slot.base().addr());
+                bin.forget_slot(slot.base().addr());
                 self.free_slots(slot, 1);
             }
         }
     }
 }
 
-/// The free map's word `index` when all of `objects` objects are free.
-fn full_word(objects: usize, index: usize) -> u64 {
-    let left = objects - index * 64;
-    if left >= 64 { !0 } else { (1 << left) - 1 }
+/// Whether no object of a slab is live.
+///
+/// A word that had a live object is remembered, so that frees in a slab that is far from empty look at one word each.
+fn is_empty_slab(slot: SlotRef<'_>) -> bool {
+    let witness = &slot.slab().witness;
+    let map = slot.map();
+    let is_live = |word: u8| {
+        map.get(usize::from(word))
+            .is_some_and(|word| word.get() != 0)
+    };
+    let last = witness.get();
+    let found = (last..LAST_WORD + 1)
+        .chain(0..last)
+        .find(|&word| is_live(word));
+    if let Some(word) = found {
+        witness.set(word);
+    }
+    found.is_none()
+}
+
+/// Puts free objects of `granules` granules at hand that start in `words` of the slab's map, which comes to an end when there are enough of them.
+///
+/// Returns how many, and the word from which on to look for the next.
+fn gather_from(
+    bin: &Bin,
+    slot: SlotRef<'_>,
+    granules: usize,
+    words: Range<usize>,
+) -> (usize, usize) {
+    // A bit at every multiple of `granules`.
+    let mut pattern = 1u64;
+    let mut width = granules;
+    while width < 64 {
+        pattern |= pattern << width;
+        width *= 2;
+    }
+    // The first start at or behind the word's first granule, counted from there.
+    let mut phase = (granules - words.start * 64 % granules) % granules;
+    let end = SLOT_GRANULES / granules * granules;
+    let base = slot.base();
+    let mut filling = bin.filling();
+    for number in words.clone() {
+        let starts = if phase < 64 { pattern << phase } else { 0 };
+        let live = slot.map().get(number).map_or(!0, Cell::get);
+        let mut free = starts & !live;
+        if end < (number + 1) * 64 {
+            // Behind the last object.
+            free &= 1u64
+                .checked_shl(u32::try_from(end - (number * 64).min(end)).unwrap_or(0))
+                .map_or(!0, |bit| bit - 1);
+        }
+        while free != 0 {
+            let granule = number * 64 + free.trailing_zeros() as usize;
+            if !filling.add(base.wrapping_add(granule * GRANULE_BYTES)) {
+                return (filling.finish(), number);
+            }
+            free &= free - 1;
+        }
+        if filling.count() >= GATHER {
+            return (filling.finish(), number + 1);
+        }
+        phase = if phase >= 64 % granules {
+            phase - 64 % granules
+        } else {
+            phase + granules - 64 % granules
+        };
+    }
+    (filling.finish(), words.end)
 }

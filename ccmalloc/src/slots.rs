@@ -3,21 +3,23 @@
 use core::ptr::{NonNull, null};
 use core::sync::atomic::Ordering;
 
-use crate::chunk::{ALL_SLOTS, Chunk, ChunkDesc, SlotRef};
-use crate::geometry::{CHUNK_BYTES, CHUNK_SLOTS};
+use crate::chunk::{ALL_SLOTS, Chunk, ChunkDesc, SlotRef, Tag};
+use crate::extents::{Chunks, DECAY_MILLISECONDS};
+use crate::geometry::{CHUNK_BYTES, CHUNK_SLOTS, SLOT_BYTES};
 use crate::heap::{CHUNK_BYTES_MAPPED, Own};
 use crate::{abandoned, registry, sys};
 
 /// From this many chunks on, a heap asks for huge pages: a small program should not pay 2 MiB for its first object.
-const HUGE_FROM_CHUNKS: usize = 4;
+const HUGE_FROM_CHUNKS: usize = 1;
 /// How many chunks with room are looked at for a span before a fresh one is mapped.
 const SPAN_CHUNKS_TRIED: usize = 16;
+/// In chunks with this many free slots that have been used, the memory of free slots goes back to the OS after a while.
+const PURGED_SLOTS_MIN: u32 = 8;
 /// Bytes mapped at a time for metadata.
 const META_BYTES: usize = 64 * 1024;
 
 impl<'a> Own<'a> {
-    /// Takes a slot for a slab or for pages, tagged by the caller afterwards. Its remote map is zero; its free map is not
-    /// initialised.
+    /// Takes a slot for a slab or for pages, tagged by the caller afterwards. Its maps are zero.
     pub(crate) fn take_slot(self) -> Option<SlotRef<'a>> {
         // SAFETY: null or a descriptor of this heap, which lives for ever.
         let desc = match unsafe { self.open.get().as_ref() } {
@@ -64,28 +66,23 @@ impl<'a> Own<'a> {
         }
         // SAFETY: a chunk with free slots is mapped.
         let chunk = unsafe { desc.chunk.get().as_ref() }?;
-        let first = SlotRef::new(chunk, slot);
-        first.slab().desc.set(desc);
-        Some(first)
+        Some(SlotRef::new(chunk, slot))
     }
 
     /// Gives `count` slots from `first` on back to their chunk, and the chunk back to the OS when it is empty and so is
-    /// another one. The caller has taken the slots out of every list.
+    /// another one. The caller has taken the slots out of every list, and cleared their maps.
     pub(crate) fn free_slots(self, first: SlotRef<'_>, count: usize) {
-        // SAFETY: set by `take_from`; descriptors live for ever.
-        let Some(desc) = (unsafe { first.slab().desc.get().as_ref() }) else {
-            return;
-        };
+        let desc = first.desc();
         // SAFETY: the chunk is mapped: `first` lies in it.
         let Some(chunk) = (unsafe { desc.chunk.get().as_ref() }) else {
             return;
         };
         for slot in first.slot()..first.slot() + count {
-            SlotRef::new(chunk, slot)
-                .slab()
-                .tag
-                .store(0, Ordering::Relaxed);
+            SlotRef::new(chunk, slot).slab().set_tag(Tag::FREE);
         }
+        let now = sys::milliseconds();
+        self.purge(now);
+        desc.freed_at.set(now);
         let mask = slots_mask(first.slot(), count);
         desc.used_slots.set(desc.used_slots.get() | mask);
         if desc.free_slots.get() == 0 {
@@ -97,8 +94,49 @@ impl<'a> Own<'a> {
             if self.spare.get().is_null() {
                 self.spare.set(desc);
             } else {
-                self.unmap_chunk(desc);
+                self.release_chunk(desc);
             }
+        }
+    }
+
+    /// Gives back to the OS what has been free for too long at the time `now`: extents, and the memory of slots in chunks of which many are free.
+    ///
+    /// Chunks have been given huge pages, perhaps, which this cuts into small ones: so not for a few slots.
+    fn purge(self, now: usize) {
+        if now.wrapping_sub(self.purged_at.get()) <= DECAY_MILLISECONDS {
+            return;
+        }
+        self.purged_at.set(now);
+        self.decay_extents(now);
+        let mut desc = self.open.get();
+        // SAFETY: null or a descriptor of this heap, which lives for ever.
+        while let Some(open) = unsafe { desc.as_ref() } {
+            desc = open.next.get();
+            let idle = open.free_slots.get() & open.used_slots.get();
+            if idle.count_ones() >= PURGED_SLOTS_MIN
+                && now.wrapping_sub(open.freed_at.get()) > DECAY_MILLISECONDS
+            {
+                self.purge_slots(open, idle);
+            }
+        }
+    }
+
+    /// Gives the memory of the free slots `idle` of a chunk back to the OS.
+    fn purge_slots(self, desc: &ChunkDesc, mut idle: u32) {
+        // SAFETY: an open chunk is mapped.
+        let Some(chunk) = (unsafe { desc.chunk.get().as_ref() }) else {
+            return;
+        };
+        while idle != 0 {
+            let first = idle.trailing_zeros();
+            let count = (idle >> first).trailing_ones();
+            let run = slots_mask(first as usize, count as usize);
+            let start = SlotRef::new(chunk, first as usize).base();
+            // SAFETY: whole slots of a mapped chunk, in no use.
+            if unsafe { sys::clear(start, count as usize * SLOT_BYTES) } {
+                desc.used_slots.set(desc.used_slots.get() & !run);
+            }
+            idle &= !run;
         }
     }
 
@@ -145,27 +183,34 @@ impl<'a> Own<'a> {
             }
         };
         abandoned::reclaim();
-        let start = sys::map_aligned(CHUNK_BYTES, CHUNK_BYTES)?;
+        let Chunks { start, zero } = self.take_chunks(1, false)?;
+        if !zero {
+            // SAFETY: the chunk was taken just now, and its metadata fill its first slot.
+            unsafe { start.write_bytes(0, SLOT_BYTES) };
+        }
         // Objects are found from addresses by masking: the chunk's provenance is picked up from here.
         let base = start.as_ptr().expose_provenance();
         if !registry::insert_chunk(base, self.heap()) {
-            // SAFETY: mapped above, and in no use.
+            // SAFETY: taken above, and in no use.
             unsafe { sys::unmap(start, CHUNK_BYTES) };
             return None;
         }
         self.chunks.set(self.chunks.get() + 1);
         CHUNK_BYTES_MAPPED.fetch_add(CHUNK_BYTES, Ordering::Relaxed);
         self.unused_descs.set(desc.next.get());
-        desc.chunk.set(start.cast::<Chunk>().as_ptr());
-        desc.used_slots.set(0);
+        let chunk = start.cast::<Chunk>();
+        // SAFETY: mapped and large enough; zero bytes are a valid `Chunk`.
+        unsafe { chunk.as_ref() }.set_desc(desc);
+        desc.chunk.set(chunk.as_ptr());
+        desc.used_slots.set(if zero { 0 } else { !0 });
         desc.reserved_slots.set(0);
         desc.free_slots.set(ALL_SLOTS);
         self.link_open(desc);
         Some(desc)
     }
 
-    /// Gives a chunk without objects back to the OS.
-    fn unmap_chunk(self, desc: &ChunkDesc) {
+    /// Lets go of a chunk without objects.
+    fn release_chunk(self, desc: &ChunkDesc) {
         self.unlink_open(desc);
         if core::ptr::eq(self.spare.get(), desc) {
             self.spare.set(null());
@@ -190,9 +235,9 @@ impl<'a> Own<'a> {
         self.chunks.set(self.chunks.get() - 1);
         CHUNK_BYTES_MAPPED.fetch_sub(CHUNK_BYTES, Ordering::Relaxed);
         registry::remove(chunk.addr().get(), CHUNK_BYTES);
-        // SAFETY: a whole mapping made by `map_chunk`, to which nothing refers by the caller's promise; a thread that freed its last
+        // SAFETY: a chunk of `map_chunk`, out of the registry, to which nothing refers by the caller's promise; a thread that freed its last
         // object has touched the chunk for the last time when it set its bit, and only the descriptor after that.
-        unsafe { sys::unmap(chunk.cast(), CHUNK_BYTES) };
+        unsafe { self.give_chunks(chunk.cast(), 1) };
     }
 
     /// `bytes` of zeroed metadata, aligned to 64 B, that stays for ever.
@@ -209,16 +254,17 @@ impl<'a> Own<'a> {
         NonNull::new(place)
     }
 
-    /// Lets go of every chunk that holds no object, the last one too.
+    /// Gives back to the OS every chunk that holds no object, the last one too, and all that is kept.
     pub(crate) fn trim_chunks(self) {
         let mut desc = self.open.get();
         // SAFETY: null or a descriptor of this heap, which lives for ever.
         while let Some(open) = unsafe { desc.as_ref() } {
             desc = open.next.get();
             if open.free_slots.get() == ALL_SLOTS {
-                self.unmap_chunk(open);
+                self.release_chunk(open);
             }
         }
+        self.unmap_kept();
     }
 }
 

@@ -10,7 +10,7 @@ mod memory;
 mod memory;
 
 pub(crate) use memory::{
-    Growth, advise_huge, advise_huge_mapping, grow_in_place, map, map_aligned, remap, unmap,
+    Growth, TAKES_PARTS_BACK, advise_huge, clear, grow_in_place, map, map_aligned, remap, unmap,
 };
 
 /// The key whose destructor runs at thread exit, plus one; 0 before it is made.
@@ -42,6 +42,26 @@ pub(crate) fn on_thread_exit(value: *const c_void, at_exit: unsafe extern "C" fn
     // SAFETY: the key was made by `pthread_key_create` and is never deleted.
     unsafe { libc::pthread_setspecific(key, value) };
 }
+
+/// Milliseconds since some time in the past, to a few. Some nanoseconds.
+pub(crate) fn milliseconds() -> usize {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is writable.
+    unsafe { libc::clock_gettime(CLOCK, &raw mut time) };
+    usize::try_from(time.tv_sec)
+        .unwrap_or(0)
+        .wrapping_mul(1000)
+        .wrapping_add(usize::try_from(time.tv_nsec / 1_000_000).unwrap_or(0))
+}
+
+/// A clock that is cheap to read.
+#[cfg(target_os = "linux")]
+const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC_COARSE;
+#[cfg(not(target_os = "linux"))]
+const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
 
 /// Says `message` and `address` on stderr in one line, by a raw write, and aborts.
 #[cold]

@@ -9,12 +9,12 @@ use core::alloc::Layout;
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr::{NonNull, null, null_mut};
-use core::sync::atomic::Ordering;
 
-use crate::chunk::{SlotRef, kind};
+use crate::chunk::{SlotRef, Tag, kind};
 use crate::colocate::colocated_run;
-use crate::heap::{Heap, NO_HEAP, Own, object_number};
-use crate::large::{self, Place};
+use crate::geometry::{GRANULE_BYTES, slot_offset};
+use crate::heap::{Heap, NO_HEAP, Own, check_start};
+use crate::large::{self, Contents, Place};
 use crate::policy::{Policy, default_policy};
 use crate::remote::free_remote;
 use crate::size_class::{Class, SMALL_BYTES_MAX};
@@ -46,8 +46,10 @@ thread_local! {
 
 #[inline]
 fn fast() -> &'static Heap {
+    // A pointer leaves the closure: a reference would be tested for null outside, as the sign of a variable that is gone.
+    let heap = THREAD.with(|thread| thread.fast.get());
     // SAFETY: the field's invariant; heaps live for ever.
-    THREAD.with(|thread| unsafe { &*thread.fast.get() })
+    unsafe { &*heap }
 }
 
 /// This thread's heap, if it has one.
@@ -156,7 +158,7 @@ fn alloc_unhinted(layout: Layout) -> *mut u8 {
     };
     match Class::for_layout(layout.size(), layout.align()) {
         Some(class) => own.alloc_class(class),
-        None => large::alloc(own, layout.size(), layout.align()),
+        None => large::alloc(own, layout.size(), layout.align(), Contents::Any),
     }
 }
 
@@ -190,28 +192,30 @@ pub(crate) fn is_small(layout: Layout) -> bool {
 /// - `object` was allocated by this allocator with `layout` and is not used any more.
 #[inline]
 pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
-    if !is_small(layout) {
+    let address = object.addr();
+    let Some(class) = Class::for_layout(layout.size(), layout.align()) else {
         // SAFETY: the caller's promise.
-        return unsafe { dealloc_large(existing(), object) };
-    }
+        return unsafe { dealloc_large(existing(), object, layout) };
+    };
     let heap = fast();
-    // SAFETY: the object is live, so its chunk is mapped, and stays so until it is freed below.
-    let slot = unsafe { SlotRef::containing(object.addr()) };
-    // The kind, if the slab is this thread's; some large number if it is not.
-    let kind = slot.slab().tag.load(Ordering::Relaxed) ^ (&raw const *heap).addr();
+    // Found by the size, not by the address: the next allocation of the class then need not wait for the way from the address to here.
+    let bin = heap.bin(class);
+    // SAFETY: small objects lie in chunks, and a chunk stays mapped until its objects are freed.
+    let slot = unsafe { SlotRef::containing(address) };
+    let kind = slot.slab().tag().kind_for(bin);
     if kind <= kind::LISTED {
-        // SAFETY: a slab is never tagged with NO_HEAP, so `heap` is this thread's own, and its tag says ACTIVE or LISTED.
-        unsafe { heap.push(slot, object.addr(), kind == kind::LISTED) };
+        // SAFETY: a slab is never tagged with NO_HEAP, so `heap` is this thread's own; the tag says that the slab is of this bin, and ACTIVE or LISTED.
+        unsafe { heap.push(bin, slot, address, kind == kind::LISTED) };
     } else {
-        dealloc_slow(slot, object.addr(), layout.size());
+        dealloc_slow(slot, address, layout);
     }
 }
 
 /// Frees of full slabs, of co-located objects, under an ambient request, and of other threads' objects.
 #[cold]
 #[inline(never)]
-fn dealloc_slow(slot: SlotRef<'_>, address: usize, bytes: usize) {
-    dealloc_small(existing(), slot, address, bytes);
+fn dealloc_slow(slot: SlotRef<'_>, address: usize, layout: Layout) {
+    dealloc_small(existing(), slot, address, layout);
 }
 
 /// Frees an object from slabs or co-location pages: at once if it is of the heap `mine`, else by leaving it to its heap.
@@ -220,28 +224,43 @@ pub(crate) fn dealloc_small(
     mine: Option<Own<'static>>,
     slot: SlotRef<'_>,
     address: usize,
-    bytes: usize,
+    layout: Layout,
 ) {
-    let tag = slot.slab().tag.load(Ordering::Relaxed);
-    let owner = tag & !kind::MASK;
-    let own = mine.filter(|own| own.tag(0) == owner);
-    match (tag & kind::MASK, own) {
-        _ if owner == 0 => sys::die("free of a pointer to nothing allocated:", address),
-        (kind::SPAN | kind::SPAN_INSIDE, _) => sys::die("free with a wrong size, of", address),
-        // SAFETY: the tag says that the slab is this thread's own, and of this kind.
-        (kind::ACTIVE, Some(own)) => unsafe { own.heap().push(slot, address, false) },
-        // SAFETY: as above.
-        (kind::LISTED, Some(own)) => unsafe { own.heap().push(slot, address, true) },
-        (kind::FULL, Some(own)) => own.push_full(slot, address),
-        (kind::COLOCATED, Some(own)) => own.free_colocated(slot, address, bytes),
-        (kind::COLOCATED, None) => {
-            if let Some((first, granules)) = colocated_run(address, bytes) {
-                free_remote(slot, owner, first, granules, address);
+    if slot.slot() == 0 {
+        // Where no small object lies, but every mapping starts.
+        sys::die("free with a wrong size, or of metadata:", address);
+    }
+    let tag = slot.slab().tag();
+    if tag == Tag::FREE {
+        sys::die("free of a pointer to nothing allocated:", address);
+    }
+    let owner = tag.owner();
+    let own = mine.filter(|own| own.tag(0).owner() == owner);
+    match tag.kind() {
+        kind::COLOCATED => match (own, colocated_run(address, layout.size())) {
+            (Some(own), _) => own.free_colocated(slot, address, layout.size()),
+            (None, Some((first, granules))) => free_remote(slot, owner, first, granules, address),
+            (None, None) => {}
+        },
+        kind::SPAN | kind::SPAN_INSIDE => sys::die("free with a wrong size, of", address),
+        kind => {
+            let class = tag.class();
+            if Class::for_layout(layout.size(), layout.align()) != Some(class) {
+                sys::die("free with a wrong size, of", address);
             }
-        }
-        (_, _) => {
-            let index = object_number(slot.slab(), address);
-            free_remote(slot, owner, index, 1, address);
+            let Some(own) = own else {
+                check_start(slot.slab(), address);
+                let granule = slot_offset(address) / GRANULE_BYTES;
+                return free_remote(slot, owner, granule, 1, address);
+            };
+            let bin = own.heap().bin(class);
+            match kind {
+                // SAFETY: the tag says that the slab is this thread's own, and of this class and kind.
+                kind::ACTIVE => unsafe { own.heap().push(bin, slot, address, false) },
+                // SAFETY: as above.
+                kind::LISTED => unsafe { own.heap().push(bin, slot, address, true) },
+                _ => own.push_full(slot, address),
+            }
         }
     }
 }
@@ -252,14 +271,14 @@ pub(crate) fn dealloc_small(
 /// - As for [`dealloc`].
 #[cold]
 #[inline(never)]
-pub(crate) unsafe fn dealloc_large(mine: Option<Own<'static>>, object: *mut u8) {
+pub(crate) unsafe fn dealloc_large(mine: Option<Own<'static>>, object: *mut u8, layout: Layout) {
     // SAFETY: the object is live, so its chunk stays mapped until it is freed below.
-    match unsafe { large::find(object.addr()) } {
+    match unsafe { large::find(object.addr(), layout.size()) } {
         // SAFETY: found just now; the caller gives the object up.
-        Place::Mapping(base, bytes) => unsafe { large::free_mapping(base, bytes) },
+        Place::Mapping(base, bytes) => unsafe { large::free_mapping(mine, base, bytes) },
         Place::Span(slot) => {
-            let owner = slot.slab().tag.load(Ordering::Relaxed) & !kind::MASK;
-            match mine.filter(|own| own.tag(0) == owner) {
+            let owner = slot.slab().tag().owner();
+            match mine.filter(|own| own.tag(0).owner() == owner) {
                 Some(own) => own.free_span(slot),
                 None => free_remote(slot, owner, 0, 1, object.addr()),
             }
@@ -273,8 +292,13 @@ pub(crate) unsafe fn dealloc_large(mine: Option<Own<'static>>, object: *mut u8) 
 
 /// Allocates zeroed memory. Null when out of memory.
 pub(crate) fn alloc_zeroed(layout: Layout) -> *mut u8 {
+    if Class::for_layout(layout.size(), layout.align()).is_none() {
+        return own_heap().map_or(null_mut(), |own| {
+            large::alloc(own, layout.size(), layout.align(), Contents::Zero)
+        });
+    }
     let object = alloc(layout);
-    if !object.is_null() && (is_small(layout) || !large::is_fresh(object)) {
+    if !object.is_null() {
         // SAFETY: the object is fresh and has this many bytes.
         unsafe { object.write_bytes(0, layout.size()) };
     }
@@ -346,14 +370,10 @@ pub(crate) unsafe fn resize_in_place(
         (true, still_small) => {
             // SAFETY: the object is live, so its chunk is mapped.
             let slot = unsafe { SlotRef::containing(object.addr()) };
-            let tag = slot.slab().tag.load(Ordering::Relaxed);
-            match tag & kind::MASK {
+            let tag = slot.slab().tag();
+            match tag.kind() {
                 kind::ACTIVE | kind::LISTED | kind::FULL => {
-                    let class = Class::for_layout(new_bytes, new_align);
-                    if aligned
-                        && class
-                            .is_some_and(|class| class.bytes() == slot.slab().object_bytes.get())
-                    {
+                    if aligned && Class::for_layout(new_bytes, new_align) == Some(tag.class()) {
                         return Ok(object);
                     }
                 }
@@ -375,7 +395,7 @@ pub(crate) unsafe fn resize_in_place(
         (false, false) => {
             if aligned {
                 // SAFETY: the caller's promise, and the address is a multiple of the new alignment.
-                let resized = unsafe { large::resize(mine, object, new_align, new_bytes) };
+                let resized = unsafe { large::resize(mine, object, layout, new_layout) };
                 if !resized.is_null() {
                     return Ok(resized);
                 }

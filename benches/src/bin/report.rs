@@ -8,15 +8,16 @@ use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use benches::dispatch::DispatchAllocator;
 use benches::output::{json_line, table_header, table_line, write_files};
 use benches::rivals::left_out;
-use benches::workload::{Comparison, Effort, Workload, select};
+use benches::worker::work;
+use benches::workload::{Comparison, Effort, Workload, covers, select};
 use clap::Parser;
-use examples::switch::SwitchAllocator;
 
-/// Trees of `Box`es must be able to stand in the system's malloc and in `CcMalloc` side by side.
+/// Here, trees of `Box`es must be able to stand in the system's malloc and in `CcMalloc` side by side; in a worker, one allocator serves everything.
 #[global_allocator]
-static GLOBAL: SwitchAllocator = SwitchAllocator;
+static GLOBAL: DispatchAllocator = DispatchAllocator;
 
 /// Exit code for names and options that do not exist, as of `clap`.
 const EXIT_BAD_INPUT: u8 = 2;
@@ -33,7 +34,7 @@ struct Args {
     #[arg(long, value_name = "NAME")]
     suite: Option<String>,
 
-    /// Only this workload, or this one comparison
+    /// Only this workload, this one comparison, or those whose names begin so
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
 
@@ -44,10 +45,17 @@ struct Args {
     /// Also write report.md, report.jsonl and SVG plots into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+
+    /// Run this program once under the allocator that the environment names, and print one JSON object
+    #[arg(long, value_name = "PROGRAM", hide = true)]
+    worker: Option<String>,
 }
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    if let Some(program) = &args.worker {
+        return finish(run_worker(&args, program));
+    }
     let workloads = match select(args.suite.as_deref(), args.only.as_deref()) {
         Ok(workloads) => workloads,
         Err(unknown) => {
@@ -55,7 +63,12 @@ fn main() -> ExitCode {
             return ExitCode::from(EXIT_BAD_INPUT);
         }
     };
-    match run(&args, &workloads) {
+    finish(run(&args, &workloads))
+}
+
+/// The exit code, after a complaint when there is something to complain about.
+fn finish(result: Result<(), Box<dyn std::error::Error>>) -> ExitCode {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("report: {error}");
@@ -64,12 +77,25 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(args: &Args, workloads: &[&'static Workload]) -> Result<(), Box<dyn std::error::Error>> {
+/// What the command line asks for.
+fn effort(args: &Args) -> Effort {
     let effort = if args.quick {
         Effort::QUICK
     } else {
         Effort::FULL
     };
+    Effort {
+        only: args.only.clone(),
+        ..effort
+    }
+}
+
+fn run_worker(args: &Args, program: &str) -> Result<(), Box<dyn std::error::Error>> {
+    say(&work(program, effort(args).scale)?)
+}
+
+fn run(args: &Args, workloads: &[&'static Workload]) -> Result<(), Box<dyn std::error::Error>> {
+    let effort = effort(args);
     let notes: Vec<String> = left_out()
         .into_iter()
         .map(|rival| format!("left out: {rival} (build with --features {rival})"))
@@ -109,7 +135,7 @@ fn run(args: &Args, workloads: &[&'static Workload]) -> Result<(), Box<dyn std::
 fn is_wanted(args: &Args, workload: &Workload, comparison: &Comparison) -> bool {
     args.only
         .as_deref()
-        .is_none_or(|only| only == workload.name || only == comparison.name)
+        .is_none_or(|only| only == workload.name || covers(only, &comparison.name))
 }
 
 /// Prints a line at once; that the reader went away is an error like others, but needs no complaint.

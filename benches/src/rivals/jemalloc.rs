@@ -1,9 +1,18 @@
 //! Rival: jemalloc, in its default mode.
 
+use tikv_jemallocator::Jemalloc;
+
 use super::{AllocatorRival, Unhinted};
+use crate::dispatch::Install;
 
 pub(super) const RIVAL: AllocatorRival = AllocatorRival {
     slug: "jemalloc",
     name: "jemalloc",
-    allocator: Unhinted(&tikv_jemallocator::Jemalloc),
+    allocator: Unhinted(&Jemalloc),
+    methods: Jemalloc::METHODS,
 };
+
+impl Install for Jemalloc {
+    const ALLOCATOR: Self = Jemalloc;
+    const NAME: &'static str = "jemalloc";
+}

@@ -1,11 +1,12 @@
 //! What we are held against, a file each.
 //!
-//! Adding an allocator is one file, one line in [`allocators`], and a feature when it is another crate. A rival that this build leaves out is
+//! Adding an allocator is one file, one line in [`ALLOCATORS`], and a feature when it is another crate. A rival that this build leaves out is
 //! named by [`left_out`], so that a report never passes for complete when it is not.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::NonNull;
 
+use crate::dispatch::Methods;
 use crate::raw_tree::NodeAllocator;
 
 pub mod btreemap;
@@ -21,12 +22,14 @@ mod system;
 /// An allocator to hold ours against.
 #[derive(Clone, Copy)]
 pub struct AllocatorRival {
-    /// Its name in names of comparisons.
+    /// Its name in names of comparisons within one process.
     pub slug: &'static str,
     /// Its name in words.
     pub name: &'static str,
     /// The allocator.
     pub allocator: Unhinted,
+    /// The allocator, where it serves a whole process; it has a slug of its own there, because the system's malloc is then called what it is.
+    pub methods: &'static Methods,
 }
 
 impl std::fmt::Debug for AllocatorRival {
@@ -38,17 +41,15 @@ impl std::fmt::Debug for AllocatorRival {
 }
 
 /// The allocators that this build knows; the system's first.
-pub fn allocators() -> Vec<AllocatorRival> {
-    vec![
-        system::RIVAL,
-        #[cfg(feature = "mimalloc")]
-        mimalloc::RIVAL,
-        #[cfg(feature = "jemalloc")]
-        jemalloc::RIVAL,
-        #[cfg(feature = "snmalloc")]
-        snmalloc::RIVAL,
-    ]
-}
+pub const ALLOCATORS: &[AllocatorRival] = &[
+    system::RIVAL,
+    #[cfg(feature = "mimalloc")]
+    mimalloc::RIVAL,
+    #[cfg(feature = "jemalloc")]
+    jemalloc::RIVAL,
+    #[cfg(feature = "snmalloc")]
+    snmalloc::RIVAL,
+];
 
 /// The rivals that this build leaves out, each with the feature that adds it.
 pub fn left_out() -> Vec<&'static str> {

@@ -1,9 +1,18 @@
 //! Rival: Microsoft's snmalloc, in its default mode.
 
+use snmalloc_rs::SnMalloc;
+
 use super::{AllocatorRival, Unhinted};
+use crate::dispatch::Install;
 
 pub(super) const RIVAL: AllocatorRival = AllocatorRival {
     slug: "snmalloc",
     name: "snmalloc",
-    allocator: Unhinted(&snmalloc_rs::SnMalloc),
+    allocator: Unhinted(&SnMalloc),
+    methods: SnMalloc::METHODS,
 };
+
+impl Install for SnMalloc {
+    const ALLOCATOR: Self = SnMalloc;
+    const NAME: &'static str = "snmalloc";
+}

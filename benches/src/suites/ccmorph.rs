@@ -8,12 +8,13 @@ use examples::switch::{Source, born_in};
 use examples::timing::nanoseconds_each;
 
 use super::{Pass, SEED, compare, plain_tree, random_keys, tree_answer};
-use crate::workload::{Comparison, Effort, KEYS_2M, Nanoseconds, Workload, WrongAnswer};
+use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Nanoseconds, Workload};
 
 /// Lookups that wait for each other, in a tree of 2^21 random keys that was built in random order.
 pub const BST_RANDOM_DEPENDENT_2M: Workload = Workload {
     suite: "ccmorph",
     name: "bst_random_dependent_2m",
+    also: &[],
     run: bst_random_dependent,
 };
 
@@ -45,7 +46,7 @@ fn morphed_tree(layout: Option<Layout>, keys: &[u64]) -> SearchTree {
     tree
 }
 
-fn bst_random_dependent(effort: &Effort) -> Result<Vec<Comparison>, WrongAnswer> {
+fn bst_random_dependent(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let workload = &BST_RANDOM_DEPENDENT_2M;
     let keys = random_keys(KEYS_2M);
     let chain = QueryChain::sample(&keys, effort.lookups, SEED);

@@ -11,12 +11,13 @@ use examples::timing::nanoseconds_each;
 
 use super::{Pass, SEED, compare, random_keys};
 use crate::rivals::btreemap;
-use crate::workload::{Comparison, Effort, KEYS_2M, Nanoseconds, Workload, WrongAnswer};
+use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Nanoseconds, Workload};
 
 /// Lookups that wait for each other: what a miss costs.
 pub const FROZEN_GET_DEPENDENT_2M: Workload = Workload {
     suite: "ctree",
     name: "frozen_get_dependent_2m",
+    also: &[],
     run: frozen_get_dependent,
 };
 
@@ -24,6 +25,7 @@ pub const FROZEN_GET_DEPENDENT_2M: Workload = Workload {
 pub const FROZEN_GET_INDEPENDENT_2M: Workload = Workload {
     suite: "ctree",
     name: "frozen_get_independent_2m",
+    also: &[],
     run: frozen_get_independent,
 };
 
@@ -31,6 +33,7 @@ pub const FROZEN_GET_INDEPENDENT_2M: Workload = Workload {
 pub const FROZEN_GET_MANY_2M: Workload = Workload {
     suite: "ctree",
     name: "frozen_get_many_2m",
+    also: &[],
     run: frozen_get_many,
 };
 
@@ -70,7 +73,7 @@ fn low_half(value: Option<&u64>) -> u32 {
     value.map_or(u32::MAX, |&value| value as u32)
 }
 
-fn frozen_get_dependent(effort: &Effort) -> Result<Vec<Comparison>, WrongAnswer> {
+fn frozen_get_dependent(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let maps = Maps::build();
     let chain = QueryChain::sample(&maps.keys, effort.lookups, SEED);
     let passes: Vec<Pass<'_>> = vec![
@@ -92,7 +95,7 @@ fn frozen_get_dependent(effort: &Effort) -> Result<Vec<Comparison>, WrongAnswer>
     )])
 }
 
-fn frozen_get_independent(effort: &Effort) -> Result<Vec<Comparison>, WrongAnswer> {
+fn frozen_get_independent(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let maps = Maps::build();
     let queries = queries(&maps.keys, effort.lookups);
     let passes: Vec<Pass<'_>> = vec![
@@ -114,7 +117,7 @@ fn frozen_get_independent(effort: &Effort) -> Result<Vec<Comparison>, WrongAnswe
     )])
 }
 
-fn frozen_get_many(effort: &Effort) -> Result<Vec<Comparison>, WrongAnswer> {
+fn frozen_get_many(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let maps = Maps::build();
     let queries = queries(&maps.keys, effort.lookups);
     let many = || {

@@ -14,7 +14,7 @@ use examples::search_tree::SearchTree;
 use examples::switch::{Source, born_in};
 use examples::timing::{medians_in_turns, timed};
 
-use crate::workload::{Effort, WrongAnswer};
+use crate::workload::{Comparison, Effort, Workload, WrongAnswer};
 
 /// Seed of all keys and queries, so that figures are compared like with like.
 const SEED: u64 = 0x5EED;
@@ -95,4 +95,16 @@ fn compare(
     );
     let medians = medians_in_turns(effort.rounds, &mut subjects);
     differs.get().map_or(Ok(medians), |index| Err(wrong(index)))
+}
+
+/// `comparisons` with one rival each, and in front of them the one with the best of these rivals, under the workload's own name.
+fn against_the_best(workload: &Workload, comparisons: Vec<Comparison>) -> Vec<Comparison> {
+    let best = comparisons
+        .iter()
+        .min_by(|a, b| a.theirs.total_cmp(&b.theirs))
+        .map(|best| Comparison {
+            name: workload.name.to_owned(),
+            ..best.clone()
+        });
+    best.into_iter().chain(comparisons).collect()
 }

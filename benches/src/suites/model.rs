@@ -12,12 +12,13 @@ use examples::switch::{Source, born_in};
 use examples::timing::nanoseconds_each;
 
 use super::{Pass, SEED, compare, plain_tree, random_keys, tree_answer};
-use crate::workload::{Comparison, Effort, KEYS_2M, Workload, WrongAnswer};
+use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Workload};
 
 /// Lookups that wait for each other in trees of 2^21 random keys: as malloc left it, and in three layouts.
 pub const PREDICT_BST_2M: Workload = Workload {
     suite: "model",
     name: "predict_bst_2m",
+    also: &[],
     run: predict_bst,
 };
 
@@ -59,7 +60,7 @@ fn subjects(keys: &[u64]) -> Vec<Subject> {
     std::iter::once(unmorphed).chain(morphed).collect()
 }
 
-fn predict_bst(effort: &Effort) -> Result<Vec<Comparison>, WrongAnswer> {
+fn predict_bst(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let workload = &PREDICT_BST_2M;
     let keys = random_keys(KEYS_2M);
     let chain = QueryChain::sample(&keys, effort.lookups, SEED);

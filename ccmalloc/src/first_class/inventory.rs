@@ -10,9 +10,9 @@ use core::ptr::{NonNull, null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use crate::chunk::ChunkDesc;
-use crate::geometry::{CHUNK_BYTES, PAGE_BYTES, round_up};
+use crate::geometry::{CHUNK_BYTES, round_up};
 use crate::heap::{Heap as CoreHeap, Own};
-use crate::large::{self, LARGE_BYTES_MAPPED};
+use crate::large::{self, Contents, LARGE_BYTES_MAPPED};
 use crate::{registry, sys};
 
 /// See the module's documentation.
@@ -106,12 +106,13 @@ impl Own<'static> {
     /// Allocates an object that is too large for a span in a mapping that this heap holds. Null when the OS refuses.
     #[cold]
     #[inline(never)]
-    pub(crate) fn alloc_held(self, bytes: usize, align: usize) -> *mut u8 {
+    pub(crate) fn alloc_held(self, bytes: usize, align: usize, contents: Contents) -> *mut u8 {
         self.collect_held();
         let Some(record) = self.unused_record() else {
             return null_mut();
         };
-        let Some((start, mapped, offset)) = large::map_object(self, bytes.max(1), align) else {
+        let taken = large::map_object(self, bytes.max(1), align, contents);
+        let Some((start, mapped, offset)) = taken else {
             return null_mut();
         };
         record.bytes.store(mapped, Ordering::Relaxed);
@@ -189,8 +190,8 @@ impl Own<'static> {
         record.next.set(self.inventory.unused.replace(record));
         self.count_held(bytes, 0);
         registry::remove(start.addr().get(), bytes);
-        // SAFETY: a whole mapping, which `alloc_held` or `resize_held` has made; its object is given up.
-        unsafe { sys::unmap(start, bytes) };
+        // SAFETY: whole chunks, which `alloc_held` or `resize_held` has taken; the object is given up, and they are out of the registry.
+        unsafe { self.give_chunks(start, bytes / CHUNK_BYTES) };
     }
 
     /// Unmaps all mappings that the heap holds. Their objects must not be used any more.
@@ -215,18 +216,18 @@ impl Own<'static> {
         let offset = object.addr() - start.addr();
         let rounded = new_bytes
             .checked_add(offset)
-            .and_then(|bytes| round_up(bytes, PAGE_BYTES));
+            .and_then(|bytes| round_up(bytes, CHUNK_BYTES));
         let (Some(mapped), Some(start)) = (rounded, NonNull::new(start)) else {
             return null_mut();
         };
-        if mapped < CHUNK_BYTES / 2 || mapped > isize::MAX as usize || align > CHUNK_BYTES {
+        if new_bytes < CHUNK_BYTES / 4 || mapped > isize::MAX as usize || align > CHUNK_BYTES {
             return null_mut();
         }
         let old_mapped = record.bytes();
         let resized = if mapped <= old_mapped {
-            Some(shrink(record, start, mapped))
+            Some(self.shrink(record, start, mapped))
         } else {
-            grow(record, start, mapped)
+            self.grow(record, start, mapped)
         };
         let Some(resized) = resized else {
             return null_mut();
@@ -303,60 +304,73 @@ impl Own<'static> {
     }
 }
 
-/// Gives the end of a mapping back to the OS: it has `mapped` bytes afterwards.
-fn shrink(record: &'static Mapping, start: NonNull<u8>, mapped: usize) -> NonNull<u8> {
-    let old_mapped = record.bytes();
-    let kept = mapped.next_multiple_of(CHUNK_BYTES);
-    if kept < old_mapped {
-        registry::remove(start.addr().get() + kept, old_mapped - kept);
+impl Own<'static> {
+    /// Lets go of the end of a mapping: it has `mapped` bytes afterwards.
+    fn shrink(self, record: &'static Mapping, start: NonNull<u8>, mapped: usize) -> NonNull<u8> {
+        let rest = record.bytes() - mapped;
+        record.bytes.store(mapped, Ordering::Relaxed);
+        if rest > 0 {
+            registry::remove(start.addr().get() + mapped, rest);
+            // SAFETY: whole chunks at the end of a mapping of this heap, whose object does not reach there any more, out of the registry.
+            unsafe { self.give_chunks(start.add(mapped), rest / CHUNK_BYTES) };
+        }
+        start
     }
-    record.bytes.store(mapped, Ordering::Relaxed);
-    if mapped < old_mapped {
-        // SAFETY: the end of a mapping of this heap, whose object does not reach there any more.
-        unsafe { sys::unmap(start.add(mapped), old_mapped - mapped) };
-    }
-    start
-}
 
-/// Makes a mapping `mapped` bytes long, in place or by moving its pages. `None`, and all as before, when that cannot be.
-fn grow(record: &'static Mapping, start: NonNull<u8>, mapped: usize) -> Option<NonNull<u8>> {
-    let old_mapped = record.bytes();
-    let address = start.addr().get();
-    // SAFETY: a whole mapping of this heap, whose owner resizes the object in it.
-    let grown = match unsafe { sys::grow_in_place(start, old_mapped, mapped) } {
-        sys::Growth::Grown => {
-            if !registry::insert_held(address, mapped, record) {
-                // The entries of the old part exist, so this cannot fail.
-                registry::insert_held(address, old_mapped, record);
-                // SAFETY: the part that has just been added, in no use.
-                unsafe { sys::unmap(start.add(old_mapped), mapped - old_mapped) };
-                return None;
+    /// Makes a mapping `mapped` bytes long, in place or by moving its pages. `None`, and all as before, when that cannot be.
+    fn grow(
+        self,
+        record: &'static Mapping,
+        start: NonNull<u8>,
+        mapped: usize,
+    ) -> Option<NonNull<u8>> {
+        let old_mapped = record.bytes();
+        let address = start.addr().get();
+        let end = start.as_ptr().wrapping_add(old_mapped);
+        let kept = self.take_kept_behind(end, (mapped - old_mapped) / CHUNK_BYTES);
+        let growth = if kept {
+            sys::Growth::Grown
+        } else {
+            // SAFETY: a whole mapping of this heap, whose owner resizes the object in it.
+            unsafe { sys::grow_in_place(start, old_mapped, mapped) }
+        };
+        let grown = match growth {
+            sys::Growth::Grown => {
+                if !registry::insert_held(address, mapped, record) {
+                    // The entries of the old part exist, so this cannot fail.
+                    registry::insert_held(address, old_mapped, record);
+                    // SAFETY: the part that has just been added, in no use.
+                    unsafe { sys::unmap(start.add(old_mapped), mapped - old_mapped) };
+                    return None;
+                }
+                start
             }
-            start
+            sys::Growth::NoRoom => {
+                let target = sys::map_aligned(mapped, CHUNK_BYTES)?;
+                let target_address = target.as_ptr().expose_provenance();
+                if !registry::prepare(target_address, mapped) {
+                    // SAFETY: mapped above, and in no use.
+                    unsafe { sys::unmap(target, mapped) };
+                    return None;
+                }
+                // The old entries go before the kernel frees the addresses: another thread may map them at once.
+                registry::remove(address, old_mapped);
+                // SAFETY: the source is this heap's, and in one piece, as the try in place has shown; the target was mapped above.
+                if !unsafe { sys::remap(start, old_mapped, target, mapped) } {
+                    // The table has had these entries, so this cannot fail.
+                    registry::insert_held(address, old_mapped, record);
+                    return None;
+                }
+                // Prepared above, so this cannot fail.
+                registry::insert_held(target_address, mapped, record);
+                target
+            }
+            sys::Growth::Impossible => return None,
+        };
+        record.bytes.store(mapped, Ordering::Relaxed);
+        if !kept {
+            large::advise_huge(grown, mapped);
         }
-        sys::Growth::NoRoom => {
-            let target = sys::map_aligned(mapped, CHUNK_BYTES)?;
-            let target_address = target.as_ptr().expose_provenance();
-            if !registry::prepare(target_address, mapped) {
-                // SAFETY: mapped above, and in no use.
-                unsafe { sys::unmap(target, mapped) };
-                return None;
-            }
-            // The old entries go before the kernel frees the addresses: another thread may map them at once.
-            registry::remove(address, old_mapped);
-            // SAFETY: the source is this heap's, and in one piece, as the try in place has shown; the target was mapped above.
-            if !unsafe { sys::remap(start, old_mapped, target, mapped) } {
-                // The table has had these entries, so this cannot fail.
-                registry::insert_held(address, old_mapped, record);
-                return None;
-            }
-            // Prepared above, so this cannot fail.
-            registry::insert_held(target_address, mapped, record);
-            target
-        }
-        sys::Growth::Impossible => return None,
-    };
-    record.bytes.store(mapped, Ordering::Relaxed);
-    large::advise_huge(grown, mapped);
-    Some(grown)
+        Some(grown)
+    }
 }

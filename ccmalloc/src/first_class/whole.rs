@@ -36,13 +36,15 @@ impl Own<'static> {
     pub(super) unsafe fn release_all(self) {
         // Every field is named, so that a new one is not forgotten here.
         let CoreHeap {
-            active,
+            bins,
             active_slab,
             partial,
             open,
             unused_descs: _, // what `return_chunk` adds to
             spare,
             chunks: _,    // counted down by `return_chunk`
+            extents: _,   // emptied at last
+            purged_at: _, // any value will do
             meta: _,      // metadata stays with the core,
             meta_left: _, // for the next heap
             colour: _,    // any value will do
@@ -64,8 +66,8 @@ impl Own<'static> {
             next = desc.next_dirty.load(Ordering::Relaxed);
             desc.dirty.swap(0, Ordering::SeqCst);
         }
-        for active in active {
-            active.forget_all();
+        for bin in bins {
+            bin.forget_all();
         }
         for list in active_slab.iter().chain(partial) {
             list.set(null());
@@ -85,6 +87,8 @@ impl Own<'static> {
             desc.prev.set(null());
         }
         self.unmap_all_held();
+        // Chunks and mappings were only kept so far.
+        self.unmap_kept();
     }
 
     /// Bytes of chunks that the heap has mapped.

@@ -6,6 +6,9 @@ use core::ptr::{NonNull, null_mut};
 
 use crate::geometry::{CHUNK_BYTES, PAGE_BYTES};
 
+/// Whether parts of mappings, and neighbouring mappings as one, can be given back.
+pub(crate) const TAKES_PARTS_BACK: bool = true;
+
 /// Maps `bytes` (a multiple of the page size) of zeroed private memory at a multiple of `align`, a power of two no smaller
 /// than a page. `None` when the OS refuses.
 pub(crate) fn map_aligned(bytes: usize, align: usize) -> Option<NonNull<u8>> {
@@ -155,17 +158,26 @@ pub(crate) unsafe fn remap(
     true
 }
 
-/// Asks for huge pages in a whole mapping. All of it, with the ragged end, where no huge page can lie: advice for a part would cut
-/// the mapping in pieces, and `mremap` takes none in pieces.
+/// Gives the memory of `[start, start + bytes)` back to the OS while the addresses stay mapped; it is zero when next used. Returns whether the
+/// OS did so.
+///
+/// # Safety
+/// - The range is page-aligned and was mapped by this module.
+/// - Nothing in it is used any more.
 #[cfg(target_os = "linux")]
-pub(crate) fn advise_huge_mapping(start: *const u8, bytes: usize) {
-    // SAFETY: as for `advise_huge`.
-    unsafe { libc::madvise(start.cast_mut().cast(), bytes, libc::MADV_HUGEPAGE) };
+pub(crate) unsafe fn clear(start: *mut u8, bytes: usize) -> bool {
+    // SAFETY: the caller vouches for the range; private anonymous memory reads as zero after this advice.
+    unsafe { libc::madvise(start.cast(), bytes, libc::MADV_DONTNEED) == 0 }
 }
 
-/// Portable twin: no such advice.
+/// Portable twin: elsewhere the advice does not promise zeroes.
+///
+/// # Safety
+/// - As for the Linux version.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn advise_huge_mapping(_start: *const u8, _bytes: usize) {}
+pub(crate) unsafe fn clear(_start: *mut u8, _bytes: usize) -> bool {
+    false
+}
 
 /// Asks for huge pages in `[start, start + bytes)`, rounded inwards to whole chunks. Returns whether the OS took the advice.
 #[cfg(target_os = "linux")]

@@ -5,6 +5,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
+/// See the Unix version.
+pub(crate) const TAKES_PARTS_BACK: bool = false;
+
 /// What is mapped: start, bytes, alignment. A plain array, since a collection would allocate from the allocator under test.
 static MAPPED: Mutex<[(usize, usize, usize); 512]> = Mutex::new([(0, 0, 0); 512]);
 
@@ -85,7 +88,12 @@ pub(crate) unsafe fn remap(
 }
 
 /// See the Unix version.
-pub(crate) fn advise_huge_mapping(_start: *const u8, _bytes: usize) {}
+///
+/// # Safety
+/// - As for the Unix version.
+pub(crate) unsafe fn clear(_start: *mut u8, _bytes: usize) -> bool {
+    false
+}
 
 /// See the Unix version.
 pub(crate) fn advise_huge(_start: *const u8, _bytes: usize) -> bool {

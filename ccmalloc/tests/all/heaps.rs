@@ -440,7 +440,8 @@ fn mappings_are_resized_freed_and_left_to_their_heap() {
         let bytes = unsafe { std::slice::from_raw_parts(object.as_ptr(), written) };
         assert!(bytes.iter().all(|&byte| byte == 7), "{old} -> {new}");
         assert!(heap.stats().large_bytes >= new << 20);
-        assert!(heap.stats().large_bytes <= (new << 20) + 8192 || cfg!(miri));
+        // Whole chunks, one more at most for a start off the front.
+        assert!(heap.stats().large_bytes <= (new << 20) + (4 << 20));
         assert!(heap.contains(object.as_ptr().wrapping_add((new << 20) - 1)));
         heap.check().unwrap();
         old = new;
@@ -467,7 +468,7 @@ fn mappings_are_resized_freed_and_left_to_their_heap() {
     let free = move || unsafe { cc_dealloc(NonNull::without_provenance(address), mebibytes(3)) };
     std::thread::spawn(free).join().unwrap();
     let object = heap.alloc(mebibytes(3), None).unwrap();
-    assert!(heap.stats().large_bytes < 4 << 20);
+    assert!(heap.stats().large_bytes <= 4 << 20);
     // SAFETY: as above; the result is the thread's object.
     let outside = unsafe { cc_realloc(object, mebibytes(3), 6 << 20, None) }.unwrap();
     assert!(!heap.contains(outside.as_ptr()));

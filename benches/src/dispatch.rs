@@ -1,0 +1,197 @@
+//! A global allocator that the environment chooses when the process starts.
+//!
+//! A whole program under an allocator means: *everything* in the process comes from it, what the standard library and the runtime allocate included.
+//! Allocators are linked, though, not passed, and a binary for each would have to be built, found and kept alike. So `report` is one binary with all of them, starts
+//! itself once for each measurement, and says in the variable [`ALLOCATOR_VARIABLE`] who serves that process:
+//!
+//! ```text
+//! first call:   getenv(ALLOCATOR_VARIABLE) -> CHOSEN        (before `main`; getenv allocates nothing)
+//! each call:    load CHOSEN, jump to the method that it holds
+//! ```
+//!
+//! What that costs is two instructions, the same for all: a load, and a jump whose target never changes, so that it is always predicted. It leads into a function that
+//! holds the allocator's own code as that of a `#[global_allocator]` does. A `match` over the allocators was tried first; it took nine instructions.
+//!
+//! A process without the variable, which `report` itself is, gets [`SwitchAllocator`]: there each thread chooses between the system's malloc and `CcMalloc`.
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::ffi::CStr;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use examples::switch::SwitchAllocator;
+
+use crate::rivals::{ALLOCATORS, ours};
+
+/// The environment variable that names the allocator of a process.
+pub const ALLOCATOR_VARIABLE: &str = "BENCHES_ALLOCATOR";
+
+const ALLOCATOR_VARIABLE_C: &CStr = c"BENCHES_ALLOCATOR";
+
+/// An allocator that a whole process can be served by.
+pub trait Install: GlobalAlloc + Sized + 'static {
+    /// The allocator; it has no state of its own.
+    const ALLOCATOR: Self;
+    /// What the variable calls it.
+    const NAME: &'static str;
+    /// Its methods.
+    const METHODS: &'static Methods = &Methods {
+        name: Self::NAME,
+        alloc: alloc::<Self>,
+        alloc_zeroed: alloc_zeroed::<Self>,
+        dealloc: dealloc::<Self>,
+        realloc: realloc::<Self>,
+    };
+}
+
+/// The methods of an allocator, with the contracts of [`GlobalAlloc`]'s.
+#[derive(Debug)]
+pub struct Methods {
+    /// What the variable calls the allocator.
+    pub name: &'static str,
+    alloc: unsafe fn(Layout) -> *mut u8,
+    alloc_zeroed: unsafe fn(Layout) -> *mut u8,
+    dealloc: unsafe fn(*mut u8, Layout),
+    realloc: unsafe fn(*mut u8, Layout, usize) -> *mut u8,
+}
+
+/// Invariant: points to a `&'static Methods`: at first to [`FIRST`], and from the end of the first call on to those of one allocator, always the same.
+static CHOSEN: AtomicPtr<Methods> = AtomicPtr::new(ptr::from_ref(&FIRST).cast_mut());
+
+#[inline]
+fn chosen() -> &'static Methods {
+    // SAFETY: the invariant of `CHOSEN`. What it points to is constant, so nothing needs to be ordered before the load.
+    unsafe { &*CHOSEN.load(Ordering::Relaxed) }
+}
+
+/// The name of this process's allocator, or `switch`.
+pub fn served_by() -> &'static str {
+    chosen().name
+}
+
+/// The allocator that the environment chooses: `#[global_allocator] static GLOBAL: DispatchAllocator = DispatchAllocator;`
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DispatchAllocator;
+
+// SAFETY: all calls of a process go to one and the same allocator, which keeps the contract: the choice is made before the first
+// block is handed out, and never again. Nothing here unwinds.
+unsafe impl GlobalAlloc for DispatchAllocator {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are passed on.
+        unsafe { (chosen().alloc)(layout) }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are passed on.
+        unsafe { (chosen().alloc_zeroed)(layout) }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, object: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are passed on.
+        unsafe { (chosen().dealloc)(object, layout) }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, object: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        // SAFETY: the caller's promises are passed on.
+        unsafe { (chosen().realloc)(object, layout, new_size) }
+    }
+}
+
+impl Install for SwitchAllocator {
+    const ALLOCATOR: Self = SwitchAllocator;
+    const NAME: &'static str = "switch";
+}
+
+/// What stands for the methods until the first call, which makes the choice.
+static FIRST: Methods = Methods {
+    name: SwitchAllocator::NAME,
+    alloc: first_alloc,
+    alloc_zeroed: first_alloc_zeroed,
+    dealloc: first_dealloc,
+    realloc: first_realloc,
+};
+
+/// Looks the choice up, after which no call is the first any more. Allocates nothing.
+fn choose() -> &'static Methods {
+    // SAFETY: the name ends in NUL. Nothing in this package changes the environment, so no other thread can be changing it now.
+    let value = unsafe { libc::getenv(ALLOCATOR_VARIABLE_C.as_ptr()) };
+    let methods = if value.is_null() {
+        SwitchAllocator::METHODS
+    } else {
+        // SAFETY: getenv returned a string that ends in NUL and stays as it is while nobody changes the environment.
+        let name = unsafe { CStr::from_ptr(value) }.to_bytes();
+        let mut known =
+            std::iter::once(ours::METHODS).chain(ALLOCATORS.iter().map(|rival| rival.methods));
+        known
+            .find(|methods| methods.name.as_bytes() == name)
+            .unwrap_or(SwitchAllocator::METHODS)
+    };
+    // Two threads in here at once agree anyway; the exchange makes that no condition.
+    let _earlier = CHOSEN.compare_exchange(
+        ptr::from_ref(&FIRST).cast_mut(),
+        ptr::from_ref(methods).cast_mut(),
+        Ordering::Relaxed,
+        Ordering::Relaxed,
+    );
+    chosen()
+}
+
+/// # Safety
+/// - As [`GlobalAlloc::alloc`].
+unsafe fn first_alloc(layout: Layout) -> *mut u8 {
+    // SAFETY: the caller's promises are passed on.
+    unsafe { (choose().alloc)(layout) }
+}
+
+/// # Safety
+/// - As [`GlobalAlloc::alloc_zeroed`].
+unsafe fn first_alloc_zeroed(layout: Layout) -> *mut u8 {
+    // SAFETY: the caller's promises are passed on.
+    unsafe { (choose().alloc_zeroed)(layout) }
+}
+
+/// # Safety
+/// - As [`GlobalAlloc::dealloc`].
+unsafe fn first_dealloc(object: *mut u8, layout: Layout) {
+    // SAFETY: the caller's promises are passed on.
+    unsafe { (choose().dealloc)(object, layout) }
+}
+
+/// # Safety
+/// - As [`GlobalAlloc::realloc`].
+unsafe fn first_realloc(object: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+    // SAFETY: the caller's promises are passed on.
+    unsafe { (choose().realloc)(object, layout, new_size) }
+}
+
+/// # Safety
+/// - As [`GlobalAlloc::alloc`].
+unsafe fn alloc<A: Install>(layout: Layout) -> *mut u8 {
+    // SAFETY: the caller's promises are passed on.
+    unsafe { A::ALLOCATOR.alloc(layout) }
+}
+
+/// # Safety
+/// - As [`GlobalAlloc::alloc_zeroed`].
+unsafe fn alloc_zeroed<A: Install>(layout: Layout) -> *mut u8 {
+    // SAFETY: the caller's promises are passed on.
+    unsafe { A::ALLOCATOR.alloc_zeroed(layout) }
+}
+
+/// # Safety
+/// - As [`GlobalAlloc::dealloc`].
+unsafe fn dealloc<A: Install>(object: *mut u8, layout: Layout) {
+    // SAFETY: the caller's promises are passed on.
+    unsafe { A::ALLOCATOR.dealloc(object, layout) }
+}
+
+/// # Safety
+/// - As [`GlobalAlloc::realloc`].
+unsafe fn realloc<A: Install>(object: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+    // SAFETY: the caller's promises are passed on.
+    unsafe { A::ALLOCATOR.realloc(object, layout, new_size) }
+}

@@ -1,0 +1,130 @@
+//! Whole programs, each of which a process runs once under one allocator.
+//!
+//! They are small doubles of what programs spend their allocations on. Nothing in them knows which allocator serves it, apart from the programs in [`trees`] that give
+//! hints; all are deterministic, and fold what they compute into a checksum, which has to be the same under every allocator.
+//!
+//! | module | programs |
+//! |---|---|
+//! | [`objects`] | single objects: one size, mixed sizes, large blocks |
+//! | [`threads`] | objects that one thread makes and another frees |
+//! | [`growth`] | vectors and strings that grow, text that is taken apart and put together |
+//! | [`maps`] | ordered and hashed maps of strings |
+//! | [`documents`] | JSON values and syntax trees: built, changed, dropped |
+//! | [`server`] | short-lived garbage beside a long-lived cache |
+//! | [`trees`] | trees and hash chains: built once, with hints, and with hints that are null |
+//!
+//! Bias: the programs do little besides allocating, so that allocators show; in a real one the differences are smaller. They are fresh processes that live for a
+//! fraction of a second: what becomes of memory over weeks is not measured here.
+
+pub mod documents;
+pub mod growth;
+pub mod maps;
+pub mod objects;
+pub mod server;
+pub mod threads;
+pub mod trees;
+
+use std::time::Duration;
+
+use examples::timing::timed;
+
+/// A program: what it is called, and what it does.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    /// Its name on a worker's command line and in names of comparisons.
+    pub name: &'static str,
+    /// Runs it once.
+    pub run: fn(Scale) -> Outcome,
+}
+
+/// What a program is to be timed and weighed as an ordinary program without hints.
+pub const UNHINTED: &[Program] = &[
+    objects::SMALL_FIXED,
+    objects::MIXED_SIZES,
+    threads::LARSON,
+    threads::PRODUCER_CONSUMER,
+    growth::GROWING_VECTORS,
+    growth::STRING_BUILDING,
+    maps::BTREE_STRINGS,
+    maps::HASH_LISTS,
+    documents::JSON,
+    documents::SYNTAX_TREES,
+    objects::LARGE_BLOCKS,
+    server::REQUESTS,
+];
+
+/// Programs with a question of their own.
+pub const SPECIAL: &[Program] = &[
+    trees::BUILD_ONCE,
+    trees::NULL_HINT_BST,
+    trees::NULL_HINT_CHAIN,
+    trees::MEMORY_BST,
+];
+
+/// The program called `name`.
+pub fn find(name: &str) -> Option<&'static Program> {
+    let mut all = UNHINTED.iter().chain(SPECIAL);
+    all.find(|program| program.name == name)
+}
+
+/// How much a program is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// For every day: a quarter of the operations, on live data of the same size where that is what matters.
+    Quick,
+    /// For figures that are kept.
+    Full,
+}
+
+impl Scale {
+    /// `full` operations, or their share in a quick run.
+    pub fn of(self, full: usize) -> usize {
+        match self {
+            Scale::Quick => full.div_ceil(4),
+            Scale::Full => full,
+        }
+    }
+}
+
+/// What a run of a program gave.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// Of all that was computed.
+    pub checksum: u64,
+    /// Wall time of the work; the input is made before.
+    pub time: Duration,
+    /// Resident bytes that an object took, where the program counts them.
+    pub object_bytes: Option<f64>,
+}
+
+impl Outcome {
+    /// Times `work`, which returns the checksum.
+    fn of(work: impl FnOnce() -> u64) -> Self {
+        let (time, checksum) = timed(work);
+        Outcome {
+            checksum,
+            time,
+            object_bytes: None,
+        }
+    }
+}
+
+/// A sum over numbers in their order: equal sums, equal numbers, but for one chance in 2^64.
+#[derive(Clone, Copy, Debug, Default)]
+struct Checksum(u64);
+
+impl Checksum {
+    fn add(&mut self, number: u64) {
+        self.0 = self
+            .0
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            .wrapping_add(number);
+    }
+
+    fn add_bytes(&mut self, bytes: &[u8]) {
+        self.add(bytes.len() as u64);
+        if let (Some(&first), Some(&last)) = (bytes.first(), bytes.last()) {
+            self.add(u64::from(first) << 8 | u64::from(last));
+        }
+    }
+}

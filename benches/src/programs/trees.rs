@@ -1,0 +1,212 @@
+//! Trees and hash chains: built once, with hints, and with hints that are null.
+
+use std::alloc::Layout;
+use std::ptr::NonNull;
+
+use examples::rng::Rng;
+
+use super::{Checksum, Outcome, Program, Scale};
+use crate::dispatch::served_by;
+use crate::raw_chains::RawChains;
+use crate::raw_tree::{NodeAllocator, RawTree};
+use crate::rivals::ours::{Hinted, NullHinted};
+use crate::sys::resident_bytes;
+
+/// A tree of 2^22 - 1 nodes is built from the root down and walked twice, as Olden's `treeadd` does. It is never freed.
+///
+/// An allocator that serves addresses in ascending order does best here: the order of birth is that of the walk.
+pub const BUILD_ONCE: Program = Program {
+    name: "build_once_tree",
+    run: build_once,
+};
+
+/// The hinted search tree with every hint null: random inserts and searches, then freed.
+pub const NULL_HINT_BST: Program = Program {
+    name: "null_hint_bst",
+    run: null_hint_bst,
+};
+
+/// The hinted hash chains with every hint null: appended, deleted, walked, then freed.
+pub const NULL_HINT_CHAIN: Program = Program {
+    name: "null_hint_chain",
+    run: null_hint_chain,
+};
+
+/// What a node of the search tree takes of resident memory: hinted under `ccmalloc`, plain under the others.
+pub const MEMORY_BST: Program = Program {
+    name: "hinted_memory_bst",
+    run: memory_bst,
+};
+
+/// Levels of the tree that is built once.
+const LEVELS: u32 = 22;
+
+struct Node {
+    value: u64,
+    left: Option<Box<Node>>,
+    right: Option<Box<Node>>,
+}
+
+/// The same size in quick runs: it takes a fraction of a second, and smaller trees ask another question.
+fn build_once(_scale: Scale) -> Outcome {
+    Outcome::of(|| {
+        // Leaked: the process ends after it, and so did the original.
+        let root: Option<&Node> = build(LEVELS, 1).map(|root| &*Box::leak(root));
+        let mut in_order = Checksum::default();
+        add_in_order(root, &mut in_order);
+        in_order.0.wrapping_add(sum_pre_order(root))
+    })
+}
+
+/// A node is allocated before its children.
+fn build(levels: u32, value: u64) -> Option<Box<Node>> {
+    let deeper = levels.checked_sub(1)?;
+    let mut node = Box::new(Node {
+        value,
+        left: None,
+        right: None,
+    });
+    node.left = build(deeper, 2 * value);
+    node.right = build(deeper, 2 * value + 1);
+    Some(node)
+}
+
+fn sum_pre_order(node: Option<&Node>) -> u64 {
+    node.map_or(0, |node| {
+        node.value
+            .wrapping_add(sum_pre_order(node.left.as_deref()))
+            .wrapping_add(sum_pre_order(node.right.as_deref()))
+    })
+}
+
+fn add_in_order(node: Option<&Node>, sum: &mut Checksum) {
+    if let Some(node) = node {
+        add_in_order(node.left.as_deref(), sum);
+        sum.add(node.value);
+        add_in_order(node.right.as_deref(), sum);
+    }
+}
+
+/// The process's allocator as it is installed, for programs whose nodes are raw. It knows no hints.
+struct Installed;
+
+// SAFETY: the global allocator returns null or memory for `layout` that is its caller's until freed.
+unsafe impl NodeAllocator for Installed {
+    fn allocate(&self, layout: Layout, _hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
+        assert!(
+            layout.size() > 0,
+            "a global allocator need not serve empty objects"
+        );
+        // SAFETY: the layout is not empty.
+        NonNull::new(unsafe { std::alloc::alloc(layout) })
+    }
+
+    unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller promises that `ptr` came from `allocate`, so from the global allocator, with `layout`.
+        unsafe { std::alloc::dealloc(ptr.as_ptr(), layout) }
+    }
+}
+
+/// Whether hints mean anything in this process.
+fn takes_hints() -> bool {
+    served_by() == "ccmalloc"
+}
+
+/// Nodes of the tree and links of the chains under null hints: 24 MiB of them, beyond every second-level cache.
+const NULL_HINT_OBJECTS: usize = 1 << 20;
+
+fn null_hint_bst(scale: Scale) -> Outcome {
+    let mut rng = Rng::new(11);
+    let keys: Vec<u64> = (0..scale.of(NULL_HINT_OBJECTS))
+        .map(|_| rng.next_u64())
+        .collect();
+    if takes_hints() {
+        Outcome::of(|| search_some(NullHinted, &keys))
+    } else {
+        Outcome::of(|| search_some(Installed, &keys))
+    }
+}
+
+/// Builds a tree and looks up every second key.
+fn search_some<A: NodeAllocator>(allocator: A, keys: &[u64]) -> u64 {
+    let tree = RawTree::with_keys(allocator, keys);
+    let mut sum = Checksum::default();
+    for &key in keys.iter().step_by(2) {
+        sum.add(u64::from(tree.get(key)));
+    }
+    sum.add(tree.len() as u64);
+    sum.0
+}
+
+fn null_hint_chain(scale: Scale) -> Outcome {
+    let links = scale.of(NULL_HINT_OBJECTS);
+    if takes_hints() {
+        Outcome::of(|| walk_some(NullHinted, links))
+    } else {
+        Outcome::of(|| walk_some(Installed, links))
+    }
+}
+
+/// Builds and ages chains and walks some of them.
+fn walk_some<A: NodeAllocator>(allocator: A, links: usize) -> u64 {
+    let (chains, keys) = aged_chains(allocator, links);
+    let mut sum = Checksum::default();
+    for &key in keys.iter().step_by(4) {
+        sum.add(u64::from(chains.walk(key)));
+    }
+    sum.add(chains.len() as u64);
+    sum.0
+}
+
+/// Links of a chain, on average.
+const CHAIN_LINKS: usize = 8;
+
+/// Chains of `links` random keys, after as many times one random key was deleted and another appended; and the keys that they hold.
+pub fn aged_chains<A: NodeAllocator>(allocator: A, links: usize) -> (RawChains<A>, Vec<u64>) {
+    let mut rng = Rng::new(12);
+    let mut chains = RawChains::new(allocator, links.div_ceil(CHAIN_LINKS));
+    let mut keys: Vec<u64> = (0..links).map(|_| rng.next_u64()).collect();
+    for &key in &keys {
+        chains.append(key, key.rotate_left(32));
+    }
+    for _ in 0..links {
+        let index = rng.below(links);
+        let old = std::mem::replace(&mut keys[index], rng.next_u64());
+        let removed = chains.remove(old);
+        assert_eq!(removed, Some(old.rotate_left(32)), "each key is in a chain");
+        chains.append(keys[index], keys[index].rotate_left(32));
+    }
+    (chains, keys)
+}
+
+/// Nodes of the tree that is weighed.
+const WEIGHED_NODES: usize = 1 << 21;
+
+fn memory_bst(scale: Scale) -> Outcome {
+    let mut rng = Rng::new(13);
+    let keys: Vec<u64> = (0..scale.of(WEIGHED_NODES))
+        .map(|_| rng.next_u64())
+        .collect();
+    if takes_hints() {
+        weigh(Hinted, &keys)
+    } else {
+        weigh(Installed, &keys)
+    }
+}
+
+/// Builds a tree, with the parents as hints, and tells by how much the process grew.
+fn weigh<A: NodeAllocator>(allocator: A, keys: &[u64]) -> Outcome {
+    let before = resident_bytes();
+    let mut tree = RawTree::new(allocator);
+    let outcome = Outcome::of(|| {
+        for &key in keys {
+            tree.insert(key);
+        }
+        tree.len() as u64
+    });
+    let grown = resident_bytes().saturating_sub(before);
+    Outcome {
+        object_bytes: Some(grown as f64 / tree.len() as f64),
+        ..outcome
+    }
+}

@@ -1,0 +1,223 @@
+//! Trees and chains whose nodes `ccmalloc` places next to each other, against allocators that know no hints, all in one process.
+
+use std::alloc::Layout;
+use std::cell::RefCell;
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use ccmalloc::{cc_alloc, cc_dealloc};
+use examples::chain::QueryChain;
+use examples::timing::{medians_in_turns, nanoseconds_each, timed};
+
+use super::super::{Pass, SEED, against_the_best, compare, random_keys};
+use crate::programs::trees::aged_chains;
+use crate::raw_chains::RawChains;
+use crate::raw_tree::{NodeAllocator, RawTree};
+use crate::rivals::ours::{Hinted, NAME};
+use crate::rivals::{ALLOCATORS, Unhinted};
+use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Nanoseconds, Workload};
+
+/// Lookups that wait for each other, in a tree of 2^21 random keys.
+pub const BST_HINTED_SEARCH_2M: Workload = Workload {
+    suite: "ccmalloc",
+    name: "bst_hinted_search_2m",
+    also: &[],
+    run: bst_hinted_search,
+};
+
+/// Building that tree: the walk to the place of each key, and the allocation.
+pub const BST_HINTED_INSERT_2M: Workload = Workload {
+    suite: "ccmalloc",
+    name: "bst_hinted_insert_2m",
+    also: &[],
+    run: bst_hinted_insert,
+};
+
+/// Walks of whole chains that wait for each other, in a hash table of 2^21 links of 24 bytes, after as many deletes and appends at random.
+pub const CHAIN_HINTED_WALK_2M: Workload = Workload {
+    suite: "ccmalloc",
+    name: "chain_hinted_walk_2m",
+    also: &[],
+    run: chain_hinted_walk,
+};
+
+/// One allocation with a hint against one without, both from memory that was freed a moment ago.
+pub const HINTED_ALLOC_COST: Workload = Workload {
+    suite: "ccmalloc",
+    name: "hinted_alloc_cost",
+    also: &[],
+    run: hinted_alloc_cost,
+};
+
+/// A round of insertions is a whole build, which takes two or three seconds, so there are fewer rounds.
+const INSERT_ROUNDS_MAX: usize = 5;
+
+fn bst_hinted_search(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
+    let keys = random_keys(KEYS_2M);
+    let chain = QueryChain::sample(&keys, effort.lookups, SEED);
+    let ours = RawTree::with_keys(Hinted, &keys);
+    let theirs: Vec<RawTree<Unhinted>> = ALLOCATORS
+        .iter()
+        .map(|rival| RawTree::with_keys(rival.allocator, &keys))
+        .collect();
+    let lookups = passes(
+        &chain,
+        |key| ours.get(key),
+        theirs.iter().map(|tree| |key| tree.get(key)),
+    );
+    follow_all(&BST_HINTED_SEARCH_2M, effort, &chain, lookups)
+}
+
+fn chain_hinted_walk(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
+    let (ours, keys) = aged_chains(Hinted, KEYS_2M);
+    let theirs: Vec<RawChains<Unhinted>> = ALLOCATORS
+        .iter()
+        .map(|rival| aged_chains(rival.allocator, KEYS_2M).0)
+        .collect();
+    let chain = QueryChain::sample(&keys, effort.lookups, SEED);
+    let walks = passes(
+        &chain,
+        |key| ours.walk(key),
+        theirs.iter().map(|chains| |key| chains.walk(key)),
+    );
+    follow_all(&CHAIN_HINTED_WALK_2M, effort, &chain, walks)
+}
+
+/// A pass through `chain` for ours and for each rival.
+fn passes<'a, T: FnMut(u64) -> u32 + 'a>(
+    chain: &'a QueryChain,
+    mut ours: impl FnMut(u64) -> u32 + 'a,
+    theirs: impl Iterator<Item = T>,
+) -> Vec<Pass<'a>> {
+    let mut passes: Vec<Pass<'a>> =
+        vec![(NAME.to_owned(), Box::new(move || chain.follow(&mut ours)))];
+    for (rival, mut lookup) in ALLOCATORS.iter().zip(theirs) {
+        passes.push((
+            rival.name.to_owned(),
+            Box::new(move || chain.follow(&mut lookup)),
+        ));
+    }
+    passes
+}
+
+/// Times `passes` through `chain`, of which the first is ours and the others are those of the rivals.
+fn follow_all(
+    workload: &Workload,
+    effort: &Effort,
+    chain: &QueryChain,
+    passes: Vec<Pass<'_>>,
+) -> Result<Vec<Comparison>, Failure> {
+    let medians = compare(workload.name, effort, passes)?;
+    Ok(against_each(workload, &medians, chain.len(), effort))
+}
+
+fn bst_hinted_insert(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
+    let workload = &BST_HINTED_INSERT_2M;
+    let effort = Effort {
+        rounds: effort.rounds.div_ceil(2).min(INSERT_ROUNDS_MAX),
+        ..effort.clone()
+    };
+    let keys = random_keys(KEYS_2M);
+    let mut builds: Vec<Box<dyn FnMut() -> Duration>> =
+        vec![Box::new(|| build_time(Hinted, &keys))];
+    for rival in ALLOCATORS {
+        builds.push(Box::new(|| build_time(rival.allocator, &keys)));
+    }
+    let mut subjects: Vec<&mut dyn FnMut() -> Duration> = Vec::new();
+    subjects.extend(
+        builds
+            .iter_mut()
+            .map(|build| build.as_mut() as &mut dyn FnMut() -> Duration),
+    );
+    let medians = medians_in_turns(effort.rounds, &mut subjects);
+    Ok(against_each(workload, &medians, keys.len(), &effort))
+}
+
+/// Builds a tree and checks it; the time of the building alone.
+fn build_time<A: NodeAllocator>(allocator: A, keys: &[u64]) -> Duration {
+    let (time, tree) = timed(|| RawTree::with_keys(allocator, keys));
+    assert_eq!(tree.len(), keys.len(), "different keys, each a node");
+    time
+}
+
+/// Ours, the first of `medians`, against the best of the others and each of them; they are those of the rivals.
+fn against_each(
+    workload: &Workload,
+    medians: &[Duration],
+    operations: usize,
+    effort: &Effort,
+) -> Vec<Comparison> {
+    let ours = nanoseconds_each(medians[0], operations);
+    let pairs = ALLOCATORS.iter().zip(&medians[1..]);
+    let comparisons = pairs
+        .map(|(rival, &median)| {
+            let ns = Nanoseconds {
+                ours,
+                theirs: nanoseconds_each(median, operations),
+            };
+            Comparison::of_times(workload, rival.slug, rival.name, ns, effort)
+        })
+        .collect();
+    against_the_best(workload, comparisons)
+}
+
+/// Objects that are allocated and freed together: a few pages of them.
+const HOT_OBJECTS: usize = 1000;
+/// Such batches in a round.
+const HOT_BATCHES: usize = 1000;
+
+fn hinted_alloc_cost(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
+    let workload = &HINTED_ALLOC_COST;
+    let mut objects = Vec::with_capacity(HOT_OBJECTS);
+    let objects = RefCell::new(&mut objects);
+    let medians = medians_in_turns(
+        effort.rounds,
+        &mut [
+            &mut || {
+                allocation_time(&mut objects.borrow_mut(), |layout, hint| {
+                    cc_alloc(layout, hint)
+                })
+            },
+            &mut || {
+                allocation_time(&mut objects.borrow_mut(), |layout, _| {
+                    cc_alloc(layout, None)
+                })
+            },
+        ],
+    );
+    let each = |time| nanoseconds_each(time, HOT_OBJECTS * HOT_BATCHES);
+    let (hinted, unhinted) = (each(medians[0]), each(medians[1]));
+    Ok(vec![Comparison {
+        suite: workload.suite,
+        name: workload.name.to_owned(),
+        ours: hinted,
+        theirs: unhinted,
+        ratio: unhinted / hinted,
+        unit: "ns",
+        rival: "ccmalloc, no hint".to_owned(),
+        runs: effort.rounds,
+    }])
+}
+
+/// The time of the allocations of a round alone: batch after batch of objects, each with the one before as the hint, and freed untimed.
+fn allocation_time(
+    objects: &mut Vec<NonNull<u8>>,
+    allocate: impl Fn(Layout, Option<NonNull<u8>>) -> Option<NonNull<u8>>,
+) -> Duration {
+    let layout = Layout::new::<[u64; 3]>();
+    let mut total = Duration::ZERO;
+    for _ in 0..HOT_BATCHES {
+        let (time, ()) = timed(|| {
+            for _ in 0..HOT_OBJECTS {
+                let object = allocate(layout, objects.last().copied());
+                objects.push(object.expect("a machine that benchmarks has memory"));
+            }
+        });
+        total += time;
+        for object in objects.drain(..) {
+            // SAFETY: allocated above with this layout, and out of the list, so freed once.
+            unsafe { cc_dealloc(object, layout) };
+        }
+    }
+    total
+}

@@ -1,0 +1,220 @@
+//! Extents: runs of whole chunks in no use, which a heap keeps for a while before the OS gets them back.
+//!
+//! A block of some megabytes that comes and goes would otherwise cost two system calls and a page fault for every 4 KiB each time: ten to twenty
+//! times what its use costs. So what becomes free, be it a chunk without objects or the mapping of one large object, is kept; a request takes
+//! the front of the smallest extent that is long enough, and neighbours are joined again. All of it is in whole chunks, so no room is lost to
+//! fitting; what lies in them is not cleared.
+//!
+//! Three limits keep this from becoming a leak: no more than [`EXTENTS`] extents, no more than [`kept_bytes_max`] bytes, and none longer
+//! than [`DECAY_MILLISECONDS`], counted from when its last part became free and looked at whenever the heap takes or gives slots or chunks. A thread
+//! that does neither keeps what it has until it ends.
+
+use core::cell::Cell;
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::Ordering;
+
+use crate::geometry::CHUNK_BYTES;
+use crate::heap::{CHUNK_BYTES_MAPPED, Own};
+use crate::large::LARGE_BYTES_MAPPED;
+use crate::sys;
+
+/// How many extents a heap keeps.
+const EXTENTS: usize = 16;
+/// How long memory is kept that nobody asks for.
+pub(crate) const DECAY_MILLISECONDS: usize = 500;
+/// Bytes that are always kept, if they become free...
+const KEPT_BYTES_MIN: usize = 16 << 20;
+/// ...and that are never exceeded.
+const KEPT_BYTES_MAX: usize = 64 << 20;
+
+/// A run of chunks in no use; none if `chunks` is 0.
+#[derive(Clone, Copy)]
+struct Extent {
+    start: *mut u8,
+    chunks: usize,
+    /// When the last part of it became free, by [`sys::milliseconds`].
+    freed_at: usize,
+}
+
+const NO_EXTENT: Extent = Extent {
+    start: null_mut(),
+    chunks: 0,
+    freed_at: 0,
+};
+
+/// What a heap keeps. Invariant: the extents are whole mappings of this process, or parts of them, used by nobody, disjoint, in no registry.
+pub(crate) struct Extents([Cell<Extent>; EXTENTS]);
+
+impl Extents {
+    pub(crate) const fn new() -> Self {
+        Self([const { Cell::new(NO_EXTENT) }; EXTENTS])
+    }
+
+    /// The extents there are, each in its cell.
+    fn iter(&self) -> impl Iterator<Item = (&Cell<Extent>, Extent)> {
+        self.0
+            .iter()
+            .map(|cell| (cell, cell.get()))
+            .filter(|(_, extent)| extent.chunks > 0)
+    }
+
+    /// Bytes in all.
+    fn bytes(&self) -> usize {
+        self.iter()
+            .map(|(_, extent)| extent.chunks * CHUNK_BYTES)
+            .sum()
+    }
+
+    /// The one that has been free for longest.
+    fn oldest(&self) -> Option<(&Cell<Extent>, Extent)> {
+        self.iter().min_by_key(|(_, extent)| extent.freed_at)
+    }
+
+    /// Takes the extent out whose front or end is `address`, if there is one.
+    fn take_at(&self, address: impl Fn(&Extent) -> bool) -> Option<Extent> {
+        let (cell, extent) = self.iter().find(|(_, extent)| address(extent))?;
+        cell.set(NO_EXTENT);
+        Some(extent)
+    }
+}
+
+impl Extent {
+    fn end(&self) -> *mut u8 {
+        self.start.wrapping_add(self.chunks * CHUNK_BYTES)
+    }
+
+    /// Gives the extent back to the OS.
+    fn unmap(self) {
+        if let Some(start) = NonNull::new(self.start) {
+            // SAFETY: the invariant of `Extents`, which it has been taken out of.
+            unsafe { sys::unmap(start, self.chunks * CHUNK_BYTES) };
+        }
+    }
+}
+
+/// How many bytes a heap keeps at most: a quarter of what the process uses, within limits.
+fn kept_bytes_max() -> usize {
+    let used =
+        CHUNK_BYTES_MAPPED.load(Ordering::Relaxed) + LARGE_BYTES_MAPPED.load(Ordering::Relaxed);
+    (used / 4).clamp(KEPT_BYTES_MIN, KEPT_BYTES_MAX)
+}
+
+/// Chunks fresh from the OS or kept before.
+pub(crate) struct Chunks {
+    pub(crate) start: NonNull<u8>,
+    /// Whether they are zero: never used since they were mapped.
+    pub(crate) zero: bool,
+}
+
+impl Own<'_> {
+    /// Takes `count` neighbouring chunks that were kept; their contents are anything.
+    fn take_kept(self, count: usize) -> Option<NonNull<u8>> {
+        let (cell, extent) = self
+            .extents
+            .iter()
+            .filter(|(_, extent)| extent.chunks >= count)
+            .min_by_key(|(_, extent)| extent.chunks)?;
+        cell.set(Extent {
+            start: extent.start.wrapping_add(count * CHUNK_BYTES),
+            chunks: extent.chunks - count,
+            ..extent
+        });
+        NonNull::new(extent.start)
+    }
+
+    /// Takes `count` neighbouring chunks, kept ones if there are any and `fresh` is not asked for. `None` when the OS refuses memory.
+    pub(crate) fn take_chunks(self, count: usize, fresh: bool) -> Option<Chunks> {
+        if !fresh && let Some(start) = self.take_kept(count) {
+            return Some(Chunks { start, zero: false });
+        }
+        let bytes = count.checked_mul(CHUNK_BYTES)?;
+        let start = sys::map_aligned(bytes, CHUNK_BYTES).or_else(|| {
+            // What is kept may be what a limit leaves no room for.
+            self.unmap_kept();
+            sys::map_aligned(bytes, CHUNK_BYTES)
+        })?;
+        Some(Chunks { start, zero: true })
+    }
+
+    /// Takes `count` chunks right behind `end`, if they are kept.
+    pub(crate) fn take_kept_behind(self, end: *mut u8, count: usize) -> bool {
+        let found = self
+            .extents
+            .iter()
+            .find(|(_, extent)| extent.start == end && extent.chunks >= count);
+        let Some((cell, extent)) = found else {
+            return false;
+        };
+        cell.set(Extent {
+            start: end.wrapping_add(count * CHUNK_BYTES),
+            chunks: extent.chunks - count,
+            ..extent
+        });
+        true
+    }
+
+    /// Keeps `count` chunks from `start` on for later requests, or gives them or others back to the OS.
+    ///
+    /// # Safety
+    /// - They were mapped by this allocator, nothing in them is used any more, and they are not in the registry.
+    pub(crate) unsafe fn give_chunks(self, start: NonNull<u8>, count: usize) {
+        let now = sys::milliseconds();
+        self.decay_extents(now);
+        let mut extent = Extent {
+            start: start.as_ptr(),
+            chunks: count,
+            freed_at: now,
+        };
+        if !sys::TAKES_PARTS_BACK {
+            return extent.unmap();
+        }
+        let (front, end) = (extent.start, extent.end());
+        if let Some(before) = self.extents.take_at(|other| other.end() == front) {
+            extent.start = before.start;
+            extent.chunks += before.chunks;
+        }
+        if let Some(behind) = self.extents.take_at(|other| other.start == end) {
+            extent.chunks += behind.chunks;
+        }
+        let limit = kept_bytes_max();
+        if extent.chunks * CHUNK_BYTES > limit {
+            return extent.unmap();
+        }
+        while self.extents.bytes() + extent.chunks * CHUNK_BYTES > limit {
+            self.unmap_oldest();
+        }
+        let is_empty = |cell: &&Cell<Extent>| cell.get().chunks == 0;
+        if !self.extents.0.iter().any(|cell| is_empty(&cell)) {
+            self.unmap_oldest();
+        }
+        match self.extents.0.iter().find(is_empty) {
+            Some(cell) => cell.set(extent),
+            None => extent.unmap(),
+        }
+    }
+
+    fn unmap_oldest(self) {
+        if let Some((cell, extent)) = self.extents.oldest() {
+            cell.set(NO_EXTENT);
+            extent.unmap();
+        }
+    }
+
+    /// Gives back to the OS what has been kept for too long at the time `now`.
+    pub(crate) fn decay_extents(self, now: usize) {
+        for (cell, extent) in self.extents.iter() {
+            if now.wrapping_sub(extent.freed_at) > DECAY_MILLISECONDS {
+                cell.set(NO_EXTENT);
+                extent.unmap();
+            }
+        }
+    }
+
+    /// Gives all that is kept back to the OS.
+    pub(crate) fn unmap_kept(self) {
+        for (cell, extent) in self.extents.iter() {
+            cell.set(NO_EXTENT);
+            extent.unmap();
+        }
+    }
+}
