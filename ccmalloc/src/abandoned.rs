@@ -1,4 +1,4 @@
-//! Heaps whose threads have ended: a lock-free stack.
+//! Heaps whose threads have ended: a lock-free stack, of which `first_class` has another.
 //!
 //! The head holds the address of the top heap and a counter of changes, so that a compare-exchange fails when the head has
 //! left and returned in between (the ABA problem). Heaps are page-aligned and addresses have at most 48 bits, which leaves 28
@@ -16,7 +16,11 @@ const ADDRESS: u64 = 0x0000_ffff_ffff_f000;
 /// How many heaps one thread looks through for memory before it maps more.
 const RECLAIM_HEAPS_MAX: usize = 64;
 
-static STACK: AtomicU64 = AtomicU64::new(0);
+/// A stack of heaps that belong to nobody. A heap is in one stack at most.
+pub(crate) struct Stack(AtomicU64);
+
+/// Heaps whose threads have ended.
+static ABANDONED: Stack = Stack::new();
 
 /// The heap that `head` names, or null.
 ///
@@ -37,30 +41,39 @@ fn successor(old: u64, address: usize) -> u64 {
     address as u64 & ADDRESS | high << 48 | low
 }
 
-fn push(heap: &'static Heap) {
-    let address = (&raw const *heap).expose_provenance();
-    let mut head = STACK.load(Ordering::Relaxed);
-    loop {
-        heap.next_abandoned.store(heap_of(head), Ordering::Relaxed);
-        // Release: whoever takes the heap sees what its last owner wrote.
-        let new = successor(head, address);
-        match STACK.compare_exchange_weak(head, new, Ordering::Release, Ordering::Relaxed) {
-            Ok(_) => return,
-            Err(now) => head = now,
+impl Stack {
+    /// A stack of none.
+    pub(crate) const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Adds a heap, which the caller owns no more from then on.
+    pub(crate) fn push(&self, heap: &'static Heap) {
+        let address = (&raw const *heap).expose_provenance();
+        let mut head = self.0.load(Ordering::Relaxed);
+        loop {
+            heap.next_abandoned.store(heap_of(head), Ordering::Relaxed);
+            // Release: whoever takes the heap sees what its last owner wrote.
+            let new = successor(head, address);
+            match (self.0).compare_exchange_weak(head, new, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
         }
     }
-}
 
-fn pop() -> Option<&'static Heap> {
-    let mut head = STACK.load(Ordering::Acquire);
-    loop {
-        // SAFETY: a head names no heap (null) or one that was pushed, whose address was exposed then; heaps live for ever. Every
-        // change of the head is a read-modify-write, so that this load, an acquire, sees all that was done before the push.
-        let top = unsafe { heap_of(head).as_ref() }?;
-        let new = successor(head, top.next_abandoned.load(Ordering::Relaxed).addr());
-        match STACK.compare_exchange_weak(head, new, Ordering::Acquire, Ordering::Acquire) {
-            Ok(_) => return Some(top),
-            Err(now) => head = now,
+    /// Takes the heap that was added last; the caller owns it from then on.
+    pub(crate) fn pop(&self) -> Option<&'static Heap> {
+        let mut head = self.0.load(Ordering::Acquire);
+        loop {
+            // SAFETY: a head names no heap (null) or one that was pushed, whose address was exposed then; heaps live for ever. Every
+            // change of the head is a read-modify-write, so that this load, an acquire, sees all that was done before the push.
+            let top = unsafe { heap_of(head).as_ref() }?;
+            let new = successor(head, top.next_abandoned.load(Ordering::Relaxed).addr());
+            match (self.0).compare_exchange_weak(head, new, Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => return Some(top),
+                Err(now) => head = now,
+            }
         }
     }
 }
@@ -68,12 +81,17 @@ fn pop() -> Option<&'static Heap> {
 impl Own<'static> {
     /// A heap for this thread: one whose thread has ended, or a new one. `None` when the OS refuses memory.
     pub(crate) fn acquire() -> Option<Self> {
-        if let Some(heap) = pop() {
+        if let Some(heap) = ABANDONED.pop() {
             // SAFETY: it was on the stack of abandoned heaps, so no thread owned it, and it is off the stack now.
             let own = unsafe { Own::new(heap) };
             own.collect_remote();
             return Some(own);
         }
+        Self::map()
+    }
+
+    /// A new heap. `None` when the OS refuses memory.
+    pub(crate) fn map() -> Option<Self> {
         // Not written to: zero bytes are `Heap::new()`, and a thread touches the bins of the classes that it uses.
         let place: NonNull<Heap> = sys::map_aligned(size_of::<Heap>(), HEAP_ALIGN_BYTES)?.cast();
         // SAFETY: freshly mapped, aligned, valid as all zero bytes are, and never unmapped.
@@ -95,7 +113,7 @@ impl Own<'static> {
     pub(crate) fn abandon(self) {
         self.collect_remote();
         self.trim();
-        push(self.heap());
+        ABANDONED.push(self.heap());
     }
 }
 
@@ -112,7 +130,7 @@ impl Own<'_> {
 pub(crate) fn reclaim() {
     let mut taken: Option<&'static Heap> = None;
     for _ in 0..RECLAIM_HEAPS_MAX {
-        let Some(heap) = pop() else { break };
+        let Some(heap) = ABANDONED.pop() else { break };
         if !heap.dirty.0.load(Ordering::Relaxed).is_null() {
             // SAFETY: it was on the stack of abandoned heaps, so no thread owned it, and it is off the stack now.
             let own = unsafe { Own::new(heap) };
@@ -127,6 +145,6 @@ pub(crate) fn reclaim() {
     while let Some(heap) = taken {
         // SAFETY: null or a heap put aside above; heaps live for ever.
         taken = unsafe { heap.next_abandoned.load(Ordering::Relaxed).as_ref() };
-        push(heap);
+        ABANDONED.push(heap);
     }
 }

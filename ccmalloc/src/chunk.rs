@@ -214,6 +214,8 @@ pub(crate) struct ChunkDesc {
     pub(crate) next: Cell<*const ChunkDesc>,
     /// See `next`.
     pub(crate) prev: Cell<*const ChunkDesc>,
+    /// Next in the list of all descriptors that the heap has made; set once.
+    pub(crate) next_made: Cell<*const ChunkDesc>,
     /// [`CHUNK_PAGES`] of them once the chunk has had co-location pages, or null.
     pub(crate) pages: Cell<*const PageInfo>,
 }
@@ -235,6 +237,7 @@ impl ChunkDesc {
             reserved_slots: Cell::new(0),
             next: Cell::new(null()),
             prev: Cell::new(null()),
+            next_made: Cell::new(null()),
             pages: Cell::new(null()),
         }
     }

@@ -13,6 +13,8 @@
 //!
 //! A heap belongs to one thread at a time. [`Own`] is the proof of it: all methods that touch owner-only state are its own.
 //! Heaps are never unmapped: after its thread has ended, a heap waits until another thread takes it over, whole (`abandoned`).
+//! The same structure is the core of a [`Heap`](crate::Heap) that a program makes for itself (`first_class`); its owner is then the
+//! thread that holds that value.
 
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -21,6 +23,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
 
 use crate::chunk::{ChunkDesc, PageInfo, Slab, SlotRef, Tag, granule_bit, map_word};
 use crate::extents::Extents;
+use crate::first_class::Inventory;
 use crate::geometry::{GRANULE_BYTES, SLOT_BYTES, slot_offset};
 use crate::size_class::{CLASSES, Class};
 use crate::sys;
@@ -118,6 +121,12 @@ impl Bin {
         self.filled().iter().map(|place| place.get().addr())
     }
 
+    /// Forgets all objects at hand, before all slots are given back.
+    pub(crate) fn forget_all(&self) {
+        self.top.set(0);
+        self.cursor.set(0);
+    }
+
     /// Forgets the objects at hand that lie in the slot at `base`, before it is given back.
     pub(crate) fn forget_slot(&self, base: usize) {
         let places = self.filled();
@@ -199,6 +208,8 @@ pub(crate) struct Heap {
     pub(crate) roomy_pages: Cell<*const PageInfo>,
     pub(crate) fresh_slot: Cell<*mut u8>,
     pub(crate) fresh_page: Cell<usize>,
+    /// What a heap must know to be dropped as a whole.
+    pub(crate) inventory: Inventory,
     /// Counters of placements; written by the owner, read by whoever reports.
     pub(crate) placed: [AtomicU64; crate::stats::OUTCOMES],
 
@@ -241,6 +252,7 @@ impl Heap {
             roomy_pages: Cell::new(null()),
             fresh_slot: Cell::new(null_mut()),
             fresh_page: Cell::new(0),
+            inventory: Inventory::new(),
             placed: [const { AtomicU64::new(0) }; crate::stats::OUTCOMES],
             dirty: Shared(AtomicPtr::new(null_mut())),
             next_abandoned: AtomicPtr::new(null_mut()),

@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::chunk::{SlotRef, kind};
 use crate::extents::Chunks;
+use crate::first_class::Mapping;
 use crate::geometry::{
     BLOCK_BYTES, CHUNK_BYTES, PAGE_BYTES, SLOT_BYTES, chunk_base, round_up, slot_offset,
 };
@@ -48,11 +49,16 @@ pub(crate) enum Contents {
 #[inline(never)]
 pub(crate) fn alloc(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *mut u8 {
     let bytes = bytes.max(1);
-    if align <= SLOT_BYTES && bytes <= SPAN_SLOTS_MAX * SLOT_BYTES {
+    if is_span(bytes, align) {
         alloc_span(own, bytes, align, contents)
     } else {
         alloc_mapping(own, bytes, align, contents)
     }
+}
+
+/// Whether a large object of this size and alignment is a span; else it has a mapping of its own.
+pub(crate) fn is_span(bytes: usize, align: usize) -> bool {
+    align <= SLOT_BYTES && bytes <= SPAN_SLOTS_MAX * SLOT_BYTES
 }
 
 fn alloc_span(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *mut u8 {
@@ -82,32 +88,7 @@ fn alloc_span(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *
 }
 
 fn alloc_mapping(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *mut u8 {
-    // Room for another start than the front, of which rounding to chunks mostly leaves more than enough.
-    let room = if align < PAGE_BYTES && bytes >= COLOURED_FROM_BYTES {
-        PAGE_BYTES
-    } else {
-        0
-    };
-    let Some(mapped) = bytes
-        .checked_add(room)
-        .and_then(|bytes| round_up(bytes, CHUNK_BYTES))
-        .filter(|&mapped| mapped <= isize::MAX as usize)
-    else {
-        return null_mut();
-    };
-    let offset = if align < PAGE_BYTES {
-        next_colour(own, mapped - bytes, align)
-    } else {
-        0
-    };
-    let chunks = mapped / CHUNK_BYTES;
-    let taken = if align <= CHUNK_BYTES {
-        // Kept chunks are not clear, and to clear them might be to touch what the caller never will.
-        own.take_chunks(chunks, contents == Contents::Zero)
-    } else {
-        sys::map_aligned(mapped, align).map(|start| Chunks { start, zero: true })
-    };
-    let Some(Chunks { start, zero }) = taken else {
+    let Some((start, mapped, offset)) = map_object(own, bytes, align, contents) else {
         return null_mut();
     };
     if !registry::insert_large(start.addr().get(), mapped) {
@@ -115,12 +96,51 @@ fn alloc_mapping(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -
         unsafe { sys::unmap(start, mapped) };
         return null_mut();
     }
-    start.as_ptr().expose_provenance();
     LARGE_BYTES_MAPPED.fetch_add(mapped, Ordering::Relaxed);
-    if zero && chunks >= HUGE_FROM_CHUNKS {
+    start.as_ptr().wrapping_add(offset)
+}
+
+/// A mapping for one object, not yet recorded anywhere: its start, its bytes, and the offset of the object in it.
+pub(crate) fn map_object(
+    own: Own<'_>,
+    bytes: usize,
+    align: usize,
+    contents: Contents,
+) -> Option<(NonNull<u8>, usize, usize)> {
+    // Room for another start than the front, of which rounding to chunks mostly leaves more than enough.
+    let room = if align < PAGE_BYTES && bytes >= COLOURED_FROM_BYTES {
+        PAGE_BYTES
+    } else {
+        0
+    };
+    let mapped = bytes
+        .checked_add(room)
+        .and_then(|bytes| round_up(bytes, CHUNK_BYTES))
+        .filter(|&mapped| mapped <= isize::MAX as usize)?;
+    let offset = if align < PAGE_BYTES {
+        next_colour(own, mapped - bytes, align)
+    } else {
+        0
+    };
+    let Chunks { start, zero } = if align <= CHUNK_BYTES {
+        // Kept chunks are not clear, and to clear them might be to touch what the caller never will.
+        own.take_chunks(mapped / CHUNK_BYTES, contents == Contents::Zero)?
+    } else {
+        let start = sys::map_aligned(mapped, align)?;
+        Chunks { start, zero: true }
+    };
+    start.as_ptr().expose_provenance();
+    if zero {
+        advise_huge(start, mapped);
+    }
+    Some((start, mapped, offset))
+}
+
+/// Asks for huge pages when a mapping is large enough to gain from them.
+pub(crate) fn advise_huge(start: NonNull<u8>, mapped: usize) {
+    if mapped >= HUGE_FROM_CHUNKS * CHUNK_BYTES {
         sys::advise_huge(start.as_ptr(), mapped);
     }
-    start.as_ptr().wrapping_add(offset)
 }
 
 /// What a pointer to a large object leads to.
@@ -129,6 +149,8 @@ pub(crate) enum Place<'a> {
     Span(SlotRef<'a>),
     /// A mapping of its own, of this many bytes.
     Mapping(NonNull<u8>, usize),
+    /// A mapping that a first-class heap holds.
+    Held(&'static Mapping),
 }
 
 /// Finds what lies at `address`, which is claimed to be a live object of `bytes`, more than the largest class. Aborts with a message
@@ -158,9 +180,18 @@ pub(crate) unsafe fn find<'a>(address: usize, bytes: usize) -> Place<'a> {
                 None => sys::die("not a large object:", address),
             }
         }
-        Owner::LargeStart { .. } | Owner::LargeInside { .. } | Owner::Nobody => {
-            sys::die("not a large object, or freed before:", address)
+        Owner::LargeHeld(mapping) if address - start < PAGE_BYTES => {
+            // SAFETY: an entry holds the address of a record; records live for ever.
+            let mapping = unsafe { &*mapping };
+            if bytes > mapping.bytes() - (address - start) {
+                sys::die("size does not fit the object at", address);
+            }
+            Place::Held(mapping)
         }
+        Owner::LargeStart { .. }
+        | Owner::LargeHeld(_)
+        | Owner::LargeInside { .. }
+        | Owner::Nobody => sys::die("not a large object, or freed before:", address),
     }
 }
 
@@ -203,17 +234,20 @@ unsafe fn give_back(own: Option<Own<'_>>, start: NonNull<u8>, bytes: usize) {
     }
 }
 
-/// Tries to give the object at `object` a new size where it lies, or by moving its pages. Null when that cannot be; the object
-/// is then as it was.
+/// Tries to give the object at `object` a new size where it lies, or by moving its pages. Null when that cannot be, as for a mapping
+/// of another first-class heap than `own`; the object is then as it was.
 ///
 /// # Safety
-/// - `object` is a live object of this allocator above the largest class, allocated with `layout`, and used by the caller alone.
+/// - `object` is a live object of this allocator above the largest class, allocated with `layout`, aligned for `new_layout`, and used by the caller
+///   alone.
 pub(crate) unsafe fn resize(
-    own: Option<Own<'_>>,
+    own: Option<Own<'static>>,
     object: *mut u8,
     layout: Layout,
-    new_bytes: usize,
+    new_layout: Layout,
 ) -> *mut u8 {
+    let new_bytes = new_layout.size();
+    let align = layout.align().max(new_layout.align());
     // SAFETY: the object is live, so its chunk stays mapped.
     match unsafe { find(object.addr(), layout.size()) } {
         Place::Span(slot) => {
@@ -225,6 +259,10 @@ pub(crate) unsafe fn resize(
                 null_mut()
             }
         }
+        Place::Held(mapping) => match own.filter(|own| mapping.is_of(own.heap())) {
+            Some(own) => own.resize_held(mapping, object, align, new_bytes),
+            None => null_mut(),
+        },
         Place::Mapping(base, old_mapped) => {
             let offset = object.addr() - base.addr().get();
             let Some(mapped) = new_bytes
@@ -233,10 +271,7 @@ pub(crate) unsafe fn resize(
             else {
                 return null_mut();
             };
-            if new_bytes < CHUNK_BYTES / 4
-                || mapped > isize::MAX as usize
-                || layout.align() > CHUNK_BYTES
-            {
+            if new_bytes < CHUNK_BYTES / 4 || mapped > isize::MAX as usize || align > CHUNK_BYTES {
                 return null_mut();
             }
             if mapped <= old_mapped {
@@ -319,8 +354,8 @@ unsafe fn grow_mapping(
         sys::Growth::Impossible => return None,
     };
     LARGE_BYTES_MAPPED.fetch_add(more, Ordering::Relaxed);
-    if !kept && mapped >= HUGE_FROM_CHUNKS * CHUNK_BYTES {
-        sys::advise_huge(grown.as_ptr(), mapped);
+    if !kept {
+        advise_huge(grown, mapped);
     }
     Some(grown)
 }

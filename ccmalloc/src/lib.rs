@@ -36,9 +36,51 @@
 //!
 //! # Ways to give a hint
 //!
-//! - [`near`]`(&x, || ...)`: everything that the closure allocates, by whatever type.
-//! - [`cc_alloc`], [`cc_realloc`], [`cc_dealloc`]: one object, for code that allocates by hand.
-//! - [`Region`]: each object at an offset of the caller's choice, for whoever lays out a whole structure (`ccmorph` does).
+//! | in code that | way | kept in the object |
+//! |---|---|---|
+//! | cannot be changed, or uses `std`'s types | [`near`]`(&x, \|\| ...)`: everything that the closure allocates | nothing |
+//! | owns its nodes by boxes | [`NewNear`]: `Box::new_near(node, &x)`, a box of one word | nothing |
+//! | takes an allocator | [`CcMalloc::near`]: an allocator value with the hint inside; [`IntoThin`] lets go of it | one word |
+//! | is generic over allocators, and knows better with each request | [`HintAllocator::allocate_near`] | nothing |
+//! | allocates by hand | [`cc_alloc`], [`cc_realloc`], [`cc_dealloc`] | nothing |
+//! | lays out a whole structure | [`Region`]: each object at an offset of the caller's choice (`ccmorph` does that) | nothing |
+//!
+//! What all of these allocate is `CcMalloc`'s, and any of them may free and resize it (objects of size 0 are the exception: the functions for
+//! whoever allocates by hand give them memory, the allocators do not).
+//!
+//! A structure can also have a [`Heap`] of its own, which takes hints in the same ways ([`Heap::near`], [`Heap::alloc`], `&Heap` as a
+//! `HintAllocator`), by a policy of its own, and is dropped as a whole: its nodes lie apart from everything else, and need not be freed one by
+//! one.
+//!
+//! ```
+//! # #[cfg(feature = "allocator-api2")] {
+//! use allocator_api2::{boxed::Box, vec::Vec};
+//! use ccmalloc::{CcMalloc, Heap, IntoThin, NewNear};
+//!
+//! let parent = Box::new_near(1u64, &()); // near nothing, with room for what follows
+//! let child: Box<u64, CcMalloc> = Box::new_near(2u64, &*parent);
+//! let mut children = Vec::new_in(CcMalloc.near(&*parent));
+//! children.push(3u64);
+//! let children: Vec<u64, CcMalloc> = children.into_thin();
+//! assert_eq!((&raw const *parent).addr() / 64, (&raw const *child).addr() / 64, "one cache block");
+//! assert_eq!((&raw const *parent).addr() / 64, children.as_ptr().addr() / 64);
+//!
+//! let heap = Heap::new().expect("memory");
+//! let mut scores = hashbrown::HashMap::new_in(&heap);
+//! scores.insert("anna", 7);
+//! # assert_eq!((scores["anna"], *child, children[0]), (7, 2, 3));
+//! # }
+//! ```
+//!
+//! # Features
+//!
+//! - `allocator-api2` (default): [`CcMalloc`], [`Near`], `&`[`Heap`] and [`NearHeap`] implement `Allocator` of the crate `allocator-api2`,
+//!   version 0.2, which hashbrown and bumpalo speak. That crate has no dependencies of its own.
+//! - `allocator-api2-04`: the same of version 0.4.
+//! - `nightly`: the same of the standard library, `core::alloc::Allocator`. Needs a nightly compiler.
+//!
+//! They can all be on at once. Where some other crate turns on the feature `nightly` of `allocator-api2` 0.2 itself, whose trait is the
+//! standard library's from then on, `allocator-api2` and `nightly` exclude each other here.
 //!
 //! **Any hint is safe.** It is a number to the allocator, which never reads through it: a bad one costs placement, never
 //! correctness. Objects are placed only beside objects of their own thread, so that no hint makes two threads share a block.
@@ -54,8 +96,11 @@
 //! One allocation with a hint: `Own::alloc_near` asks the registry whether the hint lies in a co-location page of this heap, reads the page's free map (one
 //! cache line), and takes the hint's block, else another on its page by the [`Policy`], else a tied page, else a new seat.
 //!
+//! A [`Heap`] takes the same ways with a core of its own in place of the thread's.
+//!
 //! The modules' own documentation draws the memory and argues the details: `geometry` (units), `chunk` (where metadata lies),
-//! `heap` and `slabs` (unhinted), `colocate` (hinted), `remote` (frees from other threads), `registry` (membership), `large`.
+//! `heap` and `slabs` (unhinted), `colocate` (hinted), `remote` (frees from other threads), `registry` (membership), `large`,
+//! `first_class` (heaps of one's own).
 //!
 //! # When it does not help
 //!
@@ -66,11 +111,14 @@
 //!
 //! - Memory of an ended thread is taken over whole by the next thread that starts; what other threads free into it before that
 //!   goes back to the OS when any thread needs a new chunk.
+//! - Objects of a [`Heap`] that unsafe code hands to [`cc_dealloc`] or to another thread's allocator are left to the heap, which takes them in when
+//!   it next runs out of room.
 //! - Slots of 64 KiB that become empty are reused, but go back to the OS only with their whole chunk of 2 MiB.
 //! - Freed pointers are checked against the free maps: double frees, pointers into objects, and wrong sizes of large and of co-located
 //!   objects are found out, unless the memory has been handed out anew in between, and abort the process with one line on stderr. A
 //!   wrong size of an object in a slab goes unnoticed; the free itself does not need the size there.
 //! - Unix only for now; on other Unixes than Linux, large reallocations copy.
+#![cfg_attr(feature = "nightly", feature(allocator_api))]
 #![deny(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -81,14 +129,22 @@
 )]
 
 mod abandoned;
+#[cfg(any(
+    feature = "allocator-api2",
+    feature = "allocator-api2-04",
+    feature = "nightly"
+))]
+mod adapters;
 mod bits;
 mod check;
 mod chunk;
 mod colocate;
 mod extents;
+mod first_class;
 mod geometry;
 mod global;
 mod heap;
+mod hint;
 mod large;
 mod policy;
 mod region;
@@ -99,12 +155,16 @@ mod slabs;
 mod slots;
 mod stats;
 mod sys;
+mod thin;
 mod thread;
 
+pub use first_class::{Heap, HeapStats, NearHeap};
 pub use global::{
     CcMalloc, advise_huge_pages, cc_alloc, cc_alloc_with, cc_dealloc, cc_realloc, check, contains,
     near, near_with,
 };
+pub use hint::{AllocError, HintAllocator, Near};
 pub use policy::{Policy, default_policy, set_default_policy};
 pub use region::Region;
 pub use stats::{PlacementReport, Stats, placement, stats};
+pub use thin::{IntoThin, NewNear};

@@ -12,7 +12,8 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use crate::geometry::{CHUNK_BYTES, PAGE_BYTES};
+use crate::first_class::Mapping;
+use crate::geometry::{CHUNK_BYTES, PAGE_BYTES, chunk_base};
 use crate::heap::Heap;
 use crate::sys;
 
@@ -29,7 +30,9 @@ const ROOT_ENTRIES: usize = if cfg!(target_arch = "x86_64") {
 const KIND: usize = 3;
 /// The first chunk of a large mapping; the rest of the entry is its length in pages.
 const LARGE_START: usize = 1;
-/// A later one; the rest of the entry is its distance from the first, in chunks.
+/// The first chunk of a large mapping that a first-class heap holds; the rest of the entry is the address of its record.
+const LARGE_HELD: usize = 2;
+/// A later one of either; the rest of the entry is its distance from the first, in chunks.
 const LARGE_INSIDE: usize = 3;
 
 struct Leaf([AtomicUsize; LEAF_ENTRIES]);
@@ -48,7 +51,9 @@ pub(crate) enum Owner {
         /// Length of the mapping in pages.
         pages: usize,
     },
-    /// A later chunk of such a mapping.
+    /// The first chunk of such a mapping that a first-class heap holds.
+    LargeHeld(*const Mapping),
+    /// A later chunk of either.
     LargeInside {
         /// How many chunks before this one the mapping starts.
         distance: usize,
@@ -102,6 +107,7 @@ pub(crate) fn owner(address: usize) -> Owner {
         LARGE_INSIDE => Owner::LargeInside {
             distance: value >> 2,
         },
+        LARGE_HELD => Owner::LargeHeld(core::ptr::with_exposed_provenance(value & !KIND)),
         _ => Owner::Heap(core::ptr::with_exposed_provenance(value)),
     }
 }
@@ -112,14 +118,40 @@ pub(crate) fn contains(address: usize) -> bool {
     match owner(address) {
         Owner::Nobody => false,
         Owner::Heap(_) => true,
-        Owner::LargeStart { pages } => address - start < pages * PAGE_BYTES,
+        Owner::LargeStart { .. } | Owner::LargeHeld(_) => address - start < mapped_bytes(start),
         // The last chunk of a mapping may hold a stranger's pages as well.
         Owner::LargeInside { distance } => {
             let Some(start) = start.checked_sub(distance * CHUNK_BYTES) else {
                 return false;
             };
-            matches!(owner(start), Owner::LargeStart { pages } if address - start < pages * PAGE_BYTES)
+            address - start < mapped_bytes(start)
         }
+    }
+}
+
+/// Whether `address` lies in a chunk or in a large mapping of `heap`. Any value may be asked about.
+pub(crate) fn is_in_heap(address: usize, heap: &Heap) -> bool {
+    let holder = match owner(address) {
+        Owner::Heap(owner) => return core::ptr::eq(owner, heap),
+        Owner::LargeInside { distance } => chunk_base(address).checked_sub(distance * CHUNK_BYTES),
+        Owner::LargeHeld(_) => Some(chunk_base(address)),
+        Owner::LargeStart { .. } | Owner::Nobody => None,
+    };
+    holder.is_some_and(|start| match owner(start) {
+        // SAFETY: as in `mapped_bytes`.
+        Owner::LargeHeld(mapping) => unsafe { &*mapping }.is_of(heap) && contains(address),
+        _ => false,
+    })
+}
+
+/// Length of the large mapping that starts at `start`; 0 when none does.
+fn mapped_bytes(start: usize) -> usize {
+    match owner(start) {
+        Owner::LargeStart { pages } => pages * PAGE_BYTES,
+        // SAFETY: an entry holds the address of a record, exposed when it was entered; records are metadata, which is never unmapped,
+        // and are shared through cells and atomics only.
+        Owner::LargeHeld(mapping) => unsafe { &*mapping }.bytes(),
+        Owner::Nobody | Owner::Heap(_) | Owner::LargeInside { .. } => 0,
     }
 }
 
@@ -130,9 +162,20 @@ pub(crate) fn insert_chunk(chunk: usize, heap: *const Heap) -> bool {
 
 /// Records a mapping of `bytes` (whole pages) at `start` (chunk-aligned). `false`, and nothing recorded, when the table cannot grow.
 pub(crate) fn insert_large(start: usize, bytes: usize) -> bool {
+    insert_mapping(start, bytes, (bytes / PAGE_BYTES) << 2 | LARGE_START)
+}
+
+/// As [`insert_large`], for a mapping that a first-class heap holds.
+pub(crate) fn insert_held(start: usize, bytes: usize, record: &'static Mapping) -> bool {
+    let record = (&raw const *record).expose_provenance();
+    insert_mapping(start, bytes, record | LARGE_HELD)
+}
+
+/// Records `first` for the first chunk of a mapping, and their distance from it for the others.
+fn insert_mapping(start: usize, bytes: usize, first: usize) -> bool {
     for (distance, chunk) in (start..start + bytes).step_by(CHUNK_BYTES).enumerate() {
         let value = if distance == 0 {
-            (bytes / PAGE_BYTES) << 2 | LARGE_START
+            first
         } else {
             distance << 2 | LARGE_INSIDE
         };

@@ -171,6 +171,7 @@ impl<'a> Own<'a> {
                 let desc = unsafe { place.as_ref() };
                 desc.next.set(self.unused_descs.get());
                 self.unused_descs.set(desc);
+                desc.next_made.set(self.inventory.descs.replace(desc));
                 desc
             }
         };
@@ -207,13 +208,23 @@ impl<'a> Own<'a> {
 
     /// Lets go of a chunk without objects.
     fn release_chunk(self, desc: &ChunkDesc) {
-        let Some(chunk) = NonNull::new(desc.chunk.get().cast_mut()) else {
-            return;
-        };
         self.unlink_open(desc);
         if core::ptr::eq(self.spare.get(), desc) {
             self.spare.set(null());
         }
+        // SAFETY: all of the chunk's slots are free, so no object and no list refers to it, and it is out of `open`.
+        unsafe { self.return_chunk(desc) };
+    }
+
+    /// Gives a chunk back to the OS, and its descriptor to the unused ones. Nothing happens when the descriptor has none.
+    ///
+    /// # Safety
+    /// - No object in the chunk is used any more.
+    /// - No list and no active word of the heap refers to the chunk or its descriptor from now on.
+    pub(crate) unsafe fn return_chunk(self, desc: &ChunkDesc) {
+        let Some(chunk) = NonNull::new(desc.chunk.get().cast_mut()) else {
+            return;
+        };
         desc.chunk.set(null());
         desc.free_slots.set(0);
         desc.next.set(self.unused_descs.get());
@@ -221,9 +232,8 @@ impl<'a> Own<'a> {
         self.chunks.set(self.chunks.get() - 1);
         CHUNK_BYTES_MAPPED.fetch_sub(CHUNK_BYTES, Ordering::Relaxed);
         registry::remove(chunk.addr().get(), CHUNK_BYTES);
-        // SAFETY: a chunk of `map_chunk`, out of the registry. All of its slots are free, so no object and no list refers to it; a thread
-        // that freed the last object has touched the chunk for the last time when it set its bit, and only the descriptor after
-        // that.
+        // SAFETY: a chunk of `map_chunk`, out of the registry, to which nothing refers by the caller's promise; a thread that freed its last
+        // object has touched the chunk for the last time when it set its bit, and only the descriptor after that.
         unsafe { self.give_chunks(chunk.cast(), 1) };
     }
 

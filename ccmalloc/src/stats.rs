@@ -27,7 +27,7 @@ pub(crate) fn count(placed: &[AtomicU64; OUTCOMES], outcome: Outcome) {
     }
 }
 
-/// How many hinted objects, over the life of the process and all of its threads, came to lie where. See [`placement`].
+/// How many hinted objects came to lie where. See [`placement`] (the whole process) and [`Heap::placement`](crate::Heap::placement).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlacementReport {
@@ -47,6 +47,26 @@ pub struct PlacementReport {
 }
 
 impl PlacementReport {
+    /// The report of counts in the order of `Outcome`.
+    pub(crate) fn from_counts(counts: [u64; OUTCOMES]) -> Self {
+        let [
+            same_block,
+            same_group,
+            same_page,
+            tied_page,
+            elsewhere,
+            not_usable,
+        ] = counts;
+        Self {
+            same_block,
+            same_group,
+            same_page,
+            tied_page,
+            elsewhere,
+            not_usable,
+        }
+    }
+
     /// Hinted objects in all.
     #[must_use]
     pub fn hinted(&self) -> u64 {
@@ -59,7 +79,7 @@ impl PlacementReport {
     }
 }
 
-/// Reports what became of the hints so far, in all threads.
+/// Reports what became of the hints so far, in all threads and all values of [`Heap`](crate::Heap), those that have ended too.
 ///
 /// Costs a walk over the heaps, one a thread. Counts of threads that allocate meanwhile may lag by a few.
 #[must_use]
@@ -70,22 +90,7 @@ pub fn placement() -> PlacementReport {
             *sum += counter.load(Ordering::Relaxed);
         }
     }
-    let [
-        same_block,
-        same_group,
-        same_page,
-        tied_page,
-        elsewhere,
-        not_usable,
-    ] = sums;
-    PlacementReport {
-        same_block,
-        same_group,
-        same_page,
-        tied_page,
-        elsewhere,
-        not_usable,
-    }
+    PlacementReport::from_counts(sums)
 }
 
 /// Memory that the allocator has mapped. See [`stats`].
@@ -96,7 +101,7 @@ pub struct Stats {
     pub chunk_bytes: usize,
     /// Bytes of mappings of their own, for larger objects.
     pub large_bytes: usize,
-    /// Heaps: about as many as there were ever threads at the same time.
+    /// Heaps: about as many as there were ever threads, and values of [`Heap`](crate::Heap), at the same time.
     pub heaps: usize,
 }
 

@@ -182,7 +182,7 @@ pub(crate) fn alloc_near(layout: Layout, hint: usize, policy: Option<Policy>) ->
 
 /// Whether objects of this layout come from slabs and co-location pages.
 #[inline]
-fn is_small(layout: Layout) -> bool {
+pub(crate) fn is_small(layout: Layout) -> bool {
     layout.size() <= SMALL_BYTES_MAX && layout.align() <= SMALL_BYTES_MAX
 }
 
@@ -195,7 +195,7 @@ pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
     let address = object.addr();
     let Some(class) = Class::for_layout(layout.size(), layout.align()) else {
         // SAFETY: the caller's promise.
-        return unsafe { dealloc_large(object, layout) };
+        return unsafe { dealloc_large(existing(), object, layout) };
     };
     let heap = fast();
     // Found by the size, not by the address: the next allocation of the class then need not wait for the way from the address to here.
@@ -215,6 +215,17 @@ pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
 #[cold]
 #[inline(never)]
 fn dealloc_slow(slot: SlotRef<'_>, address: usize, layout: Layout) {
+    dealloc_small(existing(), slot, address, layout);
+}
+
+/// Frees an object from slabs or co-location pages: at once if it is of the heap `mine`, else by leaving it to its heap.
+#[inline]
+pub(crate) fn dealloc_small(
+    mine: Option<Own<'static>>,
+    slot: SlotRef<'_>,
+    address: usize,
+    layout: Layout,
+) {
     if slot.slot() == 0 {
         // Where no small object lies, but every mapping starts.
         sys::die("free with a wrong size, or of metadata:", address);
@@ -224,7 +235,7 @@ fn dealloc_slow(slot: SlotRef<'_>, address: usize, layout: Layout) {
         sys::die("free of a pointer to nothing allocated:", address);
     }
     let owner = tag.owner();
-    let own = existing().filter(|own| own.tag(0).owner() == owner);
+    let own = mine.filter(|own| own.tag(0).owner() == owner);
     match tag.kind() {
         kind::COLOCATED => match (own, colocated_run(address, layout.size())) {
             (Some(own), _) => own.free_colocated(slot, address, layout.size()),
@@ -254,24 +265,28 @@ fn dealloc_slow(slot: SlotRef<'_>, address: usize, layout: Layout) {
     }
 }
 
-/// Frees an object above the largest class.
+/// Frees an object above the largest class: at once if it is of the heap `mine` or of none, else by leaving it to its heap.
 ///
 /// # Safety
 /// - As for [`dealloc`].
 #[cold]
 #[inline(never)]
-unsafe fn dealloc_large(object: *mut u8, layout: Layout) {
+pub(crate) unsafe fn dealloc_large(mine: Option<Own<'static>>, object: *mut u8, layout: Layout) {
     // SAFETY: the object is live, so its chunk stays mapped until it is freed below.
     match unsafe { large::find(object.addr(), layout.size()) } {
         // SAFETY: found just now; the caller gives the object up.
-        Place::Mapping(base, bytes) => unsafe { large::free_mapping(existing(), base, bytes) },
+        Place::Mapping(base, bytes) => unsafe { large::free_mapping(mine, base, bytes) },
         Place::Span(slot) => {
             let owner = slot.slab().tag().owner();
-            match existing().filter(|own| own.tag(0).owner() == owner) {
+            match mine.filter(|own| own.tag(0).owner() == owner) {
                 Some(own) => own.free_span(slot),
                 None => free_remote(slot, owner, 0, 1, object.addr()),
             }
         }
+        Place::Held(mapping) => match mine.filter(|own| mapping.is_of(own.heap())) {
+            Some(own) => own.free_held(mapping),
+            None => mapping.leave_to_heap(object.addr()),
+        },
     }
 }
 
@@ -301,10 +316,56 @@ pub(crate) unsafe fn realloc(
     new_bytes: usize,
     hint: Option<NonNull<u8>>,
 ) -> *mut u8 {
-    let Ok(new_layout) = Layout::from_size_align(new_bytes, layout.align()) else {
-        return null_mut();
+    match Layout::from_size_align(new_bytes, layout.align()) {
+        // SAFETY: the caller's promise.
+        Ok(new_layout) => unsafe { resize(object, layout, new_layout, hint) },
+        Err(_) => null_mut(),
+    }
+}
+
+/// As [`realloc`], also to another alignment.
+///
+/// # Safety
+/// - As for [`realloc`].
+pub(crate) unsafe fn resize(
+    object: *mut u8,
+    layout: Layout,
+    new_layout: Layout,
+    hint: Option<NonNull<u8>>,
+) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    let stayed_near = match unsafe { resize_in_place(existing(), object, layout, new_layout) } {
+        Ok(resized) => return resized,
+        Err(near) => near,
     };
-    let mut near = hint.map(|hint| hint.addr().get());
+    let moved = match hint.map(|hint| hint.addr().get()).or(stayed_near) {
+        Some(near) => alloc_near(new_layout, near, None),
+        None => alloc(new_layout),
+    };
+    if !moved.is_null() {
+        let kept = layout.size().min(new_layout.size());
+        // SAFETY: both are live, have at least this many bytes, and are distinct objects.
+        unsafe { core::ptr::copy_nonoverlapping(object, moved, kept) };
+        // SAFETY: the caller gives the old object up.
+        unsafe { dealloc(object, layout) };
+    }
+    moved
+}
+
+/// Tries to give an object a new layout without copying it; what can be done only by its owner is tried if it is of the heap `mine`.
+///
+/// When that cannot be, the object is as it was, and the error says what it had better be moved near, if anything.
+///
+/// # Safety
+/// - As for [`realloc`].
+pub(crate) unsafe fn resize_in_place(
+    mine: Option<Own<'static>>,
+    object: *mut u8,
+    layout: Layout,
+    new_layout: Layout,
+) -> Result<*mut u8, Option<usize>> {
+    let (new_bytes, new_align) = (new_layout.size(), new_layout.align());
+    let aligned = object.addr() & (new_align - 1) == 0;
     match (is_small(layout), is_small(new_layout)) {
         (true, still_small) => {
             // SAFETY: the object is live, so its chunk is mapped.
@@ -312,44 +373,37 @@ pub(crate) unsafe fn realloc(
             let tag = slot.slab().tag();
             match tag.kind() {
                 kind::ACTIVE | kind::LISTED | kind::FULL => {
-                    if Class::for_layout(new_bytes, layout.align()) == Some(tag.class()) {
-                        return object;
+                    if aligned && Class::for_layout(new_bytes, new_align) == Some(tag.class()) {
+                        return Ok(object);
                     }
                 }
                 kind::COLOCATED => {
-                    let own = existing().filter(|own| own.tag(kind::COLOCATED) == tag);
+                    let own = mine.filter(|own| own.tag(kind::COLOCATED) == tag);
                     if let Some(own) = own {
                         if still_small
+                            && aligned
                             && own.resize_colocated(slot, object.addr(), layout.size(), new_bytes)
                         {
-                            return object;
+                            return Ok(object);
                         }
-                        near = near.or(Some(object.addr()));
+                        return Err(Some(object.addr()));
                     }
                 }
                 _ => sys::die("realloc with a wrong size, of", object.addr()),
             }
         }
         (false, false) => {
-            // SAFETY: the caller's promise.
-            let resized = unsafe { large::resize(existing(), object, layout, new_bytes) };
-            if !resized.is_null() {
-                return resized;
+            if aligned {
+                // SAFETY: the caller's promise, and the address is a multiple of the new alignment.
+                let resized = unsafe { large::resize(mine, object, layout, new_layout) };
+                if !resized.is_null() {
+                    return Ok(resized);
+                }
             }
         }
         (false, true) => {}
     }
-    let moved = match near {
-        Some(near) => alloc_near(new_layout, near, None),
-        None => alloc(new_layout),
-    };
-    if !moved.is_null() {
-        // SAFETY: both are live, have at least this many bytes, and are distinct objects.
-        unsafe { core::ptr::copy_nonoverlapping(object, moved, layout.size().min(new_bytes)) };
-        // SAFETY: the caller gives the old object up.
-        unsafe { dealloc(object, layout) };
-    }
-    moved
+    Err(None)
 }
 
 /// Checks the calling thread's heap. For tests.

@@ -1,6 +1,10 @@
 //! Everything here runs with `CcMalloc` as global allocator: the test harness, quickcheck and the standard library are part
 //! of the test.
+#![cfg_attr(feature = "nightly", feature(allocator_api))]
 
+#[cfg(feature = "allocator-api2")]
+mod collections;
+mod heaps;
 mod misuse;
 mod placement;
 mod process;

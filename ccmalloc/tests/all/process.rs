@@ -109,7 +109,7 @@ fn fork_among_threads() {
 }
 
 /// Address space in use, in bytes.
-fn mapped_bytes() -> usize {
+pub(crate) fn mapped_bytes() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     statm.split(' ').next().unwrap().parse::<usize>().unwrap() * 4096
 }

@@ -43,7 +43,7 @@ enum Op {
     Check,
 }
 
-fn any_bytes(g: &mut Gen) -> usize {
+pub(crate) fn any_bytes(g: &mut Gen) -> usize {
     // Mostly small, now and then past each boundary; the largest are rare, since they are filled and checked byte by byte.
     let bits = match u8::arbitrary(g) {
         0 => 21,

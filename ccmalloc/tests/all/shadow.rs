@@ -45,21 +45,37 @@ impl Object {
         );
     }
 
-    pub(crate) fn free(self) {
+    /// Checks the contents for the last time, and gives the object up.
+    pub(crate) fn release(self) -> (NonNull<u8>, Layout) {
         self.check(self.layout.size());
+        (self.start, self.layout)
+    }
+
+    pub(crate) fn free(self) {
+        let (start, layout) = self.release();
         // SAFETY: allocated with this layout, and given up here.
-        unsafe { ccmalloc::cc_dealloc(self.start, self.layout) };
+        unsafe { ccmalloc::cc_dealloc(start, layout) };
     }
 
     pub(crate) fn resize(&mut self, bytes: usize, hint: Option<NonNull<u8>>) {
+        let layout = Layout::from_size_align(bytes, self.layout.align()).expect("a layout");
+        self.resize_by(layout, |start, old| {
+            // SAFETY: allocated with this layout; replaced by the result.
+            unsafe { ccmalloc::cc_realloc(start, old, bytes, hint) }.expect("memory")
+        });
+    }
+
+    /// Lets `resize` give the object another layout, and checks what it did.
+    pub(crate) fn resize_by(
+        &mut self,
+        layout: Layout,
+        resize: impl FnOnce(NonNull<u8>, Layout) -> NonNull<u8>,
+    ) {
         self.check(self.layout.size());
-        // SAFETY: allocated with this layout; replaced by the result.
-        let moved =
-            unsafe { ccmalloc::cc_realloc(self.start, self.layout, bytes, hint) }.expect("memory");
-        let kept = self.layout.size().min(bytes);
-        self.start = moved;
-        self.layout = Layout::from_size_align(bytes, self.layout.align()).expect("a layout");
-        assert_eq!(moved.addr().get() % self.layout.align(), 0);
+        self.start = resize(self.start, self.layout);
+        let kept = self.layout.size().min(layout.size());
+        self.layout = layout;
+        assert_eq!(self.start.addr().get() % layout.align(), 0);
         self.check(kept);
         self.fill();
     }

@@ -1,0 +1,176 @@
+//! The allocator traits of other crates, one module a feature: all that each of them is, is [`HintAllocator`] without a hint of the caller's.
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+use crate::first_class::{Heap, NearHeap};
+use crate::global::CcMalloc;
+use crate::hint::{AllocError, HintAllocator, Near};
+use crate::thin::{IntoThin, NewNear};
+
+/// Gives an object a larger layout, and zeroes what it has more. The object is as it was after an error.
+///
+/// # Safety
+/// - As for [`HintAllocator::resize_near`], and `new` is no smaller than `old`.
+#[inline]
+unsafe fn grow_zeroed(
+    allocator: &impl HintAllocator,
+    object: NonNull<u8>,
+    old: Layout,
+    new: Layout,
+) -> Result<NonNull<[u8]>, AllocError> {
+    if old.size() == 0 {
+        return allocator.allocate_near_zeroed(new, None);
+    }
+    // SAFETY: the caller's promise.
+    let grown = unsafe { allocator.resize_near(object, old, new, None) }?;
+    // SAFETY: the object has `new.size()` bytes now, and that is no less than `old.size()`.
+    let rest = unsafe { grown.cast::<u8>().add(old.size()) };
+    // SAFETY: as above: the bytes from `old.size()` on are the object's.
+    unsafe { rest.write_bytes(0, new.size() - old.size()) };
+    Ok(grown)
+}
+
+/// Implements the `Allocator` of the module `api` for one allocator of ours.
+macro_rules! allocator {
+    ([$($lifetime:lifetime)?] $allocator:ty) => {
+        // SAFETY: the contract is that of `HintAllocator`, which the type has promised to keep. `deallocate`, `grow` and `shrink` get what
+        // was allocated here or by a clone.
+        unsafe impl$(<$lifetime>)? api::Allocator for $allocator {
+            #[inline]
+            fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, api::AllocError> {
+                Ok(self.allocate_near(layout, None)?)
+            }
+
+            #[inline]
+            fn allocate_zeroed(&self, layout: Layout) -> Result<NonNull<[u8]>, api::AllocError> {
+                Ok(self.allocate_near_zeroed(layout, None)?)
+            }
+
+            #[inline]
+            unsafe fn deallocate(&self, object: NonNull<u8>, layout: Layout) {
+                // SAFETY: the caller's promise.
+                unsafe { self.free(object, layout) };
+            }
+
+            #[inline]
+            unsafe fn grow(&self, object: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, api::AllocError> {
+                // SAFETY: the caller's promise.
+                Ok(unsafe { self.resize_near(object, old, new, None) }?)
+            }
+
+            #[inline]
+            unsafe fn grow_zeroed(&self, object: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, api::AllocError> {
+                // SAFETY: the caller's promise.
+                Ok(unsafe { grow_zeroed(self, object, old, new) }?)
+            }
+
+            #[inline]
+            unsafe fn shrink(&self, object: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, api::AllocError> {
+                // SAFETY: the caller's promise.
+                Ok(unsafe { self.resize_near(object, old, new, None) }?)
+            }
+        }
+    };
+}
+
+/// Implements the traits of one crate for all our allocators, and ours for its box and vector.
+///
+/// The macro takes the paths of the crate's module `alloc`, its `Box` and its `Vec`.
+macro_rules! adapt {
+    ($module:ident, $alloc:path, $boxed:path, $vec:path) => {
+        mod $module {
+            use $alloc as api;
+            use $boxed as Box;
+            use $vec as Vec;
+
+            use super::*;
+
+            impl From<AllocError> for api::AllocError {
+                fn from(_: AllocError) -> Self {
+                    api::AllocError
+                }
+            }
+
+            allocator!([] CcMalloc);
+            allocator!([] Near);
+            allocator!(['h] &'h Heap);
+            allocator!(['h] NearHeap<'h>);
+
+            const _: () = assert!(size_of::<Box<u64, CcMalloc>>() == size_of::<usize>());
+            const _: () = assert!(size_of::<Option<Box<u64, CcMalloc>>>() == size_of::<usize>());
+
+            impl<T> NewNear<T> for Box<T, CcMalloc> {
+                fn new_near<N: ?Sized>(value: T, neighbour: &N) -> Self {
+                    Box::new_in(value, CcMalloc.near(neighbour)).into_thin()
+                }
+
+                fn try_new_near<N: ?Sized>(value: T, neighbour: &N) -> Result<Self, AllocError> {
+                    match Box::try_new_in(value, CcMalloc.near(neighbour)) {
+                        Ok(boxed) => Ok(boxed.into_thin()),
+                        Err(_) => Err(AllocError),
+                    }
+                }
+            }
+
+            impl<T: ?Sized> IntoThin for Box<T, Near> {
+                type Thin = Box<T, CcMalloc>;
+
+                fn into_thin(self) -> Self::Thin {
+                    let (value, Near { .. }) = Box::into_raw_with_allocator(self);
+                    // SAFETY: allocated by `Near`, so by `CcMalloc`, for a value of this layout; ownership passes on.
+                    unsafe { Box::from_raw_in(value, CcMalloc) }
+                }
+            }
+
+            impl<'h, T: ?Sized> IntoThin for Box<T, NearHeap<'h>> {
+                type Thin = Box<T, &'h Heap>;
+
+                fn into_thin(self) -> Self::Thin {
+                    let (value, near) = Box::into_raw_with_allocator(self);
+                    // SAFETY: allocated in this heap for a value of this layout, and the heap stays borrowed; ownership passes on.
+                    unsafe { Box::from_raw_in(value, near.heap()) }
+                }
+            }
+
+            impl<T> IntoThin for Vec<T, Near> {
+                type Thin = Vec<T, CcMalloc>;
+
+                fn into_thin(self) -> Self::Thin {
+                    let (items, len, capacity, Near { .. }) = self.into_raw_parts_with_alloc();
+                    // SAFETY: the parts of a vector whose memory is `CcMalloc`'s; ownership passes on.
+                    unsafe { Vec::from_raw_parts_in(items, len, capacity, CcMalloc) }
+                }
+            }
+
+            impl<'h, T> IntoThin for Vec<T, NearHeap<'h>> {
+                type Thin = Vec<T, &'h Heap>;
+
+                fn into_thin(self) -> Self::Thin {
+                    let (items, len, capacity, near) = self.into_raw_parts_with_alloc();
+                    // SAFETY: the parts of a vector whose memory is the heap's, which stays borrowed; ownership passes on.
+                    unsafe { Vec::from_raw_parts_in(items, len, capacity, near.heap()) }
+                }
+            }
+        }
+    };
+}
+
+#[cfg(feature = "allocator-api2")]
+adapt!(
+    api2,
+    allocator_api2::alloc,
+    allocator_api2::boxed::Box,
+    allocator_api2::vec::Vec
+);
+
+#[cfg(feature = "allocator-api2-04")]
+adapt!(
+    api2_04,
+    allocator_api2_04::alloc,
+    allocator_api2_04::boxed::Box,
+    allocator_api2_04::vec::Vec
+);
+
+#[cfg(feature = "nightly")]
+adapt!(nightly, std::alloc, std::boxed::Box, std::vec::Vec);

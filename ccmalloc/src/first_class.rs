@@ -1,0 +1,447 @@
+//! Heaps that a program makes for itself: [`Heap`].
+//!
+//! A `Heap` is a core, the same structure that each thread has for its heap, in the hands of whoever holds the value. All that is
+//! particular to it is in two places: what must be known to drop it as a whole (`inventory`), and the way of a core from one `Heap` to the
+//! next (`whole`).
+//!
+//! # Why no thread but one is ever in a core
+//!
+//! The core's cells are touched through `&Heap` (to allocate, resize, free), `&mut Heap` and `Drop`. `Heap` is not `Sync`, so all shared
+//! references are on one thread at a time, and exclusive access excludes them. `&Heap` is not `Send`, because `Heap` is not `Sync`: so a
+//! `Box<T, &Heap>` stays on its thread, whatever `T` is. The heap itself can be moved to another thread only while nothing borrows it, and
+//! whatever moves it orders what was done before the move before what is done after it. Nothing in a core refers to the thread that made
+//! it: its objects' tags name the core, not the thread. So it makes no difference whether that thread still runs, and dropping a heap
+//! in the destructor of a thread-local variable needs no thread-local state of this allocator.
+//!
+//! Other threads reach a core in three ways, which go through atomics alone: `placement` reads its counters; a hint that points into it
+//! is compared with *their* heap's address, and found foreign; and when unsafe code hands one of its objects to `cc_dealloc`, the object
+//! is left to its owner by the protocol of `remote`, or by the stack of `inventory` if it is large.
+//!
+//! # Why nothing outlives its memory
+//!
+//! Objects are handed out to values that hold `&'a Heap`: while such a value, a clone of it, or a reference that came of leaking it
+//! (`Box::leak` asks for `A: 'a`) may be used, the heap is borrowed, and can be neither dropped nor emptied. When the borrow has
+//! ended, nobody can name the objects any more except through raw pointers; that they were forgotten, or that a destructor panicked
+//! and left others behind, makes no difference: their destructors do not run, which is safe, and their memory goes with the rest.
+//! Pinned objects are promised to be dropped before their memory is reused; `Box::pin_in` therefore asks for `A: 'static`, which only a
+//! `&'static Heap` is, and such a heap is never dropped.
+
+mod inventory;
+mod whole;
+
+use core::alloc::Layout;
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::num::NonZero;
+use core::ptr::NonNull;
+use core::sync::atomic::Ordering;
+
+use crate::chunk::{SlotRef, kind};
+use crate::heap::{Heap as CoreHeap, Own};
+use crate::large::{self, Contents};
+use crate::policy::{Policy, default_policy};
+use crate::size_class::Class;
+use crate::stats::{OUTCOMES, PlacementReport};
+use crate::thread;
+
+pub(crate) use inventory::{Inventory, Mapping};
+
+/// A heap of one's own: its objects lie apart from all others, near their hints by a policy of its own, and go one by one or all at once.
+///
+/// `&Heap` is an allocator: give it to `Box::new_in`, to a `HashMap` of hashbrown, to whatever takes an allocator of the `allocator-api2`
+/// crate (see the crate's features). [`Heap::near`] is one that carries a hint. Code that allocates by hand has [`Heap::alloc`],
+/// [`Heap::dealloc`] and [`Heap::realloc`].
+///
+/// Dropping the heap gives all of its memory back to the OS at once, in time that depends on how many chunks of 2 MiB and how many large
+/// objects there are, not on how many small ones. Destructors of objects that are still in it (leaked, or forgotten) do not run.
+///
+/// The heap's own structure, 32 KB and metadata for as many chunks as it ever had at a time (17 KB each at most), is kept for the next heap.
+///
+/// A heap belongs to one thread at a time. It can be moved to another one, by which time nothing may borrow it. The first allocation
+/// takes 2 MiB of address space, of which what is touched becomes memory. The ambient hint of [`near`](crate::near) does not apply to it.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(feature = "allocator-api2")] {
+/// use allocator_api2::boxed::Box;
+/// use ccmalloc::{Heap, Policy};
+///
+/// struct Node<'h> { key: u64, next: Option<Box<Node<'h>, &'h Heap>> }
+///
+/// let heap = Heap::with_policy(Policy::Closest).expect("memory");
+/// let mut head = Box::new_in(Node { key: 1, next: None }, &heap);
+/// // Born in the head's cache block, if there is room.
+/// let next = Box::new_in(Node { key: 2, next: None }, heap.near(&*head));
+/// # use ccmalloc::IntoThin;
+/// head.next = Some(next.into_thin());
+/// assert_eq!(head.key + head.next.as_ref().map_or(0, |next| next.key), 3);
+/// drop(head);
+/// drop(heap); // and all of its memory
+/// # }
+/// ```
+///
+/// What was allocated cannot outlive the heap,
+///
+/// ```compile_fail,E0505
+/// # use allocator_api2::boxed::Box;
+/// let heap = ccmalloc::Heap::new().unwrap();
+/// let object = Box::new_in(1, &heap);
+/// drop(heap);
+/// assert_eq!(*object, 1);
+/// ```
+///
+/// nor leave its thread while it is borrowed,
+///
+/// ```compile_fail,E0277
+/// # use allocator_api2::boxed::Box;
+/// let heap = ccmalloc::Heap::new().unwrap();
+/// let object = Box::new_in(1, &heap);
+/// std::thread::scope(|scope| {
+///     scope.spawn(move || drop(object));
+/// });
+/// ```
+///
+/// and two threads cannot share one:
+///
+/// ```compile_fail,E0277
+/// let heap = ccmalloc::Heap::new().unwrap();
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| heap.stats());
+/// });
+/// ```
+pub struct Heap {
+    /// A core that this value owns: it is on no stack, and no other value has it.
+    core: &'static CoreHeap,
+    /// `None`: the process's default, at the time of each allocation.
+    policy: Option<Policy>,
+    /// The core's counters when this heap got it.
+    placed_before: [u64; OUTCOMES],
+    /// The core's cells are for one thread at a time.
+    _not_sync: PhantomData<Cell<()>>,
+}
+
+// SAFETY: whoever has the value owns the core, and nothing in a core refers to a thread; see the module's documentation.
+unsafe impl Send for Heap {}
+
+impl Heap {
+    /// An empty heap, whose hinted objects follow the process's [`default_policy`]. `None` when out of memory.
+    #[must_use]
+    pub fn new() -> Option<Self> {
+        Self::make(None)
+    }
+
+    /// An empty heap with a policy of its own. `None` when out of memory.
+    #[must_use]
+    pub fn with_policy(policy: Policy) -> Option<Self> {
+        Self::make(Some(policy))
+    }
+
+    fn make(policy: Option<Policy>) -> Option<Self> {
+        let core = Own::acquire_core()?.heap();
+        Some(Self {
+            core,
+            policy,
+            placed_before: core
+                .placed
+                .each_ref()
+                .map(|count| count.load(Ordering::Relaxed)),
+            _not_sync: PhantomData,
+        })
+    }
+
+    #[inline]
+    fn own(&self) -> Own<'static> {
+        // SAFETY: this value owns the core, and the calling thread has a reference to it that no other thread has (not `Sync`).
+        unsafe { Own::new(self.core) }
+    }
+
+    /// An allocator that allocates in this heap, near `hint` (the object that it refers to, of whatever allocator: **any hint is safe**).
+    ///
+    /// What it allocates may be freed and resized by `&Heap` as well; see [`IntoThin`](crate::IntoThin) for boxes and vectors.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(feature = "allocator-api2")] {
+    /// use allocator_api2::{boxed::Box, vec::Vec};
+    ///
+    /// let heap = ccmalloc::Heap::new().expect("memory");
+    /// let key = Box::new_in(17u64, heap.near(&heap));
+    /// let mut values = Vec::new_in(heap.near(&*key));
+    /// values.extend([1u32, 2, 3]);
+    /// assert_eq!(values.as_ptr().addr() / 64, (&raw const *key).addr() / 64, "in the key's cache block");
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn near<T: ?Sized>(&self, hint: &T) -> NearHeap<'_> {
+        NearHeap {
+            heap: self,
+            hint: NonNull::from(hint).addr(),
+        }
+    }
+
+    /// Allocates `layout`, near `hint` if there is one. `None` when out of memory.
+    ///
+    /// **Any hint is safe**; one that does not point into this heap serves as a request for a block of one's own, where later hints find
+    /// room. Hints are honoured for objects of up to 512 bytes and alignments of up to 64. A layout of size 0 gives an aligned address
+    /// that stands for no memory.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::alloc::Layout;
+    /// let heap = ccmalloc::Heap::new().expect("memory");
+    /// let layout = Layout::new::<[u64; 3]>();
+    /// let parent = heap.alloc(layout, Some(std::ptr::NonNull::dangling())).expect("memory");
+    /// let child = heap.alloc(layout, Some(parent)).expect("memory");
+    /// assert_eq!(parent.addr().get() / 64, child.addr().get() / 64, "both lie in one cache block");
+    /// // SAFETY: allocated above with this layout. The parent's memory goes with the heap.
+    /// unsafe { heap.dealloc(child, layout) };
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn alloc(&self, layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
+        if layout.size() == 0 {
+            return nothing(layout);
+        }
+        match hint {
+            None => self.alloc_unhinted(layout),
+            Some(hint) => self.alloc_near(layout, hint),
+        }
+    }
+
+    #[inline]
+    fn alloc_unhinted(&self, layout: Layout) -> Option<NonNull<u8>> {
+        if let Some(class) = Class::for_layout(layout.size(), layout.align()) {
+            // SAFETY: this value owns the core; see `own`.
+            let object = unsafe { self.core.pop(class) };
+            if !object.is_null() {
+                return NonNull::new(object);
+            }
+        }
+        self.alloc_slow(layout)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn alloc_slow(&self, layout: Layout) -> Option<NonNull<u8>> {
+        let own = self.own();
+        NonNull::new(match Class::for_layout(layout.size(), layout.align()) {
+            Some(class) => own.alloc_class(class),
+            None => return self.alloc_large(layout, Contents::Any),
+        })
+    }
+
+    fn alloc_large(&self, layout: Layout, contents: Contents) -> Option<NonNull<u8>> {
+        let (own, bytes, align) = (self.own(), layout.size(), layout.align());
+        NonNull::new(if large::is_span(bytes, align) {
+            large::alloc(own, bytes, align, contents)
+        } else {
+            own.alloc_held(bytes, align, contents)
+        })
+    }
+
+    fn alloc_near(&self, layout: Layout, hint: NonNull<u8>) -> Option<NonNull<u8>> {
+        let policy = self.policy.unwrap_or_else(default_policy);
+        let hint = hint.addr().get();
+        let object = (self.own()).alloc_near(hint, layout.size(), layout.align(), policy);
+        NonNull::new(object).or_else(|| self.alloc_unhinted(layout))
+    }
+
+    /// As [`Heap::alloc`], and all bytes are 0. Fresh memory from the OS is not touched for that.
+    #[must_use]
+    pub fn alloc_zeroed(&self, layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
+        if layout.size() == 0 {
+            return nothing(layout);
+        }
+        if Class::for_layout(layout.size(), layout.align()).is_none() {
+            return self.alloc_large(layout, Contents::Zero);
+        }
+        let object = self.alloc(layout, hint)?;
+        // SAFETY: the object is fresh and has this many bytes.
+        unsafe { object.write_bytes(0, layout.size()) };
+        Some(object)
+    }
+
+    /// Frees one object.
+    ///
+    /// # Safety
+    /// - `object` was allocated by this heap, since it was made or last emptied by [`Heap::clear`], with this layout.
+    /// - It is not used any more.
+    #[inline]
+    pub unsafe fn dealloc(&self, object: NonNull<u8>, layout: Layout) {
+        if layout.size() == 0 {
+            return;
+        }
+        let Some(class) = Class::for_layout(layout.size(), layout.align()) else {
+            // SAFETY: the caller's promise.
+            return unsafe { thread::dealloc_large(Some(self.own()), object.as_ptr(), layout) };
+        };
+        let address = object.addr().get();
+        let bin = self.core.bin(class);
+        // SAFETY: the object is live, so its chunk is mapped, and stays so until it is freed below.
+        let slot = unsafe { SlotRef::containing(address) };
+        let kind = slot.slab().tag().kind_for(bin);
+        if kind <= kind::LISTED {
+            // SAFETY: this value owns the core, and the tag says that the slab is of this bin, and ACTIVE or LISTED.
+            unsafe { self.core.push(bin, slot, address, kind == kind::LISTED) };
+        } else {
+            self.dealloc_slow(slot, address, layout);
+        }
+    }
+
+    /// Frees of full slabs and of co-located objects.
+    #[cold]
+    #[inline(never)]
+    fn dealloc_slow(&self, slot: SlotRef<'_>, address: usize, layout: Layout) {
+        thread::dealloc_small(Some(self.own()), slot, address, layout);
+    }
+
+    /// Changes an object's layout: in place where that can be, else by moving it near `hint`, or, without one, near where it was if it had
+    /// been placed by a hint itself. `None` when out of memory; the object is then as it was.
+    ///
+    /// # Safety
+    /// - `object` was allocated by this heap, since it was made or last emptied by [`Heap::clear`], with the layout `old`.
+    /// - Unless `None` is returned, `object` is not used any more, and the result has the layout `new`.
+    #[must_use]
+    pub unsafe fn realloc(
+        &self,
+        object: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+        hint: Option<NonNull<u8>>,
+    ) -> Option<NonNull<u8>> {
+        if old.size() == 0 {
+            return self.alloc(new, hint);
+        }
+        if new.size() == 0 {
+            // SAFETY: the caller's promise.
+            unsafe { self.dealloc(object, old) };
+            return nothing(new);
+        }
+        let own = Some(self.own());
+        // SAFETY: the caller's promise; neither layout is empty.
+        let near = match unsafe { thread::resize_in_place(own, object.as_ptr(), old, new) } {
+            Ok(resized) => return NonNull::new(resized),
+            Err(near) => near.map(|_| object),
+        };
+        let moved = self.alloc(new, hint.or(near))?;
+        // SAFETY: both are live, have at least this many bytes, and are distinct objects.
+        unsafe { object.copy_to_nonoverlapping(moved, old.size().min(new.size())) };
+        // SAFETY: the caller gives the old object up.
+        unsafe { self.dealloc(object, old) };
+        Some(moved)
+    }
+
+    /// Gives the memory of all objects back to the OS, as dropping the heap does. Destructors of objects that are still in it do not run.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(feature = "allocator-api2")] {
+    /// let mut heap = ccmalloc::Heap::new().expect("memory");
+    /// for round in 0..3u64 {
+    ///     let numbers = allocator_api2::boxed::Box::leak(allocator_api2::boxed::Box::new_in([round; 1000], &heap));
+    ///     assert_eq!(numbers.iter().sum::<u64>(), 1000 * round);
+    ///     heap.clear(); // takes `&mut`: nothing can refer into the heap here
+    ///     assert_eq!(heap.stats().chunk_bytes, 0);
+    /// }
+    /// # }
+    /// ```
+    pub fn clear(&mut self) {
+        // SAFETY: `&mut` says that no value borrows the heap, so that no object of it can be used or freed any more; raw pointers
+        // into it are covered by the contracts of `dealloc` and `realloc`.
+        unsafe { self.own().release_all() };
+    }
+
+    /// How much memory the heap has mapped for objects. O(1).
+    #[must_use]
+    pub fn stats(&self) -> HeapStats {
+        HeapStats {
+            chunk_bytes: self.own().chunk_bytes(),
+            large_bytes: self.core.inventory.held_bytes(),
+        }
+    }
+
+    /// What became of the hints given to this heap. O(1). They are counted by [`placement`](crate::placement) too, also after the heap
+    /// has been dropped.
+    #[must_use]
+    pub fn placement(&self) -> PlacementReport {
+        let mut placed = self.placed_before;
+        for (count, now) in placed.iter_mut().zip(&self.core.placed) {
+            *count = now.load(Ordering::Relaxed) - *count;
+        }
+        PlacementReport::from_counts(placed)
+    }
+
+    /// Whether `ptr` points into this heap. Decided without reading through it.
+    #[must_use]
+    pub fn contains(&self, ptr: *const u8) -> bool {
+        crate::registry::is_in_heap(ptr.addr(), self.core)
+    }
+
+    /// Goes through all metadata of the heap, and describes the first contradiction. For tests.
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<(), &'static str> {
+        let own = self.own();
+        own.collect_remote();
+        own.check()?;
+        own.check_held()
+    }
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        self.clear();
+        self.own().retire_core();
+    }
+}
+
+impl fmt::Debug for Heap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Heap")
+            .field("policy", &self.policy)
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The address of an object without bytes.
+fn nothing(layout: Layout) -> Option<NonNull<u8>> {
+    NonNull::new(core::ptr::without_provenance_mut(layout.align()))
+}
+
+/// Memory that a [`Heap`] has mapped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HeapStats {
+    /// Bytes of 2 MiB chunks, for objects up to about 1 MB. Address space: pages never touched cost no memory.
+    pub chunk_bytes: usize,
+    /// Bytes of mappings of their own, for larger objects.
+    ///
+    /// Chunks and mappings that are in no use, and that the heap keeps for half a second, are in neither sum.
+    pub large_bytes: usize,
+}
+
+/// An allocator in a [`Heap`] that carries a hint; see [`Heap::near`].
+#[derive(Clone, Copy, Debug)]
+pub struct NearHeap<'h> {
+    heap: &'h Heap,
+    hint: NonZero<usize>,
+}
+
+impl<'h> NearHeap<'h> {
+    /// The heap.
+    #[must_use]
+    pub fn heap(&self) -> &'h Heap {
+        self.heap
+    }
+
+    /// The address near which it allocates. Not good for access.
+    #[must_use]
+    pub fn hint(&self) -> NonNull<u8> {
+        NonNull::without_provenance(self.hint)
+    }
+}

@@ -1,0 +1,98 @@
+//! A core heap as a whole: where it comes from, and how all of it goes back at once.
+//!
+//! Cores are never unmapped, because whoever frees or hints may still look at one; so a core that has been emptied waits on a stack of
+//! its own for the next [`Heap`](crate::Heap). It never meets the stack of abandoned heaps: a thread gets no heap whose objects will be
+//! dropped at somebody else's command, and nobody drops a heap as a whole that holds a thread's objects.
+
+use core::ptr::{null, null_mut};
+use core::sync::atomic::Ordering;
+
+use crate::abandoned::Stack;
+use crate::geometry::CHUNK_BYTES;
+use crate::heap::{Heap as CoreHeap, Own};
+
+/// Cores of dropped heaps.
+static IDLE: Stack = Stack::new();
+
+impl Own<'static> {
+    /// An empty core: one of a dropped heap, or a new one. `None` when the OS refuses memory.
+    pub(super) fn acquire_core() -> Option<Self> {
+        match IDLE.pop() {
+            // SAFETY: it was on the stack of idle cores, so nobody owned it, and it is off the stack now.
+            Some(core) => Some(unsafe { Own::new(core) }),
+            None => Own::map(),
+        }
+    }
+
+    /// Puts an empty core aside for the next heap. The caller owns it no more.
+    pub(super) fn retire_core(self) {
+        IDLE.push(self.heap());
+    }
+
+    /// Gives all chunks and mappings back to the OS, whatever they hold. Computes in O(chunks and mappings), not objects.
+    ///
+    /// # Safety
+    /// - No object of the heap is used any more, nor freed.
+    pub(super) unsafe fn release_all(self) {
+        // Every field is named, so that a new one is not forgotten here.
+        let CoreHeap {
+            bins,
+            active_slab,
+            partial,
+            open,
+            unused_descs: _, // what `return_chunk` adds to
+            spare,
+            chunks: _,    // counted down by `return_chunk`
+            extents: _,   // emptied at last
+            purged_at: _, // any value will do
+            meta: _,      // metadata stays with the core,
+            meta_left: _, // for the next heap
+            colour: _,    // any value will do
+            seat_page,
+            roomy_pages,
+            fresh_slot,
+            fresh_page,
+            inventory,
+            placed: _, // counts over the life of the process
+            dirty,
+            next_abandoned: _,
+            next_heap: _,
+        } = self.heap();
+        // What others have freed is forgotten with the rest; the flags are cleared in the order that keeps the protocol (`remote`),
+        // since a flag that is set without its descriptor being in the stack would never be announced again.
+        let mut next = dirty.0.swap(null_mut(), Ordering::Acquire);
+        // SAFETY: null or a descriptor of this heap, which lives for ever.
+        while let Some(desc) = unsafe { next.as_ref() } {
+            next = desc.next_dirty.load(Ordering::Relaxed);
+            desc.dirty.swap(0, Ordering::SeqCst);
+        }
+        for bin in bins {
+            bin.forget_all();
+        }
+        for list in active_slab.iter().chain(partial) {
+            list.set(null());
+        }
+        open.set(null());
+        spare.set(null());
+        seat_page.set(null());
+        roomy_pages.set(null());
+        fresh_slot.set(null_mut());
+        fresh_page.set(0);
+        let mut next = inventory.descs.get();
+        // SAFETY: null or a descriptor of this heap, which lives for ever.
+        while let Some(desc) = unsafe { next.as_ref() } {
+            next = desc.next_made.get();
+            // SAFETY: the caller's promise; all that could refer to the chunk was reset above.
+            unsafe { self.return_chunk(desc) };
+            desc.prev.set(null());
+        }
+        self.unmap_all_held();
+        // Chunks and mappings were only kept so far.
+        self.unmap_kept();
+    }
+
+    /// Bytes of chunks that the heap has mapped.
+    pub(super) fn chunk_bytes(self) -> usize {
+        self.chunks.get() * CHUNK_BYTES
+    }
+}

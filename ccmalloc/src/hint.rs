@@ -1,0 +1,379 @@
+//! Allocators that take a hint with each request, and values that carry one.
+
+use core::alloc::Layout;
+use core::error::Error;
+use core::fmt;
+use core::num::NonZero;
+use core::ptr::NonNull;
+
+use crate::first_class::{Heap, NearHeap};
+use crate::global::CcMalloc;
+use crate::thread;
+
+/// Memory was refused: the OS has none left, or the size is beyond what can be addressed.
+///
+/// Converts into the errors of the allocator traits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AllocError;
+
+impl fmt::Display for AllocError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("memory allocation failed")
+    }
+}
+
+impl Error for AllocError {}
+
+/// An allocator that takes a hint with each request: a pointer to an object that is likely to be used together with the new one.
+///
+/// For collections that place their nodes themselves. `None` asks for no place in particular, or, of a value that carries a hint
+/// ([`Near`], [`NearHeap`]), for a place near that. **Any hint is safe**; see [`cc_alloc`](crate::cc_alloc).
+///
+/// Where the allocator implements one of the `Allocator` traits as well, both allocate and free the same objects.
+///
+/// # Safety
+/// For implementers, as for the `Allocator` traits:
+/// - an object that was handed out has the size and alignment of its layout, overlaps no other, and stays valid until it is freed, or the
+///   allocator and all of its clones are dropped, or a borrow in the allocator's type ends;
+/// - moving or cloning the allocator changes nothing about that, and any clone may free the object.
+///
+/// # Examples
+///
+/// A stack whose nodes lie near each other, in any allocator that takes hints:
+///
+/// ```
+/// use std::alloc::Layout;
+/// use std::ptr::NonNull;
+/// use ccmalloc::{AllocError, CcMalloc, Heap, HintAllocator};
+///
+/// struct Stack<A: HintAllocator> { top: Option<NonNull<Node>>, allocator: A }
+/// struct Node { value: u64, below: Option<NonNull<Node>> }
+///
+/// impl<A: HintAllocator> Stack<A> {
+///     fn push(&mut self, value: u64) -> Result<(), AllocError> {
+///         let hint = self.top.map(NonNull::cast);
+///         let node = self.allocator.allocate_near(Layout::new::<Node>(), hint)?.cast::<Node>();
+///         // SAFETY: fresh memory for a node.
+///         unsafe { node.write(Node { value, below: self.top }) };
+///         self.top = Some(node);
+///         Ok(())
+///     }
+///
+///     fn pop(&mut self) -> Option<u64> {
+///         let node = self.top?;
+///         // SAFETY: `push` has written it, and it is out of the stack from here on.
+///         let Node { value, below } = unsafe { node.read() };
+///         self.top = below;
+///         // SAFETY: allocated by `push` with this layout.
+///         unsafe { self.allocator.free(node.cast(), Layout::new::<Node>()) };
+///         Some(value)
+///     }
+/// }
+///
+/// impl<A: HintAllocator> Drop for Stack<A> {
+///     fn drop(&mut self) {
+///         while self.pop().is_some() {}
+///     }
+/// }
+///
+/// fn sum<A: HintAllocator>(allocator: A) -> Result<u64, AllocError> {
+///     let mut stack = Stack { top: None, allocator };
+///     for value in 1..=100 {
+///         stack.push(value)?;
+///     }
+///     Ok(std::iter::from_fn(|| stack.pop()).sum())
+/// }
+/// assert_eq!(sum(CcMalloc), Ok(5050));
+/// assert_eq!(sum(&Heap::new().expect("memory")), Ok(5050));
+/// ```
+pub unsafe trait HintAllocator {
+    /// Allocates `layout`, near `hint`. A layout of size 0 gives an aligned address that stands for no memory.
+    ///
+    /// # Errors
+    /// When out of memory.
+    fn allocate_near(
+        &self,
+        layout: Layout,
+        hint: Option<NonNull<u8>>,
+    ) -> Result<NonNull<[u8]>, AllocError>;
+
+    /// As [`allocate_near`](HintAllocator::allocate_near), and all bytes are 0.
+    ///
+    /// # Errors
+    /// When out of memory.
+    fn allocate_near_zeroed(
+        &self,
+        layout: Layout,
+        hint: Option<NonNull<u8>>,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        let object = self.allocate_near(layout, hint)?;
+        // SAFETY: fresh, and this large.
+        unsafe { object.cast::<u8>().write_bytes(0, object.len()) };
+        Ok(object)
+    }
+
+    /// Gives an object a new layout, larger or smaller, also at another alignment: in place where that can be, else by moving it near
+    /// `hint`. The front of its contents, as much as fits, is kept.
+    ///
+    /// # Errors
+    /// When out of memory; the object is then as it was.
+    ///
+    /// # Safety
+    /// - `object` was allocated by this allocator or a clone of it with the layout `old`.
+    /// - Unless an error is returned, `object` is not used any more, and the result has the layout `new`.
+    unsafe fn resize_near(
+        &self,
+        object: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+        hint: Option<NonNull<u8>>,
+    ) -> Result<NonNull<[u8]>, AllocError>;
+
+    /// Frees an object.
+    ///
+    /// # Safety
+    /// - `object` was allocated by this allocator or a clone of it with this layout.
+    /// - It is not used any more.
+    unsafe fn free(&self, object: NonNull<u8>, layout: Layout);
+}
+
+/// [`CcMalloc`] with a hint for all that it allocates: [`CcMalloc::near`].
+///
+/// A copy of an address, and as good from any thread, though only a hint into the memory of the allocating thread is of use. What it
+/// allocates is `CcMalloc`'s: `CcMalloc` may free and resize it, and the other way round, so that a `Box<T, Near>` of two words can
+/// become a `Box<T, CcMalloc>` of one ([`IntoThin`](crate::IntoThin)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Near {
+    hint: NonZero<usize>,
+}
+
+impl CcMalloc {
+    /// An allocator that allocates near `hint`: the object that it refers to, of whatever allocator. **Any hint is safe.**
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(feature = "allocator-api2")] {
+    /// use allocator_api2::boxed::Box;
+    /// use ccmalloc::{CcMalloc, IntoThin};
+    ///
+    /// struct Node { key: u64, next: Option<Box<Node, CcMalloc>> }
+    ///
+    /// let mut head = Box::new_in(Node { key: 1, next: None }, CcMalloc);
+    /// let next = Box::new_in(Node { key: 2, next: None }, CcMalloc.near(&*head));
+    /// head.next = Some(next.into_thin());
+    /// # assert_eq!(head.key + head.next.as_ref().map_or(0, |next| next.key), 3);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn near<T: ?Sized>(&self, hint: &T) -> Near {
+        Near {
+            hint: NonNull::from(hint).addr(),
+        }
+    }
+}
+
+impl Near {
+    /// The address near which it allocates. Not good for access.
+    #[must_use]
+    pub fn hint(&self) -> NonNull<u8> {
+        NonNull::without_provenance(self.hint)
+    }
+}
+
+/// The object of `layout` that `start` is, if there is one.
+#[inline]
+fn object(start: Option<NonNull<u8>>, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+    match start {
+        Some(start) => Ok(NonNull::slice_from_raw_parts(start, layout.size())),
+        None => Err(AllocError),
+    }
+}
+
+/// The object of a layout without bytes.
+#[inline]
+fn nothing(layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+    let start = NonNull::new(core::ptr::without_provenance_mut(layout.align()));
+    object(start, layout)
+}
+
+// SAFETY: as `CcMalloc`'s `GlobalAlloc`, for layouts with bytes; the others have no memory. It has no state: each value of it, on any
+// thread, is a clone of each other, and its memory stays until it is freed.
+unsafe impl HintAllocator for CcMalloc {
+    #[inline]
+    fn allocate_near(
+        &self,
+        layout: Layout,
+        hint: Option<NonNull<u8>>,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        if layout.size() == 0 {
+            return nothing(layout);
+        }
+        object(crate::cc_alloc(layout, hint), layout)
+    }
+
+    #[inline]
+    fn allocate_near_zeroed(
+        &self,
+        layout: Layout,
+        hint: Option<NonNull<u8>>,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        if layout.size() == 0 {
+            return nothing(layout);
+        }
+        if hint.is_none() {
+            return object(NonNull::new(thread::alloc_zeroed(layout)), layout);
+        }
+        let fresh = self.allocate_near(layout, hint)?;
+        // SAFETY: fresh, and this large.
+        unsafe { fresh.cast::<u8>().write_bytes(0, layout.size()) };
+        Ok(fresh)
+    }
+
+    #[inline]
+    unsafe fn resize_near(
+        &self,
+        start: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+        hint: Option<NonNull<u8>>,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        if old.size() == 0 {
+            return self.allocate_near(new, hint);
+        }
+        if new.size() == 0 {
+            // SAFETY: the caller's promise.
+            unsafe { self.free(start, old) };
+            return nothing(new);
+        }
+        // SAFETY: the caller's promise; `thread::resize` allocates as `CcMalloc` does.
+        let resized = unsafe { thread::resize(start.as_ptr(), old, new, hint) };
+        object(NonNull::new(resized), new)
+    }
+
+    #[inline]
+    unsafe fn free(&self, start: NonNull<u8>, layout: Layout) {
+        if layout.size() != 0 {
+            // SAFETY: the caller's promise.
+            unsafe { thread::dealloc(start.as_ptr(), layout) };
+        }
+    }
+}
+
+// SAFETY: `CcMalloc` with another choice of hints, which are not part of the contract.
+unsafe impl HintAllocator for Near {
+    #[inline]
+    fn allocate_near(
+        &self,
+        layout: Layout,
+        hint: Option<NonNull<u8>>,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        CcMalloc.allocate_near(layout, hint.or(Some(self.hint())))
+    }
+
+    #[inline]
+    fn allocate_near_zeroed(
+        &self,
+        layout: Layout,
+        hint: Option<NonNull<u8>>,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        CcMalloc.allocate_near_zeroed(layout, hint.or(Some(self.hint())))
+    }
+
+    #[inline]
+    unsafe fn resize_near(
+        &self,
+        start: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+        hint: Option<NonNull<u8>>,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        // SAFETY: the caller's promise; what this value allocates is `CcMalloc`'s.
+        unsafe { CcMalloc.resize_near(start, old, new, hint.or(Some(self.hint()))) }
+    }
+
+    #[inline]
+    unsafe fn free(&self, start: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller's promise; what this value allocates is `CcMalloc`'s.
+        unsafe { CcMalloc.free(start, layout) };
+    }
+}
+
+// SAFETY: objects of a core are disjoint and as large and aligned as asked for, by the same code as a thread's. The reference borrows the
+// heap for as long as it or a copy can be used, and while it is borrowed, the heap is neither dropped nor cleared.
+unsafe impl HintAllocator for &Heap {
+    #[inline]
+    fn allocate_near(
+        &self,
+        layout: Layout,
+        hint: Option<NonNull<u8>>,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        object(self.alloc(layout, hint), layout)
+    }
+
+    #[inline]
+    fn allocate_near_zeroed(
+        &self,
+        layout: Layout,
+        hint: Option<NonNull<u8>>,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        object(self.alloc_zeroed(layout, hint), layout)
+    }
+
+    #[inline]
+    unsafe fn resize_near(
+        &self,
+        start: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+        hint: Option<NonNull<u8>>,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        // SAFETY: the caller's promise. The heap has not been cleared since, since it has been borrowed.
+        object(unsafe { self.realloc(start, old, new, hint) }, new)
+    }
+
+    #[inline]
+    unsafe fn free(&self, start: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller's promise. The heap has not been cleared since, since it has been borrowed.
+        unsafe { self.dealloc(start, layout) };
+    }
+}
+
+// SAFETY: `&Heap` with another choice of hints, which are not part of the contract.
+unsafe impl HintAllocator for NearHeap<'_> {
+    #[inline]
+    fn allocate_near(
+        &self,
+        layout: Layout,
+        hint: Option<NonNull<u8>>,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        (self.heap()).allocate_near(layout, hint.or(Some(self.hint())))
+    }
+
+    #[inline]
+    fn allocate_near_zeroed(
+        &self,
+        layout: Layout,
+        hint: Option<NonNull<u8>>,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        (self.heap()).allocate_near_zeroed(layout, hint.or(Some(self.hint())))
+    }
+
+    #[inline]
+    unsafe fn resize_near(
+        &self,
+        start: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+        hint: Option<NonNull<u8>>,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        // SAFETY: the caller's promise; what this value allocates is `&Heap`'s.
+        unsafe { (self.heap()).resize_near(start, old, new, hint.or(Some(self.hint()))) }
+    }
+
+    #[inline]
+    unsafe fn free(&self, start: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller's promise; what this value allocates is `&Heap`'s.
+        unsafe { (self.heap()).free(start, layout) };
+    }
+}

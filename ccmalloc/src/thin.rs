@@ -1,0 +1,68 @@
+//! Boxes of one word that are born near a neighbour.
+//!
+//! A `Box<T, Near>` holds its hint for as long as it lives, though it needs it only once. [`CcMalloc`](crate::CcMalloc) is zero-sized and
+//! frees whatever [`Near`](crate::Near) allocates, so the box can be made near something and then kept as one word.
+
+use crate::hint::AllocError;
+
+/// `Box::new_near(value, &neighbour)`, for each `Box<T, CcMalloc>` that the crate's features know.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(feature = "allocator-api2")] {
+/// use allocator_api2::boxed::Box;
+/// use ccmalloc::{CcMalloc, NewNear};
+///
+/// struct Tree { key: u64, left: Option<Box<Tree, CcMalloc>>, right: Option<Box<Tree, CcMalloc>> }
+/// let leaf = |key| Tree { key, left: None, right: None };
+///
+/// let mut root = Box::new_near(leaf(2), &()); // near nothing, but with room for what comes
+/// root.left = Some(Box::new_near(leaf(1), &*root));
+/// root.right = Some(Box::new_near(leaf(3), &*root));
+/// assert_eq!(size_of_val(&root.left), size_of::<usize>());
+/// # assert_eq!(root.key + root.left.as_ref().map_or(0, |left| left.key), 3);
+/// # }
+/// ```
+pub trait NewNear<T>: Sized {
+    /// Allocates near `neighbour` and moves `value` there.
+    ///
+    /// When out of memory, it does what the box's `new_in` does then, which is to call `handle_alloc_error`.
+    fn new_near<N: ?Sized>(value: T, neighbour: &N) -> Self;
+
+    /// Allocates near `neighbour` and moves `value` there.
+    ///
+    /// # Errors
+    /// When out of memory; `value` is dropped.
+    fn try_new_near<N: ?Sized>(value: T, neighbour: &N) -> Result<Self, AllocError>;
+}
+
+/// Lets go of the hint that a box or vector was made with: `Near` becomes [`CcMalloc`](crate::CcMalloc), [`NearHeap`](crate::NearHeap)
+/// becomes `&`[`Heap`](crate::Heap). Nothing moves in memory.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(feature = "allocator-api2")] {
+/// use allocator_api2::{boxed::Box, vec::Vec};
+/// use ccmalloc::{CcMalloc, Heap, IntoThin};
+///
+/// let neighbour = Box::new_in(1u64, CcMalloc);
+/// let near = Box::new_in(2u64, CcMalloc.near(&*neighbour));
+/// let thin: Box<u64, CcMalloc> = near.into_thin();
+/// assert_eq!((size_of_val(&thin), *thin), (size_of::<usize>(), 2));
+///
+/// let heap = Heap::new().expect("memory");
+/// let mut numbers = Vec::new_in(heap.near(&*neighbour));
+/// numbers.push(3u64);
+/// let numbers: Vec<u64, &Heap> = numbers.into_thin();
+/// assert_eq!(numbers[0], 3);
+/// # }
+/// ```
+pub trait IntoThin {
+    /// What remains.
+    type Thin;
+
+    /// Lets go of the hint.
+    fn into_thin(self) -> Self::Thin;
+}
