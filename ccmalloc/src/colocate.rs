@@ -1,7 +1,8 @@
 //! Co-location pages: where hinted objects lie, and how their places are found.
 //!
 //! A page of 4 KiB is 64 blocks of 64 B; its free map has a byte a block and a bit a granule, eight words in all, and lies in one
-//! cache line of the chunk's metadata. An object may start at any granule of its alignment. Served in this order (thesis,
+//! cache line of the chunk's metadata. An object may start at any granule of its alignment, and a second map says where it ends (`ends`).
+//! Served in this order (thesis,
 //! section 4.2.1, and what DRAM adds to it):
 //!
 //! 1. the hint's own block, if it has room;
@@ -14,21 +15,21 @@
 //! all empty goes back to its chunk.
 
 use core::cell::Cell;
-use core::ptr::{NonNull, null, null_mut};
+use core::ptr::{null, null_mut};
 use core::sync::atomic::Ordering;
 
 use crate::bits::{self, PageMap};
 use crate::chunk::{ChunkDesc, PageInfo, SlotRef, for_each_word, kind, page_index};
+use crate::ends::{self, EndMap, Run, clear_end, granules_of, own_run, set_end, set_free};
 use crate::geometry::{
-    BLOCK_BYTES, BLOCK_GRANULES, CHUNK_PAGES, GRANULE_BYTES, PAGE_BLOCKS, PAGE_BYTES, SLOT_BYTES,
-    SLOT_GRANULES, SLOT_PAGES, slot_offset,
+    BLOCK_BYTES, BLOCK_GRANULES, CHUNK_PAGES, CHUNK_SLOTS, GRANULE_BYTES, PAGE_BLOCKS, PAGE_BYTES,
+    SLOT_BYTES, SLOT_GRANULES, SLOT_PAGES, slot_offset,
 };
 use crate::heap::Own;
 use crate::policy::Policy;
 use crate::registry::{self, Owner};
 use crate::size_class::SMALL_BYTES_MAX;
 use crate::stats::{Outcome, count};
-use crate::sys;
 
 /// The largest object, in bytes, that a hint is honoured for. Larger ones gain nothing from a neighbour: their own blocks are
 /// what is fetched.
@@ -54,7 +55,7 @@ struct Request {
 impl Request {
     fn new(bytes: usize, align: usize) -> Option<Self> {
         (bytes <= HINTED_BYTES_MAX && align <= BLOCK_BYTES).then(|| Self {
-            granules: bytes.div_ceil(GRANULE_BYTES).max(1),
+            granules: granules_of(bytes),
             align_granules: align.div_ceil(GRANULE_BYTES).max(1),
         })
     }
@@ -311,16 +312,23 @@ impl<'a> Own<'a> {
         // SAFETY: set by `take_slot`; descriptors live for ever.
         let desc: &'a ChunkDesc = unsafe { &*slot.slab().desc.get() };
         if desc.pages.get().is_null() {
-            let Some(place) = self.alloc_meta(CHUNK_PAGES * size_of::<PageInfo>()) else {
+            // End maps first, so that each page's lies in one block.
+            let ends_bytes = CHUNK_SLOTS * size_of::<EndMap>();
+            let Some(place) = self.alloc_meta(ends_bytes + CHUNK_PAGES * size_of::<PageInfo>())
+            else {
                 self.free_slots(slot, 1);
                 return None;
             };
-            let pages: NonNull<PageInfo> = place.cast();
-            // Zero bytes are a valid `PageInfo`; each is set below before it is used.
-            desc.pages.set(pages.as_ptr());
+            // Zero bytes are valid end maps and page infos; each is set below before it is used.
+            desc.ends.set(place.cast().as_ptr());
+            let pages = place.as_ptr().wrapping_add(ends_bytes);
+            desc.pages.set(pages.cast());
         }
-        for word in &slot.maps().free {
-            word.set(!0);
+        // SAFETY: the slot is this heap's, and about to be used for co-location pages.
+        let ends = unsafe { slot.ends() };
+        for (free, end) in slot.maps().free.iter().zip(ends) {
+            free.set(!0);
+            end.store(0, Ordering::Relaxed);
         }
         slot.slab()
             .tag
@@ -347,8 +355,19 @@ impl<'a> Own<'a> {
         )
     }
 
-    /// Marks `granules` granules of `slot` from `first` on, which are free, as taken; returns the address of the first.
+    /// Makes an object of free granules; returns its address.
+    #[inline]
     fn claim(self, slot: SlotRef<'a>, first: usize, granules: usize) -> *mut u8 {
+        // SAFETY: a co-location slot of this heap.
+        set_end(unsafe { slot.ends() }, first + granules - 1);
+        self.set_taken(slot, Run { first, granules });
+        slot.base().wrapping_add(first * GRANULE_BYTES)
+    }
+
+    /// Marks granules, which are free, as taken.
+    #[inline]
+    fn set_taken(self, slot: SlotRef<'a>, run: Run) {
+        let Run { first, granules } = run;
         for block in first / BLOCK_GRANULES..=(first + granules - 1) / BLOCK_GRANULES {
             if block_map(slot, block) == 0xff {
                 let info = self.page_at(slot, block / PAGE_BLOCKS).info;
@@ -362,13 +381,12 @@ impl<'a> Own<'a> {
                 word.set(word.get() & !mask);
             }
         });
-        slot.base().wrapping_add(first * GRANULE_BYTES)
     }
 
     /// Takes the place at `address` for an object of `bytes`, if it is free, in a co-location slot of this heap, aligned, and
     /// crosses no slot. Null otherwise.
     pub(crate) fn claim_at(self, address: usize, bytes: usize, align: usize) -> *mut u8 {
-        let granules = bytes.div_ceil(GRANULE_BYTES).max(1);
+        let granules = granules_of(bytes);
         let first = slot_offset(address) / GRANULE_BYTES;
         // Larger requests are freed as large objects, which live elsewhere.
         if bytes > SMALL_BYTES_MAX
@@ -400,50 +418,73 @@ impl<'a> Own<'a> {
         free
     }
 
-    /// Changes the size of a co-located object where it lies, if the granules behind it allow.
+    /// Changes the size of a co-located object where it lies, if the granules behind it allow. Aborts with a message when no object is
+    /// there, or none of `old_bytes` (`None`: whatever its size).
     pub(crate) fn resize_colocated(
         self,
         slot: SlotRef<'a>,
         address: usize,
-        old_bytes: usize,
+        old_bytes: Option<usize>,
         new_bytes: usize,
     ) -> bool {
-        let old = old_bytes.div_ceil(GRANULE_BYTES).max(1);
-        let new = new_bytes.div_ceil(GRANULE_BYTES).max(1);
-        let first = slot_offset(address) / GRANULE_BYTES;
+        // SAFETY: the caller has found a co-location slot of this heap.
+        let ends = unsafe { slot.ends() };
+        let Run {
+            first,
+            granules: old,
+        } = own_run(slot, ends, address, old_bytes);
+        let new = granules_of(new_bytes);
+        if new == old {
+            return true;
+        }
         if new > old {
             // Not past a page: every hinted object lies in one.
-            let end = first + new;
-            if (end - 1) / (PAGE_BLOCKS * BLOCK_GRANULES) != first / (PAGE_BLOCKS * BLOCK_GRANULES)
+            let last = first.saturating_add(new) - 1;
+            if last / (PAGE_BLOCKS * BLOCK_GRANULES) != first / (PAGE_BLOCKS * BLOCK_GRANULES)
                 || !self.is_free(slot, first + old, new - old)
             {
                 return false;
             }
-            self.claim(slot, first + old, new - old);
-        } else if new < old {
-            self.release(slot, first + new, old - new, address);
+        }
+        clear_end(ends, first + old - 1);
+        set_end(ends, first + new - 1);
+        if new > old {
+            let grown = Run {
+                first: first + old,
+                granules: new - old,
+            };
+            self.set_taken(slot, grown);
+        } else {
+            let cut = Run {
+                first: first + new,
+                granules: old - new,
+            };
+            self.release(slot, cut);
         }
         true
     }
 
-    /// Frees a co-located object.
-    #[inline]
-    pub(crate) fn free_colocated(self, slot: SlotRef<'a>, address: usize, bytes: usize) {
-        if let Some((first, granules)) = colocated_run(address, bytes) {
-            self.release(slot, first, granules, address);
-        }
+    /// Bytes of the co-located object at `address`. Aborts with a message when none is there.
+    pub(crate) fn colocated_bytes(self, slot: SlotRef<'a>, address: usize) -> usize {
+        // SAFETY: the caller has found a co-location slot of this heap.
+        own_run(slot, unsafe { slot.ends() }, address, None).granules * GRANULE_BYTES
     }
 
-    /// Marks taken granules as free.
-    fn release(self, slot: SlotRef<'a>, first: usize, granules: usize, address: usize) {
-        for_each_word(first, granules, |word, mask| {
-            if let Some(word) = slot.maps().free.get(word) {
-                if word.get() & mask != 0 {
-                    sys::die("double free, or free with too large a size, of", address);
-                }
-                word.set(word.get() | mask);
-            }
-        });
+    /// Frees a co-located object. Aborts with a message when no object is there, or none of `bytes` (`None`: whatever its size).
+    #[inline]
+    pub(crate) fn free_colocated(self, slot: SlotRef<'a>, address: usize, bytes: Option<usize>) {
+        // SAFETY: the caller has found a co-location slot of this heap.
+        let ends = unsafe { slot.ends() };
+        let run = own_run(slot, ends, address, bytes);
+        clear_end(ends, run.first + run.granules - 1);
+        self.release(slot, run);
+    }
+
+    /// Marks granules, which are taken, as free.
+    #[inline]
+    fn release(self, slot: SlotRef<'a>, run: Run) {
+        set_free(slot, run);
+        let Run { first, granules } = run;
         for block in first / BLOCK_GRANULES..=(first + granules - 1) / BLOCK_GRANULES {
             if block_map(slot, block) == 0xff {
                 let page = self.page_at(slot, block / PAGE_BLOCKS);
@@ -593,8 +634,19 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Checks the list of roomy pages and their counters. For tests.
+    /// Checks the maps and counters of all co-location slots, and the list of roomy pages. For tests.
     pub(crate) fn check_pages(self) -> Result<(), &'static str> {
+        let mut verdict = Ok(());
+        registry::each_chunk_of(self.heap(), |chunk| {
+            for slot in 1..CHUNK_SLOTS {
+                // SAFETY: a chunk of this heap, which only this thread unmaps.
+                let slot: SlotRef<'a> = unsafe { SlotRef::containing(chunk + slot * SLOT_BYTES) };
+                if slot.slab().tag.load(Ordering::Relaxed) == self.tag(kind::COLOCATED) {
+                    verdict = verdict.and(self.check_colocated(slot));
+                }
+            }
+        });
+        verdict?;
         let mut previous: *const PageInfo = null();
         let mut next = self.roomy_pages.get();
         // SAFETY: null or an info in the list; infos are never unmapped.
@@ -605,24 +657,33 @@ impl<'a> Own<'a> {
             let Some(page) = self.page_containing(info.base.get().addr()) else {
                 return Err("a listed page is no co-location page of this heap");
             };
-            if bits::empty_blocks(&page.read()).count_ones() != u32::from(info.empty_blocks.get()) {
-                return Err("a page's count of empty blocks is wrong");
+            if !core::ptr::eq(page.info, info) {
+                return Err("a listed page has another page's info");
             }
             previous = next;
             next = info.next.get();
         }
         // SAFETY: null or the info of a page in use.
-        if let Some(info) = unsafe { self.seat_page.get().as_ref() } {
-            let Some(page) = self.page_containing(info.base.get().addr()) else {
-                return Err("the seat page is no co-location page of this heap");
-            };
-            if bits::empty_blocks(&page.read()).count_ones() != u32::from(info.empty_blocks.get())
-                || info.listed.get()
-            {
-                return Err("the seat page is listed, or its count of empty blocks is wrong");
-            }
+        if let Some(info) = unsafe { self.seat_page.get().as_ref() }
+            && (self.page_containing(info.base.get().addr()).is_none() || info.listed.get())
+        {
+            return Err("the seat page is listed, or no co-location page of this heap");
         }
         Ok(())
+    }
+
+    /// Checks the maps and counters of one co-location slot. For tests.
+    fn check_colocated(self, slot: SlotRef<'a>) -> Result<(), &'static str> {
+        for in_slot in 0..SLOT_PAGES {
+            let page = self.page_at(slot, in_slot);
+            if bits::empty_blocks(&page.read()).count_ones()
+                != u32::from(page.info.empty_blocks.get())
+            {
+                return Err("a page's count of empty blocks is wrong");
+            }
+        }
+        // SAFETY: a co-location slot of this heap.
+        ends::check(slot, unsafe { slot.ends() })
     }
 }
 
@@ -636,16 +697,4 @@ fn block_map(slot: SlotRef<'_>, block: usize) -> u8 {
     )]
     let map = (word >> (8 * (block % 8))) as u8;
     map
-}
-
-/// The granules of the object of `bytes` at `address`: the first one's number in the slot, and how many. Aborts with a
-/// message when no object can lie there.
-#[inline]
-pub(crate) fn colocated_run(address: usize, bytes: usize) -> Option<(usize, usize)> {
-    let granules = bytes.div_ceil(GRANULE_BYTES).max(1);
-    let first = slot_offset(address) / GRANULE_BYTES;
-    if !address.is_multiple_of(GRANULE_BYTES) || first + granules > SLOT_BYTES / GRANULE_BYTES {
-        sys::die("free of what is no object, or with a wrong size:", address);
-    }
-    Some((first, granules))
 }

@@ -11,8 +11,9 @@ use core::ffi::c_void;
 use core::ptr::{NonNull, null, null_mut};
 use core::sync::atomic::Ordering;
 
-use crate::chunk::{SlotRef, kind};
-use crate::colocate::colocated_run;
+use crate::chunk::{Slab, SlotRef, kind};
+use crate::ends::others_run;
+use crate::geometry::slot_offset;
 use crate::heap::{Heap, NO_HEAP, Own, object_number};
 use crate::large::{self, Place};
 use crate::policy::{Policy, default_policy};
@@ -44,15 +45,16 @@ thread_local! {
     static THREAD: Thread = const { Thread { fast: Cell::new(&raw const NO_HEAP), own: Cell::new(null()), ambient: Cell::new(Ambient::None) } };
 }
 
+/// What the fast paths use.
 #[inline]
-fn fast() -> &'static Heap {
+pub(crate) fn fast() -> &'static Heap {
     // SAFETY: the field's invariant; heaps live for ever.
     THREAD.with(|thread| unsafe { &*thread.fast.get() })
 }
 
 /// This thread's heap, if it has one.
 #[inline]
-fn existing() -> Option<Own<'static>> {
+pub(crate) fn existing() -> Option<Own<'static>> {
     // SAFETY: `own` is null or this thread's heap, set by `own_heap`, and heaps live for ever.
     THREAD.with(|thread| unsafe { thread.own.get().as_ref().map(|heap| Own::new(heap)) })
 }
@@ -203,35 +205,66 @@ pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
         // SAFETY: a slab is never tagged with NO_HEAP, so `heap` is this thread's own, and its tag says ACTIVE or LISTED.
         unsafe { heap.push(slot, object.addr(), kind == kind::LISTED) };
     } else {
-        dealloc_slow(slot, object.addr(), layout.size());
+        dealloc_slow(slot, object.addr(), Some(layout));
     }
 }
 
-/// Frees of full slabs, of co-located objects, under an ambient request, and of other threads' objects.
+/// Frees of full slabs, of co-located objects, under an ambient request, and of other threads' objects. `asked` is the layout that the
+/// object was allocated with, where the caller says it; without one, the object may also be a span.
 #[cold]
 #[inline(never)]
-fn dealloc_slow(slot: SlotRef<'_>, address: usize, bytes: usize) {
+pub(crate) fn dealloc_slow(slot: SlotRef<'_>, address: usize, asked: Option<Layout>) {
     let tag = slot.slab().tag.load(Ordering::Relaxed);
     let owner = tag & !kind::MASK;
     let own = existing().filter(|own| own.tag(0) == owner);
     match (tag & kind::MASK, own) {
+        (kind::COLOCATED, Some(own)) => {
+            own.free_colocated(slot, address, asked.map(|layout| layout.size()));
+        }
         _ if owner == 0 => sys::die("free of a pointer to nothing allocated:", address),
-        (kind::SPAN | kind::SPAN_INSIDE, _) => sys::die("free with a wrong size, of", address),
-        // SAFETY: the tag says that the slab is this thread's own, and of this kind.
-        (kind::ACTIVE, Some(own)) => unsafe { own.heap().push(slot, address, false) },
-        // SAFETY: as above.
-        (kind::LISTED, Some(own)) => unsafe { own.heap().push(slot, address, true) },
-        (kind::FULL, Some(own)) => own.push_full(slot, address),
-        (kind::COLOCATED, Some(own)) => own.free_colocated(slot, address, bytes),
         (kind::COLOCATED, None) => {
-            if let Some((first, granules)) = colocated_run(address, bytes) {
-                free_remote(slot, owner, first, granules, address);
+            // SAFETY: a co-location slot by its tag, and the caller's object is live.
+            let ends = unsafe { slot.ends() };
+            let run = others_run(ends, address, asked.map(|layout| layout.size()));
+            free_remote(slot, owner, run.first, address);
+        }
+        (kind::SPAN, own) if asked.is_none() => free_span(slot, own, owner, address),
+        (kind::SPAN | kind::SPAN_INSIDE, _) => sys::die("free with a wrong size, of", address),
+        (slab_kind, own) => {
+            check_class(slot.slab(), address, asked);
+            match (slab_kind, own) {
+                // SAFETY: the tag says that the slab is this thread's own, and of this kind.
+                (kind::ACTIVE, Some(own)) => unsafe { own.heap().push(slot, address, false) },
+                // SAFETY: as above.
+                (kind::LISTED, Some(own)) => unsafe { own.heap().push(slot, address, true) },
+                (_, Some(own)) => own.push_full(slot, address),
+                (_, None) => {
+                    let index = object_number(slot.slab(), address);
+                    free_remote(slot, owner, index, address);
+                }
             }
         }
-        (_, _) => {
-            let index = object_number(slot.slab(), address);
-            free_remote(slot, owner, index, 1, address);
-        }
+    }
+}
+
+/// Aborts with a message when an object that was allocated as `asked` does not lie in such a slab.
+fn check_class(slab: &Slab, address: usize, asked: Option<Layout>) {
+    if let Some(layout) = asked
+        && Class::for_layout(layout.size(), layout.align())
+            .is_none_or(|class| class.bytes() != slab.object_bytes.get())
+    {
+        sys::die("free with a wrong size, of", address);
+    }
+}
+
+/// Frees the span whose first slot is `slot`.
+fn free_span(slot: SlotRef<'_>, own: Option<Own<'_>>, owner: usize, address: usize) {
+    if slot_offset(address) != slot.slab().object_bytes.get() as usize {
+        sys::die("free of a pointer that is no object's:", address);
+    }
+    match own {
+        Some(own) => own.free_span(slot),
+        None => free_remote(slot, owner, 0, address),
     }
 }
 
@@ -248,10 +281,8 @@ unsafe fn dealloc_large(object: *mut u8) {
         Place::Mapping(base, bytes) => unsafe { large::free_mapping(base, bytes) },
         Place::Span(slot) => {
             let owner = slot.slab().tag.load(Ordering::Relaxed) & !kind::MASK;
-            match existing().filter(|own| own.tag(0) == owner) {
-                Some(own) => own.free_span(slot),
-                None => free_remote(slot, owner, 0, 1, object.addr()),
-            }
+            let own = existing().filter(|own| own.tag(0) == owner);
+            free_span(slot, own, owner, object.addr());
         }
     }
 }
@@ -288,6 +319,7 @@ pub(crate) unsafe fn realloc(
             let tag = slot.slab().tag.load(Ordering::Relaxed);
             match tag & kind::MASK {
                 kind::ACTIVE | kind::LISTED | kind::FULL => {
+                    check_class(slot.slab(), object.addr(), Some(layout));
                     if Class::for_layout(new_bytes, layout.align())
                         .is_some_and(|class| class.bytes() == slot.slab().object_bytes.get())
                     {
@@ -298,7 +330,12 @@ pub(crate) unsafe fn realloc(
                     let own = existing().filter(|own| own.tag(kind::COLOCATED) == tag);
                     if let Some(own) = own {
                         if still_small
-                            && own.resize_colocated(slot, object.addr(), layout.size(), new_bytes)
+                            && own.resize_colocated(
+                                slot,
+                                object.addr(),
+                                Some(layout.size()),
+                                new_bytes,
+                            )
                         {
                             return object;
                         }

@@ -4,6 +4,8 @@ use std::alloc::Layout;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 
+use ccmalloc::raw;
+
 /// A live object and the byte that it is filled with.
 #[derive(Debug)]
 pub(crate) struct Object {
@@ -47,8 +49,20 @@ impl Object {
 
     pub(crate) fn free(self) {
         self.check(self.layout.size());
-        // SAFETY: allocated with this layout, and given up here.
-        unsafe { ccmalloc::cc_dealloc(self.start, self.layout) };
+        if self.fill.is_multiple_of(2) {
+            // SAFETY: allocated with this layout, and given up here.
+            unsafe { ccmalloc::cc_dealloc(self.start, self.layout) };
+            return;
+        }
+        // As C does it, from the address alone.
+        // SAFETY: the object is live.
+        let usable_bytes = unsafe { raw::usable_bytes(self.start.as_ptr()) };
+        assert!(
+            usable_bytes >= self.layout.size(),
+            "{self:?}: {usable_bytes}"
+        );
+        // SAFETY: a live object, given up here.
+        unsafe { raw::deallocate(self.start.as_ptr()) };
     }
 
     pub(crate) fn resize(&mut self, bytes: usize, hint: Option<NonNull<u8>>) {
