@@ -105,6 +105,19 @@ pub unsafe fn deallocate(object: *mut u8) {
     unsafe { deallocate_slow(object) };
 }
 
+/// As [`deallocate`], for a caller that also knows a size: one that is larger than the object is found out, and ends the process.
+///
+/// # Safety
+/// - As for [`deallocate`].
+pub unsafe fn deallocate_sized(object: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    if !object.is_null() && bytes > unsafe { usable_bytes(object) } {
+        sys::die("free with a wrong size, of", object.addr());
+    }
+    // SAFETY: the caller's promise.
+    unsafe { deallocate(object) };
+}
+
 /// Frees of null, of large objects, and of all that [`thread::dealloc_slow`] is for.
 ///
 /// # Safety

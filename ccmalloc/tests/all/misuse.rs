@@ -126,6 +126,7 @@ fn child() {
                 raw::deallocate(packed.as_ptr());
                 raw::deallocate(packed.as_ptr());
             }
+            "raw size too large" => raw::deallocate_sized(packed.as_ptr(), 25),
             "raw interior pointer" => raw::deallocate(plain.as_ptr().wrapping_add(8)),
             "raw misaligned pointer" => raw::deallocate(packed.as_ptr().wrapping_add(1)),
             "raw inside a span" => {
@@ -198,6 +199,7 @@ fn misuse_aborts_with_one_line() {
         "hinted double free by two threads",
         "raw double free",
         "raw double free of a hinted object",
+        "raw size too large",
         "raw interior pointer",
         "raw misaligned pointer",
         "raw inside a span",

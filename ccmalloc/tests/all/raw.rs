@@ -38,8 +38,8 @@ enum Op {
 
 fn any_bytes(g: &mut Gen) -> usize {
     let bits = match u8::arbitrary(g) {
-        0..2 => 22,
-        2..8 => 17,
+        0 => 22,
+        1..5 => 17,
         8..24 => 13,
         _ => *g.choose(&[3, 4, 5, 6, 7, 8, 10]).unwrap(),
     };
@@ -51,21 +51,21 @@ impl Arbitrary for Op {
         let object = usize::arbitrary(g);
         let hint = usize::arbitrary(g);
         let bytes = any_bytes(g);
-        match u8::arbitrary(g) % 32 {
-            0..=9 => Op::Allocate { bytes, hint },
-            10..=12 => Op::AllocateWith { bytes, hint },
-            13 => Op::AllocateAligned {
+        match u8::arbitrary(g) % 64 {
+            0..=20 => Op::Allocate { bytes, hint },
+            21..=26 => Op::AllocateWith { bytes, hint },
+            27..=28 => Op::AllocateAligned {
                 bytes,
                 align_log2: *g.choose(&[0, 3, 4, 5, 6, 9, 12, 16, 21]).unwrap(),
             },
-            14..=15 => Op::Zeroed { bytes },
-            16..=21 => Op::Reallocate {
+            29..=32 => Op::Zeroed { bytes },
+            33..=44 => Op::Reallocate {
                 object,
                 bytes,
                 hint,
             },
-            22..=28 => Op::Free { object },
-            29..=30 => Op::FreeElsewhere { object },
+            45..=61 => Op::Free { object },
+            62 => Op::FreeElsewhere { object },
             _ => Op::Check,
         }
     }
@@ -106,8 +106,13 @@ impl Live {
 
     fn free(self) {
         self.check(self.bytes);
-        // SAFETY: live, and given up here.
-        unsafe { raw::deallocate(self.start) };
+        if self.fill.is_multiple_of(2) {
+            // SAFETY: live, and given up here.
+            unsafe { raw::deallocate(self.start) };
+        } else {
+            // SAFETY: as above, with the size that it was allocated or resized with.
+            unsafe { raw::deallocate_sized(self.start, self.bytes) };
+        }
     }
 }
 
@@ -238,6 +243,7 @@ fn null_is_fine() {
     // SAFETY: null is allowed.
     unsafe {
         raw::deallocate(null_mut());
+        raw::deallocate_sized(null_mut(), 100);
         assert_eq!(raw::usable_bytes(null_mut()), 0);
         let object = raw::reallocate(null_mut(), 0, None);
         assert!(!object.is_null());
@@ -266,7 +272,6 @@ fn sizes_of_every_kind_of_memory() {
         };
         let usable = size(object);
         assert!((at_least..=at_most).contains(&usable), "{bytes}: {usable}");
-        // SAFETY: live.
         let address = object.addr();
         let elsewhere = std::thread::scope(|scope| {
             let there = scope.spawn(move || size(std::ptr::without_provenance(address)));
