@@ -52,7 +52,7 @@ pub const fn natural_align(bytes: usize) -> usize {
 ///
 /// Null when out of memory, when `align` is no power of two, and when `bytes`, rounded up to `align`, exceeds `isize::MAX`. A size of 0 is
 /// allocated like 1.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn allocate(bytes: usize, align: usize, hint: Option<NonNull<u8>>) -> *mut u8 {
     let Ok(layout) = Layout::from_size_align(bytes, align) else {
@@ -86,7 +86,7 @@ pub fn allocate_zeroed(bytes: usize, align: usize) -> *mut u8 {
 ///
 /// # Safety
 /// - `object` is null, or a live object of this allocator, allocated by any of its functions, and not used any more.
-#[inline]
+#[inline(always)]
 pub unsafe fn deallocate(object: *mut u8) {
     let address = object.addr();
     let heap = thread::fast();

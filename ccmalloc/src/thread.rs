@@ -19,44 +19,52 @@ use crate::large::{self, Place};
 use crate::policy::{Policy, default_policy};
 use crate::remote::free_remote;
 use crate::size_class::{Class, SMALL_BYTES_MAX};
-use crate::sys;
+use crate::sys::{self, with_thread};
 
 /// What every allocation of the thread is asked to do at the moment.
 #[derive(Clone, Copy)]
+#[repr(usize)]
 pub(crate) enum Ambient {
-    /// Nothing special.
-    None,
+    /// Nothing special. Zero bytes are this.
+    None = 0,
     /// Lie near this address.
     Near(usize, Option<Policy>),
     /// Lie at this address, if its place is free.
     At(usize),
 }
 
-struct Thread {
+/// What a thread knows of itself. `repr(C)`, and zero but for the first field at first: see `sys::with_thread`.
+#[repr(C)]
+pub(crate) struct Thread {
     /// Never null, and never dangling: [`NO_HEAP`] or this thread's heap.
     fast: Cell<*const Heap>,
     own: Cell<*const Heap>,
     ambient: Cell<Ambient>,
 }
 
-thread_local! {
-    // Constant and without a destructor: such a variable is plain thread-local storage, which needs no allocation, no
-    // registration, and can be used until the very end of the thread.
-    static THREAD: Thread = const { Thread { fast: Cell::new(&raw const NO_HEAP), own: Cell::new(null()), ambient: Cell::new(Ambient::None) } };
+impl Thread {
+    /// At the start of a thread.
+    pub(crate) const fn new() -> Self {
+        Self {
+            fast: Cell::new(&raw const NO_HEAP),
+            own: Cell::new(null()),
+            ambient: Cell::new(Ambient::None),
+        }
+    }
 }
 
 /// What the fast paths use.
 #[inline]
 pub(crate) fn fast() -> &'static Heap {
     // SAFETY: the field's invariant; heaps live for ever.
-    THREAD.with(|thread| unsafe { &*thread.fast.get() })
+    with_thread(|thread| unsafe { &*thread.fast.get() })
 }
 
 /// This thread's heap, if it has one.
 #[inline]
 pub(crate) fn existing() -> Option<Own<'static>> {
     // SAFETY: `own` is null or this thread's heap, set by `own_heap`, and heaps live for ever.
-    THREAD.with(|thread| unsafe { thread.own.get().as_ref().map(|heap| Own::new(heap)) })
+    with_thread(|thread| unsafe { thread.own.get().as_ref().map(|heap| Own::new(heap)) })
 }
 
 /// This thread's heap; acquires one first if need be. `None` when the OS refuses memory.
@@ -65,7 +73,7 @@ pub(crate) fn own_heap() -> Option<Own<'static>> {
         return Some(own);
     }
     let own = Own::acquire()?;
-    THREAD.with(|thread| {
+    with_thread(|thread| {
         thread.own.set(own.heap());
         thread.set_ambient(thread.ambient.get());
     });
@@ -81,7 +89,7 @@ pub(crate) fn own_heap() -> Option<Own<'static>> {
 /// - Called by the OS alone, at the end of a thread.
 unsafe extern "C" fn at_thread_exit(_heap: *mut c_void) {
     let Some(own) = existing() else { return };
-    THREAD.with(|thread| {
+    with_thread(|thread| {
         thread.own.set(null());
         thread.fast.set(&raw const NO_HEAP);
     });
@@ -106,7 +114,7 @@ pub(crate) struct AmbientGuard(Ambient);
 impl AmbientGuard {
     /// Puts `ambient` in force.
     pub(crate) fn set(ambient: Ambient) -> Self {
-        THREAD.with(|thread| {
+        with_thread(|thread| {
             let before = thread.ambient.get();
             thread.set_ambient(ambient);
             Self(before)
@@ -116,7 +124,7 @@ impl AmbientGuard {
 
 impl Drop for AmbientGuard {
     fn drop(&mut self) {
-        THREAD.with(|thread| thread.set_ambient(self.0));
+        with_thread(|thread| thread.set_ambient(self.0));
     }
 }
 
@@ -136,7 +144,7 @@ pub(crate) fn alloc(layout: Layout) -> *mut u8 {
 #[cold]
 #[inline(never)]
 fn alloc_slow(layout: Layout) -> *mut u8 {
-    match THREAD.with(|thread| thread.ambient.get()) {
+    match with_thread(|thread| thread.ambient.get()) {
         Ambient::None => {}
         Ambient::Near(hint, policy) => return alloc_near(layout, hint, policy),
         Ambient::At(address) => {
@@ -373,4 +381,24 @@ pub(crate) fn check() -> Result<(), &'static str> {
         own.collect_remote();
         own.check()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_starts_without_a_heap() {
+        // The library's own tests run under the system's allocator: a fresh thread has allocated nothing here.
+        std::thread::spawn(|| {
+            with_thread(|thread| {
+                let new = Thread::new();
+                assert_eq!(thread.fast.get(), new.fast.get());
+                assert_eq!(thread.own.get(), new.own.get());
+                assert!(matches!(thread.ambient.get(), Ambient::None));
+            });
+        })
+        .join()
+        .unwrap();
+    }
 }
