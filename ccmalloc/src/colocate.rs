@@ -27,7 +27,7 @@ use crate::geometry::{
 };
 use crate::heap::Own;
 use crate::policy::Policy;
-use crate::registry::{self, Owner};
+use crate::registry;
 use crate::size_class::SMALL_BYTES_MAX;
 use crate::stats::{Outcome, count};
 
@@ -68,34 +68,30 @@ impl Request {
     ///
     /// An object larger than a block starts at a block of its own, so that it touches as few as it can.
     fn find(self, map: &PageMap, near: usize, policy: Policy) -> Option<usize> {
-        let candidates = match policy {
-            _ if self.blocks() > 1 => bits::block_runs(bits::empty_blocks(map), self.blocks()),
-            Policy::NewBlock => bits::empty_blocks(map),
-            Policy::Closest | Policy::FirstFit => {
-                bits::blocks_with_room(map, self.granules, self.align_granules)
-            }
-        };
+        if self.blocks() > 1 {
+            let candidates = bits::block_runs(bits::empty_blocks(map), self.blocks());
+            let block = match policy {
+                Policy::NewBlock => bits::next_in_group(candidates, near),
+                Policy::Closest => bits::nearest(candidates, near),
+                Policy::FirstFit => (candidates != 0).then(|| candidates.trailing_zeros() as usize),
+            };
+            return Some(block? * BLOCK_GRANULES);
+        }
+        if policy == Policy::NewBlock {
+            return Some(bits::next_empty(map, near)? * BLOCK_GRANULES);
+        }
+        let candidates = bits::blocks_with_room(map, self.granules, self.align_granules);
         let block = match policy {
-            Policy::NewBlock => bits::next_in_group(candidates, near)?,
             Policy::Closest => bits::nearest(candidates, near)?,
-            Policy::FirstFit => (candidates != 0).then(|| candidates.trailing_zeros() as usize)?,
+            _ => (candidates != 0).then(|| candidates.trailing_zeros() as usize)?,
         };
-        let inside = if self.blocks() > 1 {
-            0
-        } else {
-            self.fit(map, block)?
-        };
-        Some(block * BLOCK_GRANULES + inside)
+        let word = map.get(block / 8)?;
+        Some(block * BLOCK_GRANULES + self.fit(block_of_word(*word, block))?)
     }
 
-    /// The first granule of `block` at which the request fits inside the block.
-    fn fit(self, map: &PageMap, block: usize) -> Option<usize> {
-        let word = map.get(block / 8)?;
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "takes one byte of the word"
-        )]
-        let block_map = (word >> (8 * (block % 8))) as u8;
+    /// The first granule at which the request fits inside a block with this free map.
+    #[inline]
+    fn fit(self, block_map: u8) -> Option<usize> {
         (self.granules <= BLOCK_GRANULES)
             .then(|| bits::fit_in_block(block_map, self.granules, self.align_granules))?
     }
@@ -118,8 +114,9 @@ impl<'a> Page<'a> {
 
 impl<'a> Own<'a> {
     /// The co-location page of this heap that contains `address`, which may be anything.
+    #[inline]
     fn page_containing(self, address: usize) -> Option<Page<'a>> {
-        if registry::owner(address) != Owner::Heap(self.heap()) {
+        if !registry::is_chunk_of(address, self.heap()) {
             return None;
         }
         // SAFETY: a chunk of this heap, which only this thread unmaps.
@@ -136,6 +133,7 @@ impl<'a> Own<'a> {
     }
 
     /// The page `in_slot` of a co-location slot.
+    #[inline]
     fn page_at(self, slot: SlotRef<'a>, in_slot: usize) -> Page<'a> {
         // SAFETY: set when the slot was taken; descriptors live for ever.
         let desc: &'a ChunkDesc = unsafe { &*slot.slab().desc.get() };
@@ -174,17 +172,31 @@ impl<'a> Own<'a> {
             return null_mut();
         };
         let Some(page) = self.page_containing(hint) else {
-            count(&self.placed, Outcome::NotUsable);
-            return self
-                .take_seat(request, policy)
-                .map_or(null_mut(), |(_, object)| object);
+            return self.alloc_on_seat(request, policy);
         };
         let near = hint % PAGE_BYTES / BLOCK_BYTES;
-        let map = page.read();
-        if let Some(inside) = request.fit(&map, near) {
+        let block_map = page
+            .slot
+            .page_words(page.in_slot)
+            .get(near / 8)
+            .map_or(0, |word| block_of_word(word.get(), near));
+        if let Some(inside) = request.fit(block_map) {
             count(&self.placed, Outcome::SameBlock);
             return self.claim_in(page, near * BLOCK_GRANULES + inside, request);
         }
+        self.alloc_near_block(page, near, request, policy)
+    }
+
+    /// Allocates near block `near` of `page`, which has no room itself.
+    #[inline(never)]
+    fn alloc_near_block(
+        self,
+        page: Page<'a>,
+        near: usize,
+        request: Request,
+        policy: Policy,
+    ) -> *mut u8 {
+        let map = page.read();
         if let Some(granule) = request.find(&map, near, policy) {
             let same_group = granule / (4 * BLOCK_GRANULES) == near / 4;
             count(
@@ -212,6 +224,14 @@ impl<'a> Own<'a> {
             page.info.tied.set(u16::try_from(index).unwrap_or(0));
         }
         object
+    }
+
+    /// Allocates what has no neighbour.
+    #[inline(never)]
+    fn alloc_on_seat(self, request: Request, policy: Policy) -> *mut u8 {
+        count(&self.placed, Outcome::NotUsable);
+        self.take_seat(request, policy)
+            .map_or(null_mut(), |(_, object)| object)
     }
 
     fn alloc_on_tied(
@@ -346,7 +366,8 @@ impl<'a> Own<'a> {
         Some(slot)
     }
 
-    /// Marks a request's granules, which are free, as taken, and returns their address.
+    /// Makes an object of a request's granules, which are free, and returns its address.
+    #[inline]
     fn claim_in(self, page: Page<'a>, granule: usize, request: Request) -> *mut u8 {
         self.claim(
             page.slot,
@@ -367,6 +388,25 @@ impl<'a> Own<'a> {
     /// Marks granules, which are free, as taken.
     #[inline]
     fn set_taken(self, slot: SlotRef<'a>, run: Run) {
+        let Some((mask, block)) = masks_in_block(run) else {
+            return self.set_taken_across_blocks(slot, run);
+        };
+        if let Some(word) = slot.maps().free.get(run.first / 64) {
+            let free = word.get();
+            debug_assert!(free & mask == mask);
+            word.set(free & !mask);
+            if free & block == block {
+                let page = run.first / (PAGE_BLOCKS * BLOCK_GRANULES);
+                let info = self.page_at(slot, page).info;
+                info.empty_blocks
+                    .set(info.empty_blocks.get().wrapping_sub(1));
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn set_taken_across_blocks(self, slot: SlotRef<'a>, run: Run) {
         let Run { first, granules } = run;
         for block in first / BLOCK_GRANULES..=(first + granules - 1) / BLOCK_GRANULES {
             if block_map(slot, block) == 0xff {
@@ -471,7 +511,7 @@ impl<'a> Own<'a> {
     }
 
     /// Frees a co-located object. Aborts with a message when no object is there, or none of `bytes` (`None`: whatever its size).
-    #[inline]
+    #[inline(never)]
     pub(crate) fn free_colocated(self, slot: SlotRef<'a>, address: usize, bytes: Option<usize>) {
         // SAFETY: the caller has found a co-location slot of this heap.
         let ends = unsafe { slot.ends() };
@@ -483,22 +523,41 @@ impl<'a> Own<'a> {
     /// Marks granules, which are taken, as free.
     #[inline]
     fn release(self, slot: SlotRef<'a>, run: Run) {
-        set_free(slot, run);
-        let Run { first, granules } = run;
-        for block in first / BLOCK_GRANULES..=(first + granules - 1) / BLOCK_GRANULES {
-            if block_map(slot, block) == 0xff {
-                let page = self.page_at(slot, block / PAGE_BLOCKS);
-                let empty = page.info.empty_blocks.get().wrapping_add(1);
-                page.info.empty_blocks.set(empty);
-                if empty >= ROOMY_BLOCKS && self.on_roomier(page) {
-                    // The slot is gone.
-                    return;
-                }
+        let Some((mask, block)) = masks_in_block(run) else {
+            return self.release_across_blocks(slot, run);
+        };
+        if let Some(word) = slot.maps().free.get(run.first / 64) {
+            let free = word.get() | mask;
+            word.set(free);
+            if free & block == block {
+                self.on_empty_block(slot, run.first / BLOCK_GRANULES);
             }
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn release_across_blocks(self, slot: SlotRef<'a>, run: Run) {
+        set_free(slot, run);
+        let Run { first, granules } = run;
+        for block in first / BLOCK_GRANULES..=(first + granules - 1) / BLOCK_GRANULES {
+            if block_map(slot, block) == 0xff && self.on_empty_block(slot, block) {
+                return;
+            }
+        }
+    }
+
+    /// Counts a block of the slot that has become empty; `true` when the slot has been given back.
+    #[inline]
+    fn on_empty_block(self, slot: SlotRef<'a>, block: usize) -> bool {
+        let page = self.page_at(slot, block / PAGE_BLOCKS);
+        let empty = page.info.empty_blocks.get().wrapping_add(1);
+        page.info.empty_blocks.set(empty);
+        empty >= ROOMY_BLOCKS && self.on_roomier(page)
+    }
+
     /// Files a page with many empty blocks where seats are looked for, or gives its slot back; `true` when it did that.
+    #[inline(never)]
     fn on_roomier(self, page: Page<'a>) -> bool {
         if self.reservation(page.slot).is_some() {
             return false;
@@ -691,10 +750,28 @@ impl<'a> Own<'a> {
 #[inline]
 fn block_map(slot: SlotRef<'_>, block: usize) -> u8 {
     let word = slot.maps().free.get(block / 8).map_or(0, Cell::get);
+    block_of_word(word, block)
+}
+
+/// The free map of block `block`, whose word of the free map is `word`.
+#[inline]
+fn block_of_word(word: u64, block: usize) -> u8 {
     #[expect(
         clippy::cast_possible_truncation,
         reason = "takes one byte of the word"
     )]
     let map = (word >> (8 * (block % 8))) as u8;
     map
+}
+
+/// For a run that lies inside one block: its bits in its word of the free map, and those of the whole block.
+#[inline]
+fn masks_in_block(run: Run) -> Option<(u64, u64)> {
+    let bit = run.first % 64;
+    (run.first % BLOCK_GRANULES + run.granules <= BLOCK_GRANULES).then(|| {
+        (
+            ((1u64 << run.granules) - 1) << bit,
+            0xff << (bit / BLOCK_GRANULES * BLOCK_GRANULES),
+        )
+    })
 }

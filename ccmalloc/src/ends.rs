@@ -136,7 +136,7 @@ pub(crate) fn others_run(ends: &EndMap, address: usize, bytes: Option<usize>) ->
 }
 
 /// The object at `address`, in a slot of the calling thread's heap. Aborts with a message when there is none, or not of `bytes`.
-#[inline]
+#[inline(always)]
 pub(crate) fn own_run(
     slot: SlotRef<'_>,
     ends: &EndMap,

@@ -33,7 +33,7 @@ use crate::ends::others_run;
 use crate::geometry::{
     BLOCK_BYTES, GRANULE_BYTES, PAGE_BYTES, SLOT_BYTES, chunk_base, slot_offset,
 };
-use crate::heap::object_number;
+use crate::heap::{Own, object_number};
 use crate::large::{self, Place};
 use crate::policy::Policy;
 use crate::registry::{self, Owner};
@@ -99,6 +99,10 @@ pub unsafe fn deallocate(object: *mut u8) {
             // SAFETY: this thread's heap, and the tag says ACTIVE or LISTED.
             unsafe { heap.push(slot, address, kind == kind::LISTED) };
             return;
+        }
+        if kind == kind::COLOCATED {
+            // SAFETY: as above, and the tag says COLOCATED.
+            return unsafe { Own::new(heap) }.free_colocated(slot, address, None);
         }
     }
     // SAFETY: the caller's promise.

@@ -171,21 +171,31 @@ fn alloc_unhinted(layout: Layout) -> *mut u8 {
 }
 
 /// Allocates near `hint`, which may be any number. Null when out of memory.
+#[inline]
 pub(crate) fn alloc_near(layout: Layout, hint: usize, policy: Option<Policy>) -> *mut u8 {
-    let Some(own) = own_heap() else {
-        return null_mut();
-    };
-    let object = own.alloc_near(
-        hint,
-        layout.size(),
-        layout.align(),
-        policy.unwrap_or_else(default_policy),
-    );
-    if object.is_null() {
-        alloc_unhinted(layout)
-    } else {
-        object
+    let policy = policy.unwrap_or_else(default_policy);
+    if let Some(own) = existing() {
+        let object = own.alloc_near(hint, layout.size(), layout.align(), policy);
+        if !object.is_null() {
+            return object;
+        }
     }
+    alloc_near_slow(layout, hint, policy)
+}
+
+/// The first allocation of a thread, and those that no hint is honoured for.
+#[cold]
+#[inline(never)]
+fn alloc_near_slow(layout: Layout, hint: usize, policy: Policy) -> *mut u8 {
+    if existing().is_none()
+        && let Some(own) = own_heap()
+    {
+        let object = own.alloc_near(hint, layout.size(), layout.align(), policy);
+        if !object.is_null() {
+            return object;
+        }
+    }
+    alloc_unhinted(layout)
 }
 
 /// Whether objects of this layout come from slabs and co-location pages.
@@ -212,6 +222,10 @@ pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
     if kind <= kind::LISTED {
         // SAFETY: a slab is never tagged with NO_HEAP, so `heap` is this thread's own, and its tag says ACTIVE or LISTED.
         unsafe { heap.push(slot, object.addr(), kind == kind::LISTED) };
+    } else if kind == kind::COLOCATED {
+        // SAFETY: as above, and the tag says COLOCATED.
+        let own = unsafe { Own::new(heap) };
+        own.free_colocated(slot, object.addr(), Some(layout.size()));
     } else {
         dealloc_slow(slot, object.addr(), Some(layout));
     }
@@ -219,18 +233,26 @@ pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
 
 /// Frees of full slabs, of co-located objects, under an ambient request, and of other threads' objects. `asked` is the layout that the
 /// object was allocated with, where the caller says it; without one, the object may also be a span.
-#[cold]
 #[inline(never)]
 pub(crate) fn dealloc_slow(slot: SlotRef<'_>, address: usize, asked: Option<Layout>) {
+    let tag = slot.slab().tag.load(Ordering::Relaxed);
+    if let Some(own) = existing()
+        && own.tag(kind::COLOCATED) == tag
+    {
+        return own.free_colocated(slot, address, asked.map(|layout| layout.size()));
+    }
+    dealloc_rare(slot, address, asked);
+}
+
+/// What [`dealloc_slow`] leaves: all but co-located objects of the thread's own.
+#[inline(never)]
+fn dealloc_rare(slot: SlotRef<'_>, address: usize, asked: Option<Layout>) {
     let tag = slot.slab().tag.load(Ordering::Relaxed);
     let owner = tag & !kind::MASK;
     let own = existing().filter(|own| own.tag(0) == owner);
     match (tag & kind::MASK, own) {
-        (kind::COLOCATED, Some(own)) => {
-            own.free_colocated(slot, address, asked.map(|layout| layout.size()));
-        }
         _ if owner == 0 => sys::die("free of a pointer to nothing allocated:", address),
-        (kind::COLOCATED, None) => {
+        (kind::COLOCATED, _) => {
             // SAFETY: a co-location slot by its tag, and the caller's object is live.
             let ends = unsafe { slot.ends() };
             let run = others_run(ends, address, asked.map(|layout| layout.size()));
