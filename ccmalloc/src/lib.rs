@@ -38,6 +38,7 @@
 //!
 //! - [`near`]`(&x, || ...)`: everything that the closure allocates, by whatever type.
 //! - [`cc_alloc`], [`cc_realloc`], [`cc_dealloc`]: one object, for code that allocates by hand.
+//! - [`raw`]: for callers that free without a layout, such as C; `ccmalloc/capi` makes `libccmalloc.so` of it.
 //! - [`Region`]: each object at an offset of the caller's choice, for whoever lays out a whole structure (`ccmorph` does).
 //!
 //! **Any hint is safe.** It is a number to the allocator, which never reads through it: a bad one costs placement, never
@@ -55,7 +56,7 @@
 //! cache line), and takes the hint's block, else another on its page by the [`Policy`], else a tied page, else a new seat.
 //!
 //! The modules' own documentation draws the memory and argues the details: `geometry` (units), `chunk` (where metadata lies),
-//! `heap` and `slabs` (unhinted), `colocate` (hinted), `remote` (frees from other threads), `registry` (membership), `large`.
+//! `heap` and `slabs` (unhinted), `colocate` (hinted), `ends` (how large a co-located object is), `remote` (frees from other threads), `registry` (membership), `large`.
 //!
 //! # When it does not help
 //!
@@ -67,9 +68,10 @@
 //! - Memory of an ended thread is taken over whole by the next thread that starts; what other threads free into it before that
 //!   goes back to the OS when any thread needs a new chunk.
 //! - Slots of 64 KiB that become empty are reused, but go back to the OS only with their whole chunk of 2 MiB.
-//! - Freed pointers are checked against the free maps: double frees, pointers into objects, and wrong sizes of large and of co-located
-//!   objects are found out, unless the memory has been handed out anew in between, and abort the process with one line on stderr. A
-//!   wrong size of an object in a slab goes unnoticed; the free itself does not need the size there.
+//! - Freed pointers are checked against the maps: double frees, pointers into objects, and wrong sizes of co-located and of large objects
+//!   are found out, unless the memory has been handed out anew in between, and abort the process with one line on stderr. Not found out: a
+//!   pointer into the first page of a mapping of its own, and a wrong size of a slab's object that is freed by its own thread on the fast path,
+//!   which does not need the size.
 //! - Unix only for now; on other Unixes than Linux, large reallocations copy.
 #![deny(
     clippy::unwrap_used,
