@@ -19,7 +19,8 @@
 //! So an address leads to everything by masks and shifts: to its chunk, to the header of its slot, and to the bit of its granule, without a
 //! division by the size of an object.
 //!
-//! No metadata lies beside objects, and none is written into free objects. What must outlive the chunk (other threads may
+//! No metadata lies beside objects, and none is written into free objects. What only some chunks need (the page infos and end maps of
+//! co-location pages) lies in metadata of the heap. What must outlive the chunk (other threads may
 //! still be announcing a free whose last object has already been taken into account) lies in its [`ChunkDesc`], which belongs
 //! to the heap and is never unmapped.
 
@@ -27,6 +28,7 @@ use core::cell::Cell;
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use crate::ends::EndMap;
 use crate::geometry::{
     CHUNK_BYTES, CHUNK_PAGES, CHUNK_SLOTS, GRANULE_BYTES, MAP_WORDS, PAGE_BYTES, SLOT_BYTES,
     chunk_base, slot_index,
@@ -218,6 +220,8 @@ pub(crate) struct ChunkDesc {
     pub(crate) next_made: Cell<*const ChunkDesc>,
     /// [`CHUNK_PAGES`] of them once the chunk has had co-location pages, or null.
     pub(crate) pages: Cell<*const PageInfo>,
+    /// [`CHUNK_SLOTS`] of them, aligned to a block, once `pages` is set, or null.
+    pub(crate) ends: Cell<*const EndMap>,
 }
 
 /// All slots but the metadata's.
@@ -239,6 +243,7 @@ impl ChunkDesc {
             prev: Cell::new(null()),
             next_made: Cell::new(null()),
             pages: Cell::new(null()),
+            ends: Cell::new(null()),
         }
     }
 
@@ -347,6 +352,19 @@ impl<'a> SlotRef<'a> {
         let chunk: *mut u8 =
             core::ptr::with_exposed_provenance_mut((&raw const *self.chunk).addr());
         chunk.wrapping_add(self.slot * SLOT_BYTES)
+    }
+
+    /// The slot's end map.
+    ///
+    /// # Safety
+    /// - The slot is used for co-location pages, and the caller owns it or was given a live object in it.
+    #[inline]
+    pub(crate) unsafe fn ends(self) -> &'a EndMap {
+        // Set when the chunk got its first co-location slot, and constant from then on.
+        let ends = self.desc().ends.get();
+        debug_assert!(!ends.is_null());
+        // SAFETY: a chunk with a co-location slot has CHUNK_SLOTS end maps, in memory of the heap that is never unmapped.
+        unsafe { &*ends.add(self.slot) }
     }
 
     /// The free map of page `page` (0..16) of the slot: eight words, one cache line.

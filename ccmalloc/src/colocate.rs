@@ -1,7 +1,8 @@
 //! Co-location pages: where hinted objects lie, and how their places are found.
 //!
 //! A page of 4 KiB is 64 blocks of 64 B; its free map has a byte a block and a bit a granule, eight words in all, and lies in one
-//! cache line of the chunk's metadata. An object may start at any granule of its alignment. Served in this order (thesis,
+//! cache line of the chunk's metadata. An object may start at any granule of its alignment, and a second map says where it ends (`ends`).
+//! Served in this order (thesis,
 //! section 4.2.1, and what DRAM adds to it):
 //!
 //! 1. the hint's own block, if it has room;
@@ -14,21 +15,21 @@
 //! all empty goes back to its chunk.
 
 use core::cell::Cell;
-use core::ptr::{NonNull, null, null_mut};
+use core::ptr::{null, null_mut};
 use core::sync::atomic::Ordering;
 
 use crate::bits::{self, PageMap};
 use crate::chunk::{ChunkDesc, PageInfo, SlotRef, for_each_word, kind, page_index};
+use crate::ends::{self, EndMap, Run, clear_end, granules_of, own_run, set_end, set_free};
 use crate::geometry::{
-    BLOCK_BYTES, BLOCK_GRANULES, CHUNK_PAGES, GRANULE_BYTES, PAGE_BLOCKS, PAGE_BYTES, SLOT_BYTES,
-    SLOT_GRANULES, SLOT_PAGES, slot_offset,
+    BLOCK_BYTES, BLOCK_GRANULES, CHUNK_PAGES, CHUNK_SLOTS, GRANULE_BYTES, PAGE_BLOCKS, PAGE_BYTES,
+    SLOT_BYTES, SLOT_GRANULES, SLOT_PAGES, slot_offset,
 };
 use crate::heap::Own;
 use crate::policy::Policy;
-use crate::registry::{self, Owner};
+use crate::registry;
 use crate::size_class::SMALL_BYTES_MAX;
 use crate::stats::{Outcome, count};
-use crate::sys;
 
 /// The largest object, in bytes, that a hint is honoured for. Larger ones gain nothing from a neighbour: their own blocks are
 /// what is fetched.
@@ -54,7 +55,7 @@ struct Request {
 impl Request {
     fn new(bytes: usize, align: usize) -> Option<Self> {
         (bytes <= HINTED_BYTES_MAX && align <= BLOCK_BYTES).then(|| Self {
-            granules: bytes.div_ceil(GRANULE_BYTES).max(1),
+            granules: granules_of(bytes),
             align_granules: align.div_ceil(GRANULE_BYTES).max(1),
         })
     }
@@ -67,34 +68,30 @@ impl Request {
     ///
     /// An object larger than a block starts at a block of its own, so that it touches as few as it can.
     fn find(self, map: &PageMap, near: usize, policy: Policy) -> Option<usize> {
-        let candidates = match policy {
-            _ if self.blocks() > 1 => bits::block_runs(bits::empty_blocks(map), self.blocks()),
-            Policy::NewBlock => bits::empty_blocks(map),
-            Policy::Closest | Policy::FirstFit => {
-                bits::blocks_with_room(map, self.granules, self.align_granules)
-            }
-        };
+        if self.blocks() > 1 {
+            let candidates = bits::block_runs(bits::empty_blocks(map), self.blocks());
+            let block = match policy {
+                Policy::NewBlock => bits::next_in_group(candidates, near),
+                Policy::Closest => bits::nearest(candidates, near),
+                Policy::FirstFit => (candidates != 0).then(|| candidates.trailing_zeros() as usize),
+            };
+            return Some(block? * BLOCK_GRANULES);
+        }
+        if policy == Policy::NewBlock {
+            return Some(bits::next_empty(map, near)? * BLOCK_GRANULES);
+        }
+        let candidates = bits::blocks_with_room(map, self.granules, self.align_granules);
         let block = match policy {
-            Policy::NewBlock => bits::next_in_group(candidates, near)?,
             Policy::Closest => bits::nearest(candidates, near)?,
-            Policy::FirstFit => (candidates != 0).then(|| candidates.trailing_zeros() as usize)?,
+            _ => (candidates != 0).then(|| candidates.trailing_zeros() as usize)?,
         };
-        let inside = if self.blocks() > 1 {
-            0
-        } else {
-            self.fit(map, block)?
-        };
-        Some(block * BLOCK_GRANULES + inside)
+        let word = map.get(block / 8)?;
+        Some(block * BLOCK_GRANULES + self.fit(block_of_word(*word, block))?)
     }
 
-    /// The first granule of `block` at which the request fits inside the block.
-    fn fit(self, map: &PageMap, block: usize) -> Option<usize> {
-        let word = map.get(block / 8)?;
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "takes one byte of the word"
-        )]
-        let block_map = (word >> (8 * (block % 8))) as u8;
+    /// The first granule at which the request fits inside a block with this free map.
+    #[inline]
+    fn fit(self, block_map: u8) -> Option<usize> {
         (self.granules <= BLOCK_GRANULES)
             .then(|| bits::fit_in_block(block_map, self.granules, self.align_granules))?
     }
@@ -117,8 +114,9 @@ impl<'a> Page<'a> {
 
 impl<'a> Own<'a> {
     /// The co-location page of this heap that contains `address`, which may be anything.
+    #[inline]
     fn page_containing(self, address: usize) -> Option<Page<'a>> {
-        if registry::owner(address) != Owner::Heap(self.heap()) {
+        if !registry::is_chunk_of(address, self.heap()) {
             return None;
         }
         // SAFETY: a chunk of this heap, which only this thread unmaps.
@@ -135,6 +133,7 @@ impl<'a> Own<'a> {
     }
 
     /// The page `in_slot` of a co-location slot.
+    #[inline]
     fn page_at(self, slot: SlotRef<'a>, in_slot: usize) -> Page<'a> {
         let desc = slot.desc();
         // SAFETY: a chunk with a co-location slot has its page infos; the page number is that of the slot plus one less than 16.
@@ -172,17 +171,31 @@ impl<'a> Own<'a> {
             return null_mut();
         };
         let Some(page) = self.page_containing(hint) else {
-            count(&self.placed, Outcome::NotUsable);
-            return self
-                .take_seat(request, policy)
-                .map_or(null_mut(), |(_, object)| object);
+            return self.alloc_on_seat(request, policy);
         };
         let near = hint % PAGE_BYTES / BLOCK_BYTES;
-        let map = page.read();
-        if let Some(inside) = request.fit(&map, near) {
+        let block_map = page
+            .slot
+            .page_words(page.in_slot)
+            .get(near / 8)
+            .map_or(0, |word| block_of_word(word.get(), near));
+        if let Some(inside) = request.fit(block_map) {
             count(&self.placed, Outcome::SameBlock);
             return self.claim_in(page, near * BLOCK_GRANULES + inside, request);
         }
+        self.alloc_near_block(page, near, request, policy)
+    }
+
+    /// Allocates near block `near` of `page`, which has no room itself.
+    #[inline(never)]
+    fn alloc_near_block(
+        self,
+        page: Page<'a>,
+        near: usize,
+        request: Request,
+        policy: Policy,
+    ) -> *mut u8 {
+        let map = page.read();
         if let Some(granule) = request.find(&map, near, policy) {
             let same_group = granule / (4 * BLOCK_GRANULES) == near / 4;
             count(
@@ -209,6 +222,14 @@ impl<'a> Own<'a> {
             page.info.tied.set(u16::try_from(index).unwrap_or(0));
         }
         object
+    }
+
+    /// Allocates what has no neighbour.
+    #[inline(never)]
+    fn alloc_on_seat(self, request: Request, policy: Policy) -> *mut u8 {
+        count(&self.placed, Outcome::NotUsable);
+        self.take_seat(request, policy)
+            .map_or(null_mut(), |(_, object)| object)
     }
 
     fn alloc_on_tied(
@@ -308,16 +329,23 @@ impl<'a> Own<'a> {
         let slot = self.take_slot()?;
         let desc = slot.desc();
         if desc.pages.get().is_null() {
-            let Some(place) = self.alloc_meta(CHUNK_PAGES * size_of::<PageInfo>()) else {
+            // End maps first, so that each page's lies in one block.
+            let ends_bytes = CHUNK_SLOTS * size_of::<EndMap>();
+            let Some(place) = self.alloc_meta(ends_bytes + CHUNK_PAGES * size_of::<PageInfo>())
+            else {
                 self.free_slots(slot, 1);
                 return None;
             };
-            let pages: NonNull<PageInfo> = place.cast();
-            // Zero bytes are a valid `PageInfo`; each is set below before it is used.
-            desc.pages.set(pages.as_ptr());
+            // Zero bytes are valid end maps and page infos; each is set below before it is used.
+            desc.ends.set(place.cast().as_ptr());
+            let pages = place.as_ptr().wrapping_add(ends_bytes);
+            desc.pages.set(pages.cast());
         }
-        for word in slot.map() {
-            word.set(!0);
+        // SAFETY: the slot is this heap's, and about to be used for co-location pages.
+        let ends = unsafe { slot.ends() };
+        for (free, end) in slot.map().iter().zip(ends) {
+            free.set(!0);
+            end.store(0, Ordering::Relaxed);
         }
         slot.slab().set_tag(self.tag(kind::COLOCATED));
         for in_slot in 0..SLOT_PAGES {
@@ -333,7 +361,8 @@ impl<'a> Own<'a> {
         Some(slot)
     }
 
-    /// Marks a request's granules, which are free, as taken, and returns their address.
+    /// Makes an object of a request's granules, which are free, and returns its address.
+    #[inline]
     fn claim_in(self, page: Page<'a>, granule: usize, request: Request) -> *mut u8 {
         self.claim(
             page.slot,
@@ -342,8 +371,38 @@ impl<'a> Own<'a> {
         )
     }
 
-    /// Marks `granules` granules of `slot` from `first` on, which are free, as taken; returns the address of the first.
+    /// Makes an object of free granules; returns its address.
+    #[inline]
     fn claim(self, slot: SlotRef<'a>, first: usize, granules: usize) -> *mut u8 {
+        // SAFETY: a co-location slot of this heap.
+        set_end(unsafe { slot.ends() }, first + granules - 1);
+        self.set_taken(slot, Run { first, granules });
+        slot.base().wrapping_add(first * GRANULE_BYTES)
+    }
+
+    /// Marks granules, which are free, as taken.
+    #[inline]
+    fn set_taken(self, slot: SlotRef<'a>, run: Run) {
+        let Some((mask, block)) = masks_in_block(run) else {
+            return self.set_taken_across_blocks(slot, run);
+        };
+        if let Some(word) = slot.map().get(run.first / 64) {
+            let free = word.get();
+            debug_assert!(free & mask == mask);
+            word.set(free & !mask);
+            if free & block == block {
+                let page = run.first / (PAGE_BLOCKS * BLOCK_GRANULES);
+                let info = self.page_at(slot, page).info;
+                info.empty_blocks
+                    .set(info.empty_blocks.get().wrapping_sub(1));
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn set_taken_across_blocks(self, slot: SlotRef<'a>, run: Run) {
+        let Run { first, granules } = run;
         for block in first / BLOCK_GRANULES..=(first + granules - 1) / BLOCK_GRANULES {
             if block_map(slot, block) == 0xff {
                 let info = self.page_at(slot, block / PAGE_BLOCKS).info;
@@ -357,13 +416,12 @@ impl<'a> Own<'a> {
                 word.set(word.get() & !mask);
             }
         });
-        slot.base().wrapping_add(first * GRANULE_BYTES)
     }
 
     /// Takes the place at `address` for an object of `bytes`, if it is free, in a co-location slot of this heap, aligned, and
     /// crosses no slot. Null otherwise.
     pub(crate) fn claim_at(self, address: usize, bytes: usize, align: usize) -> *mut u8 {
-        let granules = bytes.div_ceil(GRANULE_BYTES).max(1);
+        let granules = granules_of(bytes);
         let first = slot_offset(address) / GRANULE_BYTES;
         // Larger requests are freed as large objects, which live elsewhere.
         if bytes > SMALL_BYTES_MAX
@@ -394,64 +452,106 @@ impl<'a> Own<'a> {
         free
     }
 
-    /// Changes the size of a co-located object where it lies, if the granules behind it allow.
+    /// Changes the size of a co-located object where it lies, if the granules behind it allow. Aborts with a message when no object is
+    /// there, or none of `old_bytes` (`None`: whatever its size).
     pub(crate) fn resize_colocated(
         self,
         slot: SlotRef<'a>,
         address: usize,
-        old_bytes: usize,
+        old_bytes: Option<usize>,
         new_bytes: usize,
     ) -> bool {
-        let old = old_bytes.div_ceil(GRANULE_BYTES).max(1);
-        let new = new_bytes.div_ceil(GRANULE_BYTES).max(1);
-        let first = slot_offset(address) / GRANULE_BYTES;
+        // SAFETY: the caller has found a co-location slot of this heap.
+        let ends = unsafe { slot.ends() };
+        let Run {
+            first,
+            granules: old,
+        } = own_run(slot, ends, address, old_bytes);
+        let new = granules_of(new_bytes);
+        if new == old {
+            return true;
+        }
         if new > old {
             // Not past a page: every hinted object lies in one.
-            let end = first + new;
-            if (end - 1) / (PAGE_BLOCKS * BLOCK_GRANULES) != first / (PAGE_BLOCKS * BLOCK_GRANULES)
+            let last = first.saturating_add(new) - 1;
+            if last / (PAGE_BLOCKS * BLOCK_GRANULES) != first / (PAGE_BLOCKS * BLOCK_GRANULES)
                 || !self.is_free(slot, first + old, new - old)
             {
                 return false;
             }
-            self.claim(slot, first + old, new - old);
-        } else if new < old {
-            self.release(slot, first + new, old - new, address);
+        }
+        clear_end(ends, first + old - 1);
+        set_end(ends, first + new - 1);
+        if new > old {
+            let grown = Run {
+                first: first + old,
+                granules: new - old,
+            };
+            self.set_taken(slot, grown);
+        } else {
+            let cut = Run {
+                first: first + new,
+                granules: old - new,
+            };
+            self.release(slot, cut);
         }
         true
     }
 
-    /// Frees a co-located object.
+    /// Bytes of the co-located object at `address`. Aborts with a message when none is there.
+    pub(crate) fn colocated_bytes(self, slot: SlotRef<'a>, address: usize) -> usize {
+        // SAFETY: the caller has found a co-location slot of this heap.
+        own_run(slot, unsafe { slot.ends() }, address, None).granules * GRANULE_BYTES
+    }
+
+    /// Frees a co-located object. Aborts with a message when no object is there, or none of `bytes` (`None`: whatever its size).
+    #[inline(never)]
+    pub(crate) fn free_colocated(self, slot: SlotRef<'a>, address: usize, bytes: Option<usize>) {
+        // SAFETY: the caller has found a co-location slot of this heap.
+        let ends = unsafe { slot.ends() };
+        let run = own_run(slot, ends, address, bytes);
+        clear_end(ends, run.first + run.granules - 1);
+        self.release(slot, run);
+    }
+
+    /// Marks granules, which are taken, as free.
     #[inline]
-    pub(crate) fn free_colocated(self, slot: SlotRef<'a>, address: usize, bytes: usize) {
-        if let Some((first, granules)) = colocated_run(address, bytes) {
-            self.release(slot, first, granules, address);
+    fn release(self, slot: SlotRef<'a>, run: Run) {
+        let Some((mask, block)) = masks_in_block(run) else {
+            return self.release_across_blocks(slot, run);
+        };
+        if let Some(word) = slot.map().get(run.first / 64) {
+            let free = word.get() | mask;
+            word.set(free);
+            if free & block == block {
+                self.on_empty_block(slot, run.first / BLOCK_GRANULES);
+            }
         }
     }
 
-    /// Marks taken granules as free.
-    fn release(self, slot: SlotRef<'a>, first: usize, granules: usize, address: usize) {
-        for_each_word(first, granules, |word, mask| {
-            if let Some(word) = slot.map().get(word) {
-                if word.get() & mask != 0 {
-                    sys::die("double free, or free with too large a size, of", address);
-                }
-                word.set(word.get() | mask);
-            }
-        });
+    #[cold]
+    #[inline(never)]
+    fn release_across_blocks(self, slot: SlotRef<'a>, run: Run) {
+        set_free(slot, run);
+        let Run { first, granules } = run;
         for block in first / BLOCK_GRANULES..=(first + granules - 1) / BLOCK_GRANULES {
-            if block_map(slot, block) == 0xff {
-                let page = self.page_at(slot, block / PAGE_BLOCKS);
-                let empty = page.info.empty_blocks.get().wrapping_add(1);
-                page.info.empty_blocks.set(empty);
-                if empty >= ROOMY_BLOCKS && self.on_roomier(page) {
-                    // The slot is gone.
-                    return;
-                }
+            if block_map(slot, block) == 0xff && self.on_empty_block(slot, block) {
+                return;
             }
         }
+    }
+
+    /// Counts a block of the slot that has become empty; `true` when the slot has been given back.
+    #[inline]
+    fn on_empty_block(self, slot: SlotRef<'a>, block: usize) -> bool {
+        let page = self.page_at(slot, block / PAGE_BLOCKS);
+        let empty = page.info.empty_blocks.get().wrapping_add(1);
+        page.info.empty_blocks.set(empty);
+        empty >= ROOMY_BLOCKS && self.on_roomier(page)
     }
 
     /// Files a page with many empty blocks where seats are looked for, or gives its slot back; `true` when it did that.
+    #[inline(never)]
     fn on_roomier(self, page: Page<'a>) -> bool {
         if self.reservation(page.slot).is_some() {
             return false;
@@ -588,8 +688,19 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Checks the list of roomy pages and their counters. For tests.
+    /// Checks the maps and counters of all co-location slots, and the list of roomy pages. For tests.
     pub(crate) fn check_pages(self) -> Result<(), &'static str> {
+        let mut verdict = Ok(());
+        registry::each_chunk_of(self.heap(), |chunk| {
+            for slot in 1..CHUNK_SLOTS {
+                // SAFETY: a chunk of this heap, which only this thread unmaps.
+                let slot: SlotRef<'a> = unsafe { SlotRef::containing(chunk + slot * SLOT_BYTES) };
+                if slot.slab().tag() == self.tag(kind::COLOCATED) {
+                    verdict = verdict.and(self.check_colocated(slot));
+                }
+            }
+        });
+        verdict?;
         let mut previous: *const PageInfo = null();
         let mut next = self.roomy_pages.get();
         // SAFETY: null or an info in the list; infos are never unmapped.
@@ -600,24 +711,33 @@ impl<'a> Own<'a> {
             let Some(page) = self.page_containing(info.base.get().addr()) else {
                 return Err("a listed page is no co-location page of this heap");
             };
-            if bits::empty_blocks(&page.read()).count_ones() != u32::from(info.empty_blocks.get()) {
-                return Err("a page's count of empty blocks is wrong");
+            if !core::ptr::eq(page.info, info) {
+                return Err("a listed page has another page's info");
             }
             previous = next;
             next = info.next.get();
         }
         // SAFETY: null or the info of a page in use.
-        if let Some(info) = unsafe { self.seat_page.get().as_ref() } {
-            let Some(page) = self.page_containing(info.base.get().addr()) else {
-                return Err("the seat page is no co-location page of this heap");
-            };
-            if bits::empty_blocks(&page.read()).count_ones() != u32::from(info.empty_blocks.get())
-                || info.listed.get()
-            {
-                return Err("the seat page is listed, or its count of empty blocks is wrong");
-            }
+        if let Some(info) = unsafe { self.seat_page.get().as_ref() }
+            && (self.page_containing(info.base.get().addr()).is_none() || info.listed.get())
+        {
+            return Err("the seat page is listed, or no co-location page of this heap");
         }
         Ok(())
+    }
+
+    /// Checks the maps and counters of one co-location slot. For tests.
+    fn check_colocated(self, slot: SlotRef<'a>) -> Result<(), &'static str> {
+        for in_slot in 0..SLOT_PAGES {
+            let page = self.page_at(slot, in_slot);
+            if bits::empty_blocks(&page.read()).count_ones()
+                != u32::from(page.info.empty_blocks.get())
+            {
+                return Err("a page's count of empty blocks is wrong");
+            }
+        }
+        // SAFETY: a co-location slot of this heap.
+        ends::check(slot, unsafe { slot.ends() })
     }
 }
 
@@ -625,6 +745,12 @@ impl<'a> Own<'a> {
 #[inline]
 fn block_map(slot: SlotRef<'_>, block: usize) -> u8 {
     let word = slot.map().get(block / 8).map_or(0, Cell::get);
+    block_of_word(word, block)
+}
+
+/// The free map of block `block`, whose word of the free map is `word`.
+#[inline]
+fn block_of_word(word: u64, block: usize) -> u8 {
     #[expect(
         clippy::cast_possible_truncation,
         reason = "takes one byte of the word"
@@ -633,14 +759,14 @@ fn block_map(slot: SlotRef<'_>, block: usize) -> u8 {
     map
 }
 
-/// The granules of the object of `bytes` at `address`: the first one's number in the slot, and how many. Aborts with a
-/// message when no object can lie there.
+/// For a run that lies inside one block: its bits in its word of the free map, and those of the whole block.
 #[inline]
-pub(crate) fn colocated_run(address: usize, bytes: usize) -> Option<(usize, usize)> {
-    let granules = bytes.div_ceil(GRANULE_BYTES).max(1);
-    let first = slot_offset(address) / GRANULE_BYTES;
-    if !address.is_multiple_of(GRANULE_BYTES) || first + granules > SLOT_BYTES / GRANULE_BYTES {
-        sys::die("free of what is no object, or with a wrong size:", address);
-    }
-    Some((first, granules))
+fn masks_in_block(run: Run) -> Option<(u64, u64)> {
+    let bit = run.first % 64;
+    (run.first % BLOCK_GRANULES + run.granules <= BLOCK_GRANULES).then(|| {
+        (
+            ((1u64 << run.granules) - 1) << bit,
+            0xff << (bit / BLOCK_GRANULES * BLOCK_GRANULES),
+        )
+    })
 }

@@ -277,7 +277,9 @@ impl Heap {
         }
         let Some(class) = Class::for_layout(layout.size(), layout.align()) else {
             // SAFETY: the caller's promise.
-            return unsafe { thread::dealloc_large(Some(self.own()), object.as_ptr(), layout) };
+            return unsafe {
+                thread::dealloc_large(Some(self.own()), object.as_ptr(), layout.size());
+            };
         };
         let address = object.addr().get();
         let bin = self.core.bin(class);
@@ -296,7 +298,7 @@ impl Heap {
     #[cold]
     #[inline(never)]
     fn dealloc_slow(&self, slot: SlotRef<'_>, address: usize, layout: Layout) {
-        thread::dealloc_small(Some(self.own()), slot, address, layout);
+        thread::dealloc_small(Some(self.own()), slot, address, Some(layout));
     }
 
     /// Changes an object's layout: in place where that can be, else by moving it near `hint`, or, without one, near where it was if it had

@@ -201,12 +201,12 @@ fn span_slots(slot: SlotRef<'_>) -> usize {
 }
 
 /// Where in its first slot the object of the span that starts at `slot` lies, in bytes.
-fn span_offset(slot: SlotRef<'_>) -> usize {
+pub(crate) fn span_offset(slot: SlotRef<'_>) -> usize {
     usize::from(slot.slab().span_offset.get())
 }
 
 /// Bytes from the object's start to the end of the span that starts at `slot`.
-fn span_room(slot: SlotRef<'_>) -> usize {
+pub(crate) fn span_room(slot: SlotRef<'_>) -> usize {
     span_slots(slot) * SLOT_BYTES - span_offset(slot)
 }
 

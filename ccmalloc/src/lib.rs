@@ -99,8 +99,8 @@
 //! A [`Heap`] takes the same ways with a core of its own in place of the thread's.
 //!
 //! The modules' own documentation draws the memory and argues the details: `geometry` (units), `chunk` (where metadata lies),
-//! `heap` and `slabs` (unhinted), `colocate` (hinted), `remote` (frees from other threads), `registry` (membership), `large`,
-//! `first_class` (heaps of one's own).
+//! `heap` and `slabs` (unhinted), `colocate` (hinted), `ends` (how large a co-located object is), `remote` (frees from other threads), `registry` (membership),
+//! `large`, `first_class` (heaps of one's own).
 //!
 //! # When it does not help
 //!
@@ -114,9 +114,10 @@
 //! - Objects of a [`Heap`] that unsafe code hands to [`cc_dealloc`] or to another thread's allocator are left to the heap, which takes them in when
 //!   it next runs out of room.
 //! - Slots of 64 KiB that become empty are reused, but go back to the OS only with their whole chunk of 2 MiB.
-//! - Freed pointers are checked against the free maps: double frees, pointers into objects, and wrong sizes of large and of co-located
-//!   objects are found out, unless the memory has been handed out anew in between, and abort the process with one line on stderr. A
-//!   wrong size of an object in a slab goes unnoticed; the free itself does not need the size there.
+//! - Freed pointers are checked against the maps: double frees, pointers into objects, and wrong sizes of co-located and of large objects
+//!   are found out, unless the memory has been handed out anew in between, and abort the process with one line on stderr. Not found out: a
+//!   pointer into the first page of a mapping of its own, and a wrong size of a slab's object that is freed by its own thread on the fast path,
+//!   which does not need the size.
 //! - Unix only for now; on other Unixes than Linux, large reallocations copy.
 #![cfg_attr(feature = "nightly", feature(allocator_api))]
 #![deny(
@@ -139,6 +140,7 @@ mod bits;
 mod check;
 mod chunk;
 mod colocate;
+mod ends;
 mod extents;
 mod first_class;
 mod geometry;
@@ -147,6 +149,7 @@ mod heap;
 mod hint;
 mod large;
 mod policy;
+pub mod raw;
 mod region;
 mod registry;
 mod remote;

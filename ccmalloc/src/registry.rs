@@ -112,6 +112,14 @@ pub(crate) fn owner(address: usize) -> Owner {
     }
 }
 
+/// Whether `address` lies in a chunk of `heap`. Any value may be asked about. Two dependent loads.
+#[inline]
+pub(crate) fn is_chunk_of(address: usize, heap: *const Heap) -> bool {
+    // A heap's address is an entry of its own: the low bits are zero. No reading through it follows, so relaxed would do for others'
+    // heaps, and the calling thread's own needs no ordering at all.
+    entry(address).is_some_and(|entry| entry.load(Ordering::Relaxed) == heap.addr())
+}
+
 /// Whether `address` lies in a chunk or in a large mapping, to the page. Any value may be asked about.
 pub(crate) fn contains(address: usize) -> bool {
     let start = address & !(CHUNK_BYTES - 1);
@@ -145,7 +153,7 @@ pub(crate) fn is_in_heap(address: usize, heap: &Heap) -> bool {
 }
 
 /// Length of the large mapping that starts at `start`; 0 when none does.
-fn mapped_bytes(start: usize) -> usize {
+pub(crate) fn mapped_bytes(start: usize) -> usize {
     match owner(start) {
         Owner::LargeStart { pages } => pages * PAGE_BYTES,
         // SAFETY: an entry holds the address of a record, exposed when it was entered; records are metadata, which is never unmapped,
@@ -200,6 +208,21 @@ pub(crate) fn remove(start: usize, bytes: usize) {
     for chunk in (start..start + bytes).step_by(CHUNK_BYTES) {
         if let Some(entry) = entry(chunk) {
             entry.store(0, Ordering::Release);
+        }
+    }
+}
+
+/// Calls `each` with the address of every chunk of `heap`. Goes through the whole table: for tests.
+pub(crate) fn each_chunk_of(heap: *const Heap, mut each: impl FnMut(usize)) {
+    for (root, leaf) in ROOT.iter().enumerate() {
+        // SAFETY: as in `entry`.
+        let Some(leaf) = (unsafe { leaf.load(Ordering::Acquire).as_ref() }) else {
+            continue;
+        };
+        for (index, entry) in leaf.0.iter().enumerate() {
+            if entry.load(Ordering::Acquire) == heap.addr() {
+                each((root << LEAF_BITS | index) * CHUNK_BYTES);
+            }
         }
     }
 }

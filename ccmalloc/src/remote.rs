@@ -12,39 +12,35 @@
 //! All but the stack's operations are sequentially consistent: either the freeing thread sees the slot's flag cleared and
 //! sets it again, or the owner, which cleared it before it looked at the map, sees the bit. Setting the bit is the last time
 //! that the freeing thread touches the chunk, which may be unmapped from then on; the flags lie in the chunk's descriptor,
-//! which never is. A bit that is set already is a double free, and so is one that the owner finds free.
+//! which never is. A bit that is set already is a double free, and so is one that the owner finds free. A co-located object has one bit as
+//! well, its first granule's; how far it reaches, the owner finds in the slot's end map (`ends`).
 
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
-use crate::chunk::{ChunkDesc, SlotRef, for_each_word, kind};
+use crate::chunk::{ChunkDesc, SlotRef, kind};
+use crate::ends;
 use crate::heap::{Heap, Own};
 use crate::sys;
 
-/// Leaves an object of another heap to that heap: sets its bits in the slot's remote map, and announces the slot. One atomic
-/// read-modify-write a free, while the owner has not looked yet.
+/// Leaves an object of another heap to that heap: sets its bit in the slot's remote map, and announces the slot. One atomic
+/// read-modify-write a free, while the owner has not looked yet. `bit` stands for the object: the
+/// number of its first granule in its slot, 0 for a span.
 ///
-/// A known weakness: `slot` borrows the chunk, which its owner may unmap between the last bit and the return from here. No
+/// A known weakness: `slot` borrows the chunk, which its owner may unmap between the bit and the return from here. No
 /// access follows, and all that is borrowed lies in cells and atomics; `Arc`'s drop has lived with the same
 /// (<https://github.com/rust-lang/rust/issues/55005>).
-pub(crate) fn free_remote(
-    slot: SlotRef<'_>,
-    owner: usize,
-    first: usize,
-    count: usize,
-    address: usize,
-) {
-    // Read before the bits are set: from then on the chunk may be gone.
+pub(crate) fn free_remote(slot: SlotRef<'_>, owner: usize, bit: usize, address: usize) {
+    // Read before the bit is set: from then on the chunk may be gone.
     let desc = slot.desc();
     let number = slot.slot();
-    for_each_word(first, count, |word, mask| {
-        if let Some(word) = slot.remote().get(word) {
-            // Release (as part of SeqCst): what this thread did with the object comes before its next use.
-            if word.fetch_or(mask, Ordering::SeqCst) & mask != 0 {
-                sys::die("double free of", address);
-            }
+    if let Some(word) = slot.remote().get(bit / 64) {
+        let mask = 1u64 << (bit % 64);
+        // Release (as part of SeqCst): what this thread did with the object comes before its next use.
+        if word.fetch_or(mask, Ordering::SeqCst) & mask != 0 {
+            sys::die("double free of", address);
         }
-    });
+    }
     let heap: *const Heap = core::ptr::with_exposed_provenance(owner);
     // SAFETY: a tag names a heap, and heaps live for ever.
     if let Some(heap) = unsafe { heap.as_ref() } {
@@ -115,7 +111,13 @@ impl<'a> Own<'a> {
             }
             return;
         }
-        let colocated = tag.kind() == kind::COLOCATED;
+        if tag.kind() == kind::COLOCATED {
+            // SAFETY: a co-location slot of this heap.
+            if ends::absorb(slot, unsafe { slot.ends() }) {
+                self.recount_pages(slot);
+            }
+            return;
+        }
         let mut any = false;
         for (word, remote) in slot.map().iter().zip(slot.remote()) {
             if remote.load(Ordering::SeqCst) == 0 {
@@ -123,9 +125,7 @@ impl<'a> Own<'a> {
             }
             // Acquire: what the other threads did with the objects happened before they are handed out again.
             let freed = remote.swap(0, Ordering::SeqCst);
-            // The bits of live objects, or of what is not free.
-            let live = if colocated { !word.get() } else { word.get() };
-            if freed & !live != 0 {
+            if freed & !word.get() != 0 {
                 sys::die(
                     "double free, by two threads, in the slab at",
                     slot.base().addr(),
@@ -137,13 +137,9 @@ impl<'a> Own<'a> {
         if !any {
             return;
         }
-        if colocated {
-            self.recount_pages(slot);
-        } else {
-            if tag.kind() == kind::FULL {
-                self.link_partial(slab);
-            }
-            self.release_if_empty(slot);
+        if tag.kind() == kind::FULL {
+            self.link_partial(slab);
         }
+        self.release_if_empty(slot);
     }
 }

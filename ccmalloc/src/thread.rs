@@ -11,52 +11,61 @@ use core::ffi::c_void;
 use core::ptr::{NonNull, null, null_mut};
 
 use crate::chunk::{SlotRef, Tag, kind};
-use crate::colocate::colocated_run;
+use crate::ends::others_run;
 use crate::geometry::{GRANULE_BYTES, slot_offset};
 use crate::heap::{Heap, NO_HEAP, Own, check_start};
 use crate::large::{self, Contents, Place};
 use crate::policy::{Policy, default_policy};
 use crate::remote::free_remote;
 use crate::size_class::{Class, SMALL_BYTES_MAX};
-use crate::sys;
+use crate::sys::{self, with_thread};
 
 /// What every allocation of the thread is asked to do at the moment.
 #[derive(Clone, Copy)]
+#[repr(usize)]
 pub(crate) enum Ambient {
-    /// Nothing special.
-    None,
+    /// Nothing special. Zero bytes are this.
+    None = 0,
     /// Lie near this address.
     Near(usize, Option<Policy>),
     /// Lie at this address, if its place is free.
     At(usize),
 }
 
-struct Thread {
+/// What a thread knows of itself. `repr(C)`, and zero but for the first field at first: see `sys::with_thread`.
+#[repr(C)]
+pub(crate) struct Thread {
     /// Never null, and never dangling: [`NO_HEAP`] or this thread's heap.
     fast: Cell<*const Heap>,
     own: Cell<*const Heap>,
     ambient: Cell<Ambient>,
 }
 
-thread_local! {
-    // Constant and without a destructor: such a variable is plain thread-local storage, which needs no allocation, no
-    // registration, and can be used until the very end of the thread.
-    static THREAD: Thread = const { Thread { fast: Cell::new(&raw const NO_HEAP), own: Cell::new(null()), ambient: Cell::new(Ambient::None) } };
+impl Thread {
+    /// At the start of a thread.
+    pub(crate) const fn new() -> Self {
+        Self {
+            fast: Cell::new(&raw const NO_HEAP),
+            own: Cell::new(null()),
+            ambient: Cell::new(Ambient::None),
+        }
+    }
 }
 
+/// What the fast paths use.
 #[inline]
-fn fast() -> &'static Heap {
+pub(crate) fn fast() -> &'static Heap {
     // A pointer leaves the closure: a reference would be tested for null outside, as the sign of a variable that is gone.
-    let heap = THREAD.with(|thread| thread.fast.get());
+    let heap = with_thread(|thread| thread.fast.get());
     // SAFETY: the field's invariant; heaps live for ever.
     unsafe { &*heap }
 }
 
 /// This thread's heap, if it has one.
 #[inline]
-fn existing() -> Option<Own<'static>> {
+pub(crate) fn existing() -> Option<Own<'static>> {
     // SAFETY: `own` is null or this thread's heap, set by `own_heap`, and heaps live for ever.
-    THREAD.with(|thread| unsafe { thread.own.get().as_ref().map(|heap| Own::new(heap)) })
+    with_thread(|thread| unsafe { thread.own.get().as_ref().map(|heap| Own::new(heap)) })
 }
 
 /// This thread's heap; acquires one first if need be. `None` when the OS refuses memory.
@@ -65,7 +74,7 @@ pub(crate) fn own_heap() -> Option<Own<'static>> {
         return Some(own);
     }
     let own = Own::acquire()?;
-    THREAD.with(|thread| {
+    with_thread(|thread| {
         thread.own.set(own.heap());
         thread.set_ambient(thread.ambient.get());
     });
@@ -81,7 +90,7 @@ pub(crate) fn own_heap() -> Option<Own<'static>> {
 /// - Called by the OS alone, at the end of a thread.
 unsafe extern "C" fn at_thread_exit(_heap: *mut c_void) {
     let Some(own) = existing() else { return };
-    THREAD.with(|thread| {
+    with_thread(|thread| {
         thread.own.set(null());
         thread.fast.set(&raw const NO_HEAP);
     });
@@ -106,7 +115,7 @@ pub(crate) struct AmbientGuard(Ambient);
 impl AmbientGuard {
     /// Puts `ambient` in force.
     pub(crate) fn set(ambient: Ambient) -> Self {
-        THREAD.with(|thread| {
+        with_thread(|thread| {
             let before = thread.ambient.get();
             thread.set_ambient(ambient);
             Self(before)
@@ -116,7 +125,7 @@ impl AmbientGuard {
 
 impl Drop for AmbientGuard {
     fn drop(&mut self) {
-        THREAD.with(|thread| thread.set_ambient(self.0));
+        with_thread(|thread| thread.set_ambient(self.0));
     }
 }
 
@@ -136,7 +145,7 @@ pub(crate) fn alloc(layout: Layout) -> *mut u8 {
 #[cold]
 #[inline(never)]
 fn alloc_slow(layout: Layout) -> *mut u8 {
-    match THREAD.with(|thread| thread.ambient.get()) {
+    match with_thread(|thread| thread.ambient.get()) {
         Ambient::None => {}
         Ambient::Near(hint, policy) => return alloc_near(layout, hint, policy),
         Ambient::At(address) => {
@@ -163,21 +172,31 @@ fn alloc_unhinted(layout: Layout) -> *mut u8 {
 }
 
 /// Allocates near `hint`, which may be any number. Null when out of memory.
+#[inline]
 pub(crate) fn alloc_near(layout: Layout, hint: usize, policy: Option<Policy>) -> *mut u8 {
-    let Some(own) = own_heap() else {
-        return null_mut();
-    };
-    let object = own.alloc_near(
-        hint,
-        layout.size(),
-        layout.align(),
-        policy.unwrap_or_else(default_policy),
-    );
-    if object.is_null() {
-        alloc_unhinted(layout)
-    } else {
-        object
+    let policy = policy.unwrap_or_else(default_policy);
+    if let Some(own) = existing() {
+        let object = own.alloc_near(hint, layout.size(), layout.align(), policy);
+        if !object.is_null() {
+            return object;
+        }
     }
+    alloc_near_slow(layout, hint, policy)
+}
+
+/// The first allocation of a thread, and those that no hint is honoured for.
+#[cold]
+#[inline(never)]
+fn alloc_near_slow(layout: Layout, hint: usize, policy: Policy) -> *mut u8 {
+    if existing().is_none()
+        && let Some(own) = own_heap()
+    {
+        let object = own.alloc_near(hint, layout.size(), layout.align(), policy);
+        if !object.is_null() {
+            return object;
+        }
+    }
+    alloc_unhinted(layout)
 }
 
 /// Whether objects of this layout come from slabs and co-location pages.
@@ -195,7 +214,7 @@ pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
     let address = object.addr();
     let Some(class) = Class::for_layout(layout.size(), layout.align()) else {
         // SAFETY: the caller's promise.
-        return unsafe { dealloc_large(existing(), object, layout) };
+        return unsafe { dealloc_large(existing(), object, layout.size()) };
     };
     let heap = fast();
     // Found by the size, not by the address: the next allocation of the class then need not wait for the way from the address to here.
@@ -206,25 +225,30 @@ pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
     if kind <= kind::LISTED {
         // SAFETY: a slab is never tagged with NO_HEAP, so `heap` is this thread's own; the tag says that the slab is of this bin, and ACTIVE or LISTED.
         unsafe { heap.push(bin, slot, address, kind == kind::LISTED) };
+    } else if slot.slab().tag() == Tag::new(heap, kind::COLOCATED) {
+        // SAFETY: as above, and the tag says COLOCATED.
+        let own = unsafe { Own::new(heap) };
+        own.free_colocated(slot, address, Some(layout.size()));
     } else {
-        dealloc_slow(slot, address, layout);
+        dealloc_slow(slot, address, Some(layout));
     }
 }
 
-/// Frees of full slabs, of co-located objects, under an ambient request, and of other threads' objects.
-#[cold]
+/// Frees of full slabs, of co-located objects, under an ambient request, and of other threads' objects. `asked` is the layout that the
+/// object was allocated with, where the caller says it; without one, the object may also be a span.
 #[inline(never)]
-fn dealloc_slow(slot: SlotRef<'_>, address: usize, layout: Layout) {
-    dealloc_small(existing(), slot, address, layout);
+pub(crate) fn dealloc_slow(slot: SlotRef<'_>, address: usize, asked: Option<Layout>) {
+    dealloc_small(existing(), slot, address, asked);
 }
 
-/// Frees an object from slabs or co-location pages: at once if it is of the heap `mine`, else by leaving it to its heap.
+/// Frees an object from slabs or co-location pages: at once if it is of the heap `mine`, else by leaving it to its heap. Without a layout, the
+/// object may also be a span.
 #[inline]
 pub(crate) fn dealloc_small(
     mine: Option<Own<'static>>,
     slot: SlotRef<'_>,
     address: usize,
-    layout: Layout,
+    asked: Option<Layout>,
 ) {
     if slot.slot() == 0 {
         // Where no small object lies, but every mapping starts.
@@ -237,21 +261,24 @@ pub(crate) fn dealloc_small(
     let owner = tag.owner();
     let own = mine.filter(|own| own.tag(0).owner() == owner);
     match tag.kind() {
-        kind::COLOCATED => match (own, colocated_run(address, layout.size())) {
-            (Some(own), _) => own.free_colocated(slot, address, layout.size()),
-            (None, Some((first, granules))) => free_remote(slot, owner, first, granules, address),
-            (None, None) => {}
-        },
+        kind::COLOCATED => {
+            let bytes = asked.map(|layout| layout.size());
+            if let Some(own) = own {
+                return own.free_colocated(slot, address, bytes);
+            }
+            // SAFETY: a co-location slot by its tag, and the caller's object is live.
+            let ends = unsafe { slot.ends() };
+            let run = others_run(ends, address, bytes);
+            free_remote(slot, owner, run.first, address);
+        }
+        kind::SPAN if asked.is_none() => free_span(slot, own, address),
         kind::SPAN | kind::SPAN_INSIDE => sys::die("free with a wrong size, of", address),
         kind => {
             let class = tag.class();
-            if Class::for_layout(layout.size(), layout.align()) != Some(class) {
-                sys::die("free with a wrong size, of", address);
-            }
+            check_class(class, address, asked);
             let Some(own) = own else {
                 check_start(slot.slab(), address);
-                let granule = slot_offset(address) / GRANULE_BYTES;
-                return free_remote(slot, owner, granule, 1, address);
+                return free_remote(slot, owner, slot_offset(address) / GRANULE_BYTES, address);
             };
             let bin = own.heap().bin(class);
             match kind {
@@ -265,23 +292,41 @@ pub(crate) fn dealloc_small(
     }
 }
 
-/// Frees an object above the largest class: at once if it is of the heap `mine` or of none, else by leaving it to its heap.
+/// Aborts with a message when an object that was allocated as `asked` does not lie in a slab of `class`.
+fn check_class(class: Class, address: usize, asked: Option<Layout>) {
+    if let Some(layout) = asked
+        && Class::for_layout(layout.size(), layout.align()) != Some(class)
+    {
+        sys::die("free with a wrong size, of", address);
+    }
+}
+
+/// Frees the span whose first slot is `slot`: at once if its heap is `own`, else by leaving it to its heap.
+fn free_span(slot: SlotRef<'_>, own: Option<Own<'_>>, address: usize) {
+    if slot_offset(address) != large::span_offset(slot) {
+        sys::die("free of a pointer that is no object's:", address);
+    }
+    match own {
+        Some(own) => own.free_span(slot),
+        None => free_remote(slot, slot.slab().tag().owner(), 0, address),
+    }
+}
+
+/// Frees an object of `bytes` or more, above the largest class: at once if it is of the heap `mine` or of none, else by leaving it to its heap.
 ///
 /// # Safety
 /// - As for [`dealloc`].
 #[cold]
 #[inline(never)]
-pub(crate) unsafe fn dealloc_large(mine: Option<Own<'static>>, object: *mut u8, layout: Layout) {
+pub(crate) unsafe fn dealloc_large(mine: Option<Own<'static>>, object: *mut u8, bytes: usize) {
     // SAFETY: the object is live, so its chunk stays mapped until it is freed below.
-    match unsafe { large::find(object.addr(), layout.size()) } {
+    match unsafe { large::find(object.addr(), bytes) } {
         // SAFETY: found just now; the caller gives the object up.
         Place::Mapping(base, bytes) => unsafe { large::free_mapping(mine, base, bytes) },
         Place::Span(slot) => {
             let owner = slot.slab().tag().owner();
-            match mine.filter(|own| own.tag(0).owner() == owner) {
-                Some(own) => own.free_span(slot),
-                None => free_remote(slot, owner, 0, 1, object.addr()),
-            }
+            let own = mine.filter(|own| own.tag(0).owner() == owner);
+            free_span(slot, own, object.addr());
         }
         Place::Held(mapping) => match mine.filter(|own| mapping.is_of(own.heap())) {
             Some(own) => own.free_held(mapping),
@@ -373,6 +418,7 @@ pub(crate) unsafe fn resize_in_place(
             let tag = slot.slab().tag();
             match tag.kind() {
                 kind::ACTIVE | kind::LISTED | kind::FULL => {
+                    check_class(tag.class(), object.addr(), Some(layout));
                     if aligned && Class::for_layout(new_bytes, new_align) == Some(tag.class()) {
                         return Ok(object);
                     }
@@ -382,7 +428,12 @@ pub(crate) unsafe fn resize_in_place(
                     if let Some(own) = own {
                         if still_small
                             && aligned
-                            && own.resize_colocated(slot, object.addr(), layout.size(), new_bytes)
+                            && own.resize_colocated(
+                                slot,
+                                object.addr(),
+                                Some(layout.size()),
+                                new_bytes,
+                            )
                         {
                             return Ok(object);
                         }
@@ -412,4 +463,24 @@ pub(crate) fn check() -> Result<(), &'static str> {
         own.collect_remote();
         own.check()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_starts_without_a_heap() {
+        // The library's own tests run under the system's allocator: a fresh thread has allocated nothing here.
+        std::thread::spawn(|| {
+            with_thread(|thread| {
+                let new = Thread::new();
+                assert_eq!(thread.fast.get(), new.fast.get());
+                assert_eq!(thread.own.get(), new.own.get());
+                assert!(matches!(thread.ambient.get(), Ambient::None));
+            });
+        })
+        .join()
+        .unwrap();
+    }
 }

@@ -63,10 +63,36 @@ pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
 /// - The range is page-aligned and was mapped by this module.
 /// - Nothing in it is used any more.
 pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
+    let errno = errno();
     // SAFETY: the caller vouches for the range. A failure (splitting a mapping past the limit on mappings) leaves the pages
     // mapped, which is a leak and nothing worse.
     unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
+    set_errno(errno);
 }
+
+/// The C library's `errno`. A free must leave it as it was (POSIX.1-2024), also when the OS refuses to unmap.
+#[cfg(target_os = "linux")]
+fn errno() -> libc::c_int {
+    // SAFETY: the calling thread's errno.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Puts `errno` back.
+#[cfg(target_os = "linux")]
+fn set_errno(value: libc::c_int) {
+    // SAFETY: the calling thread's errno.
+    unsafe { *libc::__errno_location() = value };
+}
+
+/// Portable twin: not kept.
+#[cfg(not(target_os = "linux"))]
+fn errno() -> libc::c_int {
+    0
+}
+
+/// Portable twin: not kept.
+#[cfg(not(target_os = "linux"))]
+fn set_errno(_value: libc::c_int) {}
 
 /// What came of a try to make a mapping longer where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,8 +120,7 @@ pub(crate) unsafe fn grow_in_place(
     if result != libc::MAP_FAILED {
         return Growth::Grown;
     }
-    // SAFETY: the C library's errno of this thread.
-    match unsafe { *libc::__errno_location() } {
+    match errno() {
         libc::ENOMEM => Growth::NoRoom,
         _ => Growth::Impossible,
     }

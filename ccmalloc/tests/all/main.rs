@@ -9,6 +9,7 @@ mod misuse;
 mod placement;
 mod process;
 mod program;
+mod raw;
 mod region;
 mod shadow;
 mod std_types;

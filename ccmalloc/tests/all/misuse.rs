@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::ptr::NonNull;
 
-use ccmalloc::{cc_alloc, cc_dealloc};
+use ccmalloc::{Region, cc_alloc, cc_dealloc, cc_realloc, raw};
 
 const WHAT: &str = "CCMALLOC_TEST_MISUSE";
 
@@ -22,6 +22,16 @@ fn child() {
     let span = Layout::from_size_align(100_000, 8).unwrap();
     let inside = |object: NonNull<u8>, bytes: usize| {
         NonNull::new(object.as_ptr().wrapping_add(bytes)).unwrap()
+    };
+    let here = |address: usize| std::ptr::without_provenance_mut::<u8>(address);
+    // A neighbour on each side of an object of 24 bytes, in its block.
+    let before = cc_alloc(Layout::new::<u64>(), Some(NonNull::dangling())).unwrap();
+    let packed = cc_alloc(layout, Some(before)).unwrap();
+    let after = cc_alloc(layout, Some(before)).unwrap();
+    assert_eq!(packed.addr().get(), before.addr().get() + 8);
+    assert_eq!(after.addr().get(), before.addr().get() + 32);
+    let by_another_thread = |free: Box<dyn FnOnce() + Send>| {
+        std::thread::spawn(free).join().unwrap();
     };
     // SAFETY: none: each of these breaks the contract, and the process is expected to abort. No memory is accessed through
     // the pointers.
@@ -54,6 +64,108 @@ fn child() {
                 let local = [0u8; 64];
                 cc_dealloc(NonNull::from(&local).cast(), large);
             }
+            "size too small" => cc_dealloc(packed, Layout::new::<[u64; 2]>()),
+            "size of a neighbour too" => cc_dealloc(packed, Layout::new::<[u64; 6]>()),
+            "interior pointer of a hinted object" => {
+                cc_dealloc(inside(packed, 8), Layout::new::<[u64; 2]>());
+            }
+            "last granule of a hinted object" => {
+                cc_dealloc(inside(packed, 16), Layout::new::<u64>());
+            }
+            "hinted object between others, twice" => {
+                cc_dealloc(packed, layout);
+                cc_dealloc(packed, layout);
+            }
+            "hinted object resized with a wrong size" => {
+                let _ = cc_realloc(packed, Layout::new::<[u64; 4]>(), 40, None);
+            }
+            "inside an object over two pages" => {
+                let mut region = Region::reserve(1 << 16).unwrap();
+                let object = region.alloc_at(8192 - 64, Layout::new::<[u64; 512]>());
+                assert_eq!(object, region.address(8192 - 64));
+                raw::deallocate(object.wrapping_add(64));
+            }
+            "size of a slab's object by another thread" => {
+                let address = plain.addr();
+                by_another_thread(Box::new(move || {
+                    cc_dealloc(
+                        NonNull::without_provenance(address),
+                        Layout::new::<[u64; 8]>(),
+                    );
+                }));
+            }
+            "slab's object resized with a wrong size" => {
+                let _ = cc_realloc(plain, Layout::new::<[u64; 8]>(), 200, None);
+            }
+            "hinted size by another thread" => {
+                let address = packed.addr();
+                by_another_thread(Box::new(move || {
+                    cc_dealloc(
+                        NonNull::without_provenance(address),
+                        Layout::new::<[u64; 2]>(),
+                    );
+                }));
+            }
+            "hinted interior pointer by another thread" => {
+                let address = packed.addr().get() + 8;
+                by_another_thread(Box::new(move || raw::deallocate(here(address))));
+                // The neighbours are the owner's: it finds out when it looks at what others have freed.
+                let _ = ccmalloc::check();
+            }
+            "hinted double free by two threads" => {
+                let address = packed.addr().get();
+                by_another_thread(Box::new(move || raw::deallocate(here(address))));
+                raw::deallocate(packed.as_ptr());
+                let _ = ccmalloc::check();
+            }
+            "raw double free" => {
+                raw::deallocate(plain.as_ptr());
+                raw::deallocate(plain.as_ptr());
+            }
+            "raw double free of a hinted object" => {
+                raw::deallocate(packed.as_ptr());
+                raw::deallocate(packed.as_ptr());
+            }
+            "raw size too large" => raw::deallocate_sized(packed.as_ptr(), 25),
+            "raw interior pointer" => raw::deallocate(plain.as_ptr().wrapping_add(8)),
+            "raw misaligned pointer" => raw::deallocate(packed.as_ptr().wrapping_add(1)),
+            "raw inside a span" => {
+                raw::deallocate(cc_alloc(span, None).unwrap().as_ptr().wrapping_add(64));
+            }
+            "raw later slot of a span" => {
+                raw::deallocate(cc_alloc(span, None).unwrap().as_ptr().wrapping_add(70_000));
+            }
+            "raw inside a mapping" => {
+                raw::deallocate(
+                    cc_alloc(large, None)
+                        .unwrap()
+                        .as_ptr()
+                        .wrapping_add(1 << 20),
+                );
+            }
+            "raw double free of a mapping" => {
+                let object = cc_alloc(large, None).unwrap().as_ptr();
+                raw::deallocate(object);
+                raw::deallocate(object);
+            }
+            "raw metadata" => raw::deallocate(here(plain.addr().get() & !((2 << 20) - 1))),
+            "raw stack" => {
+                let mut local = [0u8; 64];
+                raw::deallocate(local.as_mut_ptr());
+            }
+            "raw static" => raw::deallocate(here(WHAT.as_ptr().addr())),
+            "raw system malloc" => raw::deallocate(libc::malloc(24).cast()),
+            "raw unmapped" => raw::deallocate(here(0x1234_5678_9000)),
+            "raw beyond user space" => raw::deallocate(here(usize::MAX - 7)),
+            "raw size of what is not ours" => {
+                let _ = raw::usable_bytes(WHAT.as_ptr());
+            }
+            "raw realloc of what is not ours" => {
+                let _ = raw::reallocate(here(WHAT.as_ptr().addr()), 100, None);
+            }
+            "raw realloc inside an object" => {
+                let _ = raw::reallocate(packed.as_ptr().wrapping_add(8), 100, None);
+            }
             _ => unreachable!("{what}"),
         }
     }
@@ -73,6 +185,36 @@ fn misuse_aborts_with_one_line() {
         "double free of a mapping",
         "inside a span",
         "foreign",
+        "size too small",
+        "size of a neighbour too",
+        "interior pointer of a hinted object",
+        "last granule of a hinted object",
+        "hinted object between others, twice",
+        "hinted object resized with a wrong size",
+        "inside an object over two pages",
+        "size of a slab's object by another thread",
+        "slab's object resized with a wrong size",
+        "hinted size by another thread",
+        "hinted interior pointer by another thread",
+        "hinted double free by two threads",
+        "raw double free",
+        "raw double free of a hinted object",
+        "raw size too large",
+        "raw interior pointer",
+        "raw misaligned pointer",
+        "raw inside a span",
+        "raw later slot of a span",
+        "raw inside a mapping",
+        "raw double free of a mapping",
+        "raw metadata",
+        "raw stack",
+        "raw static",
+        "raw system malloc",
+        "raw unmapped",
+        "raw beyond user space",
+        "raw size of what is not ours",
+        "raw realloc of what is not ours",
+        "raw realloc inside an object",
     ];
     for what in cases {
         let output = Command::new(std::env::current_exe().unwrap())

@@ -4,6 +4,8 @@ use std::alloc::Layout;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 
+use ccmalloc::raw;
+
 /// A live object and the byte that it is filled with.
 #[derive(Debug)]
 pub(crate) struct Object {
@@ -52,9 +54,22 @@ impl Object {
     }
 
     pub(crate) fn free(self) {
+        let by_address = !self.fill.is_multiple_of(2);
         let (start, layout) = self.release();
-        // SAFETY: allocated with this layout, and given up here.
-        unsafe { ccmalloc::cc_dealloc(start, layout) };
+        if !by_address {
+            // SAFETY: allocated with this layout, and given up here.
+            unsafe { ccmalloc::cc_dealloc(start, layout) };
+            return;
+        }
+        // As C does it, from the address alone.
+        // SAFETY: the object is live.
+        let usable_bytes = unsafe { raw::usable_bytes(start.as_ptr()) };
+        assert!(
+            usable_bytes >= layout.size(),
+            "{start:?}, {layout:?}: {usable_bytes}"
+        );
+        // SAFETY: a live object, given up here.
+        unsafe { raw::deallocate(start.as_ptr()) };
     }
 
     pub(crate) fn resize(&mut self, bytes: usize, hint: Option<NonNull<u8>>) {

@@ -1,0 +1,170 @@
+//! The malloc family: what POSIX and glibc say of each function, over [`allocator::raw`].
+//!
+//! | function | what is easy to get wrong |
+//! |---|---|
+//! | `malloc(0)`, `calloc(0, n)` | an object of its own, not null |
+//! | `realloc(p, 0)` | frees `p` and gives null, as glibc does; `realloc(NULL, 0)` allocates |
+//! | `reallocarray` | on overflow ENOMEM, `p` untouched |
+//! | `posix_memalign` | the error is the result, `errno` and `*place` stay; EINVAL unless a power of two and a multiple of `sizeof(void*)` |
+//! | `aligned_alloc` | EINVAL unless a power of two; the size need not be a multiple of it |
+//! | `memalign` | an alignment that is no power of two is rounded up to one |
+//! | `free` | keeps `errno` |
+//!
+//! Left to the C library: `mallopt`, `malloc_trim`, `mallinfo2`, `malloc_info`, `malloc_stats`. They act on glibc's own arenas, which are empty then, and
+//! do no harm; nothing here could be set or reported by them in a way that a caller of theirs would understand. `ccmalloc_get_placement` is what
+//! there is instead. The aliases with two underscores, by which some old programs reach past an interposed `malloc`, lead here as well:
+//! otherwise such a program's objects would come from glibc and be freed here.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+
+use allocator::raw;
+
+use crate::errno::{fail, or_out_of_memory};
+
+/// Pages that `valloc` aligns to.
+const PAGE_BYTES: usize = 4096;
+
+#[inline]
+fn allocate(bytes: usize) -> *mut c_void {
+    or_out_of_memory(raw::allocate(bytes, raw::natural_align(bytes), None))
+}
+
+#[inline]
+fn allocate_array(count: usize, bytes: usize) -> *mut c_void {
+    match count.checked_mul(bytes) {
+        Some(bytes) => or_out_of_memory(raw::allocate_zeroed(bytes, raw::natural_align(bytes))),
+        None => fail(libc::ENOMEM),
+    }
+}
+
+/// # Safety
+/// - As for [`realloc`].
+#[inline]
+unsafe fn reallocate(object: *mut c_void, bytes: usize) -> *mut c_void {
+    if bytes == 0 && !object.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { raw::deallocate(object.cast()) };
+        return null_mut();
+    }
+    // SAFETY: the caller's promise.
+    or_out_of_memory(unsafe { raw::reallocate(object.cast(), bytes, None) })
+}
+
+/// `align` is a power of two.
+fn allocate_aligned(align: usize, bytes: usize) -> *mut c_void {
+    or_out_of_memory(raw::allocate(
+        bytes,
+        align.max(raw::natural_align(bytes)),
+        None,
+    ))
+}
+
+fn allocate_at_multiple(align: usize, bytes: usize) -> *mut c_void {
+    match align.checked_next_power_of_two() {
+        Some(align) => allocate_aligned(align, bytes),
+        None => fail(libc::EINVAL),
+    }
+}
+
+fn allocate_pages(bytes: usize) -> *mut c_void {
+    match bytes.max(1).checked_next_multiple_of(PAGE_BYTES) {
+        Some(bytes) => allocate_aligned(PAGE_BYTES, bytes),
+        None => fail(libc::ENOMEM),
+    }
+}
+
+/// # Safety
+/// - As for [`posix_memalign`].
+unsafe fn allocate_into(place: *mut *mut c_void, align: usize, bytes: usize) -> c_int {
+    if !align.is_power_of_two() || !align.is_multiple_of(size_of::<*mut c_void>()) {
+        return libc::EINVAL;
+    }
+    let object = raw::allocate(bytes, align.max(raw::natural_align(bytes)), None);
+    if object.is_null() {
+        return libc::ENOMEM;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { place.write(object.cast()) };
+    0
+}
+
+/// Exports functions under further names, for which they are called.
+macro_rules! export {
+    ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $body:expr;)*) => {
+        $(
+            $(#[$doc])*
+            #[unsafe(no_mangle)]
+            pub(crate) extern "C" fn $name($($argument: $type),*) -> $result { $body }
+        )*
+    };
+    ($($(#[$doc:meta])* unsafe fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $body:expr;)*) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// # Safety
+            /// - What the C standard, POSIX or glibc ask of the caller: pointers are null or live objects of this library, and what is freed is
+            ///   not used any more.
+            #[unsafe(no_mangle)]
+            pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+                // SAFETY: the caller's contract is the same.
+                unsafe { $body }
+            }
+        )*
+    };
+}
+
+export! {
+    /// C's `malloc`.
+    fn malloc(bytes: usize) -> *mut c_void = allocate(bytes);
+    /// C's `calloc`.
+    fn calloc(count: usize, bytes: usize) -> *mut c_void = allocate_array(count, bytes);
+    /// C11's `aligned_alloc`.
+    fn aligned_alloc(align: usize, bytes: usize) -> *mut c_void = if align.is_power_of_two() {
+        allocate_aligned(align, bytes)
+    } else {
+        fail(libc::EINVAL)
+    };
+    /// glibc's `memalign`.
+    fn memalign(align: usize, bytes: usize) -> *mut c_void = allocate_at_multiple(align, bytes);
+    /// BSD's `valloc`: at a page.
+    fn valloc(bytes: usize) -> *mut c_void = allocate_aligned(PAGE_BYTES, bytes);
+    /// glibc's `pvalloc`: whole pages.
+    fn pvalloc(bytes: usize) -> *mut c_void = allocate_pages(bytes);
+    /// glibc's own name of `malloc`.
+    fn __libc_malloc(bytes: usize) -> *mut c_void = allocate(bytes);
+    /// glibc's own name of `calloc`.
+    fn __libc_calloc(count: usize, bytes: usize) -> *mut c_void = allocate_array(count, bytes);
+    /// glibc's own name of `memalign`.
+    fn __libc_memalign(align: usize, bytes: usize) -> *mut c_void = allocate_at_multiple(align, bytes);
+    /// glibc's own name of `valloc`.
+    fn __libc_valloc(bytes: usize) -> *mut c_void = allocate_aligned(PAGE_BYTES, bytes);
+    /// glibc's own name of `pvalloc`.
+    fn __libc_pvalloc(bytes: usize) -> *mut c_void = allocate_pages(bytes);
+}
+
+export! {
+    /// C's `free`.
+    unsafe fn free(object: *mut c_void) -> () = raw::deallocate(object.cast());
+    /// C23's `free_sized`: checks that the size is not larger than the object.
+    unsafe fn free_sized(object: *mut c_void, bytes: usize) -> () = raw::deallocate_sized(object.cast(), bytes);
+    /// C23's `free_aligned_sized`: checks the size as [`free_sized`] does.
+    unsafe fn free_aligned_sized(object: *mut c_void, _align: usize, bytes: usize) -> () = raw::deallocate_sized(object.cast(), bytes);
+    /// C's `realloc`.
+    unsafe fn realloc(object: *mut c_void, bytes: usize) -> *mut c_void = reallocate(object, bytes);
+    /// BSD's `reallocarray`.
+    unsafe fn reallocarray(object: *mut c_void, count: usize, bytes: usize) -> *mut c_void = match count.checked_mul(bytes) {
+        Some(bytes) => reallocate(object, bytes),
+        None => fail(libc::ENOMEM),
+    };
+    /// POSIX's `posix_memalign`.
+    unsafe fn posix_memalign(place: *mut *mut c_void, align: usize, bytes: usize) -> c_int = allocate_into(place, align, bytes);
+    /// glibc's `malloc_usable_size`.
+    unsafe fn malloc_usable_size(object: *const c_void) -> usize = raw::usable_bytes(object.cast());
+    /// glibc's own name of `free`.
+    unsafe fn __libc_free(object: *mut c_void) -> () = raw::deallocate(object.cast());
+    /// glibc's own name of `realloc`.
+    unsafe fn __libc_realloc(object: *mut c_void, bytes: usize) -> *mut c_void = reallocate(object, bytes);
+    /// glibc's own name of `posix_memalign`.
+    unsafe fn __posix_memalign(place: *mut *mut c_void, align: usize, bytes: usize) -> c_int = allocate_into(place, align, bytes);
+}

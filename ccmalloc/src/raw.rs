@@ -1,0 +1,275 @@
+//! Allocation for callers that free without a layout, such as C.
+//!
+//! The rest of this crate follows Rust's contract: whoever frees an object says how it was allocated. Here, the pointer alone must do. What
+//! it leads to is found as everywhere: the chunk's metadata says what its slot is used for, a slab's header how large its objects are, a
+//! co-location slot's end map where the object ends, and the registry how long a mapping of its own is.
+//!
+//! Since a C program may pass any pointer to `free`, each function here asks the registry before it reads anything through an address. That is
+//! two dependent loads and 12 instructions of the 158 of a `malloc` and a `free` through `libccmalloc.so` (callgrind; `ccmalloc/capi/tests/pairs.c`), 0.5 to
+//! 1.4 ns of 12 to 20; and for it, *every* free of what is not this allocator's (another allocator's objects, the stack, statics) ends in one line on
+//! stderr and an abort, neither in a fault nor in corruption.
+//!
+//! ```
+//! use ccmalloc::raw;
+//!
+//! let node = raw::allocate(40, raw::natural_align(40), None);
+//! let other = raw::allocate(40, raw::natural_align(40), core::ptr::NonNull::new(node));
+//! assert!(!node.is_null() && !other.is_null());
+//! // SAFETY: both live, allocated by `raw`; each is given up once.
+//! unsafe {
+//!     assert!(raw::usable_bytes(node) >= 40);
+//!     let node = raw::reallocate(node, 4000, None);
+//!     raw::deallocate(node);
+//!     raw::deallocate(other);
+//! }
+//! ```
+
+use core::alloc::Layout;
+use core::ptr::{NonNull, null_mut};
+
+use crate::chunk::{SlotRef, Tag, kind};
+use crate::ends::others_run;
+use crate::geometry::{
+    BLOCK_BYTES, GRANULE_BYTES, PAGE_BYTES, SLOT_BYTES, chunk_base, slot_offset,
+};
+use crate::heap::{Own, check_start};
+use crate::large;
+use crate::policy::Policy;
+use crate::registry::{self, Owner};
+use crate::size_class::SMALL_BYTES_MAX;
+use crate::sys;
+use crate::thread;
+
+/// The alignment that C's `malloc` gives an object of `bytes`: 16, or 8 to what is too small for anything that needs 16.
+#[inline]
+#[must_use]
+pub const fn natural_align(bytes: usize) -> usize {
+    if bytes < 16 { 8 } else { 16 }
+}
+
+/// Allocates `bytes` at a multiple of `align`, near `hint` if there is one (see [`cc_alloc`](crate::cc_alloc): any hint is safe).
+///
+/// Null when out of memory, when `align` is no power of two, and when `bytes`, rounded up to `align`, exceeds `isize::MAX`. A size of 0 is
+/// allocated like 1.
+#[inline(always)]
+#[must_use]
+pub fn allocate(bytes: usize, align: usize, hint: Option<NonNull<u8>>) -> *mut u8 {
+    let Ok(layout) = Layout::from_size_align(bytes, align) else {
+        return null_mut();
+    };
+    match hint {
+        None => thread::alloc(layout),
+        Some(hint) => thread::alloc_near(layout, hint.addr().get(), None),
+    }
+}
+
+/// As [`allocate`] near `hint`, with a policy of its own.
+#[inline]
+#[must_use]
+pub fn allocate_with(bytes: usize, align: usize, hint: NonNull<u8>, policy: Policy) -> *mut u8 {
+    Layout::from_size_align(bytes, align).map_or(null_mut(), |layout| {
+        thread::alloc_near(layout, hint.addr().get(), Some(policy))
+    })
+}
+
+/// As [`allocate`] without a hint; the memory is zero. Large objects come zeroed from the OS, and are not touched.
+#[inline]
+#[must_use]
+pub fn allocate_zeroed(bytes: usize, align: usize) -> *mut u8 {
+    Layout::from_size_align(bytes, align).map_or(null_mut(), thread::alloc_zeroed)
+}
+
+/// Frees an object, whatever its size; null is fine and frees nothing.
+///
+/// What is found not to be a live object of this allocator ends the process: one line on stderr, and an abort.
+///
+/// # Safety
+/// - `object` is null, or a live object of this allocator, allocated by any of its functions, and not used any more.
+#[inline(always)]
+pub unsafe fn deallocate(object: *mut u8) {
+    let address = object.addr();
+    let heap = thread::fast();
+    if registry::is_chunk_of(address, heap) {
+        // SAFETY: a chunk of the calling thread's heap (no chunk is NO_HEAP's), which nobody else unmaps.
+        let slot = unsafe { SlotRef::containing(address) };
+        let tag = slot.slab().tag();
+        if tag.kind() <= kind::LISTED && tag != Tag::FREE {
+            let bin = heap.bin(tag.class());
+            // SAFETY: this thread's heap, and the tag says ACTIVE or LISTED.
+            unsafe { heap.push(bin, slot, address, tag.kind() == kind::LISTED) };
+            return;
+        }
+        if tag.kind() == kind::COLOCATED {
+            // SAFETY: as above, and the tag says COLOCATED.
+            return unsafe { Own::new(heap) }.free_colocated(slot, address, None);
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { deallocate_slow(object) };
+}
+
+/// As [`deallocate`], for a caller that also knows a size: one that is larger than the object is found out, and ends the process.
+///
+/// # Safety
+/// - As for [`deallocate`].
+pub unsafe fn deallocate_sized(object: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    if !object.is_null() && bytes > unsafe { usable_bytes(object) } {
+        sys::die("free with a wrong size, of", object.addr());
+    }
+    // SAFETY: the caller's promise.
+    unsafe { deallocate(object) };
+}
+
+/// Frees of null, of large objects, and of all that [`thread::dealloc_slow`] is for.
+///
+/// # Safety
+/// - As for [`deallocate`].
+#[cold]
+#[inline(never)]
+unsafe fn deallocate_slow(object: *mut u8) {
+    let address = object.addr();
+    match find(address) {
+        // SAFETY: a mapping of one object, which the caller gives up.
+        Some(Found::Mapping(bytes)) => unsafe {
+            thread::dealloc_large(thread::existing(), object, bytes);
+        },
+        Some(Found::Slot(slot)) => thread::dealloc_slow(slot, address, None),
+        None => {}
+    }
+}
+
+/// What a pointer leads to.
+enum Found<'a> {
+    /// A slot of some heap's chunk.
+    Slot(SlotRef<'a>),
+    /// A mapping of one object, of this many bytes from the object's start on.
+    Mapping(usize),
+}
+
+/// What lies at `address`, which may be anything; `None` for null. Aborts with a message when nothing of this allocator does.
+#[inline]
+fn find<'a>(address: usize) -> Option<Found<'a>> {
+    match registry::owner(address) {
+        // The first slot of a chunk is metadata.
+        Owner::Heap(_) if address - chunk_base(address) >= SLOT_BYTES => {
+            // SAFETY: a chunk, by the registry's word. Its owner may unmap it only when no object is left in it, and the caller says that
+            // there is one at `address`. (A caller that lies races with the unmapping: that free may fault.)
+            Some(Found::Slot(unsafe { SlotRef::containing(address) }))
+        }
+        Owner::LargeStart { .. } | Owner::LargeHeld(_)
+            if address - chunk_base(address) < PAGE_BYTES =>
+        {
+            let start = chunk_base(address);
+            Some(Found::Mapping(
+                registry::mapped_bytes(start) - (address - start),
+            ))
+        }
+        _ if address == 0 => None,
+        _ => sys::die("not allocated by ccmalloc, or freed before:", address),
+    }
+}
+
+/// How many bytes from `object` on may be used: at least as many as were asked for. 0 for null.
+///
+/// # Safety
+/// - `object` is null, or a live object of this allocator.
+#[must_use]
+pub unsafe fn usable_bytes(object: *const u8) -> usize {
+    let address = object.addr();
+    match find(address) {
+        Some(Found::Slot(slot)) => bytes_in_slot(slot, address),
+        Some(Found::Mapping(bytes)) => bytes,
+        None => 0,
+    }
+}
+
+/// Bytes of the object at `address`, which lies in `slot`. Aborts with a message when no object starts there.
+fn bytes_in_slot(slot: SlotRef<'_>, address: usize) -> usize {
+    let tag = slot.slab().tag();
+    match tag.kind() {
+        _ if tag == Tag::FREE => sys::die("not allocated, or freed before:", address),
+        kind::COLOCATED => match thread::existing().filter(|own| own.tag(kind::COLOCATED) == tag) {
+            Some(own) => own.colocated_bytes(slot, address),
+            None => {
+                // SAFETY: a co-location slot by its tag, and the caller's object is live.
+                let ends = unsafe { slot.ends() };
+                others_run(ends, address, None).granules * GRANULE_BYTES
+            }
+        },
+        kind::SPAN if slot_offset(address) == large::span_offset(slot) => large::span_room(slot),
+        kind::SPAN | kind::SPAN_INSIDE => sys::die("not the start of an object:", address),
+        _ => {
+            check_start(slot.slab(), address);
+            tag.class().bytes() as usize
+        }
+    }
+}
+
+/// Changes the size of an object to `new_bytes`: in place where that can be, else by moving it near `hint`, or, without one, near where it
+/// was if it had been placed by a hint itself. The result is aligned as C's `malloc` does ([`natural_align`]); of a larger alignment that the
+/// object was allocated with, nothing is left when it moves. The contents are kept up to the smaller of the two sizes. Null as `object` allocates.
+///
+/// Null when out of memory, or when `new_bytes` exceeds `isize::MAX`; the object is then as it was. A size of 0 is like 1.
+///
+/// # Safety
+/// - `object` is null, or a live object of this allocator, used by the caller alone.
+/// - Unless null is returned, the caller uses the result instead of `object`.
+#[must_use]
+pub unsafe fn reallocate(object: *mut u8, new_bytes: usize, hint: Option<NonNull<u8>>) -> *mut u8 {
+    let address = object.addr();
+    let align = natural_align(new_bytes);
+    // A small object that lies at an odd multiple of 8 cannot grow where it lies.
+    let aligned = address.is_multiple_of(align);
+    let (old_bytes, near) = match find(address) {
+        None => return allocate(new_bytes, align, hint),
+        Some(Found::Slot(slot)) => {
+            let old_bytes = bytes_in_slot(slot, address);
+            let tag = slot.slab().tag();
+            match tag.kind() {
+                kind::COLOCATED => {
+                    let own = thread::existing().filter(|own| own.tag(kind::COLOCATED) == tag);
+                    if let Some(own) = own
+                        && aligned
+                        && own.resize_colocated(slot, address, None, new_bytes)
+                    {
+                        return object;
+                    }
+                    (old_bytes, hint.or(own.and(NonNull::new(object))))
+                }
+                // In a slab or a span, all of the room is the object's. Less than half of it is worth a copy, unless it is a block or less.
+                _ if aligned
+                    && new_bytes <= old_bytes
+                    && (new_bytes >= old_bytes / 2 || old_bytes <= BLOCK_BYTES) =>
+                {
+                    return object;
+                }
+                _ => (old_bytes, hint),
+            }
+        }
+        Some(Found::Mapping(bytes)) => {
+            if new_bytes > SMALL_BYTES_MAX
+                && let (Ok(layout), Ok(new_layout)) = (
+                    Layout::from_size_align(bytes, 1),
+                    Layout::from_size_align(new_bytes, align),
+                )
+            {
+                // SAFETY: a live object in a mapping of its own, the caller's alone, and aligned to more than is asked.
+                let resized =
+                    unsafe { large::resize(thread::existing(), object, layout, new_layout) };
+                if !resized.is_null() {
+                    return resized;
+                }
+            }
+            (bytes, hint)
+        }
+    };
+    let moved = allocate(new_bytes, align, near);
+    if !moved.is_null() {
+        // SAFETY: both are live, have at least this many bytes, and are distinct objects.
+        unsafe { core::ptr::copy_nonoverlapping(object, moved, old_bytes.min(new_bytes)) };
+        // SAFETY: the caller gives the old object up.
+        unsafe { deallocate(object) };
+    }
+    moved
+}

@@ -1,0 +1,15 @@
+//! The thread's state, where the linker puts it: plain thread-local storage.
+
+use crate::thread::Thread;
+
+thread_local! {
+    // Constant and without a destructor: such a variable is plain thread-local storage, which needs no allocation, no
+    // registration, and can be used until the very end of the thread.
+    static THREAD: Thread = const { Thread::new() };
+}
+
+/// Calls `f` with the calling thread's state.
+#[inline(always)]
+pub(crate) fn with_thread<R>(f: impl FnOnce(&Thread) -> R) -> R {
+    THREAD.with(f)
+}
