@@ -21,6 +21,9 @@ pub const BUILD_ONCE: Program = Program {
 };
 
 /// The hinted search tree with every hint null: random inserts and searches, then freed.
+///
+/// `ccmalloc` is called as a program calls it that gives hints, which bypasses the two instructions of [`crate::dispatch`]; the others are called as what they
+/// are there, the global allocator. Beside the cache misses of a step of this program, that is nothing.
 pub const NULL_HINT_BST: Program = Program {
     name: "null_hint_bst",
     run: null_hint_bst,
