@@ -46,7 +46,7 @@ pub(crate) fn alloc(own: Own<'_>, bytes: usize, align: usize) -> *mut u8 {
 
 fn alloc_span(own: Own<'_>, bytes: usize, align: usize) -> *mut u8 {
     let slots = bytes.div_ceil(SLOT_BYTES).max(1);
-    if !own.dirty.0.load(Ordering::Relaxed).is_null() {
+    if !own.dirty.0.is_empty() {
         // No size class runs dry when only spans come and go between threads.
         own.collect_remote();
     }

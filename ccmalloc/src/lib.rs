@@ -90,6 +90,8 @@ mod global;
 mod heap;
 mod large;
 mod policy;
+mod primitive;
+mod protocol;
 mod region;
 mod registry;
 mod remote;

@@ -1,23 +1,17 @@
 //! Objects that another thread than their heap's frees.
 //!
-//! ```text
-//! freeing thread                                 owner, when a class has run out of free objects
-//! ──────────────                                 ───────────────────────────────────────────────
-//! slot.remote[w] |= bit          (RMW)           take the whole stack of dirty chunks    (RMW)
-//! if chunk.dirty has the slot:   done            for each: take its dirty slots          (RMW)
-//! else chunk.dirty |= slot       (RMW)             for each slot: free |= take remote[w]  (load; RMW if not 0)
-//!   if it was 0: push the chunk  (CAS)
-//! ```
+//! The freeing thread sets the object's bits in the slot's remote map, and announces the slot on the heap's stack of dirty chunks. The owner,
+//! when a class has run out of free objects, takes the stack, and the remote maps of the slots that it names into their free
+//! maps. What makes sure that it finds every bit is argued, and model-checked, in [`protocol`](crate::protocol).
 //!
-//! All but the stack's operations are sequentially consistent: either the freeing thread sees the slot's flag cleared and
-//! sets it again, or the owner, which cleared it before it looked at the map, sees the bit. Setting the bit is the last time
-//! that the freeing thread touches the chunk, which may be unmapped from then on; the flags lie in the chunk's descriptor,
-//! which never is. A bit that is set already is a double free, and so is one that the owner finds free.
+//! Setting the bit is the last time that the freeing thread touches the chunk, which may be unmapped from then on; what it touches after
+//! that is the chunk's descriptor, which never is. A bit that is set already is a double free, and so is one that the
+//! owner finds free.
 
-use core::ptr::null_mut;
+use core::ops::ControlFlow;
 use core::sync::atomic::Ordering;
 
-use crate::chunk::{ChunkDesc, SlotRef, for_each_word, kind};
+use crate::chunk::{SlotRef, for_each_word, kind};
 use crate::heap::{Heap, Own};
 use crate::sys;
 
@@ -38,40 +32,17 @@ pub(crate) fn free_remote(
     let desc = slot.slab().desc.get();
     let number = slot.slot();
     for_each_word(first, count, |word, mask| {
-        if let Some(word) = slot.maps().remote.get(word) {
-            // Release (as part of SeqCst): what this thread did with the object comes before its next use.
-            if word.fetch_or(mask, Ordering::SeqCst) & mask != 0 {
-                sys::die("double free of", address);
-            }
+        if let Some(word) = slot.maps().remote.get(word)
+            && !word.set(mask)
+        {
+            sys::die("double free of", address);
         }
     });
     let heap: *const Heap = core::ptr::with_exposed_provenance(owner);
     // SAFETY: a tag names a heap, and heaps live for ever; so do descriptors.
     if let (Some(heap), Some(desc)) = unsafe { (heap.as_ref(), desc.as_ref()) } {
-        heap.announce(desc, number);
-    }
-}
-
-impl Heap {
-    /// Announces that another thread has freed something in `slot` of `desc`, one of this heap's chunks.
-    pub(crate) fn announce(&self, desc: &ChunkDesc, slot: usize) {
-        if !desc.mark_dirty(slot) {
-            return;
-        }
-        let mut head = self.dirty.0.load(Ordering::Relaxed);
-        loop {
-            desc.next_dirty.store(head, Ordering::Relaxed);
-            let new = (&raw const *desc).cast_mut();
-            match self.dirty.0.compare_exchange_weak(
-                head,
-                new,
-                Ordering::Release,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return,
-                Err(now) => head = now,
-            }
-        }
+        // SAFETY: descriptors live for ever, and a chunk's names the heap that the chunk is tagged with.
+        unsafe { heap.dirty.0.announce(desc, number) };
     }
 }
 
@@ -80,24 +51,17 @@ impl<'a> Own<'a> {
     #[cold]
     #[inline(never)]
     pub(crate) fn collect_remote(self) {
-        let mut desc = self.dirty.0.swap(null_mut(), Ordering::Acquire);
-        // SAFETY: null or a descriptor of this heap, which lives for ever.
-        while let Some(dirty) = unsafe { desc.as_ref() } {
-            // Before the flags are cleared: after that, another thread may push the descriptor anew.
-            desc = dirty.next_dirty.load(Ordering::Relaxed);
-            // Sequentially consistent, and so are the loads of the remote maps after it: see `ChunkDesc::mark_dirty`.
-            let mut slots = dirty.dirty.swap(0, Ordering::SeqCst);
-            while slots != 0 {
-                let slot = slots.trailing_zeros() as usize;
-                slots &= slots - 1;
-                // SAFETY: null or this heap's chunk, which is mapped as long as the descriptor names it. Asked anew for each slot:
-                // taking one slot's frees in may empty the chunk and unmap it.
-                let Some(chunk) = (unsafe { dirty.chunk.get().as_ref() }) else {
-                    break;
-                };
-                self.absorb(SlotRef::new(chunk, slot));
+        self.dirty.0.collect(|desc, slot| {
+            // SAFETY: null or this heap's chunk, which is mapped as long as the descriptor names it. Asked anew for each slot: taking
+            // one slot's frees in may empty the chunk and unmap it.
+            match unsafe { desc.chunk.get().as_ref() } {
+                Some(chunk) => {
+                    self.absorb(SlotRef::new(chunk, slot));
+                    ControlFlow::Continue(())
+                }
+                None => ControlFlow::Break(()),
             }
-        }
+        });
     }
 
     /// Takes the remote map of `slot` into its free map.
@@ -110,11 +74,7 @@ impl<'a> Own<'a> {
         }
         let maps = slot.maps();
         if tag & kind::MASK == kind::SPAN {
-            if maps
-                .remote
-                .first()
-                .is_some_and(|word| word.swap(0, Ordering::SeqCst) != 0)
-            {
+            if maps.remote.first().is_some_and(|word| word.take() != 0) {
                 self.free_span(slot);
             }
             return;
@@ -127,11 +87,10 @@ impl<'a> Own<'a> {
         };
         let mut any = false;
         for (free, remote) in maps.free.iter().zip(&maps.remote).take(words) {
-            if remote.load(Ordering::SeqCst) == 0 {
+            let freed = remote.take();
+            if freed == 0 {
                 continue;
             }
-            // Acquire: what the other threads did with the objects happened before they are handed out again.
-            let freed = remote.swap(0, Ordering::SeqCst);
             if free.get() & freed != 0 {
                 sys::die(
                     "double free, by two threads, in the slab at",

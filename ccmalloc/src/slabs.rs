@@ -33,7 +33,7 @@ impl<'a> Own<'a> {
         if self.activate_word(class) {
             return true;
         }
-        if !self.dirty.0.load(Ordering::Relaxed).is_null() {
+        if !self.dirty.0.is_empty() {
             self.collect_remote();
             if self.activate_word(class) {
                 return true;
