@@ -2,6 +2,7 @@
 //! of the test.
 
 mod misuse;
+mod operation;
 mod placement;
 mod process;
 mod program;
