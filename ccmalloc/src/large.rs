@@ -82,7 +82,7 @@ fn alloc_mapping(own: Own<'_>, bytes: usize, align: usize) -> *mut u8 {
     let Some(start) = sys::map_aligned(mapped, align.max(CHUNK_BYTES)) else {
         return null_mut();
     };
-    if !registry::insert_large(start.addr().get(), mapped) {
+    if !registry::insert_large(start.addr().get(), mapped, offset) {
         // SAFETY: mapped above, and in no use.
         unsafe { sys::unmap(start, mapped) };
         return null_mut();
@@ -99,7 +99,7 @@ fn alloc_mapping(own: Own<'_>, bytes: usize, align: usize) -> *mut u8 {
 pub(crate) enum Place<'a> {
     /// A span, from this slot on.
     Span(SlotRef<'a>),
-    /// A mapping of its own, of this many bytes.
+    /// A mapping of its own, of this many bytes; the object starts where [`find`] was asked about.
     Mapping(NonNull<u8>, usize),
 }
 
@@ -122,7 +122,7 @@ pub(crate) unsafe fn find<'a>(address: usize) -> Place<'a> {
             }
             Place::Span(slot)
         }
-        Owner::LargeStart { pages } if address - start < PAGE_BYTES => {
+        Owner::LargeStart { pages, offset } if address - start == offset => {
             match NonNull::new(core::ptr::with_exposed_provenance_mut(start)) {
                 Some(base) => Place::Mapping(base, pages * PAGE_BYTES),
                 None => sys::die("not a large object:", address),
@@ -131,6 +131,27 @@ pub(crate) unsafe fn find<'a>(address: usize) -> Place<'a> {
         Owner::LargeStart { .. } | Owner::LargeInside { .. } | Owner::Nobody => {
             sys::die("not a large object, or freed before:", address)
         }
+    }
+}
+
+/// Aborts with a message when the object at `address`, which lies in `place`, cannot have `bytes` bytes.
+pub(crate) fn expect_bytes(place: &Place<'_>, address: usize, bytes: usize) {
+    let bytes = bytes.max(1);
+    let fits = match place {
+        Place::Span(slot) => {
+            let slots = slot.slab().objects.get() as usize;
+            let room = slots * SLOT_BYTES - slot_offset(address);
+            // As `alloc_span` took them, or `resize` left them.
+            bytes <= room && (bytes.div_ceil(SLOT_BYTES) == slots || bytes > room / 2)
+        }
+        Place::Mapping(base, mapped) => {
+            let end = (address - base.addr().get()).saturating_add(bytes);
+            // `alloc_mapping` leaves room for rounding and for one page more, `resize` for rounding.
+            end <= *mapped && mapped - end < 2 * PAGE_BYTES
+        }
+    };
+    if !fits {
+        sys::die("free with a wrong size, of", address);
     }
 }
 
@@ -175,18 +196,18 @@ pub(crate) unsafe fn resize(object: *mut u8, align: usize, new_bytes: usize) -> 
                 return null_mut();
             }
             if mapped <= old_mapped {
-                shrink_mapping(base, old_mapped, mapped);
+                shrink_mapping(base, old_mapped, mapped, offset);
                 return object;
             }
             // SAFETY: a whole mapping by the registry's word, used by the caller alone.
-            unsafe { grow_mapping(base, old_mapped, mapped) }
+            unsafe { grow_mapping(base, old_mapped, mapped, offset) }
                 .map_or(null_mut(), |moved| moved.as_ptr().wrapping_add(offset))
         }
     }
 }
 
-/// Gives the end of a mapping back to the OS.
-fn shrink_mapping(base: NonNull<u8>, old_mapped: usize, mapped: usize) {
+/// Gives the end of a mapping, whose object starts at `offset`, back to the OS.
+fn shrink_mapping(base: NonNull<u8>, old_mapped: usize, mapped: usize, offset: usize) {
     let start = base.addr().get();
     let Some(kept) = round_up(mapped, CHUNK_BYTES) else {
         return;
@@ -195,7 +216,7 @@ fn shrink_mapping(base: NonNull<u8>, old_mapped: usize, mapped: usize) {
         registry::remove(start + kept, old_mapped - kept);
     }
     // The leaves exist already, so this cannot fail.
-    registry::insert_large(start, mapped);
+    registry::insert_large(start, mapped, offset);
     LARGE_BYTES_MAPPED.fetch_sub(old_mapped - mapped, Ordering::Relaxed);
     if mapped < old_mapped {
         // SAFETY: the end of a mapping whose object does not reach there any more.
@@ -203,18 +224,23 @@ fn shrink_mapping(base: NonNull<u8>, old_mapped: usize, mapped: usize) {
     }
 }
 
-/// Makes a mapping longer, in place or by moving its pages.
+/// Makes a mapping, whose object starts at `offset`, longer, in place or by moving its pages.
 ///
 /// # Safety
 /// - `[base, base + old_mapped)` is a registered mapping of one object, used by the caller alone, and `old_mapped < mapped`.
-unsafe fn grow_mapping(base: NonNull<u8>, old_mapped: usize, mapped: usize) -> Option<NonNull<u8>> {
+unsafe fn grow_mapping(
+    base: NonNull<u8>,
+    old_mapped: usize,
+    mapped: usize,
+    offset: usize,
+) -> Option<NonNull<u8>> {
     let start = base.addr().get();
     // SAFETY: as the caller says.
     let grown = match unsafe { sys::grow_in_place(base, old_mapped, mapped) } {
         sys::Growth::Grown => {
-            if !registry::insert_large(start, mapped) {
+            if !registry::insert_large(start, mapped, offset) {
                 // The part that is registered is the old one; what was registered beyond it is removed again.
-                registry::insert_large(start, old_mapped);
+                registry::insert_large(start, old_mapped, offset);
                 // SAFETY: the part that has just been added, in no use.
                 unsafe { sys::unmap(base.add(old_mapped), mapped - old_mapped) };
                 return None;
@@ -234,11 +260,11 @@ unsafe fn grow_mapping(base: NonNull<u8>, old_mapped: usize, mapped: usize) -> O
             // SAFETY: the source is the caller's, and in one piece, as the try in place has shown; the target was mapped above.
             if !unsafe { sys::remap(base, old_mapped, target, mapped) } {
                 // The table has had these entries, so this cannot fail.
-                registry::insert_large(start, old_mapped);
+                registry::insert_large(start, old_mapped, offset);
                 return None;
             }
             // Prepared above, so this cannot fail.
-            registry::insert_large(address, mapped);
+            registry::insert_large(address, mapped, offset);
             target
         }
         sys::Growth::Impossible => return None,

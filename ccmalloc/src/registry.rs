@@ -12,7 +12,7 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use crate::geometry::{CHUNK_BYTES, PAGE_BYTES};
+use crate::geometry::{BLOCK_BYTES, CHUNK_BYTES, PAGE_BLOCKS, PAGE_BYTES};
 use crate::heap::Heap;
 use crate::sys;
 
@@ -27,10 +27,12 @@ const ROOT_ENTRIES: usize = if cfg!(target_arch = "x86_64") {
 
 /// The low bits of an entry: 0 for a heap's address, else one of these.
 const KIND: usize = 3;
-/// The first chunk of a large mapping; the rest of the entry is its length in pages.
+/// The first chunk of a large mapping. The next [`OFFSET_BITS`] bits are where in it the object starts, in blocks; the rest is its length in pages.
 const LARGE_START: usize = 1;
 /// A later one; the rest of the entry is its distance from the first, in chunks.
 const LARGE_INSIDE: usize = 3;
+/// Objects start in the first page of their mappings.
+const OFFSET_BITS: u32 = PAGE_BLOCKS.ilog2();
 
 struct Leaf([AtomicUsize; LEAF_ENTRIES]);
 
@@ -47,6 +49,8 @@ pub(crate) enum Owner {
     LargeStart {
         /// Length of the mapping in pages.
         pages: usize,
+        /// Where in it the object starts, in bytes.
+        offset: usize,
     },
     /// A later chunk of such a mapping.
     LargeInside {
@@ -98,7 +102,10 @@ pub(crate) fn owner(address: usize) -> Owner {
     let value = entry.load(Ordering::Acquire);
     match value & KIND {
         _ if value == 0 => Owner::Nobody,
-        LARGE_START => Owner::LargeStart { pages: value >> 2 },
+        LARGE_START => Owner::LargeStart {
+            pages: value >> (2 + OFFSET_BITS),
+            offset: (value >> 2) % PAGE_BLOCKS * BLOCK_BYTES,
+        },
         LARGE_INSIDE => Owner::LargeInside {
             distance: value >> 2,
         },
@@ -112,13 +119,13 @@ pub(crate) fn contains(address: usize) -> bool {
     match owner(address) {
         Owner::Nobody => false,
         Owner::Heap(_) => true,
-        Owner::LargeStart { pages } => address - start < pages * PAGE_BYTES,
+        Owner::LargeStart { pages, .. } => address - start < pages * PAGE_BYTES,
         // The last chunk of a mapping may hold a stranger's pages as well.
         Owner::LargeInside { distance } => {
             let Some(start) = start.checked_sub(distance * CHUNK_BYTES) else {
                 return false;
             };
-            matches!(owner(start), Owner::LargeStart { pages } if address - start < pages * PAGE_BYTES)
+            matches!(owner(start), Owner::LargeStart { pages, .. } if address - start < pages * PAGE_BYTES)
         }
     }
 }
@@ -128,11 +135,12 @@ pub(crate) fn insert_chunk(chunk: usize, heap: *const Heap) -> bool {
     set(chunk, heap.expose_provenance())
 }
 
-/// Records a mapping of `bytes` (whole pages) at `start` (chunk-aligned). `false`, and nothing recorded, when the table cannot grow.
-pub(crate) fn insert_large(start: usize, bytes: usize) -> bool {
+/// Records a mapping of `bytes` (whole pages) at `start` (chunk-aligned), whose object starts at `offset` (whole blocks, less than a
+/// page). `false`, and nothing recorded, when the table cannot grow.
+pub(crate) fn insert_large(start: usize, bytes: usize, offset: usize) -> bool {
     for (distance, chunk) in (start..start + bytes).step_by(CHUNK_BYTES).enumerate() {
         let value = if distance == 0 {
-            (bytes / PAGE_BYTES) << 2 | LARGE_START
+            (bytes / PAGE_BYTES) << (2 + OFFSET_BITS) | (offset / BLOCK_BYTES) << 2 | LARGE_START
         } else {
             distance << 2 | LARGE_INSIDE
         };
@@ -195,11 +203,12 @@ mod tests {
         // Addresses far from any mapping of this process: the table never reads through them.
         let start = (1 << 46) + 5 * CHUNK_BYTES;
         let bytes = 2 * CHUNK_BYTES + 4096;
-        assert!(insert_large(start, bytes));
+        assert!(insert_large(start, bytes, 4032));
         assert_eq!(
             owner(start + 123),
             Owner::LargeStart {
-                pages: bytes / 4096
+                pages: bytes / 4096,
+                offset: 4032
             }
         );
         assert_eq!(
@@ -216,7 +225,7 @@ mod tests {
         remove(start, bytes);
         assert_eq!(owner(start), Owner::Nobody);
         assert_eq!(owner(start + 2 * CHUNK_BYTES), Owner::Nobody);
-        assert!(!insert_large(1 << 50, 4096), "beyond the table");
+        assert!(!insert_large(1 << 50, 4096, 0), "beyond the table");
         assert!(!prepare(1 << 50, 4096), "beyond the table");
     }
 }

@@ -13,6 +13,7 @@ use core::sync::atomic::Ordering;
 
 use crate::chunk::{SlotRef, for_each_word, kind};
 use crate::heap::{Heap, Own};
+use crate::registry::{self, Owner};
 use crate::sys;
 
 /// Leaves an object of another heap to that heap: sets its bits in the slot's remote map, and announces the slot. One atomic
@@ -28,6 +29,10 @@ pub(crate) fn free_remote(
     count: usize,
     address: usize,
 ) {
+    // The fast path would have noticed a tag of its own heap; any other may be a stranger's bytes, read as if they were a tag.
+    if registry::owner(address) != Owner::Heap(core::ptr::with_exposed_provenance(owner)) {
+        sys::die("free of a pointer to nothing allocated:", address);
+    }
     // Read before the bits are set: from then on the chunk may be gone.
     let desc = slot.slab().desc.get();
     let number = slot.slot();

@@ -192,7 +192,7 @@ fn is_small(layout: Layout) -> bool {
 pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
     if !is_small(layout) {
         // SAFETY: the caller's promise.
-        return unsafe { dealloc_large(object) };
+        return unsafe { dealloc_large(object, layout.size()) };
     }
     let heap = fast();
     // SAFETY: the object is live, so its chunk is mapped, and stays so until it is freed below.
@@ -235,15 +235,17 @@ fn dealloc_slow(slot: SlotRef<'_>, address: usize, bytes: usize) {
     }
 }
 
-/// Frees an object above the largest class.
+/// Frees an object of `bytes`, above the largest class.
 ///
 /// # Safety
 /// - As for [`dealloc`].
 #[cold]
 #[inline(never)]
-unsafe fn dealloc_large(object: *mut u8) {
+unsafe fn dealloc_large(object: *mut u8, bytes: usize) {
     // SAFETY: the object is live, so its chunk stays mapped until it is freed below.
-    match unsafe { large::find(object.addr()) } {
+    let place = unsafe { large::find(object.addr()) };
+    large::expect_bytes(&place, object.addr(), bytes);
+    match place {
         // SAFETY: found just now; the caller gives the object up.
         Place::Mapping(base, bytes) => unsafe { large::free_mapping(base, bytes) },
         Place::Span(slot) => {

@@ -1,6 +1,7 @@
 //! Everything here runs with `CcMalloc` as global allocator: the test harness, quickcheck and the standard library are part
 //! of the test.
 
+mod invalid_frees;
 mod misuse;
 mod operation;
 mod placement;
