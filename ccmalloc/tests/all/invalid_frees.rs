@@ -8,7 +8,9 @@ use std::collections::HashSet;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
+use std::time::Duration;
 
 use ccmalloc::{Region, cc_alloc, cc_dealloc};
 
@@ -93,22 +95,29 @@ fn made_by(maker: &str, memory: &'static str) -> usize {
     if maker == "own" {
         return make(memory).as_ptr().expose_provenance();
     }
+    let ends = maker == "ended thread's";
     let (give, take) = mpsc::channel();
-    let (end, wait) = mpsc::channel::<()>();
     let thread = std::thread::spawn(move || {
         give.send(make(memory).as_ptr().expose_provenance())
             .unwrap();
-        assert!(wait.recv().is_err());
+        if !ends {
+            loop {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
     });
     let address = take.recv().unwrap();
-    if maker == "ended thread's" {
-        drop(end);
+    if ends {
         thread.join().unwrap();
-    } else {
-        // For ever: the process is about to abort.
-        let _ever = Box::leak(Box::new(end));
     }
     address
+}
+
+/// Waits until `turn` is `value`, without an allocation that could hand out again what was freed, or take frees in.
+fn wait_for(turn: &AtomicUsize, value: usize) {
+    while turn.load(Ordering::Acquire) != value {
+        std::thread::yield_now();
+    }
 }
 
 /// Not a test of its own: does what [`WHAT`] names, in the child.
@@ -136,15 +145,25 @@ fn child() {
             free(address, layout);
         }
         "double free by two threads" => {
-            for _ in 0..2 {
-                std::thread::spawn(move || free(address, layout))
-                    .join()
-                    .unwrap();
-            }
-            // Told by whoever owns the memory, or takes it over, when it looks.
+            // Either may have taken the heap over; whoever did finds out when it looks, if not before.
+            static TURN: AtomicUsize = AtomicUsize::new(0);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    wait_for(&TURN, 1);
+                    free(address, layout);
+                    TURN.store(2, Ordering::Release);
+                    wait_for(&TURN, 3);
+                    ccmalloc::check().unwrap();
+                });
+                scope.spawn(|| {
+                    TURN.store(1, Ordering::Release);
+                    wait_for(&TURN, 2);
+                    free(address, layout);
+                    ccmalloc::check().unwrap();
+                    TURN.store(3, Ordering::Release);
+                });
+            });
             ccmalloc::check().unwrap();
-            let check = || ccmalloc::check().unwrap();
-            std::thread::spawn(check).join().unwrap();
         }
         "misaligned" => free(address + 4, layout),
         "inside" => {
