@@ -55,7 +55,8 @@
 //! cache line), and takes the hint's block, else another on its page by the [`Policy`], else a tied page, else a new seat.
 //!
 //! The modules' own documentation draws the memory and argues the details: `geometry` (units), `chunk` (where metadata lies),
-//! `heap` and `slabs` (unhinted), `colocate` (hinted), `remote` (frees from other threads), `registry` (membership), `large`.
+//! `heap` and `slabs` (unhinted), `colocate` (hinted), `remote` and `protocol` (frees from other threads, heaps that change hands), `registry`
+//! (membership), `large`.
 //!
 //! # When it does not help
 //!
@@ -70,6 +71,11 @@
 //! - Freed pointers are checked against the free maps: double frees, pointers into objects, and wrong sizes of large and of co-located
 //!   objects are found out, unless the memory has been handed out anew in between, and abort the process with one line on stderr. A
 //!   wrong size of an object in a slab goes unnoticed; the free itself does not need the size there.
+//!   The free of a small object looks at the start of the 2 MiB around it before anything else: for a pointer that never came from
+//!   here, or whose chunk is gone, the process may end with a segmentation fault in place of the line.
+//! - Like `malloc`, it is not async-signal-safe. A signal handler may ask [`contains`] at any time; it may allocate, free and use [`near`]
+//!   only where it cannot have interrupted the allocator, and leaves the ambient hint of what it interrupted as it was.
+//! - The child of a `fork` has the memory of the parent's other threads, and may free objects in it, but never hands that memory out again.
 //! - Unix only for now; on other Unixes than Linux, large reallocations copy.
 #![deny(
     clippy::unwrap_used,

@@ -73,10 +73,8 @@ pub(super) fn during_first_allocations() {
     }
     /// Forks before it has allocated anything: the child makes the first allocation of its only thread.
     extern "C" fn fork_first(_: *mut libc::c_void) -> *mut libc::c_void {
-        let status = in_child(|| {
-            work(5);
-            std::thread::spawn(|| work(7)).join().unwrap();
-        });
+        // No thread of the child's own here: the address sanitizer forks with locks held that ending threads take.
+        let status = in_child(|| work(5));
         assert_eq!(status, 0);
         std::ptr::null_mut()
     }
