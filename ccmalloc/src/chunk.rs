@@ -25,8 +25,8 @@
 //! to the heap and is never unmapped.
 
 use core::cell::Cell;
-use core::ptr::{null, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::ptr::null;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::ends::EndMap;
 use crate::geometry::{
@@ -34,6 +34,7 @@ use crate::geometry::{
     chunk_base, slot_index,
 };
 use crate::heap::{BIN_BYTES, Bin, HEAP_ALIGN_BYTES, Heap};
+use crate::protocol::{Dirty, DirtyNode, RemoteWord};
 use crate::size_class::Class;
 
 /// What a slot is used for.
@@ -127,7 +128,7 @@ pub(crate) struct Slab {
 pub(crate) type Map = [Cell<u64>; MAP_WORDS];
 /// A bit for each granule at which an object starts that another thread has freed, and that the owner has not yet taken into account.
 /// All zero in a slot that is not in use.
-pub(crate) type RemoteMap = [AtomicU64; MAP_WORDS];
+pub(crate) type RemoteMap = [RemoteWord; MAP_WORDS];
 
 /// The first slot of a chunk.
 #[repr(C)]
@@ -195,11 +196,8 @@ pub(crate) struct PageInfo {
 /// The part of a chunk's metadata that outlives the chunk. Owned by one heap for ever, reused for its later chunks.
 #[repr(C, align(64))]
 pub(crate) struct ChunkDesc {
-    /// Slots (bit = slot) in which another thread has freed something since the owner last looked. May name slots that are
-    /// not in use any more; never misses one that needs a look.
-    pub(crate) dirty: AtomicU32,
-    /// Next in the heap's stack of dirty chunks; written by whoever pushes.
-    pub(crate) next_dirty: AtomicPtr<ChunkDesc>,
+    /// Slots in which another thread has freed something since the owner last looked.
+    dirty: Dirty<ChunkDesc>,
     /// The owner.
     pub(crate) heap: Cell<*const Heap>,
     /// The chunk, or null while there is none.
@@ -231,8 +229,7 @@ impl ChunkDesc {
     /// Initial state, without a chunk.
     pub(crate) const fn new(heap: *const Heap) -> Self {
         Self {
-            dirty: AtomicU32::new(0),
-            next_dirty: AtomicPtr::new(null_mut()),
+            dirty: Dirty::new(),
             heap: Cell::new(heap),
             chunk: Cell::new(null()),
             free_slots: Cell::new(0),
@@ -247,18 +244,6 @@ impl ChunkDesc {
         }
     }
 
-    /// Records that another thread freed something in `slot`; returns whether the descriptor must be pushed onto the heap's
-    /// stack of dirty chunks, which the caller alone then does.
-    ///
-    /// The caller has set its bit in the slot's remote map before, with sequential consistency. If the flag is seen as set
-    /// here, the owner has not yet swapped it to zero in the single total order of these operations, and will look at the
-    /// map after it does: the bit is not missed, and one atomic read-modify-write is saved for each further free.
-    pub(crate) fn mark_dirty(&self, slot: usize) -> bool {
-        let bit = 1u32 << slot;
-        self.dirty.load(Ordering::SeqCst) & bit == 0
-            && self.dirty.fetch_or(bit, Ordering::SeqCst) == 0
-    }
-
     /// The page `page` of the chunk.
     ///
     /// # Safety
@@ -267,6 +252,12 @@ impl ChunkDesc {
         debug_assert!(!self.pages.get().is_null() && page < CHUNK_PAGES);
         // SAFETY: `pages` points to CHUNK_PAGES of them by its invariant, in memory of the heap that is never unmapped.
         unsafe { &*self.pages.get().add(page) }
+    }
+}
+
+impl DirtyNode for ChunkDesc {
+    fn dirty(&self) -> &Dirty<Self> {
+        &self.dirty
     }
 }
 

@@ -287,7 +287,7 @@ impl<'a> Own<'a> {
         if let Some(page) = self.take_roomy(request, policy) {
             return Some(page);
         }
-        if !self.dirty.0.load(Ordering::Relaxed).is_null() {
+        if !self.dirty.0.is_empty() {
             // The caller's pages may be given back by this, in part: it uses their infos only, which stay, and ties, which are
             // checked before they are followed.
             self.collect_remote();

@@ -162,12 +162,10 @@ pub(crate) fn own_run(
 pub(crate) fn absorb(slot: SlotRef<'_>, ends: &EndMap) -> bool {
     let mut any = false;
     for (index, remote) in slot.remote().iter().enumerate() {
-        // The load first: most words are zero. Both sequentially consistent: see `ChunkDesc::mark_dirty`.
-        if remote.load(Ordering::SeqCst) == 0 {
+        let mut freed = remote.take();
+        if freed == 0 {
             continue;
         }
-        // Acquire: what the other threads did with the objects happened before they are handed out again.
-        let mut freed = remote.swap(0, Ordering::SeqCst);
         while freed != 0 {
             let first = index * 64 + freed.trailing_zeros() as usize;
             freed &= freed - 1;

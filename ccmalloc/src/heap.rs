@@ -25,6 +25,7 @@ use crate::chunk::{ChunkDesc, PageInfo, Slab, SlotRef, Tag, granule_bit, map_wor
 use crate::extents::Extents;
 use crate::first_class::Inventory;
 use crate::geometry::{GRANULE_BYTES, SLOT_BYTES, slot_offset};
+use crate::protocol::DirtyStack;
 use crate::size_class::{CLASSES, Class};
 use crate::sys;
 
@@ -214,7 +215,7 @@ pub(crate) struct Heap {
     pub(crate) placed: [AtomicU64; crate::stats::OUTCOMES],
 
     /// Chunks in which other threads have freed something: a stack that others push onto and the owner takes as a whole.
-    pub(crate) dirty: Shared<AtomicPtr<ChunkDesc>>,
+    pub(crate) dirty: Shared<DirtyStack<ChunkDesc>>,
     /// Next in the stack of heaps without a thread.
     pub(crate) next_abandoned: AtomicPtr<Heap>,
     /// Next in the list of all heaps; set once.
@@ -254,7 +255,7 @@ impl Heap {
             fresh_page: Cell::new(0),
             inventory: Inventory::new(),
             placed: [const { AtomicU64::new(0) }; crate::stats::OUTCOMES],
-            dirty: Shared(AtomicPtr::new(null_mut())),
+            dirty: Shared(DirtyStack::new()),
             next_abandoned: AtomicPtr::new(null_mut()),
             next_heap: AtomicPtr::new(null_mut()),
         }

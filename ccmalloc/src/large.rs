@@ -63,7 +63,7 @@ pub(crate) fn is_span(bytes: usize, align: usize) -> bool {
 
 fn alloc_span(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *mut u8 {
     let slots = bytes.div_ceil(SLOT_BYTES).max(1);
-    if !own.dirty.0.load(Ordering::Relaxed).is_null() {
+    if !own.dirty.0.is_empty() {
         // No size class runs dry when only spans come and go between threads.
         own.collect_remote();
     }
@@ -91,7 +91,7 @@ fn alloc_mapping(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -
     let Some((start, mapped, offset)) = map_object(own, bytes, align, contents) else {
         return null_mut();
     };
-    if !registry::insert_large(start.addr().get(), mapped) {
+    if !registry::insert_large(start.addr().get(), mapped, offset) {
         // SAFETY: taken above, and in no use.
         unsafe { sys::unmap(start, mapped) };
         return null_mut();
@@ -147,34 +147,29 @@ pub(crate) fn advise_huge(start: NonNull<u8>, mapped: usize) {
 pub(crate) enum Place<'a> {
     /// A span, from this slot on.
     Span(SlotRef<'a>),
-    /// A mapping of its own, of this many bytes.
+    /// A mapping of its own, of this many bytes; the object starts where [`find`] was asked about.
     Mapping(NonNull<u8>, usize),
     /// A mapping that a first-class heap holds.
     Held(&'static Mapping),
 }
 
-/// Finds what lies at `address`, which is claimed to be a live object of `bytes`, more than the largest class. Aborts with a message
+/// Finds what lies at `address`, which is claimed to be a live object of more than the largest class. Aborts with a message
 /// when it can see that it is not.
 ///
 /// # Safety
 /// - If `address` lies in a chunk of this allocator, that chunk stays mapped during `'a`.
-pub(crate) unsafe fn find<'a>(address: usize, bytes: usize) -> Place<'a> {
+pub(crate) unsafe fn find<'a>(address: usize) -> Place<'a> {
     let start = chunk_base(address);
     match registry::owner(address) {
         Owner::Heap(_) => {
             // SAFETY: the registry says that it is a chunk; the caller, that it stays.
             let slot = unsafe { SlotRef::containing(address) };
-            if slot.slab().tag().kind() != kind::SPAN
-                || slot_offset(address) != span_offset(slot)
-                || bytes > span_room(slot)
-            {
+            if slot.slab().tag().kind() != kind::SPAN || slot_offset(address) != span_offset(slot) {
                 sys::die("size or address does not fit the object at", address);
             }
             Place::Span(slot)
         }
-        Owner::LargeStart { pages }
-            if address - start < PAGE_BYTES && bytes <= pages * PAGE_BYTES - (address - start) =>
-        {
+        Owner::LargeStart { pages, offset } if address - start == offset => {
             match NonNull::new(core::ptr::with_exposed_provenance_mut(start)) {
                 Some(base) => Place::Mapping(base, pages * PAGE_BYTES),
                 None => sys::die("not a large object:", address),
@@ -182,11 +177,7 @@ pub(crate) unsafe fn find<'a>(address: usize, bytes: usize) -> Place<'a> {
         }
         Owner::LargeHeld(mapping) if address - start < PAGE_BYTES => {
             // SAFETY: an entry holds the address of a record; records live for ever.
-            let mapping = unsafe { &*mapping };
-            if bytes > mapping.bytes() - (address - start) {
-                sys::die("size does not fit the object at", address);
-            }
-            Place::Held(mapping)
+            Place::Held(unsafe { &*mapping })
         }
         Owner::LargeStart { .. }
         | Owner::LargeHeld(_)
@@ -208,6 +199,28 @@ pub(crate) fn span_offset(slot: SlotRef<'_>) -> usize {
 /// Bytes from the object's start to the end of the span that starts at `slot`.
 pub(crate) fn span_room(slot: SlotRef<'_>) -> usize {
     span_slots(slot) * SLOT_BYTES - span_offset(slot)
+}
+
+/// Aborts with a message when the object at `address`, which lies in `place`, cannot have `bytes` bytes.
+pub(crate) fn expect_bytes(place: &Place<'_>, address: usize, bytes: usize) {
+    let bytes = bytes.max(1);
+    let in_mapping = |mapped: usize| {
+        let end = (address - chunk_base(address)).saturating_add(bytes);
+        // `map_object` leaves room for rounding and for one page more, `resize` for rounding.
+        end <= mapped && mapped - end < CHUNK_BYTES + PAGE_BYTES
+    };
+    let fits = match place {
+        Place::Span(slot) => {
+            let room = span_room(*slot);
+            // As `alloc_span` took them, or `resize` left them.
+            bytes <= room && (bytes.div_ceil(SLOT_BYTES) == span_slots(*slot) || bytes > room / 2)
+        }
+        Place::Mapping(_, mapped) => in_mapping(*mapped),
+        Place::Held(mapping) => in_mapping(mapping.bytes()),
+    };
+    if !fits {
+        sys::die("free with a wrong size, of", address);
+    }
 }
 
 /// Lets go of the mapping of one object.
@@ -249,7 +262,9 @@ pub(crate) unsafe fn resize(
     let new_bytes = new_layout.size();
     let align = layout.align().max(new_layout.align());
     // SAFETY: the object is live, so its chunk stays mapped.
-    match unsafe { find(object.addr(), layout.size()) } {
+    let place = unsafe { find(object.addr()) };
+    expect_bytes(&place, object.addr(), layout.size());
+    match place {
         Place::Span(slot) => {
             let room = span_room(slot);
             // Shrinking by more than half is worth a copy.
@@ -275,31 +290,37 @@ pub(crate) unsafe fn resize(
                 return null_mut();
             }
             if mapped <= old_mapped {
-                shrink_mapping(own, base, old_mapped, mapped);
+                shrink_mapping(own, base, old_mapped, mapped, offset);
                 return object;
             }
             // SAFETY: a whole mapping by the registry's word, used by the caller alone.
-            unsafe { grow_mapping(own, base, old_mapped, mapped) }
+            unsafe { grow_mapping(own, base, old_mapped, mapped, offset) }
                 .map_or(null_mut(), |moved| moved.as_ptr().wrapping_add(offset))
         }
     }
 }
 
-/// Lets go of the end of a mapping.
-fn shrink_mapping(own: Option<Own<'_>>, base: NonNull<u8>, old_mapped: usize, mapped: usize) {
+/// Lets go of the end of a mapping, whose object starts at `offset`.
+fn shrink_mapping(
+    own: Option<Own<'_>>,
+    base: NonNull<u8>,
+    old_mapped: usize,
+    mapped: usize,
+    offset: usize,
+) {
     if mapped == old_mapped {
         return;
     }
     let start = base.addr().get();
     registry::remove(start + mapped, old_mapped - mapped);
     // The leaves exist already, so this cannot fail.
-    registry::insert_large(start, mapped);
+    registry::insert_large(start, mapped, offset);
     LARGE_BYTES_MAPPED.fetch_sub(old_mapped - mapped, Ordering::Relaxed);
     // SAFETY: whole chunks at the end of a mapping whose object does not reach there any more, out of the registry.
     unsafe { give_back(own, base.add(mapped), old_mapped - mapped) };
 }
 
-/// Makes a mapping longer, in place or by moving its pages.
+/// Makes a mapping, whose object starts at `offset`, longer, in place or by moving its pages.
 ///
 /// # Safety
 /// - `[base, base + old_mapped)` is a registered mapping of one object, used by the caller alone; both lengths are of whole chunks, and
@@ -309,6 +330,7 @@ unsafe fn grow_mapping(
     base: NonNull<u8>,
     old_mapped: usize,
     mapped: usize,
+    offset: usize,
 ) -> Option<NonNull<u8>> {
     let start = base.addr().get();
     let end = base.as_ptr().wrapping_add(old_mapped);
@@ -322,9 +344,9 @@ unsafe fn grow_mapping(
     };
     let grown = match growth {
         sys::Growth::Grown => {
-            if !registry::insert_large(start, mapped) {
+            if !registry::insert_large(start, mapped, offset) {
                 // The part that is registered is the old one; what was registered beyond it is removed again.
-                registry::insert_large(start, old_mapped);
+                registry::insert_large(start, old_mapped, offset);
                 // SAFETY: the part that has just been added, in no use.
                 unsafe { sys::unmap(base.add(old_mapped), more) };
                 return None;
@@ -344,11 +366,11 @@ unsafe fn grow_mapping(
             // SAFETY: the source is the caller's, and in one piece, as the try in place has shown; the target was mapped above.
             if !unsafe { sys::remap(base, old_mapped, target, mapped) } {
                 // The table has had these entries, so this cannot fail.
-                registry::insert_large(start, old_mapped);
+                registry::insert_large(start, old_mapped, offset);
                 return None;
             }
             // Prepared above, so this cannot fail.
-            registry::insert_large(address, mapped);
+            registry::insert_large(address, mapped, offset);
             target
         }
         sys::Growth::Impossible => return None,

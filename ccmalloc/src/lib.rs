@@ -99,8 +99,8 @@
 //! A [`Heap`] takes the same ways with a core of its own in place of the thread's.
 //!
 //! The modules' own documentation draws the memory and argues the details: `geometry` (units), `chunk` (where metadata lies),
-//! `heap` and `slabs` (unhinted), `colocate` (hinted), `ends` (how large a co-located object is), `remote` (frees from other threads), `registry` (membership),
-//! `large`, `first_class` (heaps of one's own).
+//! `heap` and `slabs` (unhinted), `colocate` (hinted), `ends` (how large a co-located object is), `remote` and `protocol` (frees from other threads,
+//! heaps that change hands), `registry` (membership), `large`, `first_class` (heaps of one's own).
 //!
 //! # When it does not help
 //!
@@ -114,10 +114,13 @@
 //! - Objects of a [`Heap`] that unsafe code hands to [`cc_dealloc`] or to another thread's allocator are left to the heap, which takes them in when
 //!   it next runs out of room.
 //! - Slots of 64 KiB that become empty are reused, but go back to the OS only with their whole chunk of 2 MiB.
-//! - Freed pointers are checked against the maps: double frees, pointers into objects, and wrong sizes of co-located and of large objects
-//!   are found out, unless the memory has been handed out anew in between, and abort the process with one line on stderr. Not found out: a
-//!   pointer into the first page of a mapping of its own, and a wrong size of a slab's object that is freed by its own thread on the fast path,
-//!   which does not need the size.
+//! - Freed pointers are checked against the maps: double frees, pointers into objects, and wrong sizes are found out, unless the memory has been
+//!   handed out anew in between or the size class is the same, and abort the process with one line on stderr.
+//!   A free with a layout looks at the start of the 2 MiB around a small object before anything else: for a pointer that never came from
+//!   here, or whose chunk is gone, the process may end with a segmentation fault in place of the line. ([`raw`] asks the registry first.)
+//! - Like `malloc`, it is not async-signal-safe. A signal handler may ask [`contains`] at any time; it may allocate, free and use [`near`]
+//!   only where it cannot have interrupted the allocator, and leaves the ambient hint of what it interrupted as it was.
+//! - The child of a `fork` has the memory of the parent's other threads, and may free objects in it, but never hands that memory out again.
 //! - Unix only for now; on other Unixes than Linux, large reallocations copy.
 #![cfg_attr(feature = "nightly", feature(allocator_api))]
 #![deny(
@@ -149,6 +152,8 @@ mod heap;
 mod hint;
 mod large;
 mod policy;
+mod primitive;
+mod protocol;
 pub mod raw;
 mod region;
 mod registry;

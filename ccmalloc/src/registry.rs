@@ -13,7 +13,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::first_class::Mapping;
-use crate::geometry::{CHUNK_BYTES, PAGE_BYTES, chunk_base};
+use crate::geometry::{BLOCK_BYTES, CHUNK_BYTES, PAGE_BLOCKS, PAGE_BYTES, chunk_base};
 use crate::heap::Heap;
 use crate::sys;
 
@@ -28,12 +28,14 @@ const ROOT_ENTRIES: usize = if cfg!(target_arch = "x86_64") {
 
 /// The low bits of an entry: 0 for a heap's address, else one of these.
 const KIND: usize = 3;
-/// The first chunk of a large mapping; the rest of the entry is its length in pages.
+/// The first chunk of a large mapping. The next [`OFFSET_BITS`] bits are where in it the object starts, in blocks; the rest is its length in pages.
 const LARGE_START: usize = 1;
 /// The first chunk of a large mapping that a first-class heap holds; the rest of the entry is the address of its record.
 const LARGE_HELD: usize = 2;
 /// A later one of either; the rest of the entry is its distance from the first, in chunks.
 const LARGE_INSIDE: usize = 3;
+/// Objects start in the first page of their mappings.
+const OFFSET_BITS: u32 = PAGE_BLOCKS.ilog2();
 
 struct Leaf([AtomicUsize; LEAF_ENTRIES]);
 
@@ -50,6 +52,8 @@ pub(crate) enum Owner {
     LargeStart {
         /// Length of the mapping in pages.
         pages: usize,
+        /// Where in it the object starts, in bytes.
+        offset: usize,
     },
     /// The first chunk of such a mapping that a first-class heap holds.
     LargeHeld(*const Mapping),
@@ -103,7 +107,10 @@ pub(crate) fn owner(address: usize) -> Owner {
     let value = entry.load(Ordering::Acquire);
     match value & KIND {
         _ if value == 0 => Owner::Nobody,
-        LARGE_START => Owner::LargeStart { pages: value >> 2 },
+        LARGE_START => Owner::LargeStart {
+            pages: value >> (2 + OFFSET_BITS),
+            offset: (value >> 2) % PAGE_BLOCKS * BLOCK_BYTES,
+        },
         LARGE_INSIDE => Owner::LargeInside {
             distance: value >> 2,
         },
@@ -155,7 +162,7 @@ pub(crate) fn is_in_heap(address: usize, heap: &Heap) -> bool {
 /// Length of the large mapping that starts at `start`; 0 when none does.
 pub(crate) fn mapped_bytes(start: usize) -> usize {
     match owner(start) {
-        Owner::LargeStart { pages } => pages * PAGE_BYTES,
+        Owner::LargeStart { pages, .. } => pages * PAGE_BYTES,
         // SAFETY: an entry holds the address of a record, exposed when it was entered; records are metadata, which is never unmapped,
         // and are shared through cells and atomics only.
         Owner::LargeHeld(mapping) => unsafe { &*mapping }.bytes(),
@@ -168,9 +175,12 @@ pub(crate) fn insert_chunk(chunk: usize, heap: *const Heap) -> bool {
     set(chunk, heap.expose_provenance())
 }
 
-/// Records a mapping of `bytes` (whole pages) at `start` (chunk-aligned). `false`, and nothing recorded, when the table cannot grow.
-pub(crate) fn insert_large(start: usize, bytes: usize) -> bool {
-    insert_mapping(start, bytes, (bytes / PAGE_BYTES) << 2 | LARGE_START)
+/// Records a mapping of `bytes` (whole pages) at `start` (chunk-aligned), whose object starts at `offset` (whole blocks, less than a
+/// page). `false`, and nothing recorded, when the table cannot grow.
+pub(crate) fn insert_large(start: usize, bytes: usize, offset: usize) -> bool {
+    let pages = bytes / PAGE_BYTES;
+    let first = pages << (2 + OFFSET_BITS) | (offset / BLOCK_BYTES) << 2 | LARGE_START;
+    insert_mapping(start, bytes, first)
 }
 
 /// As [`insert_large`], for a mapping that a first-class heap holds.
@@ -261,11 +271,12 @@ mod tests {
         // Addresses far from any mapping of this process: the table never reads through them.
         let start = (1 << 46) + 5 * CHUNK_BYTES;
         let bytes = 2 * CHUNK_BYTES + 4096;
-        assert!(insert_large(start, bytes));
+        assert!(insert_large(start, bytes, 4032));
         assert_eq!(
             owner(start + 123),
             Owner::LargeStart {
-                pages: bytes / 4096
+                pages: bytes / 4096,
+                offset: 4032
             }
         );
         assert_eq!(
@@ -282,7 +293,7 @@ mod tests {
         remove(start, bytes);
         assert_eq!(owner(start), Owner::Nobody);
         assert_eq!(owner(start + 2 * CHUNK_BYTES), Owner::Nobody);
-        assert!(!insert_large(1 << 50, 4096), "beyond the table");
+        assert!(!insert_large(1 << 50, 4096, 0), "beyond the table");
         assert!(!prepare(1 << 50, 4096), "beyond the table");
     }
 }

@@ -1,26 +1,19 @@
 //! Objects that another thread than their heap's frees.
 //!
-//! ```text
-//! freeing thread                                 owner, when a class has run out of free objects
-//! ──────────────                                 ───────────────────────────────────────────────
-//! slot.remote[w] |= bit          (RMW)           take the whole stack of dirty chunks    (RMW)
-//! if chunk.dirty has the slot:   done            for each: take its dirty slots          (RMW)
-//! else chunk.dirty |= slot       (RMW)             for each slot: free |= take remote[w]  (load; RMW if not 0)
-//!   if it was 0: push the chunk  (CAS)
-//! ```
+//! The freeing thread sets the object's bits in the slot's remote map, and announces the slot on the heap's stack of dirty chunks. The owner,
+//! when a class has run out of free objects, takes the stack, and the remote maps of the slots that it names into their free
+//! maps. What makes sure that it finds every bit is argued, and model-checked, in [`protocol`](crate::protocol).
 //!
-//! All but the stack's operations are sequentially consistent: either the freeing thread sees the slot's flag cleared and
-//! sets it again, or the owner, which cleared it before it looked at the map, sees the bit. Setting the bit is the last time
-//! that the freeing thread touches the chunk, which may be unmapped from then on; the flags lie in the chunk's descriptor,
-//! which never is. A bit that is set already is a double free, and so is one that the owner finds free. A co-located object has one bit as
-//! well, its first granule's; how far it reaches, the owner finds in the slot's end map (`ends`).
+//! Setting the bit is the last time that the freeing thread touches the chunk, which may be unmapped from then on; what it touches after
+//! that is the chunk's descriptor, which never is. A bit that is set already is a double free, and so is one that the
+//! owner finds free. A co-located object has one bit as well, its first granule's; how far it reaches, the owner finds in the slot's end map (`ends`).
 
-use core::ptr::null_mut;
-use core::sync::atomic::Ordering;
+use core::ops::ControlFlow;
 
-use crate::chunk::{ChunkDesc, SlotRef, kind};
+use crate::chunk::{SlotRef, kind};
 use crate::ends;
 use crate::heap::{Heap, Own};
+use crate::registry::{self, Owner};
 use crate::sys;
 
 /// Leaves an object of another heap to that heap: sets its bit in the slot's remote map, and announces the slot. One atomic
@@ -31,43 +24,23 @@ use crate::sys;
 /// access follows, and all that is borrowed lies in cells and atomics; `Arc`'s drop has lived with the same
 /// (<https://github.com/rust-lang/rust/issues/55005>).
 pub(crate) fn free_remote(slot: SlotRef<'_>, owner: usize, bit: usize, address: usize) {
+    // The fast path would have noticed a tag of its own heap; any other may be a stranger's bytes, read as if they were a tag.
+    if registry::owner(address) != Owner::Heap(core::ptr::with_exposed_provenance(owner)) {
+        sys::die("free of a pointer to nothing allocated:", address);
+    }
     // Read before the bit is set: from then on the chunk may be gone.
     let desc = slot.desc();
     let number = slot.slot();
-    if let Some(word) = slot.remote().get(bit / 64) {
-        let mask = 1u64 << (bit % 64);
-        // Release (as part of SeqCst): what this thread did with the object comes before its next use.
-        if word.fetch_or(mask, Ordering::SeqCst) & mask != 0 {
-            sys::die("double free of", address);
-        }
+    if let Some(word) = slot.remote().get(bit / 64)
+        && !word.set(1 << (bit % 64))
+    {
+        sys::die("double free of", address);
     }
     let heap: *const Heap = core::ptr::with_exposed_provenance(owner);
     // SAFETY: a tag names a heap, and heaps live for ever.
     if let Some(heap) = unsafe { heap.as_ref() } {
-        heap.announce(desc, number);
-    }
-}
-
-impl Heap {
-    /// Announces that another thread has freed something in `slot` of `desc`, one of this heap's chunks.
-    pub(crate) fn announce(&self, desc: &ChunkDesc, slot: usize) {
-        if !desc.mark_dirty(slot) {
-            return;
-        }
-        let mut head = self.dirty.0.load(Ordering::Relaxed);
-        loop {
-            desc.next_dirty.store(head, Ordering::Relaxed);
-            let new = (&raw const *desc).cast_mut();
-            match self.dirty.0.compare_exchange_weak(
-                head,
-                new,
-                Ordering::Release,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return,
-                Err(now) => head = now,
-            }
-        }
+        // SAFETY: descriptors live for ever, and a chunk's names the heap that the chunk is tagged with.
+        unsafe { heap.dirty.0.announce(desc, number) };
     }
 }
 
@@ -76,24 +49,17 @@ impl<'a> Own<'a> {
     #[cold]
     #[inline(never)]
     pub(crate) fn collect_remote(self) {
-        let mut desc = self.dirty.0.swap(null_mut(), Ordering::Acquire);
-        // SAFETY: null or a descriptor of this heap, which lives for ever.
-        while let Some(dirty) = unsafe { desc.as_ref() } {
-            // Before the flags are cleared: after that, another thread may push the descriptor anew.
-            desc = dirty.next_dirty.load(Ordering::Relaxed);
-            // Sequentially consistent, and so are the loads of the remote maps after it: see `ChunkDesc::mark_dirty`.
-            let mut slots = dirty.dirty.swap(0, Ordering::SeqCst);
-            while slots != 0 {
-                let slot = slots.trailing_zeros() as usize;
-                slots &= slots - 1;
-                // SAFETY: null or this heap's chunk, which is mapped as long as the descriptor names it. Asked anew for each slot:
-                // taking one slot's frees in may empty the chunk and unmap it.
-                let Some(chunk) = (unsafe { dirty.chunk.get().as_ref() }) else {
-                    break;
-                };
-                self.absorb(SlotRef::new(chunk, slot));
+        self.dirty.0.collect(|desc, slot| {
+            // SAFETY: null or this heap's chunk, which is mapped as long as the descriptor names it. Asked anew for each slot: taking
+            // one slot's frees in may empty the chunk and unmap it.
+            match unsafe { desc.chunk.get().as_ref() } {
+                Some(chunk) => {
+                    self.absorb(SlotRef::new(chunk, slot));
+                    ControlFlow::Continue(())
+                }
+                None => ControlFlow::Break(()),
             }
-        }
+        });
     }
 
     /// Takes the remote map of `slot` into its free map.
@@ -105,8 +71,7 @@ impl<'a> Own<'a> {
             return;
         }
         if tag.kind() == kind::SPAN {
-            let word = slot.remote().first();
-            if word.is_some_and(|word| word.swap(0, Ordering::SeqCst) != 0) {
+            if slot.remote().first().is_some_and(|word| word.take() != 0) {
                 self.free_span(slot);
             }
             return;
@@ -120,11 +85,10 @@ impl<'a> Own<'a> {
         }
         let mut any = false;
         for (word, remote) in slot.map().iter().zip(slot.remote()) {
-            if remote.load(Ordering::SeqCst) == 0 {
+            let freed = remote.take();
+            if freed == 0 {
                 continue;
             }
-            // Acquire: what the other threads did with the objects happened before they are handed out again.
-            let freed = remote.swap(0, Ordering::SeqCst);
             if freed & !word.get() != 0 {
                 sys::die(
                     "double free, by two threads, in the slab at",

@@ -6,7 +6,6 @@
 use core::cell::Cell;
 use core::ops::Range;
 use core::ptr::{null, null_mut};
-use core::sync::atomic::Ordering;
 
 use crate::chunk::{Slab, SlotRef, kind};
 use crate::geometry::{GRANULE_BYTES, MAP_WORDS, SLOT_GRANULES};
@@ -41,7 +40,7 @@ impl<'a> Own<'a> {
         if self.gather(class) {
             return true;
         }
-        if !self.dirty.0.load(Ordering::Relaxed).is_null() {
+        if !self.dirty.0.is_empty() {
             self.collect_remote();
             if self.gather(class) {
                 return true;

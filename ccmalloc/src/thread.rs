@@ -320,7 +320,9 @@ fn free_span(slot: SlotRef<'_>, own: Option<Own<'_>>, address: usize) {
 #[inline(never)]
 pub(crate) unsafe fn dealloc_large(mine: Option<Own<'static>>, object: *mut u8, bytes: usize) {
     // SAFETY: the object is live, so its chunk stays mapped until it is freed below.
-    match unsafe { large::find(object.addr(), bytes) } {
+    let place = unsafe { large::find(object.addr()) };
+    large::expect_bytes(&place, object.addr(), bytes);
+    match place {
         // SAFETY: found just now; the caller gives the object up.
         Place::Mapping(base, bytes) => unsafe { large::free_mapping(mine, base, bytes) },
         Place::Span(slot) => {

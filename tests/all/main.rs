@@ -5,4 +5,5 @@ static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
 
 mod maps;
 mod predictions;
+mod stress;
 mod trees;

@@ -4,15 +4,15 @@
 //! its own for the next [`Heap`](crate::Heap). It never meets the stack of abandoned heaps: a thread gets no heap whose objects will be
 //! dropped at somebody else's command, and nobody drops a heap as a whole that holds a thread's objects.
 
+use core::ops::ControlFlow;
 use core::ptr::{null, null_mut};
-use core::sync::atomic::Ordering;
 
-use crate::abandoned::Stack;
 use crate::geometry::CHUNK_BYTES;
 use crate::heap::{Heap as CoreHeap, Own};
+use crate::protocol::TaggedStack;
 
 /// Cores of dropped heaps.
-static IDLE: Stack = Stack::new();
+static IDLE: TaggedStack<CoreHeap> = TaggedStack::new();
 
 impl Own<'static> {
     /// An empty core: one of a dropped heap, or a new one. `None` when the OS refuses memory.
@@ -26,7 +26,8 @@ impl Own<'static> {
 
     /// Puts an empty core aside for the next heap. The caller owns it no more.
     pub(super) fn retire_core(self) {
-        IDLE.push(self.heap());
+        // SAFETY: heaps are mapped by `Own::map`, page-aligned, for ever; this one is the caller's, and on no stack.
+        unsafe { IDLE.push(self.heap()) };
     }
 
     /// Gives all chunks and mappings back to the OS, whatever they hold. Computes in O(chunks and mappings), not objects.
@@ -58,14 +59,8 @@ impl Own<'static> {
             next_abandoned: _,
             next_heap: _,
         } = self.heap();
-        // What others have freed is forgotten with the rest; the flags are cleared in the order that keeps the protocol (`remote`),
-        // since a flag that is set without its descriptor being in the stack would never be announced again.
-        let mut next = dirty.0.swap(null_mut(), Ordering::Acquire);
-        // SAFETY: null or a descriptor of this heap, which lives for ever.
-        while let Some(desc) = unsafe { next.as_ref() } {
-            next = desc.next_dirty.load(Ordering::Relaxed);
-            desc.dirty.swap(0, Ordering::SeqCst);
-        }
+        // What others have freed is forgotten with the rest; but the descriptors leave the stack in the order that keeps the protocol.
+        dirty.0.collect(|_, _| ControlFlow::Continue(()));
         for bin in bins {
             bin.forget_all();
         }

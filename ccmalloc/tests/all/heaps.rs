@@ -10,7 +10,7 @@ use std::sync::{Mutex, mpsc};
 use ccmalloc::{CcMalloc, Heap, HintAllocator, Policy, cc_alloc, cc_dealloc, cc_realloc, stats};
 use quickcheck::{Arbitrary, Gen, quickcheck};
 
-use crate::program::any_bytes;
+use crate::operation::any_bytes;
 use crate::shadow::{Object, Ranges};
 use crate::times;
 
@@ -416,10 +416,10 @@ fn many_heaps_come_and_go_without_a_trace() {
             std::thread::spawn(move || drop(heaps)).join().unwrap();
         }
         if round == 20 {
-            first = (crate::process::mapped_bytes(), stats().heaps);
+            first = (crate::process::limits::mapped_bytes(), stats().heaps);
         }
     }
-    let last = (crate::process::mapped_bytes(), stats().heaps);
+    let last = (crate::process::limits::mapped_bytes(), stats().heaps);
     assert!(last.0 < first.0 + (8 << 20), "{first:?} -> {last:?}");
     assert!(last.1 <= first.1 + 1, "{first:?} -> {last:?}");
 }

@@ -5,7 +5,9 @@
 #[cfg(feature = "allocator-api2")]
 mod collections;
 mod heaps;
+mod invalid_frees;
 mod misuse;
+mod operation;
 mod placement;
 mod process;
 mod program;

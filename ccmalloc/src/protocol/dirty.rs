@@ -1,0 +1,123 @@
+//! Which of an owner's places another thread has left something in: flags on nodes, and a stack of the nodes that have any.
+//!
+//! ```text
+//! another thread                                 the owner
+//! ──────────────                                 ─────────
+//! word |= bit                    (RMW)           take the whole stack                (RMW)
+//! if node.flags has the place:   done            for each node: take its flags       (RMW)
+//! else node.flags |= place       (RMW)             for each place: take its words    (load; RMW if not 0)
+//!   if it was 0: push the node   (CAS)
+//! ```
+//!
+//! **No bit is missed.** All operations on words and flags are sequentially consistent. Take the single order of them: if the other
+//! thread saw the place's flag set, the owner had not yet swapped it to zero, and looks at the word after it does, which is after the
+//! bit. If it did not, it sets the flag itself.
+//!
+//! **The stack is never behind.** Whoever changes a node's flags from none to some pushes it, and nobody else does: the node is on
+//! the stack once, from that push until the owner takes the stack. The owner reads a node's link before it takes its
+//! flags, because from then on the node may be pushed anew.
+//!
+//! Between flag and push another thread may set a second flag and leave; the owner learns of both when the first thread has pushed.
+//!
+//! Tried and dropped: flags by `fetch_or` alone, without the load before it. It is right with acquire and release alone, if the owner
+//! takes words by RMWs, too; but it costs every remote free a second RMW, and every look a hundred of them.
+
+use core::ops::ControlFlow;
+use core::ptr::null_mut;
+
+use crate::primitive::{AtomicPtr, AtomicU32, Ordering, constructor};
+
+/// What a node of a [`DirtyStack`] carries: 32 flags, one a place, and the link.
+///
+/// Invariant: the flags are other than zero from some time before the node is pushed until the owner has taken the stack.
+pub(crate) struct Dirty<N> {
+    /// May name places that hold nothing any more; never misses one that needs a look.
+    flags: AtomicU32,
+    /// Written by whoever pushes.
+    next: AtomicPtr<N>,
+}
+
+/// Has a [`Dirty`].
+pub(crate) trait DirtyNode: Sized {
+    /// It.
+    fn dirty(&self) -> &Dirty<Self>;
+}
+
+impl<N> Dirty<N> {
+    constructor! {
+        /// Nothing to see, in no stack.
+        pub(crate) fn new() -> Self {
+            Self { flags: AtomicU32::new(0), next: AtomicPtr::new(null_mut()) }
+        }
+    }
+
+    /// Sets the flag of `place` (`0..32`); returns whether the node must be pushed, which the caller alone then does.
+    fn mark(&self, place: usize) -> bool {
+        let bit = 1u32 << place;
+        // The load saves an atomic read-modify-write for each further bit, while the owner has not looked yet.
+        self.flags.load(Ordering::SeqCst) & bit == 0
+            && self.flags.fetch_or(bit, Ordering::SeqCst) == 0
+    }
+}
+
+/// A stack of nodes that other threads push onto and the owner takes as a whole.
+pub(crate) struct DirtyStack<N> {
+    head: AtomicPtr<N>,
+}
+
+impl<N: DirtyNode> DirtyStack<N> {
+    constructor! {
+        /// An empty one.
+        pub(crate) fn new() -> Self {
+            Self { head: AtomicPtr::new(null_mut()) }
+        }
+    }
+
+    /// Whether there is nothing to collect, as far as this thread has heard. One relaxed load.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Tells the owner to look at `place` (`0..32`) of `node`, after a bit was set there. One load in most cases.
+    ///
+    /// # Safety
+    /// - `node` is announced to this stack only, and lives as long as the stack is collected from.
+    pub(crate) unsafe fn announce(&self, node: &N, place: usize) {
+        if !node.dirty().mark(place) {
+            return;
+        }
+        let new = (&raw const *node).cast_mut();
+        let mut head = self.head.load(Ordering::Relaxed);
+        loop {
+            node.dirty().next.store(head, Ordering::Relaxed);
+            // Release: the owner sees the link.
+            match self
+                .head
+                .compare_exchange_weak(head, new, Ordering::Release, Ordering::Relaxed)
+            {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// Calls `each(node, place)` for every place that has been announced since the last time, and maybe for others, until it breaks off
+    /// the node, whose further places are then forgotten. For the owner alone.
+    pub(crate) fn collect(&self, mut each: impl FnMut(&N, usize) -> ControlFlow<()>) {
+        let mut next = self.head.swap(null_mut(), Ordering::Acquire);
+        // SAFETY: null or a node that was announced here, which lives, as `announce`'s callers have promised.
+        while let Some(node) = unsafe { next.as_ref() } {
+            // Before the flags are taken: after that, another thread may push the node anew.
+            next = node.dirty().next.load(Ordering::Relaxed);
+            let mut flags = node.dirty().flags.swap(0, Ordering::SeqCst);
+            while flags != 0 {
+                let place = flags.trailing_zeros() as usize;
+                flags &= flags - 1;
+                if each(node, place).is_break() {
+                    break;
+                }
+            }
+        }
+    }
+}

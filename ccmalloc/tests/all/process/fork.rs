@@ -1,0 +1,158 @@
+//! fork: the child has one thread, and every heap as it was at that instant.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use ccmalloc::{check, near};
+
+use super::{bare_thread, stage, work};
+
+#[cfg_attr(miri, ignore = "starts a process")]
+#[test]
+fn forks_among_threads_that_allocate() {
+    stage("fork: among threads");
+}
+
+#[cfg_attr(miri, ignore = "starts a process")]
+#[test]
+fn forks_during_first_allocations() {
+    stage("fork: first");
+}
+
+#[cfg_attr(miri, ignore = "starts a process")]
+#[test]
+fn a_child_frees_its_parents_objects() {
+    stage("fork: parent's objects");
+}
+
+/// Runs `body` and a check of the heap in a child; returns its status, 0 when all is well.
+fn in_child(body: impl FnOnce()) -> i32 {
+    // SAFETY: the child only allocates, starts threads, checks and exits, which this allocator promises to survive.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        // No assertion may unwind into the parent's scope.
+        let fine = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            body();
+            check().unwrap();
+        }));
+        // SAFETY: ends the child at once.
+        unsafe { libc::_exit(i32::from(fine.is_err())) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child just made.
+    assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
+    status
+}
+
+pub(super) fn among_threads() {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for seed in 0..3 {
+            let stop = &stop;
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    work(seed);
+                }
+            });
+        }
+        for round in 0..50 {
+            assert_eq!(in_child(|| work(round)), 0, "round {round}");
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+/// Threads that have never allocated begin to, while others fork.
+pub(super) fn during_first_allocations() {
+    /// How many of its kind have started.
+    static STARTED: AtomicUsize = AtomicUsize::new(0);
+    extern "C" fn first(_: *mut libc::c_void) -> *mut libc::c_void {
+        STARTED.fetch_add(1, Ordering::Relaxed);
+        work(3);
+        std::ptr::null_mut()
+    }
+    /// Forks before it has allocated anything: the child makes the first allocation of its only thread.
+    extern "C" fn fork_first(_: *mut libc::c_void) -> *mut libc::c_void {
+        // No thread of the child's own here: the address sanitizer forks with locks held that ending threads take.
+        let status = in_child(|| work(5));
+        assert_eq!(status, 0);
+        std::ptr::null_mut()
+    }
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    bare_thread(first);
+                }
+            });
+        }
+        for round in 0..40 {
+            assert_eq!(in_child(|| work(round)), 0, "round {round}");
+            bare_thread(fork_first);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(STARTED.load(Ordering::Relaxed) > 10);
+}
+
+/// The child frees objects of the thread that forked, of threads that do not exist in it, and of threads that had ended.
+pub(super) fn objects_of_the_parent() {
+    /// An allocation of its own.
+    type Item = Box<[usize; 3]>;
+    fn objects(seed: usize) -> Vec<Item> {
+        let root = Box::new(seed);
+        (0..500)
+            .map(|i| {
+                if i % 2 == 0 {
+                    Box::new([i; 3])
+                } else {
+                    near(&*root, || Box::new([i; 3]))
+                }
+            })
+            .collect()
+    }
+    fn verify(objects: &[Item]) {
+        assert!(
+            objects
+                .iter()
+                .enumerate()
+                .all(|(i, object)| **object == [i; 3])
+        );
+    }
+    let ended = std::thread::spawn(|| objects(1)).join().unwrap();
+    let (give, take) = mpsc::channel();
+    let (end, wait) = mpsc::channel::<()>();
+    let living = std::thread::spawn(move || {
+        give.send((objects(2), vec![9u8; 100_000], vec![8u8; 3 << 20]))
+            .unwrap();
+        // Until the children are done.
+        assert!(wait.recv().is_err());
+    });
+    let mut theirs = Some(take.recv().unwrap());
+    let mut own = Some((objects(3), ended));
+    for _ in 0..5 {
+        let status = in_child(|| {
+            let (objects, span, mapping) = theirs.take().unwrap();
+            let (own, ended) = own.take().unwrap();
+            verify(&objects);
+            verify(&own);
+            verify(&ended);
+            assert!(span.iter().all(|&byte| byte == 9) && mapping.iter().all(|&byte| byte == 8));
+            // Some here, some in a thread of the child's.
+            drop((own, span));
+            std::thread::spawn(move || drop((objects, ended, mapping)))
+                .join()
+                .unwrap();
+            for seed in 0..4 {
+                std::thread::spawn(move || work(seed)).join().unwrap();
+            }
+        });
+        assert_eq!(status, 0);
+    }
+    // Nothing of it has happened here.
+    let (objects, ..) = theirs.take().unwrap();
+    verify(&objects);
+    drop(end);
+    living.join().unwrap();
+}

@@ -1,0 +1,234 @@
+//! Memory that the OS refuses: null, and nothing else.
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ccmalloc::{CcMalloc, Region, cc_alloc, cc_dealloc, cc_realloc, check};
+
+use super::{bare_thread, stage};
+
+#[cfg(target_os = "linux")]
+#[cfg_attr(miri, ignore = "starts a process")]
+#[test]
+fn a_limit_on_memory_gives_null() {
+    stage("limits: address space");
+}
+
+#[cfg(target_os = "linux")]
+#[cfg_attr(miri, ignore = "starts a process")]
+#[test]
+fn each_mapping_may_fail() {
+    stage("limits: steps");
+}
+
+#[cfg(target_os = "linux")]
+#[cfg_attr(miri, ignore = "starts a process")]
+#[test]
+fn growing_mappings_leaks_no_address_space() {
+    stage("limits: growth");
+}
+
+/// Sets the soft limit on address space, or lifts it to the hard one.
+fn limit(bytes: Option<usize>) {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is writable.
+    let read = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
+    assert_eq!(read, 0);
+    limit.rlim_cur = bytes.map_or(limit.rlim_max, |bytes| bytes as libc::rlim_t);
+    // SAFETY: a valid limit.
+    let set = unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) };
+    assert_eq!(set, 0);
+}
+
+/// Address space in use, in bytes.
+pub(crate) fn mapped_bytes() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').next().unwrap().parse::<usize>().unwrap() * 4096
+}
+
+pub(super) fn out_of_address_space() {
+    // Relative to what is in use: a sanitizer's shadow alone takes terabytes.
+    let bytes = (mapped_bytes() + (512 << 20)) as libc::rlim_t;
+    let limit = libc::rlimit {
+        rlim_cur: bytes,
+        rlim_max: bytes,
+    };
+    // SAFETY: a valid limit.
+    let result = unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) };
+    assert_eq!(result, 0);
+    for bytes in [24, 64, 5000, 100_000, 3 << 20] {
+        let layout = Layout::from_size_align(bytes, 8).unwrap();
+        let mut last: *mut u8 = std::ptr::null_mut();
+        let mut count = 0usize;
+        loop {
+            // SAFETY: the layout is not empty.
+            let object = unsafe { CcMalloc.alloc(layout) };
+            if object.is_null() {
+                break;
+            }
+            // SAFETY: fresh, aligned, and at least 24 bytes.
+            unsafe { object.cast::<*mut u8>().write(last) };
+            last = object;
+            count += 1;
+        }
+        assert!(
+            count > (200 << 20) / bytes.next_multiple_of(1 << 16).max(bytes),
+            "{bytes}: {count}"
+        );
+        // SAFETY: `last` is live; on failure it stays as it is, and no other memory is left.
+        assert!(unsafe { CcMalloc.realloc(last, layout, 600 << 20) }.is_null());
+        while !last.is_null() {
+            // SAFETY: written above.
+            let next = unsafe { last.cast::<*mut u8>().read() };
+            // SAFETY: allocated above with this layout.
+            unsafe { CcMalloc.dealloc(last, layout) };
+            last = next;
+        }
+        check().unwrap();
+    }
+}
+
+pub(super) fn mappings_grow_without_leaks() {
+    let mut first = 0;
+    for round in 0..200usize {
+        // Lengths on both sides of where huge pages are asked for, most of them no multiple of 2 MiB.
+        let mut vector: Vec<u8> = Vec::with_capacity((9 << 20) + round * 4096);
+        vector.extend([1, 2, 3]);
+        for mebibytes in [12, 13, 40] {
+            vector.reserve_exact((mebibytes << 20) - vector.len());
+            assert_eq!(vector, [1, 2, 3]);
+        }
+        vector.shrink_to(10 << 20);
+        // Advice of the program's own for a part cuts the mapping in pieces; then it is copied.
+        ccmalloc::advise_huge_pages(vector.as_ptr().wrapping_add(1 << 20), 4 << 20);
+        vector.reserve_exact(20 << 20);
+        assert_eq!(vector, [1, 2, 3]);
+        drop(vector);
+        if round == 10 {
+            first = mapped_bytes();
+        }
+    }
+    let last = mapped_bytes();
+    assert!(last < first + (64 << 20), "{first} -> {last}");
+}
+
+/// One object of each kind of memory, by each way to it, as far as there is memory; frees them all. Returns how often there was none, and
+/// the first contradiction in the heap.
+///
+/// Allocates nothing but these: it runs where any allocation may fail.
+fn try_everything() -> (usize, Result<(), &'static str>) {
+    const SIZES: [usize; 9] = [8, 24, 200, 3000, 16_384, 40_000, 200_000, 900_000, 3 << 20];
+    let mut failures = 0;
+    let mut first_error = Ok(());
+    let mut objects = [(None, Layout::new::<u8>()); 4 * SIZES.len()];
+    let mut places = objects.iter_mut();
+    for bytes in SIZES {
+        let layout = Layout::from_size_align(bytes, 8).unwrap_or(Layout::new::<u64>());
+        let plain = cc_alloc(layout, None);
+        let mut hinted = cc_alloc(layout, plain.or(Some(NonNull::dangling())));
+        let mut hinted_layout = layout;
+        if let Some(object) = hinted {
+            // SAFETY: allocated above with this layout, and replaced by the result if there is one.
+            match unsafe { cc_realloc(object, layout, 2 * bytes, plain) } {
+                Some(grown) => {
+                    hinted = Some(grown);
+                    hinted_layout = Layout::from_size_align(2 * bytes, 8).unwrap_or(layout);
+                }
+                None => failures += 1,
+            }
+        }
+        let aligned_layout = Layout::from_size_align(bytes, 1 << 17).unwrap_or(layout);
+        let aligned = cc_alloc(aligned_layout, None);
+        // SAFETY: the layout is not empty.
+        let zeroed = NonNull::new(unsafe { CcMalloc.alloc_zeroed(layout) });
+        for object in [
+            (plain, layout),
+            (hinted, hinted_layout),
+            (aligned, aligned_layout),
+            (zeroed, layout),
+        ] {
+            failures += usize::from(object.0.is_none());
+            if let Some(start) = object.0 {
+                // SAFETY: live, and at least 8 bytes.
+                unsafe { start.cast::<u64>().write(7) };
+            }
+            if let Some(place) = places.next() {
+                *place = object;
+            }
+        }
+        first_error = first_error.and(check());
+    }
+    // A region's own list comes from the global allocator, too, which it asks politely.
+    match Region::reserve(3 << 20) {
+        Some(mut region) => {
+            let layout = Layout::new::<[u64; 3]>();
+            let object = region.alloc_at(64, layout);
+            if !object.is_null() {
+                // SAFETY: an ordinary allocation with this layout.
+                unsafe { CcMalloc.dealloc(object, layout) };
+            }
+        }
+        None => failures += 1,
+    }
+    for (object, layout) in objects {
+        if let Some(object) = object {
+            // SAFETY: allocated above with this layout.
+            unsafe { cc_dealloc(object, layout) };
+        }
+    }
+    (failures, first_error.and(check()))
+}
+
+/// Steps the limit through the first megabytes, so that each of the mappings that [`try_everything`] needs is refused in turn: the heap's own, tables, chunks, metadata,
+/// large objects, their growth. Each time in a thread that has no heap yet.
+pub(super) fn every_mapping_fails_once() {
+    const STEPS: usize = 200;
+    /// Small steps at first, where a heap, its metadata and its first chunks come into being; then larger ones, up to all that is asked for.
+    fn room_bytes(step: usize) -> usize {
+        match step {
+            0..64 => step * (64 << 10),
+            _ => (4 << 20) + (step - 64) * (512 << 10),
+        }
+    }
+    static ROOM: AtomicUsize = AtomicUsize::new(0);
+    static FAILED: AtomicUsize = AtomicUsize::new(0);
+    static STEPS_FAILED: AtomicUsize = AtomicUsize::new(0);
+    static WRONG: AtomicUsize = AtomicUsize::new(0);
+    extern "C" fn step(_: *mut libc::c_void) -> *mut libc::c_void {
+        // The address space in use was read by the thread that made this one: reading allocates.
+        limit(Some(ROOM.load(Ordering::Relaxed)));
+        let (failures, result) = try_everything();
+        limit(None);
+        let (failures_then, result_then) = try_everything();
+        FAILED.fetch_add(failures, Ordering::Relaxed);
+        STEPS_FAILED.fetch_add(usize::from(failures > 0), Ordering::Relaxed);
+        WRONG.fetch_add(
+            usize::from(result.is_err()) + usize::from(result_then.is_err()) + failures_then,
+            Ordering::Relaxed,
+        );
+        std::ptr::null_mut()
+    }
+    for number in 0..STEPS {
+        // The thread's own stack is part of what is in use when it starts: some 8 MiB with its guard, if it is not a cached one.
+        ROOM.store(mapped_bytes() + room_bytes(number), Ordering::Relaxed);
+        bare_thread(step);
+        assert_eq!(
+            WRONG.load(Ordering::Relaxed),
+            0,
+            "with {} bytes of room",
+            room_bytes(number)
+        );
+    }
+    let (failed, steps) = (
+        FAILED.load(Ordering::Relaxed),
+        STEPS_FAILED.load(Ordering::Relaxed),
+    );
+    assert!(
+        failed > STEPS && steps > STEPS / 4 && steps < STEPS,
+        "{failed} failures in {steps} steps"
+    );
+}

@@ -1,0 +1,96 @@
+//! What the whole process goes through: before `main` and after it, fork, signals, limits on memory. Each scene in a child process of its own.
+
+mod early;
+mod exits;
+mod fork;
+pub(crate) mod limits;
+mod signals;
+
+use std::process::{Command, Output};
+
+const WHAT: &str = "CCMALLOC_TEST_PROCESS";
+
+/// What children play, by name.
+const SCENES: &[(&str, fn())] = &[
+    ("early", early::objects_from_before_main),
+    ("exits: keys", exits::destructors_of_keys),
+    ("exits: locals", exits::destructors_of_locals),
+    ("exits: late frees", exits::frees_after_the_owner),
+    ("exits: atexit", exits::handlers_at_exit),
+    ("fork: among threads", fork::among_threads),
+    ("fork: first", fork::during_first_allocations),
+    ("fork: parent's objects", fork::objects_of_the_parent),
+    ("limits: address space", limits::out_of_address_space),
+    ("limits: steps", limits::every_mapping_fails_once),
+    ("limits: growth", limits::mappings_grow_without_leaks),
+    ("signals: reading", signals::a_handler_that_reads),
+    ("signals: ambient", signals::a_handler_under_near),
+];
+
+/// Plays `scene` in a child process, which must end well; returns what it printed.
+fn stage(scene: &str) -> String {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "process::child",
+            "--nocapture",
+            "--test-threads=1",
+        ])
+        .env(WHAT, scene)
+        .output()
+        .unwrap();
+    let (stdout, stderr) = (
+        String::from_utf8_lossy(&stdout),
+        String::from_utf8_lossy(&stderr),
+    );
+    assert!(status.success(), "{scene}: {status}\n{stdout}{stderr}");
+    stdout.into_owned()
+}
+
+/// Not a test of its own: plays what [`WHAT`] names, in the child.
+#[test]
+fn child() {
+    if let Ok(what) = std::env::var(WHAT) {
+        let (_, scene) = SCENES.iter().find(|(name, _)| *name == what).unwrap();
+        scene();
+    }
+}
+
+/// Allocates and frees some hundred objects of many sizes, half of them with a hint.
+fn work(seed: usize) {
+    let mut objects: Vec<Vec<usize>> = Vec::new();
+    for i in 0..500 {
+        let size = (i * 37 + seed) % 3000;
+        objects.push(ccmalloc::near(&objects, || vec![i; size]));
+        if i % 3 == 0 {
+            objects.swap_remove(i / 3);
+        }
+    }
+    assert!(
+        objects
+            .iter()
+            .all(|object| object.windows(2).all(|pair| pair[0] == pair[1]))
+    );
+}
+
+/// Runs `body` in a thread for which the standard library has not allocated anything, and waits for it.
+fn bare_thread(body: extern "C" fn(*mut libc::c_void) -> *mut libc::c_void) {
+    let mut thread: libc::pthread_t = 0;
+    // SAFETY: `thread` is writable, the default attributes are null, and `body` takes and gives any pointer.
+    let made = unsafe {
+        libc::pthread_create(
+            &raw mut thread,
+            std::ptr::null(),
+            body,
+            std::ptr::null_mut(),
+        )
+    };
+    assert_eq!(made, 0);
+    // SAFETY: the thread was made above and is joined once.
+    let joined = unsafe { libc::pthread_join(thread, std::ptr::null_mut()) };
+    assert_eq!(joined, 0);
+}
