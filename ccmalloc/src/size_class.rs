@@ -93,8 +93,9 @@ impl Class {
         // Of alignments up to 8 it is 7, of 16 it is 15. A size of 0 is none of these: rounded, it would be no multiple of 16.
         let mask = (align - 1) | (GRANULE_BYTES - 1);
         if bytes.wrapping_sub(1) < TABLE_BYTES_MAX && mask < 16 {
-            // At most TABLE_BYTES_MAX, which is a multiple of 16.
-            TABLE.get(((bytes + mask) & !mask) / GRANULE_BYTES).copied()
+            let granules = ((bytes + mask) & !mask) / GRANULE_BYTES;
+            // SAFETY: `bytes` is at most TABLE_BYTES_MAX, a multiple of 16; so is `bytes` rounded up to a multiple of 8 or 16.
+            Some(unsafe { *TABLE.get_unchecked(granules) })
         } else {
             None
         }

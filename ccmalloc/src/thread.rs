@@ -18,7 +18,7 @@ use crate::large::{self, Contents, Place};
 use crate::policy::{Policy, default_policy};
 use crate::remote::free_remote;
 use crate::size_class::{Class, SMALL_BYTES_MAX};
-use crate::sys::{self, with_thread};
+use crate::sys::{self, fast_heap, with_thread};
 
 /// What every allocation of the thread is asked to do at the moment.
 #[derive(Clone, Copy)]
@@ -36,7 +36,7 @@ pub(crate) enum Ambient {
 #[repr(C)]
 pub(crate) struct Thread {
     /// Never null, and never dangling: [`NO_HEAP`] or this thread's heap.
-    fast: Cell<*const Heap>,
+    pub(crate) fast: Cell<*const Heap>,
     own: Cell<*const Heap>,
     ambient: Cell<Ambient>,
 }
@@ -55,10 +55,8 @@ impl Thread {
 /// What the fast paths use.
 #[inline]
 pub(crate) fn fast() -> &'static Heap {
-    // A pointer leaves the closure: a reference would be tested for null outside, as the sign of a variable that is gone.
-    let heap = with_thread(|thread| thread.fast.get());
     // SAFETY: the field's invariant; heaps live for ever.
-    unsafe { &*heap }
+    unsafe { &*fast_heap() }
 }
 
 /// This thread's heap, if it has one.
@@ -255,15 +253,27 @@ unsafe fn dealloc_class(object: *mut u8, layout: Layout, class: Class) {
     let kind = slot.slab().tag().kind_for(bin);
     if kind <= kind::LISTED {
         // SAFETY: a slab is never tagged with NO_HEAP, so `heap` is this thread's own; the tag says that the slab is of this bin, and ACTIVE or LISTED.
-        unsafe { heap.push(bin, slot, address, kind == kind::LISTED) };
+        unsafe { heap.push(bin, address, kind) };
     } else {
-        dealloc_slow(slot, address, Some(layout));
+        // SAFETY: as above.
+        unsafe { dealloc_elsewhere(object, layout) };
     }
+}
+
+/// Frees an object that is not in a slab of the thread's own with room.
+///
+/// # Safety
+/// - As for [`dealloc`], and the object lies in a chunk.
+#[inline(never)]
+unsafe fn dealloc_elsewhere(object: *mut u8, layout: Layout) {
+    // SAFETY: the chunk stays mapped until its objects are freed.
+    let slot = unsafe { SlotRef::containing(object.addr()) };
+    dealloc_slow(slot, object.addr(), Some(layout));
 }
 
 /// Frees of full slabs, of co-located objects, under an ambient request, and of other threads' objects. `asked` is the layout that the
 /// object was allocated with, where the caller says it; without one, the object may also be a span.
-#[inline(never)]
+#[inline]
 pub(crate) fn dealloc_slow(slot: SlotRef<'_>, address: usize, asked: Option<Layout>) {
     let heap = fast();
     if slot.slab().tag() == Tag::new(heap, kind::COLOCATED) {
@@ -322,9 +332,7 @@ pub(crate) fn dealloc_small(
             let bin = own.heap().bin(class);
             match kind {
                 // SAFETY: the tag says that the slab is this thread's own, and of this class and kind.
-                kind::ACTIVE => unsafe { own.heap().push(bin, slot, address, false) },
-                // SAFETY: as above.
-                kind::LISTED => unsafe { own.heap().push(bin, slot, address, true) },
+                kind::ACTIVE | kind::LISTED => unsafe { own.heap().push(bin, address, kind) },
                 _ => own.push_full(slot, address),
             }
         }
