@@ -37,7 +37,7 @@ pub struct PlacementReport {
     pub same_group: u64,
     /// Elsewhere in the hint's page of 4 KiB: one TLB entry serves both.
     pub same_page: u64,
-    /// In a page tied to the hint's, in the same 2 MiB.
+    /// In a page tied to the hint's, in the same 2 MiB. Only where blocks are reserved: see [`set_reserved_blocks`](crate::set_reserved_blocks).
     pub tied_page: u64,
     /// Anywhere else, because these were full.
     pub elsewhere: u64,
