@@ -121,6 +121,7 @@
 //! - Like `malloc`, it is not async-signal-safe. A signal handler may ask [`contains`] at any time; it may allocate, free and use [`near`]
 //!   only where it cannot have interrupted the allocator, and leaves the ambient hint of what it interrupted as it was.
 //! - The child of a `fork` has the memory of the parent's other threads, and may free objects in it, but never hands that memory out again.
+//! - When a shared library that has this allocator is closed with `dlclose`, its heaps and what lives in them stay mapped to the end of the process.
 //! - Unix only for now; on other Unixes than Linux, large reallocations copy.
 #![cfg_attr(feature = "nightly", feature(allocator_api))]
 #![deny(

@@ -1,6 +1,7 @@
 //! What the allocator asks of the operating system. Everything here returns failure as a value, and allocates nothing.
 
 use core::ffi::c_void;
+use core::ptr::null;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 #[cfg(not(miri))]
@@ -30,10 +31,12 @@ pub(crate) use memory::{
     Growth, TAKES_PARTS_BACK, advise_huge, clear, grow_in_place, map, map_aligned, remap, unmap,
 };
 
-/// The key whose destructor runs at thread exit, plus one; 0 before it is made.
+/// The key whose destructor runs at thread exit, plus one; 0 before it is made, [`NO_KEY`] after it is gone.
 static EXIT_KEY: AtomicUsize = AtomicUsize::new(0);
+/// [`EXIT_KEY`] when there is none any more.
+const NO_KEY: usize = usize::MAX;
 
-/// Has `at_exit(value)` called when this thread ends. `value` must not be null. Without effect when the OS has no key left:
+/// Has `at_exit(value)` called when this thread ends. `value` must not be null. Without effect when the OS has no key left, or the key is gone:
 /// the thread's heap is then never adopted, which wastes it and harms nothing.
 pub(crate) fn on_thread_exit(value: *const c_void, at_exit: unsafe extern "C" fn(*mut c_void)) {
     let mut key = EXIT_KEY.load(Ordering::Acquire);
@@ -53,12 +56,60 @@ pub(crate) fn on_thread_exit(value: *const c_void, at_exit: unsafe extern "C" fn
             }
         }
     }
+    if key == NO_KEY {
+        return;
+    }
     let Ok(key) = libc::pthread_key_t::try_from(key - 1) else {
         return;
     };
-    // SAFETY: the key was made by `pthread_key_create` and is never deleted.
+    // SAFETY: the key was made by `pthread_key_create`. If it has been deleted since it was read above, the C library refuses it, or it is
+    // somebody else's new key, and the value is taken back below: this thread has had no time to give that key a value of its own.
     unsafe { libc::pthread_setspecific(key, value) };
+    if EXIT_KEY.load(Ordering::SeqCst) == NO_KEY {
+        // SAFETY: as above.
+        unsafe { libc::pthread_setspecific(key, null()) };
+    }
 }
+
+/// Deletes the key, so that threads which end later do not call its destructor.
+///
+/// The allocator may be part of a shared library (a plug-in with a global allocator of its own). When a program closes that with `dlclose`, the code
+/// of the destructor goes, while the program's threads, and with them the values of the key, live on.
+#[cfg(all(
+    any(
+        target_os = "linux",
+        target_os = "android",
+        target_os = "freebsd",
+        target_os = "netbsd",
+        target_os = "openbsd"
+    ),
+    not(miri)
+))]
+extern "C" fn delete_exit_key() {
+    let key = EXIT_KEY.swap(NO_KEY, Ordering::SeqCst);
+    if let Some(key) = key.checked_sub(1)
+        && let Ok(key) = libc::pthread_key_t::try_from(key)
+    {
+        // SAFETY: made by `pthread_key_create`; the swap gives it to one caller only.
+        unsafe { libc::pthread_key_delete(key) };
+    }
+}
+
+/// Called when the library that this is part of is unloaded, or else at the end of the process, after all handlers of `atexit`.
+#[cfg(all(
+    any(
+        target_os = "linux",
+        target_os = "android",
+        target_os = "freebsd",
+        target_os = "netbsd",
+        target_os = "openbsd"
+    ),
+    not(miri)
+))]
+#[used]
+// Sound, because that section is an array of the addresses of such functions.
+#[unsafe(link_section = ".fini_array")]
+static AT_UNLOAD: extern "C" fn() = delete_exit_key;
 
 /// Milliseconds since some time in the past, to a few. Some nanoseconds.
 pub(crate) fn milliseconds() -> usize {
