@@ -138,6 +138,10 @@
 #[cfg(not(all(unix, target_pointer_width = "64")))]
 compile_error!("ccmalloc runs on 64-bit Unix only");
 
+// Before all others, which are to see its macro.
+#[macro_use]
+mod debug_assert;
+
 mod abandoned;
 #[cfg(any(
     feature = "allocator-api2",

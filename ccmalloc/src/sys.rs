@@ -135,28 +135,64 @@ const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
 #[cold]
 #[inline(never)]
 pub(crate) fn die(message: &str, address: usize) -> ! {
-    let mut line = [0u8; 160];
-    let mut len = 0;
-    let mut put = |bytes: &[u8]| {
-        for &byte in bytes {
-            if let Some(place) = line.get_mut(len) {
-                *place = byte;
-                len += 1;
-            }
-        }
-    };
-    put(b"ccmalloc: ");
-    put(message.as_bytes());
-    put(b" 0x");
+    let mut line = Line::new();
+    line.put(message.as_bytes());
+    line.put(b" 0x");
     let digits = (usize::BITS - address.leading_zeros()).div_ceil(4).max(1);
     for digit in (0..digits).rev() {
         let value = address >> (4 * digit) & 0xf;
-        put(b"0123456789abcdef".get(value..=value).unwrap_or(b"?"));
+        line.put(b"0123456789abcdef".get(value..=value).unwrap_or(b"?"));
     }
-    put(b"\n");
-    // SAFETY: writes the initialised front of a local buffer; `len <= line.len()` by the check above.
-    unsafe {
-        libc::write(2, line.as_ptr().cast(), len);
-        libc::abort()
+    line.write_and_abort()
+}
+
+/// As [`die`], without an address.
+#[cold]
+#[inline(never)]
+pub(crate) fn die_of(message: &str) -> ! {
+    let mut line = Line::new();
+    line.put(message.as_bytes());
+    line.write_and_abort()
+}
+
+/// The last line that the process writes.
+struct Line {
+    bytes: [u8; 160],
+    len: usize,
+}
+
+impl Line {
+    fn new() -> Self {
+        let mut line = Self {
+            bytes: [0; 160],
+            len: 0,
+        };
+        line.put(b"ccmalloc: ");
+        line
+    }
+
+    /// Adds as much of `bytes` as there is room for, and for the line's end.
+    fn put(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            if self.len + 1 < self.bytes.len()
+                && let Some(place) = self.bytes.get_mut(self.len)
+            {
+                *place = byte;
+                self.len += 1;
+            }
+        }
+    }
+
+    fn write_and_abort(mut self) -> ! {
+        if let Some(place) = self.bytes.get_mut(self.len) {
+            *place = b'\n';
+            self.len += 1;
+        }
+        let written = self.bytes.get(..self.len).unwrap_or_default();
+        // SAFETY: writes an initialised local buffer of this length.
+        unsafe {
+            libc::write(2, written.as_ptr().cast(), written.len());
+            libc::abort()
+        }
     }
 }
