@@ -18,7 +18,7 @@ use crate::thread::{self, Ambient, AmbientGuard};
 /// let squares: Vec<u64> = (0..1000).map(|n| n * n).collect();
 /// assert!(ccmalloc::contains(squares.as_ptr().cast()));
 /// ```
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CcMalloc;
 
 impl CcMalloc {

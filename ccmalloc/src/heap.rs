@@ -342,6 +342,22 @@ pub(crate) fn check_start(slab: &Slab, address: usize) {
     }
 }
 
+/// Aborts with a message unless a live object of the slab starts at `address`. Whether it is live can be told if the slab is of the heap `mine`; else
+/// only whether some object starts there.
+#[inline]
+pub(crate) fn check_live(mine: Option<Own<'_>>, slot: SlotRef<'_>, address: usize) {
+    let slab = slot.slab();
+    if mine.is_none_or(|own| own.tag(0).owner() != slab.tag().owner()) {
+        return check_start(slab, address);
+    }
+    let granule = slot_offset(address) / GRANULE_BYTES;
+    let word = slot.map().get(granule / 64).map_or(0, Cell::get);
+    if word & granule_bit(address) == 0 || !address.is_multiple_of(GRANULE_BYTES) {
+        check_start(slab, address);
+        sys::die("use of a freed object, at", address);
+    }
+}
+
 /// A heap in the hands of the thread that owns it.
 #[derive(Clone, Copy)]
 pub(crate) struct Own<'a> {

@@ -78,8 +78,10 @@
 //!   version 0.2, which hashbrown and bumpalo speak. That crate has no dependencies of its own.
 //! - `allocator-api2-04`: the same of version 0.4.
 //! - `nightly`: the same of the standard library, `core::alloc::Allocator`. Needs a nightly compiler.
+//! - `static-tls`: for shared libraries that serve as `malloc`, on x86-64 Linux: keeps the thread's state in static thread-local storage, of which a
+//!   process has little for libraries that it opens late. No gain for executables.
 //!
-//! They can all be on at once. Where some other crate turns on the feature `nightly` of `allocator-api2` 0.2 itself, whose trait is the
+//! They can all be on at once, and none need be. Where some other crate turns on the feature `nightly` of `allocator-api2` 0.2 itself, whose trait is the
 //! standard library's from then on, `allocator-api2` and `nightly` exclude each other here.
 //!
 //! **Any hint is safe.** It is a number to the allocator, which never reads through it: a bad one costs placement, never
@@ -121,7 +123,8 @@
 //! - Like `malloc`, it is not async-signal-safe. A signal handler may ask [`contains`] at any time; it may allocate, free and use [`near`]
 //!   only where it cannot have interrupted the allocator, and leaves the ambient hint of what it interrupted as it was.
 //! - The child of a `fork` has the memory of the parent's other threads, and may free objects in it, but never hands that memory out again.
-//! - Unix only for now; on other Unixes than Linux, large reallocations copy.
+//! - When a shared library that has this allocator is closed with `dlclose`, its heaps and what lives in them stay mapped to the end of the process.
+//! - 64-bit Unix only for now; on other Unixes than Linux, large reallocations copy.
 #![cfg_attr(feature = "nightly", feature(allocator_api))]
 #![deny(
     clippy::unwrap_used,
@@ -131,6 +134,13 @@
     clippy::print_stdout,
     clippy::print_stderr
 )]
+
+#[cfg(not(all(unix, target_pointer_width = "64")))]
+compile_error!("ccmalloc runs on 64-bit Unix only");
+
+// Before all others, which are to see its macro.
+#[macro_use]
+mod debug_assert;
 
 mod abandoned;
 #[cfg(any(

@@ -1,5 +1,6 @@
 //! Chunks of a heap, and the slots that they are dealt out in.
 
+use core::ops::Range;
 use core::ptr::{NonNull, null};
 use core::sync::atomic::Ordering;
 
@@ -7,6 +8,7 @@ use crate::chunk::{ALL_SLOTS, Chunk, ChunkDesc, SlotRef, Tag};
 use crate::extents::{Chunks, DECAY_MILLISECONDS};
 use crate::geometry::{CHUNK_BYTES, CHUNK_SLOTS, SLOT_BYTES};
 use crate::heap::{CHUNK_BYTES_MAPPED, Own};
+use crate::protocol::DirtyNode;
 use crate::{abandoned, registry, sys};
 
 /// From this many chunks on, a heap asks for huge pages: a small program should not pay 2 MiB for its first object.
@@ -73,10 +75,13 @@ impl<'a> Own<'a> {
         for slot in first.slot()..first.slot() + count {
             SlotRef::new(chunk, slot).slab().set_tag(Tag::FREE);
         }
+        let mask = slots_mask(first.slot(), count);
+        if desc.dirty().announced() & mask != 0 {
+            check_not_left(chunk, first.slot()..first.slot() + count);
+        }
         let now = sys::milliseconds();
         self.purge(now);
         desc.freed_at.set(now);
-        let mask = slots_mask(first.slot(), count);
         desc.used_slots.set(desc.used_slots.get() | mask);
         if desc.free_slots.get() == 0 {
             self.link_open(desc);
@@ -262,6 +267,21 @@ impl<'a> Own<'a> {
             }
         }
         self.unmap_kept();
+    }
+}
+
+/// Aborts with a message when another thread has left an object of these slots to the heap which the heap's owner has not taken into account: whose
+/// objects are all free, so that somebody has freed it before. The bit would otherwise meet the slot's next object at that place.
+#[cold]
+#[inline(never)]
+fn check_not_left(chunk: &Chunk, slots: Range<usize>) {
+    for slot in slots.map(|slot| SlotRef::new(chunk, slot)) {
+        if slot.remote().iter().any(|word| word.take() != 0) {
+            sys::die(
+                "double free, by two threads, in the slot at",
+                slot.base().addr(),
+            );
+        }
     }
 }
 

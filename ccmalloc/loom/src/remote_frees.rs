@@ -75,7 +75,9 @@ impl Heap {
                 }
             }
         }
+        assert!((self.descs.iter()).all(|desc| desc.dirty.announced() == (1 << PLACES) - 1));
         assert_eq!(self.collect(), 2 * PLACES * OBJECTS);
+        assert!((self.descs.iter()).all(|desc| desc.dirty.announced() == 0));
         for free in self.chunks.iter().flat_map(|chunk| &chunk.free) {
             // SAFETY: loom watches for races.
             free.with_mut(|free| unsafe { *free = 0 });

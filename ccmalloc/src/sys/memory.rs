@@ -191,8 +191,12 @@ pub(crate) unsafe fn remap(
 /// - Nothing in it is used any more.
 #[cfg(target_os = "linux")]
 pub(crate) unsafe fn clear(start: *mut u8, bytes: usize) -> bool {
+    // Refused where the program has locked its memory.
+    let errno = errno();
     // SAFETY: the caller vouches for the range; private anonymous memory reads as zero after this advice.
-    unsafe { libc::madvise(start.cast(), bytes, libc::MADV_DONTNEED) == 0 }
+    let cleared = unsafe { libc::madvise(start.cast(), bytes, libc::MADV_DONTNEED) == 0 };
+    set_errno(errno);
+    cleared
 }
 
 /// Portable twin: elsewhere the advice does not promise zeroes.

@@ -97,6 +97,13 @@ fn child() {
             "slab's object resized with a wrong size" => {
                 let _ = cc_realloc(plain, Layout::new::<[u64; 8]>(), 200, None);
             }
+            "resized in place after it was freed" => {
+                cc_dealloc(plain, layout);
+                let _ = cc_realloc(plain, layout, 20, None);
+            }
+            "interior pointer resized in place" => {
+                let _ = cc_realloc(inside(plain, 8), layout, 20, None);
+            }
             "hinted size by another thread" => {
                 let address = packed.addr();
                 by_another_thread(Box::new(move || {
@@ -163,6 +170,14 @@ fn child() {
             "raw realloc of what is not ours" => {
                 let _ = raw::reallocate(here(WHAT.as_ptr().addr()), 100, None);
             }
+            "raw realloc in place after free" => {
+                raw::deallocate(plain.as_ptr());
+                let _ = raw::reallocate(plain.as_ptr(), 20, None);
+            }
+            "raw size after free" => {
+                raw::deallocate(plain.as_ptr());
+                let _ = raw::usable_bytes(plain.as_ptr());
+            }
             "raw realloc inside an object" => {
                 let _ = raw::reallocate(packed.as_ptr().wrapping_add(8), 100, None);
             }
@@ -194,6 +209,8 @@ fn misuse_aborts_with_one_line() {
         "inside an object over two pages",
         "size of a slab's object by another thread",
         "slab's object resized with a wrong size",
+        "resized in place after it was freed",
+        "interior pointer resized in place",
         "hinted size by another thread",
         "hinted interior pointer by another thread",
         "hinted double free by two threads",
@@ -214,6 +231,8 @@ fn misuse_aborts_with_one_line() {
         "raw beyond user space",
         "raw size of what is not ours",
         "raw realloc of what is not ours",
+        "raw realloc in place after free",
+        "raw size after free",
         "raw realloc inside an object",
     ];
     for what in cases {
