@@ -244,6 +244,11 @@ impl ChunkDesc {
         }
     }
 
+    /// Slots (bit = slot) in which another thread has freed something since the owner last looked, or may have.
+    pub(crate) fn announced(&self) -> u32 {
+        self.dirty.flags()
+    }
+
     /// The page `page` of the chunk.
     ///
     /// # Safety

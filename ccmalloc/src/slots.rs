@@ -7,6 +7,7 @@ use crate::chunk::{ALL_SLOTS, Chunk, ChunkDesc, SlotRef, Tag};
 use crate::extents::{Chunks, DECAY_MILLISECONDS};
 use crate::geometry::{CHUNK_BYTES, CHUNK_SLOTS, SLOT_BYTES};
 use crate::heap::{CHUNK_BYTES_MAPPED, Own};
+use crate::remote::expect_no_remote;
 use crate::{abandoned, registry, sys};
 
 /// From this many chunks on, a heap asks for huge pages: a small program should not pay 2 MiB for its first object.
@@ -70,13 +71,18 @@ impl<'a> Own<'a> {
         let Some(chunk) = (unsafe { desc.chunk.get().as_ref() }) else {
             return;
         };
+        let mask = slots_mask(first.slot(), count);
         for slot in first.slot()..first.slot() + count {
             SlotRef::new(chunk, slot).slab().set_tag(Tag::FREE);
+        }
+        if desc.announced() & mask != 0 {
+            for slot in first.slot()..first.slot() + count {
+                expect_no_remote(SlotRef::new(chunk, slot));
+            }
         }
         let now = sys::milliseconds();
         self.purge(now);
         desc.freed_at.set(now);
-        let mask = slots_mask(first.slot(), count);
         desc.used_slots.set(desc.used_slots.get() | mask);
         if desc.free_slots.get() == 0 {
             self.link_open(desc);

@@ -58,6 +58,12 @@ impl<N> Dirty<N> {
         self.flags.load(Ordering::SeqCst) & bit == 0
             && self.flags.fetch_or(bit, Ordering::SeqCst) == 0
     }
+
+    /// The flags set since the owner last took them. A place that holds something has its flag among them, unless that is being announced at
+    /// this moment. For the owner alone.
+    pub(crate) fn flags(&self) -> u32 {
+        self.flags.load(Ordering::Relaxed)
+    }
 }
 
 /// A stack of nodes that other threads push onto and the owner takes as a whole.
