@@ -175,14 +175,17 @@ pub(crate) unsafe fn find<'a>(address: usize) -> Place<'a> {
                 None => sys::die("not a large object:", address),
             }
         }
-        Owner::LargeHeld(mapping) if address - start < PAGE_BYTES => {
+        Owner::LargeHeld(mapping) => {
             // SAFETY: an entry holds the address of a record; records live for ever.
-            Place::Held(unsafe { &*mapping })
+            let mapping = unsafe { &*mapping };
+            if address - start != mapping.offset() {
+                sys::die("not a large object:", address);
+            }
+            Place::Held(mapping)
         }
-        Owner::LargeStart { .. }
-        | Owner::LargeHeld(_)
-        | Owner::LargeInside { .. }
-        | Owner::Nobody => sys::die("not a large object, or freed before:", address),
+        Owner::LargeStart { .. } | Owner::LargeInside { .. } | Owner::Nobody => {
+            sys::die("not a large object, or freed before:", address)
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::ptr::NonNull;
 
-use ccmalloc::{Region, cc_alloc, cc_dealloc, cc_realloc, raw};
+use ccmalloc::{Heap, Region, cc_alloc, cc_dealloc, cc_realloc, raw};
 
 const WHAT: &str = "CCMALLOC_TEST_MISUSE";
 
@@ -152,6 +152,15 @@ fn child() {
                 by_another_thread(Box::new(move || raw::deallocate(here(address))));
                 raw::deallocate(here(address));
             }
+            "inside a large object of a heap" => {
+                let heap = Heap::new().unwrap();
+                heap.dealloc(inside(heap.alloc(large, None).unwrap(), 64), large);
+            }
+            "inside a large object of a heap, by another thread" => {
+                let heap = Heap::new().unwrap();
+                let address = heap.alloc(large, None).unwrap().addr().get();
+                by_another_thread(Box::new(move || raw::deallocate(here(address + 64))));
+            }
             "raw double free" => {
                 raw::deallocate(plain.as_ptr());
                 raw::deallocate(plain.as_ptr());
@@ -234,6 +243,8 @@ fn misuse_aborts_with_one_line() {
         "last hinted object of a slot, by two threads",
         "last object of a slab, by two threads",
         "span by two threads",
+        "inside a large object of a heap",
+        "inside a large object of a heap, by another thread",
         "raw double free",
         "raw double free of a hinted object",
         "raw size too large",
