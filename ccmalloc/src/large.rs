@@ -231,7 +231,9 @@ pub(crate) fn expect_bytes(place: &Place<'_>, address: usize, bytes: usize) {
 /// # Safety
 /// - `base` and `bytes` come from [`find`], and the object is not used any more.
 pub(crate) unsafe fn free_mapping(own: Option<Own<'_>>, base: NonNull<u8>, bytes: usize) {
-    registry::remove(base.addr().get(), bytes);
+    if !registry::take_large(base.addr().get(), bytes) {
+        sys::die("double free, by two threads, of", base.addr().get());
+    }
     LARGE_BYTES_MAPPED.fetch_sub(bytes, Ordering::Relaxed);
     // SAFETY: a whole mapping by the registry's word, freed by its owner, and out of the registry.
     unsafe { give_back(own, base, bytes) };

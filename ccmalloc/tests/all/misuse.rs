@@ -4,6 +4,7 @@ use std::alloc::Layout;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ccmalloc::{Heap, Region, cc_alloc, cc_dealloc, cc_realloc, raw};
 
@@ -152,6 +153,20 @@ fn child() {
                 by_another_thread(Box::new(move || raw::deallocate(here(address))));
                 raw::deallocate(here(address));
             }
+            "mapping by two threads at the same time" => {
+                static READY: AtomicUsize = AtomicUsize::new(0);
+                let address = cc_alloc(large, None).unwrap().addr().get();
+                let free = move || {
+                    READY.fetch_add(1, Ordering::AcqRel);
+                    while READY.load(Ordering::Acquire) < 2 {
+                        std::hint::spin_loop();
+                    }
+                    raw::deallocate(here(address));
+                };
+                let other = std::thread::spawn(free);
+                free();
+                other.join().unwrap();
+            }
             "inside a large object of a heap" => {
                 let heap = Heap::new().unwrap();
                 heap.dealloc(inside(heap.alloc(large, None).unwrap(), 64), large);
@@ -243,6 +258,7 @@ fn misuse_aborts_with_one_line() {
         "last hinted object of a slot, by two threads",
         "last object of a slab, by two threads",
         "span by two threads",
+        "mapping by two threads at the same time",
         "inside a large object of a heap",
         "inside a large object of a heap, by another thread",
         "raw double free",
