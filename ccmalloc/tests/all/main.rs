@@ -14,6 +14,7 @@ mod program;
 mod raw;
 mod region;
 mod shadow;
+mod slabs;
 mod std_types;
 mod threads;
 
