@@ -126,8 +126,7 @@ pub(crate) fn map_object(
         // Kept chunks are not clear, and to clear them might be to touch what the caller never will.
         own.take_chunks(mapped / CHUNK_BYTES, contents == Contents::Zero)?
     } else {
-        let start = sys::map_aligned(mapped, align)?;
-        Chunks { start, zero: true }
+        own.map_fresh(mapped, align)?
     };
     start.as_ptr().expose_provenance();
     if zero {

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 
 use crate::chunk::{ALL_SLOTS, Chunk, ChunkDesc, SlotRef, Tag};
 use crate::extents::{Chunks, DECAY_MILLISECONDS};
-use crate::geometry::{CHUNK_BYTES, CHUNK_SLOTS, SLOT_BYTES};
+use crate::geometry::{CHUNK_BYTES, CHUNK_SLOTS, PAGE_BYTES, SLOT_BYTES};
 use crate::heap::{CHUNK_BYTES_MAPPED, Own};
 use crate::remote::expect_no_remote;
 use crate::{abandoned, registry, sys};
@@ -247,8 +247,9 @@ impl<'a> Own<'a> {
     pub(crate) fn alloc_meta(self, bytes: usize) -> Option<NonNull<u8>> {
         let bytes = bytes.next_multiple_of(64);
         if self.meta_left.get() < bytes {
-            let mapped = META_BYTES.max(bytes.next_multiple_of(4096));
-            self.meta.set(sys::map(mapped)?.as_ptr());
+            let mapped = META_BYTES.max(bytes.next_multiple_of(PAGE_BYTES));
+            self.meta
+                .set(self.map_fresh(mapped, PAGE_BYTES)?.start.as_ptr());
             self.meta_left.set(mapped);
         }
         let place = self.meta.get();

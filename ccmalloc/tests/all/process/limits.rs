@@ -90,6 +90,23 @@ pub(super) fn out_of_address_space() {
         }
         check().unwrap();
     }
+    // A new thread's heap, which has kept nothing yet.
+    std::thread::spawn(move || kept_memory_makes_room_for_any_alignment(bytes as usize))
+        .join()
+        .unwrap();
+}
+
+fn kept_memory_makes_room_for_any_alignment(limit_bytes: usize) {
+    let kept = Layout::from_size_align(12 << 20, 8).unwrap();
+    let object = cc_alloc(kept, None).unwrap();
+    // SAFETY: allocated above with this layout.
+    unsafe { cc_dealloc(object, kept) };
+    let room = limit_bytes - mapped_bytes();
+    // With what is needed to align it, 6 MiB more than there is room for.
+    let layout = Layout::from_size_align(room + (2 << 20), 4 << 20).unwrap();
+    let object = cc_alloc(layout, None).expect("room that was only kept");
+    // SAFETY: as above.
+    unsafe { cc_dealloc(object, layout) };
 }
 
 pub(super) fn mappings_grow_without_leaks() {
