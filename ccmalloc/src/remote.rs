@@ -1,7 +1,7 @@
 //! Objects that another thread than their heap's frees.
 //!
 //! The freeing thread sets the object's bits in the slot's remote map, and announces the slot on the heap's stack of dirty chunks. The owner,
-//! when a class has run out of free objects, takes the stack, and the remote maps of the slots that it names into their free
+//! when a class has run out of free objects, takes the stack, and the remote maps of the slots that it names into their
 //! maps. What makes sure that it finds every bit is argued, and model-checked, in [`protocol`](crate::protocol).
 //!
 //! Setting the bit is the last time that the freeing thread touches the chunk, which may be unmapped from then on; what it touches after
@@ -56,7 +56,7 @@ pub(crate) fn expect_no_remote(slot: SlotRef<'_>) {
 }
 
 impl<'a> Own<'a> {
-    /// Takes what other threads have freed into the free maps.
+    /// Takes what other threads have freed into the slots' maps, and gives back the spans that they have freed.
     #[cold]
     #[inline(never)]
     pub(crate) fn collect_remote(self) {
@@ -73,7 +73,7 @@ impl<'a> Own<'a> {
         });
     }
 
-    /// Takes the remote map of `slot` into its free map.
+    /// Takes the remote map of `slot` into its map; a span goes as a whole.
     fn absorb(self, slot: SlotRef<'a>) {
         let slab = slot.slab();
         let tag = slab.tag();

@@ -63,7 +63,7 @@ impl<'a> Own<'a> {
         Some(SlotRef::new(chunk, slot))
     }
 
-    /// Gives `count` slots from `first` on back to their chunk, and the chunk back to the OS when it is empty and so is
+    /// Gives `count` slots from `first` on back to their chunk, and the chunk to the extents when it is empty and so is
     /// another one. The caller has taken the slots out of every list, and cleared their maps.
     pub(crate) fn free_slots(self, first: SlotRef<'_>, count: usize) {
         let desc = first.desc();
@@ -164,7 +164,7 @@ impl<'a> Own<'a> {
         desc.prev.set(null());
     }
 
-    /// A fresh chunk, all slots free, in the list `open`.
+    /// A chunk, fresh or kept before, all slots free, in the list `open`.
     fn map_chunk(self) -> Option<&'a ChunkDesc> {
         let desc = match NonNull::new(self.unused_descs.get().cast_mut()) {
             // SAFETY: a descriptor of this heap, which lives for ever.
@@ -222,7 +222,7 @@ impl<'a> Own<'a> {
         unsafe { self.return_chunk(desc) };
     }
 
-    /// Gives a chunk back to the OS, and its descriptor to the unused ones. Nothing happens when the descriptor has none.
+    /// Gives a chunk to the extents, out of the registry, and its descriptor to the unused ones. Nothing happens when the descriptor has none.
     ///
     /// # Safety
     /// - No object in the chunk is used any more.

@@ -52,10 +52,10 @@ pub(crate) fn mapped_bytes() -> usize {
 
 pub(super) fn out_of_address_space() {
     // Relative to what is in use: a sanitizer's shadow alone takes terabytes.
-    let bytes = (mapped_bytes() + (512 << 20)) as libc::rlim_t;
+    let limit_bytes = mapped_bytes() + (512 << 20);
     let limit = libc::rlimit {
-        rlim_cur: bytes,
-        rlim_max: bytes,
+        rlim_cur: limit_bytes as libc::rlim_t,
+        rlim_max: limit_bytes as libc::rlim_t,
     };
     // SAFETY: a valid limit.
     let result = unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) };
@@ -91,7 +91,7 @@ pub(super) fn out_of_address_space() {
         check().unwrap();
     }
     // A new thread's heap, which has kept nothing yet.
-    std::thread::spawn(move || kept_memory_makes_room_for_any_alignment(bytes as usize))
+    std::thread::spawn(move || kept_memory_makes_room_for_any_alignment(limit_bytes))
         .join()
         .unwrap();
 }
