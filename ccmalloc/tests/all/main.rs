@@ -5,6 +5,7 @@
 #[cfg(feature = "allocator-api2")]
 mod collections;
 mod heaps;
+mod idle;
 mod invalid_frees;
 mod misuse;
 mod operation;
