@@ -428,7 +428,7 @@ pub struct HeapStats {
     pub chunk_bytes: usize,
     /// Bytes of mappings of their own, for larger objects.
     ///
-    /// Chunks and mappings that are in no use, and that the heap keeps for half a second, are in neither sum.
+    /// Chunks and mappings that are in no use, and that the heap keeps for half a second or longer, are in neither sum.
     pub large_bytes: usize,
 }
 

@@ -241,7 +241,7 @@ pub(crate) struct Heap {
 // thread at a time (the owner's; the stack of abandoned heaps hands over with release and acquire).
 unsafe impl Sync for Heap {}
 
-/// The heap of no thread: every class is without a slab, so that allocation falls through to the slow path.
+/// The heap of no thread: nothing is at hand in any class, so that allocation falls through to the slow path.
 pub(crate) static NO_HEAP: Heap = Heap::new();
 
 /// All heaps there ever were.

@@ -89,9 +89,9 @@
 //!
 //! # How it works
 //!
-//! One allocation without a hint: [`CcMalloc`]'s `alloc` → `thread::alloc` looks the size class up and takes the object that was freed
-//! last, else the lowest set bit of one word of a free map (`Heap::pop`); every 64 objects `Own::refill` looks for the next word.
-//! One free: the address, masked, gives the chunk's metadata; the slab's tag says that it is this thread's, the bit is set again, and the
+//! One allocation without a hint: [`CcMalloc`]'s `alloc` → `thread::alloc` looks the size class up, takes the latest of the free objects *at hand*,
+//! and sets its bit in the map of live objects (`Heap::pop`); when none is at hand, `Own::refill` gathers the next ones from a slab's map.
+//! One free: the address, masked, gives the chunk's metadata; the slab's tag says that it is this thread's, the bit is cleared again, and the
 //! object is kept at hand (`Heap::push`).
 //! Neither uses an atomic read-modify-write, and neither touches the object. Another thread's object goes to `free_remote`.
 //!
@@ -115,7 +115,9 @@
 //!   goes back to the OS when any thread needs a new chunk.
 //! - Objects of a [`Heap`] that unsafe code hands to [`cc_dealloc`] or to another thread's allocator are left to the heap, which takes them in when
 //!   it next runs out of room.
-//! - Slots of 64 KiB that become empty are reused, but go back to the OS only with their whole chunk of 2 MiB.
+//! - Slots of 64 KiB that become empty are reused. They go back to the OS with their whole chunk of 2 MiB, or, where a chunk has eight of them and
+//!   more, after half a second. Chunks and large mappings in no use are kept as long, 16 to 64 MiB a thread. Both are looked at when the thread
+//!   frees: one that does not keeps what it has until it ends.
 //! - Freed pointers are checked against the maps: double frees, pointers into objects, and wrong sizes are found out, unless the memory has been
 //!   handed out anew in between or the size class is the same, and abort the process with one line on stderr.
 //!   A free with a layout looks at the start of the 2 MiB around a small object before anything else: for a pointer that never came from

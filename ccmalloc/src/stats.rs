@@ -93,7 +93,9 @@ pub fn placement() -> PlacementReport {
     PlacementReport::from_counts(sums)
 }
 
-/// Memory that the allocator has mapped. See [`stats`].
+/// Memory that the allocator has mapped and uses. See [`stats`].
+///
+/// Chunks and mappings that are in no use, and that each heap keeps for half a second or longer (64 MiB at most), are in neither sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -105,7 +107,7 @@ pub struct Stats {
     pub heaps: usize,
 }
 
-/// Reports how much memory the allocator has mapped for objects, in all threads. Costs a walk over the heaps.
+/// Reports how much memory the allocator has in use for objects, in all threads. Costs a walk over the heaps.
 #[must_use]
 pub fn stats() -> Stats {
     Stats {

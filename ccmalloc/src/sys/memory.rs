@@ -232,3 +232,25 @@ pub(crate) fn advise_huge(start: *const u8, bytes: usize) -> bool {
 pub(crate) fn advise_huge(_start: *const u8, _bytes: usize) -> bool {
     false
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_free_asks_leaves_errno_alone() {
+        let start = map(2 * PAGE_BYTES).unwrap();
+        let page = start.as_ptr();
+        // SAFETY: fresh memory; the advice is refused, because the range starts inside a page.
+        unsafe {
+            page.write(1);
+            set_errno(libc::EDOM);
+            assert!(!clear(page.wrapping_add(1), PAGE_BYTES));
+            assert_eq!((errno(), page.read()), (libc::EDOM, 1));
+            assert!(clear(page, PAGE_BYTES));
+            assert_eq!((errno(), page.read()), (libc::EDOM, 0));
+            unmap(start, 2 * PAGE_BYTES);
+            assert_eq!(errno(), libc::EDOM);
+        }
+    }
+}
