@@ -11,6 +11,7 @@
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::geometry::CHUNK_BYTES;
 use crate::heap::Own;
@@ -72,9 +73,23 @@ impl Extents {
     /// Takes the extent out whose front or end is `address`, if there is one.
     fn take_at(&self, address: impl Fn(&Extent) -> bool) -> Option<Extent> {
         let (cell, extent) = self.iter().find(|(_, extent)| address(extent))?;
-        cell.set(NO_EXTENT);
+        replace(cell, NO_EXTENT);
         Some(extent)
     }
+}
+
+/// Bytes that all heaps keep.
+pub(crate) static KEPT_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// Puts `extent` in the place of another, and counts.
+fn replace(cell: &Cell<Extent>, extent: Extent) {
+    let before = cell.replace(extent);
+    // Modulo 2^64, as are all sums.
+    let more = extent
+        .chunks
+        .wrapping_sub(before.chunks)
+        .wrapping_mul(CHUNK_BYTES);
+    KEPT_BYTES.fetch_add(more, Ordering::Relaxed);
 }
 
 impl Extent {
@@ -111,11 +126,14 @@ impl Own<'_> {
             .iter()
             .filter(|(_, extent)| extent.chunks >= count)
             .min_by_key(|(_, extent)| extent.chunks)?;
-        cell.set(Extent {
-            start: extent.start.wrapping_add(count * CHUNK_BYTES),
-            chunks: extent.chunks - count,
-            ..extent
-        });
+        replace(
+            cell,
+            Extent {
+                start: extent.start.wrapping_add(count * CHUNK_BYTES),
+                chunks: extent.chunks - count,
+                ..extent
+            },
+        );
         NonNull::new(extent.start)
     }
 
@@ -146,11 +164,14 @@ impl Own<'_> {
         let Some((cell, extent)) = found else {
             return false;
         };
-        cell.set(Extent {
-            start: end.wrapping_add(count * CHUNK_BYTES),
-            chunks: extent.chunks - count,
-            ..extent
-        });
+        replace(
+            cell,
+            Extent {
+                start: end.wrapping_add(count * CHUNK_BYTES),
+                chunks: extent.chunks - count,
+                ..extent
+            },
+        );
         true
     }
 
@@ -189,14 +210,14 @@ impl Own<'_> {
             self.unmap_oldest();
         }
         match self.extents.0.iter().find(is_empty) {
-            Some(cell) => cell.set(extent),
+            Some(cell) => replace(cell, extent),
             None => extent.unmap(),
         }
     }
 
     fn unmap_oldest(self) {
         if let Some((cell, extent)) = self.extents.oldest() {
-            cell.set(NO_EXTENT);
+            replace(cell, NO_EXTENT);
             extent.unmap();
         }
     }
@@ -205,7 +226,7 @@ impl Own<'_> {
     pub(crate) fn decay_extents(self, now: usize) {
         for (cell, extent) in self.extents.iter() {
             if now.wrapping_sub(extent.freed_at) > DECAY_MILLISECONDS {
-                cell.set(NO_EXTENT);
+                replace(cell, NO_EXTENT);
                 extent.unmap();
             }
         }
@@ -214,7 +235,7 @@ impl Own<'_> {
     /// Gives all that is kept back to the OS.
     pub(crate) fn unmap_kept(self) {
         for (cell, extent) in self.extents.iter() {
-            cell.set(NO_EXTENT);
+            replace(cell, NO_EXTENT);
             extent.unmap();
         }
     }

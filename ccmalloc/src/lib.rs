@@ -116,7 +116,7 @@
 //! - Objects of a [`Heap`] that unsafe code hands to [`cc_dealloc`] or to another thread's allocator are left to the heap, which takes them in when
 //!   it next runs out of room.
 //! - Slots of 64 KiB that become empty are reused. They go back to the OS with their whole chunk of 2 MiB, or, where a chunk has eight of them and
-//!   more, after half a second. Chunks and large mappings in no use are kept as long, 16 to 64 MiB a thread. Both are looked at when the thread
+//!   more, after half a second. Chunks and large mappings in no use are kept as long, 32 to 128 MiB a thread at most. Both are looked at when the thread
 //!   frees: one that does not keeps what it has until it ends.
 //! - Freed pointers are checked against the maps: double frees, pointers into objects, and wrong sizes are found out, unless the memory has been
 //!   handed out anew in between or the size class is the same, and abort the process with one line on stderr.

@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::extents::KEPT_BYTES;
 use crate::heap::{ALL_HEAPS, CHUNK_BYTES_MAPPED, Heap};
 use crate::large::LARGE_BYTES_MAPPED;
 
@@ -95,7 +96,7 @@ pub fn placement() -> PlacementReport {
 
 /// Memory that the allocator has mapped and uses. See [`stats`].
 ///
-/// Chunks and mappings that are in no use, and that each heap keeps for half a second or longer (64 MiB at most), are in neither sum.
+/// Chunks and mappings that are in no use and kept for later requests are counted apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -103,6 +104,8 @@ pub struct Stats {
     pub chunk_bytes: usize,
     /// Bytes of mappings of their own, for larger objects.
     pub large_bytes: usize,
+    /// Bytes of chunks and mappings in no use, which heaps keep for half a second or longer: as much as the process uses, but 32 to 128 MiB a thread.
+    pub kept_bytes: usize,
     /// Heaps: about as many as there were ever threads, and values of [`Heap`](crate::Heap), at the same time.
     pub heaps: usize,
 }
@@ -113,6 +116,7 @@ pub fn stats() -> Stats {
     Stats {
         chunk_bytes: CHUNK_BYTES_MAPPED.load(Ordering::Relaxed),
         large_bytes: LARGE_BYTES_MAPPED.load(Ordering::Relaxed),
+        kept_bytes: KEPT_BYTES.load(Ordering::Relaxed),
         heaps: heaps().count(),
     }
 }

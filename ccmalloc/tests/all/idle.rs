@@ -97,3 +97,23 @@ fn idle_slots_and_mappings_go_back_and_come_again_as_zeroes() {
     heap.check().unwrap();
     // The heap goes, and all of these with it.
 }
+
+#[test]
+fn what_is_kept_is_counted() {
+    if !crate::alone("idle::what_is_kept_is_counted") {
+        return;
+    }
+    let before = ccmalloc::stats();
+    let block = vec![1u8; 5 << 20];
+    let used = ccmalloc::stats();
+    assert_eq!(used.large_bytes, before.large_bytes + (6 << 20));
+    drop(block);
+    let kept = ccmalloc::stats();
+    assert_eq!(kept.large_bytes, before.large_bytes);
+    assert_eq!(kept.kept_bytes, before.kept_bytes + (6 << 20));
+    // The next one takes a part of it.
+    let block = vec![1u8; 3 << 20];
+    assert_eq!(ccmalloc::stats().kept_bytes, kept.kept_bytes - (4 << 20));
+    drop(block);
+    assert_eq!(ccmalloc::stats().kept_bytes, kept.kept_bytes);
+}
