@@ -29,8 +29,8 @@ impl CcMalloc {
     }
 }
 
-// SAFETY: objects handed out are disjoint (each bit of a free map stands for its own bytes, and is cleared when they are handed
-// out), have the size and alignment asked for (`Class::for_layout`, `Request::new`, `large::alloc`), stay until they are freed, and
+// SAFETY: objects handed out are disjoint (each bit of a slot's map stands for its own bytes and says whether they are free, and is changed
+// when they are handed out), have the size and alignment asked for (`Class::for_layout`, `Request::new`, `large::alloc`), stay until they are freed, and
 // nothing here unwinds: indices are checked by `get`, arithmetic that could overflow is checked, and misuse aborts.
 unsafe impl GlobalAlloc for CcMalloc {
     #[inline]

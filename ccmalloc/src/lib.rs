@@ -87,10 +87,10 @@
 //!
 //! # How it works
 //!
-//! One allocation without a hint: [`CcMalloc`]'s `alloc` → `thread::alloc` looks the size class up and takes the object that was freed
-//! last, else the lowest set bit of one word of a free map (`Heap::pop`); every 64 objects `Own::refill` looks for the next word.
-//! One free: the address, masked, gives the chunk's metadata; the slab's tag says that it is this thread's, the bit is set again, and the
-//! object is kept at hand (`Heap::push`).
+//! One allocation without a hint: [`CcMalloc`]'s `alloc` → `thread::alloc` looks the size class up, takes one of the free objects *at hand*, the one
+//! that was freed last, and sets its bit in the slab's map (`Heap::pop`); when none is at hand, `Own::refill` gathers the next two dozen in address order.
+//! One free: the address, masked, gives the chunk's metadata; the slab's tag says that it is this thread's and of this class, the bit is cleared, and the
+//! object is put at hand (`Heap::push`).
 //! Neither uses an atomic read-modify-write, and neither touches the object. Another thread's object goes to `free_remote`.
 //!
 //! One allocation with a hint: `Own::alloc_near` asks the registry whether the hint lies in a co-location page of this heap, reads the page's free map (one
@@ -100,7 +100,9 @@
 //!
 //! The modules' own documentation draws the memory and argues the details: `geometry` (units), `chunk` (where metadata lies),
 //! `heap` and `slabs` (unhinted), `colocate` (hinted), `ends` (how large a co-located object is), `remote` and `protocol` (frees from other threads,
-//! heaps that change hands), `registry` (membership), `large`, `first_class` (heaps of one's own).
+//! heaps that change hands), `registry` (membership), `large`, `slots` and `extents` (what is kept, and what goes back to the OS), `first_class` (heaps of
+//! one's own). The repository's `docs/ccmalloc.md` follows an allocation and a free through all of them, says how to choose hints and policies, and
+//! explains each abort message.
 //!
 //! # When it does not help
 //!
@@ -113,7 +115,8 @@
 //!   goes back to the OS when any thread needs a new chunk.
 //! - Objects of a [`Heap`] that unsafe code hands to [`cc_dealloc`] or to another thread's allocator are left to the heap, which takes them in when
 //!   it next runs out of room.
-//! - Slots of 64 KiB that become empty are reused, but go back to the OS only with their whole chunk of 2 MiB.
+//! - Memory goes back to the OS with a delay: a slot of 64 KiB that has become empty is reused, and so is a whole chunk of 2 MiB; what nobody has asked for
+//!   for half a second is given back when its heap next frees a slot or a chunk, single slots only where eight or more of a chunk are free.
 //! - Freed pointers are checked against the maps: double frees, pointers into objects, and wrong sizes are found out, unless the memory has been
 //!   handed out anew in between or the size class is the same, and abort the process with one line on stderr.
 //!   A free with a layout looks at the start of the 2 MiB around a small object before anything else: for a pointer that never came from

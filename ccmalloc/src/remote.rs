@@ -1,8 +1,8 @@
 //! Objects that another thread than their heap's frees.
 //!
-//! The freeing thread sets the object's bits in the slot's remote map, and announces the slot on the heap's stack of dirty chunks. The owner,
-//! when a class has run out of free objects, takes the stack, and the remote maps of the slots that it names into their free
-//! maps. What makes sure that it finds every bit is argued, and model-checked, in [`protocol`](crate::protocol).
+//! The freeing thread sets the object's bit in the slot's remote map, and announces the slot on the heap's stack of dirty chunks. The owner,
+//! when a class has run out of objects at hand or the co-location pages of seats, before it takes a span, and when its thread ends, takes the stack, and
+//! the remote maps of the slots that it names into their maps. What makes sure that it finds every bit is argued, and model-checked, in [`protocol`](crate::protocol).
 //!
 //! Setting the bit is the last time that the freeing thread touches the chunk, which may be unmapped from then on; what it touches after
 //! that is the chunk's descriptor, which never is. A bit that is set already is a double free, and so is one that the
@@ -45,7 +45,7 @@ pub(crate) fn free_remote(slot: SlotRef<'_>, owner: usize, bit: usize, address: 
 }
 
 impl<'a> Own<'a> {
-    /// Takes what other threads have freed into the free maps.
+    /// Takes what other threads have freed into the slots' maps.
     #[cold]
     #[inline(never)]
     pub(crate) fn collect_remote(self) {
@@ -62,7 +62,7 @@ impl<'a> Own<'a> {
         });
     }
 
-    /// Takes the remote map of `slot` into its free map.
+    /// Takes the remote map of `slot` into its map.
     fn absorb(self, slot: SlotRef<'a>) {
         let slab = slot.slab();
         let tag = slab.tag();

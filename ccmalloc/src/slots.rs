@@ -62,7 +62,7 @@ impl<'a> Own<'a> {
         Some(SlotRef::new(chunk, slot))
     }
 
-    /// Gives `count` slots from `first` on back to their chunk, and the chunk back to the OS when it is empty and so is
+    /// Gives `count` slots from `first` on back to their chunk, and lets go of the chunk when it is empty and so is
     /// another one. The caller has taken the slots out of every list, and cleared their maps.
     pub(crate) fn free_slots(self, first: SlotRef<'_>, count: usize) {
         let desc = first.desc();
@@ -216,7 +216,7 @@ impl<'a> Own<'a> {
         unsafe { self.return_chunk(desc) };
     }
 
-    /// Gives a chunk back to the OS, and its descriptor to the unused ones. Nothing happens when the descriptor has none.
+    /// Gives a chunk to the extents, which keep it for a while, and its descriptor to the unused ones. Nothing happens when the descriptor has none.
     ///
     /// # Safety
     /// - No object in the chunk is used any more.

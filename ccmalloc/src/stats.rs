@@ -93,7 +93,8 @@ pub fn placement() -> PlacementReport {
     PlacementReport::from_counts(sums)
 }
 
-/// Memory that the allocator has mapped. See [`stats`].
+/// Memory that the allocator has mapped. See [`stats`]. Chunks and mappings that are in no use, which heaps keep for half a second and more, are in neither
+/// sum of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
