@@ -3,6 +3,8 @@
 //! All of it is plain arithmetic on `u64`: the whole map of a page is one cache line, and eight words are searched in
 //! fewer instructions than a branch mispredicted costs.
 
+use core::cell::Cell;
+
 use crate::geometry::BLOCK_GRANULES;
 
 /// A page's free map, as read.
@@ -66,6 +68,49 @@ pub(crate) fn fit_in_block(block_map: u8, granules: usize, align_granules: usize
     (starts != 0).then(|| starts.trailing_zeros() as usize)
 }
 
+/// For runs of 1 to 8 granules, in an array each: the first granule from which that many are free in a block, by the block's map; 8 if there is none.
+static FITS: [[u8; 256]; BLOCK_GRANULES] = {
+    let mut fits = [[8; 256]; BLOCK_GRANULES];
+    let mut more = 0;
+    while more < BLOCK_GRANULES {
+        let mut map = 0;
+        while map < 256 {
+            let mut start = 0;
+            while start + more < BLOCK_GRANULES {
+                let run = ((2 << more) - 1) << start;
+                if map & run == run {
+                    break;
+                }
+                start += 1;
+            }
+            #[expect(
+                clippy::indexing_slicing,
+                clippy::cast_possible_truncation,
+                reason = "evaluated by the compiler, which checks every index; start is at most 8"
+            )]
+            {
+                fits[more][map] = if start + more < BLOCK_GRANULES {
+                    start as u8
+                } else {
+                    8
+                };
+            }
+            map += 1;
+        }
+        more += 1;
+    }
+    fits
+};
+
+/// [`fit_in_block`] by a table, for `granules` (1..=8) that may start anywhere; `None` for more.
+#[inline(always)]
+pub(crate) fn fit_anywhere(block_map: u8, granules: usize) -> Option<usize> {
+    let start = *FITS
+        .get(granules.wrapping_sub(1))?
+        .get(usize::from(block_map))?;
+    (start < 8).then_some(usize::from(start))
+}
+
 /// Gathers "lane is not zero" into one bit a lane.
 #[inline]
 fn lane_mask(word: u64) -> u64 {
@@ -122,21 +167,36 @@ pub(crate) fn next_in_group(set: u64, bit: usize) -> Option<usize> {
 }
 
 /// [`next_in_group`] of [`empty_blocks`], which looks at no more words than it must: most calls find what they need in the first.
-#[inline]
-pub(crate) fn next_empty(map: &PageMap, block: usize) -> Option<usize> {
-    let empty = |word: u64| !lane_mask(!word) & 0xff;
+#[inline(always)]
+pub(crate) fn next_empty(map: &[Cell<u64>; 8], block: usize) -> Option<usize> {
     let home = block / 8;
-    let here = empty(*map.get(home)?);
-    let group = here & (0xf << ((block % 8) & !3));
-    let above = here & (0xff << (block % 8));
-    if group | above != 0 {
-        let candidates = if group != 0 { group } else { above };
-        return Some(home * 8 + candidates.trailing_zeros() as usize);
+    let here = empty_lanes(map.get(home)?.get());
+    if here != 0 {
+        let group = here & (0xffff_ffff << (32 * (block / 4 % 2)));
+        let above = here & (!0 << (8 * (block % 8)));
+        if group | above != 0 {
+            let candidates = if group != 0 { group } else { above };
+            return Some(home * 8 + candidates.trailing_zeros() as usize / 8);
+        }
     }
+    next_empty_elsewhere(map, home)
+}
+
+/// [`next_empty`], in the words behind `home`, then from the first to `home`.
+#[inline(never)]
+fn next_empty_elsewhere(map: &[Cell<u64>; 8], home: usize) -> Option<usize> {
     (home + 1..map.len()).chain(0..=home).find_map(|index| {
-        let candidates = empty(*map.get(index)?);
-        (candidates != 0).then(|| index * 8 + candidates.trailing_zeros() as usize)
+        let candidates = empty_lanes(map.get(index)?.get());
+        (candidates != 0).then(|| index * 8 + candidates.trailing_zeros() as usize / 8)
     })
+}
+
+/// The highest bit of each lane of which all bits are set.
+#[inline]
+const fn empty_lanes(word: u64) -> u64 {
+    let taken = !word;
+    // Without its highest bit, a lane that has any bit carries into it.
+    !((taken & lanes(0x7f)).wrapping_add(lanes(0x7f)) | taken | lanes(0x7f))
 }
 
 /// Positions in `empty` (bit = block) from which `blocks` blocks in a row are set. `blocks` is 1..=64.
@@ -173,6 +233,7 @@ mod tests {
                         naive_fit(map, granules, align),
                         "{map:08b} {granules} {align}"
                     );
+                    assert_eq!(fit_anywhere(map, granules), naive_fit(map, granules, 1));
                 }
             }
         }
@@ -203,7 +264,7 @@ mod tests {
                 *word = u64::from_le_bytes(bytes.try_into().unwrap());
             }
             let block = block % 64;
-            next_empty(&map, block) == next_in_group(empty_blocks(&map), block)
+            next_empty(&map.map(Cell::new), block) == next_in_group(empty_blocks(&map), block)
         }
 
         fn nearest_is_nearest(set: u64, bit: usize) -> bool {

@@ -6,7 +6,7 @@
 //!        +1 KiB  ├───────────────────────────┤
 //!                │ maps of the slots 1..32   │  a bit a granule, 1 KiB a slot, one cache line a page; owner only
 //!       +32 KiB  ├───────────────────────────┤
-//!                │ address of the descriptor │  in the place of slot 0's
+//!                │ addresses of descriptor   │  and end maps, in the place of slot 0's
 //!       +33 KiB  ├───────────────────────────┤
 //!                │ remote maps               │  likewise; set by other threads, taken by the owner
 //!       +64 KiB  ╞═══════════════════════════╡
@@ -26,7 +26,7 @@
 
 use core::cell::Cell;
 use core::ptr::null;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::ends::EndMap;
 use crate::geometry::{
@@ -136,7 +136,9 @@ pub(crate) struct Chunk {
     slabs: [Slab; CHUNK_SLOTS],
     maps: [Map; CHUNK_SLOTS - 1],
     desc: Cell<*const ChunkDesc>,
-    _padding: [usize; MAP_WORDS - 1],
+    /// As the descriptor has it; here too, because each hinted allocation needs it.
+    ends: Cell<*const EndMap>,
+    _padding: [usize; MAP_WORDS - 2],
     remote: [RemoteMap; CHUNK_SLOTS - 1],
 }
 
@@ -150,9 +152,10 @@ const _: () = assert!(
 );
 
 impl Chunk {
-    /// Records the chunk's descriptor.
+    /// Records the chunk's descriptor, and where the end maps are.
     pub(crate) fn set_desc(&self, desc: &ChunkDesc) {
         self.desc.set(desc);
+        self.ends.set(desc.ends.get());
     }
 }
 
@@ -352,10 +355,27 @@ impl<'a> SlotRef<'a> {
     #[inline]
     pub(crate) unsafe fn ends(self) -> &'a EndMap {
         // Set when the chunk got its first co-location slot, and constant from then on.
-        let ends = self.desc().ends.get();
+        let ends = self.chunk.ends.get();
         debug_assert!(!ends.is_null());
         // SAFETY: a chunk with a co-location slot has CHUNK_SLOTS end maps, in memory of the heap that is never unmapped.
         unsafe { &*ends.add(self.slot) }
+    }
+
+    /// The word of the slot's end map that has the bit of the granule at `address`, which lies in the slot.
+    ///
+    /// # Safety
+    /// - As for [`ends`](Self::ends).
+    #[inline(always)]
+    pub(crate) unsafe fn end_word(self, address: usize) -> &'a AtomicU64 {
+        let ends: *const AtomicU64 = self.chunk.ends.get().cast();
+        debug_assert!(!ends.is_null() && slot_index(address) == self.slot);
+        // SAFETY: as in `ends`: CHUNK_SLOTS end maps in a row, a word for each 64 granules of the chunk.
+        unsafe { &*ends.add((address & (CHUNK_BYTES - 1)) / (64 * GRANULE_BYTES)) }
+    }
+
+    /// Has the chunk know what its descriptor says anew.
+    pub(crate) fn update_chunk(self) {
+        self.chunk.set_desc(self.desc());
     }
 
     /// The free map of page `page` (0..16) of the slot: eight words, one cache line.

@@ -16,11 +16,13 @@
 
 use core::cell::Cell;
 use core::ptr::{null, null_mut};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::bits::{self, PageMap};
-use crate::chunk::{ChunkDesc, PageInfo, SlotRef, for_each_word, kind, page_index};
-use crate::ends::{self, EndMap, Run, clear_end, granules_of, own_run, set_end, set_free};
+use crate::chunk::{ChunkDesc, PageInfo, SlotRef, for_each_word, kind, map_word, page_index};
+use crate::ends::{
+    self, EndMap, Run, clear_end, granules_of, own_bits, own_run, set_end, set_free,
+};
 use crate::geometry::{
     BLOCK_BYTES, BLOCK_GRANULES, CHUNK_PAGES, CHUNK_SLOTS, GRANULE_BYTES, PAGE_BLOCKS, PAGE_BYTES,
     SLOT_BYTES, SLOT_GRANULES, SLOT_PAGES, slot_offset,
@@ -29,7 +31,7 @@ use crate::heap::Own;
 use crate::policy::Policy;
 use crate::registry;
 use crate::size_class::SMALL_BYTES_MAX;
-use crate::stats::{Outcome, count};
+use crate::stats::{OUTCOMES, Outcome, count};
 
 /// The largest object, in bytes, that a hint is honoured for. Larger ones gain nothing from a neighbour: their own blocks are
 /// what is fetched.
@@ -67,7 +69,11 @@ impl Request {
     /// A block of the page, and a granule in it, for this request; `near` is the block that it should be near to.
     ///
     /// An object larger than a block starts at a block of its own, so that it touches as few as it can.
-    fn find(self, map: &PageMap, near: usize, policy: Policy) -> Option<usize> {
+    fn find(self, page: Page<'_>, near: usize, policy: Policy) -> Option<usize> {
+        if policy == Policy::NewBlock && self.granules <= BLOCK_GRANULES {
+            return Some(bits::next_empty(page.words(), near)? * BLOCK_GRANULES);
+        }
+        let map = &page.read();
         if self.blocks() > 1 {
             let candidates = bits::block_runs(bits::empty_blocks(map), self.blocks());
             let block = match policy {
@@ -76,9 +82,6 @@ impl Request {
                 Policy::FirstFit => (candidates != 0).then(|| candidates.trailing_zeros() as usize),
             };
             return Some(block? * BLOCK_GRANULES);
-        }
-        if policy == Policy::NewBlock {
-            return Some(bits::next_empty(map, near)? * BLOCK_GRANULES);
         }
         let candidates = bits::blocks_with_room(map, self.granules, self.align_granules);
         let block = match policy {
@@ -107,8 +110,14 @@ struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
+    /// The page's words of the free map.
+    #[inline]
+    fn words(self) -> &'a [Cell<u64>; 8] {
+        self.slot.page_words(self.in_slot)
+    }
+
     fn read(self) -> PageMap {
-        self.slot.page_words(self.in_slot).each_ref().map(Cell::get)
+        self.words().each_ref().map(Cell::get)
     }
 }
 
@@ -159,6 +168,9 @@ impl<'a> Own<'a> {
 
     /// Allocates near `hint`, which may be any number. Null when the request is none that hints are honoured for, and when the OS
     /// refuses memory: the caller then allocates without a hint.
+    ///
+    /// The common case in one go: an object of no more than a block, at any granule, in the hint's block or in an empty one of its page.
+    #[inline]
     pub(crate) fn alloc_near(
         self,
         hint: usize,
@@ -166,6 +178,53 @@ impl<'a> Own<'a> {
         align: usize,
         policy: Policy,
     ) -> *mut u8 {
+        if align > GRANULE_BYTES || !registry::is_chunk_of(hint, self.heap()) {
+            return self.alloc_near_slow(hint, bytes, align, policy);
+        }
+        // SAFETY: a chunk of this heap, which only this thread unmaps.
+        let slot: SlotRef<'a> = unsafe { SlotRef::containing(hint) };
+        if slot.slab().tag() != self.tag(kind::COLOCATED) {
+            return self.alloc_near_slow(hint, bytes, align, policy);
+        }
+        // SAFETY: as above; the first slot of a chunk has another tag.
+        let word = unsafe { map_word(hint) };
+        let granules = granules_of(bytes);
+        let block_map = block_of_word(word.get(), hint / BLOCK_BYTES);
+        let place = match bits::fit_anywhere(block_map, granules) {
+            Some(inside) => {
+                count(&self.placed, Outcome::SameBlock);
+                (hint & !(BLOCK_BYTES - 1)) + inside * GRANULE_BYTES
+            }
+            None if policy == Policy::NewBlock && granules <= BLOCK_GRANULES => {
+                let page = hint & !(PAGE_BYTES - 1);
+                let near = (hint - page) / BLOCK_BYTES;
+                let words = slot.page_words(slot_offset(hint) / PAGE_BYTES);
+                let Some(block) = bits::next_empty(words, near) else {
+                    return self.alloc_near_slow(hint, bytes, align, policy);
+                };
+                count_on_page(&self.placed, block, near);
+                page + block * BLOCK_BYTES
+            }
+            None => return self.alloc_near_slow(hint, bytes, align, policy),
+        };
+        // SAFETY: in the hint's page, so in the same co-location slot of this heap.
+        let (word, end_word) = unsafe { (map_word(place), slot.end_word(place)) };
+        let first = place / GRANULE_BYTES % 64;
+        let free = word.get();
+        word.set(free & !(((1 << granules) - 1) << first));
+        let ends = end_word.load(Ordering::Relaxed);
+        end_word.store(ends | 1 << (first + granules - 1), Ordering::Relaxed);
+        if block_of_word(free, place / BLOCK_BYTES) == 0xff {
+            let info = self.page_at(slot, slot_offset(place) / PAGE_BYTES).info;
+            info.empty_blocks
+                .set(info.empty_blocks.get().wrapping_sub(1));
+        }
+        core::ptr::with_exposed_provenance_mut(place)
+    }
+
+    /// As [`alloc_near`](Self::alloc_near), for every request.
+    #[inline(never)]
+    fn alloc_near_slow(self, hint: usize, bytes: usize, align: usize, policy: Policy) -> *mut u8 {
         let Some(request) = Request::new(bytes, align) else {
             count(&self.placed, Outcome::NotUsable);
             return null_mut();
@@ -195,17 +254,8 @@ impl<'a> Own<'a> {
         request: Request,
         policy: Policy,
     ) -> *mut u8 {
-        let map = page.read();
-        if let Some(granule) = request.find(&map, near, policy) {
-            let same_group = granule / (4 * BLOCK_GRANULES) == near / 4;
-            count(
-                &self.placed,
-                if same_group {
-                    Outcome::SameGroup
-                } else {
-                    Outcome::SamePage
-                },
-            );
+        if let Some(granule) = request.find(page, near, policy) {
+            count_on_page(&self.placed, granule / BLOCK_GRANULES, near);
             return self.claim_in(page, granule, request);
         }
         let desc = page.slot.desc();
@@ -257,7 +307,7 @@ impl<'a> Own<'a> {
             info.tied.set(0);
             return None;
         }
-        let granule = request.find(&page.read(), 0, policy)?;
+        let granule = request.find(page, 0, policy)?;
         Some(self.claim_in(page, granule, request))
     }
 
@@ -267,7 +317,7 @@ impl<'a> Own<'a> {
         // SAFETY: null or the info of a page in use: `release_slot_if_empty` resets it before it gives a slot back.
         if let Some(info) = unsafe { self.seat_page.get().as_ref() } {
             let page = self.page_of(info);
-            if let Some(granule) = request.find(&page.read(), 0, policy) {
+            if let Some(granule) = request.find(page, 0, policy) {
                 return Some((page, self.claim_in(page, granule, request)));
             }
         }
@@ -278,7 +328,7 @@ impl<'a> Own<'a> {
             // Too small a room for this request only.
             self.list(old);
         }
-        let granule = request.find(&page.read(), 0, policy)?;
+        let granule = request.find(page, 0, policy)?;
         Some((page, self.claim_in(page, granule, request)))
     }
 
@@ -315,7 +365,7 @@ impl<'a> Own<'a> {
             // SAFETY: null or the info of a page in use; a slot's pages leave the list before the slot is given back.
             let info = unsafe { next.as_ref() }?;
             let page = self.page_of(info);
-            if request.find(&page.read(), 0, policy).is_some() {
+            if request.find(page, 0, policy).is_some() {
                 self.unlist(info);
                 return Some(page);
             }
@@ -338,6 +388,7 @@ impl<'a> Own<'a> {
             };
             // Zero bytes are valid end maps and page infos; each is set below before it is used.
             desc.ends.set(place.cast().as_ptr());
+            slot.update_chunk();
             let pages = place.as_ptr().wrapping_add(ends_bytes);
             desc.pages.set(pages.cast());
         }
@@ -505,8 +556,24 @@ impl<'a> Own<'a> {
     }
 
     /// Frees a co-located object. Aborts with a message when no object is there, or none of `bytes` (`None`: whatever its size).
-    #[inline(never)]
+    #[inline]
     pub(crate) fn free_colocated(self, slot: SlotRef<'a>, address: usize, bytes: Option<usize>) {
+        // SAFETY: the caller has found a co-location slot of this heap: no chunk's first.
+        let (word, end_word) = unsafe { (map_word(address), slot.end_word(address)) };
+        let (free, ends) = (word.get(), end_word.load(Ordering::Relaxed));
+        let Some(mask) = own_bits(free, ends, address, bytes) else {
+            return self.free_colocated_slow(slot, address, bytes);
+        };
+        end_word.store(ends & !mask, Ordering::Relaxed);
+        word.set(free | mask);
+        if block_of_word(free | mask, address / BLOCK_BYTES) == 0xff {
+            self.on_empty_block(slot, slot_offset(address) / BLOCK_BYTES);
+        }
+    }
+
+    /// What [`free_colocated`](Self::free_colocated) leaves: objects of more than a block, at the start of a word of the map, and what is none.
+    #[inline(never)]
+    fn free_colocated_slow(self, slot: SlotRef<'a>, address: usize, bytes: Option<usize>) {
         // SAFETY: the caller has found a co-location slot of this heap.
         let ends = unsafe { slot.ends() };
         let run = own_run(slot, ends, address, bytes);
@@ -739,6 +806,17 @@ impl<'a> Own<'a> {
         // SAFETY: a co-location slot of this heap.
         ends::check(slot, unsafe { slot.ends() })
     }
+}
+
+/// Counts an object that was placed in block `block` of its page, with a hint at block `near` of the same page.
+#[inline]
+fn count_on_page(placed: &[AtomicU64; OUTCOMES], block: usize, near: usize) {
+    let outcome = if block / 4 == near / 4 {
+        Outcome::SameGroup
+    } else {
+        Outcome::SamePage
+    };
+    count(placed, outcome);
 }
 
 /// The free map of block `block` (0..1024) of a co-location slot.

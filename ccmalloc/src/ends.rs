@@ -24,7 +24,7 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::chunk::{SlotRef, for_each_word};
-use crate::geometry::{GRANULE_BYTES, MAP_WORDS, slot_offset};
+use crate::geometry::{BLOCK_GRANULES, GRANULE_BYTES, MAP_WORDS, slot_offset};
 use crate::sys;
 
 /// The end map of a slot.
@@ -60,6 +60,24 @@ pub(crate) fn clear_end(ends: &EndMap, granule: usize) {
         let bits = word.load(Ordering::Relaxed);
         word.store(bits & !(1 << (granule % 64)), Ordering::Relaxed);
     }
+}
+
+/// The object at `address` in a slot of the calling thread's heap: its bits in its word of the map, which is `free` and to which the ends are `ends`.
+///
+/// `None`, and nothing is said, when it has not `bytes` (whatever its size without), when it reaches beyond its block or lies at the start of a word: these are
+/// [`own_run`]'s; and when no object starts there.
+#[inline(always)]
+pub(crate) fn own_bits(free: u64, ends: u64, address: usize, bytes: Option<usize>) -> Option<u64> {
+    let granule = address / GRANULE_BYTES % 64;
+    // Bit g says whether the granule before is free or an end, and this one taken.
+    let starts = (free | ends) << 1 & !free;
+    let rest = ends >> granule;
+    let granules = rest.trailing_zeros() as usize + 1;
+    let is_one = starts >> granule & 1 == 1
+        && address.is_multiple_of(GRANULE_BYTES)
+        && granule % BLOCK_GRANULES + granules <= BLOCK_GRANULES
+        && bytes.is_none_or(|bytes| granules_of(bytes) == granules);
+    is_one.then(|| ((1 << granules) - 1) << granule)
 }
 
 /// How many granules there are from `first` to the first end at or after it; 0 when no end follows.

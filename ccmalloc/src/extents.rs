@@ -11,21 +11,20 @@
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::Ordering;
 
 use crate::geometry::CHUNK_BYTES;
-use crate::heap::{CHUNK_BYTES_MAPPED, Own};
-use crate::large::LARGE_BYTES_MAPPED;
+use crate::heap::Own;
+use crate::large::used_bytes;
 use crate::sys;
 
 /// How many extents a heap keeps.
-const EXTENTS: usize = 16;
+const EXTENTS: usize = 24;
 /// How long memory is kept that nobody asks for.
 pub(crate) const DECAY_MILLISECONDS: usize = 500;
 /// Bytes that are always kept, if they become free...
-const KEPT_BYTES_MIN: usize = 16 << 20;
+const KEPT_BYTES_MIN: usize = 32 << 20;
 /// ...and that are never exceeded.
-const KEPT_BYTES_MAX: usize = 64 << 20;
+const KEPT_BYTES_MAX: usize = 128 << 20;
 
 /// A run of chunks in no use; none if `chunks` is 0.
 #[derive(Clone, Copy)]
@@ -92,11 +91,9 @@ impl Extent {
     }
 }
 
-/// How many bytes a heap keeps at most: a quarter of what the process uses, within limits.
+/// How many bytes a heap keeps at most: as many as the process uses, within limits.
 fn kept_bytes_max() -> usize {
-    let used =
-        CHUNK_BYTES_MAPPED.load(Ordering::Relaxed) + LARGE_BYTES_MAPPED.load(Ordering::Relaxed);
-    (used / 4).clamp(KEPT_BYTES_MIN, KEPT_BYTES_MAX)
+    used_bytes().clamp(KEPT_BYTES_MIN, KEPT_BYTES_MAX)
 }
 
 /// Chunks fresh from the OS or kept before.
@@ -122,9 +119,9 @@ impl Own<'_> {
         NonNull::new(extent.start)
     }
 
-    /// Takes `count` neighbouring chunks, kept ones if there are any and `fresh` is not asked for. `None` when the OS refuses memory.
-    pub(crate) fn take_chunks(self, count: usize, fresh: bool) -> Option<Chunks> {
-        if !fresh && let Some(start) = self.take_kept(count) {
+    /// Takes `count` neighbouring chunks, kept ones if there are any. `None` when the OS refuses memory.
+    pub(crate) fn take_chunks(self, count: usize) -> Option<Chunks> {
+        if let Some(start) = self.take_kept(count) {
             return Some(Chunks { start, zero: false });
         }
         let bytes = count.checked_mul(CHUNK_BYTES)?;

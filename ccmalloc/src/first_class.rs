@@ -289,7 +289,7 @@ impl Heap {
         let kind = slot.slab().tag().kind_for(bin);
         if kind <= kind::LISTED {
             // SAFETY: this value owns the core, and the tag says that the slab is of this bin, and ACTIVE or LISTED.
-            unsafe { self.core.push(bin, slot, address, kind == kind::LISTED) };
+            unsafe { self.core.push(bin, address, kind) };
         } else {
             self.dealloc_slow(slot, address, layout);
         }

@@ -80,6 +80,7 @@ unsafe impl GlobalAlloc for CcMalloc {
 ///     ccmalloc::cc_dealloc(parent, layout);
 /// }
 /// ```
+#[inline]
 #[must_use]
 pub fn cc_alloc(layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
     NonNull::new(match hint {
@@ -125,6 +126,7 @@ pub unsafe fn cc_realloc(
 /// # Safety
 /// - `object` was allocated by this allocator ([`CcMalloc`] or `cc_alloc`) with this layout.
 /// - It is not used any more.
+#[inline]
 pub unsafe fn cc_dealloc(object: NonNull<u8>, layout: Layout) {
     // SAFETY: the caller's contract is the same.
     unsafe { thread::dealloc(object.as_ptr(), layout) };

@@ -21,7 +21,7 @@ use core::marker::PhantomData;
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
 
-use crate::chunk::{ChunkDesc, PageInfo, Slab, SlotRef, Tag, granule_bit, map_word};
+use crate::chunk::{ChunkDesc, PageInfo, Slab, SlotRef, Tag, granule_bit, kind, map_word};
 use crate::extents::Extents;
 use crate::first_class::Inventory;
 use crate::geometry::{GRANULE_BYTES, SLOT_BYTES, slot_offset};
@@ -49,11 +49,11 @@ const _: () = assert!(CLASSES * BIN_BYTES <= HEAP_ALIGN_BYTES);
 /// Invariant: each object at hand starts in a slab of this class and heap, whose kind is `ACTIVE` or `LISTED`; its bit is clear, and it is at hand once.
 #[repr(C, align(512))]
 pub(crate) struct Bin {
-    /// Bytes of the places filled: from 0 in steps of [`PLACE_BYTES`] to [`TOP_FULL`].
+    /// Where the latest object at hand is, in bytes from the first place: from 0 in steps of [`PLACE_BYTES`] to [`TOP_FULL`].
     top: Cell<usize>,
     /// Word of the active slab's map from which on to look for free objects.
     pub(crate) cursor: Cell<usize>,
-    /// The first is never filled: its null pointer is found when nothing is at hand. The latest object is in the last of those filled.
+    /// The objects at hand are those from the latest down to the first null pointer; the first place always holds one.
     at_hand: [Cell<*mut u8>; PLACES],
 }
 
@@ -107,19 +107,24 @@ impl Bin {
     pub(crate) fn filling(&self) -> Filling<'_> {
         Filling {
             bin: self,
-            count: 0,
+            next: FILL_MAX,
         }
     }
 
-    /// The objects at hand.
-    fn filled(&self) -> &[Cell<*mut u8>] {
-        let count = self.top.get() / PLACE_BYTES;
-        self.at_hand.get(1..=count).unwrap_or_default()
+    /// The places of the objects at hand, the latest last, and how many places there are below them.
+    fn filled(&self) -> (&[Cell<*mut u8>], usize) {
+        let end = self.top.get() / PLACE_BYTES + 1;
+        let places = self.at_hand.get(..end).unwrap_or_default();
+        let below = places
+            .iter()
+            .rposition(|place| place.get().is_null())
+            .map_or(end, |null| null + 1);
+        (places.get(below..).unwrap_or_default(), below)
     }
 
     /// Addresses of the objects at hand. For checks.
     pub(crate) fn objects_at_hand(&self) -> impl Iterator<Item = usize> {
-        self.filled().iter().map(|place| place.get().addr())
+        self.filled().0.iter().map(|place| place.get().addr())
     }
 
     /// Forgets all objects at hand, before all slots are given back.
@@ -130,7 +135,7 @@ impl Bin {
 
     /// Forgets the objects at hand that lie in the slot at `base`, before it is given back.
     pub(crate) fn forget_slot(&self, base: usize) {
-        let places = self.filled();
+        let (places, below) = self.filled();
         let mut kept = 0;
         for place in places {
             if place.get().addr() & !(SLOT_BYTES - 1) != base
@@ -140,40 +145,50 @@ impl Bin {
                 kept += 1;
             }
         }
-        self.top.set(kept * PLACE_BYTES);
+        self.top.set((below + kept - 1) * PLACE_BYTES);
     }
 }
 
-/// A bin that is being filled: objects are added in the order in which they are to be taken.
+/// How many objects are put at hand at once. The rest of the places is for objects that are freed before these are used up.
+pub(crate) const FILL_MAX: usize = PLACES / 2;
+
+/// A bin that is being filled: objects are added in the order in which they are to be taken, from the top downwards.
 pub(crate) struct Filling<'a> {
     bin: &'a Bin,
-    count: usize,
+    /// The place of the next object; 0 when there is no room left.
+    next: usize,
 }
 
 impl Filling<'_> {
     /// How many there are.
+    #[inline]
     pub(crate) fn count(&self) -> usize {
-        self.count
+        FILL_MAX - self.next
     }
 
     /// Adds a free object of the active slab; `false`, and nothing done, when the bin is full.
+    #[inline]
     pub(crate) fn add(&mut self, object: *mut u8) -> bool {
-        let Some(place) = self.bin.at_hand.get(1 + self.count) else {
+        if self.next == 0 {
             return false;
-        };
-        place.set(object);
-        self.count += 1;
+        }
+        if let Some(place) = self.bin.at_hand.get(self.next) {
+            place.set(object);
+        }
+        self.next -= 1;
         true
     }
 
     /// Puts the objects at hand, the first on top, and returns how many there are.
     pub(crate) fn finish(self) -> usize {
-        let filled = self.bin.at_hand.get(1..=self.count).unwrap_or_default();
-        for (front, back) in filled.iter().zip(filled.iter().rev()).take(self.count / 2) {
-            front.swap(back);
+        let count = self.count();
+        if count > 0 {
+            if let Some(below) = self.bin.at_hand.get(self.next) {
+                below.set(null_mut());
+            }
+            self.bin.top.set(FILL_MAX * PLACE_BYTES);
         }
-        self.bin.top.set(self.count * PLACE_BYTES);
-        self.count
+        count
     }
 }
 
@@ -287,23 +302,25 @@ impl Heap {
     /// Gives the object at `address` back to its slab: about two dozen instructions.
     ///
     /// # Safety
-    /// - The calling thread owns the heap; `bin` is its bin for the class of `slot`, a slab in which `address` lies, and of kind `ACTIVE`, or `LISTED` if
-    ///   `listed`.
-    #[inline]
-    pub(crate) unsafe fn push(&self, bin: &Bin, slot: SlotRef<'_>, address: usize, listed: bool) {
+    /// - The calling thread owns the heap; `bin` is its bin for the class of the slab in which `address` lies, and which is of the kind `kind`, `ACTIVE` or
+    ///   `LISTED`.
+    #[inline(always)]
+    pub(crate) unsafe fn push(&self, bin: &Bin, address: usize, kind: usize) {
         // SAFETY: a slab's slot is not the first of its chunk, and mapped.
         let word = unsafe { map_word(address) };
-        let bit = granule_bit(address);
         let live = word.get();
-        if live & bit == 0 || !address.is_multiple_of(GRANULE_BYTES) {
-            refuse(slot.slab(), address);
+        if live & granule_bit(address) == 0 || !address.is_multiple_of(GRANULE_BYTES) {
+            // SAFETY: the address lies in a slab of this heap, whose chunk is mapped.
+            refuse(unsafe { SlotRef::containing(address) }.slab(), address);
         }
-        word.set(live & !bit);
+        let left = live & !granule_bit(address);
+        word.set(left);
         // With the provenance of the chunk, exposed when it was mapped: the caller's pointer may be good for a smaller type than the next.
         bin.put(core::ptr::with_exposed_provenance_mut(address));
-        if listed && live == bit {
+        // One branch for "listed, and nothing left in the word": which kind of slab comes next is anybody's guess.
+        if left | (kind ^ kind::LISTED) as u64 == 0 {
             // SAFETY: the caller's promise.
-            unsafe { Own::new(self) }.release_if_empty(slot);
+            unsafe { Own::new(self) }.release_if_empty(address);
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::first_class::Mapping;
 use crate::geometry::{
     BLOCK_BYTES, CHUNK_BYTES, PAGE_BYTES, SLOT_BYTES, chunk_base, round_up, slot_offset,
 };
-use crate::heap::Own;
+use crate::heap::{CHUNK_BYTES_MAPPED, Own};
 use crate::registry::{self, Owner};
 use crate::sys;
 
@@ -22,6 +22,10 @@ use crate::sys;
 const SPAN_SLOTS_MAX: usize = 15;
 /// Mappings from this many chunks on ask for huge pages: of the last one, an object may touch as little as a page.
 const HUGE_FROM_CHUNKS: usize = 3;
+/// In a process that uses this many bytes, all mappings ask for huge pages.
+const HUGE_FROM_USED_BYTES: usize = 32 << 20;
+/// Up to this many bytes, chunks that were kept are cleared by hand.
+const CLEARED_BYTES_MAX: usize = 4 * CHUNK_BYTES;
 /// Mappings from this many bytes on are made a chunk longer if that is needed to start the object elsewhere than on a page boundary.
 const COLOURED_FROM_BYTES: usize = 8 * CHUNK_BYTES;
 
@@ -123,8 +127,7 @@ pub(crate) fn map_object(
         0
     };
     let Chunks { start, zero } = if align <= CHUNK_BYTES {
-        // Kept chunks are not clear, and to clear them might be to touch what the caller never will.
-        own.take_chunks(mapped / CHUNK_BYTES, contents == Contents::Zero)?
+        own.take_chunks(mapped / CHUNK_BYTES)?
     } else {
         let start = sys::map_aligned(mapped, align)?;
         Chunks { start, zero: true }
@@ -132,15 +135,33 @@ pub(crate) fn map_object(
     start.as_ptr().expose_provenance();
     if zero {
         advise_huge(start, mapped);
+    } else if contents == Contents::Zero {
+        clear(start, offset, bytes);
     }
     Some((start, mapped, offset))
 }
 
+/// Clears chunks that were kept, of which an object takes `bytes` at `offset`: by hand, as far as they are in the caches or soon will be; the rest has the OS
+/// do, so that nothing is touched which the caller never touches.
+fn clear(start: NonNull<u8>, offset: usize, bytes: usize) {
+    // SAFETY: whole chunks that were taken just now, and in no use.
+    if bytes > CLEARED_BYTES_MAX && unsafe { sys::clear(start.as_ptr(), offset + bytes) } {
+        return;
+    }
+    // SAFETY: as above; the object lies in them.
+    unsafe { start.add(offset).write_bytes(0, bytes) };
+}
+
 /// Asks for huge pages when a mapping is large enough to gain from them.
 pub(crate) fn advise_huge(start: NonNull<u8>, mapped: usize) {
-    if mapped >= HUGE_FROM_CHUNKS * CHUNK_BYTES {
+    if mapped >= HUGE_FROM_CHUNKS * CHUNK_BYTES || used_bytes() >= HUGE_FROM_USED_BYTES {
         sys::advise_huge(start.as_ptr(), mapped);
     }
+}
+
+/// Bytes of chunks and mappings that the process uses.
+pub(crate) fn used_bytes() -> usize {
+    CHUNK_BYTES_MAPPED.load(Ordering::Relaxed) + LARGE_BYTES_MAPPED.load(Ordering::Relaxed)
 }
 
 /// What a pointer to a large object leads to.

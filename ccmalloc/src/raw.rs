@@ -96,7 +96,7 @@ pub unsafe fn deallocate(object: *mut u8) {
         if tag.kind() <= kind::LISTED && tag != Tag::FREE {
             let bin = heap.bin(tag.class());
             // SAFETY: this thread's heap, and the tag says ACTIVE or LISTED.
-            unsafe { heap.push(bin, slot, address, tag.kind() == kind::LISTED) };
+            unsafe { heap.push(bin, address, tag.kind()) };
             return;
         }
         if tag.kind() == kind::COLOCATED {

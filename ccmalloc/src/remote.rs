@@ -104,6 +104,6 @@ impl<'a> Own<'a> {
         if tag.kind() == kind::FULL {
             self.link_partial(slab);
         }
-        self.release_if_empty(slot);
+        self.release_if_empty(slot.base().addr());
     }
 }

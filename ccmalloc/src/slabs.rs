@@ -9,11 +9,11 @@ use core::ptr::{null, null_mut};
 
 use crate::chunk::{Slab, SlotRef, kind};
 use crate::geometry::{GRANULE_BYTES, MAP_WORDS, SLOT_GRANULES};
-use crate::heap::{Bin, Own};
+use crate::heap::{Bin, FILL_MAX, Own};
 use crate::size_class::Class;
 
-/// How many free objects are put at hand at a time, give or take those of one word.
-const GATHER: usize = 24;
+/// When so many free objects have been put at hand, no further word is looked at.
+const GATHER: usize = FILL_MAX / 2;
 /// Number of the last word of a map.
 const LAST_WORD: u8 = 127;
 const _: () = assert!(LAST_WORD as usize + 1 == MAP_WORDS);
@@ -119,9 +119,12 @@ impl<'a> Own<'a> {
     }
 
     /// Gives the slab's slot back to its chunk when no object is left in it and no class allocates from it.
-    #[cold]
+    ///
+    /// `address` lies in the slot, which is a slab of this heap.
     #[inline(never)]
-    pub(crate) fn release_if_empty(self, slot: SlotRef<'_>) {
+    pub(crate) fn release_if_empty(self, address: usize) {
+        // SAFETY: a chunk of this heap, which only this thread unmaps.
+        let slot = unsafe { SlotRef::containing(address) };
         let slab = slot.slab();
         let class = slab.tag().class().index();
         let (Some(active), Some(bin)) = (self.active_slab.get(class), self.bins.get(class)) else {
@@ -175,7 +178,7 @@ impl<'a> Own<'a> {
         self.link_partial(slot.slab());
         let bin = self.heap().bin(slot.slab().tag().class());
         // SAFETY: `Own` is the proof of ownership; the tag was set to `LISTED` just now.
-        unsafe { self.heap().push(bin, slot, address, true) };
+        unsafe { self.heap().push(bin, address, kind::LISTED) };
     }
 
     /// Lets go of the active slabs that hold no object.

@@ -176,7 +176,7 @@ impl<'a> Own<'a> {
             }
         };
         abandoned::reclaim();
-        let Chunks { start, zero } = self.take_chunks(1, false)?;
+        let Chunks { start, zero } = self.take_chunks(1)?;
         if zero && self.chunks.get() >= HUGE_FROM_CHUNKS {
             // Before anything in it is touched: where a small page is, no huge one comes.
             sys::advise_huge(start.as_ptr(), CHUNK_BYTES);

@@ -10,22 +10,22 @@ mod memory;
 mod memory;
 
 #[cfg(not(all(
-    feature = "static-tls",
     target_arch = "x86_64",
     target_os = "linux",
+    target_env = "gnu",
     not(miri)
 )))]
 mod local;
 #[cfg(all(
-    feature = "static-tls",
     target_arch = "x86_64",
     target_os = "linux",
+    target_env = "gnu",
     not(miri)
 ))]
 #[path = "sys/local_static.rs"]
 mod local;
 
-pub(crate) use local::with_thread;
+pub(crate) use local::{fast_heap, with_thread};
 pub(crate) use memory::{
     Growth, TAKES_PARTS_BACK, advise_huge, clear, grow_in_place, map, map_aligned, remap, unmap,
 };

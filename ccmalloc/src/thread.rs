@@ -18,7 +18,7 @@ use crate::large::{self, Contents, Place};
 use crate::policy::{Policy, default_policy};
 use crate::remote::free_remote;
 use crate::size_class::{Class, SMALL_BYTES_MAX};
-use crate::sys::{self, with_thread};
+use crate::sys::{self, fast_heap, with_thread};
 
 /// What every allocation of the thread is asked to do at the moment.
 #[derive(Clone, Copy)]
@@ -36,7 +36,7 @@ pub(crate) enum Ambient {
 #[repr(C)]
 pub(crate) struct Thread {
     /// Never null, and never dangling: [`NO_HEAP`] or this thread's heap.
-    fast: Cell<*const Heap>,
+    pub(crate) fast: Cell<*const Heap>,
     own: Cell<*const Heap>,
     ambient: Cell<Ambient>,
 }
@@ -55,10 +55,8 @@ impl Thread {
 /// What the fast paths use.
 #[inline]
 pub(crate) fn fast() -> &'static Heap {
-    // A pointer leaves the closure: a reference would be tested for null outside, as the sign of a variable that is gone.
-    let heap = with_thread(|thread| thread.fast.get());
     // SAFETY: the field's invariant; heaps live for ever.
-    unsafe { &*heap }
+    unsafe { &*fast_heap() }
 }
 
 /// This thread's heap, if it has one.
@@ -130,9 +128,9 @@ impl Drop for AmbientGuard {
 }
 
 /// Allocates without a hint of its own; obeys the ambient request. Null when out of memory.
-#[inline]
+#[inline(always)]
 pub(crate) fn alloc(layout: Layout) -> *mut u8 {
-    if let Some(class) = Class::for_layout(layout.size(), layout.align()) {
+    if let Some(class) = Class::for_common_layout(layout.size(), layout.align()) {
         // SAFETY: `fast` is the calling thread's heap or NO_HEAP.
         let object = unsafe { fast().pop(class) };
         if !object.is_null() {
@@ -142,9 +140,16 @@ pub(crate) fn alloc(layout: Layout) -> *mut u8 {
     alloc_slow(layout)
 }
 
-#[cold]
+/// Allocations of uncommon layouts, those that find nothing at hand, and those under an ambient request.
 #[inline(never)]
 fn alloc_slow(layout: Layout) -> *mut u8 {
+    if let Some(class) = Class::for_layout(layout.size(), layout.align()) {
+        // SAFETY: `fast` is the calling thread's heap or NO_HEAP.
+        let object = unsafe { fast().pop(class) };
+        if !object.is_null() {
+            return object;
+        }
+    }
     match with_thread(|thread| thread.ambient.get()) {
         Ambient::None => {}
         Ambient::Near(hint, policy) => return alloc_near(layout, hint, policy),
@@ -209,13 +214,37 @@ pub(crate) fn is_small(layout: Layout) -> bool {
 ///
 /// # Safety
 /// - `object` was allocated by this allocator with `layout` and is not used any more.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
-    let address = object.addr();
-    let Some(class) = Class::for_layout(layout.size(), layout.align()) else {
+    match Class::for_common_layout(layout.size(), layout.align()) {
         // SAFETY: the caller's promise.
-        return unsafe { dealloc_large(existing(), object, layout.size()) };
-    };
+        Some(class) => unsafe { dealloc_class(object, layout, class) },
+        // SAFETY: the caller's promise.
+        None => unsafe { dealloc_uncommon(object, layout) },
+    }
+}
+
+/// As [`dealloc`], for any layout.
+///
+/// # Safety
+/// - As for [`dealloc`].
+#[inline(never)]
+unsafe fn dealloc_uncommon(object: *mut u8, layout: Layout) {
+    match Class::for_layout(layout.size(), layout.align()) {
+        // SAFETY: the caller's promise.
+        Some(class) => unsafe { dealloc_class(object, layout, class) },
+        // SAFETY: the caller's promise.
+        None => unsafe { dealloc_large(existing(), object, layout.size()) },
+    }
+}
+
+/// As [`dealloc`], for a layout that has a class.
+///
+/// # Safety
+/// - As for [`dealloc`], and `class` is that of the layout.
+#[inline(always)]
+unsafe fn dealloc_class(object: *mut u8, layout: Layout, class: Class) {
+    let address = object.addr();
     let heap = fast();
     // Found by the size, not by the address: the next allocation of the class then need not wait for the way from the address to here.
     let bin = heap.bin(class);
@@ -224,20 +253,40 @@ pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
     let kind = slot.slab().tag().kind_for(bin);
     if kind <= kind::LISTED {
         // SAFETY: a slab is never tagged with NO_HEAP, so `heap` is this thread's own; the tag says that the slab is of this bin, and ACTIVE or LISTED.
-        unsafe { heap.push(bin, slot, address, kind == kind::LISTED) };
-    } else if slot.slab().tag() == Tag::new(heap, kind::COLOCATED) {
-        // SAFETY: as above, and the tag says COLOCATED.
-        let own = unsafe { Own::new(heap) };
-        own.free_colocated(slot, address, Some(layout.size()));
+        unsafe { heap.push(bin, address, kind) };
     } else {
-        dealloc_slow(slot, address, Some(layout));
+        // SAFETY: as above.
+        unsafe { dealloc_elsewhere(object, layout) };
     }
+}
+
+/// Frees an object that is not in a slab of the thread's own with room.
+///
+/// # Safety
+/// - As for [`dealloc`], and the object lies in a chunk.
+#[inline(never)]
+unsafe fn dealloc_elsewhere(object: *mut u8, layout: Layout) {
+    // SAFETY: the chunk stays mapped until its objects are freed.
+    let slot = unsafe { SlotRef::containing(object.addr()) };
+    dealloc_slow(slot, object.addr(), Some(layout));
 }
 
 /// Frees of full slabs, of co-located objects, under an ambient request, and of other threads' objects. `asked` is the layout that the
 /// object was allocated with, where the caller says it; without one, the object may also be a span.
-#[inline(never)]
+#[inline]
 pub(crate) fn dealloc_slow(slot: SlotRef<'_>, address: usize, asked: Option<Layout>) {
+    let heap = fast();
+    if slot.slab().tag() == Tag::new(heap, kind::COLOCATED) {
+        // SAFETY: no slot is tagged with NO_HEAP, so the heap is this thread's own, and its tag says COLOCATED.
+        let own = unsafe { Own::new(heap) };
+        return own.free_colocated(slot, address, asked.map(|layout| layout.size()));
+    }
+    dealloc_rare(slot, address, asked);
+}
+
+/// What [`dealloc_slow`] leaves: all but co-located objects of the thread's own.
+#[inline(never)]
+fn dealloc_rare(slot: SlotRef<'_>, address: usize, asked: Option<Layout>) {
     dealloc_small(existing(), slot, address, asked);
 }
 
@@ -283,9 +332,7 @@ pub(crate) fn dealloc_small(
             let bin = own.heap().bin(class);
             match kind {
                 // SAFETY: the tag says that the slab is this thread's own, and of this class and kind.
-                kind::ACTIVE => unsafe { own.heap().push(bin, slot, address, false) },
-                // SAFETY: as above.
-                kind::LISTED => unsafe { own.heap().push(bin, slot, address, true) },
+                kind::ACTIVE | kind::LISTED => unsafe { own.heap().push(bin, address, kind) },
                 _ => own.push_full(slot, address),
             }
         }

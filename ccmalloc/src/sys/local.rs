@@ -1,5 +1,6 @@
 //! The thread's state, where the linker puts it: plain thread-local storage.
 
+use crate::heap::Heap;
 use crate::thread::Thread;
 
 thread_local! {
@@ -12,4 +13,11 @@ thread_local! {
 #[inline(always)]
 pub(crate) fn with_thread<R>(f: impl FnOnce(&Thread) -> R) -> R {
     THREAD.with(f)
+}
+
+/// The heap that the calling thread's fast paths use: `Thread::fast`.
+#[inline(always)]
+pub(crate) fn fast_heap() -> *const Heap {
+    // A pointer leaves the closure: a reference would be tested for null outside, as the sign of a variable that is gone.
+    THREAD.with(|thread| thread.fast.get())
 }

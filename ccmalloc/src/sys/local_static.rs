@@ -1,18 +1,18 @@
-//! The thread's state in static thread-local storage (the ELF model *initial-exec*), for shared libraries on x86-64 Linux.
+//! The thread's state in static thread-local storage (the ELF model *initial-exec*), on x86-64 Linux with glibc.
 //!
-//! In a shared library, `thread_local!` becomes a call of `__tls_get_addr` (the model *general-dynamic*). Under a malloc that is costly (eleven
-//! instructions a call, in each `malloc` and each `free`), and unsafe: after a `dlopen`, that function may have to enlarge the thread's table of
-//! modules, for which it calls `malloc`, which would call it again (glibc 2.39 and later do so on the first access of whatever module;
-//! <https://sourceware.org/bugzilla/show_bug.cgi?id=31717>). Initial-exec is an offset from the thread pointer, read from a table: it never
-//! calls anything. In exchange, the library's thread-local block must fit the room that the C library keeps for libraries loaded after
-//! start: glibc keeps 512 bytes and more, and the whole of `libccmalloc.so` has about a hundred.
+//! A `thread_local!` of a library becomes a call of `__tls_get_addr` (the model *general-dynamic*), unless the compiler knows that an executable will be made
+//! of it. In an executable the linker takes the call out again, but not the saving and restoring of registers around it: a third of the instructions
+//! of an allocation. In a shared library the call stays, eleven instructions in each `malloc` and each `free`; and it is unsafe under a malloc: after a
+//! `dlopen`, that function may have to enlarge the thread's table of modules, for which it calls `malloc`, which would call it again (glibc 2.39 and
+//! later do so on the first access of whatever module; <https://sourceware.org/bugzilla/show_bug.cgi?id=31717>). Initial-exec is an offset from the
+//! thread pointer, read from a table: it never calls anything. In exchange, a shared library's thread-local block must fit the room that the C library
+//! keeps for libraries loaded after start: glibc keeps 512 bytes and more, and the whole of `libccmalloc.so` has about a hundred.
 //!
-//! Stable Rust cannot choose the model of a `thread_local!`, hence a variable defined in assembly. In an executable the linker turns the access
-//! into the plain one, at the cost of two instructions; so this is a feature, which `ccmalloc/capi` switches on.
+//! Stable Rust cannot choose the model of a `thread_local!`, hence a variable defined in assembly.
 
 use core::arch::{asm, global_asm};
 
-use crate::heap::NO_HEAP;
+use crate::heap::{Heap, NO_HEAP};
 use crate::thread::Thread;
 
 // As `Thread::new()`: its first field is the address of NO_HEAP, and zero is what the others start with (the tests of `thread` compare).
@@ -52,4 +52,21 @@ pub(crate) fn with_thread<R>(f: impl FnOnce(&Thread) -> R) -> R {
     // SAFETY: the calling thread's copy of the variable above, which is a valid `Thread` from the thread's start to its very end, and which only
     // this thread reaches: `Thread` is not `Sync`, and `f` can keep no reference to it.
     f(unsafe { &*thread })
+}
+
+/// The heap that the calling thread's fast paths use: `Thread::fast`.
+#[inline(always)]
+pub(crate) fn fast_heap() -> *const Heap {
+    let heap: *const Heap;
+    // SAFETY: reads the first field of the calling thread's copy of the variable above, which is `fast` (`Thread` is `repr(C)`), and a constant of
+    // the link; writes nothing, and touches no stack and no flags.
+    unsafe {
+        asm!(
+            "mov {heap}, qword ptr [rip + ccmalloc_thread_0_1@GOTTPOFF]",
+            "mov {heap}, qword ptr fs:[{heap}]",
+            heap = out(reg) heap,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    heap
 }
