@@ -88,7 +88,7 @@
 //! # How it works
 //!
 //! One allocation without a hint: [`CcMalloc`]'s `alloc` → `thread::alloc` looks the size class up, takes one of the free objects *at hand*, the one
-//! that was freed last, and sets its bit in the slab's map (`Heap::pop`); when none is at hand, `Own::refill` gathers the next two dozen in address order.
+//! that was freed last, and sets its bit in the slab's map (`Heap::pop`); when none is at hand, `Own::refill` gathers the next ones in address order.
 //! One free: the address, masked, gives the chunk's metadata; the slab's tag says that it is this thread's and of this class, the bit is cleared, and the
 //! object is put at hand (`Heap::push`).
 //! Neither uses an atomic read-modify-write, and neither touches the object. Another thread's object goes to `free_remote`.
