@@ -125,6 +125,14 @@ impl<'a> Own<'a> {
     pub(crate) fn release_if_empty(self, address: usize) {
         // SAFETY: a chunk of this heap, which only this thread unmaps.
         let slot = unsafe { SlotRef::containing(address) };
+        if !has_witness(slot) {
+            self.release_if_no_witness(slot);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn release_if_no_witness(self, slot: SlotRef<'_>) {
         let slab = slot.slab();
         let class = slab.tag().class().index();
         let (Some(active), Some(bin)) = (self.active_slab.get(class), self.bins.get(class)) else {
@@ -199,9 +207,16 @@ impl<'a> Own<'a> {
     }
 }
 
-/// Whether no object of a slab is live.
+/// Whether the word of a slab's map that had a live object when last looked at still has one.
 ///
-/// A word that had a live object is remembered, so that frees in a slab that is far from empty look at one word each.
+/// So frees in a slab that is far from empty look at one word each.
+#[inline]
+fn has_witness(slot: SlotRef<'_>) -> bool {
+    let word = slot.map().get(usize::from(slot.slab().witness.get()));
+    word.is_some_and(|word| word.get() != 0)
+}
+
+/// Whether no object of a slab is live.
 fn is_empty_slab(slot: SlotRef<'_>) -> bool {
     let witness = &slot.slab().witness;
     let map = slot.map();
