@@ -70,7 +70,7 @@ impl<A: NodeAllocator> RawChains<A> {
         ((u128::from(hash) * self.buckets.len() as u128) >> 64) as usize
     }
 
-    /// Appends a link to the chain of `key`, with the chain's last link as the hint.
+    /// Appends a link to the chain of `key`, with the chain's last link as the hint, or its place in the table when it has none.
     ///
     /// # Panics
     /// When memory runs out.
@@ -78,10 +78,14 @@ impl<A: NodeAllocator> RawChains<A> {
         let bucket = self.bucket(key);
         let ends = self.buckets[bucket];
         let layout = Layout::new::<RawLink>();
-        let hint = ends.map(|ends| ends.last.cast());
+        // What an empty chain has in its neighbourhood is its place in the table: it says that more is to come, which no hint would not.
+        let hint = ends.map_or_else(
+            || NonNull::from(&self.buckets[bucket]).cast(),
+            |ends| ends.last.cast(),
+        );
         let Some(link) = self
             .allocator
-            .allocate(layout, hint)
+            .allocate(layout, Some(hint))
             .map(NonNull::cast::<RawLink>)
         else {
             std::alloc::handle_alloc_error(layout);

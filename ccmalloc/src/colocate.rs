@@ -28,7 +28,7 @@ use crate::geometry::{
     SLOT_BYTES, SLOT_GRANULES, SLOT_PAGES, slot_offset,
 };
 use crate::heap::Own;
-use crate::policy::Policy;
+use crate::policy::{Policy, reserved};
 use crate::registry;
 use crate::size_class::SMALL_BYTES_MAX;
 use crate::stats::{OUTCOMES, Outcome, count};
@@ -37,7 +37,7 @@ use crate::stats::{OUTCOMES, Outcome, count};
 /// what is fetched.
 pub(crate) const HINTED_BYTES_MAX: usize = 512;
 
-/// A page with this many empty blocks takes new structures again.
+/// A page with this many empty blocks more than are reserved takes new structures again.
 const ROOMY_BLOCKS: u8 = 16;
 
 /// How many roomy pages are looked at for a request that the first does not fit.
@@ -90,6 +90,11 @@ impl Request {
         };
         let word = map.get(block / 8)?;
         Some(block * BLOCK_GRANULES + self.fit(block_of_word(*word, block))?)
+    }
+
+    /// A granule of the page for something that has no neighbour on it, if it has more empty blocks than are reserved.
+    fn find_seat(self, page: Page<'_>, policy: Policy) -> Option<usize> {
+        (page.info.empty_blocks.get() > reserved()).then(|| self.find(page, 0, policy))?
     }
 
     /// The first granule at which the request fits inside a block with this free map.
@@ -317,14 +322,14 @@ impl<'a> Own<'a> {
         // SAFETY: null or the info of a page in use: `release_slot_if_empty` resets it before it gives a slot back.
         if let Some(info) = unsafe { self.seat_page.get().as_ref() } {
             let page = self.page_of(info);
-            if let Some(granule) = request.find(page, 0, policy) {
+            if let Some(granule) = request.find_seat(page, policy) {
                 return Some((page, self.claim_in(page, granule, request)));
             }
         }
         let page = self.next_seat_page(request, policy)?;
         // SAFETY: as above.
         let old = unsafe { self.seat_page.replace(page.info).as_ref() };
-        if let Some(old) = old.filter(|old| old.empty_blocks.get() >= ROOMY_BLOCKS) {
+        if let Some(old) = old.filter(|old| is_roomy(old)) {
             // Too small a room for this request only.
             self.list(old);
         }
@@ -365,7 +370,7 @@ impl<'a> Own<'a> {
             // SAFETY: null or the info of a page in use; a slot's pages leave the list before the slot is given back.
             let info = unsafe { next.as_ref() }?;
             let page = self.page_of(info);
-            if request.find(page, 0, policy).is_some() {
+            if request.find_seat(page, policy).is_some() {
                 self.unlist(info);
                 return Some(page);
             }
@@ -629,6 +634,7 @@ impl<'a> Own<'a> {
             return true;
         }
         if !page.info.listed.get()
+            && is_roomy(page.info)
             && !core::ptr::eq(self.seat_page.get(), page.info)
             && !self.is_unused_yet(page)
         {
@@ -806,6 +812,11 @@ impl<'a> Own<'a> {
         // SAFETY: a co-location slot of this heap.
         ends::check(slot, unsafe { slot.ends() })
     }
+}
+
+/// Whether a page takes new structures again.
+fn is_roomy(info: &PageInfo) -> bool {
+    info.empty_blocks.get() >= ROOMY_BLOCKS.saturating_add(reserved()).min(ALL_BLOCKS)
 }
 
 /// Counts an object that was placed in block `block` of its page, with a hint at block `near` of the same page.

@@ -175,7 +175,9 @@ pub use global::{
     near, near_with,
 };
 pub use hint::{AllocError, HintAllocator, Near};
-pub use policy::{Policy, default_policy, set_default_policy};
+pub use policy::{
+    Policy, default_policy, reserved_blocks, set_default_policy, set_reserved_blocks,
+};
 pub use region::Region;
 pub use stats::{PlacementReport, Stats, placement, stats};
 pub use thin::{IntoThin, NewNear};

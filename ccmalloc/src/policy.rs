@@ -18,6 +18,34 @@ pub enum Policy {
     NewBlock,
 }
 
+/// Blocks of a co-location page.
+const PAGE_BLOCKS: u8 = 64;
+/// How many of them are left to hints at what lies on the page.
+static RESERVED: AtomicU8 = AtomicU8::new(0);
+
+/// Leaves `blocks` of the 64 blocks of each page to objects that are hinted at something on the page: what has no neighbour there, and so is the beginning of
+/// something new, goes to a page with more room. For all threads, from now on; more than 63 count as 63. The default is 0.
+///
+/// Costs memory, and gains less than one would think: see `docs/ccmalloc.md`.
+pub fn set_reserved_blocks(blocks: usize) {
+    let most = PAGE_BLOCKS - 1;
+    RESERVED.store(
+        u8::try_from(blocks).map_or(most, |blocks| blocks.min(most)),
+        Ordering::Relaxed,
+    );
+}
+
+/// How many of the 64 blocks of a page are left to hints at what lies on the page.
+pub fn reserved_blocks() -> usize {
+    usize::from(reserved())
+}
+
+/// As [`reserved_blocks`].
+#[inline]
+pub(crate) fn reserved() -> u8 {
+    RESERVED.load(Ordering::Relaxed)
+}
+
 static DEFAULT: AtomicU8 = AtomicU8::new(Policy::NewBlock as u8);
 
 /// Sets the policy of every hinted allocation that does not name one, in all threads, from now on.

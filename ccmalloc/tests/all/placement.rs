@@ -221,3 +221,34 @@ fn memory_serves_a_larger_type_of_the_same_class() {
         assert_eq!(large[9], round + 1);
     }
 }
+
+#[test]
+fn reserved_blocks_are_left_to_hints_at_the_page() {
+    if !crate::alone("placement::reserved_blocks_are_left_to_hints_at_the_page") {
+        return;
+    }
+    assert_eq!(ccmalloc::reserved_blocks(), 0);
+    ccmalloc::set_reserved_blocks(1000);
+    assert_eq!(ccmalloc::reserved_blocks(), 63);
+    ccmalloc::set_reserved_blocks(48);
+    let layout = Layout::new::<[u64; 3]>();
+    // A hint at nothing begins something new; the sixteenth of these fills its page as far as the reservation allows.
+    let firsts: Vec<NonNull<u8>> = (0..64)
+        .map(|_| cc_alloc(layout, Some(NonNull::dangling())).unwrap())
+        .collect();
+    let mut pages: Vec<usize> = firsts
+        .iter()
+        .map(|first| first.addr().get() / 4096)
+        .collect();
+    pages.dedup();
+    assert_eq!(pages.len(), 4, "{firsts:?}");
+    // Each page then has room for what belongs to its objects.
+    for &first in &firsts {
+        let mut last = first;
+        for _ in 0..6 {
+            last = cc_alloc(layout, Some(last)).unwrap();
+            assert_eq!(last.addr().get() / 4096, first.addr().get() / 4096);
+        }
+    }
+    ccmalloc::check().unwrap();
+}
