@@ -1,7 +1,7 @@
 //! Where do hinted objects come to lie, and what does it gain? A tree, hash chains and a list, by each policy and without hints.
 //!
 //! ```text
-//! cargo run --release --example placement                 786432 objects in each structure
+//! cargo run --release --example placement                 600000 objects in each structure
 //! cargo run --release --example placement -- 4000000      as many as you say
 //! ```
 //!
