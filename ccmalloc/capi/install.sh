@@ -25,5 +25,7 @@ install -d "$root/lib/pkgconfig" "$root/include"
 install -m 755 "$library" "$root/lib/libccmalloc.so.0"
 ln -sf libccmalloc.so.0 "$root/lib/libccmalloc.so"
 install -m 644 "$here/include/ccmalloc.h" "$here/include/ccmalloc.hpp" "$root/include/"
-sed -e "s|@PREFIX@|$prefix|" -e "s|@VERSION@|$version|" "$here/libccmalloc.pc.in" >"$root/lib/pkgconfig/libccmalloc.pc"
+# In the .pc file a backslash stands before what would end or change a word (a space, say), and sed's replacement needs another before that, "&" and "|".
+quoted=$(printf '%s' "$prefix" | sed -e 's/[^A-Za-z0-9_./+,:@%=~-]/\\&/g' -e 's/[\\&|]/\\&/g')
+sed -e "s|@PREFIX@|$quoted|" -e "s|@VERSION@|$version|" "$here/libccmalloc.pc.in" >"$root/lib/pkgconfig/libccmalloc.pc"
 echo "installed libccmalloc $version under $root"

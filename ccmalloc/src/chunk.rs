@@ -378,7 +378,7 @@ impl<'a> SlotRef<'a> {
         self.chunk.set_desc(self.desc());
     }
 
-    /// The free map of page `page` (0..16) of the slot: eight words, one cache line.
+    /// The free map of page `page` (0..16) of a co-location slot: eight words, one cache line.
     #[inline]
     pub(crate) fn page_words(self, page: usize) -> &'a [Cell<u64>; 8] {
         debug_assert!(page < crate::geometry::SLOT_PAGES);

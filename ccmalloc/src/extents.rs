@@ -124,11 +124,15 @@ impl Own<'_> {
         if let Some(start) = self.take_kept(count) {
             return Some(Chunks { start, zero: false });
         }
-        let bytes = count.checked_mul(CHUNK_BYTES)?;
-        let start = sys::map_aligned(bytes, CHUNK_BYTES).or_else(|| {
+        self.map_fresh(count.checked_mul(CHUNK_BYTES)?, CHUNK_BYTES)
+    }
+
+    /// Maps `bytes` at a multiple of `align`, as [`sys::map_aligned`] does.
+    pub(crate) fn map_fresh(self, bytes: usize, align: usize) -> Option<Chunks> {
+        let start = sys::map_aligned(bytes, align).or_else(|| {
             // What is kept may be what a limit leaves no room for.
             self.unmap_kept();
-            sys::map_aligned(bytes, CHUNK_BYTES)
+            sys::map_aligned(bytes, align)
         })?;
         Some(Chunks { start, zero: true })
     }

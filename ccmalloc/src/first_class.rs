@@ -34,6 +34,7 @@ use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 use core::num::NonZero;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
@@ -125,6 +126,10 @@ pub struct Heap {
 
 // SAFETY: whoever has the value owns the core, and nothing in a core refers to a thread; see the module's documentation.
 unsafe impl Send for Heap {}
+
+// No method of a heap runs code of its caller's, so that a panic finds none half done: what follows a caught panic sees a heap as good as any.
+impl UnwindSafe for Heap {}
+impl RefUnwindSafe for Heap {}
 
 impl Heap {
     /// An empty heap, whose hinted objects follow the process's [`default_policy`]. `None` when out of memory.
@@ -424,7 +429,7 @@ pub struct HeapStats {
     pub chunk_bytes: usize,
     /// Bytes of mappings of their own, for larger objects.
     ///
-    /// Chunks and mappings that are in no use, and that the heap keeps for half a second, are in neither sum.
+    /// Chunks and mappings that are in no use, and that the heap keeps for half a second or longer, are in neither sum.
     pub large_bytes: usize,
 }
 

@@ -1,30 +1,30 @@
 //! The units of memory, and the arithmetic that leads from an address to its chunk, slot, page and block.
 //!
 //! ```text
-//! chunk  2 MiB, aligned to its size          one mapping, owned by one heap
+//! chunk  2 MiB, aligned to its size          owned by one heap
 //!  └ slot 64 KiB, 32 of them                 slot 0 holds the chunk's metadata, 1..=31 hold objects
 //!     └ page 4 KiB, 16 a slot                (co-location pages: hints are served within one)
 //!        └ block 64 B, 64 a page             the unit between memory and cache
-//!           └ granule 8 B, 8 a block         the unit of an occupancy map
+//!           └ granule 8 B, 8 a block         the unit of a map
 //! ```
 
 /// Bytes of the smallest unit that a co-location page hands out.
 pub(crate) const GRANULE_BYTES: usize = 8;
 /// Bytes of a cache block, on every machine that this crate is tuned for.
 pub(crate) const BLOCK_BYTES: usize = 64;
-/// Granules in a block: one byte of a free map.
+/// Granules in a block: one byte of a map.
 pub(crate) const BLOCK_GRANULES: usize = BLOCK_BYTES / GRANULE_BYTES;
 /// Bytes of a co-location page, and of the smallest page of the OS.
 pub(crate) const PAGE_BYTES: usize = 4096;
-/// Blocks in a page: one byte each, so that the free map of a page is itself one block.
+/// Blocks in a page: one byte each, so that the map of a page is itself one block.
 pub(crate) const PAGE_BLOCKS: usize = PAGE_BYTES / BLOCK_BYTES;
 /// Bytes of a slot, the unit that a chunk is dealt out in.
 pub(crate) const SLOT_BYTES: usize = 64 * 1024;
 /// Pages in a slot.
 pub(crate) const SLOT_PAGES: usize = SLOT_BYTES / PAGE_BYTES;
-/// Granules in a slot: bits of its free map.
+/// Granules in a slot: bits of its map.
 pub(crate) const SLOT_GRANULES: usize = SLOT_BYTES / GRANULE_BYTES;
-/// Words in the free map of a slot.
+/// Words in the map of a slot.
 pub(crate) const MAP_WORDS: usize = SLOT_GRANULES / 64;
 /// Bytes of a chunk; also its alignment, and that of everything larger.
 pub(crate) const CHUNK_BYTES: usize = 2 * 1024 * 1024;

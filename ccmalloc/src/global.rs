@@ -18,7 +18,7 @@ use crate::thread::{self, Ambient, AmbientGuard};
 /// let squares: Vec<u64> = (0..1000).map(|n| n * n).collect();
 /// assert!(ccmalloc::contains(squares.as_ptr().cast()));
 /// ```
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CcMalloc;
 
 impl CcMalloc {
@@ -29,8 +29,8 @@ impl CcMalloc {
     }
 }
 
-// SAFETY: objects handed out are disjoint (each bit of a slot's map stands for its own bytes and says whether they are free, and is changed
-// when they are handed out), have the size and alignment asked for (`Class::for_layout`, `Request::new`, `large::alloc`), stay until they are freed, and
+// SAFETY: objects handed out are disjoint (a slab's lie at multiples of their size, and one whose bit says that it is live is not handed out; each
+// bit of a co-location page's free map stands for its own bytes, and is cleared when they are; spans and mappings are of slots and chunks taken), have the size and alignment asked for (`Class::for_layout`, `Request::new`, `large::alloc`), stay until they are freed, and
 // nothing here unwinds: indices are checked by `get`, arithmetic that could overflow is checked, and misuse aborts.
 unsafe impl GlobalAlloc for CcMalloc {
     #[inline]

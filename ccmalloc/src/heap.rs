@@ -241,7 +241,7 @@ pub(crate) struct Heap {
 // thread at a time (the owner's; the stack of abandoned heaps hands over with release and acquire).
 unsafe impl Sync for Heap {}
 
-/// The heap of no thread: every class is without a slab, so that allocation falls through to the slow path.
+/// The heap of no thread: nothing is at hand in any class, so that allocation falls through to the slow path.
 pub(crate) static NO_HEAP: Heap = Heap::new();
 
 /// All heaps there ever were.
@@ -339,6 +339,22 @@ pub(crate) fn check_start(slab: &Slab, address: usize) {
     let offset = slot_offset(address);
     if !offset.is_multiple_of(bytes) || offset + bytes > SLOT_BYTES {
         sys::die("free of a pointer that is no object's:", address);
+    }
+}
+
+/// Aborts with a message unless a live object of the slab starts at `address`. Whether it is live can be told if the slab is of the heap `mine`; else
+/// only whether some object starts there.
+#[inline]
+pub(crate) fn check_live(mine: Option<Own<'_>>, slot: SlotRef<'_>, address: usize) {
+    let slab = slot.slab();
+    if mine.is_none_or(|own| own.tag(0).owner() != slab.tag().owner()) {
+        return check_start(slab, address);
+    }
+    let granule = slot_offset(address) / GRANULE_BYTES;
+    let word = slot.map().get(granule / 64).map_or(0, Cell::get);
+    if word & granule_bit(address) == 0 || !address.is_multiple_of(GRANULE_BYTES) {
+        check_start(slab, address);
+        sys::die("use of a freed object, at", address);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::thread;
 /// Memory was refused: the OS has none left, or the size is beyond what can be addressed.
 ///
 /// Converts into the errors of the allocator traits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AllocError;
 
 impl fmt::Display for AllocError {
@@ -142,7 +142,7 @@ pub unsafe trait HintAllocator {
 /// A copy of an address, and as good from any thread, though only a hint into the memory of the allocating thread is of use. What it
 /// allocates is `CcMalloc`'s: `CcMalloc` may free and resize it, and the other way round, so that a `Box<T, Near>` of two words can
 /// become a `Box<T, CcMalloc>` of one ([`IntoThin`](crate::IntoThin)).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Near {
     hint: NonZero<usize>,
 }

@@ -129,8 +129,7 @@ pub(crate) fn map_object(
     let Chunks { start, zero } = if align <= CHUNK_BYTES {
         own.take_chunks(mapped / CHUNK_BYTES)?
     } else {
-        let start = sys::map_aligned(mapped, align)?;
-        Chunks { start, zero: true }
+        own.map_fresh(mapped, align)?
     };
     start.as_ptr().expose_provenance();
     if zero {
@@ -196,14 +195,17 @@ pub(crate) unsafe fn find<'a>(address: usize) -> Place<'a> {
                 None => sys::die("not a large object:", address),
             }
         }
-        Owner::LargeHeld(mapping) if address - start < PAGE_BYTES => {
+        Owner::LargeHeld(mapping) => {
             // SAFETY: an entry holds the address of a record; records live for ever.
-            Place::Held(unsafe { &*mapping })
+            let mapping = unsafe { &*mapping };
+            if address - start != mapping.offset() {
+                sys::die("not a large object:", address);
+            }
+            Place::Held(mapping)
         }
-        Owner::LargeStart { .. }
-        | Owner::LargeHeld(_)
-        | Owner::LargeInside { .. }
-        | Owner::Nobody => sys::die("not a large object, or freed before:", address),
+        Owner::LargeStart { .. } | Owner::LargeInside { .. } | Owner::Nobody => {
+            sys::die("not a large object, or freed before:", address)
+        }
     }
 }
 
@@ -249,7 +251,9 @@ pub(crate) fn expect_bytes(place: &Place<'_>, address: usize, bytes: usize) {
 /// # Safety
 /// - `base` and `bytes` come from [`find`], and the object is not used any more.
 pub(crate) unsafe fn free_mapping(own: Option<Own<'_>>, base: NonNull<u8>, bytes: usize) {
-    registry::remove(base.addr().get(), bytes);
+    if !registry::take_large(base.addr().get(), bytes) {
+        sys::die("double free, by two threads, of", base.addr().get());
+    }
     LARGE_BYTES_MAPPED.fetch_sub(bytes, Ordering::Relaxed);
     // SAFETY: a whole mapping by the registry's word, freed by its owner, and out of the registry.
     unsafe { give_back(own, base, bytes) };

@@ -78,8 +78,10 @@
 //!   version 0.2, which hashbrown and bumpalo speak. That crate has no dependencies of its own.
 //! - `allocator-api2-04`: the same of version 0.4.
 //! - `nightly`: the same of the standard library, `core::alloc::Allocator`. Needs a nightly compiler.
+//! - `static-tls`: for shared libraries that serve as `malloc`, on x86-64 Linux: keeps the thread's state in static thread-local storage, of which a
+//!   process has little for libraries that it opens late. No gain for executables.
 //!
-//! They can all be on at once. Where some other crate turns on the feature `nightly` of `allocator-api2` 0.2 itself, whose trait is the
+//! They can all be on at once, and none need be. Where some other crate turns on the feature `nightly` of `allocator-api2` 0.2 itself, whose trait is the
 //! standard library's from then on, `allocator-api2` and `nightly` exclude each other here.
 //!
 //! **Any hint is safe.** It is a number to the allocator, which never reads through it: a bad one costs placement, never
@@ -87,10 +89,10 @@
 //!
 //! # How it works
 //!
-//! One allocation without a hint: [`CcMalloc`]'s `alloc` → `thread::alloc` looks the size class up, takes one of the free objects *at hand*, the one
-//! that was freed last, and sets its bit in the slab's map (`Heap::pop`); when none is at hand, `Own::refill` gathers the next ones in address order.
-//! One free: the address, masked, gives the chunk's metadata; the slab's tag says that it is this thread's and of this class, the bit is cleared, and the
-//! object is put at hand (`Heap::push`).
+//! One allocation without a hint: [`CcMalloc`]'s `alloc` → `thread::alloc` looks the size class up, takes the latest of the free objects *at hand*,
+//! and sets its bit in the map of live objects (`Heap::pop`); when none is at hand, `Own::refill` gathers the next ones from a slab's map.
+//! One free: the address, masked, gives the chunk's metadata; the slab's tag says that it is this thread's, the bit is cleared again, and the
+//! object is kept at hand (`Heap::push`).
 //! Neither uses an atomic read-modify-write, and neither touches the object. Another thread's object goes to `free_remote`.
 //!
 //! One allocation with a hint: `Own::alloc_near` asks the registry whether the hint lies in a co-location page of this heap, reads the page's free map (one
@@ -115,8 +117,9 @@
 //!   goes back to the OS when any thread needs a new chunk.
 //! - Objects of a [`Heap`] that unsafe code hands to [`cc_dealloc`] or to another thread's allocator are left to the heap, which takes them in when
 //!   it next runs out of room.
-//! - Memory goes back to the OS with a delay: a slot of 64 KiB that has become empty is reused, and so is a whole chunk of 2 MiB; what nobody has asked for
-//!   for half a second is given back when its heap next frees a slot or a chunk, single slots only where eight or more of a chunk are free.
+//! - Slots of 64 KiB that become empty are reused. They go back to the OS with their whole chunk of 2 MiB, or, where a chunk has eight of them and
+//!   more, after half a second. Chunks and large mappings in no use are kept as long, 32 to 128 MiB a thread at most. Both are looked at when the thread
+//!   frees: one that does not keeps what it has until it ends.
 //! - Freed pointers are checked against the maps: double frees, pointers into objects, and wrong sizes are found out, unless the memory has been
 //!   handed out anew in between or the size class is the same, and abort the process with one line on stderr.
 //!   A free with a layout looks at the start of the 2 MiB around a small object before anything else: for a pointer that never came from
@@ -124,7 +127,8 @@
 //! - Like `malloc`, it is not async-signal-safe. A signal handler may ask [`contains`] at any time; it may allocate, free and use [`near`]
 //!   only where it cannot have interrupted the allocator, and leaves the ambient hint of what it interrupted as it was.
 //! - The child of a `fork` has the memory of the parent's other threads, and may free objects in it, but never hands that memory out again.
-//! - Unix only for now; on other Unixes than Linux, large reallocations copy.
+//! - When a shared library that has this allocator is closed with `dlclose`, its heaps and what lives in them stay mapped to the end of the process.
+//! - 64-bit Unix only for now; on other Unixes than Linux, large reallocations copy.
 #![cfg_attr(feature = "nightly", feature(allocator_api))]
 #![deny(
     clippy::unwrap_used,
@@ -134,6 +138,13 @@
     clippy::print_stdout,
     clippy::print_stderr
 )]
+
+#[cfg(not(all(unix, target_pointer_width = "64")))]
+compile_error!("ccmalloc runs on 64-bit Unix only");
+
+// Before all others, which are to see its macro.
+#[macro_use]
+mod debug_assert;
 
 mod abandoned;
 #[cfg(any(

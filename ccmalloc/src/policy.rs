@@ -57,6 +57,7 @@ pub fn set_default_policy(policy: Policy) {
 }
 
 /// The policy of hinted allocations that do not name one.
+#[must_use]
 pub fn default_policy() -> Policy {
     match DEFAULT.load(Ordering::Relaxed) {
         0 => Policy::Closest,

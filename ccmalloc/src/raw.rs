@@ -32,7 +32,7 @@ use crate::ends::others_run;
 use crate::geometry::{
     BLOCK_BYTES, GRANULE_BYTES, PAGE_BYTES, SLOT_BYTES, chunk_base, slot_offset,
 };
-use crate::heap::{Own, check_start};
+use crate::heap::{Own, check_live};
 use crate::large;
 use crate::policy::Policy;
 use crate::registry::{self, Owner};
@@ -184,7 +184,7 @@ pub unsafe fn usable_bytes(object: *const u8) -> usize {
     }
 }
 
-/// Bytes of the object at `address`, which lies in `slot`. Aborts with a message when no object starts there.
+/// Bytes of the object at `address`, which lies in `slot`. Aborts with a message when no object starts there, or it can see that it has been freed.
 fn bytes_in_slot(slot: SlotRef<'_>, address: usize) -> usize {
     let tag = slot.slab().tag();
     match tag.kind() {
@@ -200,7 +200,7 @@ fn bytes_in_slot(slot: SlotRef<'_>, address: usize) -> usize {
         kind::SPAN if slot_offset(address) == large::span_offset(slot) => large::span_room(slot),
         kind::SPAN | kind::SPAN_INSIDE => sys::die("not the start of an object:", address),
         _ => {
-            check_start(slot.slab(), address);
+            check_live(thread::existing(), slot, address);
             tag.class().bytes() as usize
         }
     }

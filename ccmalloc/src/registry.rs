@@ -222,6 +222,15 @@ pub(crate) fn remove(start: usize, bytes: usize) {
     }
 }
 
+/// As [`remove`], of a large mapping; `false` when another thread has done so since the caller found it.
+pub(crate) fn take_large(start: usize, bytes: usize) -> bool {
+    let taken = entry(start).is_some_and(|entry| entry.swap(0, Ordering::AcqRel) != 0);
+    if taken {
+        remove(start, bytes);
+    }
+    taken
+}
+
 /// Calls `each` with the address of every chunk of `heap`. Goes through the whole table: for tests.
 pub(crate) fn each_chunk_of(heap: *const Heap, mut each: impl FnMut(usize)) {
     for (root, leaf) in ROOT.iter().enumerate() {

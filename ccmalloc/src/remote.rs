@@ -1,12 +1,12 @@
 //! Objects that another thread than their heap's frees.
 //!
-//! The freeing thread sets the object's bit in the slot's remote map, and announces the slot on the heap's stack of dirty chunks. The owner,
-//! when a class has run out of objects at hand or the co-location pages of seats, before it takes a span, and when its thread ends, takes the stack, and
-//! the remote maps of the slots that it names into their maps. What makes sure that it finds every bit is argued, and model-checked, in [`protocol`](crate::protocol).
+//! The freeing thread sets the object's bits in the slot's remote map, and announces the slot on the heap's stack of dirty chunks. The owner,
+//! when a class has run out of free objects, takes the stack, and the remote maps of the slots that it names into their
+//! maps. What makes sure that it finds every bit is argued, and model-checked, in [`protocol`](crate::protocol).
 //!
 //! Setting the bit is the last time that the freeing thread touches the chunk, which may be unmapped from then on; what it touches after
 //! that is the chunk's descriptor, which never is. A bit that is set already is a double free, and so is one that the
-//! owner finds free. A co-located object has one bit as well, its first granule's; how far it reaches, the owner finds in the slot's end map (`ends`).
+//! owner finds free, or still sees in a slot that it gives back: the next objects there would be taken for freed. A co-located object has one bit as well, its first granule's; how far it reaches, the owner finds in the slot's end map (`ends`).
 
 use core::ops::ControlFlow;
 
@@ -44,8 +44,19 @@ pub(crate) fn free_remote(slot: SlotRef<'_>, owner: usize, bit: usize, address: 
     }
 }
 
+/// Aborts with a message when another thread has freed something in `slot`, in which the owner knows of no live object.
+#[cold]
+pub(crate) fn expect_no_remote(slot: SlotRef<'_>) {
+    if slot.remote().iter().any(|word| word.take() != 0) {
+        sys::die(
+            "double free, by two threads, in the slot at",
+            slot.base().addr(),
+        );
+    }
+}
+
 impl<'a> Own<'a> {
-    /// Takes what other threads have freed into the slots' maps.
+    /// Takes what other threads have freed into the slots' maps, and gives back the spans that they have freed.
     #[cold]
     #[inline(never)]
     pub(crate) fn collect_remote(self) {
@@ -62,13 +73,13 @@ impl<'a> Own<'a> {
         });
     }
 
-    /// Takes the remote map of `slot` into its map.
+    /// Takes the remote map of `slot` into its map; a span goes as a whole.
     fn absorb(self, slot: SlotRef<'a>) {
         let slab = slot.slab();
         let tag = slab.tag();
         if tag.owner() != self.tag(0).owner() {
             // A slot that was released since it was announced.
-            return;
+            return expect_no_remote(slot);
         }
         if tag.kind() == kind::SPAN {
             if slot.remote().first().is_some_and(|word| word.take() != 0) {

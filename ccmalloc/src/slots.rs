@@ -5,8 +5,10 @@ use core::sync::atomic::Ordering;
 
 use crate::chunk::{ALL_SLOTS, Chunk, ChunkDesc, SlotRef, Tag};
 use crate::extents::{Chunks, DECAY_MILLISECONDS};
-use crate::geometry::{CHUNK_BYTES, CHUNK_SLOTS, SLOT_BYTES};
+use crate::geometry::{CHUNK_BYTES, CHUNK_SLOTS, PAGE_BYTES, SLOT_BYTES};
 use crate::heap::{CHUNK_BYTES_MAPPED, Own};
+use crate::protocol::DirtyNode;
+use crate::remote::expect_no_remote;
 use crate::{abandoned, registry, sys};
 
 /// From this many chunks on, a heap asks for huge pages: a small program should not pay 2 MiB for its first object.
@@ -62,7 +64,7 @@ impl<'a> Own<'a> {
         Some(SlotRef::new(chunk, slot))
     }
 
-    /// Gives `count` slots from `first` on back to their chunk, and lets go of the chunk when it is empty and so is
+    /// Gives `count` slots from `first` on back to their chunk, and the chunk to the extents when it is empty and so is
     /// another one. The caller has taken the slots out of every list, and cleared their maps.
     pub(crate) fn free_slots(self, first: SlotRef<'_>, count: usize) {
         let desc = first.desc();
@@ -73,10 +75,15 @@ impl<'a> Own<'a> {
         for slot in first.slot()..first.slot() + count {
             SlotRef::new(chunk, slot).slab().set_tag(Tag::FREE);
         }
+        let mask = slots_mask(first.slot(), count);
+        if desc.dirty().announced() & mask != 0 {
+            for slot in first.slot()..first.slot() + count {
+                expect_no_remote(SlotRef::new(chunk, slot));
+            }
+        }
         let now = sys::milliseconds();
         self.purge(now);
         desc.freed_at.set(now);
-        let mask = slots_mask(first.slot(), count);
         desc.used_slots.set(desc.used_slots.get() | mask);
         if desc.free_slots.get() == 0 {
             self.link_open(desc);
@@ -158,7 +165,7 @@ impl<'a> Own<'a> {
         desc.prev.set(null());
     }
 
-    /// A fresh chunk, all slots free, in the list `open`.
+    /// A chunk, fresh or kept before, all slots free, in the list `open`.
     fn map_chunk(self) -> Option<&'a ChunkDesc> {
         let desc = match NonNull::new(self.unused_descs.get().cast_mut()) {
             // SAFETY: a descriptor of this heap, which lives for ever.
@@ -216,7 +223,7 @@ impl<'a> Own<'a> {
         unsafe { self.return_chunk(desc) };
     }
 
-    /// Gives a chunk to the extents, which keep it for a while, and its descriptor to the unused ones. Nothing happens when the descriptor has none.
+    /// Gives a chunk to the extents, out of the registry, and its descriptor to the unused ones. Nothing happens when the descriptor has none.
     ///
     /// # Safety
     /// - No object in the chunk is used any more.
@@ -241,8 +248,9 @@ impl<'a> Own<'a> {
     pub(crate) fn alloc_meta(self, bytes: usize) -> Option<NonNull<u8>> {
         let bytes = bytes.next_multiple_of(64);
         if self.meta_left.get() < bytes {
-            let mapped = META_BYTES.max(bytes.next_multiple_of(4096));
-            self.meta.set(sys::map(mapped)?.as_ptr());
+            let mapped = META_BYTES.max(bytes.next_multiple_of(PAGE_BYTES));
+            self.meta
+                .set(self.map_fresh(mapped, PAGE_BYTES)?.start.as_ptr());
             self.meta_left.set(mapped);
         }
         let place = self.meta.get();

@@ -37,7 +37,7 @@ pub struct PlacementReport {
     pub same_group: u64,
     /// Elsewhere in the hint's page of 4 KiB: one TLB entry serves both.
     pub same_page: u64,
-    /// In a page tied to the hint's, in the same 2 MiB.
+    /// In a page tied to the hint's, in the same 2 MiB. Only where blocks are reserved: see [`set_reserved_blocks`](crate::set_reserved_blocks).
     pub tied_page: u64,
     /// Anywhere else, because these were full.
     pub elsewhere: u64,
@@ -93,8 +93,9 @@ pub fn placement() -> PlacementReport {
     PlacementReport::from_counts(sums)
 }
 
-/// Memory that the allocator has mapped. See [`stats`]. Chunks and mappings that are in no use, which heaps keep for half a second and more, are in neither
-/// sum of bytes.
+/// Memory that the allocator has mapped and uses. See [`stats`].
+///
+/// Chunks and mappings that are in no use, and that each heap keeps for half a second or longer (128 MiB at most), are in neither sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -106,7 +107,7 @@ pub struct Stats {
     pub heaps: usize,
 }
 
-/// Reports how much memory the allocator has mapped for objects, in all threads. Costs a walk over the heaps.
+/// Reports how much memory the allocator has in use for objects, in all threads. Costs a walk over the heaps.
 #[must_use]
 pub fn stats() -> Stats {
     Stats {

@@ -1,6 +1,7 @@
 //! What the allocator asks of the operating system. Everything here returns failure as a value, and allocates nothing.
 
 use core::ffi::c_void;
+use core::ptr::null;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 #[cfg(not(miri))]
@@ -30,10 +31,12 @@ pub(crate) use memory::{
     Growth, TAKES_PARTS_BACK, advise_huge, clear, grow_in_place, map, map_aligned, remap, unmap,
 };
 
-/// The key whose destructor runs at thread exit, plus one; 0 before it is made.
+/// The key whose destructor runs at thread exit, plus one; 0 before it is made, [`NO_KEY`] after it is gone.
 static EXIT_KEY: AtomicUsize = AtomicUsize::new(0);
+/// [`EXIT_KEY`] when there is none any more.
+const NO_KEY: usize = usize::MAX;
 
-/// Has `at_exit(value)` called when this thread ends. `value` must not be null. Without effect when the OS has no key left:
+/// Has `at_exit(value)` called when this thread ends. `value` must not be null. Without effect when the OS has no key left, or the key is gone:
 /// the thread's heap is then never adopted, which wastes it and harms nothing.
 pub(crate) fn on_thread_exit(value: *const c_void, at_exit: unsafe extern "C" fn(*mut c_void)) {
     let mut key = EXIT_KEY.load(Ordering::Acquire);
@@ -53,12 +56,60 @@ pub(crate) fn on_thread_exit(value: *const c_void, at_exit: unsafe extern "C" fn
             }
         }
     }
+    if key == NO_KEY {
+        return;
+    }
     let Ok(key) = libc::pthread_key_t::try_from(key - 1) else {
         return;
     };
-    // SAFETY: the key was made by `pthread_key_create` and is never deleted.
+    // SAFETY: the key was made by `pthread_key_create`. If it has been deleted since it was read above, the C library refuses it, or it is
+    // somebody else's new key, and the value is taken back below: this thread has had no time to give that key a value of its own.
     unsafe { libc::pthread_setspecific(key, value) };
+    if EXIT_KEY.load(Ordering::SeqCst) == NO_KEY {
+        // SAFETY: as above.
+        unsafe { libc::pthread_setspecific(key, null()) };
+    }
 }
+
+/// Deletes the key, so that threads which end later do not call its destructor.
+///
+/// The allocator may be part of a shared library (a plug-in with a global allocator of its own). When a program closes that with `dlclose`, the code
+/// of the destructor goes, while the program's threads, and with them the values of the key, live on.
+#[cfg(all(
+    any(
+        target_os = "linux",
+        target_os = "android",
+        target_os = "freebsd",
+        target_os = "netbsd",
+        target_os = "openbsd"
+    ),
+    not(miri)
+))]
+extern "C" fn delete_exit_key() {
+    let key = EXIT_KEY.swap(NO_KEY, Ordering::SeqCst);
+    if let Some(key) = key.checked_sub(1)
+        && let Ok(key) = libc::pthread_key_t::try_from(key)
+    {
+        // SAFETY: made by `pthread_key_create`; the swap gives it to one caller only.
+        unsafe { libc::pthread_key_delete(key) };
+    }
+}
+
+/// Called when the library that this is part of is unloaded, or else at the end of the process, after all handlers of `atexit`.
+#[cfg(all(
+    any(
+        target_os = "linux",
+        target_os = "android",
+        target_os = "freebsd",
+        target_os = "netbsd",
+        target_os = "openbsd"
+    ),
+    not(miri)
+))]
+#[used]
+// Sound, because that section is an array of the addresses of such functions.
+#[unsafe(link_section = ".fini_array")]
+static AT_UNLOAD: extern "C" fn() = delete_exit_key;
 
 /// Milliseconds since some time in the past, to a few. Some nanoseconds.
 pub(crate) fn milliseconds() -> usize {
@@ -84,28 +135,64 @@ const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
 #[cold]
 #[inline(never)]
 pub(crate) fn die(message: &str, address: usize) -> ! {
-    let mut line = [0u8; 160];
-    let mut len = 0;
-    let mut put = |bytes: &[u8]| {
-        for &byte in bytes {
-            if let Some(place) = line.get_mut(len) {
-                *place = byte;
-                len += 1;
-            }
-        }
-    };
-    put(b"ccmalloc: ");
-    put(message.as_bytes());
-    put(b" 0x");
+    let mut line = Line::new();
+    line.put(message.as_bytes());
+    line.put(b" 0x");
     let digits = (usize::BITS - address.leading_zeros()).div_ceil(4).max(1);
     for digit in (0..digits).rev() {
         let value = address >> (4 * digit) & 0xf;
-        put(b"0123456789abcdef".get(value..=value).unwrap_or(b"?"));
+        line.put(b"0123456789abcdef".get(value..=value).unwrap_or(b"?"));
     }
-    put(b"\n");
-    // SAFETY: writes the initialised front of a local buffer; `len <= line.len()` by the check above.
-    unsafe {
-        libc::write(2, line.as_ptr().cast(), len);
-        libc::abort()
+    line.write_and_abort()
+}
+
+/// As [`die`], without an address.
+#[cold]
+#[inline(never)]
+pub(crate) fn die_of(message: &str) -> ! {
+    let mut line = Line::new();
+    line.put(message.as_bytes());
+    line.write_and_abort()
+}
+
+/// The last line that the process writes.
+struct Line {
+    bytes: [u8; 160],
+    len: usize,
+}
+
+impl Line {
+    fn new() -> Self {
+        let mut line = Self {
+            bytes: [0; 160],
+            len: 0,
+        };
+        line.put(b"ccmalloc: ");
+        line
+    }
+
+    /// Adds as much of `bytes` as there is room for, and for the line's end.
+    fn put(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            if self.len + 1 < self.bytes.len()
+                && let Some(place) = self.bytes.get_mut(self.len)
+            {
+                *place = byte;
+                self.len += 1;
+            }
+        }
+    }
+
+    fn write_and_abort(mut self) -> ! {
+        if let Some(place) = self.bytes.get_mut(self.len) {
+            *place = b'\n';
+            self.len += 1;
+        }
+        let written = self.bytes.get(..self.len).unwrap_or_default();
+        // SAFETY: writes an initialised local buffer of this length.
+        unsafe {
+            libc::write(2, written.as_ptr().cast(), written.len());
+            libc::abort()
+        }
     }
 }

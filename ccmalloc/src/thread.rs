@@ -13,7 +13,7 @@ use core::ptr::{NonNull, null, null_mut};
 use crate::chunk::{SlotRef, Tag, kind};
 use crate::ends::others_run;
 use crate::geometry::{GRANULE_BYTES, slot_offset};
-use crate::heap::{Heap, NO_HEAP, Own, check_start};
+use crate::heap::{Heap, NO_HEAP, Own, check_live, check_start};
 use crate::large::{self, Contents, Place};
 use crate::policy::{Policy, default_policy};
 use crate::remote::free_remote;
@@ -469,6 +469,8 @@ pub(crate) unsafe fn resize_in_place(
                 kind::ACTIVE | kind::LISTED | kind::FULL => {
                     check_class(tag.class(), object.addr(), Some(layout));
                     if aligned && Class::for_layout(new_bytes, new_align) == Some(tag.class()) {
+                        // What is moved instead is freed, and looked at then.
+                        check_live(mine, slot, object.addr());
                         return Ok(object);
                     }
                 }

@@ -13,6 +13,7 @@
 #include <list>
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 namespace {
@@ -114,6 +115,19 @@ void sets() {
     require(set.size() == 1000 && *set.begin() == 0 && *set.rbegin() == 999, "a set holds what was inserted");
 }
 
+// A hash table's elements have a neighbour where their bucket has one already.
+void tables() {
+    using Table = std::unordered_map<int, int, std::hash<int>, std::equal_to<int>, cc::hint_allocator<std::pair<const int, int>>>;
+    Table table;
+    for (int key = 0; key < count; key++) {
+        const std::size_t bucket = table.empty() ? 0 : table.bucket(key);
+        const auto neighbour = table.empty() || table.cbegin(bucket) == table.cend(bucket) ? table.cend() : table.find(table.cbegin(bucket)->first);
+        cc::emplace_near(table, neighbour, key, key * 3);
+    }
+    require(table.size() == static_cast<std::size_t>(count), "a table keeps all");
+    for (const auto &[key, value] : table) require(value == key * 3, "a table keeps its values");
+}
+
 // operator new and delete of every form come to the library through malloc and free.
 void operators() {
     struct alignas(128) Wide {
@@ -146,6 +160,7 @@ int main() {
     lists();
     maps();
     sets();
+    tables();
     operators();
     return 0;
 }

@@ -119,19 +119,23 @@ struct takes_hints : std::false_type {};
 // Associative containers have emplace_hint; sequences have emplace.
 template <class Container>
 struct takes_hints<Container, std::void_t<typename Container::key_type>> : std::true_type {};
+
+// Whether there is a way back from the end.
+template <class Container>
+inline constexpr bool goes_back = std::is_base_of_v<std::bidirectional_iterator_tag,
+                                                    typename std::iterator_traits<typename Container::const_iterator>::iterator_category>;
 }  // namespace detail
 
 // Inserts an element built from `args` at `position` (for a sequence: before it; for an ordered container: as emplace_hint does, so that
-// lower_bound(key) is the position to name), near the element at `position`, or the one before it at the end.
+// lower_bound(key) is the position to name), near the element at `position`, or the one before it at the end. An unordered container has no
+// element before its end: there, as without emplace_near.
 template <class Container, class... Args>
 typename Container::iterator emplace_near(Container &container, typename Container::const_iterator position, Args &&...args) {
-    const void *hint = nullptr;
+    const void *hint = detail::scope_hint;
     if (position != container.cend()) {
         hint = detail::address_of(std::addressof(*position));
-    } else if (position != container.cbegin()) {
-        hint = detail::address_of(std::addressof(*std::prev(position)));
-    } else {
-        hint = detail::scope_hint;
+    } else if constexpr (detail::goes_back<Container>) {
+        if (position != container.cbegin()) hint = detail::address_of(std::addressof(*std::prev(position)));
     }
     const near scope(hint);
     if constexpr (detail::takes_hints<Container>::value) {

@@ -3,9 +3,8 @@
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
-/// Sets `errno` of the calling thread.
-#[cold]
-pub(crate) fn set(error: c_int) {
+/// Where `errno` of the calling thread lies: valid as long as the thread.
+fn place() -> *mut c_int {
     #[cfg(any(target_os = "linux", target_os = "emscripten"))]
     // SAFETY: has no preconditions.
     let place = unsafe { libc::__errno_location() };
@@ -15,8 +14,20 @@ pub(crate) fn set(error: c_int) {
     #[cfg(any(target_os = "netbsd", target_os = "openbsd", target_os = "android"))]
     // SAFETY: has no preconditions.
     let place = unsafe { libc::__errno() };
-    // SAFETY: the calling thread's errno, valid as long as the thread.
-    unsafe { *place = error };
+    place
+}
+
+/// `errno` of the calling thread.
+pub(crate) fn get() -> c_int {
+    // SAFETY: the calling thread's errno, as `place` says.
+    unsafe { *place() }
+}
+
+/// Sets `errno` of the calling thread.
+#[cold]
+pub(crate) fn set(error: c_int) {
+    // SAFETY: the calling thread's errno, as `place` says.
+    unsafe { *place() = error };
 }
 
 /// `object` as C sees it; sets `errno` to ENOMEM when it is null.

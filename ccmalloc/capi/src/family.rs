@@ -20,7 +20,7 @@ use core::ptr::null_mut;
 
 use allocator::raw;
 
-use crate::errno::{fail, or_out_of_memory};
+use crate::errno::{self, fail, or_out_of_memory};
 
 /// Pages that `valloc` aligns to.
 const PAGE_BYTES: usize = 4096;
@@ -80,8 +80,11 @@ unsafe fn allocate_into(place: *mut *mut c_void, align: usize, bytes: usize) -> 
     if !align.is_power_of_two() || !align.is_multiple_of(size_of::<*mut c_void>()) {
         return libc::EINVAL;
     }
+    let before = errno::get();
     let object = raw::allocate(bytes, align.max(raw::natural_align(bytes)), None);
     if object.is_null() {
+        // The kernel's refusal has set it.
+        errno::set(before);
         return libc::ENOMEM;
     }
     // SAFETY: the caller's promise.

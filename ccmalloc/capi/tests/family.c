@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -85,8 +86,10 @@ static void edges(int system) {
     REQUIRE(posix_memalign(&place, 3, 8) == EINVAL && place == &place);
     REQUIRE(posix_memalign(&place, 4, 8) == EINVAL && place == &place);
     REQUIRE(posix_memalign(&place, zero, 8) == EINVAL && place == &place);
-    if (!system) REQUIRE(errno == 77);
     REQUIRE(posix_memalign(&place, 64, huge - 64) == ENOMEM && place == &place);
+    /* More than the kernel has addresses for. */
+    REQUIRE(posix_memalign(&place, 64, most / 2) == ENOMEM && place == &place);
+    if (!system) REQUIRE(errno == 77);
     REQUIRE(posix_memalign(&place, 64, zero) == 0 && aligned(place, 64));
     free(place);
     if (!system) {
@@ -126,6 +129,23 @@ static void alignments(void) {
             free(place);
         }
     }
+}
+
+/* The kernel takes no locked memory back, and says so in errno, which free must leave as it is. */
+static void locked_memory(void) {
+    void *objects[40];
+    int i;
+    for (i = 0; i < 40; i++) {
+        objects[i] = malloc(40000);
+        REQUIRE(objects[i]);
+    }
+    if (mlock(objects[10], 4096) != 0) perror("left out, because memory cannot be locked here");
+    for (i = 0; i < 39; i++) free(objects[i]);
+    /* Longer than idle memory is kept. */
+    usleep(700000);
+    errno = 77;
+    free(objects[39]);
+    REQUIRE(errno == 77);
 }
 
 /* Objects go round the threads: each frees what the one before has left. */
@@ -182,6 +202,7 @@ int main(int argc, char **argv) {
     sizes();
     edges(system);
     alignments();
+    locked_memory();
     threads_and_forks();
     puts("family: as it should be");
     return 0;

@@ -34,6 +34,9 @@ int main(int argc, char **argv) {
     } else if (!strcmp(what, "realloc-freed")) {
         free(object);
         object = realloc(object, 100);
+    } else if (!strcmp(what, "realloc-freed-in-place")) {
+        free(object);
+        object = realloc(object, 20);
     } else {
         fprintf(stderr, "unknown: %s\n", what);
         return 2;

@@ -55,6 +55,8 @@ impl Inventory {
 pub(crate) struct Mapping {
     heap: *const CoreHeap,
     bytes: AtomicUsize,
+    /// Where in the mapping the object starts, in bytes.
+    offset: AtomicUsize,
     /// Set by whoever frees the object without owning the heap.
     freed: AtomicBool,
     /// Next in the stack of these.
@@ -70,6 +72,11 @@ impl Mapping {
     /// Length of the mapping.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Where in the mapping the object starts, in bytes.
+    pub(crate) fn offset(&self) -> usize {
+        self.offset.load(Ordering::Relaxed)
     }
 
     /// Whether `heap` holds it.
@@ -116,6 +123,7 @@ impl Own<'static> {
             return null_mut();
         };
         record.bytes.store(mapped, Ordering::Relaxed);
+        record.offset.store(offset, Ordering::Relaxed);
         if !registry::insert_held(start.addr().get(), mapped, record) {
             // SAFETY: mapped above, and in no use.
             unsafe { sys::unmap(start, mapped) };
@@ -137,6 +145,7 @@ impl Own<'static> {
             let record = Mapping {
                 heap: self.heap(),
                 bytes: AtomicUsize::new(0),
+                offset: AtomicUsize::new(0),
                 freed: AtomicBool::new(false),
                 next_freed: AtomicPtr::new(null_mut()),
                 start: Cell::new(null_mut()),

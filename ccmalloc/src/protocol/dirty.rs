@@ -51,6 +51,11 @@ impl<N> Dirty<N> {
         }
     }
 
+    /// The places that were announced since the owner last looked, one bit each. For the owner: more may come at any time.
+    pub(crate) fn announced(&self) -> u32 {
+        self.flags.load(Ordering::Relaxed)
+    }
+
     /// Sets the flag of `place` (`0..32`); returns whether the node must be pushed, which the caller alone then does.
     fn mark(&self, place: usize) -> bool {
         let bit = 1u32 << place;

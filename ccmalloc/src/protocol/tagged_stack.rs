@@ -59,11 +59,7 @@ impl<N: Linked> TaggedStack<N> {
     /// - It is on no stack, and the caller owns it: this call gives it to whoever pops it.
     pub(crate) unsafe fn push(&self, node: &N) {
         let address = (&raw const *node).expose_provenance();
-        debug_assert_eq!(
-            address as u64 & !ADDRESS,
-            0,
-            "{address:#x} cannot be in a head"
-        );
+        debug_assert!(address as u64 & !ADDRESS == 0);
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
             node.link().store(node_of(head), Ordering::Relaxed);

@@ -191,8 +191,12 @@ pub(crate) unsafe fn remap(
 /// - Nothing in it is used any more.
 #[cfg(target_os = "linux")]
 pub(crate) unsafe fn clear(start: *mut u8, bytes: usize) -> bool {
+    // Refused where the program has locked its memory.
+    let errno = errno();
     // SAFETY: the caller vouches for the range; private anonymous memory reads as zero after this advice.
-    unsafe { libc::madvise(start.cast(), bytes, libc::MADV_DONTNEED) == 0 }
+    let cleared = unsafe { libc::madvise(start.cast(), bytes, libc::MADV_DONTNEED) == 0 };
+    set_errno(errno);
+    cleared
 }
 
 /// Portable twin: elsewhere the advice does not promise zeroes.
@@ -227,4 +231,26 @@ pub(crate) fn advise_huge(start: *const u8, bytes: usize) -> bool {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn advise_huge(_start: *const u8, _bytes: usize) -> bool {
     false
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_free_asks_leaves_errno_alone() {
+        let start = map(2 * PAGE_BYTES).unwrap();
+        let page = start.as_ptr();
+        // SAFETY: fresh memory; the advice is refused, because the range starts inside a page.
+        unsafe {
+            page.write(1);
+            set_errno(libc::EDOM);
+            assert!(!clear(page.wrapping_add(1), PAGE_BYTES));
+            assert_eq!((errno(), page.read()), (libc::EDOM, 1));
+            assert!(clear(page, PAGE_BYTES));
+            assert_eq!((errno(), page.read()), (libc::EDOM, 0));
+            unmap(start, 2 * PAGE_BYTES);
+            assert_eq!(errno(), libc::EDOM);
+        }
+    }
 }

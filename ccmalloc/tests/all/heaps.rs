@@ -645,6 +645,44 @@ fn objects_without_bytes_have_no_memory() {
     assert_eq!(heap.stats().large_bytes, 0);
 }
 
+/// Panics when it is dropped, if so told.
+#[cfg(feature = "allocator-api2")]
+struct Grenade(bool);
+
+#[cfg(feature = "allocator-api2")]
+impl Drop for Grenade {
+    fn drop(&mut self) {
+        assert!(!self.0, "as told");
+    }
+}
+
+#[cfg(feature = "allocator-api2")]
+#[test]
+fn a_heap_survives_panics_of_what_lives_in_it() {
+    use allocator_api2::{boxed::Box, vec::Vec};
+    use std::panic::catch_unwind;
+
+    let mut heap = Heap::new().unwrap();
+    for round in 0..times(100) {
+        // No `AssertUnwindSafe`: a reference to a heap may cross.
+        let caught = catch_unwind(|| {
+            let mut grenades = Vec::new_in(&heap);
+            grenades.extend((0..50).map(|i| Box::new_in(Grenade(i == round % 50), heap.near(&i))));
+            let other = Box::new_in([round; 1000], &heap);
+            drop(grenades);
+            unreachable!("{other:?}");
+        });
+        let message = caught.unwrap_err();
+        assert_eq!(message.downcast_ref::<&str>(), Some(&"as told"));
+        heap.check().unwrap();
+        if round % 10 == 9 {
+            // Whatever the panic has left behind goes.
+            heap.clear();
+            assert_eq!(heap.stats().chunk_bytes, 0);
+        }
+    }
+}
+
 thread_local! {
     static LATE: RefCell<Option<(Heap, Vec<Object>)>> = const { RefCell::new(None) };
 }

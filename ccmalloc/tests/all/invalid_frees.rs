@@ -28,9 +28,10 @@ const MEMORY: [&str; 8] = [
 ];
 /// Who made the object that this thread frees.
 const MAKERS: [&str; 3] = ["own", "living thread's", "ended thread's"];
-const MISTAKES: [&str; 5] = [
+const MISTAKES: [&str; 6] = [
     "double free",
     "double free by two threads",
+    "double free by another thread and its owner",
     "misaligned",
     "inside",
     "wrong kind of size",
@@ -163,6 +164,17 @@ fn child() {
                     TURN.store(3, Ordering::Release);
                 });
             });
+            ccmalloc::check().unwrap();
+        }
+        "double free by another thread and its owner" => {
+            if maker == "own" {
+                std::thread::spawn(move || free(address, layout))
+                    .join()
+                    .unwrap();
+            } else {
+                free(address, layout);
+            }
+            free(address, layout);
             ccmalloc::check().unwrap();
         }
         "misaligned" => free(address + 4, layout),

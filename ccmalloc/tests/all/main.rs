@@ -5,6 +5,7 @@
 #[cfg(feature = "allocator-api2")]
 mod collections;
 mod heaps;
+mod idle;
 mod invalid_frees;
 mod misuse;
 mod operation;
@@ -14,6 +15,7 @@ mod program;
 mod raw;
 mod region;
 mod shadow;
+mod slabs;
 mod std_types;
 mod threads;
 

@@ -4,10 +4,25 @@ use std::alloc::Layout;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ccmalloc::{Region, cc_alloc, cc_dealloc, cc_realloc, raw};
+use ccmalloc::{Heap, Region, cc_alloc, cc_dealloc, cc_realloc, raw};
 
 const WHAT: &str = "CCMALLOC_TEST_MISUSE";
+
+/// Two of these fill a slab.
+const HALF_SLAB: Layout = Layout::new::<[u64; 4096]>();
+
+/// Three objects of [`HALF_SLAB`], the first two in a slab of their own: which is full, since the third is in the next.
+fn two_to_a_slab() -> [NonNull<u8>; 3] {
+    loop {
+        let objects = [(); 3].map(|()| cc_alloc(HALF_SLAB, None).unwrap());
+        let slab = objects.map(|object| object.addr().get() >> 16);
+        if slab[0] == slab[1] && slab[1] != slab[2] {
+            return objects;
+        }
+    }
+}
 
 /// Not a test of its own: does what [`WHAT`] names, in the child.
 #[test]
@@ -97,6 +112,13 @@ fn child() {
             "slab's object resized with a wrong size" => {
                 let _ = cc_realloc(plain, Layout::new::<[u64; 8]>(), 200, None);
             }
+            "resized in place after it was freed" => {
+                cc_dealloc(plain, layout);
+                let _ = cc_realloc(plain, layout, 20, None);
+            }
+            "interior pointer resized in place" => {
+                let _ = cc_realloc(inside(plain, 8), layout, 20, None);
+            }
             "hinted size by another thread" => {
                 let address = packed.addr();
                 by_another_thread(Box::new(move || {
@@ -117,6 +139,49 @@ fn child() {
                 by_another_thread(Box::new(move || raw::deallocate(here(address))));
                 raw::deallocate(packed.as_ptr());
                 let _ = ccmalloc::check();
+            }
+            // Another thread's free is under way when the owner's gives the whole slot back, for other objects to come.
+            "last hinted object of a slot, by two threads" => {
+                let mut region = Region::reserve(1).unwrap();
+                let address = region.alloc_at(0, layout).addr();
+                assert_eq!(address, region.address(0).addr());
+                by_another_thread(Box::new(move || raw::deallocate(here(address))));
+                drop(region);
+                raw::deallocate(here(address));
+            }
+            "last object of a slab, by two threads" => {
+                let [first, second, _] = two_to_a_slab().map(|object| object.addr().get());
+                raw::deallocate(here(first));
+                by_another_thread(Box::new(move || raw::deallocate(here(second))));
+                raw::deallocate(here(second));
+            }
+            "span by two threads" => {
+                let address = cc_alloc(span, None).unwrap().addr().get();
+                by_another_thread(Box::new(move || raw::deallocate(here(address))));
+                raw::deallocate(here(address));
+            }
+            "mapping by two threads at the same time" => {
+                static READY: AtomicUsize = AtomicUsize::new(0);
+                let address = cc_alloc(large, None).unwrap().addr().get();
+                let free = move || {
+                    READY.fetch_add(1, Ordering::AcqRel);
+                    while READY.load(Ordering::Acquire) < 2 {
+                        std::hint::spin_loop();
+                    }
+                    raw::deallocate(here(address));
+                };
+                let other = std::thread::spawn(free);
+                free();
+                other.join().unwrap();
+            }
+            "inside a large object of a heap" => {
+                let heap = Heap::new().unwrap();
+                heap.dealloc(inside(heap.alloc(large, None).unwrap(), 64), large);
+            }
+            "inside a large object of a heap, by another thread" => {
+                let heap = Heap::new().unwrap();
+                let address = heap.alloc(large, None).unwrap().addr().get();
+                by_another_thread(Box::new(move || raw::deallocate(here(address + 64))));
             }
             "raw double free" => {
                 raw::deallocate(plain.as_ptr());
@@ -163,6 +228,14 @@ fn child() {
             "raw realloc of what is not ours" => {
                 let _ = raw::reallocate(here(WHAT.as_ptr().addr()), 100, None);
             }
+            "raw realloc in place after free" => {
+                raw::deallocate(plain.as_ptr());
+                let _ = raw::reallocate(plain.as_ptr(), 20, None);
+            }
+            "raw size after free" => {
+                raw::deallocate(plain.as_ptr());
+                let _ = raw::usable_bytes(plain.as_ptr());
+            }
             "raw realloc inside an object" => {
                 let _ = raw::reallocate(packed.as_ptr().wrapping_add(8), 100, None);
             }
@@ -194,9 +267,17 @@ fn misuse_aborts_with_one_line() {
         "inside an object over two pages",
         "size of a slab's object by another thread",
         "slab's object resized with a wrong size",
+        "resized in place after it was freed",
+        "interior pointer resized in place",
         "hinted size by another thread",
         "hinted interior pointer by another thread",
         "hinted double free by two threads",
+        "last hinted object of a slot, by two threads",
+        "last object of a slab, by two threads",
+        "span by two threads",
+        "mapping by two threads at the same time",
+        "inside a large object of a heap",
+        "inside a large object of a heap, by another thread",
         "raw double free",
         "raw double free of a hinted object",
         "raw size too large",
@@ -214,6 +295,8 @@ fn misuse_aborts_with_one_line() {
         "raw beyond user space",
         "raw size of what is not ours",
         "raw realloc of what is not ours",
+        "raw realloc in place after free",
+        "raw size after free",
         "raw realloc inside an object",
     ];
     for what in cases {

@@ -52,10 +52,10 @@ pub(crate) fn mapped_bytes() -> usize {
 
 pub(super) fn out_of_address_space() {
     // Relative to what is in use: a sanitizer's shadow alone takes terabytes.
-    let bytes = (mapped_bytes() + (512 << 20)) as libc::rlim_t;
+    let limit_bytes = mapped_bytes() + (512 << 20);
     let limit = libc::rlimit {
-        rlim_cur: bytes,
-        rlim_max: bytes,
+        rlim_cur: limit_bytes as libc::rlim_t,
+        rlim_max: limit_bytes as libc::rlim_t,
     };
     // SAFETY: a valid limit.
     let result = unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) };
@@ -90,6 +90,23 @@ pub(super) fn out_of_address_space() {
         }
         check().unwrap();
     }
+    // A new thread's heap, which has kept nothing yet.
+    std::thread::spawn(move || kept_memory_makes_room_for_any_alignment(limit_bytes))
+        .join()
+        .unwrap();
+}
+
+fn kept_memory_makes_room_for_any_alignment(limit_bytes: usize) {
+    let kept = Layout::from_size_align(12 << 20, 8).unwrap();
+    let object = cc_alloc(kept, None).unwrap();
+    // SAFETY: allocated above with this layout.
+    unsafe { cc_dealloc(object, kept) };
+    let room = limit_bytes - mapped_bytes();
+    // With what is needed to align it, 6 MiB more than there is room for.
+    let layout = Layout::from_size_align(room + (2 << 20), 4 << 20).unwrap();
+    let object = cc_alloc(layout, None).expect("room that was only kept");
+    // SAFETY: as above.
+    unsafe { cc_dealloc(object, layout) };
 }
 
 pub(super) fn mappings_grow_without_leaks() {

@@ -1,0 +1,99 @@
+//! Memory that has been idle for half a second goes back to the OS, and is zero when it is next used.
+#![cfg(all(target_os = "linux", not(miri)))]
+
+use std::alloc::Layout;
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use ccmalloc::Heap;
+
+const PAGE_BYTES: usize = 4096;
+
+/// How many pages of `[start, start + bytes)` are in memory, or `None` when some are not mapped.
+fn resident_pages(start: usize, bytes: usize) -> Option<usize> {
+    let first = start.next_multiple_of(PAGE_BYTES);
+    let length = (start + bytes - first) / PAGE_BYTES * PAGE_BYTES;
+    let mut states = vec![0u8; length / PAGE_BYTES];
+    // SAFETY: the vector has a byte for each page; the range itself is only asked about.
+    let result = unsafe {
+        libc::mincore(
+            std::ptr::without_provenance_mut(first),
+            length,
+            states.as_mut_ptr(),
+        )
+    };
+    (result == 0).then(|| states.iter().filter(|&&state| state & 1 == 1).count())
+}
+
+fn bytes_of(object: &NonNull<u8>, layout: Layout) -> &[u8] {
+    // SAFETY: the callers have a live, initialised object of this layout.
+    unsafe { std::slice::from_raw_parts(object.as_ptr(), layout.size()) }
+}
+
+#[test]
+fn idle_slots_and_mappings_go_back_and_come_again_as_zeroes() {
+    let heap = Heap::new().unwrap();
+    let span = Layout::from_size_align(100_000, 8).unwrap();
+    let large = Layout::from_size_align(5 << 20, 8).unwrap();
+    let filled = |layout: Layout| {
+        let object = heap.alloc(layout, None).unwrap();
+        // SAFETY: fresh, of this layout.
+        unsafe { object.write_bytes(0xa5, layout.size()) };
+        object
+    };
+    let kept = filled(span);
+    let idle: Vec<_> = (0..12).map(|_| filled(span)).collect();
+    let mapping = filled(large);
+    let (idle_addresses, mapping_address) = (
+        idle.iter()
+            .map(|object| object.addr().get())
+            .collect::<Vec<_>>(),
+        mapping.addr().get(),
+    );
+    assert!(resident_pages(mapping_address, large.size()).is_some_and(|pages| pages > 1000));
+    assert!(
+        (idle_addresses.iter())
+            .all(|&address| resident_pages(address, span.size()).is_some_and(|pages| pages >= 20))
+    );
+    // SAFETY: all allocated above with these layouts.
+    unsafe {
+        for object in idle {
+            heap.dealloc(object, span);
+        }
+        heap.dealloc(mapping, large);
+    }
+
+    std::thread::sleep(Duration::from_millis(700));
+    let trigger = filled(span);
+    let trigger_address = trigger.addr().get();
+    // SAFETY: as above.
+    unsafe { heap.dealloc(trigger, span) };
+    // Unmapped; another thread of the test may have mapped something there since, but hardly have filled it.
+    assert!(resident_pages(mapping_address, large.size()).is_none_or(|pages| pages < 1000));
+    let others = idle_addresses
+        .iter()
+        .filter(|&&address| address >> 16 != trigger_address >> 16);
+    assert_eq!(
+        others
+            .map(|&address| resident_pages(address, span.size()).unwrap())
+            .sum::<usize>(),
+        0
+    );
+    assert!(bytes_of(&kept, span).iter().all(|&byte| byte == 0xa5));
+
+    // The trigger's slots were used again, and are not zero; those of the others are.
+    let zeroed: Vec<_> = (0..12)
+        .map(|_| heap.alloc_zeroed(span, None).unwrap())
+        .collect();
+    for object in &zeroed {
+        assert!(
+            idle_addresses
+                .iter()
+                .any(|&address| address >> 16 == object.addr().get() >> 16)
+        );
+        assert!(bytes_of(object, span).iter().all(|&byte| byte == 0));
+    }
+    assert!(bytes_of(&kept, span).iter().all(|&byte| byte == 0xa5));
+    heap.check().unwrap();
+    // The heap goes, and all of these with it.
+}
