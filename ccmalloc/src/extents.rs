@@ -6,8 +6,8 @@
 //! fitting; what lies in them is not cleared.
 //!
 //! Three limits keep this from becoming a leak: no more than [`EXTENTS`] extents, no more than [`kept_bytes_max`] bytes, and none longer
-//! than [`DECAY_MILLISECONDS`], counted from when its last part became free and looked at whenever the heap takes or gives slots or chunks. A thread
-//! that does neither keeps what it has until it ends.
+//! than [`DECAY_MILLISECONDS`], counted from when its last part became free and looked at whenever a slot or a chunk of the heap becomes free. A thread
+//! in which none does keeps what it has until it ends.
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};

@@ -78,8 +78,6 @@
 //!   version 0.2, which hashbrown and bumpalo speak. That crate has no dependencies of its own.
 //! - `allocator-api2-04`: the same of version 0.4.
 //! - `nightly`: the same of the standard library, `core::alloc::Allocator`. Needs a nightly compiler.
-//! - `static-tls`: for shared libraries that serve as `malloc`, on x86-64 Linux: keeps the thread's state in static thread-local storage, of which a
-//!   process has little for libraries that it opens late. No gain for executables.
 //!
 //! They can all be on at once, and none need be. Where some other crate turns on the feature `nightly` of `allocator-api2` 0.2 itself, whose trait is the
 //! standard library's from then on, `allocator-api2` and `nightly` exclude each other here.
@@ -96,13 +94,15 @@
 //! Neither uses an atomic read-modify-write, and neither touches the object. Another thread's object goes to `free_remote`.
 //!
 //! One allocation with a hint: `Own::alloc_near` asks the registry whether the hint lies in a co-location page of this heap, reads the page's free map (one
-//! cache line), and takes the hint's block, else another on its page by the [`Policy`], else a tied page, else a new seat.
+//! cache line), and takes the hint's block, else another on its page by the [`Policy`], else (where blocks are reserved) a tied page, else a new seat.
 //!
 //! A [`Heap`] takes the same ways with a core of its own in place of the thread's.
 //!
 //! The modules' own documentation draws the memory and argues the details: `geometry` (units), `chunk` (where metadata lies),
 //! `heap` and `slabs` (unhinted), `colocate` (hinted), `ends` (how large a co-located object is), `remote` and `protocol` (frees from other threads,
-//! heaps that change hands), `registry` (membership), `large`, `first_class` (heaps of one's own).
+//! heaps that change hands), `registry` (membership), `large`, `slots` and `extents` (what is kept, and what goes back to the OS), `first_class` (heaps of
+//! one's own). The repository's `docs/ccmalloc.md` follows an allocation and a free through all of them, says how to choose hints and policies, and
+//! explains each abort message.
 //!
 //! # When it does not help
 //!

@@ -5,7 +5,7 @@
 //! co-location slot's end map where the object ends, and the registry how long a mapping of its own is.
 //!
 //! Since a C program may pass any pointer to `free`, each function here asks the registry before it reads anything through an address. That is
-//! two dependent loads and 12 instructions of the 158 of a `malloc` and a `free` through `libccmalloc.so` (callgrind; `ccmalloc/capi/tests/pairs.c`), 0.5 to
+//! two dependent loads and 12 instructions of the 144 of a `malloc` and a `free` through `libccmalloc.so` (callgrind; `ccmalloc/capi/tests/pairs.c`), 0.5 to
 //! 1.4 ns of 12 to 20; and for it, *every* free of what is not this allocator's (another allocator's objects, the stack, statics) ends in one line on
 //! stderr and an abort, neither in a fault nor in corruption.
 //!

@@ -46,7 +46,7 @@ impl Region {
 
     /// Reserves room for the offsets `0..bytes`, rounded up to whole segments; `None` when the OS refuses memory.
     ///
-    /// Costs one entry of metadata for each segment of 64 KiB; no page of the room itself is touched.
+    /// Writes 2.5 KiB of metadata for each segment of 64 KiB; no page of the room itself is touched.
     #[must_use]
     pub fn reserve(bytes: usize) -> Option<Region> {
         let own = own_heap()?;

@@ -75,7 +75,7 @@ fn entry(address: usize) -> Option<&'static AtomicUsize> {
     leaf.0.get(chunk & (LEAF_ENTRIES - 1))
 }
 
-/// The entry of `address`; maps its leaf if it must. `None` beyond 47 bits, or when the OS refuses.
+/// The entry of `address`; maps its leaf if it must. `None` beyond the table, or when the OS refuses.
 fn entry_or_map(address: usize) -> Option<&'static AtomicUsize> {
     if let Some(entry) = entry(address) {
         return Some(entry);

@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`quickstart`] | the example program `quickstart` |
+//! | [`placement`] | the example program `placement` |
 //! | [`switch`] | a global allocator that serves each thread from the system's malloc or from `CcMalloc`, as asked |
 //! | [`search_tree`] | the binary search tree of `Box`ed nodes that every layout is shown on |
 //! | [`survey`] | where the nodes of such a tree really lie: its shape and its addresses, for the model |
@@ -13,6 +14,7 @@
 //! None of this is published. A program of one's own needs the crates `ccmalloc`, `ccmorph`, `ctree` and `ccmodel` only.
 
 pub mod chain;
+pub mod placement;
 pub mod quickstart;
 pub mod rng;
 pub mod search_tree;

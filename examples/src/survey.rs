@@ -71,16 +71,8 @@ impl Survey {
     /// Bytes of the 4 KiB pages that hold a node, whole pages counted: what the tree keeps from everybody else, headers, gaps and
     /// reserved room included. O(n log n).
     pub fn page_bytes(&self) -> u64 {
-        let last_byte = u64::from(Self::extent().bytes) - 1;
-        let mut pages: Vec<u64> = self
-            .placement
-            .offsets()
-            .iter()
-            .flat_map(|&offset| [offset / PAGE_BYTES, (offset + last_byte) / PAGE_BYTES])
-            .collect();
-        pages.sort_unstable();
-        pages.dedup();
-        pages.len() as u64 * PAGE_BYTES
+        let addresses = self.placement.offsets().iter().copied();
+        page_bytes(addresses, u64::from(Self::extent().bytes))
     }
 
     /// Share of the nodes but the root that lie in the same block of `block_bytes` as their parent. O(n).
@@ -98,6 +90,17 @@ impl Survey {
         }
         f64::from(together) / f64::from(children.max(1))
     }
+}
+
+/// Bytes of the pages that hold an object of `object_bytes` (at least 1) at one of `addresses`, whole pages counted. O(n log n).
+pub fn page_bytes(addresses: impl Iterator<Item = u64>, object_bytes: u64) -> u64 {
+    let last_byte = object_bytes.saturating_sub(1);
+    let mut pages: Vec<u64> = addresses
+        .flat_map(|address| [address / PAGE_BYTES, (address + last_byte) / PAGE_BYTES])
+        .collect();
+    pages.sort_unstable();
+    pages.dedup();
+    pages.len() as u64 * PAGE_BYTES
 }
 
 #[cfg(test)]

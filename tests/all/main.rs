@@ -4,6 +4,7 @@
 static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
 
 mod maps;
+mod messages;
 mod predictions;
 mod stress;
 mod trees;

@@ -1,5 +1,13 @@
-//! Tests that cross crates stand in `all/`; here the README's examples become doctests.
+//! Tests that cross crates stand in `all/`; here the examples of the documents become doctests.
 
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 mod readme {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/ccmalloc.md")]
+mod ccmalloc_guide {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../ccmalloc/README.md")]
+mod ccmalloc_readme {}
