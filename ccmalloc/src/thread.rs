@@ -466,6 +466,7 @@ pub(crate) unsafe fn resize_in_place(
             let slot = unsafe { SlotRef::containing(object.addr()) };
             let tag = slot.slab().tag();
             match tag.kind() {
+                _ if tag == Tag::FREE => sys::die("use of a freed object, at", object.addr()),
                 kind::ACTIVE | kind::LISTED | kind::FULL => {
                     check_class(tag.class(), object.addr(), Some(layout));
                     if aligned && Class::for_layout(new_bytes, new_align) == Some(tag.class()) {

@@ -116,6 +116,14 @@ fn child() {
                 cc_dealloc(plain, layout);
                 let _ = cc_realloc(plain, layout, 20, None);
             }
+            "resized in place after its slot was given back" => {
+                let tiny = Layout::new::<u64>();
+                // Three slabs, of which the first is not the one that the class allocates from.
+                let objects: Vec<NonNull<u8>> =
+                    (0..20_000).map(|_| cc_alloc(tiny, None).unwrap()).collect();
+                objects.iter().for_each(|&object| cc_dealloc(object, tiny));
+                let _ = cc_realloc(objects[100], tiny, 4, None);
+            }
             "interior pointer resized in place" => {
                 let _ = cc_realloc(inside(plain, 8), layout, 20, None);
             }
@@ -268,6 +276,7 @@ fn misuse_aborts_with_one_line() {
         "size of a slab's object by another thread",
         "slab's object resized with a wrong size",
         "resized in place after it was freed",
+        "resized in place after its slot was given back",
         "interior pointer resized in place",
         "hinted size by another thread",
         "hinted interior pointer by another thread",
