@@ -191,44 +191,44 @@ impl<'a> Own<'a> {
         if slot.slab().tag() != self.tag(kind::COLOCATED) {
             return self.alloc_near_slow(hint, bytes, align, policy);
         }
+        // Both by the hint's address, which is also that of its block: two words that are often cold are read at the same time.
         // SAFETY: as above; the first slot of a chunk has another tag.
-        let word = unsafe { map_word(hint) };
+        let (word, end_word) = unsafe { (map_word(hint), slot.end_word(hint)) };
         let granules = granules_of(bytes);
         let block_map = block_of_word(word.get(), hint / BLOCK_BYTES);
-        let place = match bits::fit_anywhere(block_map, granules) {
-            Some(inside) => {
-                count(&self.placed, Outcome::SameBlock);
-                (hint & !(BLOCK_BYTES - 1)) + inside * GRANULE_BYTES
-            }
-            None if policy == Policy::NewBlock && granules <= BLOCK_GRANULES => {
-                let page = hint & !(PAGE_BYTES - 1);
-                let near = (hint - page) / BLOCK_BYTES;
-                let words = slot.page_words(slot_offset(hint) / PAGE_BYTES);
-                let Some(block) = bits::next_empty(words, near) else {
-                    let page = self.page_at(slot, slot_offset(hint) / PAGE_BYTES);
-                    let request = Request {
-                        granules,
-                        align_granules: 1,
-                    };
-                    return self.alloc_beyond_page(page, request, policy);
-                };
-                count_on_page(&self.placed, block, near);
-                page + block * BLOCK_BYTES
-            }
-            None => return self.alloc_near_slow(hint, bytes, align, policy),
-        };
-        // SAFETY: in the hint's page, so in the same co-location slot of this heap.
-        let (word, end_word) = unsafe { (map_word(place), slot.end_word(place)) };
-        let first = place / GRANULE_BYTES % 64;
-        let free = word.get();
-        word.set(free & !(((1 << granules) - 1) << first));
-        let ends = end_word.load(Ordering::Relaxed);
-        end_word.store(ends | 1 << (first + granules - 1), Ordering::Relaxed);
-        if block_of_word(free, place / BLOCK_BYTES) == 0xff {
-            let info = self.page_at(slot, slot_offset(place) / PAGE_BYTES).info;
-            info.empty_blocks
-                .set(info.empty_blocks.get().wrapping_sub(1));
+        if let Some(inside) = bits::fit_anywhere(block_map, granules)
+            && block_map != 0xff
+        {
+            count(&self.placed, Outcome::SameBlock);
+            let place = (hint & !(BLOCK_BYTES - 1)) + inside * GRANULE_BYTES;
+            take_granules(word, end_word, place, granules);
+            return core::ptr::with_exposed_provenance_mut(place);
         }
+        if policy == Policy::NewBlock && granules <= BLOCK_GRANULES && block_map != 0xff {
+            let in_slot = slot_offset(hint) / PAGE_BYTES;
+            return self.alloc_in_new_block(self.page_at(slot, in_slot), hint, granules);
+        }
+        self.alloc_near_slow(hint, bytes, align, policy)
+    }
+
+    /// Allocates an object of up to a block for a hint at `page`, whose block is full: in the empty block that comes next, else elsewhere.
+    #[inline]
+    fn alloc_in_new_block(self, page: Page<'a>, hint: usize, granules: usize) -> *mut u8 {
+        let near = hint % PAGE_BYTES / BLOCK_BYTES;
+        let Some(block) = bits::next_empty(page.words(), near) else {
+            let request = Request {
+                granules,
+                align_granules: 1,
+            };
+            return self.alloc_beyond_page(page, request, Policy::NewBlock);
+        };
+        count_on_page(&self.placed, block, near);
+        let place = (hint & !(PAGE_BYTES - 1)) + block * BLOCK_BYTES;
+        // SAFETY: on the page, so in a co-location slot of this heap.
+        let (word, end_word) = unsafe { (map_word(place), page.slot.end_word(place)) };
+        take_granules(word, end_word, place, granules);
+        let empty = &page.info.empty_blocks;
+        empty.set(empty.get().wrapping_sub(1));
         core::ptr::with_exposed_provenance_mut(place)
     }
 
@@ -832,6 +832,15 @@ impl<'a> Own<'a> {
 /// Whether a page takes new structures again.
 fn is_roomy(info: &PageInfo) -> bool {
     info.empty_blocks.get() >= ROOMY_BLOCKS.saturating_add(reserved()).min(ALL_BLOCKS)
+}
+
+/// Makes an object of the free granules from `place` on, which lie in one block: `word` and `end_word` have their bits.
+#[inline]
+fn take_granules(word: &Cell<u64>, end_word: &AtomicU64, place: usize, granules: usize) {
+    let first = place / GRANULE_BYTES % 64;
+    word.set(word.get() & !(((1 << granules) - 1) << first));
+    let ends = end_word.load(Ordering::Relaxed);
+    end_word.store(ends | 1 << (first + granules - 1), Ordering::Relaxed);
 }
 
 /// Counts an object that was placed in block `block` of its page, with a hint at block `near` of the same page.
