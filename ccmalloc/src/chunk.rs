@@ -76,7 +76,8 @@ impl Tag {
         Tag(heap.addr() | (class.index() * BIN_BYTES) | kind)
     }
 
-    /// The kind, if this is a slab of the class and heap of `bin`; some large number if it is not.
+    /// The kind, if this is a slab of the class and heap of `bin` (or a slot without a class, and `bin` is the heap's first); else a number of
+    /// [`BIN_BYTES`] or more. So what is at most [`kind::LISTED`] is proof of a slab of that bin.
     #[inline]
     pub(crate) fn kind_for(self, bin: &Bin) -> usize {
         self.0 ^ (&raw const *bin).addr()

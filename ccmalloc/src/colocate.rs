@@ -2,8 +2,7 @@
 //!
 //! A page of 4 KiB is 64 blocks of 64 B; its free map has a byte a block and a bit a granule, eight words in all, and lies in one
 //! cache line of the chunk's metadata. An object may start at any granule of its alignment, and a second map says where it ends (`ends`).
-//! Served in this order (thesis,
-//! section 4.2.1, and what DRAM adds to it):
+//! Served in this order (thesis, section 4.2.1, and what DRAM adds to it):
 //!
 //! 1. the hint's own block, if it has room;
 //! 2. another block of the hint's page, by the [`Policy`];
@@ -334,7 +333,7 @@ impl<'a> Own<'a> {
     /// A place for something without a neighbour: an empty block of the seat page (or, with the packing policies, the first
     /// room on it).
     fn take_seat(self, request: Request, policy: Policy) -> Option<(Page<'a>, *mut u8)> {
-        // SAFETY: null or the info of a page in use: `release_slot_if_empty` resets it before it gives a slot back.
+        // SAFETY: null or the info of a page in use: `release_slot_if_empty` gives no slot back in which the seat page lies.
         if let Some(info) = unsafe { self.seat_page.get().as_ref() } {
             let page = self.page_of(info);
             if let Some(granule) = request.find_seat(page, policy) {

@@ -70,9 +70,9 @@ impl Extents {
         self.iter().min_by_key(|(_, extent)| extent.freed_at)
     }
 
-    /// Takes the extent out whose front or end is `address`, if there is one.
-    fn take_at(&self, address: impl Fn(&Extent) -> bool) -> Option<Extent> {
-        let (cell, extent) = self.iter().find(|(_, extent)| address(extent))?;
+    /// Takes an extent out that is `wanted`, if there is one.
+    fn take_at(&self, wanted: impl Fn(&Extent) -> bool) -> Option<Extent> {
+        let (cell, extent) = self.iter().find(|(_, extent)| wanted(extent))?;
         replace(cell, NO_EXTENT);
         Some(extent)
     }

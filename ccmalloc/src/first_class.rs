@@ -57,8 +57,8 @@ pub(crate) use inventory::{Inventory, Mapping};
 /// Dropping the heap gives all of its memory back to the OS at once, in time that depends on how many chunks of 2 MiB and how many large
 /// objects there are, not on how many small ones. Destructors of objects that are still in it (leaked, or forgotten) do not run.
 ///
-/// The heap's own structure, 32 KiB and metadata for as many chunks as it ever had at a time (128 B each, and 48 KiB more once a chunk has had hinted objects; of all of that, what
-/// was touched is memory), is kept for the next heap.
+/// The heap's own structure, 32 KiB and metadata for as many chunks as it ever had at a time (128 B each, and 48 KiB more once a chunk has had
+/// hinted objects; of all of that, what was touched is memory), is kept for the next heap.
 ///
 /// A heap belongs to one thread at a time. It can be moved to another one, by which time nothing may borrow it. The first allocation
 /// takes 2 MiB of address space, of which what is touched becomes memory. The ambient hint of [`near`](crate::near) does not apply to it.
@@ -364,7 +364,7 @@ impl Heap {
         unsafe { self.own().release_all() };
     }
 
-    /// How much memory the heap has mapped for objects. O(1).
+    /// How much memory the heap has mapped and uses for objects. O(1).
     #[must_use]
     pub fn stats(&self) -> HeapStats {
         HeapStats {
@@ -421,15 +421,14 @@ fn nothing(layout: Layout) -> Option<NonNull<u8>> {
     NonNull::new(core::ptr::without_provenance_mut(layout.align()))
 }
 
-/// Memory that a [`Heap`] has mapped.
+/// Memory that a [`Heap`] has mapped and uses. Chunks and mappings that are in no use, and that the heap keeps for half a second or longer, are in
+/// neither sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeapStats {
     /// Bytes of 2 MiB chunks, for objects up to about 1 MB. Address space: pages never touched cost no memory.
     pub chunk_bytes: usize,
     /// Bytes of mappings of their own, for larger objects.
-    ///
-    /// Chunks and mappings that are in no use, and that the heap keeps for half a second or longer, are in neither sum.
     pub large_bytes: usize,
 }
 

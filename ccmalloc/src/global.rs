@@ -30,7 +30,8 @@ impl CcMalloc {
 }
 
 // SAFETY: objects handed out are disjoint (a slab's lie at multiples of their size, and one whose bit says that it is live is not handed out; each
-// bit of a co-location page's free map stands for its own bytes, and is cleared when they are; spans and mappings are of slots and chunks taken), have the size and alignment asked for (`Class::for_layout`, `Request::new`, `large::alloc`), stay until they are freed, and
+// bit of a co-location page's free map stands for bytes of its own, and is cleared when these are handed out; spans and mappings are of slots and
+// chunks taken), have the size and alignment asked for (`Class::for_layout`, `Request::new`, `large::alloc`), stay until they are freed, and
 // nothing here unwinds: indices are checked by `get`, arithmetic that could overflow is checked, and misuse aborts.
 unsafe impl GlobalAlloc for CcMalloc {
     #[inline]
@@ -166,7 +167,7 @@ fn run_ambient<R>(ambient: Ambient, f: impl FnOnce() -> R) -> R {
 }
 
 /// Whether `ptr` points into memory that this allocator manages, of any thread. Decided without reading through it; two to
-/// four dependent loads.
+/// five dependent loads.
 #[must_use]
 pub fn contains(ptr: *const u8) -> bool {
     registry::contains(ptr.addr())

@@ -86,7 +86,7 @@ impl Bin {
         // SAFETY: as `top` says.
         let object = unsafe { self.place(top) }.get();
         if !object.is_null() {
-            // Only the first place is null, so `top` is not 0.
+            // The first place is always null, so `top` is not 0.
             self.top.set(top - PLACE_BYTES);
         }
         object

@@ -4,8 +4,9 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 /// Where on the hint's page a new object goes when the hint's own block has no room for it.
 ///
-/// From T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 4.2.1. When the page has no place either, all three
-/// continue on a page tied to it. The process's default is [`Policy::NewBlock`]; see [`set_default_policy`].
+/// From T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 4.2.1. When the page has no place either, all three begin anew on
+/// another page; where blocks are reserved ([`set_reserved_blocks`]), they first try the page that took what did not fit before. The process's default
+/// is [`Policy::NewBlock`]; see [`set_default_policy`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// The block nearest to the hint's that has room. Packs tightly; unrelated objects soon share blocks.

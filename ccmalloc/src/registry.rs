@@ -127,14 +127,14 @@ pub(crate) fn is_chunk_of(address: usize, heap: *const Heap) -> bool {
     entry(address).is_some_and(|entry| entry.load(Ordering::Relaxed) == heap.addr())
 }
 
-/// Whether `address` lies in a chunk or in a large mapping, to the page. Any value may be asked about.
+/// Whether `address` lies in a chunk or in a large mapping. Any value may be asked about.
 pub(crate) fn contains(address: usize) -> bool {
     let start = address & !(CHUNK_BYTES - 1);
     match owner(address) {
         Owner::Nobody => false,
         Owner::Heap(_) => true,
         Owner::LargeStart { .. } | Owner::LargeHeld(_) => address - start < mapped_bytes(start),
-        // The last chunk of a mapping may hold a stranger's pages as well.
+        // The first chunk's entry has the length; nothing is there any more if another thread has just freed the mapping.
         Owner::LargeInside { distance } => {
             let Some(start) = start.checked_sub(distance * CHUNK_BYTES) else {
                 return false;

@@ -1,12 +1,13 @@
 //! Objects that another thread than their heap's frees.
 //!
-//! The freeing thread sets the object's bits in the slot's remote map, and announces the slot on the heap's stack of dirty chunks. The owner,
-//! when a class has run out of free objects, takes the stack, and the remote maps of the slots that it names into their
-//! maps. What makes sure that it finds every bit is argued, and model-checked, in [`protocol`](crate::protocol).
+//! The freeing thread sets the object's bit in the slot's remote map, and announces the slot on the heap's stack of dirty chunks. The owner,
+//! when a class has run out of free objects, hints out of seats, a span is asked for, or its thread ends, takes the stack, and the remote maps of the
+//! slots that it names into their maps. What makes sure that it finds every bit is argued, and model-checked, in [`protocol`](crate::protocol).
 //!
 //! Setting the bit is the last time that the freeing thread touches the chunk, which may be unmapped from then on; what it touches after
-//! that is the chunk's descriptor, which never is. A bit that is set already is a double free, and so is one that the
-//! owner finds free, or still sees in a slot that it gives back: the next objects there would be taken for freed. A co-located object has one bit as well, its first granule's; how far it reaches, the owner finds in the slot's end map (`ends`).
+//! that is the chunk's descriptor, which never is. A bit that is set already is a double free, and so is one that the owner finds free, or
+//! still sees in a slot that it gives back: the next objects there would be taken for freed. A co-located object has one bit as well, its first
+//! granule's; how far it reaches, the owner finds in the slot's end map (`ends`).
 
 use core::ops::ControlFlow;
 
@@ -17,8 +18,8 @@ use crate::registry::{self, Owner};
 use crate::sys;
 
 /// Leaves an object of another heap to that heap: sets its bit in the slot's remote map, and announces the slot. One atomic
-/// read-modify-write a free, while the owner has not looked yet. `bit` stands for the object: the
-/// number of its first granule in its slot, 0 for a span.
+/// read-modify-write a free, while the owner has not looked yet. `bit` stands for the object: the number of its first granule in its slot, 0 for a
+/// span.
 ///
 /// A known weakness: `slot` borrows the chunk, which its owner may unmap between the bit and the return from here. No
 /// access follows, and all that is borrowed lies in cells and atomics; `Arc`'s drop has lived with the same

@@ -1,7 +1,7 @@
 //! Size classes of the unhinted path.
 //!
-//! Eight classes of 8 to 64 B in steps of a granule, then four to each doubling up to 32 KiB: at most 25% (on average 10%) of
-//! an object is lost to rounding. A slab of one class is one 64 KiB slot.
+//! Eight classes of 8 to 64 B in steps of a granule, then four to each doubling up to 32 KiB: rounding adds at most 7 B to an object of up to
+//! 64 B, and less than a quarter to a larger one; alignments above 16 are served by powers of two. A slab of one class is one 64 KiB slot.
 
 use crate::geometry::{GRANULE_BYTES, SLOT_BYTES};
 

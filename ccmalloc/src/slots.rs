@@ -227,7 +227,7 @@ impl<'a> Own<'a> {
     ///
     /// # Safety
     /// - No object in the chunk is used any more.
-    /// - No list and no active word of the heap refers to the chunk or its descriptor from now on.
+    /// - No list, no active slab and no bin of the heap refers to the chunk or its descriptor from now on.
     pub(crate) unsafe fn return_chunk(self, desc: &ChunkDesc) {
         let Some(chunk) = NonNull::new(desc.chunk.get().cast_mut()) else {
             return;

@@ -359,7 +359,8 @@ fn free_span(slot: SlotRef<'_>, own: Option<Own<'_>>, address: usize) {
     }
 }
 
-/// Frees an object of `bytes` or more, above the largest class: at once if it is of the heap `mine` or of none, else by leaving it to its heap.
+/// Frees an object that has no class, of `bytes` (for callers that do not know: as many as may be used): at once if it is of the heap `mine` or of
+/// none, else by leaving it to its heap.
 ///
 /// # Safety
 /// - As for [`dealloc`].

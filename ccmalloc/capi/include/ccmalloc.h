@@ -76,7 +76,7 @@ struct ccmalloc_placement {
     uint64_t same_group;
     /* Elsewhere in the hint's page of 4 KiB: one TLB entry serves both. */
     uint64_t same_page;
-    /* In a page tied to the hint's, in the same 2 MiB. */
+    /* In a page tied to the hint's, in the same 2 MiB: only where blocks are reserved, which this interface cannot ask for, so 0. */
     uint64_t tied_page;
     /* Anywhere else, because these were full. */
     uint64_t elsewhere;

@@ -1,7 +1,7 @@
 //! What a heap must know to be dropped as a whole: its chunks, and the large mappings that it holds.
 //!
 //! A thread's heap never is, and knows neither: full chunks are in no list of it, and a mapping of one large object is recorded only
-//! in the registry, so that any thread may unmap it. A first-class heap holds its mappings: each has a record among the heap's metadata,
+//! in the registry, so that any thread may take it. A first-class heap holds its mappings: each has a record among the heap's metadata,
 //! the registry leads from the address to the record, and the records form a list. Only the heap's owner unmaps. Whoever else frees such
 //! an object leaves it to the heap, on a stack that the owner takes as a whole before it maps anew.
 

@@ -101,14 +101,16 @@ pub(crate) enum Growth {
     Grown,
     /// Something lies behind it, or the OS refuses memory; [`remap`] may work.
     NoRoom,
-    /// The OS cannot resize it at all: advice or protection that covers a part of it has cut it in pieces. It can only be copied.
+    /// The OS cannot resize it at all, because it is in pieces: made of neighbours that were mapped one by one, or cut by advice or protection that
+    /// covers a part of it. It can only be copied.
     Impossible,
 }
 
-/// Tries to make a mapping longer where it lies.
+/// Tries to make `[start, start + old_bytes)` longer where it lies.
 ///
 /// # Safety
-/// - `[start, start + old_bytes)` is a whole mapping made by [`map_aligned`], used by the caller alone, and `old_bytes <= new_bytes`.
+/// - That range is page-aligned, was mapped by this module, be it as a part of a mapping or by several calls, and is used by the caller alone;
+///   `old_bytes <= new_bytes`.
 #[cfg(target_os = "linux")]
 pub(crate) unsafe fn grow_in_place(
     start: NonNull<u8>,
@@ -144,7 +146,7 @@ pub(crate) unsafe fn grow_in_place(
 /// not be used again, nor unmapped.
 ///
 /// # Safety
-/// - Both are whole mappings made by [`map_aligned`], used by the caller alone, and `old_bytes <= new_bytes`.
+/// - Both are page-aligned, were mapped by this module, and are used by the caller alone; `old_bytes <= new_bytes`.
 #[cfg(target_os = "linux")]
 pub(crate) unsafe fn remap(
     start: NonNull<u8>,
@@ -178,17 +180,17 @@ pub(crate) unsafe fn remap(
 ) -> bool {
     // SAFETY: two distinct mappings of at least `old_bytes`, the caller's alone.
     unsafe { core::ptr::copy_nonoverlapping(start.as_ptr(), target.as_ptr(), old_bytes) };
-    // SAFETY: a whole mapping, not used any more.
+    // SAFETY: the source is the caller's alone, and not used any more.
     unsafe { unmap(start, old_bytes) };
     true
 }
 
-/// Gives the memory of `[start, start + bytes)` back to the OS while the addresses stay mapped; it is zero when next used. Returns whether the
-/// OS did so.
+/// Gives the memory of `[start, start + bytes)`, to the end of its last page, back to the OS while the addresses stay mapped; it is zero when next
+/// used. Returns whether the OS did so.
 ///
 /// # Safety
-/// - The range is page-aligned and was mapped by this module.
-/// - Nothing in it is used any more.
+/// - The range starts at a page, and all pages that it touches were mapped by this module.
+/// - Nothing in them is used any more.
 #[cfg(target_os = "linux")]
 pub(crate) unsafe fn clear(start: *mut u8, bytes: usize) -> bool {
     // Refused where the program has locked its memory.

@@ -49,7 +49,7 @@ pub const HINTED_ALLOC_COST: Workload = Workload {
     run: hinted_alloc_cost,
 };
 
-/// A round of insertions is a whole build, which takes two or three seconds, so there are fewer rounds.
+/// A round of insertions is a whole build by each allocator, of more than a second each, so there are fewer rounds.
 const INSERT_ROUNDS_MAX: usize = 5;
 
 fn bst_hinted_search(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
