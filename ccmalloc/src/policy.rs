@@ -37,6 +37,7 @@ pub fn set_reserved_blocks(blocks: usize) {
 }
 
 /// How many of the 64 blocks of a page are left to hints at what lies on the page.
+#[must_use]
 pub fn reserved_blocks() -> usize {
     usize::from(reserved())
 }

@@ -467,6 +467,10 @@ pub(crate) unsafe fn resize_in_place(
             let slot = unsafe { SlotRef::containing(object.addr()) };
             let tag = slot.slab().tag();
             match tag.kind() {
+                // A mapping starts with its object's bytes, in the place of a tag.
+                _ if slot.slot() == 0 => {
+                    sys::die("realloc with a wrong size, of", object.addr());
+                }
                 _ if tag == Tag::FREE => sys::die("use of a freed object, at", object.addr()),
                 kind::ACTIVE | kind::LISTED | kind::FULL => {
                     check_class(tag.class(), object.addr(), Some(layout));

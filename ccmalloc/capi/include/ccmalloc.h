@@ -65,6 +65,10 @@ void ccfree(void *object);
 /* Sets the policy of calls that name none, in all threads. Returns 0, or EINVAL when `policy` is none of enum ccmalloc_policy. */
 int ccmalloc_set_policy(int policy);
 
+/* Leaves `blocks` of the 64 blocks of each page to objects that are hinted at something on the page, in all threads, from now on: more of them lie on
+ * the page of their hint, for more memory. More than 63 count as 63; 0 at first. */
+void ccmalloc_set_reserved_blocks(size_t blocks);
+
 /* Whether `address` (any value) lies in memory that this library manages: 1 or 0. */
 int ccmalloc_contains(const void *address);
 

@@ -83,6 +83,12 @@ pub(crate) extern "C" fn ccmalloc_set_policy(policy: c_int) -> c_int {
     }
 }
 
+/// Leaves `blocks` of the 64 blocks of each page to hints at what lies on it.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ccmalloc_set_reserved_blocks(blocks: usize) {
+    allocator::set_reserved_blocks(blocks);
+}
+
 /// Whether an address lies in memory that this library manages.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ccmalloc_contains(address: *const c_void) -> c_int {

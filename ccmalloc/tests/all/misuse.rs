@@ -208,6 +208,9 @@ fn child() {
             "raw later slot of a span" => {
                 raw::deallocate(cc_alloc(span, None).unwrap().as_ptr().wrapping_add(70_000));
             }
+            "raw inside the first page of a mapping" => {
+                raw::deallocate(cc_alloc(large, None).unwrap().as_ptr().wrapping_add(64));
+            }
             "raw inside a mapping" => {
                 raw::deallocate(
                     cc_alloc(large, None)
@@ -294,6 +297,7 @@ fn misuse_aborts_with_one_line() {
         "raw misaligned pointer",
         "raw inside a span",
         "raw later slot of a span",
+        "raw inside the first page of a mapping",
         "raw inside a mapping",
         "raw double free of a mapping",
         "raw metadata",
