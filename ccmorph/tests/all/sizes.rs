@@ -184,7 +184,8 @@ fn a_chain_of_a_million_nodes() {
         next: Option<Box<Chain>>,
     }
 
-    const NODES: usize = 1_000_000;
+    // The depth at which any recursion would have ended long ago.
+    const NODES: usize = 10_000_000;
     let mut chain = None;
     for number in (0..NODES).rev() {
         chain = Some(Box::new(Chain {
@@ -196,6 +197,7 @@ fn a_chain_of_a_million_nodes() {
         LayoutChoice::Auto,
         Layout::SubtreeCluster { block_bytes: 64 }.into(),
         Layout::VanEmdeBoas.into(),
+        Layout::ClusterVanEmdeBoas { block_bytes: 4096 }.into(),
     ] {
         let report = Morph::new()
             .layout(choice)
@@ -225,7 +227,7 @@ fn a_root_with_many_children() {
         children: Vec<Box<Wide>>,
     }
 
-    const CHILDREN: usize = 100_000;
+    const CHILDREN: usize = 1_000_000;
     let child = |number| {
         Box::new(Wide {
             number,
