@@ -32,7 +32,7 @@ pub enum LayoutChoice {
     ///
     /// It thinks of searches that are short against the caches, as those of balanced trees and of hash tables with short
     /// chains are. For long lists, whose walks fill a good part of a cache, it predicts too few misses, before and after alike
-    /// ([`Prediction::crowded_levels`] names the caches); a list that is always walked from its head is best laid out
+    /// ([`crowded_levels`](ccmodel::Prediction::crowded_levels) names the caches); a list that is always walked from its head is best laid out
     /// [depth-first](Layout::DepthFirst), which is the order of the walk.
     #[default]
     Auto,
