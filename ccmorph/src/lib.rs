@@ -90,6 +90,7 @@
 //! **Features.** `allocator-api2` (default) and `allocator-api2-04` add boxes of these versions of that crate.
 
 mod collect;
+mod colour;
 mod error;
 mod link;
 mod links;
@@ -101,8 +102,9 @@ mod raw;
 mod relocate;
 mod report;
 
-pub use ccmodel::{Layout, Machine, PageSize};
+pub use ccmodel::{CacheGeometry, Layout, Machine, PageSize};
 pub use collect::Visitor;
+pub use colour::ColourReport;
 pub use error::MorphError;
 pub use link::{Link, Movable};
 pub use links::{Links, TreeNode, Visit};

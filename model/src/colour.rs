@@ -209,7 +209,7 @@ impl Colouring {
     /// Places the hot nodes in the hot part of the sets and the others in the rest, each in the order that `layout` gives
     /// their part of the forest.
     ///
-    /// Offsets are for memory that begins at a multiple of the way's size. O(n log n).
+    /// Offsets are for memory that begins at a multiple of the way's size; nodes keep to segments as those of [`Layout::place`] do. O(n log n).
     ///
     /// # Errors
     ///
@@ -337,10 +337,10 @@ impl Ranges {
             && self.start.next_multiple_of(align) + u64::from(node.bytes) <= self.end
     }
 
-    /// Maps a placement without gaps into the ranges, none of whose ends a node crosses; `put` takes index and offset. The
-    /// node fits.
+    /// Maps a placement without gaps into the ranges, none of whose ends a node crosses, nor a
+    /// [segment's](Layout::SEGMENT_BYTES) if it is small; `put` takes index and offset. The node fits.
     ///
-    /// What would cross an end begins in the next range, and what follows moves along.
+    /// What would cross an end begins in the next range or segment, and what follows moves along.
     fn spread(&self, dense: &Placement, node: NodeExtent, mut put: impl FnMut(usize, u64)) {
         let room = self.end - self.start;
         let (bytes, align) = (u64::from(node.bytes), u64::from(node.align));
@@ -352,7 +352,14 @@ impl Ranges {
             loop {
                 // Ways are multiples of the alignment.
                 let in_way = self.start + at % room;
-                let aligned = in_way.next_multiple_of(align);
+                let mut aligned = in_way.next_multiple_of(align);
+                // Ways are multiples or divisors of segments.
+                let in_segment = aligned % Layout::SEGMENT_BYTES;
+                if node.bytes <= Layout::SEGMENT_NODE_BYTES_MAX
+                    && in_segment + bytes > Layout::SEGMENT_BYTES
+                {
+                    aligned += Layout::SEGMENT_BYTES - in_segment;
+                }
                 if aligned + bytes <= self.end {
                     at += aligned - in_way;
                     break;
