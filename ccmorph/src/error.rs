@@ -22,6 +22,11 @@ pub enum MorphError {
     },
     /// More nodes than a shape can number.
     TooManyNodes,
+    /// An index of an index tree is of a type that cannot hold the number that its node would get.
+    IndexTooNarrow {
+        /// The number.
+        index: usize,
+    },
     /// The machine to predict for was changed into one that cannot be; [`Machine::check`](ccmodel::Machine::check) says why.
     InvalidMachine,
 }
@@ -36,6 +41,9 @@ impl fmt::Display for MorphError {
             MorphError::OutOfMemory { bytes } => write!(f, "no room for new places of {bytes} bytes"),
             MorphError::NodeTooLarge { node_bytes, node_bytes_max } => {
                 write!(f, "nodes of {node_bytes} bytes cannot be placed, {node_bytes_max} is the most")
+            }
+            MorphError::IndexTooNarrow { index } => {
+                write!(f, "the type of an index cannot hold {index}, the new number of its node")
             }
             MorphError::InvalidMachine => f.write_str("the machine to predict for does not pass its check"),
             MorphError::TooManyNodes => write!(f, "a structure of {} nodes or more cannot be morphed", u32::MAX),

@@ -68,6 +68,7 @@
 
 mod collect;
 mod error;
+mod index;
 mod links;
 mod morph;
 mod prefetch;
@@ -76,6 +77,7 @@ mod report;
 
 pub use ccmodel::{Layout, Machine, PageSize};
 pub use error::MorphError;
+pub use index::{IndexMorph, IndexReport, IndexTimes, IndexVisit, Indices, NodeIndex, Permutation};
 pub use links::{Links, TreeNode, Visit};
 pub use morph::{LayoutChoice, Morph, ccmorph};
 pub use report::{Nearness, PhaseTimes, Report};

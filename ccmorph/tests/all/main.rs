@@ -4,6 +4,7 @@
 static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
 
 mod derive;
+mod index;
 mod life;
 mod sizes;
 mod traversals;
