@@ -48,7 +48,7 @@ pub use link::{IndexVisit, Indices, NodeIndex};
 pub use permutation::Permutation;
 pub use report::{IndexReport, IndexTimes};
 
-use crate::{LayoutChoice, MorphError, Nearness};
+use crate::{LayoutChoice, Map, MorphError, Nearness};
 use ccmodel::{
     Layout, Machine, NO_NODE, NodeExtent, PageSize, Placement, Prediction, Predictor, Shape,
 };
@@ -213,6 +213,41 @@ impl<'m> IndexMorph<'m> {
         report.permutation.apply(nodes);
         times.permute = lap();
         Ok(IndexReport { times, ..report })
+    }
+
+    /// Says where the nodes of the slice lie, without moving any: those below the roots and the others, as in
+    /// [`run`](IndexMorph::run). O(n log n).
+    ///
+    /// # Errors
+    ///
+    /// [`MorphError::TooManyNodes`] for slices of `u32::MAX` nodes or more, [`MorphError::NodeTooLarge`] for nodes of 4 GiB.
+    ///
+    /// # Panics
+    ///
+    /// When `traverse` does.
+    pub fn map<T, R, F>(
+        &self,
+        nodes: &mut [T],
+        roots: &mut R,
+        mut traverse: F,
+    ) -> Result<Map, MorphError>
+    where
+        R: Indices + ?Sized,
+        F: for<'a, 'v, 'w> FnMut(&'a mut T, &'w mut IndexVisit<'v, 'a>),
+    {
+        let slice = Slice::of(nodes)?;
+        let walk = Walk::run(
+            nodes,
+            self.first_index,
+            |visit| visit.child(roots),
+            &mut traverse,
+        );
+        let addresses = walk
+            .order()
+            .iter()
+            .map(|&at| slice.address_of(at))
+            .collect();
+        Map::new(walk.parents(), addresses, slice.node_bytes).map_err(|_| MorphError::TooManyNodes)
     }
 
     /// Decides where the nodes go. Not generic, so compiled once.

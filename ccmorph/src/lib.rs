@@ -49,6 +49,16 @@
 //! The program's global allocator has to be [`ccmalloc::CcMalloc`]; under another one the morph gives
 //! [`MorphError::NotCcMalloc`] and changes nothing.
 //!
+//! # Index trees
+//!
+//! Nodes in a slice that have numbers for links are morphed by [`IndexMorph`]: permuted in place, under any allocator, with the
+//! [`Permutation`] in the report. Shared children, cycles and parent indices are fine.
+//!
+//! # Seeing a layout
+//!
+//! [`map`] says which nodes lie in which block and page, for any tree under any allocator, and moves nothing. [`Map::to_svg`] draws it;
+//! `cargo run --release --example layout_map` in the repository does so for a tree and a list, before and after a morph.
+//!
 //! # Why this is safe
 //!
 //! A traversal is given a node as `&'a mut T` and shows links as `&'a mut`, with the same `'a`, whatever `'a` is. What it has
@@ -64,12 +74,13 @@
 //! * nodes that hold pointers to themselves or to each other are the one thing to mind. Safe code has none. For types with
 //!   unsafe code inside, the bound `T: Unpin` lets them opt out.
 //!
-//! The module docs of `links`, `collect` and `relocate` have the proof in full.
+//! The module docs of `links`, `collect` and `relocate` have the proof in full. Index trees and maps need none: they are safe code.
 
 mod collect;
 mod error;
 mod index;
 mod links;
+mod map;
 mod morph;
 mod prefetch;
 mod relocate;
@@ -79,6 +90,7 @@ pub use ccmodel::{Layout, Machine, PageSize};
 pub use error::MorphError;
 pub use index::{IndexMorph, IndexReport, IndexTimes, IndexVisit, Indices, NodeIndex, Permutation};
 pub use links::{Links, TreeNode, Visit};
+pub use map::{Map, MapStyle, MappedNode, Piece, map};
 pub use morph::{LayoutChoice, Morph, ccmorph};
 pub use report::{Nearness, PhaseTimes, Report};
 

@@ -6,6 +6,7 @@ static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
 mod derive;
 mod index;
 mod life;
+mod map;
 mod sizes;
 mod traversals;
 mod tree;
