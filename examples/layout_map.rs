@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --release --example layout_map                       2000 nodes each, pictures in target/layout_map
 //! cargo run --release --example layout_map -- FOLDER 10000       pictures in a folder of yours, as many nodes as you say
+//! cargo run --release --example layout_map -- docs/pictures      the pictures in docs/pictures
 //! ```
 //!
 //! The work is done in `src/layout_map`.

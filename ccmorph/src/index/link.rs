@@ -2,6 +2,31 @@
 //!
 //! The lifetimes are those of [`Links`](crate::Links), for the same reason: an index that was shown is borrowed until the end of
 //! the morph, so all of them can be rewritten at once, after the last call of the user's code and before any other.
+//! What was shown cannot be shown again, nor changed:
+//!
+//! ```compile_fail,E0499
+//! # let mut nodes = [[1_u32, 2]; 3];
+//! let _ = ccmorph::IndexMorph::new().run(&mut nodes, &mut 0_u32, |node, visit| {
+//!     visit.child(&mut node[0]);
+//!     visit.reference(&mut node[0]);
+//! });
+//! ```
+//!
+//! ```compile_fail,E0506
+//! # let mut nodes = [[1_u32, 2]; 3];
+//! let _ = ccmorph::IndexMorph::new().run(&mut nodes, &mut 0_u32, |node, visit| {
+//!     visit.child(&mut node[0]);
+//!     node[0] = 7;
+//! });
+//! ```
+//!
+//! ```compile_fail,E0597
+//! # let mut nodes = [[1_u32, 2]; 3];
+//! let _ = ccmorph::IndexMorph::new().run(&mut nodes, &mut 0_u32, |node, visit| {
+//!     let mut copy = node[0];
+//!     visit.child(&mut copy);
+//! });
+//! ```
 
 use super::walk::Walk;
 use std::fmt;

@@ -62,6 +62,11 @@ impl Permutation {
         self.new_of[old] as usize
     }
 
+    /// [`new_of`](Permutation::new_of) as the number that it is kept as.
+    pub(super) fn new_number(&self, old: u32) -> u32 {
+        self.new_of[old as usize]
+    }
+
     /// Where the item was that is at `new`.
     ///
     /// # Panics

@@ -48,11 +48,14 @@ impl<'a> Walk<'a> {
             places: Vec::new(),
             targets: Vec::new(),
         };
-        let mut nodes: Vec<Option<&'a mut T>> = nodes.iter_mut().map(Some).collect();
+        let mut nodes = Unvisited {
+            first: nodes.as_ptr(),
+            nodes: nodes.iter_mut().map(Some).collect(),
+        };
         show_roots(&mut walk.below(NO_NODE));
         walk.visit_pending(&mut nodes, 0, traverse);
         walk.reached = walk.order.len();
-        for at in (0..NO_NODE).take(nodes.len()) {
+        for at in (0..NO_NODE).take(walk.number_at.len()) {
             if walk.number_at[at as usize] == NO_NODE {
                 let number = walk.order.len();
                 walk.visit_later(at, NO_NODE);
@@ -69,19 +72,17 @@ impl<'a> Walk<'a> {
     /// Visits nodes from the given number on until none is left that was shown.
     fn visit_pending<T, F>(
         &mut self,
-        nodes: &mut [Option<&'a mut T>],
+        nodes: &mut Unvisited<'a, T>,
         mut number: usize,
         traverse: &mut F,
     ) where
         F: for<'n, 'v, 'w> FnMut(&'n mut T, &'w mut IndexVisit<'v, 'n>),
     {
         while let Some(&at) = self.order.get(number) {
-            if let Some(&later) = self.order.get(number + prefetch::AHEAD)
-                && let Some(node) = &nodes[later as usize]
-            {
-                prefetch::object(std::ptr::from_ref::<T>(node), size_of::<T>());
+            if let Some(&later) = self.order.get(number + prefetch::AHEAD) {
+                nodes.prefetch(later as usize);
             }
-            if let Some(node) = nodes[at as usize].take() {
+            if let Some(node) = nodes.nodes[at as usize].take() {
                 traverse(node, &mut self.below(number_u32(number)));
             }
             number += 1;
@@ -133,18 +134,49 @@ impl<'a> Walk<'a> {
     ///
     /// O(places). Runs no code but that of the sealed [`Slot`](super::link::Slot), which does not panic.
     pub(super) fn renumber(self, permutation: &Permutation) -> Result<(), usize> {
-        let new_at = |target: u32| permutation.new_of(target as usize);
-        let first_index = self.first_index;
-        for (place, &target) in self.places.iter().zip(&self.targets) {
-            let index = first_index.checked_add(new_at(target));
-            if !index.is_some_and(|index| place.can_hold(index)) {
-                return Err(first_index.saturating_add(new_at(target)));
+        let Walk {
+            mut places,
+            mut targets,
+            first_index,
+            ..
+        } = self;
+        // By themselves, so that the misses overlap.
+        for target in &mut targets {
+            *target = permutation.new_number(*target);
+        }
+        let index = |target: u32| first_index.checked_add(target as usize);
+        for (number, &target) in targets.iter().enumerate() {
+            if let Some(later) = places.get(number + prefetch::AHEAD) {
+                prefetch::object(std::ptr::from_ref(&**later).cast::<u8>(), 1);
+            }
+            if !index(target).is_some_and(|index| places[number].can_hold(index)) {
+                return Err(index(target).unwrap_or(usize::MAX));
             }
         }
-        for (place, &target) in self.places.into_iter().zip(&self.targets) {
-            place.set(first_index + new_at(target));
+        for (number, &target) in targets.iter().enumerate() {
+            if let Some(later) = places.get(number + prefetch::AHEAD) {
+                prefetch::object(std::ptr::from_ref(&**later).cast::<u8>(), 1);
+            }
+            if let Some(index) = index(target) {
+                places[number].set(index);
+            }
         }
         Ok(())
+    }
+}
+
+/// The nodes of a slice, each borrowed for itself until it is visited.
+struct Unvisited<'a, T> {
+    /// Where the first one lies; only addresses are made of it.
+    first: *const T,
+    nodes: Vec<Option<&'a mut T>>,
+}
+
+impl<T> Unvisited<'_, T> {
+    /// Asks for a node and for its entry.
+    fn prefetch(&self, at: usize) {
+        prefetch::object(&raw const self.nodes[at], 1);
+        prefetch::object(self.first.wrapping_add(at), size_of::<T>());
     }
 }
 

@@ -9,8 +9,8 @@
 //! │  │▇▇│▇▇│▇ │ │▇▇│▇▇│▇▇│▇▇│             lines for the edges that leave a block
 //! ```
 //!
-//! Text that follows the eye: hand-written SVG without styles sheets, scripts or fonts of its own, some 20 bytes a node. Bars of one
-//! colour are one path, lines of one kind are another one.
+//! Hand-written SVG without style sheets, scripts or fonts of its own. Bars of one colour are one path, lines of one kind are another
+//! one: some 20 bytes a node or edge. Lines between pages lie under the bars, so that the colours stay clean.
 
 use super::{Map, MappedNode, palette};
 use std::collections::{BTreeMap, BTreeSet};
