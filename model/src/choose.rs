@@ -204,6 +204,22 @@ fn decide(
     (ranking[0].0, ranking, basis)
 }
 
+/// What is predicted of the layout that would be chosen; `predictor` is for all nodes.
+pub(crate) fn prediction_of_choice(
+    shape: &Shape,
+    predictor: &Predictor,
+    node: NodeExtent,
+    weights: Option<&[f64]>,
+    pages: PageSize,
+    machine: &Machine,
+) -> Prediction {
+    let (layout, ranking, _) = decide(shape, node, weights, pages, machine);
+    match ranking.into_iter().next() {
+        Some((_, prediction)) => prediction,
+        None => predictor.predict(&layout.place(shape, node), node, pages, machine),
+    }
+}
+
 /// The part of the shape that the candidates are compared on; `None` when it is nearly a list.
 fn sample(shape: &Shape, weights: Option<&[f64]>) -> Option<Sample> {
     let n = shape.len();
