@@ -114,7 +114,7 @@ mod raw;
 mod relocate;
 mod report;
 
-pub use ccmodel::{CacheGeometry, Layout, Machine, PageSize};
+pub use ccmodel::{CacheGeometry, Gain, Layout, Machine, PageSize};
 pub use collect::Visitor;
 pub use colour::ColourReport;
 pub use error::MorphError;
@@ -125,7 +125,7 @@ pub use map::{Map, MapStyle, MappedNode, Piece, map};
 pub use morph::{LayoutChoice, Morph, ccmorph};
 pub use pointers::{Back, Place, Pointers, back};
 pub use raw::{RawStructure, RawVisit};
-pub use report::{Nearness, PhaseTimes, Report};
+pub use report::{Nearness, Outcome, PhaseTimes, Report};
 
 /// Implements [`TreeNode`](trait@crate::TreeNode) from the fields marked `#[child]`.
 ///

@@ -123,7 +123,7 @@ fn check_placement(layout: Layout, placement: &Placement, shape: &Shape, node: N
 quickcheck! {
     fn weights_of_any_kind_place_every_node(seeds: Vec<u32>, weights: Vec<f64>, bytes: u16) -> bool {
         let shape = forest(&seeds);
-        let odd = [f64::NAN, f64::INFINITY, -1.0, f64::MAX, f64::MIN_POSITIVE, 0.0];
+        let odd = [f64::NAN, f64::INFINITY, -1.0, f64::MAX, f64::MIN_POSITIVE, 0.0, -0.0];
         let weights: Vec<f64> = (0..shape.len())
             .map(|v| weights.get(v).copied().unwrap_or(odd[v % odd.len()]))
             .collect();
