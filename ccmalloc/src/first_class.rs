@@ -158,7 +158,7 @@ impl Heap {
     }
 
     #[inline]
-    fn own(&self) -> Own<'static> {
+    pub(crate) fn own(&self) -> Own<'static> {
         // SAFETY: this value owns the core, and the calling thread has a reference to it that no other thread has (not `Sync`).
         unsafe { Own::new(self.core) }
     }

@@ -187,6 +187,6 @@ pub use hint::{AllocError, HintAllocator, Near};
 pub use policy::{
     Policy, default_policy, reserved_blocks, set_default_policy, set_reserved_blocks,
 };
-pub use region::Region;
+pub use region::{HeapRegion, Region};
 pub use stats::{PlacementReport, Stats, placement, stats};
 pub use thin::{IntoThin, NewNear};

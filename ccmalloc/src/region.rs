@@ -4,8 +4,10 @@ use core::alloc::Layout;
 use core::marker::PhantomData;
 
 use crate::chunk::SlotRef;
+use crate::first_class::Heap;
 use crate::geometry::{PAGE_BYTES, SLOT_BYTES};
-use crate::thread::{Ambient, AmbientGuard, own_heap};
+use crate::heap::Own;
+use crate::thread::{self, Ambient, AmbientGuard, own_heap};
 
 /// Room for objects at offsets of the caller's choice: what a re-layouter needs.
 ///
@@ -32,8 +34,8 @@ use crate::thread::{Ambient, AmbientGuard, own_heap};
 /// ```
 #[derive(Debug)]
 pub struct Region {
-    /// Addresses of the segments, co-location slots of the heap of the thread that made the region.
-    segments: Vec<*mut u8>,
+    /// Of the heap of the thread that made the region.
+    segments: Segments,
     /// The places belong to one thread's heap.
     _not_send: PhantomData<*const ()>,
 }
@@ -49,23 +51,10 @@ impl Region {
     /// Writes 2.5 KiB of metadata for each segment of 64 KiB; no page of the room itself is touched.
     #[must_use]
     pub fn reserve(bytes: usize) -> Option<Region> {
-        let own = own_heap()?;
-        let count = bytes.div_ceil(Self::SEGMENT_BYTES);
-        let mut segments = Vec::new();
-        segments.try_reserve_exact(count).ok()?;
-        let mut region = Region {
-            segments,
+        Some(Region {
+            segments: Segments::reserve(own_heap()?, bytes)?,
             _not_send: PhantomData,
-        };
-        for _ in 0..count {
-            // On failure, dropping the region gives back what there is.
-            let slot = own.new_colocation_slot()?;
-            own.reserve_slot(slot);
-            region.segments.push(slot.base());
-        }
-        // Slots come from chunks with room in the order of the heap's list; in address order, neighbours are neighbours.
-        region.segments.sort_unstable();
-        Some(region)
+        })
     }
 
     /// The address that `offset` stands for; null beyond the reserved room.
@@ -74,11 +63,7 @@ impl Region {
     /// adjacent: 31 of them lie in each 2 MiB.
     #[must_use]
     pub fn address(&self, offset: usize) -> *mut u8 {
-        self.segments
-            .get(offset / Self::SEGMENT_BYTES)
-            .map_or(core::ptr::null_mut(), |segment| {
-                segment.wrapping_add(offset % Self::SEGMENT_BYTES)
-            })
+        self.segments.address(offset)
     }
 
     /// Calls [`std::alloc::alloc`] so that, when `CcMalloc` serves it, the object lies at [`address(offset)`](Region::address).
@@ -92,27 +77,150 @@ impl Region {
         if layout.size() == 0 {
             return core::ptr::null_mut();
         }
-        let address = if layout.size() <= Self::OBJECT_BYTES_MAX {
-            self.address(offset).addr()
-        } else {
-            0
-        };
-        let _ambient = AmbientGuard::set(Ambient::At(address));
+        let _ambient = AmbientGuard::set(Ambient::At(self.segments.place(offset, layout)));
         // SAFETY: the layout's size is not 0.
         unsafe { std::alloc::alloc(layout) }
+    }
+
+    /// As [`alloc_at`](Region::alloc_at), but from [`CcMalloc`](crate::CcMalloc) whatever the program's global allocator is: an object that
+    /// [`cc_dealloc`](crate::cc_dealloc) frees, or [`raw::deallocate`](crate::raw::deallocate).
+    #[must_use]
+    pub fn cc_alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
+        if layout.size() == 0 {
+            return core::ptr::null_mut();
+        }
+        let place = self.segments.place(offset, layout);
+        let object = own_heap().map_or(core::ptr::null_mut(), |own| {
+            own.claim_at(place, layout.size(), layout.align())
+        });
+        if object.is_null() {
+            return thread::alloc(layout);
+        }
+        object
     }
 }
 
 impl Drop for Region {
     fn drop(&mut self) {
-        let Some(own) = own_heap() else { return };
-        for segment in &self.segments {
+        if let Some(own) = own_heap() {
+            self.segments.settle(own);
+        }
+    }
+}
+
+/// A [`Region`] of a [`Heap`] of one's own.
+///
+/// # Examples
+///
+/// ```
+/// use std::{alloc::Layout, ptr::NonNull};
+///
+/// let heap = ccmalloc::Heap::new().expect("memory");
+/// let mut region = ccmalloc::HeapRegion::reserve(&heap, 1000).expect("memory");
+/// let layout = Layout::new::<[u64; 3]>();
+/// let object = NonNull::new(region.alloc_at(64, layout)).expect("memory");
+/// assert_eq!(object.as_ptr(), region.address(64));
+/// assert!(heap.contains(object.as_ptr()));
+/// // SAFETY: allocated just above, in this heap, with this layout.
+/// unsafe { heap.dealloc(object, layout) };
+/// ```
+#[derive(Debug)]
+pub struct HeapRegion<'h> {
+    heap: &'h Heap,
+    /// Of this heap.
+    segments: Segments,
+}
+
+impl<'h> HeapRegion<'h> {
+    /// Reserves room in `heap`, as [`Region::reserve`] does in the thread's; `None` when the OS refuses memory.
+    #[must_use]
+    pub fn reserve(heap: &'h Heap, bytes: usize) -> Option<HeapRegion<'h>> {
+        Some(HeapRegion {
+            heap,
+            segments: Segments::reserve(heap.own(), bytes)?,
+        })
+    }
+
+    /// The heap whose objects these are.
+    #[must_use]
+    pub fn heap(&self) -> &'h Heap {
+        self.heap
+    }
+
+    /// As [`Region::address`].
+    #[must_use]
+    pub fn address(&self, offset: usize) -> *mut u8 {
+        self.segments.address(offset)
+    }
+
+    /// An object of the heap, as if by [`Heap::alloc`], at [`address(offset)`](HeapRegion::address) if that place is free and the object
+    /// may lie there ([`Region::alloc_at`]). Null when out of memory, and for a layout of size 0.
+    #[must_use]
+    pub fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
+        if layout.size() == 0 {
+            return core::ptr::null_mut();
+        }
+        let place = self.segments.place(offset, layout);
+        let object = (self.heap.own()).claim_at(place, layout.size(), layout.align());
+        if object.is_null() {
+            return (self.heap.alloc(layout, None)).map_or(core::ptr::null_mut(), |at| at.as_ptr());
+        }
+        object
+    }
+}
+
+impl Drop for HeapRegion<'_> {
+    fn drop(&mut self) {
+        self.segments.settle(self.heap.own());
+    }
+}
+
+/// Addresses of reserved co-location slots of one heap, ascending.
+#[derive(Debug)]
+struct Segments(Vec<*mut u8>);
+
+impl Segments {
+    fn reserve(own: Own<'_>, bytes: usize) -> Option<Self> {
+        let count = bytes.div_ceil(SLOT_BYTES);
+        let mut segments = Segments(Vec::new());
+        segments.0.try_reserve_exact(count).ok()?;
+        for _ in 0..count {
+            let Some(slot) = own.new_colocation_slot() else {
+                segments.settle(own);
+                return None;
+            };
+            own.reserve_slot(slot);
+            segments.0.push(slot.base());
+        }
+        // Slots come from chunks with room in the order of the heap's list; in address order, neighbours are neighbours.
+        segments.0.sort_unstable();
+        Some(segments)
+    }
+
+    fn address(&self, offset: usize) -> *mut u8 {
+        (self.0.get(offset / SLOT_BYTES)).map_or(core::ptr::null_mut(), |segment| {
+            segment.wrapping_add(offset % SLOT_BYTES)
+        })
+    }
+
+    /// The address to ask for, 0 for objects that cannot be placed.
+    fn place(&self, offset: usize, layout: Layout) -> usize {
+        if layout.size() <= Region::OBJECT_BYTES_MAX {
+            self.address(offset).addr()
+        } else {
+            0
+        }
+    }
+
+    /// Ends the reservations; `own` is the heap that they are in.
+    fn settle(&self, own: Own<'_>) {
+        for segment in &self.0 {
             own.settle_address(segment.addr());
         }
     }
 }
 
-impl crate::heap::Own<'_> {
+impl Own<'_> {
     /// [`settle_slot`](Self::settle_slot) for the slot at `address`, if that still is a co-location slot of this heap.
     fn settle_address(self, address: usize) {
         if self.is_colocated(address) {

@@ -7,78 +7,78 @@
 //! This is the only phase that runs code of the user's, and it changes nothing: when that code panics, the lists are dropped
 //! and the structure is what it was.
 
-use crate::{Links, MorphError, Visit, prefetch};
+mod addresses;
+
+use crate::link::Home;
+use crate::{Link, Links, MorphError, Place, Pointers, Visit, prefetch};
+pub(crate) use addresses::Addresses;
 use ccmodel::NO_NODE;
+use std::alloc::Layout;
 use std::marker::PhantomData;
 
-/// The nodes below a root, with the link that owns each, all mutably borrowed for `'a`.
+/// A structure's nodes, the link that owns each, and the pointers between them, all mutably borrowed for `'a`.
 ///
-/// Invariants, for each `v` below `len()`; the three lists are equally long:
-/// - `links[v]` was made from a `&'a mut Box<T>`, which nothing has used since; the places are pairwise disjoint;
-/// - `nodes[v]` is the pointer that this box holds, read as a raw pointer, and no reference to the node exists;
-/// - `parents[v]` is the node whose visit showed the link, a smaller number, or [`NO_NODE`] for links of the root.
+/// Invariants, for each `v` below `len()`; the first three lists are equally long:
+/// - `links[v]` is the erased place of a link that `point_to` is for. It may be read and written for `'a`, nothing has used it since it was shown, and
+///   the places are pairwise disjoint, also from those of `pointers`;
+/// - `nodes[v]` is the pointer that this link holds: an allocation of `home` for `layout`, initialised, and no reference to it is in use. It may be read,
+///   moved out of, and freed;
+/// - `parents[v]` is the node whose visit showed the link, a smaller number, or [`NO_NODE`] for links of the root;
+/// - the places of `pointers` hold thin raw pointers, and may be overwritten by others for `'a`; their targets are node numbers.
 #[derive(Debug)]
-pub(crate) struct Nodes<'a, T> {
-    links: Vec<*mut *mut T>,
-    nodes: Vec<*mut T>,
+pub(crate) struct Nodes<'a, H> {
+    pub(crate) home: H,
+    layout: Layout,
+    point_to: unsafe fn(*mut (), *mut u8),
+    links: Vec<*mut ()>,
+    nodes: Vec<*mut u8>,
     parents: Vec<u32>,
-    borrow: PhantomData<&'a mut T>,
+    pointers: Vec<Pointer>,
+    borrow: PhantomData<&'a mut ()>,
 }
 
-impl<'a, T: 'a> Nodes<'a, T> {
-    /// Visits all that can be reached from `root` through the links shown. O(n).
-    pub(crate) fn collect<R, F>(
-        root: &'a mut R,
-        traverse: &mut F,
-    ) -> Result<Nodes<'a, T>, MorphError>
-    where
-        R: Links<Node = T> + ?Sized,
-        F: for<'n, 'v, 'w> FnMut(&'n mut T, &'w mut Visit<'v, 'n, T>),
-    {
-        let mut all = Nodes {
-            links: Vec::new(),
-            nodes: Vec::new(),
-            parents: Vec::new(),
-            borrow: PhantomData,
-        };
-        root.show(&mut |link| all.push(link, NO_NODE));
-        let mut number = 0;
-        while let Some(&node) = all.nodes.get(number as usize) {
-            if let Some(&later) = all.nodes.get(number as usize + prefetch::AHEAD) {
-                prefetch::object(later, size_of::<T>());
-            }
-            // SAFETY: the pointer is that of a box which is borrowed for 'a (invariant), so it is aligned and points to
-            // an initialised T. The reference is unique: links are disjoint, hence so are the boxes' contents; each
-            // index is visited once; and neither this module nor, as the box's borrow lasts, safe code anywhere else
-            // makes another reference to it during 'a.
-            let node: &'a mut T = unsafe { &mut *node };
-            traverse(node, &mut |links: &'a mut (dyn Links<Node = T> + 'a)| {
-                links.show(&mut |link| all.push(link, number));
-            });
-            if all.nodes.len() >= NO_NODE as usize {
-                return Err(MorphError::TooManyNodes);
-            }
-            number += 1;
-        }
-        Ok(all)
-    }
+/// A place that points to a node without owning it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pointer {
+    pub(crate) place: *mut *mut u8,
+    /// The number of the node.
+    pub(crate) target: u32,
+}
 
-    fn push(&mut self, link: &'a mut Box<T>, parent: u32) {
-        // A structure this large ends in an error; what is shown beyond it need not be kept.
-        if self.nodes.len() >= NO_NODE as usize {
-            return;
+impl<'a, H: Home> Nodes<'a, H> {
+    /// The nodes that were collected by other means.
+    ///
+    /// # Safety
+    ///
+    /// The arguments keep the type's invariants for `'a`, `links` with their nodes and parents in the three lists; `point_to` may be called for each
+    /// link with an allocation of `home` for `layout`.
+    pub(crate) unsafe fn from_parts(
+        home: H,
+        layout: Layout,
+        point_to: unsafe fn(*mut (), *mut u8),
+        (links, nodes, parents): (Vec<*mut ()>, Vec<*mut u8>, Vec<u32>),
+        pointers: Vec<Pointer>,
+    ) -> Nodes<'a, H> {
+        debug_assert!(links.len() == nodes.len() && nodes.len() == parents.len());
+        Nodes {
+            home,
+            layout,
+            point_to,
+            links,
+            nodes,
+            parents,
+            pointers,
+            borrow: PhantomData,
         }
-        let link: *mut *mut T = std::ptr::from_mut(link).cast();
-        // SAFETY: it was a valid reference just now, and `Box<T>` of a sized T has the layout of a pointer to its contents
-        // (documentation of std::boxed, "Memory layout"). Reading it as a raw pointer makes no claim on the contents.
-        let node = unsafe { link.read() };
-        self.links.push(link);
-        self.nodes.push(node);
-        self.parents.push(parent);
     }
 
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// A node's size and alignment.
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout
     }
 
     /// By node number: who showed its link.
@@ -87,17 +87,219 @@ impl<'a, T: 'a> Nodes<'a, T> {
     }
 
     /// By node number: the pointer that its link holds.
-    pub(crate) fn nodes(&self) -> &[*mut T] {
+    pub(crate) fn nodes(&self) -> &[*mut u8] {
         &self.nodes
     }
 
     /// By node number: the place of the link.
-    pub(crate) fn links(&self) -> &[*mut *mut T] {
+    pub(crate) fn links(&self) -> &[*mut ()] {
         &self.links
+    }
+
+    /// What makes a link own another node.
+    pub(crate) fn point_to(&self) -> unsafe fn(*mut (), *mut u8) {
+        self.point_to
+    }
+
+    /// Places that point to nodes without owning them.
+    pub(crate) fn pointers(&self) -> &[Pointer] {
+        &self.pointers
     }
 
     /// By node number: the address of the node.
     pub(crate) fn addresses(&self) -> Vec<u64> {
         self.nodes.iter().map(|node| node.addr() as u64).collect()
+    }
+
+    /// What the lists take, in bytes.
+    pub(crate) fn list_bytes(&self) -> u64 {
+        let words = self.links.capacity() + self.nodes.capacity();
+        (words * size_of::<usize>()
+            + self.parents.capacity() * size_of::<u32>()
+            + self.pointers.capacity() * size_of::<Pointer>()) as u64
+    }
+}
+
+/// Tells the weight of a node.
+pub(crate) type Weigh<'w, T> = &'w mut dyn FnMut(&T) -> f64;
+
+/// Nodes with the weights that the user gave them, if any.
+#[derive(Debug)]
+pub(crate) struct Collected<'a, H> {
+    pub(crate) nodes: Nodes<'a, H>,
+    /// By node number, or empty.
+    pub(crate) weights: Vec<f64>,
+}
+
+/// Visits all that can be reached from `root` through the links shown, each node with `weigh` first. O(n), and O(log n) more for each pointer
+/// that is not to the parent. `None` when no link owns a node.
+///
+/// # Errors
+///
+/// [`MorphError::TooManyNodes`], [`MorphError::TwoHeaps`].
+pub(crate) fn collect<'a, L, R, F>(
+    root: &'a mut R,
+    traverse: &mut F,
+    mut weigh: Option<Weigh<'_, L::Node>>,
+) -> Result<Option<Collected<'a, L::Home>>, MorphError>
+where
+    L: Link + 'a,
+    R: Links<Link = L> + ?Sized,
+    F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
+{
+    let mut all: Collector<'a, L> = Collector::new();
+    root.show(&mut Visitor {
+        collector: &mut all,
+        shown_by: NO_NODE,
+    });
+    let mut weights = Vec::new();
+    let mut number = 0;
+    while let Some(&node) = all.nodes.get(number as usize) {
+        if let Some(&later) = all.nodes.get(number as usize + prefetch::AHEAD) {
+            prefetch::object(later, size_of::<L::Node>());
+        }
+        // SAFETY: the pointer is that of a link which is borrowed for 'a (invariant), so it is aligned and points to
+        // an initialised node. The reference is unique: links are disjoint, hence so are the boxes' contents; each
+        // index is visited once; and neither this module nor, as the link's borrow lasts, safe code anywhere else
+        // makes another reference to it during 'a.
+        let node: &'a mut L::Node = unsafe { &mut *node.cast() };
+        if let Some(weigh) = &mut weigh {
+            weights.push(weigh(node));
+        }
+        let collector = &mut all;
+        traverse(node, &mut |links: &'a mut (dyn Links<Link = L> + 'a)| {
+            links.show(&mut Visitor {
+                collector,
+                shown_by: number,
+            });
+        });
+        all.check()?;
+        number += 1;
+    }
+    all.check()?;
+    Ok(all.finish().map(|nodes| Collected { nodes, weights }))
+}
+
+/// What a traversal has shown so far.
+///
+/// Invariants: those of [`Nodes`], the link's type being `L`.
+#[derive(Debug)]
+struct Collector<'a, L: Link> {
+    home: Option<L::Home>,
+    error: Option<MorphError>,
+    links: Vec<*mut ()>,
+    nodes: Vec<*mut u8>,
+    parents: Vec<u32>,
+    /// Pointers to the parent of the node that showed them.
+    known: Vec<Pointer>,
+    /// Places with what they hold, which is not null.
+    others: Vec<(*mut *mut u8, *mut u8)>,
+    borrow: PhantomData<&'a mut L>,
+}
+
+impl<'a, L: Link + 'a> Collector<'a, L> {
+    fn new() -> Collector<'a, L> {
+        Collector {
+            home: None,
+            error: None,
+            links: Vec::new(),
+            nodes: Vec::new(),
+            parents: Vec::new(),
+            known: Vec::new(),
+            others: Vec::new(),
+            borrow: PhantomData,
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, link: &'a mut L, parent: u32) {
+        // A structure that ends in an error; what is shown beyond need not be kept.
+        if self.nodes.len() >= NO_NODE as usize - 1 {
+            self.error = Some(MorphError::TooManyNodes);
+            return;
+        }
+        let home = link.home();
+        if *self.home.get_or_insert(home) != home {
+            self.error = Some(MorphError::TwoHeaps);
+            return;
+        }
+        let place: *mut L = link;
+        // SAFETY: it was a reference that lives for 'a just now.
+        let node = unsafe { &mut *place }.node();
+        self.links.push(place.cast());
+        self.nodes.push(node.cast());
+        self.parents.push(parent);
+    }
+
+    /// Notes a pointer in the node `shown_by`, or in the root.
+    fn push_pointer(&mut self, place: *mut *mut L::Node, shown_by: u32) {
+        let place: *mut *mut u8 = place.cast();
+        // SAFETY: the place is borrowed for 'a, and holds a raw pointer (invariant of `Place`).
+        let held = unsafe { place.read() };
+        if held.is_null() {
+            return;
+        }
+        // Nearly all pointers back are to the parent, or to the predecessor, which in a list is the parent.
+        if let Some(&parent) = self.parents.get(shown_by as usize)
+            && (self.nodes.get(parent as usize)).is_some_and(|node| node.addr() == held.addr())
+        {
+            let target = parent;
+            self.known.push(Pointer { place, target });
+        } else {
+            self.others.push((place, held));
+        }
+    }
+
+    fn check(&self) -> Result<(), MorphError> {
+        self.error.map_or(Ok(()), Err)
+    }
+
+    fn finish(mut self) -> Option<Nodes<'a, L::Home>> {
+        if !self.others.is_empty() {
+            let addresses = Addresses::of(&self.nodes);
+            self.known
+                .extend(self.others.into_iter().filter_map(|(place, held)| {
+                    addresses
+                        .number(held)
+                        .map(|target| Pointer { place, target })
+                }));
+        }
+        let lists = (self.links, self.nodes, self.parents);
+        // SAFETY: the invariants are the same; each link was made from a `&'a mut L`, for which `L::point_to` is.
+        self.home.map(|home| unsafe {
+            Nodes::from_parts(
+                home,
+                Layout::new::<L::Node>(),
+                L::point_to,
+                lists,
+                self.known,
+            )
+        })
+    }
+}
+
+/// What [`Links::show`] tells of: the links, and the pointers back.
+///
+/// `'a` is the lifetime of the borrow that they share.
+#[derive(Debug)]
+pub struct Visitor<'v, 'a, L: Link> {
+    collector: &'v mut Collector<'a, L>,
+    shown_by: u32,
+}
+
+impl<'a, L: Link + 'a> Visitor<'_, 'a, L> {
+    /// Shows a link, whose node will move.
+    #[inline]
+    pub fn link(&mut self, link: &'a mut L) {
+        self.collector.push(link, self.shown_by);
+    }
+
+    /// Shows pointers that own nothing, which will follow the nodes that they point to.
+    #[inline]
+    pub fn pointers<P: Pointers<L::Node> + ?Sized>(&mut self, pointers: &'a mut P) {
+        let (collector, shown_by) = (&mut *self.collector, self.shown_by);
+        pointers.show(&mut |place: Place<'a, L::Node>| {
+            collector.push_pointer(place.as_ptr(), shown_by);
+        });
     }
 }

@@ -20,6 +20,10 @@ pub enum MorphError {
         /// The largest size that can be placed.
         node_bytes_max: usize,
     },
+    /// A node was reached twice, by a cycle or by two links; only raw pointers can.
+    SharedNode,
+    /// The boxes are not all in the same [`Heap`](ccmalloc::Heap).
+    TwoHeaps,
     /// More nodes than a shape can number.
     TooManyNodes,
     /// The machine to predict for was changed into one that cannot be; [`Machine::check`](ccmodel::Machine::check) says why.
@@ -37,6 +41,8 @@ impl fmt::Display for MorphError {
             MorphError::NodeTooLarge { node_bytes, node_bytes_max } => {
                 write!(f, "nodes of {node_bytes} bytes cannot be placed, {node_bytes_max} is the most")
             }
+            MorphError::SharedNode => f.write_str("a node was reached twice: the structure is no tree"),
+            MorphError::TwoHeaps => f.write_str("the nodes are in more than one heap"),
             MorphError::InvalidMachine => f.write_str("the machine to predict for does not pass its check"),
             MorphError::TooManyNodes => write!(f, "a structure of {} nodes or more cannot be morphed", u32::MAX),
         }

@@ -68,16 +68,24 @@
 
 mod collect;
 mod error;
+mod link;
 mod links;
 mod morph;
+mod plan;
+mod pointers;
 mod prefetch;
+mod raw;
 mod relocate;
 mod report;
 
 pub use ccmodel::{Layout, Machine, PageSize};
+pub use collect::Visitor;
 pub use error::MorphError;
+pub use link::{Link, Movable};
 pub use links::{Links, TreeNode, Visit};
 pub use morph::{LayoutChoice, Morph, ccmorph};
+pub use pointers::{Back, Place, Pointers, back};
+pub use raw::{RawStructure, RawVisit};
 pub use report::{Nearness, PhaseTimes, Report};
 
 /// Implements [`TreeNode`](trait@crate::TreeNode) from the fields marked `#[child]`.

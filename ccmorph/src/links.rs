@@ -6,7 +6,7 @@
 //! asks. A traversal has the type
 //!
 //! ```text
-//! for<'a> FnMut(&'a mut T, &mut dyn FnMut(&'a mut dyn Links<Node = T>))
+//! for<'a> FnMut(&'a mut T, &mut dyn FnMut(&'a mut dyn Links<Link = Box<T>>))
 //! ```
 //!
 //! and the lifetime `'a` of the node's borrow is also that of each link shown. Three things follow, for all safe code:
@@ -69,7 +69,10 @@
 //! # drop(kept);
 //! ```
 
-/// One or more places that own nodes: a box, an optional one, or a collection of them.
+use crate::{Link, Visitor};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// One or more places that own nodes, or point back to some: a box, an optional one, or a collection of them.
 ///
 /// Implement it for an own type that holds links, such as a hash table's bucket; there is nothing to get wrong, see
 /// [the traversal's contract](crate#why-this-is-safe).
@@ -77,84 +80,150 @@
 /// # Examples
 ///
 /// ```
-/// use ccmorph::Links;
+/// use ccmorph::{Links, Visitor};
 ///
 /// struct Node { next: Option<Box<Node>> }
-/// struct Bucket { length: usize, first: Option<Box<Node>> }
+/// struct List { length: usize, first: Option<Box<Node>>, last: *mut Node }
 ///
-/// impl Links for Bucket {
-///     type Node = Node;
-///     fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut Box<Node>)) {
-///         self.first.show(visit);
+/// impl Links for List {
+///     type Link = Box<Node>;
+///     fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Box<Node>>) {
+///         self.first.show(visitor);
+///         visitor.pointers(&mut self.last);
 ///     }
 /// }
 /// ```
 pub trait Links {
-    /// What the links own.
-    type Node;
+    /// The kind of link.
+    type Link: Link;
 
-    /// Calls `visit` for each link that owns a node, in the order in which the nodes count as siblings.
-    fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut Box<Self::Node>));
+    /// Tells `visitor` of each link that owns a node, in the order in which the nodes count as siblings, and of pointers back.
+    fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Self::Link>);
 }
 
 impl<T> Links for Box<T> {
-    type Node = T;
+    type Link = Box<T>;
 
     #[inline]
-    fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut Box<T>)) {
-        visit(self);
+    fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Box<T>>) {
+        visitor.link(self);
     }
 }
 
+/// Boxes of one version of the `allocator-api2` crate.
+macro_rules! boxes {
+    ($feature:literal, $($boxed:ident)::+) => {
+        #[cfg(feature = $feature)]
+        impl<T> Links for $($boxed)::+<T, ccmalloc::CcMalloc> {
+            type Link = Self;
+
+            #[inline]
+            fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Self>) {
+                visitor.link(self);
+            }
+        }
+
+        #[cfg(feature = $feature)]
+        impl<'h, T> Links for $($boxed)::+<T, &'h ccmalloc::Heap> {
+            type Link = Self;
+
+            #[inline]
+            fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Self>) {
+                visitor.link(self);
+            }
+        }
+    };
+}
+
+boxes!("allocator-api2", allocator_api2::boxed::Box);
+boxes!("allocator-api2-04", allocator_api2_04::boxed::Box);
+
 impl<L: Links> Links for Option<L> {
-    type Node = L::Node;
+    type Link = L::Link;
 
     #[inline]
-    fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut Box<L::Node>)) {
+    fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, L::Link>) {
         if let Some(links) = self {
-            links.show(visit);
+            links.show(visitor);
         }
     }
 }
 
 impl<L: Links> Links for [L] {
-    type Node = L::Node;
+    type Link = L::Link;
 
-    fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut Box<L::Node>)) {
+    #[inline]
+    fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, L::Link>) {
         for links in self {
-            links.show(visit);
+            links.show(visitor);
         }
     }
 }
 
 impl<L: Links, const N: usize> Links for [L; N] {
-    type Node = L::Node;
+    type Link = L::Link;
 
-    fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut Box<L::Node>)) {
-        self.as_mut_slice().show(visit);
+    #[inline]
+    fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, L::Link>) {
+        self.as_mut_slice().show(visitor);
     }
 }
 
 impl<L: Links> Links for Vec<L> {
-    type Node = L::Node;
+    type Link = L::Link;
 
-    fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut Box<L::Node>)) {
-        self.as_mut_slice().show(visit);
+    #[inline]
+    fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, L::Link>) {
+        self.as_mut_slice().show(visitor);
     }
 }
 
 impl<L: Links> Links for Box<[L]> {
-    type Node = L::Node;
+    type Link = L::Link;
 
-    fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut Box<L::Node>)) {
-        self.as_mut().show(visit);
+    #[inline]
+    fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, L::Link>) {
+        self.as_mut().show(visitor);
+    }
+}
+
+impl<L: Links> Links for VecDeque<L> {
+    type Link = L::Link;
+
+    #[inline]
+    fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, L::Link>) {
+        for links in self {
+            links.show(visitor);
+        }
+    }
+}
+
+impl<K, L: Links> Links for BTreeMap<K, L> {
+    type Link = L::Link;
+
+    #[inline]
+    fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, L::Link>) {
+        for links in self.values_mut() {
+            links.show(visitor);
+        }
+    }
+}
+
+impl<K, L: Links, S> Links for HashMap<K, L, S> {
+    type Link = L::Link;
+
+    #[inline]
+    fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, L::Link>) {
+        for links in self.values_mut() {
+            links.show(visitor);
+        }
     }
 }
 
 /// What a traversal calls for each field of a node that holds [`Links`].
 ///
 /// `'a` is the lifetime of the node's borrow, which each link must share.
-pub type Visit<'v, 'a, T> = dyn FnMut(&'a mut (dyn Links<Node = T> + 'a)) + 'v;
+pub type Visit<'v, 'a, L> = dyn FnMut(&'a mut (dyn Links<Link = L> + 'a)) + 'v;
 
 /// A node that can show its children; derived for structs and enums by
 /// [`#[derive(TreeNode)]`](macro@crate::TreeNode).
@@ -169,7 +238,8 @@ pub type Visit<'v, 'a, T> = dyn FnMut(&'a mut (dyn Links<Node = T> + 'a)) + 'v;
 /// struct Node { children: std::collections::BTreeMap<char, Box<Node>> }
 ///
 /// impl TreeNode for Node {
-///     fn children<'a>(&'a mut self, visit: &mut Visit<'_, 'a, Node>) {
+///     type Link = Box<Node>;
+///     fn children<'a>(&'a mut self, visit: &mut Visit<'_, 'a, Box<Node>>) {
 ///         for child in self.children.values_mut() {
 ///             visit(child);
 ///         }
@@ -177,6 +247,9 @@ pub type Visit<'v, 'a, T> = dyn FnMut(&'a mut (dyn Links<Node = T> + 'a)) + 'v;
 /// }
 /// ```
 pub trait TreeNode: Sized {
-    /// Calls `visit` for the links to the children, from the first to the last.
-    fn children<'a>(&'a mut self, visit: &mut Visit<'_, 'a, Self>);
+    /// What owns a child: `Box<Self>`, or another kind of box.
+    type Link: Link<Node = Self>;
+
+    /// Calls `visit` for the links to the children, from the first to the last, and for [pointers back](crate::back).
+    fn children<'a>(&'a mut self, visit: &mut Visit<'_, 'a, Self::Link>);
 }

@@ -1,11 +1,12 @@
-//! The entry points: collect, plan, place, move.
+//! The entry points, and the way from a traversal to a report.
 
-use crate::collect::Nodes;
-use crate::relocate::{NewPlaces, Placer};
-use crate::{Links, MorphError, Nearness, PhaseTimes, Report, Visit};
-use ccmalloc::Region;
-use ccmodel::{Layout, Machine, NodeExtent, PageSize, Placement, Prediction, Predictor, Shape};
-use std::time::Instant;
+use crate::collect::{Collected, Nodes, Weigh, collect};
+use crate::link::{Home, Placer};
+use crate::plan::{Plan, Settings, node_extent};
+use crate::relocate::{Elsewhere, NewPlaces};
+use crate::{Link, Links, MorphError, Movable, Nearness, PhaseTimes, Report, Visit};
+use ccmodel::{Layout, Machine, PageSize};
+use std::time::{Duration, Instant};
 
 /// Lays the nodes below `root` out for the cache, in the layout that the model predicts to be the best on this machine.
 ///
@@ -14,11 +15,11 @@ use std::time::Instant;
 /// # Errors
 ///
 /// Those of [`Morph::run`]; the structure is then as it was.
-pub fn ccmorph<T, R, F>(root: &mut R, traverse: F) -> Result<Report, MorphError>
+pub fn ccmorph<L, R, F>(root: &mut R, traverse: F) -> Result<Report, MorphError>
 where
-    T: Unpin,
-    R: Links<Node = T> + ?Sized,
-    F: for<'n, 'v, 'w> FnMut(&'n mut T, &'w mut Visit<'v, 'n, T>),
+    L: Movable,
+    R: Links<Link = L> + ?Sized,
+    F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
 {
     Morph::new().run(root, traverse)
 }
@@ -74,9 +75,8 @@ impl From<Layout> for LayoutChoice {
 #[derive(Clone, Copy, Debug)]
 #[must_use = "a morph does nothing before `run`"]
 pub struct Morph<'m> {
-    layout: LayoutChoice,
-    machine: Option<&'m Machine>,
-    predict: bool,
+    settings: Settings<'m>,
+    elsewhere: Elsewhere,
 }
 
 impl Default for Morph<'_> {
@@ -89,29 +89,37 @@ impl<'m> Morph<'m> {
     /// The layout chosen by the model, for this machine.
     pub fn new() -> Morph<'m> {
         Morph {
-            layout: LayoutChoice::Auto,
-            machine: None,
-            predict: false,
+            settings: Settings::default(),
+            elsewhere: Elsewhere::Refuse,
         }
     }
 
     /// Sets the layout.
     pub fn layout(mut self, layout: impl Into<LayoutChoice>) -> Morph<'m> {
-        self.layout = layout.into();
+        self.settings.layout = layout.into();
         self
     }
 
     /// Chooses and predicts for this machine rather than for [`Machine::this`], for instance a calibrated one. It must pass
     /// [`Machine::check`], as all do that were not changed by hand.
     pub fn machine(mut self, machine: &'m Machine) -> Morph<'m> {
-        self.machine = Some(machine);
+        self.settings.machine = Some(machine);
         self
     }
 
-    /// Whether to predict the cost of a search before and after under a fixed layout too. [`LayoutChoice::Auto`] always
-    /// does, since the choice needs most of it.
+    /// Whether to predict the cost of an operation before and after, for the report. O(n), and often more than the rest of the morph.
     pub fn predict(mut self, predict: bool) -> Morph<'m> {
-        self.predict = predict;
+        self.settings.predict = predict;
+        self
+    }
+
+    /// Morphs under other global allocators than [`CcMalloc`](ccmalloc::CcMalloc) too, rather than to give [`MorphError::NotCcMalloc`].
+    ///
+    /// Nodes are then allocated anew in the order of the layout, and lie wherever the allocator puts them: near each other after each other
+    /// with one that has a fresh heap, anywhere with one that fills gaps. [`Report::placed`] says that it was so, and
+    /// [`Report::near_after`] what came of it.
+    pub fn under_any_allocator(mut self) -> Morph<'m> {
+        self.elsewhere = Elsewhere::Accept;
         self
     }
 
@@ -123,8 +131,8 @@ impl<'m> Morph<'m> {
     ///
     /// Afterwards the structure is equal in every respect but the nodes' addresses. Each node is a box of its own, as before:
     /// it can be replaced or dropped, and other boxes can take its place. To morph again is fine at any time. Raw pointers
-    /// to nodes that the program kept, such as parent pointers, are left dangling. `T: Unpin` keeps types out that say that
-    /// they must not move.
+    /// to nodes that the program kept are left dangling, but for those that `traverse` shows as well, by [`back`](crate::back). Types that say that
+    /// they must not move are kept out by [`Movable`].
     ///
     /// Nodes of size zero have no place, and a structure of them is left alone; the report then counts no nodes.
     ///
@@ -142,80 +150,209 @@ impl<'m> Morph<'m> {
     /// # Panics
     ///
     /// When `traverse` does. Nothing has moved then either.
-    pub fn run<T, R, F>(&self, root: &mut R, mut traverse: F) -> Result<Report, MorphError>
+    pub fn run<L, R, F>(&self, root: &mut R, mut traverse: F) -> Result<Report, MorphError>
     where
-        T: Unpin,
-        R: Links<Node = T> + ?Sized,
-        F: for<'n, 'v, 'w> FnMut(&'n mut T, &'w mut Visit<'v, 'n, T>),
+        L: Movable,
+        R: Links<Link = L> + ?Sized,
+        F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
     {
-        self.run_with(root, &mut traverse, |span_bytes| {
-            Region::reserve(span_bytes).map(|region| {
-                let huge_pages = advise_huge_pages(&region, span_bytes);
-                (region, huge_pages)
-            })
-        })
+        self.run_with(root, &mut traverse, None, Home::reserve)
     }
 
-    /// A morph whose places come from what `reserve` makes for a number of bytes.
-    pub(crate) fn run_with<T, R, F, P>(
+    /// As [`run`](Morph::run), for operations that do not end at each node equally often.
+    ///
+    /// `weigh` tells for each node how many operations end there, in any unit: the popularity of its key, a count taken over a
+    /// while. It is called once for each node, before `traverse` is. Negative weights and those that are no numbers count as 0. All layouts that look
+    /// at how likely a node is look at the weights then; [`Layout::Weighted`] is made for them. For
+    /// counts of *accesses*, which a node gets also from operations that go on to its children, see
+    /// [`run_weighted_by_accesses`](Morph::run_weighted_by_accesses).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Morph::run).
+    ///
+    /// # Panics
+    ///
+    /// When `traverse` or `weigh` does. Nothing has moved then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
+    /// use ccmorph::{Layout, Morph, TreeNode};
+    ///
+    /// #[derive(TreeNode)]
+    /// struct Word {
+    ///     text: &'static str,
+    ///     uses: u32,
+    ///     #[child]
+    ///     children: [Option<Box<Word>>; 2],
+    /// }
+    ///
+    /// let word = |text, uses| Some(Box::new(Word { text, uses, children: [None, None] }));
+    /// let mut words = word("morph", 3);
+    /// words.as_mut().unwrap().children = [word("a", 900), word("zygote", 1)];
+    ///
+    /// let morph = Morph::new().layout(Layout::DepthFirst);
+    /// let report = morph.run_weighted(&mut words, Word::children, |word| f64::from(word.uses))?;
+    /// assert_eq!(report.nodes, 3);
+    /// # Ok::<(), ccmorph::MorphError>(())
+    /// ```
+    pub fn run_weighted<L, R, F, W>(
+        &self,
+        root: &mut R,
+        mut traverse: F,
+        mut weigh: W,
+    ) -> Result<Report, MorphError>
+    where
+        L: Movable,
+        R: Links<Link = L> + ?Sized,
+        F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
+        W: FnMut(&L::Node) -> f64,
+    {
+        self.run_with(root, &mut traverse, Some(&mut weigh), Home::reserve)
+    }
+
+    /// As [`run_weighted`](Morph::run_weighted), from counts of accesses, such as each node has that counts its visits (or every thousandth of
+    /// them): an operation counts at each node on its way. Operations that end at a node are its accesses less those of its children.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Morph::run).
+    ///
+    /// # Panics
+    ///
+    /// When `traverse` or `accesses` does. Nothing has moved then.
+    pub fn run_weighted_by_accesses<L, R, F, W>(
+        &self,
+        root: &mut R,
+        mut traverse: F,
+        mut accesses: W,
+    ) -> Result<Report, MorphError>
+    where
+        L: Movable,
+        R: Links<Link = L> + ?Sized,
+        F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
+        W: FnMut(&L::Node) -> f64,
+    {
+        let morph = Morph {
+            settings: Settings {
+                weights_are_accesses: true,
+                ..self.settings
+            },
+            ..*self
+        };
+        morph.run_with(root, &mut traverse, Some(&mut accesses), Home::reserve)
+    }
+
+    pub(crate) fn settings(&self) -> &Settings<'m> {
+        &self.settings
+    }
+
+    /// A morph whose places come from what `reserve` makes for a number of bytes; it allocates what the home does.
+    pub(crate) fn run_with<L, R, F, P>(
         &self,
         root: &mut R,
         traverse: &mut F,
-        reserve: impl FnOnce(usize) -> Option<(P, bool)>,
+        weigh: Option<Weigh<'_, L::Node>>,
+        reserve: impl FnOnce(L::Home, usize) -> Option<P>,
     ) -> Result<Report, MorphError>
     where
-        R: Links<Node = T> + ?Sized,
-        F: for<'n, 'v, 'w> FnMut(&'n mut T, &'w mut Visit<'v, 'n, T>),
+        L: Link,
+        R: Links<Link = L> + ?Sized,
+        F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
         P: Placer,
     {
-        if self.machine.is_some_and(|machine| machine.check().is_err()) {
-            return Err(MorphError::InvalidMachine);
-        }
-        let layout = std::alloc::Layout::new::<T>();
-        let mut times = PhaseTimes::default();
-        let Some(node) = extent(layout)? else {
-            return Ok(Report::of_nothing(self.layout_of_nothing(), 0, times));
+        self.settings.check()?;
+        let layout = std::alloc::Layout::new::<L::Node>();
+        node_extent(layout)?;
+        let mut clock = Clock::start();
+        let collected = if layout.size() == 0 {
+            None
+        } else {
+            collect(root, traverse, weigh)?
         };
-
-        let mut clock = Instant::now();
-        let mut lap = || {
-            let begin = std::mem::replace(&mut clock, Instant::now());
-            clock - begin
-        };
-        let nodes: Nodes<'_, T> = Nodes::collect(root, traverse)?;
-        times.traverse = lap();
-        if nodes.len() == 0 {
-            return Ok(Report::of_nothing(
-                self.layout_of_nothing(),
-                layout.size(),
-                times,
-            ));
+        let traverse = clock.lap();
+        match collected {
+            Some(collected) => self.run_collected(collected, traverse, reserve),
+            None => {
+                let mut report =
+                    Report::of_nothing(self.settings.layout_of_nothing(), layout.size());
+                report.times.traverse = traverse;
+                Ok(report)
+            }
         }
+    }
 
-        let before = nodes.addresses();
-        let plan = self.plan(nodes.parents(), node)?;
+    /// The phases after the collection, `traverse` being the time that took. Not generic over the type of the nodes.
+    pub(crate) fn run_collected<H: Home, P: Placer>(
+        &self,
+        collected: Collected<'_, H>,
+        traverse: Duration,
+        reserve: impl FnOnce(H, usize) -> Option<P>,
+    ) -> Result<Report, MorphError> {
+        let Collected { nodes, weights } = collected;
+        let mut times = PhaseTimes {
+            traverse,
+            ..PhaseTimes::default()
+        };
+        let mut clock = Clock::start();
+        let layout = nodes.layout();
+        let Some(node) = node_extent(layout)? else {
+            return Ok(Report::of_nothing(self.settings.layout_of_nothing(), 0));
+        };
+        let plan = Plan::make(&self.settings, nodes.parents(), weights, node)?;
         let span_bytes = plan.placement.span_bytes(node);
-        times.plan = lap();
+        times.plan = clock.lap();
 
-        let (mut placer, huge_pages) = usize::try_from(span_bytes)
+        let out_of_memory = MorphError::OutOfMemory { bytes: span_bytes };
+        let mut placer = usize::try_from(span_bytes)
             .ok()
-            .and_then(reserve)
-            .ok_or(MorphError::OutOfMemory { bytes: span_bytes })?;
-        let places = NewPlaces::allocate(&plan.placement, node, layout, &mut placer)?;
-        times.allocate = lap();
+            .and_then(|bytes| reserve(nodes.home, bytes))
+            .ok_or(out_of_memory)?;
+        let huge_pages = advise_huge_pages(&placer, span_bytes);
+        let places = NewPlaces::allocate(
+            &plan.placement,
+            node,
+            (nodes.home, layout),
+            &mut placer,
+            self.elsewhere,
+        )?;
+        times.allocate = clock.lap();
 
-        let after = places.addresses();
-        let (near_before, near_after) = (
-            Nearness::count(nodes.parents(), &before),
-            Nearness::count(nodes.parents(), &after),
-        );
-        let (predicted_before, predicted_after) = self.predictions(&plan, before, huge_pages, node);
-        let mut report = Report {
+        let report = self.report(&plan, &nodes, &places, huge_pages, times);
+        let describe = clock.lap();
+        places.move_in(nodes);
+        let mut report = report;
+        report.times.plan += describe;
+        report.times.relocate = clock.lap();
+        Ok(report)
+    }
+
+    /// All of the report but the last times, while old and new places are known.
+    fn report<H: Home>(
+        &self,
+        plan: &Plan,
+        nodes: &Nodes<'_, H>,
+        places: &NewPlaces<H>,
+        huge_pages: bool,
+        times: PhaseTimes,
+    ) -> Report {
+        let (before, after) = (nodes.addresses(), places.addresses());
+        let near_before = Nearness::count(nodes.parents(), &before);
+        let near_after = Nearness::count(nodes.parents(), &after);
+        let lists_bytes = nodes.list_bytes() + places.list_bytes() + plan.list_bytes();
+        let (predicted_before, predicted_after) =
+            plan.predictions(&self.settings, before, huge_pages);
+        Report {
             nodes: nodes.len(),
-            node_bytes: layout.size(),
-            span_bytes,
+            node_bytes: nodes.layout().size(),
+            span_bytes: plan.placement.span_bytes(plan.node),
+            lists_bytes,
+            placed: places.as_asked(),
             layout: plan.layout,
-            ranking: plan.ranking,
+            ranking: plan.ranking.clone(),
             ranked_for: plan.ranked_for,
             predicted_before,
             predicted_after,
@@ -224,134 +361,40 @@ impl<'m> Morph<'m> {
             near_after,
             huge_pages,
             times,
-        };
-        report.times.plan += lap();
-
-        places.move_in(nodes);
-        report.times.relocate = lap();
-        Ok(report)
-    }
-
-    fn machine_or_this(&self) -> &Machine {
-        self.machine.unwrap_or_else(|| Machine::this())
-    }
-
-    /// What a report on no nodes names as its layout.
-    fn layout_of_nothing(&self) -> Layout {
-        match self.layout {
-            LayoutChoice::Fixed(layout) => layout,
-            LayoutChoice::Auto => Layout::DepthFirst,
         }
     }
+}
 
-    /// Decides where the nodes go. Not generic, so compiled once.
-    fn plan(&self, parents: &[u32], node: NodeExtent) -> Result<Plan, MorphError> {
-        // Parents come before their children by construction, so only their number can be wrong.
-        let shape = Shape::from_parents(parents).map_err(|_| MorphError::TooManyNodes)?;
-        let hopes_for_huge_pages =
-            shape.len() as u64 * node.stride_bytes() >= HUGE_FROM_BYTES as u64;
-        Ok(match self.layout {
-            LayoutChoice::Fixed(layout) => Plan {
-                layout,
-                placement: layout.place(&shape, node),
-                ranking: Vec::new(),
-                ranked_for: None,
-                shape,
-            },
-            LayoutChoice::Auto => {
-                let pages = pages(hopes_for_huge_pages);
-                let choice = ccmodel::choose_layout(&shape, node, pages, self.machine_or_this());
-                Plan {
-                    layout: choice.layout,
-                    placement: choice.placement,
-                    ranking: choice.ranking,
-                    ranked_for: Some(pages),
-                    shape,
-                }
-            }
-        })
+/// Tells how long each phase takes.
+struct Clock(Instant);
+
+impl Clock {
+    fn start() -> Clock {
+        Clock(Instant::now())
     }
 
-    /// The cost of a search before and after, once it is known which pages there are.
-    ///
-    /// The old places are taken to be in such pages too: they are `CcMalloc`'s, which asks for huge pages by itself as soon
-    /// as a heap is of some size.
-    fn predictions(
-        &self,
-        plan: &Plan,
-        before: Vec<u64>,
-        huge_pages: bool,
-        node: NodeExtent,
-    ) -> (Option<Prediction>, Option<Prediction>) {
-        if !self.predict && self.layout != LayoutChoice::Auto {
-            return (None, None);
-        }
-        let (pages, machine) = (pages(huge_pages), self.machine_or_this());
-        let predictor = Predictor::new(&plan.shape);
-        let after = match plan.ranking.first() {
-            Some((_, prediction)) if plan.ranked_for == Some(pages) => prediction.clone(),
-            _ => predictor.predict(&plan.placement, node, pages, machine),
-        };
-        let before = predictor.predict(&Placement::from_offsets(before), node, pages, machine);
-        (Some(before), Some(after))
+    /// The time since the last lap.
+    fn lap(&mut self) -> Duration {
+        let begin = std::mem::replace(&mut self.0, Instant::now());
+        self.0 - begin
     }
 }
 
-/// Where the nodes shall go, and why.
-struct Plan {
-    shape: Shape,
-    layout: Layout,
-    placement: Placement,
-    /// What each layout promised, the best first; empty when none was asked.
-    ranking: Vec<(Layout, Prediction)>,
-    /// The pages that the ranking supposes.
-    ranked_for: Option<PageSize>,
-}
-
-/// Structures that span as much ask for huge pages; in smaller ones, rounding up to 2 MiB would cost too much memory.
-const HUGE_FROM_BYTES: usize = 8 << 20;
-
-fn pages(huge: bool) -> PageSize {
-    if huge {
-        PageSize::Huge2M
-    } else {
-        PageSize::Small4K
-    }
-}
-
-/// The extent to place a layout by: whole granules of 8 bytes, which is what an allocation takes. `None` for no bytes.
-fn extent(layout: std::alloc::Layout) -> Result<Option<NodeExtent>, MorphError> {
-    const GRANULE_BYTES: usize = 8;
-    let (node_bytes, node_bytes_max) = (layout.size(), Region::OBJECT_BYTES_MAX);
-    let too_large = MorphError::NodeTooLarge {
-        node_bytes,
-        node_bytes_max,
-    };
-    if node_bytes == 0 {
-        return Ok(None);
-    }
-    if node_bytes > node_bytes_max {
-        return Err(too_large);
-    }
-    let bytes = u32::try_from(node_bytes.next_multiple_of(GRANULE_BYTES)).map_err(|_| too_large)?;
-    let align = u32::try_from(layout.align().max(GRANULE_BYTES)).map_err(|_| too_large)?;
-    NodeExtent::new(bytes, align)
-        .map(Some)
-        .map_err(|_| too_large)
-}
-
-/// Asks for huge pages under a region of some size. Returns whether the system agreed to try, anywhere.
+/// Asks for huge pages under places of some number. Returns whether the system agreed to try, anywhere.
 ///
 /// The allocator does so for large heaps on its own; here it is done for the chunks of 2 MiB as well that it got before.
-fn advise_huge_pages(region: &Region, span_bytes: usize) -> bool {
-    if span_bytes < HUGE_FROM_BYTES {
+fn advise_huge_pages(placer: &impl Placer, span_bytes: u64) -> bool {
+    let Ok(span_bytes) = usize::try_from(span_bytes) else {
+        return false;
+    };
+    if span_bytes < crate::plan::HUGE_FROM_BYTES {
         return false;
     }
     let huge_bytes = usize::try_from(PageSize::Huge2M.bytes()).unwrap_or(usize::MAX);
     let mut chunks: Vec<*const u8> = (0..span_bytes)
-        .step_by(Region::SEGMENT_BYTES)
+        .step_by(ccmalloc::Region::SEGMENT_BYTES)
         .map(|offset| {
-            region
+            placer
                 .address(offset)
                 .map_addr(|address| address & !(huge_bytes - 1))
                 .cast_const()

@@ -3,11 +3,11 @@
 //! Getting the places can fail and is undone when it does; the structure has not been touched by then. Moving cannot fail.
 //! It goes over the nodes three times:
 //!
-//! 1. each link gets the address that its node will have: `*link = new[v]`;
+//! 1. each link gets the address that its node will have: `*link = new[v]`; so do the pointers back;
 //! 2. the bytes of each node go from the old place to the new;
 //! 3. the old places are freed.
 //!
-//! All links are written before any byte is copied. So it makes no difference where a link lies: one inside its parent
+//! All links and pointers are written before any byte is copied. So it makes no difference where one lies: one inside a node
 //! is copied along with it, already changed; one in memory that a node owns, such as the buffer of a `Vec`, stays there.
 //!
 //! # The aliasing argument
@@ -20,87 +20,86 @@
 //! in links only, so each link again holds the sole pointer to its node.
 
 use crate::collect::Nodes;
+use crate::link::{Home, Placer};
 use crate::{MorphError, prefetch};
 use ccmodel::{NO_NODE, NodeExtent, Placement};
 use std::alloc::Layout;
 
-/// Something that allocates at offsets of the caller's choice.
-///
-/// # Safety
-///
-/// What [`alloc_at`](Placer::alloc_at) returns is either null or an allocation of the program's global allocator for the
-/// layout asked for, as if by `std::alloc::alloc`.
-pub(crate) unsafe trait Placer {
-    /// An allocation that lies at `address(offset)` when all is well, or elsewhere, or null when there is no memory.
-    ///
-    /// # Safety
-    ///
-    /// The layout's size is not zero.
-    unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8;
-
-    /// Where the object at `offset` shall lie.
-    fn address(&self, offset: usize) -> *mut u8;
-}
-
-// SAFETY: `Region::alloc_at` promises to call `std::alloc::alloc` and to return what that returns.
-unsafe impl Placer for ccmalloc::Region {
-    unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
-        ccmalloc::Region::alloc_at(self, offset, layout)
-    }
-
-    fn address(&self, offset: usize) -> *mut u8 {
-        ccmalloc::Region::address(self, offset)
-    }
+/// What to do with places that lie elsewhere than they were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Elsewhere {
+    /// Give up.
+    Refuse,
+    /// Take them: they come one after the other in the order of the layout, which is all that one can do.
+    Accept,
 }
 
 /// New places for nodes; freed when dropped, unless the nodes [move in](NewPlaces::move_in).
 ///
 /// Invariants: `order` names nodes by ascending offset, each at most once; for the first `allocated` of them, `places[v]` is
-/// an allocation of the global allocator for `layout`, owned by this value and uninitialised.
+/// an allocation of `home` for `layout`, owned by this value and uninitialised.
 #[derive(Debug)]
-pub(crate) struct NewPlaces {
+pub(crate) struct NewPlaces<H: Home> {
+    home: H,
     layout: Layout,
     order: Vec<u32>,
     places: Vec<*mut u8>,
     allocated: usize,
+    as_asked: bool,
 }
 
-impl NewPlaces {
+impl<H: Home> NewPlaces<H> {
     /// Allocates, by ascending address, a place of `layout` for each node.
     ///
-    /// `layout` must not be of size zero.
+    /// `layout` must not be of size zero; `placer` allocates what `home` does.
     pub(crate) fn allocate(
         placement: &Placement,
         node: NodeExtent,
-        layout: Layout,
+        (home, layout): (H, Layout),
         placer: &mut impl Placer,
-    ) -> Result<NewPlaces, MorphError> {
+        elsewhere: Elsewhere,
+    ) -> Result<NewPlaces<H>, MorphError> {
         assert!(layout.size() > 0, "nodes of no size need no place");
         let span_bytes = placement.span_bytes(node);
         let out_of_memory = MorphError::OutOfMemory { bytes: span_bytes };
         let order = by_offset(placement, node);
         let places = vec![std::ptr::null_mut(); placement.len()];
         let mut new = NewPlaces {
+            home,
             layout,
             order,
             places,
             allocated: 0,
+            as_asked: true,
         };
         for at in 0..new.order.len() {
             let v = new.order[at];
             let offset = usize::try_from(placement.offset(v)).map_err(|_| out_of_memory)?;
-            // SAFETY: the size is not zero, as asserted above.
-            let place = unsafe { placer.alloc_at(offset, layout) };
+            let place = if new.as_asked {
+                // SAFETY: the size is not zero, as asserted above.
+                unsafe { placer.alloc_at(offset, layout) }
+            } else {
+                // SAFETY: as above.
+                unsafe { home.alloc(layout) }
+            };
             if place.is_null() {
                 return Err(out_of_memory);
             }
             new.places[v as usize] = place;
             new.allocated = at + 1;
-            if place != placer.address(offset) {
-                return Err(MorphError::NotCcMalloc);
+            if new.as_asked && place != placer.address(offset) {
+                if elsewhere == Elsewhere::Refuse {
+                    return Err(MorphError::NotCcMalloc);
+                }
+                new.as_asked = false;
             }
         }
         Ok(new)
+    }
+
+    /// Whether all places are where they were asked for.
+    pub(crate) fn as_asked(&self) -> bool {
+        self.as_asked
     }
 
     /// By node number: where the node will lie.
@@ -111,13 +110,20 @@ impl NewPlaces {
             .collect()
     }
 
+    /// What the lists take, in bytes.
+    pub(crate) fn list_bytes(&self) -> u64 {
+        (self.order.capacity() * size_of::<u32>() + self.places.capacity() * size_of::<*mut u8>())
+            as u64
+    }
+
     /// Moves each node to its new place and frees the old one. Cannot fail, and runs no code of the user's.
     ///
     /// # Panics
     ///
-    /// When these places are not for as many nodes, each of `T`'s layout.
-    pub(crate) fn move_in<'a, T: 'a>(mut self, nodes: Nodes<'a, T>) {
-        assert_eq!(self.layout, Layout::new::<T>(), "places of another layout");
+    /// When these places are not for as many nodes of this layout and home.
+    pub(crate) fn move_in(mut self, nodes: Nodes<'_, H>) {
+        assert_eq!(self.layout, nodes.layout(), "places of another layout");
+        assert_eq!(self.home, nodes.home, "places of another allocator");
         assert_eq!(
             self.places.len(),
             nodes.len(),
@@ -127,43 +133,44 @@ impl NewPlaces {
         // From here on the places belong to the links.
         self.allocated = 0;
 
-        let links = nodes.links();
+        let (links, point_to) = (nodes.links(), nodes.point_to());
         for (v, (&link, &place)) in links.iter().zip(&self.places).enumerate() {
             if let Some(&later) = links.get(v + prefetch::AHEAD) {
-                prefetch::object(later, size_of::<*mut T>());
+                prefetch::object(later, size_of::<usize>());
             }
-            // SAFETY: the link was made from a `&'a mut Box<T>` that nothing has used since and that is disjoint from all
-            // others (invariant of `Nodes`), so it is valid for a write of a pointer, which is what a box is in memory.
-            // Overwriting runs no destructor: the node's old place is still in `nodes`. The new place is uninitialised
-            // until the copy below, and nothing looks through the link before.
-            unsafe { link.write(place.cast()) };
+            // SAFETY: the link is one that `point_to` is for, borrowed for 'a, used by nothing since it was shown, and disjoint from all
+            // others (invariant of `Nodes`). The place is an allocation of the same home (asserted) for a node's layout that only this list knows.
+            // The node's old place is still in `nodes`. The new one is uninitialised until the copy below, and nothing looks through the link
+            // before.
+            unsafe { point_to(link, place) };
         }
+        for pointer in nodes.pointers() {
+            // SAFETY: the place is borrowed for 'a and holds a raw pointer, which may be overwritten (invariant of `Nodes`).
+            unsafe { pointer.place.write(self.places[pointer.target as usize]) };
+        }
+        let bytes = self.layout.size();
         for (at, &v) in self.order.iter().enumerate() {
             if let Some(&later) = self.order.get(at + prefetch::AHEAD) {
-                prefetch::object(nodes.nodes()[later as usize], size_of::<T>());
+                prefetch::object(nodes.nodes()[later as usize], bytes);
             }
-            let (old, place) = (
-                nodes.nodes()[v as usize],
-                self.places[v as usize].cast::<T>(),
-            );
-            // SAFETY: `old` is the pointer of a box that is borrowed for 'a: valid for reads and aligned. `place` is an
-            // allocation for `T`'s layout (asserted above): valid for writes and aligned. They are different live
-            // allocations, so they do not overlap. A bitwise copy that leaves the source unused is a move.
-            unsafe { std::ptr::copy_nonoverlapping(old, place, 1) };
+            let (old, place) = (nodes.nodes()[v as usize], self.places[v as usize]);
+            // SAFETY: `old` is an allocation for the layout, which may be read (invariant of `Nodes`), and `place` another one: both are valid for
+            // this many bytes, and as different live allocations they do not overlap. A bitwise copy that leaves the source unused is a move.
+            unsafe { std::ptr::copy_nonoverlapping(old, place, bytes) };
         }
         for &old in nodes.nodes() {
-            // SAFETY: `old` was the contents of a `Box<T>`, which the global allocator gave for `Layout::new::<T>()`,
-            // not of size zero as `allocate` asserts. The link no longer holds it, and its value has moved out.
-            unsafe { std::alloc::dealloc(old.cast(), self.layout) };
+            // SAFETY: `old` is an allocation of this home for this layout, not of size zero as `allocate` asserts. The link no longer
+            // holds it, and its value has moved out.
+            unsafe { self.home.free(old, self.layout) };
         }
     }
 }
 
-impl Drop for NewPlaces {
+impl<H: Home> Drop for NewPlaces<H> {
     fn drop(&mut self) {
         for &v in &self.order[..self.allocated] {
-            // SAFETY: allocated by the global allocator for this layout and owned by this value (invariant).
-            unsafe { std::alloc::dealloc(self.places[v as usize], self.layout) };
+            // SAFETY: allocated by this home for this layout and owned by this value (invariant).
+            unsafe { self.home.free(self.places[v as usize], self.layout) };
         }
     }
 }

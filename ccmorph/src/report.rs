@@ -14,6 +14,10 @@ pub struct Report {
     pub node_bytes: usize,
     /// From the first byte of the lowest node to the last of the highest in the layout, in bytes; cluster layouts leave gaps.
     pub span_bytes: u64,
+    /// What the morph needed beside the nodes' new places while it ran, in bytes: lists of nodes, links and addresses.
+    pub lists_bytes: u64,
+    /// Whether each node lies where the layout wants it; `false` only [under another allocator](crate::Morph::under_any_allocator).
+    pub placed: bool,
     /// The layout used.
     pub layout: Layout,
     /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto) what each layout promised, the best first; else empty.
@@ -26,9 +30,9 @@ pub struct Report {
     /// [`predicted_before`](Report::predicted_before) and [`predicted_after`](Report::predicted_after) are for the pages that
     /// came.
     pub ranked_for: Option<PageSize>,
-    /// The cost of a search of the structure where its nodes lay before, when [predictions](crate::Morph::predict) were made.
+    /// The cost of a search of the structure where its nodes lay before, when [predictions](crate::Morph::predict) were asked for.
     pub predicted_before: Option<Prediction>,
-    /// The cost of a search of the structure as it lies now, when predictions were made.
+    /// The cost of a search of the structure as it lies now, when predictions were asked for or the choice made one.
     pub predicted_after: Option<Prediction>,
     /// How many nodes have a parent among the nodes.
     pub edges: usize,
@@ -44,11 +48,13 @@ pub struct Report {
 
 impl Report {
     /// For a structure without nodes that could move.
-    pub(crate) fn of_nothing(layout: Layout, node_bytes: usize, times: PhaseTimes) -> Report {
+    pub(crate) fn of_nothing(layout: Layout, node_bytes: usize) -> Report {
         Report {
             nodes: 0,
             node_bytes,
             span_bytes: 0,
+            lists_bytes: 0,
+            placed: true,
             layout,
             ranking: Vec::new(),
             ranked_for: None,
@@ -58,7 +64,7 @@ impl Report {
             near_before: Nearness::default(),
             near_after: Nearness::default(),
             huge_pages: false,
-            times,
+            times: PhaseTimes::default(),
         }
     }
 

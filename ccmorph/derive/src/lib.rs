@@ -4,9 +4,14 @@
 //!
 //! ```text
 //! impl TreeNode for Node {
-//!     fn children<'n>(&'n mut self, visit: &mut Visit<'_, 'n, Self>) {
+//!     type Link = <Option<Box<Node>> as Links>::Link;
+//!     fn children<'n>(&'n mut self, visit: &mut Visit<'_, 'n, Self::Link>) {
 //!         match self {
-//!             Self { left: link_0, right: link_1, .. } => { visit(link_0); visit(link_1); }
+//!             Self { left: field_0, right: field_1, up: field_2, .. } => {
+//!                 visit(field_0);
+//!                 visit(field_1);
+//!                 visit(back(field_2));
+//!             }
 //!         }
 //!     }
 //! }
@@ -19,11 +24,13 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Data, DeriveInput, Error, Fields, Ident, Lifetime, Meta, Result, parse_macro_input,
+    Attribute, Data, DeriveInput, Error, Fields, Ident, Lifetime, Meta, Result, Type,
+    parse_macro_input, parse_quote,
 };
 
-/// Implements `ccmorph::TreeNode` from the fields marked `#[child]`; documented at its re-export `ccmorph::TreeNode`.
-#[proc_macro_derive(TreeNode, attributes(child))]
+/// Implements `ccmorph::TreeNode` from the fields marked `#[child]`, `#[parent]` and `#[pointer]`; documented at its re-export
+/// `ccmorph::TreeNode`.
+#[proc_macro_derive(TreeNode, attributes(child, parent, pointer))]
 pub fn derive_tree_node(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     tree_node(&input)
@@ -33,15 +40,15 @@ pub fn derive_tree_node(input: proc_macro::TokenStream) -> proc_macro::TokenStre
 
 fn tree_node(input: &DeriveInput) -> Result<TokenStream> {
     let mut errors = Errors::default();
-    errors.forbid_child(&input.attrs, "a type");
-    let mut children = 0;
+    errors.forbid_marks(&input.attrs, "a type");
+    let mut children = Children::default();
     let arms: Vec<TokenStream> = match &input.data {
         Data::Struct(data) => vec![arm(&quote!(Self), &data.fields, &mut children, &mut errors)],
         Data::Enum(data) => data
             .variants
             .iter()
             .map(|variant| {
-                errors.forbid_child(&variant.attrs, "a variant");
+                errors.forbid_marks(&variant.attrs, "a variant");
                 let name = &variant.ident;
                 arm(
                     &quote!(Self::#name),
@@ -58,7 +65,7 @@ fn tree_node(input: &DeriveInput) -> Result<TokenStream> {
             ));
         }
     };
-    if children == 0 {
+    if children.count == 0 {
         errors.push(Error::new(
             input.ident.span(),
             "no field is marked `#[child]`: mark those that own child nodes, such as `Option<Box<Self>>`",
@@ -70,12 +77,19 @@ fn tree_node(input: &DeriveInput) -> Result<TokenStream> {
     let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
     let lifetime = Lifetime::new("'__node", Span::mixed_site());
     let visit = Ident::new("visit", Span::mixed_site());
+    let links = children
+        .links
+        .unwrap_or_else(|| parse_quote!(::std::boxed::Box<Self>));
+    let at_type = Span::mixed_site().located_at(links.span());
+    let link = quote_spanned!(at_type=> <#links as ::ccmorph::Links>::Link);
     Ok(quote! {
         #[automatically_derived]
         impl #impl_generics ::ccmorph::TreeNode for #name #type_generics #where_clause {
+            type Link = #link;
+
             fn children<#lifetime>(
                 &#lifetime mut self,
-                #visit: &mut ::ccmorph::Visit<'_, #lifetime, Self>,
+                #visit: &mut ::ccmorph::Visit<'_, #lifetime, Self::Link>,
             ) {
                 match self {
                     #(#arms)*
@@ -85,25 +99,55 @@ fn tree_node(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
+/// What a field is marked as.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    /// `#[child]`: links.
+    Child,
+    /// `#[child(each)]`: something that iterates over links.
+    EachChild,
+    /// `#[parent]` or `#[pointer]`: pointers that own nothing.
+    Pointer,
+}
+
+/// The fields with links so far.
+#[derive(Default)]
+struct Children {
+    count: usize,
+    /// The type of the first that holds links by itself.
+    links: Option<Type>,
+}
+
 /// The arm of a struct or a variant: binds the marked fields, and shows them.
 fn arm(
     path: &TokenStream,
     fields: &Fields,
-    children: &mut usize,
+    children: &mut Children,
     errors: &mut Errors,
 ) -> TokenStream {
     let (mut patterns, mut visits) = (Vec::new(), Vec::new());
     for (member, field) in fields.members().zip(fields) {
-        if !errors.is_child(&field.attrs) {
+        let Some(mark) = errors.mark(&field.attrs) else {
             continue;
-        }
+        };
         // `member` may be a position: these work as names in braces, so tuples need no case of their own.
         // Complaints point at the field's type, but names are resolved as the macro's own.
         let at_type = Span::mixed_site().located_at(field.ty.span());
-        let link = format_ident!("link_{}", visits.len(), span = at_type);
-        patterns.push(quote!(#member: #link,));
-        visits.push(quote_spanned!(at_type=> visit(#link);));
-        *children += 1;
+        let binding = format_ident!("field_{}", visits.len(), span = at_type);
+        patterns.push(quote!(#member: #binding,));
+        visits.push(match mark {
+            Mark::Child => quote_spanned!(at_type=> visit(#binding);),
+            Mark::EachChild => {
+                quote_spanned!(at_type=> for link in #binding.iter_mut() { visit(link); })
+            }
+            Mark::Pointer => quote_spanned!(at_type=> visit(::ccmorph::back(#binding));),
+        });
+        if mark != Mark::Pointer {
+            children.count += 1;
+        }
+        if mark == Mark::Child {
+            children.links.get_or_insert_with(|| field.ty.clone());
+        }
     }
     quote!(#path { #(#patterns)* .. } => { #(#visits)* })
 }
@@ -120,37 +164,42 @@ impl Errors {
         }
     }
 
-    /// Whether `#[child]` is among a field's attributes; complains where it is there twice or has arguments.
-    fn is_child(&mut self, attributes: &[Attribute]) -> bool {
-        let mut found = false;
-        for attribute in attributes
-            .iter()
-            .filter(|attribute| attribute.path().is_ident("child"))
-        {
-            if !matches!(attribute.meta, Meta::Path(_)) {
-                self.push(Error::new_spanned(
-                    &attribute.meta,
-                    "`#[child]` takes no arguments",
-                ));
-            } else if found {
+    /// What a field is marked as; complains where it is marked twice or has other arguments than there are.
+    fn mark(&mut self, attributes: &[Attribute]) -> Option<Mark> {
+        let mut found = None;
+        for attribute in attributes.iter().filter(|attribute| is_mark(attribute)) {
+            let is_child = attribute.path().is_ident("child");
+            let mark = match &attribute.meta {
+                Meta::Path(_) if is_child => Mark::Child,
+                Meta::Path(_) => Mark::Pointer,
+                Meta::List(list) if is_child && list.tokens.to_string() == "each" => {
+                    Mark::EachChild
+                }
+                other => {
+                    let message = if is_child {
+                        "`#[child]` takes no argument but `each`, for what iterates over links"
+                    } else {
+                        "`#[parent]` and `#[pointer]` take no arguments"
+                    };
+                    self.push(Error::new_spanned(other, message));
+                    Mark::Pointer
+                }
+            };
+            if found.replace(mark).is_some() {
                 self.push(Error::new_spanned(
                     attribute,
-                    "the field is marked `#[child]` already",
+                    "the field is marked already: a pointer owns a child or points back, not both",
                 ));
             }
-            found = true;
         }
         found
     }
 
-    fn forbid_child(&mut self, attributes: &[Attribute], place: &str) {
-        for attribute in attributes
-            .iter()
-            .filter(|attribute| attribute.path().is_ident("child"))
-        {
+    fn forbid_marks(&mut self, attributes: &[Attribute], place: &str) {
+        for attribute in attributes.iter().filter(|attribute| is_mark(attribute)) {
             self.push(Error::new_spanned(
                 attribute,
-                format!("`#[child]` marks a field, not {place}"),
+                format!("`#[child]`, `#[parent]` and `#[pointer]` mark fields, not {place}"),
             ));
         }
     }
@@ -158,4 +207,10 @@ impl Errors {
     fn finish(self) -> Result<()> {
         self.0.map_or(Ok(()), Err)
     }
+}
+
+fn is_mark(attribute: &Attribute) -> bool {
+    ["child", "parent", "pointer"]
+        .iter()
+        .any(|name| attribute.path().is_ident(name))
 }

@@ -3,7 +3,7 @@
 //! This binary runs under the standard allocator, which address sanitizer and valgrind see through: each place that is
 //! lost, freed twice or read after its end shows there.
 
-use super::Placer;
+use crate::link::Placer;
 use crate::{Layout, Links, Morph, MorphError, Report, Visit};
 use quickcheck::quickcheck;
 use std::collections::HashMap;
@@ -65,7 +65,7 @@ struct Node {
     others: Vec<Box<Node>>,
 }
 
-fn children<'a>(node: &'a mut Node, visit: &mut Visit<'_, 'a, Node>) {
+fn children<'a>(node: &'a mut Node, visit: &mut Visit<'_, 'a, Box<Node>>) {
     visit(&mut node.left);
     visit(&mut node.others);
 }
@@ -117,14 +117,14 @@ fn describe(root: &Option<Box<Node>>) -> (Vec<(u32, bool, usize)>, Vec<usize>) {
     (nodes, addresses)
 }
 
-fn run<R: Links<Node = Node>>(
+fn run<R: Links<Link = Box<Node>>>(
     root: &mut R,
     layout: Layout,
     double: Double,
 ) -> Result<Report, MorphError> {
     Morph::new()
         .layout(layout)
-        .run_with(root, &mut children, |_| Some((double, false)))
+        .run_with(root, &mut children, None, |_, _| Some(double))
 }
 
 quickcheck! {
@@ -169,9 +169,10 @@ fn no_address_space_is_an_error() {
     let token = Rc::new(());
     let mut root = tree(&[1, 2, 3], &token);
     let before = describe(&root);
-    let result = Morph::new()
-        .layout(Layout::DepthFirst)
-        .run_with(&mut root, &mut children, |_| None::<(Double, bool)>);
+    let result =
+        Morph::new()
+            .layout(Layout::DepthFirst)
+            .run_with(&mut root, &mut children, None, |_, _| None::<Double>);
     assert!(
         matches!(result, Err(MorphError::OutOfMemory { bytes }) if bytes == 3 * size_of::<Node>() as u64)
     );
@@ -240,4 +241,51 @@ fn roots_in_a_slice_are_one_forest() {
             .collect::<Vec<_>>(),
         before
     );
+}
+
+#[test]
+fn under_any_allocator_nodes_are_allocated_in_order() {
+    // This binary has no `#[global_allocator]`.
+    let token = Rc::new(());
+    let numbers: Vec<u16> = (0..2000u16).map(|n| n.wrapping_mul(37)).collect();
+    let mut root = tree(&numbers, &token);
+    let before = describe(&root);
+    let report = Morph::new()
+        .layout(Layout::DepthFirst)
+        .under_any_allocator()
+        .run(&mut root, children)
+        .unwrap();
+    assert_eq!((report.nodes, report.placed), (numbers.len(), false));
+    let after = describe(&root);
+    assert_eq!(before.0, after.0);
+    assert!(before.1.iter().all(|address| !after.1.contains(address)));
+    drop(root);
+    assert_eq!(Rc::strong_count(&token), 1);
+}
+
+#[cfg(feature = "allocator-api2")]
+#[test]
+fn boxes_in_ccmalloc_are_placed_under_any_global_allocator() {
+    use allocator_api2::boxed::Box;
+    use ccmalloc::CcMalloc;
+    struct Item {
+        key: u32,
+        next: Option<Box<Item, CcMalloc>>,
+    }
+    let mut list = None;
+    for key in 0..500 {
+        list = Some(Box::new_in(Item { key, next: list }, CcMalloc));
+    }
+    let report = Morph::new()
+        .layout(Layout::DepthFirst)
+        .run(&mut list, |node: &mut Item, visit| visit(&mut node.next))
+        .unwrap();
+    assert_eq!((report.nodes, report.placed), (500, true));
+    let mut at = list.as_deref();
+    for key in (0..500).rev() {
+        let node = at.unwrap();
+        assert_eq!(node.key, key);
+        at = node.next.as_deref();
+    }
+    assert!(at.is_none());
 }

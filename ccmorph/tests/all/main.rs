@@ -4,7 +4,9 @@
 static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
 
 mod derive;
+mod kinds;
 mod life;
+mod pointers;
 mod sizes;
 mod traversals;
 mod tree;

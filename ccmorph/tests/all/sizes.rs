@@ -25,7 +25,8 @@ fn check<P: Clone + PartialEq + std::fmt::Debug + Unpin>(keys: &[u32], payload: 
         .map(LayoutChoice::from)
         .chain([LayoutChoice::Auto]);
     for choice in choices {
-        let report = morph_checked(&mut root, Morph::new().layout(choice));
+        let morph = Morph::new().layout(choice);
+        let report = morph_checked(&mut root, morph.predict(choice == LayoutChoice::Auto));
         assert_eq!(report.nodes, nodes);
         assert_eq!(alive(&token), nodes);
         if choice == LayoutChoice::Auto && nodes > 0 {

@@ -2,7 +2,9 @@
 
 use crate::tree::{Link, Node, Picture, alive, build};
 use ccmodel::{Layout, Machine};
-use ccmorph::{LayoutChoice, Links, Morph, MorphError, PageSize, TreeNode, Visit, ccmorph};
+use ccmorph::{
+    LayoutChoice, Links, Morph, MorphError, PageSize, TreeNode, Visit, Visitor, ccmorph,
+};
 use quickcheck::quickcheck;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -130,14 +132,15 @@ fn links_in_collections_and_own_types() {
     #[derive(Default)]
     struct Pair(Option<Box<Trie>>, Option<Box<Trie>>);
     impl Links for Pair {
-        type Node = Trie;
-        fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut Box<Trie>)) {
-            self.1.show(visit);
-            self.0.show(visit);
+        type Link = Box<Trie>;
+        fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Box<Trie>>) {
+            self.1.show(visitor);
+            self.0.show(visitor);
         }
     }
     impl TreeNode for Trie {
-        fn children<'a>(&'a mut self, visit: &mut Visit<'_, 'a, Trie>) {
+        type Link = Box<Trie>;
+        fn children<'a>(&'a mut self, visit: &mut Visit<'_, 'a, Box<Trie>>) {
             for child in self.by_letter.values_mut() {
                 visit(child);
             }

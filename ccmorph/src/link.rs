@@ -1,0 +1,348 @@
+//! What a link is: a box, of one of the kinds whose nodes can be moved.
+//!
+//! A kind of link fixes where its nodes' memory comes from, its *home*, so that a node moves within the memory of its own
+//! allocator and is afterwards freed by whoever frees it anyway: the program's global allocator for `Box<T>`, `CcMalloc` itself
+//! for `Box<T, CcMalloc>`, one heap for `Box<T, &Heap>`.
+
+#![expect(
+    unnameable_types,
+    reason = "what `Link` rests on is public in the language's sense only: nobody else can implement it"
+)]
+
+use ccmalloc::Region;
+#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
+use ccmalloc::{CcMalloc, Heap, HeapRegion};
+use std::alloc::Layout;
+use std::fmt;
+#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
+use std::ptr::NonNull;
+
+/// A link that owns one node: `Box<T>`, or, with the crate's feature `allocator-api2` (the default), that crate's
+/// `Box<T, CcMalloc>` and `Box<T, &Heap>`.
+///
+/// `Box<T>` moves within the program's global allocator, which has to be [`CcMalloc`](ccmalloc::CcMalloc) for nodes to lie where they should; the others
+/// work in any program. All boxes of one structure are of one kind; those in heaps, of one heap, or the morph gives
+/// [`MorphError::TwoHeaps`](crate::MorphError::TwoHeaps).
+///
+/// This trait cannot be implemented outside of this crate.
+pub trait Link: OwningPointer<Target = Self::Node> {
+    /// What the link owns.
+    type Node;
+}
+
+/// A link whose nodes do not object to being moved.
+///
+/// Nodes that point into themselves have `unsafe` code, which a box alone promises nothing. For those that say so by not being [`Unpin`], this trait is
+/// missing, and with it the morph. Boxes in heaps are exempt: by the rules of their crate no type that holds one is `Unpin`.
+pub trait Movable: Link {}
+
+impl<T: Unpin> Movable for Box<T> {}
+
+/// How a link's pointer is read and written; for this crate alone.
+///
+/// # Safety
+///
+/// - [`node`](OwningPointer::node) returns the pointer to the node that the link owns: aligned, valid for reads and writes of an initialised
+///   `Target`, and an allocation of [`home`](OwningPointer::home) for the layout of `Target`.
+/// - After [`point_to`](OwningPointer::point_to) the link owns that node instead.
+pub unsafe trait OwningPointer: Sized {
+    /// What the link points to.
+    type Target;
+    /// Where the link's node was allocated.
+    type Home: Home;
+
+    /// Where this link's node was allocated.
+    fn home(&self) -> Self::Home;
+
+    /// The pointer that the link holds, with all that may be done through it. What is derived from it is usable until the link is used again.
+    fn node(&mut self) -> *mut Self::Target;
+
+    /// Makes the link own `node`, and forgets what it owned, whose destructor does not run. Makes no claim on either node.
+    ///
+    /// # Safety
+    ///
+    /// - `link` is a link of this type, erased: valid for reads and writes, and nothing else refers to it.
+    /// - `node` is an allocation of the link's home for a `Target`, which is owned by nobody else, and is initialised when the link is
+    ///   used next.
+    unsafe fn point_to(link: *mut (), node: *mut u8);
+}
+
+/// An allocator, as a value, that nodes can be moved within.
+///
+/// # Safety
+///
+/// - [`alloc`](Home::alloc), and the [`Placer`] that [`reserve`](Home::reserve) makes, return null or a fresh allocation for the layout asked for,
+///   which [`free`](Home::free) takes back.
+pub unsafe trait Home: Copy + PartialEq + fmt::Debug {
+    /// What chooses places in this allocator's memory.
+    type Placer: Placer;
+
+    /// Room for so many bytes, or `None` when there is no memory.
+    fn reserve(self, bytes: usize) -> Option<Self::Placer>;
+
+    /// An object that may lie anywhere, or null.
+    ///
+    /// # Safety
+    ///
+    /// The layout's size is not zero.
+    unsafe fn alloc(self, layout: Layout) -> *mut u8;
+
+    /// Frees an object.
+    ///
+    /// # Safety
+    ///
+    /// `object` was allocated here for `layout`, whose size is not zero, and is not used any more.
+    unsafe fn free(self, object: *mut u8, layout: Layout);
+}
+
+/// Something that allocates at offsets of the caller's choice.
+///
+/// # Safety
+///
+/// What [`alloc_at`](Placer::alloc_at) returns is either null or an allocation for the layout asked for, as if by [`Home::alloc`] of the home that
+/// this is used with.
+pub unsafe trait Placer {
+    /// An allocation that lies at `address(offset)` when all is well, or elsewhere, or null when there is no memory.
+    ///
+    /// # Safety
+    ///
+    /// The layout's size is not zero.
+    unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8;
+
+    /// Where the object at `offset` shall lie.
+    fn address(&self, offset: usize) -> *mut u8;
+}
+
+impl<T> Link for Box<T> {
+    type Node = T;
+}
+
+// SAFETY: a box owns an allocation of the global allocator for its contents' layout, and `Box<T>` of a sized T has the layout of a pointer to
+// its contents (documentation of std::boxed, "Memory layout"), so that writing a pointer makes it own what that points to.
+unsafe impl<T> OwningPointer for Box<T> {
+    type Target = T;
+    type Home = Global;
+
+    #[inline]
+    fn home(&self) -> Global {
+        Global
+    }
+
+    #[inline]
+    fn node(&mut self) -> *mut T {
+        let link: *mut *mut T = std::ptr::from_mut(self).cast();
+        // SAFETY: it was a valid reference just now, and a box is a pointer in memory (see above). Reading it as a raw pointer makes no
+        // claim on the contents.
+        unsafe { link.read() }
+    }
+
+    #[inline]
+    unsafe fn point_to(link: *mut (), node: *mut u8) {
+        // SAFETY: valid for writes and of this type (the caller's promise), which is a pointer in memory. Overwriting it runs no destructor.
+        unsafe { link.cast::<*mut u8>().write(node) };
+    }
+}
+
+/// The home of `Box<T>`: the program's global allocator, whichever it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Global;
+
+// SAFETY: all three go to `std::alloc`; `Region::alloc_at` promises to call `std::alloc::alloc` and to return what that returns.
+unsafe impl Home for Global {
+    type Placer = Region;
+
+    fn reserve(self, bytes: usize) -> Option<Region> {
+        Region::reserve(bytes)
+    }
+
+    unsafe fn alloc(self, layout: Layout) -> *mut u8 {
+        // SAFETY: the size is not zero (the caller's promise).
+        unsafe { std::alloc::alloc(layout) }
+    }
+
+    unsafe fn free(self, object: *mut u8, layout: Layout) {
+        // SAFETY: allocated by the global allocator for this layout, and not used any more (the caller's promise).
+        unsafe { std::alloc::dealloc(object, layout) };
+    }
+}
+
+// SAFETY: what `Region::alloc_at` returns is null or an allocation of the global allocator for this layout, as if by `Global::alloc`.
+unsafe impl Placer for Region {
+    unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
+        Region::alloc_at(self, offset, layout)
+    }
+
+    fn address(&self, offset: usize) -> *mut u8 {
+        Region::address(self, offset)
+    }
+}
+
+/// A region whose objects are `CcMalloc`'s, whatever the global allocator is.
+#[derive(Debug)]
+pub struct CcRegion(Region);
+
+impl CcRegion {
+    pub(crate) fn reserve(bytes: usize) -> Option<CcRegion> {
+        Region::reserve(bytes).map(CcRegion)
+    }
+}
+
+// SAFETY: `Region::cc_alloc_at` promises an object of `CcMalloc` for this layout, or null.
+unsafe impl Placer for CcRegion {
+    unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
+        self.0.cc_alloc_at(offset, layout)
+    }
+
+    fn address(&self, offset: usize) -> *mut u8 {
+        self.0.address(offset)
+    }
+}
+
+/// Boxes of one version of the `allocator-api2` crate.
+macro_rules! boxes {
+    ($feature:literal, $module:ident, $boxed:path) => {
+        #[cfg(feature = $feature)]
+        mod $module {
+            use super::*;
+            use $boxed as Box;
+
+            impl<T> Link for Box<T, CcMalloc> {
+                type Node = T;
+            }
+
+            impl<T: Unpin> Movable for Box<T, CcMalloc> {}
+
+            // SAFETY: the box owns an allocation of `CcMalloc` for its contents' layout; `point_to` writes a box made of the new node.
+            unsafe impl<T> OwningPointer for Box<T, CcMalloc> {
+                type Target = T;
+                type Home = CcMalloc;
+
+                #[inline]
+                fn home(&self) -> CcMalloc {
+                    CcMalloc
+                }
+
+                #[inline]
+                fn node(&mut self) -> *mut T {
+                    std::ptr::from_mut(&mut **self)
+                }
+
+                #[inline]
+                unsafe fn point_to(link: *mut (), node: *mut u8) {
+                    // SAFETY: the node is `CcMalloc`'s, for a `T`, and nobody else owns it (the caller's promise).
+                    let owner = unsafe { Box::from_raw_in(node.cast::<T>(), CcMalloc) };
+                    // SAFETY: valid for writes and of this type (the caller's promise).
+                    unsafe { link.cast::<Self>().write(owner) };
+                }
+            }
+
+            impl<T> Link for Box<T, &Heap> {
+                type Node = T;
+            }
+
+            impl<T> Movable for Box<T, &Heap> {}
+
+            // SAFETY: the box owns an allocation of its heap for its contents' layout; `point_to` writes a box made of the new node and the
+            // same heap.
+            unsafe impl<'h, T> OwningPointer for Box<T, &'h Heap> {
+                type Target = T;
+                type Home = InHeap<'h>;
+
+                #[inline]
+                fn home(&self) -> InHeap<'h> {
+                    InHeap(*Box::allocator(self))
+                }
+
+                #[inline]
+                fn node(&mut self) -> *mut T {
+                    std::ptr::from_mut(&mut **self)
+                }
+
+                #[inline]
+                unsafe fn point_to(link: *mut (), node: *mut u8) {
+                    let link = link.cast::<Self>();
+                    // SAFETY: valid for reads and of this type (the caller's promise). The reference is to the box, not to what it owns.
+                    let heap: &'h Heap = *Box::allocator(unsafe { &*link });
+                    // SAFETY: the node is of the link's home, which is this heap, for a `T`, and nobody else owns it (the caller's promise).
+                    let owner = unsafe { Box::from_raw_in(node.cast::<T>(), heap) };
+                    // SAFETY: valid for writes (the caller's promise).
+                    unsafe { link.write(owner) };
+                }
+            }
+        }
+    };
+}
+
+boxes!("allocator-api2", version_2, allocator_api2::boxed::Box);
+boxes!(
+    "allocator-api2-04",
+    version_4,
+    allocator_api2_04::boxed::Box
+);
+
+#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
+// SAFETY: all three are `CcMalloc`'s own functions.
+unsafe impl Home for CcMalloc {
+    type Placer = CcRegion;
+
+    fn reserve(self, bytes: usize) -> Option<CcRegion> {
+        CcRegion::reserve(bytes)
+    }
+
+    unsafe fn alloc(self, layout: Layout) -> *mut u8 {
+        ccmalloc::cc_alloc(layout, None).map_or(std::ptr::null_mut(), NonNull::as_ptr)
+    }
+
+    unsafe fn free(self, object: *mut u8, layout: Layout) {
+        if let Some(object) = NonNull::new(object) {
+            // SAFETY: allocated by `CcMalloc` for this layout, and not used any more (the caller's promise).
+            unsafe { ccmalloc::cc_dealloc(object, layout) };
+        }
+    }
+}
+
+/// The home of `Box<T, &Heap>`. Equal is the same heap.
+#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
+#[derive(Clone, Copy, Debug)]
+pub struct InHeap<'h>(&'h Heap);
+
+#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
+impl PartialEq for InHeap<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+
+#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
+// SAFETY: all three go to one heap, which the value borrows.
+unsafe impl<'h> Home for InHeap<'h> {
+    type Placer = HeapRegion<'h>;
+
+    fn reserve(self, bytes: usize) -> Option<HeapRegion<'h>> {
+        HeapRegion::reserve(self.0, bytes)
+    }
+
+    unsafe fn alloc(self, layout: Layout) -> *mut u8 {
+        (self.0.alloc(layout, None)).map_or(std::ptr::null_mut(), NonNull::as_ptr)
+    }
+
+    unsafe fn free(self, object: *mut u8, layout: Layout) {
+        if let Some(object) = NonNull::new(object) {
+            // SAFETY: allocated in this heap for this layout, and not used any more (the caller's promise). The heap has not been emptied
+            // since: that takes `&mut Heap`, and this borrow lasts.
+            unsafe { self.0.dealloc(object, layout) };
+        }
+    }
+}
+
+#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
+// SAFETY: `HeapRegion::alloc_at` promises an object of the heap for this layout, or null.
+unsafe impl Placer for HeapRegion<'_> {
+    unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
+        HeapRegion::alloc_at(self, offset, layout)
+    }
+
+    fn address(&self, offset: usize) -> *mut u8 {
+        HeapRegion::address(self, offset)
+    }
+}

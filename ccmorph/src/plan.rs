@@ -1,0 +1,152 @@
+//! Phase 2: decide where the nodes go. Knows addresses as numbers only, and moves nothing.
+
+use crate::{LayoutChoice, MorphError};
+use ccmalloc::Region;
+use ccmodel::{Layout, Machine, NodeExtent, PageSize, Placement, Prediction, Predictor, Shape};
+
+/// What the user of a morph has decided.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Settings<'m> {
+    pub(crate) layout: LayoutChoice,
+    pub(crate) machine: Option<&'m Machine>,
+    pub(crate) predict: bool,
+    /// Whether weights count all operations that come by, rather than those that end.
+    pub(crate) weights_are_accesses: bool,
+}
+
+impl Settings<'_> {
+    pub(crate) fn check(&self) -> Result<(), MorphError> {
+        match self.machine {
+            Some(machine) if machine.check().is_err() => Err(MorphError::InvalidMachine),
+            _ => Ok(()),
+        }
+    }
+
+    fn machine_or_this(&self) -> &Machine {
+        self.machine.unwrap_or_else(|| Machine::this())
+    }
+
+    /// What a report on no nodes names as its layout.
+    pub(crate) fn layout_of_nothing(&self) -> Layout {
+        match self.layout {
+            LayoutChoice::Fixed(layout) => layout,
+            LayoutChoice::Auto => Layout::DepthFirst,
+        }
+    }
+}
+
+/// Where the nodes shall go, and why.
+pub(crate) struct Plan {
+    pub(crate) shape: Shape,
+    pub(crate) node: NodeExtent,
+    /// By node number how often operations end there, or empty for equally often.
+    weights: Vec<f64>,
+    pub(crate) layout: Layout,
+    pub(crate) placement: Placement,
+    /// What each layout promised, the best first; empty when none was asked.
+    pub(crate) ranking: Vec<(Layout, Prediction)>,
+    /// The pages that the ranking supposes.
+    pub(crate) ranked_for: Option<PageSize>,
+}
+
+impl Plan {
+    /// Decides where the nodes go. Not generic, so compiled once.
+    pub(crate) fn make(
+        settings: &Settings<'_>,
+        parents: &[u32],
+        weights: Vec<f64>,
+        node: NodeExtent,
+    ) -> Result<Plan, MorphError> {
+        // Parents come before their children by construction, so only their number can be wrong.
+        let shape = Shape::from_parents(parents).map_err(|_| MorphError::TooManyNodes)?;
+        let hopes_for_huge_pages =
+            shape.len() as u64 * node.stride_bytes() >= HUGE_FROM_BYTES as u64;
+        Ok(match settings.layout {
+            LayoutChoice::Fixed(layout) => Plan {
+                node,
+                weights,
+                layout,
+                placement: layout.place(&shape, node),
+                ranking: Vec::new(),
+                ranked_for: None,
+                shape,
+            },
+            LayoutChoice::Auto => {
+                let pages = pages(hopes_for_huge_pages);
+                let choice =
+                    ccmodel::choose_layout(&shape, node, pages, settings.machine_or_this());
+                Plan {
+                    node,
+                    weights,
+                    layout: choice.layout,
+                    placement: choice.placement,
+                    ranking: choice.ranking,
+                    ranked_for: Some(pages),
+                    shape,
+                }
+            }
+        })
+    }
+
+    /// The cost of an operation before and after, as far as it was asked for or is known, once it is known which pages there are.
+    ///
+    /// The old places are taken to be in such pages too: they are `CcMalloc`'s, which asks for huge pages by itself as soon
+    /// as a heap is of some size.
+    pub(crate) fn predictions(
+        &self,
+        settings: &Settings<'_>,
+        before: Vec<u64>,
+        huge_pages: bool,
+    ) -> (Option<Prediction>, Option<Prediction>) {
+        let (pages, machine) = (pages(huge_pages), settings.machine_or_this());
+        let ranked = (self.ranking.first())
+            .filter(|_| self.ranked_for == Some(pages))
+            .map(|(_, prediction)| prediction.clone());
+        if !settings.predict {
+            return (None, ranked);
+        }
+        let predictor = Predictor::new(&self.shape);
+        let predict =
+            |placement: &Placement| predictor.predict(placement, self.node, pages, machine);
+        let after = ranked.unwrap_or_else(|| predict(&self.placement));
+        (Some(predict(&Placement::from_offsets(before))), Some(after))
+    }
+
+    /// What the lists take, in bytes: three numbers of a shape, an offset, and two addresses for the report, a node.
+    pub(crate) fn list_bytes(&self) -> u64 {
+        const NODE_BYTES: usize = 3 * size_of::<u32>() + 3 * size_of::<u64>();
+        (self.shape.len() * NODE_BYTES + self.weights.capacity() * size_of::<f64>()) as u64
+    }
+}
+
+/// Structures that span as much ask for huge pages; in smaller ones, rounding up to 2 MiB would cost too much memory.
+pub(crate) const HUGE_FROM_BYTES: usize = 8 << 20;
+
+fn pages(huge: bool) -> PageSize {
+    if huge {
+        PageSize::Huge2M
+    } else {
+        PageSize::Small4K
+    }
+}
+
+/// The extent to place a layout by: whole granules of 8 bytes, which is what an allocation takes. `None` for no bytes.
+pub(crate) fn node_extent(layout: std::alloc::Layout) -> Result<Option<NodeExtent>, MorphError> {
+    const GRANULE_BYTES: usize = 8;
+    let (node_bytes, node_bytes_max) = (layout.size(), Region::OBJECT_BYTES_MAX);
+    let too_large = MorphError::NodeTooLarge {
+        node_bytes,
+        node_bytes_max,
+    };
+    if node_bytes == 0 {
+        return Ok(None);
+    }
+    if node_bytes > node_bytes_max {
+        return Err(too_large);
+    }
+    let bytes = u32::try_from(node_bytes.next_multiple_of(GRANULE_BYTES)).map_err(|_| too_large)?;
+    let align = u32::try_from(layout.align().max(GRANULE_BYTES)).map_err(|_| too_large)?;
+    NodeExtent::new(bytes, align)
+        .map(Some)
+        .map_err(|_| too_large)
+}

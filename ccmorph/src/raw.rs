@@ -1,0 +1,369 @@
+//! The entry for structures of raw pointers, which ownership proves nothing about.
+//!
+//! Here the caller promises what [`Morph::run`] has from the borrow checker. What a promise does not cost is still checked: a node that is
+//! reached twice, through a cycle or by two links, is an error, and nothing has moved then.
+
+use crate::collect::{Addresses, Collected, Nodes, Pointer};
+use crate::link::{CcRegion, Global, Home};
+use crate::plan::node_extent;
+use crate::{Morph, MorphError, Report, prefetch};
+use ccmodel::NO_NODE;
+use std::alloc::Layout;
+use std::time::Instant;
+
+/// What a traversal of raw pointers tells of: the places of links and of pointers back.
+#[derive(Debug)]
+pub struct RawVisit<'v, T> {
+    collector: &'v mut RawCollector,
+    shown_by: u32,
+    node: std::marker::PhantomData<*mut T>,
+}
+
+impl<T> RawVisit<'_, T> {
+    /// The place of a pointer that owns a node. Null pointers are skipped.
+    ///
+    /// # Safety
+    ///
+    /// The conditions on links of [`Morph::run_raw`].
+    pub unsafe fn link(&mut self, place: *mut *mut T) {
+        // SAFETY: readable (the caller's promise).
+        let node = unsafe { place.read() };
+        if !node.is_null() {
+            self.collector
+                .push(place.cast(), node.cast(), self.shown_by);
+        }
+    }
+
+    /// The place of a pointer that owns nothing, and follows the node that it points to, if it does.
+    ///
+    /// # Safety
+    ///
+    /// The conditions on pointers of [`Morph::run_raw`].
+    pub unsafe fn pointer(&mut self, place: *mut *mut T) {
+        // SAFETY: readable (the caller's promise).
+        let held = unsafe { place.read() };
+        if !held.is_null() {
+            self.collector.pointers.push((place.cast(), held.cast()));
+        }
+    }
+}
+
+/// Links, nodes and pointers as they are shown.
+#[derive(Debug, Default)]
+struct RawCollector {
+    links: Vec<*mut ()>,
+    nodes: Vec<*mut u8>,
+    parents: Vec<u32>,
+    pointers: Vec<(*mut *mut u8, *mut u8)>,
+    numbers: Addresses,
+    error: Option<MorphError>,
+}
+
+impl RawCollector {
+    fn push(&mut self, link: *mut (), node: *mut u8, parent: u32) {
+        match u32::try_from(self.nodes.len()) {
+            Ok(number) if number < NO_NODE - 1 => {
+                if !self.numbers.insert(node, number) {
+                    self.error = Some(MorphError::SharedNode);
+                    return;
+                }
+            }
+            _ => {
+                self.error = Some(MorphError::TooManyNodes);
+                return;
+            }
+        }
+        self.links.push(link);
+        self.nodes.push(node);
+        self.parents.push(parent);
+    }
+
+    fn check(&self) -> Result<(), MorphError> {
+        self.error.map_or(Ok(()), Err)
+    }
+
+    /// The pointers that point to nodes.
+    fn pointers(&mut self) -> Vec<Pointer> {
+        let pointers = std::mem::take(&mut self.pointers).into_iter();
+        pointers
+            .filter_map(|(place, held)| {
+                let target = self.numbers.number(held)?;
+                Some(Pointer { place, target })
+            })
+            .collect()
+    }
+}
+
+/// Makes a link of raw pointers own another node.
+///
+/// # Safety
+///
+/// `link` is the place of a raw pointer, valid for writes.
+unsafe fn point_to(link: *mut (), node: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { link.cast::<*mut u8>().write(node) };
+}
+
+impl Morph<'_> {
+    /// Moves the nodes of a structure of raw pointers: all that `roots` point to, and all that `traverse` shows from there.
+    ///
+    /// `traverse` is called once for each node, parents before their children, and shows the places of the node's links and pointers, which it
+    /// may not change. Null pointers are skipped. Pointers of type `NonNull<T>` or `Option<NonNull<T>>` are in memory what raw
+    /// pointers are: cast their places.
+    ///
+    /// # Safety
+    ///
+    /// From the call until it returns:
+    ///
+    /// - Each pointer in `roots`, and in the place of each link shown, is null or points to an initialised node that was allocated by the
+    ///   program's global allocator for `Layout::new::<T>()`, such as `Box::into_raw` gives.
+    /// - `T` may be moved bitwise: nothing in it or elsewhere points into a node, except the roots, links and pointers shown, and what is not used any
+    ///   more.
+    /// - Each place shown is aligned, valid for reads and writes, and shown once. It lies within a node or in memory that stays where it is.
+    /// - Nodes and places are accessed by `traverse` alone, only while it runs, and it keeps no references to them.
+    /// - No node of size zero is shown.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Morph::run), and [`MorphError::SharedNode`] when a node is reached twice. Nothing has moved then.
+    ///
+    /// # Panics
+    ///
+    /// When `traverse` does. Nothing has moved then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
+    /// use ccmorph::Morph;
+    /// use std::ptr::null_mut;
+    ///
+    /// struct Node { key: u32, next: *mut Node, previous: *mut Node }
+    ///
+    /// let mut head: *mut Node = null_mut();
+    /// for key in 0..100 {
+    ///     let node = Box::into_raw(Box::new(Node { key, next: head, previous: null_mut() }));
+    ///     if !head.is_null() {
+    ///         // SAFETY: a live node of this list.
+    ///         unsafe { (*head).previous = node };
+    ///     }
+    ///     head = node;
+    /// }
+    ///
+    /// // SAFETY: the nodes come from `Box`, and all pointers to them are shown.
+    /// let report = unsafe {
+    ///     Morph::new().run_raw(std::slice::from_mut(&mut head), |node, visit| {
+    ///         visit.link(&raw mut (*node).next);
+    ///         visit.pointer(&raw mut (*node).previous);
+    ///     })
+    /// }?;
+    /// assert_eq!(report.nodes, 100);
+    ///
+    /// // SAFETY: the head and the node after it are live.
+    /// unsafe {
+    ///     let second = (*head).next;
+    ///     assert_eq!(((*second).key, (*second).previous), (98, head));
+    /// }
+    /// # while !head.is_null() {
+    /// #     // SAFETY: each node is freed once.
+    /// #     head = unsafe { Box::from_raw(head) }.next;
+    /// # }
+    /// # Ok::<(), ccmorph::MorphError>(())
+    /// ```
+    pub unsafe fn run_raw<T, F>(
+        &self,
+        roots: &mut [*mut T],
+        mut traverse: F,
+    ) -> Result<Report, MorphError>
+    where
+        F: FnMut(*mut T, &mut RawVisit<'_, T>),
+    {
+        self.settings().check()?;
+        let layout = Layout::new::<T>();
+        node_extent(layout)?;
+        let begin = Instant::now();
+        let mut all = RawCollector::default();
+        let mut visit = RawVisit {
+            collector: &mut all,
+            shown_by: NO_NODE,
+            node: std::marker::PhantomData,
+        };
+        for root in roots {
+            // SAFETY: the place is a reference's; the pointer is a link's by the caller's promise.
+            unsafe { visit.link(root) };
+        }
+        let mut number = 0;
+        while let Some(&node) = all.nodes.get(number as usize) {
+            if let Some(&later) = all.nodes.get(number as usize + prefetch::AHEAD) {
+                prefetch::object(later, layout.size());
+            }
+            let mut visit = RawVisit {
+                collector: &mut all,
+                shown_by: number,
+                node: std::marker::PhantomData,
+            };
+            traverse(node.cast(), &mut visit);
+            all.check()?;
+            number += 1;
+        }
+        all.check()?;
+        let pointers = all.pointers();
+        let lists = (all.links, all.nodes, all.parents);
+        // SAFETY: links, nodes and pointers are what the caller promises; no node is there twice, as `push` found their addresses different;
+        // a parent was pushed before its children; a link is a raw pointer, which is what `point_to` writes.
+        let nodes = unsafe { Nodes::from_parts(Global, layout, point_to, lists, pointers) };
+        let weights = Vec::new();
+        self.run_collected(Collected { nodes, weights }, begin.elapsed(), Home::reserve)
+    }
+
+    /// Moves the nodes of a [`RawStructure`], which must be complete.
+    ///
+    /// # Safety
+    ///
+    /// Until this returns, the structure is what its methods ask for, and nobody else accesses its nodes and places.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Morph::run). Nothing has moved then.
+    pub unsafe fn run_structure(&self, structure: RawStructure) -> Result<Report, MorphError> {
+        self.settings().check()?;
+        let RawStructure { layout, mut all } = structure;
+        all.check()?;
+        node_extent(layout)?;
+        let pointers = all.pointers();
+        let lists = (all.links, all.nodes, all.parents);
+        // SAFETY: as the methods of `RawStructure` ask for; no node is there twice, as `push` found their addresses different.
+        let nodes = unsafe { Nodes::from_parts(Unsized, layout, point_to, lists, pointers) };
+        let weights = Vec::new();
+        self.run_collected(
+            Collected { nodes, weights },
+            std::time::Duration::ZERO,
+            Home::reserve,
+        )
+    }
+}
+
+/// A structure whose nodes are known by address and size alone, as C has them: objects of [`CcMalloc`](ccmalloc::CcMalloc) that
+/// [`ccmalloc::raw::deallocate`] frees.
+///
+/// # Examples
+///
+/// ```
+/// use ccmorph::{Morph, RawStructure};
+/// use std::alloc::Layout;
+///
+/// // Nodes that hold a pointer to the next one.
+/// let layout = Layout::new::<*mut u8>();
+/// let node = || ccmalloc::raw::allocate(layout.size(), layout.align(), None);
+/// let mut head = node();
+/// let second = node();
+/// // SAFETY: fresh objects of the size of a pointer.
+/// unsafe {
+///     head.cast::<*mut u8>().write(second);
+///     second.cast::<*mut u8>().write(std::ptr::null_mut());
+/// }
+///
+/// let mut list = RawStructure::new(layout);
+/// // SAFETY: live objects, and the places of the pointers that own them.
+/// unsafe {
+///     let number = list.node(head, None, (&raw mut head).cast());
+///     list.node(second, number, head.cast());
+///     Morph::new().run_structure(list)?;
+/// }
+/// // SAFETY: the objects, where they lie now; each is freed once.
+/// unsafe {
+///     let second = head.cast::<*mut u8>().read();
+///     assert!(second.cast::<*mut u8>().read().is_null());
+///     ccmalloc::raw::deallocate(second);
+///     ccmalloc::raw::deallocate(head);
+/// }
+/// # Ok::<(), ccmorph::MorphError>(())
+/// ```
+#[derive(Debug)]
+pub struct RawStructure {
+    layout: Layout,
+    all: RawCollector,
+}
+
+impl RawStructure {
+    /// Of nodes of this size and alignment.
+    pub fn new(layout: Layout) -> RawStructure {
+        RawStructure {
+            layout,
+            all: RawCollector::default(),
+        }
+    }
+
+    /// Adds a node, and tells its number; `None` when it is there already or there are too many, which the morph will give as its error.
+    ///
+    /// # Safety
+    ///
+    /// - `node` is a live object of `CcMalloc` of at least the structure's size, initialised as far as that, and may be moved bitwise.
+    /// - `link` is the place of the pointer that owns it, aligned, valid for reads and writes, added once; it lies in a node or in memory that stays.
+    /// - `parent` is a number that this structure gave.
+    ///
+    /// # Panics
+    ///
+    /// When no node has the number `parent`.
+    pub unsafe fn node(
+        &mut self,
+        node: *mut u8,
+        parent: Option<u32>,
+        link: *mut *mut u8,
+    ) -> Option<u32> {
+        let number = self.all.nodes.len();
+        let parent = parent.unwrap_or(NO_NODE);
+        assert!(
+            parent == NO_NODE || (parent as usize) < number,
+            "no node has the number {parent}"
+        );
+        self.all.push(link.cast(), node, parent);
+        (self.all.nodes.len() > number)
+            .then(|| u32::try_from(number).ok())
+            .flatten()
+    }
+
+    /// Adds a pointer that owns nothing; it follows the node that it holds the address of, whether that was added already or will be.
+    ///
+    /// # Safety
+    ///
+    /// `place` is aligned, valid for reads and writes, and neither a link's nor added twice; it lies in a node or in memory that stays.
+    pub unsafe fn pointer(&mut self, place: *mut *mut u8) {
+        // SAFETY: readable (the caller's promise).
+        let held = unsafe { place.read() };
+        self.all.pointers.push((place, held));
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.all.nodes.len()
+    }
+
+    /// Whether there is no node.
+    pub fn is_empty(&self) -> bool {
+        self.all.nodes.is_empty()
+    }
+}
+
+/// The home of objects that are freed without their size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Unsized;
+
+// SAFETY: all three go to `CcMalloc`, whose objects `raw::deallocate` frees whatever their size.
+unsafe impl Home for Unsized {
+    type Placer = CcRegion;
+
+    fn reserve(self, bytes: usize) -> Option<CcRegion> {
+        CcRegion::reserve(bytes)
+    }
+
+    unsafe fn alloc(self, layout: Layout) -> *mut u8 {
+        ccmalloc::raw::allocate(layout.size(), layout.align(), None)
+    }
+
+    unsafe fn free(self, object: *mut u8, _: Layout) {
+        // SAFETY: a live object of `CcMalloc` that is not used any more (the caller's promise).
+        unsafe { ccmalloc::raw::deallocate(object) };
+    }
+}

@@ -1,0 +1,313 @@
+//! Kinds of links: boxes in `CcMalloc` and in heaps, and raw pointers.
+
+use allocator_api2::boxed::Box as ApiBox;
+use ccmalloc::{CcMalloc, Heap};
+use ccmorph::{Layout, Morph, MorphError, RawStructure, TreeNode, ccmorph};
+use quickcheck::quickcheck;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+use std::rc::Rc;
+
+#[derive(TreeNode)]
+struct InCcMalloc {
+    key: u32,
+    _token: Rc<()>,
+    #[child]
+    left: Option<ApiBox<InCcMalloc, CcMalloc>>,
+    #[child]
+    right: Option<ApiBox<InCcMalloc, CcMalloc>>,
+}
+
+#[derive(TreeNode)]
+struct InHeap<'h> {
+    key: u32,
+    _token: Rc<()>,
+    #[child]
+    children: Vec<ApiBox<InHeap<'h>, &'h Heap>>,
+}
+
+fn keys_in_order(root: &Option<ApiBox<InCcMalloc, CcMalloc>>) -> Vec<u32> {
+    let (mut keys, mut stack, mut at) = (Vec::new(), Vec::new(), root.as_ref());
+    loop {
+        while let Some(node) = at {
+            stack.push(node);
+            at = node.left.as_ref();
+        }
+        let Some(node) = stack.pop() else {
+            return keys;
+        };
+        keys.push(node.key);
+        at = node.right.as_ref();
+    }
+}
+
+quickcheck! {
+    fn boxes_in_ccmalloc_move(keys: Vec<u32>) -> bool {
+        let token = Rc::new(());
+        let mut root = None;
+        for &key in &keys {
+            let mut at: &mut Option<ApiBox<InCcMalloc, CcMalloc>> = &mut root;
+            while let Some(node) = at {
+                at = if key < node.key { &mut node.left } else { &mut node.right };
+            }
+            let node = InCcMalloc { key, _token: Rc::clone(&token), left: None, right: None };
+            *at = Some(ApiBox::new_in(node, CcMalloc));
+        }
+        for _ in 0..2 {
+            let report = ccmorph(&mut root, InCcMalloc::children).unwrap();
+            assert_eq!((report.nodes, report.placed), (keys.len(), true));
+        }
+        let mut sorted = keys.clone();
+        sorted.sort_unstable();
+        assert_eq!(keys_in_order(&root), sorted);
+        assert_eq!(Rc::strong_count(&token), keys.len() + 1);
+        drop(root);
+        Rc::strong_count(&token) == 1
+    }
+
+    fn boxes_in_a_heap_move_within_it(numbers: Vec<u8>) -> bool {
+        let token = Rc::new(());
+        let heap = Heap::new().unwrap();
+        let node = |key| {
+            ApiBox::new_in(InHeap { key, _token: Rc::clone(&token), children: Vec::new() }, &heap)
+        };
+        let mut root = node(0);
+        for (key, &number) in (1..).zip(&numbers) {
+            let (mut at, mut way) = (&mut root, usize::from(number));
+            while way > 0 && !at.children.is_empty() {
+                let turn = way % at.children.len();
+                way /= 3;
+                at = &mut at.children[turn];
+            }
+            at.children.push(node(key));
+        }
+        fn flat(node: &InHeap<'_>, into: &mut Vec<(u32, usize, usize)>) {
+            into.push((node.key, node.children.len(), std::ptr::from_ref(node).addr()));
+            for child in &node.children {
+                flat(child, into);
+            }
+        }
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        flat(&root, &mut before);
+        let report = Morph::new().layout(Layout::VanEmdeBoas).run(&mut root, InHeap::children).unwrap();
+        flat(&root, &mut after);
+        assert_eq!((report.nodes, report.placed), (numbers.len() + 1, true));
+        for (old, new) in before.iter().zip(&after) {
+            assert_eq!((old.0, old.1), (new.0, new.1));
+            assert_ne!(old.2, new.2);
+            assert!(heap.contains(std::ptr::without_provenance(new.2)));
+        }
+        heap.check().unwrap();
+        drop(root);
+        assert_eq!(Rc::strong_count(&token), 1);
+        heap.check().is_ok()
+    }
+}
+
+#[test]
+fn boxes_of_two_heaps_are_told_and_stay() {
+    let token = Rc::new(());
+    let (one, other) = (Heap::new().unwrap(), Heap::new().unwrap());
+    let node = |key, heap| {
+        let node = InHeap {
+            key,
+            _token: Rc::clone(&token),
+            children: Vec::new(),
+        };
+        ApiBox::new_in(node, heap)
+    };
+    let mut root = node(1, &one);
+    root.children.push(node(2, &one));
+    root.children[0].children.push(node(3, &other));
+    let at = |root: &InHeap<'_>| {
+        let inner = &root.children[0];
+        [root, inner, &inner.children[0]].map(|node| std::ptr::from_ref(node).addr())
+    };
+    let before = at(&root);
+    let result = ccmorph(&mut root, InHeap::children);
+    assert_eq!(result.unwrap_err(), MorphError::TwoHeaps);
+    assert_eq!(at(&root), before);
+    assert_eq!(root.children[0].children[0].key, 3);
+    drop(root);
+    assert_eq!(Rc::strong_count(&token), 1);
+}
+
+/// A node that is linked by raw pointers alone.
+struct Raw {
+    key: u32,
+    kids: [*mut Raw; 2],
+    up: *mut Raw,
+}
+
+/// A tree of raw nodes: heap-shaped, `count` of them.
+fn raw_tree(count: usize) -> Vec<*mut Raw> {
+    let node = |key| {
+        Box::into_raw(Box::new(Raw {
+            key,
+            kids: [null_mut(); 2],
+            up: null_mut(),
+        }))
+    };
+    let nodes: Vec<*mut Raw> = (0..).take(count).map(node).collect();
+    for v in 1..count {
+        let (node, parent) = (nodes[v], nodes[(v - 1) / 2]);
+        // SAFETY: live nodes of this function's.
+        unsafe {
+            (*parent).kids[(v - 1) % 2] = node;
+            (*node).up = parent;
+        }
+    }
+    nodes
+}
+
+/// Nodes in breadth-first order; each pointer up is checked.
+fn raw_nodes(root: *mut Raw) -> Vec<*mut Raw> {
+    let mut nodes = vec![root];
+    let mut at = 0;
+    while let Some(&node) = nodes.get(at) {
+        // SAFETY: a live node.
+        for kid in unsafe { (*node).kids } {
+            if !kid.is_null() {
+                // SAFETY: a live node.
+                assert_eq!(unsafe { (*kid).up }, node);
+                nodes.push(kid);
+            }
+        }
+        at += 1;
+    }
+    nodes
+}
+
+/// Frees all; they must have the keys 0, 1, 2 and so on.
+fn free(nodes: Vec<*mut Raw>) {
+    for (key, node) in (0..).zip(nodes) {
+        // SAFETY: each node came from `Box`, and is freed once.
+        assert_eq!(unsafe { Box::from_raw(node) }.key, key);
+    }
+}
+
+fn morph_raw(root: &mut *mut Raw, mut call: impl FnMut()) -> Result<usize, MorphError> {
+    // SAFETY: nodes from `Box`, to which no other pointers are used after this.
+    let report = unsafe {
+        Morph::new().run_raw(std::slice::from_mut(root), |node: *mut Raw, visit| {
+            call();
+            for kid in 0..2 {
+                visit.link(&raw mut (*node).kids[kid]);
+            }
+            visit.pointer(&raw mut (*node).up);
+        })
+    };
+    report.map(|report| report.nodes)
+}
+
+#[test]
+fn raw_pointers_move_with_their_pointers_back() {
+    for count in [1, 2, 3, 100, 5000] {
+        let mut root = raw_tree(count)[0];
+        for _ in 0..3 {
+            assert_eq!(morph_raw(&mut root, || ()), Ok(count));
+        }
+        free(raw_nodes(root));
+    }
+    let mut nothing = null_mut();
+    assert_eq!(morph_raw(&mut nothing, || ()), Ok(0));
+}
+
+#[test]
+fn cycles_and_shared_children_are_told_and_stay() {
+    for (at, target) in [(6, 0), (6, 6), (6, 2), (6, 4), (6, 5)] {
+        let nodes = raw_tree(7);
+        let (mut root, node) = (nodes[0], nodes[at]);
+        // SAFETY: a live node.
+        unsafe { (*node).kids[0] = nodes[target] };
+        assert_eq!(morph_raw(&mut root, || ()), Err(MorphError::SharedNode));
+        assert_eq!(root, nodes[0]);
+        // SAFETY: a live node.
+        unsafe {
+            assert_eq!((*node).kids[0], nodes[target]);
+            (*node).kids[0] = null_mut();
+        }
+        assert_eq!(raw_nodes(root), nodes);
+        free(nodes);
+    }
+}
+
+#[test]
+fn a_panic_in_a_raw_traversal_changes_nothing() {
+    for call in 0..7 {
+        let nodes = raw_tree(7);
+        let mut root = nodes[0];
+        let calls = Cell::new(0);
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            morph_raw(&mut root, || {
+                if calls.replace(calls.get() + 1) == call {
+                    std::panic::resume_unwind(Box::new("now"));
+                }
+            })
+        }));
+        assert!(result.is_err());
+        assert_eq!(raw_nodes(root), nodes);
+        free(nodes);
+    }
+}
+
+#[test]
+fn structures_of_bytes_move() {
+    // Nodes of C: two pointers and a number, known by address and size.
+    #[repr(C)]
+    struct Node {
+        next: *mut Node,
+        previous: *mut Node,
+        value: u64,
+    }
+    let layout = std::alloc::Layout::new::<Node>();
+    let mut head: *mut Node = null_mut();
+    for value in 0..1000u64 {
+        let node: *mut Node = ccmalloc::raw::allocate(layout.size(), 16, None).cast();
+        // SAFETY: a fresh object of a node's size.
+        unsafe {
+            node.write(Node {
+                next: head,
+                previous: null_mut(),
+                value,
+            });
+            if let Some(head) = head.as_mut() {
+                head.previous = node;
+            }
+        }
+        head = node;
+    }
+    let mut list = RawStructure::new(layout);
+    assert!(list.is_empty());
+    let (mut place, mut number) = (&raw mut head, None);
+    // SAFETY: live nodes of this list, each with the place that owns it.
+    unsafe {
+        while !(*place).is_null() {
+            let node = *place;
+            number = list.node(node.cast(), number, place.cast());
+            list.pointer((&raw mut (*node).previous).cast());
+            place = &raw mut (*node).next;
+        }
+    }
+    assert_eq!(list.len(), 1000);
+    // SAFETY: the list is complete, and used by nobody else.
+    let report = unsafe { Morph::new().layout(Layout::DepthFirst).run_structure(list) }.unwrap();
+    assert_eq!(report.nodes, 1000);
+    assert!(report.near_after.same_page > 950);
+    let (mut at, mut previous, mut value) = (head, null_mut(), 1000);
+    while !at.is_null() {
+        value -= 1;
+        // SAFETY: a live node; it is freed once, after its last use.
+        unsafe {
+            assert_eq!(((*at).previous, (*at).value), (previous, value));
+            if !previous.is_null() {
+                ccmalloc::raw::deallocate(previous.cast());
+            }
+            (previous, at) = (at, (*at).next);
+        }
+    }
+    // SAFETY: the last node.
+    unsafe { ccmalloc::raw::deallocate(previous.cast()) };
+    assert_eq!(value, 0);
+}
