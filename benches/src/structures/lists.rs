@@ -7,7 +7,8 @@
 //!                    ←prev─     ←prev─
 //! ```
 //!
-//! The code is safe: it keeps the addresses up to date on every insert and delete, and compares them ([`Lists::is_linked_both_ways`]), but goes over the lists forwards only.
+//! The code is safe: it keeps the addresses up to date on every insert and delete, and compares them ([`Lists::is_linked_both_ways`]), but goes over the lists forwards only. A morph keeps them up to date because they are
+//! marked `#[parent]`.
 
 use ccmorph::{Morph, MorphError, Report, TreeNode};
 use examples::rng::Rng;
@@ -19,6 +20,7 @@ use super::Structure;
 pub struct Link {
     value: u64,
     /// Where the link before this one lies; null in the first.
+    #[parent]
     prev: *const Link,
     #[child]
     next: Option<Box<Link>>,
@@ -145,7 +147,7 @@ impl Lists {
         })
     }
 
-    /// Tells each link where the one before it lies, after all have moved.
+    /// Tells each link of a copy where the one before it lies; a copy of a link knows about the original.
     fn link_backwards(&mut self) {
         for head in &mut self.heads {
             let mut before = std::ptr::null();
@@ -187,9 +189,7 @@ impl Structure for Lists {
     }
 
     fn morph(&mut self, morph: &Morph<'_>) -> Result<Report, MorphError> {
-        let report = morph.run(&mut self.heads, Link::children)?;
-        self.link_backwards();
-        Ok(report)
+        morph.run(&mut self.heads, Link::children)
     }
 
     /// The low half of the sum of all values in one list. Walks the whole list.
