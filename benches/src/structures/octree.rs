@@ -63,16 +63,19 @@ impl Cube {
         let reach = self.reach / 2.0;
         let mut centre = self.centre;
         for (axis, middle) in centre.iter_mut().enumerate() {
-            *middle += if which >> axis & 1 == 1 { reach } else { -reach };
+            *middle += if which >> axis & 1 == 1 {
+                reach
+            } else {
+                -reach
+            };
         }
         Cube { centre, reach }
     }
 
     #[inline]
     fn meets(&self, other: &Cube) -> bool {
-        (0..3).all(|axis| {
-            (self.centre[axis] - other.centre[axis]).abs() <= self.reach + other.reach
-        })
+        (0..3)
+            .all(|axis| (self.centre[axis] - other.centre[axis]).abs() <= self.reach + other.reach)
     }
 
     #[inline]
@@ -146,6 +149,11 @@ impl Octree {
             cube = cube.eighth(which);
         }
         panic!("points too close together");
+    }
+
+    /// Whether a point lies in the cube that `query` means.
+    pub fn asks_for(&self, query: u64, point: &Point) -> bool {
+        self.cube_of(query).contains(point.at)
     }
 
     /// Adds up the ids of all points in the cube of `query`. Goes wherever the cube reaches.

@@ -241,16 +241,57 @@ impl Tree {
     /// Looks up all of `keys`, which are known in advance, so that the processor may begin with later ones before it has finished earlier ones. A sum over the answers in their order.
     #[inline(never)]
     pub fn get_all(&self, keys: &[u64]) -> u64 {
-        keys.iter().fold(0, |sum: u64, &key| {
-            sum.wrapping_mul(0x9E37_79B9_7F4A_7C15)
-                .wrapping_add(u64::from(self.answer(key)))
-        })
+        keys.iter()
+            .fold(0, |sum, &key| add_in_order(sum, self.answer(key)))
+    }
+
+    /// Looks up all of `keys`, eight at a time, each step of one after the same step of the others. The same sum as that of [`get_all`](Tree::get_all).
+    #[inline(never)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the low half is what is asked for"
+    )]
+    pub fn get_all_side_by_side(&self, keys: &[u64]) -> u64 {
+        const SIDE_BY_SIDE: usize = 8;
+        let mut sum = 0_u64;
+        for keys in keys.chunks(SIDE_BY_SIDE) {
+            let mut links = [self.root.as_deref(); SIDE_BY_SIDE];
+            let mut answers = [u32::MAX; SIDE_BY_SIDE];
+            let mut searching = true;
+            while searching {
+                searching = false;
+                for ((link, answer), &key) in links.iter_mut().zip(&mut answers).zip(keys) {
+                    let Some(node) = *link else {
+                        continue;
+                    };
+                    searching = true;
+                    *link = if key == node.key {
+                        *answer = node.value as u32;
+                        None
+                    } else if key < node.key {
+                        node.left.as_deref()
+                    } else {
+                        node.right.as_deref()
+                    };
+                }
+            }
+            for answer in &answers[..keys.len()] {
+                sum = add_in_order(sum, *answer);
+            }
+        }
+        sum
     }
 
     /// The root, for whoever walks the tree.
     pub fn root(&self) -> Option<&Node> {
         self.root.as_deref()
     }
+}
+
+/// `sum` with one more answer; another order of the same answers gives another sum.
+fn add_in_order(sum: u64, answer: u32) -> u64 {
+    sum.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        .wrapping_add(u64::from(answer))
 }
 
 impl Structure for Tree {

@@ -56,7 +56,9 @@ fn slug(layout: Option<Layout>) -> String {
 fn morph_in_place<S: Structure>(structure: &mut S, layout: Option<Layout>) -> Layout {
     let morph = layout.map_or_else(Morph::new, |layout| Morph::new().layout(layout));
     let report = born(Birthplace::CcMalloc, || structure.morph(&morph));
-    report.expect("there is memory for one more structure").layout
+    report
+        .expect("there is memory for one more structure")
+        .layout
 }
 
 /// A copy of `structure` in `CcMalloc`'s memory, laid out.

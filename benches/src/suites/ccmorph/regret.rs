@@ -208,13 +208,18 @@ impl Sweep<'_> {
         let auto_ns = median(autos.iter().map(Duration::as_secs_f64)) * 1e9 / chain.len() as f64;
         let ratios = others.iter().zip(&candidates).map(|(times, (layout, _))| {
             let pairs = times.iter().zip(autos);
-            let ratio = median(pairs.map(|(theirs, ours)| theirs.as_secs_f64() / ours.as_secs_f64()));
+            let ratio =
+                median(pairs.map(|(theirs, ours)| theirs.as_secs_f64() / ours.as_secs_f64()));
             (ratio, *layout)
         });
         let own = std::iter::once((1.0, chosen));
-        let (ratio, best) = own.chain(ratios).fold((1.0, chosen), |least, next| {
-            if next.0 < least.0 { next } else { least }
-        });
+        let (ratio, best) =
+            own.chain(ratios).fold(
+                (1.0, chosen),
+                |least, next| {
+                    if next.0 < least.0 { next } else { least }
+                },
+            );
         Ok(Comparison {
             suite: AUTO_REGRET.suite,
             name: format!("{}_{}", self.name, skew.name()),

@@ -62,12 +62,7 @@ fn list_churned_walk(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let chain = Queries::new(&numbers, Skew::Uniform, SEED).chain(effort.lookups / 8);
     let walk = |lists: &Lists| lists.follow(&chain);
     // Per link, so that the figure does not change with their number in a list.
-    subjects.contest(
-        &LIST_CHURNED_WALK,
-        effort,
-        chain.len() * LINKS_EACH,
-        walk,
-    )
+    subjects.contest(&LIST_CHURNED_WALK, effort, chain.len() * LINKS_EACH, walk)
 }
 
 /// Entries of the table.
