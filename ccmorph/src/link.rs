@@ -178,6 +178,10 @@ unsafe impl Placer for Region {
 }
 
 /// A region whose objects are `CcMalloc`'s, whatever the global allocator is.
+#[cfg_attr(
+    not(any(feature = "allocator-api2", feature = "allocator-api2-04")),
+    expect(unreachable_pub, reason = "with these features it is part of `Link`")
+)]
 #[derive(Debug)]
 pub struct CcRegion(Region);
 

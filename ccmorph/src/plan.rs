@@ -59,6 +59,11 @@ impl Plan {
     ) -> Result<Plan, MorphError> {
         // Parents come before their children by construction, so only their number can be wrong.
         let shape = Shape::from_parents(parents).map_err(|_| MorphError::TooManyNodes)?;
+        let weights = if settings.weights_are_accesses {
+            ccmodel::ends_of_accesses(&shape, &weights)
+        } else {
+            weights
+        };
         let hopes_for_huge_pages =
             shape.len() as u64 * node.stride_bytes() >= HUGE_FROM_BYTES as u64;
         Ok(match settings.layout {
@@ -105,7 +110,11 @@ impl Plan {
         if !settings.predict {
             return (None, ranked);
         }
-        let predictor = Predictor::new(&self.shape);
+        let predictor = if self.weights.is_empty() {
+            Predictor::new(&self.shape)
+        } else {
+            Predictor::weighted(&self.shape, &self.weights)
+        };
         let predict =
             |placement: &Placement| predictor.predict(placement, self.node, pages, machine);
         let after = ranked.unwrap_or_else(|| predict(&self.placement));

@@ -60,6 +60,9 @@ const CLASS_OF_ONE: u64 = 1.0f64.to_bits() >> CLASS_SHIFT;
 const OCTAVES: usize = 64;
 /// Blocks whose probability is this close to 1 are touched by every operation: sums over all nodes round that far.
 const CERTAIN: f64 = 1.0 - 1e-9;
+/// More than Newton's method takes: near a full cache an LRU cache's time grows by steps of a constant, and the logarithm of
+/// what rounding leaves is below 40.
+const NEWTON_STEPS: u32 = 200;
 /// Number of classes.
 const CLASSES: usize = (OCTAVES << CLASS_MANTISSA_BITS) + 1;
 
@@ -256,12 +259,26 @@ impl Footprint {
         }
     }
 
-    /// Expected number of blocks in a cache of this characteristic time.
-    fn present_blocks(&self, time: f64, replacement: Replacement) -> f64 {
-        self.classes
-            .iter()
-            .map(|class| class.blocks * class.present(time, replacement))
-            .sum()
+    /// Expected number of blocks in a cache of this characteristic time, and how fast it grows with the time. At 0, what is
+    /// there right after.
+    fn present_blocks(&self, time: f64, replacement: Replacement) -> (f64, f64) {
+        let (mut present, mut slope) = (0.0, 0.0);
+        for class in &self.classes {
+            let (share, growth) = match replacement {
+                Replacement::Lru if class.is_certain() => (1.0, 0.0),
+                Replacement::Lru => {
+                    let absent = (class.log_untouched * time).exp();
+                    (1.0 - absent, -class.log_untouched * absent)
+                }
+                Replacement::Random => {
+                    let absent = 1.0 / (1.0 + class.probability * time);
+                    (1.0 - absent, class.probability * absent * absent)
+                }
+            };
+            present += class.blocks * share;
+            slope += class.blocks * growth;
+        }
+        (present, slope)
     }
 
     /// The characteristic time of a cache of `capacity_blocks` blocks, in operations. O(classes).
@@ -280,27 +297,21 @@ impl Footprint {
         if replacement == Replacement::Lru && capacity_blocks <= self.certain_blocks() {
             return 0.0;
         }
-        // Below any solution that matters: operations are whole, and blocks that nearly each of them touches make presence
-        // rise steeply right after 0. Growing steps find an upper bound.
-        let mut low = 1e-6 / self.blocks;
-        let mut high = low;
-        while self.present_blocks(high, replacement) < capacity_blocks {
-            low = high;
-            high *= 4.0;
-            if !high.is_finite() {
-                return f64::INFINITY;
+        // Presence is concave in time, so that Newton's method comes from the left and never passes the solution.
+        let mut time = 0.0;
+        for _ in 0..NEWTON_STEPS {
+            let (present, slope) = self.present_blocks(time, replacement);
+            let step = (capacity_blocks - present) / slope;
+            // Rounding can bring it to the solution's other side, and a slope of 0 far beyond it.
+            if !(step > time * 1e-12 && step.is_finite()) {
+                break;
+            }
+            time += step;
+            if step < time * 1e-10 {
+                break;
             }
         }
-        // Bisection of ln t: 30 halvings of a factor 4 leave a relative error of about 1e-9.
-        for _ in 0..30 {
-            let middle = (low * high).sqrt();
-            if self.present_blocks(middle, replacement) < capacity_blocks {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        (low * high).sqrt()
+        time
     }
 
     /// Misses of one operation in a cache of `capacity_blocks` blocks, in the steady state: `M(C)`. O(classes).

@@ -159,6 +159,17 @@ fn packed(order: &[u32], node: NodeExtent) -> Placement {
     Placement::from_offsets(offsets)
 }
 
+/// Where [`packed`] puts the node at index `position` of an order.
+pub(crate) fn packed_offset(position: u32, node: NodeExtent) -> u64 {
+    let (position, stride) = (u64::from(position), node.stride_bytes());
+    if node.bytes > Layout::SEGMENT_NODE_BYTES_MAX || stride > Layout::SEGMENT_BYTES {
+        return position * stride;
+    }
+    // A node that begins at a multiple of its alignment and fits leaves room for its padding too.
+    let in_segment = Layout::SEGMENT_BYTES / stride;
+    position / in_segment * Layout::SEGMENT_BYTES + position % in_segment * stride
+}
+
 /// Offsets from slot numbers, for blocks of `slots` nodes each.
 fn blocked(mut slot_of: Vec<u64>, slots: usize, block_bytes: u32, node: NodeExtent) -> Placement {
     let (slots, block) = (slots as u64, u64::from(block_size(block_bytes)));

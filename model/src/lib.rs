@@ -48,6 +48,7 @@ mod neighbours;
 mod predict;
 mod probability;
 mod probe;
+mod sample;
 mod shape;
 mod sys;
 pub mod thesis;
@@ -55,7 +56,7 @@ mod topology;
 mod visits;
 
 pub use calibrate::CalibrateOptions;
-pub use choose::{Choice, choose_layout};
+pub use choose::{Basis, Choice, choose_layout, choose_layout_weighted, rank_layouts};
 pub use footprint::{BlockClass, Footprint, FootprintBuilder, Replacement};
 pub use layout::{ExtentError, Layout, NodeExtent, ParseLayoutError, Placement};
 pub use machine::{
@@ -68,4 +69,4 @@ pub use probe::{ProbeError, TreeProbe};
 pub use shape::{NO_NODE, Shape, ShapeError};
 pub use sys::PagedMemory;
 pub use topology::{CacheFacts, CacheKind, Fact, HugePages, Source, Sources, Topology};
-pub use visits::Visits;
+pub use visits::{Visits, ends_of_accesses};

@@ -30,7 +30,7 @@ pub(crate) fn missed_blocks(
     let lines_per_block = (blocks.block_bytes() / lines.block_bytes()).max(1);
     let mut rest = lines.end_blocks();
     let mut missed = 0.0;
-    for &(block, probability) in blocks.end_blocks() {
+    for (index, &(block, probability)) in blocks.end_blocks().iter().enumerate() {
         let (mut touches, mut misses) = (0.0, 0.0);
         while let Some((&(line, p), others)) = rest.split_first()
             && line / lines_per_block == block
@@ -44,11 +44,12 @@ pub(crate) fn missed_blocks(
         }
         let each = (misses / touches).min(1.0);
         let lines_touched = (touches / probability).max(1.0);
-        missed += if lines_touched < 1.001 || each > 0.999 {
-            probability * each
+        let any = if lines_touched < 1.001 || each > 0.999 {
+            each
         } else {
-            probability * (1.0 - (1.0 - each).powf(lines_touched))
+            1.0 - (1.0 - each).powf(lines_touched)
         };
+        missed += blocks.count(index) * probability * any;
     }
     missed
 }

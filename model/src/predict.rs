@@ -162,6 +162,14 @@ impl Predictor {
         Predictor::with_visits(Visits::uniform(shape))
     }
 
+    /// Searches that end at node `v` with a frequency in proportion to `weights[v]`, as in [`Visits::weighted`].
+    ///
+    /// # Panics
+    /// When there is not exactly one weight for each node.
+    pub fn weighted(shape: &Shape, weights: &[f64]) -> Predictor {
+        Predictor::with_visits(Visits::weighted(shape, weights))
+    }
+
     /// Searches with the given probabilities of visit.
     pub fn with_visits(visits: Visits) -> Predictor {
         Predictor {

@@ -44,8 +44,12 @@ pub struct BlockProbabilities {
     ends: Vec<(u64, f64)>,
     /// Probability that the operation waits for the block, for each of `ends`.
     exposed: Vec<f64>,
+    /// How many blocks each of `ends` stands for; empty where each is itself.
+    counts: Vec<f64>,
     /// Probability and number of the blocks strictly inside of one node; these are never waited for alone.
     interiors: Vec<(f64, u64)>,
+    /// As `counts`, for `interiors`.
+    interior_counts: Vec<f64>,
 }
 
 impl BlockProbabilities {
@@ -83,10 +87,26 @@ impl BlockProbabilities {
             .collect();
         let numbering = Numbering::of(&covered);
         let mut pass = Pass::new(numbering.len());
-        let mut interiors = Vec::new();
+        // Of a block that the top of a sample shares with what stands for more, there is one.
+        let mut counts = vec![
+            f64::INFINITY;
+            if visits.counts.is_empty() {
+                0
+            } else {
+                numbering.len()
+            }
+        ];
+        let (mut interiors, mut interior_counts) = (Vec::new(), Vec::new());
         for (i, &(first, last)) in covered.iter().enumerate() {
             let (depth, probability) = (visits.depths[i], visits.probabilities[i]);
             pass.leave(depth);
+            let stands_for = visits.counts.get(i).copied();
+            if let Some(count) = stands_for {
+                for block in [first, last] {
+                    let least = &mut counts[numbering.index(block)];
+                    *least = least.min(count);
+                }
+            }
             if first == last {
                 pass.touch(numbering.index(first), depth, probability, 1.0);
                 continue;
@@ -100,6 +120,7 @@ impl BlockProbabilities {
             pass.touch(last_index, depth, probability, share);
             if last - first > 1 {
                 interiors.push((probability, last - first - 1));
+                interior_counts.extend(stands_for);
             }
         }
         let (ends, exposed) = pass
@@ -112,11 +133,14 @@ impl BlockProbabilities {
                 ((numbering.block(index), cell.probability), exposed)
             })
             .unzip();
+        counts.retain(|count| count.is_finite());
         BlockProbabilities {
             block_bytes,
             ends,
             exposed,
+            counts,
             interiors,
+            interior_counts,
         }
     }
 
@@ -131,6 +155,12 @@ impl BlockProbabilities {
         &self.ends
     }
 
+    /// How many blocks the `index`-th of [`end_blocks`](BlockProbabilities::end_blocks) stands for: 1 unless the nodes
+    /// are a sample.
+    pub(crate) fn count(&self, index: usize) -> f64 {
+        self.counts.get(index).copied().unwrap_or(1.0)
+    }
+
     /// Blocks strictly inside of one node: probability of the node, number of such blocks.
     pub fn interior_blocks(&self) -> &[(f64, u64)] {
         &self.interiors
@@ -139,11 +169,14 @@ impl BlockProbabilities {
     /// The histogram of all these blocks. O(blocks).
     pub fn footprint(&self) -> Footprint {
         let mut builder = FootprintBuilder::new();
-        for (&(_, probability), &exposed) in self.ends.iter().zip(&self.exposed) {
-            builder.add_exposed(probability, exposed, 1.0);
+        for (index, (&(_, probability), &exposed)) in
+            self.ends.iter().zip(&self.exposed).enumerate()
+        {
+            builder.add_exposed(probability, exposed, self.count(index));
         }
-        for &(probability, blocks) in &self.interiors {
-            builder.add_exposed(probability, 0.0, blocks as f64);
+        for (index, &(probability, blocks)) in self.interiors.iter().enumerate() {
+            let count = self.interior_counts.get(index).copied().unwrap_or(1.0);
+            builder.add_exposed(probability, 0.0, blocks as f64 * count);
         }
         builder.finish()
     }

@@ -211,6 +211,27 @@ impl Shape {
             .map(|(v, _)| v)
     }
 
+    /// Whether no node has two children: lists, and forests of lists. O(n), less where the answer is no.
+    pub fn is_chains(&self) -> bool {
+        self.child_start
+            .windows(2)
+            .all(|ends| ends[1] - ends[0] <= 1)
+    }
+
+    /// Whether nodes are numbered level by level, roots first, and within a level in the order of their parents. O(n).
+    pub(crate) fn is_breadth_first(&self) -> bool {
+        // Roots count as smallest.
+        self.parent
+            .is_sorted_by_key(|&parent| parent.wrapping_add(1))
+    }
+
+    /// How many nodes have children. O(n).
+    pub(crate) fn inner_nodes(&self) -> usize {
+        (self.child_start.windows(2))
+            .filter(|ends| ends[1] > ends[0])
+            .count()
+    }
+
     /// How many nodes the subtree of each node has, the node itself included.
     ///
     /// Under a search for a key drawn evenly from the n that are present, node `v` is visited with probability

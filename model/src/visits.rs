@@ -23,6 +23,8 @@ pub struct Visits {
     pub(crate) depths: Vec<u32>,
     /// P(visit v) for each node of `order`, in `[0, 1]`.
     pub(crate) probabilities: Vec<f64>,
+    /// How many nodes of a larger forest each node of `order` stands for; empty where each is itself.
+    pub(crate) counts: Vec<f64>,
     nodes_per_operation: f64,
     mispredictions_per_operation: f64,
 }
@@ -52,53 +54,46 @@ impl Visits {
     /// # Panics
     /// When there is not exactly one weight for each node.
     pub fn weighted(shape: &Shape, weights: &[f64]) -> Visits {
-        assert_eq!(
-            weights.len(),
-            shape.len(),
-            "one weight for each node is needed"
-        );
-        let usable = |weight: f64| {
-            if weight.is_finite() {
-                weight.max(0.0)
-            } else {
-                0.0
-            }
-        };
-        // Scaled by the largest first, so that the total stays finite whatever the weights are.
-        let largest = weights.iter().copied().map(usable).fold(0.0, f64::max);
-        let scale = |weight: f64| {
-            if largest > 0.0 {
-                usable(weight) / largest
-            } else {
-                0.0
-            }
-        };
-        let total: f64 = weights.iter().copied().map(scale).sum();
-        let ends = |v: usize| {
-            if total > 0.0 {
-                scale(weights[v]) / total
-            } else {
-                0.0
-            }
-        };
-        let mut sums: Vec<f64> = (0..shape.len()).map(ends).collect();
-        for v in (0..shape.len()).rev() {
-            let Ok(node) = u32::try_from(v) else {
-                continue;
-            };
-            let subtree = sums[v];
-            if let Some(sum) = sums.get_mut(shape.parent(node) as usize) {
-                *sum += subtree;
-            }
-        }
-        Visits::from_sums(shape, sums, ends)
+        let ends = end_probabilities(shape, weights);
+        let sums = subtree_sums(shape, ends.clone());
+        Visits::from_sums(shape, sums, |v| ends[v])
     }
 
     fn from_sums(shape: &Shape, sums: Vec<f64>, ends: impl Fn(usize) -> f64) -> Visits {
+        Visits::in_order(shape, &sums, Vec::new(), |v| {
+            let children = shape.children(v).iter().map(|&child| sums[child as usize]);
+            let likeliest = children.fold(ends(v as usize), f64::max);
+            (sums[v as usize].clamp(0.0, 1.0) - likeliest).max(0.0)
+        })
+    }
+
+    /// Visits of a sample: `sums`, `counts` and `mispredictions` by its node numbers, `nodes_per_operation` that of the
+    /// whole.
+    pub(crate) fn of_sample(
+        shape: &Shape,
+        sums: &[f64],
+        counts: &[f64],
+        mispredictions: &[f64],
+        nodes_per_operation: f64,
+    ) -> Visits {
+        let mut visits =
+            Visits::in_order(shape, sums, counts.to_vec(), |v| mispredictions[v as usize]);
+        visits.nodes_per_operation = nodes_per_operation;
+        visits
+    }
+
+    /// `counts` by node numbers, or none.
+    fn in_order(
+        shape: &Shape,
+        sums: &[f64],
+        counts: Vec<f64>,
+        mispredictions: impl Fn(u32) -> f64,
+    ) -> Visits {
         let mut visits = Visits {
             order: Vec::with_capacity(shape.len()),
             depths: Vec::with_capacity(shape.len()),
             probabilities: Vec::with_capacity(shape.len()),
+            counts: Vec::with_capacity(counts.len()),
             nodes_per_operation: 0.0,
             mispredictions_per_operation: 0.0,
         };
@@ -106,16 +101,16 @@ impl Visits {
         stack.reverse();
         while let Some((v, depth)) = stack.pop() {
             let probability = sums[v as usize].clamp(0.0, 1.0);
-            let mut likeliest = ends(v as usize);
-            for &child in shape.children(v).iter().rev() {
-                likeliest = likeliest.max(sums[child as usize]);
-                stack.push((child, depth + 1));
-            }
+            let children = shape.children(v).iter().rev();
+            stack.extend(children.map(|&child| (child, depth + 1)));
+            let count = counts.get(v as usize).copied();
             visits.order.push(v);
             visits.depths.push(depth);
             visits.probabilities.push(probability);
-            visits.nodes_per_operation += probability;
-            visits.mispredictions_per_operation += (probability - likeliest).max(0.0);
+            visits.counts.extend(count);
+            let count = count.unwrap_or(1.0);
+            visits.nodes_per_operation += count * probability;
+            visits.mispredictions_per_operation += count * mispredictions(v);
         }
         visits
     }
@@ -139,6 +134,95 @@ impl Visits {
     pub fn mispredictions_per_operation(&self) -> f64 {
         self.mispredictions_per_operation
     }
+}
+
+/// Probability that an operation ends at each node; weights that are negative or no numbers count as 0.
+fn end_probabilities(shape: &Shape, weights: &[f64]) -> Vec<f64> {
+    assert_eq!(
+        weights.len(),
+        shape.len(),
+        "one weight for each node is needed"
+    );
+    let usable = |weight: f64| {
+        if weight.is_finite() {
+            weight.max(0.0)
+        } else {
+            0.0
+        }
+    };
+    // Scaled by the largest first, so that the total stays finite whatever the weights are.
+    let largest = weights.iter().copied().map(usable).fold(0.0, f64::max);
+    if largest <= 0.0 {
+        return vec![0.0; weights.len()];
+    }
+    let mut ends: Vec<f64> = weights
+        .iter()
+        .map(|&weight| usable(weight) / largest)
+        .collect();
+    let total: f64 = ends.iter().sum();
+    for end in &mut ends {
+        *end /= total;
+    }
+    ends
+}
+
+/// Sums over the subtree of each node.
+fn subtree_sums(shape: &Shape, mut sums: Vec<f64>) -> Vec<f64> {
+    for v in (0..shape.nodes()).rev() {
+        let (subtree, parent) = (sums[v as usize], shape.parent(v));
+        if let Some(sum) = sums.get_mut(parent as usize) {
+            *sum += subtree;
+        }
+    }
+    sums
+}
+
+/// P(visit v) for each node, when operations end at nodes in proportion to `weights`. O(n).
+pub(crate) fn subtree_probabilities(shape: &Shape, weights: &[f64]) -> Vec<f64> {
+    subtree_sums(shape, end_probabilities(shape, weights))
+}
+
+/// How often operations end at each node, from how often each node is accessed: its own count less those of its children,
+/// since whoever visits a child has visited the node.
+///
+/// Counts that do not fit together (sampled ones, say) give 0 where the difference would be negative; counts that are
+/// negative or no numbers count as 0. O(n).
+///
+/// # Panics
+/// When there is not exactly one count for each node.
+///
+/// # Examples
+/// ```
+/// use ccmodel::{NO_NODE, Shape, ends_of_accesses};
+///
+/// let shape = Shape::from_parents(&[NO_NODE, 0, 0])?;
+/// assert_eq!(ends_of_accesses(&shape, &[10.0, 6.0, 1.0]), [3.0, 6.0, 1.0]);
+/// # Ok::<(), ccmodel::ShapeError>(())
+/// ```
+pub fn ends_of_accesses(shape: &Shape, accesses: &[f64]) -> Vec<f64> {
+    assert_eq!(
+        accesses.len(),
+        shape.len(),
+        "one count for each node is needed"
+    );
+    let usable = |count: f64| {
+        if count.is_finite() {
+            count.max(0.0)
+        } else {
+            0.0
+        }
+    };
+    let mut ends: Vec<f64> = accesses.iter().copied().map(usable).collect();
+    for (v, &count) in (0u32..).zip(accesses) {
+        if let Some(end) = ends.get_mut(shape.parent(v) as usize) {
+            *end -= usable(count);
+        }
+    }
+    for end in &mut ends {
+        // Also takes NaN, the difference of two sums that overflowed, to 0.
+        *end = end.max(0.0);
+    }
+    ends
 }
 
 #[cfg(test)]
@@ -186,6 +270,16 @@ mod tests {
             close(uniform.nodes_per_operation, weighted.nodes_per_operation)
                 && close(uniform.mispredictions_per_operation, weighted.mispredictions_per_operation)
                 && uniform.probabilities.iter().zip(&weighted.probabilities).all(|(&a, &b)| close(a, b))
+        }
+
+        fn accesses_of_ends_give_the_ends_back(nodes: u16, seed: u64, weights: Vec<u8>) -> bool {
+            let shape = Shape::random_binary(u32::from(nodes), seed);
+            let ends: Vec<f64> = (0..shape.len())
+                .map(|v| weights.get(v % weights.len().max(1)).copied().map_or(1.0, f64::from))
+                .collect();
+            let again = ends_of_accesses(&shape, &subtree_sums(&shape, ends.clone()));
+            again.iter().zip(&ends).all(|(a, b)| (a - b).abs() < 1e-6)
+                && ends_of_accesses(&shape, &vec![f64::NAN; shape.len()]).iter().all(|&end| end <= 0.0)
         }
 
         fn roots_share_one_operation(parents: Vec<u16>) -> bool {

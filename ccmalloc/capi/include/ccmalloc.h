@@ -93,6 +93,45 @@ struct ccmalloc_placement {
  * Walks over the heaps, one a thread. */
 void ccmalloc_get_placement(struct ccmalloc_placement *report, size_t size);
 
+/* Lays the nodes of a tree, or of a list, out anew, so that nodes that are used one after the other share cache blocks and pages; for structures that
+ * are built first and searched often after that. The interface is that of T. Chilimbi, "Cache-Conscious Data Structures" (1999), figure 4-1:
+ *
+ *     void *next_node(void *node, int i)
+ *     {
+ *         struct quad *quad = node;
+ *         switch (i) {
+ *         case -1: return quad->parent;
+ *         case 1:  return quad->nw;
+ *         case 2:  return quad->ne;
+ *         case 3:  return quad->sw;
+ *         case 4:  return quad->se;
+ *         }
+ *         return NULL;
+ *     }
+ *     ...
+ *     error = ccmorph(root, next_node, num_nodes, 4, 0, 0, 0, 0.0);
+ *
+ * `next_node(node, i)` returns, for `i` from 1 to `max_kids`, the i-th child of a node or NULL, and for -1 its parent, its predecessor, or NULL. It
+ * returns pointers as the node holds them, in some field each (found out by comparing), and changes nothing. Each node is allocated by a function
+ * of this library, all with the same size, at most 4096 bytes. `num_nodes` is how many nodes there are, the root included, or 0 for any number.
+ *
+ * The root stays where it is. All others move to new memory of this library, and are objects like any others afterwards; their old memory is
+ * freed. Pointers that `next_node` returns are changed; the caller must make sure that no other pointer to a node but the root is used
+ * any more. That is the promise that the compiler cannot check in C, and does in Rust.
+ *
+ * The cache that the structure is laid out for: `cache_sets` sets of `cache_associativity` blocks of `cache_blk_size` bytes (a power of two
+ * from 8 to 65536). Subtrees are put into blocks of this size. With a block size of 0 the layout is the one that a model of this machine's caches
+ * predicts to be the fastest. `color_const`, at least 0 and less than 1, is the part of the sets that is kept for the first nodes of the structure
+ * alone, so that no other node of it evicts them; 0 for none. It takes address space, for first-level caches memory as well, and seldom pays
+ * on today's machines (the library's guide says when).
+ *
+ * Returns 0 on success. Otherwise nothing has moved: EINVAL for nodes that are not this library's, are met twice (no tree), are not `num_nodes` many, do
+ * not hold what `next_node` returns, or are too large, and for parameters that are none of the above; ENOMEM when there is no memory for
+ * all nodes a second time. (Lists of some 100 bytes a node come on top; where there is no memory for them the process ends, as it does for other
+ * programs in Rust.) errno stays as it is. O(num_nodes * max_kids). */
+int ccmorph(void *root, void *(*next_node)(void *node, int i), size_t num_nodes, int max_kids, size_t cache_sets, size_t cache_blk_size,
+            size_t cache_associativity, double color_const);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,7 +5,7 @@
 //! errors. Nothing panics, and a panic could not leave an `extern "C"` function anyhow. Nothing calls the exported functions: another
 //! library may have replaced any of them.
 //!
-//! The C entry of `ccmorph` will be a module of its own beside these two.
+//! `reorganize` is the C entry of `ccmorph`, which calls back and allocates like any program.
 #![deny(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -18,3 +18,4 @@
 mod errno;
 mod family;
 mod hinted;
+mod reorganize;

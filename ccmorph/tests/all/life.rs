@@ -1,8 +1,11 @@
 //! Morphs in the life of a structure: between inserts and removals, again and again, in several threads.
 
 use crate::tree::{LAYOUTS, Link, Picture, alive, build, find, insert, morph_checked};
-use ccmorph::{LayoutChoice, Morph, TreeNode};
+use allocator_api2::boxed::Box as ApiBox;
+use ccmalloc::Heap;
+use ccmorph::{Layout, LayoutChoice, Morph, TreeNode};
 use quickcheck::{Arbitrary, Gen, quickcheck};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -164,4 +167,98 @@ fn threads_morph_at_the_same_time_and_drop_what_others_morphed() {
         assert_eq!(report.nodes, 5000);
         assert_eq!(sum(&root), 4999 * 5000 / 2);
     }
+}
+
+#[test]
+fn what_a_morph_leaves_serves_the_next() {
+    let token = Rc::new(());
+    let order: Vec<u32> = (0..200_000)
+        .map(|i: u32| i.wrapping_mul(0x9e37_79b9))
+        .collect();
+    let heap = Heap::new().unwrap();
+    let mut root: Option<HeapLink<'_>> = None;
+    for &key in &order {
+        let mut at = &mut root;
+        while let Some(node) = at {
+            let right = usize::from(key > node.key);
+            at = &mut node.children[right];
+        }
+        let node = HeapNode {
+            key,
+            token: Rc::clone(&token),
+            children: [None, None],
+        };
+        *at = Some(ApiBox::new_in(node, &heap));
+    }
+    // A heap of its own, whose size no other test changes.
+    let mut sizes = Vec::new();
+    for _ in 0..30 {
+        let report = Morph::new()
+            .layout(Layout::VanEmdeBoas)
+            .run(&mut root, HeapNode::children);
+        assert_eq!(report.unwrap().nodes, order.len());
+        sizes.push(heap.stats().chunk_bytes);
+    }
+    // Old and new places at once, and no more from round to round.
+    let largest = |sizes: &[usize]| sizes.iter().copied().max();
+    assert!(largest(&sizes[15..]) <= largest(&sizes[..15]), "{sizes:?}");
+    // Node by node: half of what is left can be used for something else at once.
+    let before = heap.stats().chunk_bytes;
+    let filler: Vec<_> = (0..order.len() / 2)
+        .map(|_| ApiBox::new_in([0u64; 4], &heap))
+        .collect();
+    assert!(
+        heap.stats().chunk_bytes <= before,
+        "the old places were not used again"
+    );
+    drop((filler, root));
+    assert_eq!(alive(&token), 0);
+}
+
+type HeapLink<'h> = ApiBox<HeapNode<'h>, &'h Heap>;
+
+#[derive(TreeNode)]
+struct HeapNode<'h> {
+    key: u32,
+    #[expect(dead_code, reason = "counted, not read")]
+    token: Rc<()>,
+    #[child]
+    children: [Option<HeapLink<'h>>; 2],
+}
+
+#[test]
+fn destructors_that_panic_are_not_run_by_a_morph() {
+    struct Fuse(Rc<Cell<u32>>);
+    impl Drop for Fuse {
+        fn drop(&mut self) {
+            self.0.set(self.0.get() + 1);
+            if self.0.get() == 2 {
+                std::panic::resume_unwind(Box::new("the second"));
+            }
+        }
+    }
+    #[derive(TreeNode)]
+    struct Fused {
+        #[expect(dead_code, reason = "dropped, not read")]
+        fuse: Fuse,
+        #[child]
+        #[expect(clippy::vec_box, reason = "links are boxes")]
+        children: Vec<Box<Fused>>,
+    }
+    let drops = Rc::new(Cell::new(0));
+    let node = |children| {
+        let fuse = Fuse(Rc::clone(&drops));
+        Box::new(Fused { fuse, children })
+    };
+    let mut root = node(vec![node(vec![]), node(vec![node(vec![])]), node(vec![])]);
+    assert_eq!(
+        Morph::new().run(&mut root, Fused::children).unwrap().nodes,
+        5
+    );
+    assert_eq!(drops.get(), 0);
+    // The second destructor panics, on its way down; the others run all the same, each once.
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(root)));
+    assert!(result.is_err());
+    assert_eq!(drops.get(), 5);
+    assert_eq!(Rc::strong_count(&drops), 1);
 }

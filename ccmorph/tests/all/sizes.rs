@@ -30,10 +30,9 @@ fn check<P: Clone + PartialEq + std::fmt::Debug + Unpin>(keys: &[u32], payload: 
         assert_eq!(report.nodes, nodes);
         assert_eq!(alive(&token), nodes);
         if choice == LayoutChoice::Auto && nodes > 0 {
-            assert_eq!(
-                report.ranking.first().map(|&(layout, _)| layout),
-                Some(report.layout)
-            );
+            // Empty where nothing had to be compared.
+            let best = report.ranking.first().map(|&(layout, _)| layout);
+            assert!(best.is_none_or(|best| best == report.layout));
             assert!(report.predicted_before.is_some() && report.predicted_after.is_some());
             assert!(
                 report
@@ -185,7 +184,8 @@ fn a_chain_of_a_million_nodes() {
         next: Option<Box<Chain>>,
     }
 
-    const NODES: usize = 1_000_000;
+    // The depth at which any recursion would have ended long ago.
+    const NODES: usize = 10_000_000;
     let mut chain = None;
     for number in (0..NODES).rev() {
         chain = Some(Box::new(Chain {
@@ -197,6 +197,7 @@ fn a_chain_of_a_million_nodes() {
         LayoutChoice::Auto,
         Layout::SubtreeCluster { block_bytes: 64 }.into(),
         Layout::VanEmdeBoas.into(),
+        Layout::ClusterVanEmdeBoas { block_bytes: 4096 }.into(),
     ] {
         let report = Morph::new()
             .layout(choice)
@@ -226,7 +227,7 @@ fn a_root_with_many_children() {
         children: Vec<Box<Wide>>,
     }
 
-    const CHILDREN: usize = 100_000;
+    const CHILDREN: usize = 1_000_000;
     let child = |number| {
         Box::new(Wide {
             number,

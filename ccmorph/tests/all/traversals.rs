@@ -297,7 +297,11 @@ fn a_machine_that_cannot_be_is_refused_before_anything_moves() {
 fn the_report_says_which_pages_the_ranking_supposes() {
     let token = Rc::new(());
     let mut root = build(&KEYS, &token, |key| key);
-    let chosen = ccmorph(&mut root, Node::children).unwrap();
+    let machine = Machine::thesis();
+    let chosen = Morph::new()
+        .machine(&machine)
+        .run(&mut root, Node::children)
+        .unwrap();
     assert_eq!(chosen.ranked_for, Some(PageSize::Small4K));
     assert!(!chosen.ranking.is_empty());
     let fixed = Morph::new()

@@ -1,0 +1,208 @@
+/* ccmorph from C: structures of several kinds, and all that it must refuse. */
+#include <ccmalloc.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int line;
+
+#define CHECK(condition)                                                                                                                              \
+    do {                                                                                                                                              \
+        line = __LINE__;                                                                                                                              \
+        if (!(condition)) {                                                                                                                           \
+            fprintf(stderr, "ccmorph.c:%d: %s\n", line, #condition);                                                                                  \
+            exit(1);                                                                                                                                  \
+        }                                                                                                                                             \
+    } while (0)
+
+/* A doubly linked list that holds its next pointer twice, with as much beside it as `extra` says. */
+struct item {
+    size_t value;
+    struct item *next, *previous, *again;
+    char extra[];
+};
+
+static void *next_item(void *node, int i)
+{
+    struct item *item = node;
+    return i == 1 ? item->next : i == -1 ? item->previous : NULL;
+}
+
+static struct item *list_of(size_t items, size_t extra, int hinted)
+{
+    struct item *first = NULL, *last = NULL;
+    size_t value;
+    for (value = 0; value < items; value++) {
+        struct item *item = hinted ? ccmalloc(sizeof *item + extra, last ? (void *)last : (void *)&first) : malloc(sizeof *item + extra);
+        CHECK(item != NULL);
+        item->value = value;
+        item->next = item->again = NULL;
+        item->previous = last;
+        memset(item->extra, (int)(value & 0xff), extra);
+        if (last)
+            last->next = last->again = item;
+        else
+            first = item;
+        last = item;
+    }
+    return first;
+}
+
+/* Checks every field, and frees the list with functions that take no size, and by realloc. */
+static void finish_list(struct item *first, size_t items, size_t extra)
+{
+    struct item *item, *previous = NULL;
+    size_t value = 0, at;
+    for (item = first; item; item = item->next) {
+        CHECK(item->value == value && item->previous == previous && item->again == item->next);
+        for (at = 0; at < extra; at++)
+            CHECK((unsigned char)item->extra[at] == (value & 0xff));
+        previous = item;
+        value++;
+    }
+    CHECK(value == items);
+    while (first) {
+        struct item *next = first->next;
+        if (first->value % 3 == 0)
+            first = ccrealloc(first, sizeof *first + extra + 100, NULL);
+        CHECK(first != NULL);
+        ccfree(first);
+        first = next;
+    }
+}
+
+static void lists(void)
+{
+    static const size_t extras[] = {0, 1, 8, 24, 33, 500, 2000, 4096 - sizeof(struct item)};
+    size_t at;
+    int hinted, round;
+    for (at = 0; at < sizeof extras / sizeof *extras; at++) {
+        for (hinted = 0; hinted < 2; hinted++) {
+            struct item *first = list_of(3000, extras[at], hinted);
+            for (round = 0; round < 3; round++) {
+                struct item *head = first;
+                CHECK(ccmorph(first, next_item, 3000, 1, 0, round == 1 ? 64 : 0, 0, 0.0) == 0);
+                CHECK(first == head && first->value == 0);
+            }
+            finish_list(first, 3000, extras[at]);
+        }
+    }
+    /* One node, which is the root, has nothing to move. */
+    {
+        struct item *first = list_of(1, 0, 0);
+        CHECK(ccmorph(first, next_item, 1, 1, 0, 0, 0, 0.0) == 0);
+        finish_list(first, 1, 0);
+    }
+    CHECK(ccmorph(NULL, next_item, 0, 1, 0, 0, 0, 0.0) == 0);
+    CHECK(ccmorph(NULL, next_item, 1, 1, 0, 0, 0, 0.0) == EINVAL);
+}
+
+/* A tree that is a heap of numbers, for what must be refused. */
+enum { KIDS = 3, NODES = 100 };
+
+struct node {
+    struct node *kids[KIDS], *parent;
+    size_t key;
+};
+
+static struct node *nodes[NODES], *snapshot[NODES][KIDS + 1];
+static struct node foreign;
+static int mode;
+
+static void *next_kid(void *node, int i)
+{
+    struct node *self = node;
+    if (i == -1)
+        return self->parent;
+    /* What is computed rather than held in the node. */
+    if (mode == 1 && self->key == 5 && i == 1)
+        return nodes[NODES - 1];
+    return self->kids[i - 1];
+}
+
+static void plant(void)
+{
+    size_t at;
+    for (at = 0; at < NODES; at++) {
+        nodes[at] = calloc(1, sizeof **nodes);
+        CHECK(nodes[at] != NULL);
+        nodes[at]->key = at;
+        if (at > 0) {
+            nodes[at]->parent = nodes[(at - 1) / KIDS];
+            nodes[at]->parent->kids[(at - 1) % KIDS] = nodes[at];
+        }
+    }
+}
+
+static void remember(void)
+{
+    size_t at;
+    for (at = 0; at < NODES; at++) {
+        memcpy(snapshot[at], nodes[at]->kids, sizeof nodes[at]->kids);
+        snapshot[at][KIDS] = nodes[at]->parent;
+    }
+}
+
+static void check_unchanged(void)
+{
+    size_t at;
+    for (at = 0; at < NODES; at++) {
+        CHECK(memcmp(snapshot[at], nodes[at]->kids, sizeof nodes[at]->kids) == 0);
+        CHECK(snapshot[at][KIDS] == nodes[at]->parent && nodes[at]->key == at);
+    }
+}
+
+static int refused(size_t num_nodes, int max_kids, size_t block, double color)
+{
+    int error;
+    remember();
+    errno = 77;
+    error = ccmorph(nodes[0], next_kid, num_nodes, max_kids, 64, block, 12, color);
+    CHECK(errno == 77);
+    check_unchanged();
+    return error;
+}
+
+static void refusals(void)
+{
+    struct node **place;
+    plant();
+    CHECK(refused(NODES - 1, KIDS, 0, 0.0) == EINVAL);
+    CHECK(refused(NODES + 1, KIDS, 0, 0.0) == EINVAL);
+    CHECK(refused(NODES, -1, 0, 0.0) == EINVAL);
+    CHECK(refused(NODES, KIDS, 48, 0.0) == EINVAL);
+    CHECK(refused(NODES, KIDS, 4, 0.0) == EINVAL);
+    CHECK(refused(NODES, KIDS, 131072, 0.0) == EINVAL);
+    CHECK(refused(NODES, KIDS, 64, -0.5) == EINVAL);
+    CHECK(refused(NODES, KIDS, 64, 1.0) == EINVAL);
+    CHECK(refused(NODES, KIDS, 64, strtod("nan", NULL)) == EINVAL);
+    CHECK(ccmorph(nodes[0], NULL, NODES, KIDS, 0, 0, 0, 0.0) == EINVAL);
+    /* A cycle, a child of two parents, a node of nobody's. */
+    place = &nodes[NODES - 1]->kids[0];
+    *place = nodes[0];
+    CHECK(refused(0, KIDS, 0, 0.0) == EINVAL);
+    *place = nodes[NODES - 1];
+    CHECK(refused(0, KIDS, 0, 0.0) == EINVAL);
+    *place = nodes[1];
+    CHECK(refused(0, KIDS, 0, 0.0) == EINVAL);
+    *place = &foreign;
+    CHECK(refused(0, KIDS, 0, 0.0) == EINVAL);
+    *place = NULL;
+    mode = 1;
+    /* Detached, and told as the child of another all the same. */
+    nodes[(NODES - 2) / KIDS]->kids[(NODES - 2) % KIDS] = NULL;
+    nodes[5]->kids[0] = NULL;
+    CHECK(refused(0, KIDS, 0, 0.0) == EINVAL);
+    mode = 0;
+    /* What is left is a tree, and is morphed. */
+    CHECK(ccmorph(nodes[0], next_kid, 0, KIDS, 0, 0, 0, 0.0) == 0);
+}
+
+int main(void)
+{
+    lists();
+    refusals();
+    puts("ccmorph: as it should be");
+    return 0;
+}
