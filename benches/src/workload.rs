@@ -26,6 +26,7 @@ pub const WORKLOADS: &[Workload] = &[
     ccmorph::HASH_CHAINS_WALK,
     ccmorph::OCTREE_QUERIES,
     ccmorph::AUTO_REGRET,
+    ccmorph::WEIGHTED_ZIPF,
     ccmorph::MORPH_COST,
     ctree::FROZEN_GET_DEPENDENT_2M,
     ctree::FROZEN_GET_INDEPENDENT_2M,

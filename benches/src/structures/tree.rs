@@ -282,6 +282,18 @@ impl Tree {
         sum
     }
 
+    /// Lays the nodes out, given how often a lookup ends at each.
+    ///
+    /// # Errors
+    /// Those of [`Morph::run_weighted`].
+    pub fn morph_weighted(
+        &mut self,
+        morph: &Morph<'_>,
+        weigh: impl FnMut(&Node) -> f64,
+    ) -> Result<Report, MorphError> {
+        morph.run_weighted(&mut self.root, Node::children, weigh)
+    }
+
     /// The root, for whoever walks the tree.
     pub fn root(&self) -> Option<&Node> {
         self.root.as_deref()

@@ -37,6 +37,9 @@ pub const BST_RANDOM_4M: Workload = Workload {
 /// Nodes of the tree whose name ends in `4m`: 128 MiB.
 const NODES_4M: usize = 1 << 22;
 
+/// A pass over all queries.
+type Lookups<'a> = &'a dyn Fn(&Tree) -> u64;
+
 fn bst_random_4m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let plan = Plan::of_inserts(&random_keys(NODES_4M));
     let subjects = Subjects::new(effort, || plan.build());
@@ -51,7 +54,7 @@ fn bst_random_4m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
         name: BST_RANDOM_4M.also[index],
         ..BST_RANDOM_4M
     });
-    let contests: [(&Workload, &dyn Fn(&Tree) -> u64); 3] = [
+    let contests: [(&Workload, Lookups<'_>); 3] = [
         (&BST_RANDOM_4M, &|tree| tree.follow(&chain)),
         (&independent, &|tree| tree.get_all(&known)),
         (&side_by_side, &|tree| tree.get_all_side_by_side(&known)),

@@ -5,6 +5,7 @@
 //! | [`lookups`] | searches in random trees |
 //! | [`walks`] | churned lists, hash chains, range queries in an octree |
 //! | [`regret`] | how far the model's choice of a layout is from the best one |
+//! | [`weighted`] | hot keys: the layout that knows them |
 //! | [`cost`] | what a morph takes: time and memory |
 //!
 //! The rivals' structures are built in their memory, ours in `CcMalloc`'s, and morphed; all of them are then asked the same, by the same machine code, in turns.
@@ -13,6 +14,7 @@ pub mod cost;
 pub mod lookups;
 pub mod regret;
 pub mod walks;
+pub mod weighted;
 
 use ccmodel::Layout;
 use ccmorph::Morph;
@@ -29,6 +31,7 @@ pub use cost::MORPH_COST;
 pub use lookups::{BST_RANDOM_4M, BST_RANDOM_DEPENDENT_2M};
 pub use regret::AUTO_REGRET;
 pub use walks::{HASH_CHAINS_WALK, LIST_CHURNED_WALK, OCTREE_QUERIES};
+pub use weighted::WEIGHTED_ZIPF;
 
 /// The layouts that need to know nothing but the shape.
 const FIXED: [Layout; 7] = [
