@@ -24,6 +24,22 @@ pub enum MorphError {
     SharedNode,
     /// The boxes are not all in the same [`Heap`](ccmalloc::Heap).
     TwoHeaps,
+    /// The share of a cache that shall be for hot nodes is not between 0 and 1.
+    ColourShare,
+    /// A node does not fit into what its colour has of a way of the cache.
+    ColourRoom {
+        /// The size of a node.
+        node_bytes: usize,
+        /// What the colour has.
+        room_bytes: u64,
+    },
+    /// The ways of the cache are larger than memory can be had for by colour.
+    ColourWay {
+        /// The size of a way.
+        way_bytes: u64,
+        /// The largest that can be coloured.
+        way_bytes_max: u64,
+    },
     /// More nodes than a shape can number.
     TooManyNodes,
     /// The machine to predict for was changed into one that cannot be; [`Machine::check`](ccmodel::Machine::check) says why.
@@ -43,6 +59,13 @@ impl fmt::Display for MorphError {
             }
             MorphError::SharedNode => f.write_str("a node was reached twice: the structure is no tree"),
             MorphError::TwoHeaps => f.write_str("the nodes are in more than one heap"),
+            MorphError::ColourShare => f.write_str("the share of the sets that is for hot nodes must be between 0 and 1"),
+            MorphError::ColourRoom { node_bytes, room_bytes } => {
+                write!(f, "a node of {node_bytes} bytes does not fit into the {room_bytes} bytes that its colour has of a way")
+            }
+            MorphError::ColourWay { way_bytes, way_bytes_max } => {
+                write!(f, "ways of {way_bytes} bytes cannot be coloured, {way_bytes_max} is the most")
+            }
             MorphError::InvalidMachine => f.write_str("the machine to predict for does not pass its check"),
             MorphError::TooManyNodes => write!(f, "a structure of {} nodes or more cannot be morphed", u32::MAX),
         }

@@ -46,8 +46,22 @@
 //! }
 //! ```
 //!
-//! The program's global allocator has to be [`ccmalloc::CcMalloc`]; under another one the morph gives
-//! [`MorphError::NotCcMalloc`] and changes nothing.
+//! # What can be morphed
+//!
+//! | structure | how |
+//! |---|---|
+//! | trees of boxes: binary, n-ary, quad- and octrees, syntax trees; structs and enums | [`#[derive(TreeNode)]`](macro@TreeNode), or a closure that shows the links |
+//! | lists, also doubly linked; trees with parent pointers; threads through a tree | `#[parent]` and `#[pointer]` beside `#[child]`, or [`back`] in the closure |
+//! | chained hash tables, forests | a slice or vector of links as the root: many roots are one structure |
+//! | a part of a tree, or the rest of a list | the link to it as the root |
+//! | links that are no `Box` | `Box<T, CcMalloc>` and `Box<T, &Heap>` of the crate allocator-api2; types of your own by [`Links`] |
+//! | raw pointers | [`Morph::run_raw`], `unsafe` |
+//! | nodes of a slice that refer to each other by index | [`IndexMorph`], safe, under any allocator |
+//!
+//! Nodes of up to 4096 bytes move; larger ones fill pages of their own wherever they lie. `Rc` and `Arc` do not move: others may point to what they hold.
+//!
+//! For plain boxes the program's global allocator has to be [`ccmalloc::CcMalloc`]; under another one the morph gives
+//! [`MorphError::NotCcMalloc`] and changes nothing, or goes on [as well as it can](Morph::under_any_allocator) when asked to.
 //!
 //! # Why this is safe
 //!
@@ -56,17 +70,27 @@
 //! reference. So after it has been called for each node, all links that were shown are exclusively borrowed at the same
 //! time, and replacing each box by one at a better address is what safe code could do as well. In detail:
 //!
-//! * a traversal may hide links (the node behind stays where it is), and may change the node before it shows them;
+//! * a traversal may hide links (the node behind stays where it is), and may change the node before it shows them. It is called once for each node, so
+//!   that there are no second thoughts about how many children there are;
 //! * one that panics does so before anything has moved;
-//! * no node can be shown twice, and no cycle can be made, because a box has one owner;
+//! * no node can be shown twice, and no cycle can be made, because a box has one owner. Raw pointers can, and are told
+//!   ([`MorphError::SharedNode`]);
+//! * pointers back are numbers to safe code. Those that are shown follow their nodes; whoever dereferences them answers for those that are not;
+//! * no destructor runs, no user code at all, once the first node has moved;
 //! * other global allocators are no danger: the places come from the global allocator in any case, and whether they lie
 //!   where they should is compared before anything moves;
-//! * nodes that hold pointers to themselves or to each other are the one thing to mind. Safe code has none. For types with
-//!   unsafe code inside, the bound `T: Unpin` lets them opt out.
+//! * nodes that hold pointers into themselves are the one thing to mind. Safe code has none. Types with
+//!   unsafe code inside opt out by not being `Unpin` ([`Movable`]).
 //!
 //! The module docs of `links`, `collect` and `relocate` have the proof in full.
+//!
+//! The lists that a morph makes while it runs are ordinary vectors: where there is no memory for these, the process ends as usual in Rust. No memory for
+//! the nodes' new places is an error.
+//!
+//! **Features.** `allocator-api2` (default) and `allocator-api2-04` add boxes of these versions of that crate.
 
 mod collect;
+mod colour;
 mod error;
 mod link;
 mod links;
@@ -78,8 +102,9 @@ mod raw;
 mod relocate;
 mod report;
 
-pub use ccmodel::{Layout, Machine, PageSize};
+pub use ccmodel::{CacheGeometry, Layout, Machine, PageSize};
 pub use collect::Visitor;
+pub use colour::ColourReport;
 pub use error::MorphError;
 pub use link::{Link, Movable};
 pub use links::{Links, TreeNode, Visit};
@@ -90,9 +115,14 @@ pub use report::{Nearness, PhaseTimes, Report};
 
 /// Implements [`TreeNode`](trait@crate::TreeNode) from the fields marked `#[child]`.
 ///
-/// The marked fields are shown in the order of their declaration. Each must hold [`Links`] to the type itself: `Option<Box<Self>>`,
-/// `Box<Self>`, arrays, vectors and options of these, or an own type that implements [`Links`]. Works for structs and
-/// enums, generic ones too; bounds and `where` clauses are kept.
+/// | attribute | the field holds |
+/// |---|---|
+/// | `#[child]` | links to children, anything that implements [`Links`] with the type itself as the node: `Option<Box<Self>>`, `Box<Self>`, arrays, vectors, maps and options of these, or an own type |
+/// | `#[child(each)]` | a collection of another crate's, such as a small vector, whose `iter_mut()` gives links |
+/// | `#[parent]`, `#[pointer]` | pointers to nodes that own nothing, [`Pointers`]: `*mut Self`, `*const Self`, `NonNull<Self>`, options, cells, arrays and vectors of these. The two mean the same |
+///
+/// Marked fields are shown in the order of their declaration. Works for structs and
+/// enums, generic ones too; bounds and `where` clauses are kept. Where all children are `#[child(each)]`, links are taken to be `Box<Self>`.
 ///
 /// The code that it writes names this crate `::ccmorph`. Where a `Cargo.toml` renames the dependency
 /// (`morph = { package = "ccmorph", .. }`), say `extern crate morph as ccmorph;` at the root of the crate.
@@ -115,6 +145,8 @@ pub use report::{Nearness, PhaseTimes, Report};
 ///     first_child: Option<Box<Element<'text>>>,
 ///     #[child]
 ///     others: Vec<Box<Element<'text>>>,
+///     #[parent]
+///     parent: *const Element<'text>,
 /// }
 /// ```
 ///
@@ -140,6 +172,27 @@ pub use report::{Nearness, PhaseTimes, Report};
 /// struct Node {
 ///     #[child(weak)] // takes no arguments
 ///     left: Option<Box<Node>>,
+/// }
+/// ```
+///
+/// ```compile_fail
+/// #[derive(ccmorph::TreeNode)]
+/// struct Node {
+///     #[child]
+///     left: Option<Box<Node>>,
+///     #[child]
+///     #[parent] // owns it or not, but not both
+///     right: Option<Box<Node>>,
+/// }
+/// ```
+///
+/// ```compile_fail
+/// #[derive(ccmorph::TreeNode)]
+/// struct Node {
+///     #[child]
+///     left: Option<Box<Node>>,
+///     #[parent]
+///     up: Option<Box<Node>>, // owns what it points to
 /// }
 /// ```
 ///

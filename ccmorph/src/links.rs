@@ -230,7 +230,7 @@ pub type Visit<'v, 'a, L> = dyn FnMut(&'a mut (dyn Links<Link = L> + 'a)) + 'v;
 ///
 /// # Examples
 ///
-/// By hand, for a node whose children are not all in fields:
+/// By hand, for a node some of whose children shall stay where they are:
 ///
 /// ```
 /// use ccmorph::{TreeNode, Visit};
@@ -240,8 +240,10 @@ pub type Visit<'v, 'a, L> = dyn FnMut(&'a mut (dyn Links<Link = L> + 'a)) + 'v;
 /// impl TreeNode for Node {
 ///     type Link = Box<Node>;
 ///     fn children<'a>(&'a mut self, visit: &mut Visit<'_, 'a, Box<Node>>) {
-///         for child in self.children.values_mut() {
-///             visit(child);
+///         for (name, child) in &mut self.children {
+///             if *name != '_' {
+///                 visit(child);
+///             }
 ///         }
 ///     }
 /// }

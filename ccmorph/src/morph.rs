@@ -1,11 +1,12 @@
 //! The entry points, and the way from a traversal to a report.
 
 use crate::collect::{Collected, Nodes, Weigh, collect};
+use crate::colour::{ColourChoice, Matched};
 use crate::link::{Home, Placer};
 use crate::plan::{Plan, Settings, node_extent};
 use crate::relocate::{Elsewhere, NewPlaces};
 use crate::{Link, Links, MorphError, Movable, Nearness, PhaseTimes, Report, Visit};
-use ccmodel::{Layout, Machine, PageSize};
+use ccmodel::{CacheGeometry, Layout, Machine, PageSize};
 use std::time::{Duration, Instant};
 
 /// Lays the nodes below `root` out for the cache, in the layout that the model predicts to be the best on this machine.
@@ -32,7 +33,7 @@ pub enum LayoutChoice {
     ///
     /// It thinks of searches that are short against the caches, as those of balanced trees and of hash tables with short
     /// chains are. For long lists, whose walks fill a good part of a cache, it predicts too few misses, before and after alike
-    /// ([`Prediction::crowded_levels`] names the caches); a list that is always walked from its head is best laid out
+    /// ([`crowded_levels`](ccmodel::Prediction::crowded_levels) names the caches); a list that is always walked from its head is best laid out
     /// [depth-first](Layout::DepthFirst), which is the order of the walk.
     #[default]
     Auto,
@@ -110,6 +111,35 @@ impl<'m> Morph<'m> {
     /// Whether to predict the cost of an operation before and after, for the report. O(n), and often more than the rest of the morph.
     pub fn predict(mut self, predict: bool) -> Morph<'m> {
         self.settings.predict = predict;
+        self
+    }
+
+    /// Keeps `hot_share` (from 0 to 1) of the first-level cache for the first nodes in traversal order, or, with weights, for the most accessed ones: thesis, section
+    /// 2.2.2.
+    ///
+    /// No other node of the structure lies where these are cached, so that no walk through the rest evicts them. The first-level cache is
+    /// chosen by bits within the page, which the program has in hand; larger ones are not, on most machines. It costs memory: each page
+    /// of the rest leaves the hot part of itself free. It pays for a small part of a structure that is needed all the
+    /// time while the rest streams through the cache, and seldom for searches, which keep the top of their tree cached as it is:
+    /// [`Report::colour`] says what each level gains and loses.
+    pub fn colour(mut self, hot_share: f64) -> Morph<'m> {
+        self.settings.colour = Some(ColourChoice {
+            geometry: None,
+            hot_share,
+        });
+        self
+    }
+
+    /// As [`colour`](Morph::colour), for a cache of these sets, blocks and ways, the parameters of the thesis's figure 4-1. Ways of more than 1 MiB are
+    /// an error.
+    ///
+    /// Where a way is larger than a page, the gaps between colours are whole pages, and cost no memory. Whether addresses choose the sets of such a
+    /// cache is a property of the machine; of most they do not.
+    pub fn colour_for(mut self, geometry: CacheGeometry, hot_share: f64) -> Morph<'m> {
+        self.settings.colour = Some(ColourChoice {
+            geometry: Some(geometry),
+            hot_share,
+        });
         self
     }
 
@@ -256,7 +286,7 @@ impl<'m> Morph<'m> {
         root: &mut R,
         traverse: &mut F,
         weigh: Option<Weigh<'_, L::Node>>,
-        reserve: impl FnOnce(L::Home, usize) -> Option<P>,
+        reserve: impl Fn(L::Home, usize) -> Option<P>,
     ) -> Result<Report, MorphError>
     where
         L: Link,
@@ -290,7 +320,7 @@ impl<'m> Morph<'m> {
         &self,
         collected: Collected<'_, H>,
         traverse: Duration,
-        reserve: impl FnOnce(H, usize) -> Option<P>,
+        reserve: impl Fn(H, usize) -> Option<P>,
     ) -> Result<Report, MorphError> {
         let Collected { nodes, weights } = collected;
         let mut times = PhaseTimes {
@@ -303,22 +333,27 @@ impl<'m> Morph<'m> {
             return Ok(Report::of_nothing(self.settings.layout_of_nothing(), 0));
         };
         let plan = Plan::make(&self.settings, nodes.parents(), weights, node)?;
-        let span_bytes = plan.placement.span_bytes(node);
         times.plan = clock.lap();
 
-        let out_of_memory = MorphError::OutOfMemory { bytes: span_bytes };
-        let mut placer = usize::try_from(span_bytes)
-            .ok()
-            .and_then(|bytes| reserve(nodes.home, bytes))
-            .ok_or(out_of_memory)?;
-        let huge_pages = advise_huge_pages(&placer, span_bytes);
-        let places = NewPlaces::allocate(
-            &plan.placement,
-            node,
-            (nodes.home, layout),
-            &mut placer,
-            self.elsewhere,
-        )?;
+        let (home, out_of_memory) = (
+            nodes.home,
+            MorphError::OutOfMemory {
+                bytes: plan.room_bytes(),
+            },
+        );
+        let (places, huge_pages) = match plan.way_to_match() {
+            None => {
+                let room_bytes = usize::try_from(plan.room_bytes());
+                let placer = (room_bytes.ok()).and_then(|bytes| reserve(home, bytes));
+                self.allocate(&plan, (home, layout), placer.ok_or(out_of_memory)?)?
+            }
+            Some(way_bytes) => {
+                let placer = Matched::reserve(plan.placement(), node, way_bytes, |bytes| {
+                    reserve(home, bytes)
+                });
+                self.allocate(&plan, (home, layout), placer.ok_or(out_of_memory)?)?
+            }
+        };
         times.allocate = clock.lap();
 
         let report = self.report(&plan, &nodes, &places, huge_pages, times);
@@ -328,6 +363,24 @@ impl<'m> Morph<'m> {
         report.times.plan += describe;
         report.times.relocate = clock.lap();
         Ok(report)
+    }
+
+    /// New places for all nodes, and whether huge pages were asked for under them.
+    fn allocate<H: Home>(
+        &self,
+        plan: &Plan,
+        (home, layout): (H, std::alloc::Layout),
+        mut placer: impl Placer,
+    ) -> Result<(NewPlaces<H>, bool), MorphError> {
+        let huge_pages = !plan.has_page_gaps() && advise_huge_pages(&placer, plan.room_bytes());
+        let places = NewPlaces::allocate(
+            plan.placement(),
+            plan.node,
+            (home, layout),
+            &mut placer,
+            self.elsewhere,
+        )?;
+        Ok((places, huge_pages))
     }
 
     /// All of the report but the last times, while old and new places are known.
@@ -348,12 +401,14 @@ impl<'m> Morph<'m> {
         Report {
             nodes: nodes.len(),
             node_bytes: nodes.layout().size(),
-            span_bytes: plan.placement.span_bytes(plan.node),
+            span_bytes: plan.placement().span_bytes(plan.node),
             lists_bytes,
             placed: places.as_asked(),
             layout: plan.layout,
             ranking: plan.ranking.clone(),
             ranked_for: plan.ranked_for,
+            basis: plan.basis,
+            colour: plan.colour_report(&self.settings, huge_pages),
             predicted_before,
             predicted_after,
             edges: plan.shape.len() - plan.shape.roots().count(),

@@ -1,8 +1,13 @@
 //! Phase 2: decide where the nodes go. Knows addresses as numbers only, and moves nothing.
 
+use crate::colour::{self, ColourChoice, ColourReport};
+use crate::relocate::end_bytes;
 use crate::{LayoutChoice, MorphError};
 use ccmalloc::Region;
-use ccmodel::{Layout, Machine, NodeExtent, PageSize, Placement, Prediction, Predictor, Shape};
+use ccmodel::{
+    Basis, ColourError, Coloured, Colouring, Layout, Machine, NodeExtent, PageSize, Placement,
+    Prediction, Predictor, Shape,
+};
 
 /// What the user of a morph has decided.
 #[derive(Clone, Copy, Debug, Default)]
@@ -12,6 +17,7 @@ pub(crate) struct Settings<'m> {
     pub(crate) predict: bool,
     /// Whether weights count all operations that come by, rather than those that end.
     pub(crate) weights_are_accesses: bool,
+    pub(crate) colour: Option<ColourChoice>,
 }
 
 impl Settings<'_> {
@@ -42,11 +48,15 @@ pub(crate) struct Plan {
     /// By node number how often operations end there, or empty for equally often.
     weights: Vec<f64>,
     pub(crate) layout: Layout,
-    pub(crate) placement: Placement,
+    placement: Placement,
+    /// The placement that holds instead, when there are colours.
+    coloured: Option<Coloured>,
     /// What each layout promised, the best first; empty when none was asked.
     pub(crate) ranking: Vec<(Layout, Prediction)>,
     /// The pages that the ranking supposes.
     pub(crate) ranked_for: Option<PageSize>,
+    /// What the choice rests on, if there was one.
+    pub(crate) basis: Option<Basis>,
 }
 
 impl Plan {
@@ -66,14 +76,16 @@ impl Plan {
         };
         let hopes_for_huge_pages =
             shape.len() as u64 * node.stride_bytes() >= HUGE_FROM_BYTES as u64;
-        Ok(match settings.layout {
+        let mut plan = match settings.layout {
             LayoutChoice::Fixed(layout) => Plan {
                 node,
                 weights,
                 layout,
                 placement: layout.place(&shape, node),
+                coloured: None,
                 ranking: Vec::new(),
                 ranked_for: None,
+                basis: None,
                 shape,
             },
             LayoutChoice::Auto => {
@@ -85,12 +97,110 @@ impl Plan {
                     weights,
                     layout: choice.layout,
                     placement: choice.placement,
+                    coloured: None,
                     ranking: choice.ranking,
                     ranked_for: Some(pages),
+                    basis: Some(choice.basis),
                     shape,
                 }
             }
-        })
+        };
+        if let Some(colour) = &settings.colour {
+            plan.colour(colour, settings.machine)?;
+        }
+        Ok(plan)
+    }
+
+    /// Gives the first nodes a part of a cache for themselves.
+    fn colour(
+        &mut self,
+        colour: &ColourChoice,
+        machine: Option<&Machine>,
+    ) -> Result<(), MorphError> {
+        let geometry = colour.geometry(machine);
+        if geometry.way_bytes() > colour::WAY_BYTES_MAX {
+            return Err(MorphError::ColourWay {
+                way_bytes: geometry.way_bytes(),
+                way_bytes_max: colour::WAY_BYTES_MAX,
+            });
+        }
+        let colouring =
+            Colouring::new(geometry, colour.hot_share).map_err(|_| MorphError::ColourShare)?;
+        let weights = (!self.weights.is_empty()).then_some(&self.weights[..]);
+        let coloured = colouring.place(&self.shape, self.node, self.layout, weights);
+        self.coloured = Some(coloured.map_err(|error| match error {
+            ColourError::NodeTooLarge {
+                node_bytes,
+                room_bytes,
+            } => MorphError::ColourRoom {
+                node_bytes: node_bytes as usize,
+                room_bytes,
+            },
+            _ => MorphError::ColourShare,
+        })?);
+        Ok(())
+    }
+
+    /// Where each node goes.
+    pub(crate) fn placement(&self) -> &Placement {
+        match &self.coloured {
+            Some(coloured) => coloured.placement(),
+            None => &self.placement,
+        }
+    }
+
+    /// The room that the placement needs, from offset 0 on.
+    pub(crate) fn room_bytes(&self) -> u64 {
+        end_bytes(self.placement(), self.node)
+    }
+
+    /// The size of a way, where addresses beyond a segment's matter.
+    pub(crate) fn way_to_match(&self) -> Option<u64> {
+        let coloured = self.coloured.as_ref()?;
+        let way_bytes = coloured.colouring().geometry().way_bytes();
+        (way_bytes > Layout::SEGMENT_BYTES).then_some(way_bytes)
+    }
+
+    /// Whether the placement has gaps of whole pages, which huge pages would fill with memory.
+    pub(crate) fn has_page_gaps(&self) -> bool {
+        self.coloured
+            .as_ref()
+            .is_some_and(|coloured| coloured.gap_bytes() > coloured.lost_bytes())
+    }
+
+    /// What colours there are, and what they gain at each level.
+    pub(crate) fn colour_report(
+        &self,
+        settings: &Settings<'_>,
+        huge_pages: bool,
+    ) -> Option<ColourReport> {
+        let coloured = self.coloured.as_ref()?;
+        let machine = settings.machine_or_this();
+        let within_page = coloured.colouring().geometry().way_bytes() <= PageSize::Small4K.bytes();
+        let gain = colour::first_level(machine)
+            .filter(|_| within_page)
+            .and_then(|level| {
+                let (predictor, pages) = (self.predictor(), pages(huge_pages));
+                coloured
+                    .gain(
+                        &self.shape,
+                        &predictor,
+                        self.node,
+                        pages,
+                        machine,
+                        &level.name,
+                    )
+                    .ok()
+            });
+        Some(colour::report(coloured, gain))
+    }
+
+    fn predictor(&self) -> Predictor {
+        if self.weights.is_empty() {
+            Predictor::new(&self.shape)
+        } else {
+            Predictor::weighted(&self.shape, &self.weights)
+        }
     }
 
     /// The cost of an operation before and after, as far as it was asked for or is known, once it is known which pages there are.
@@ -105,19 +215,15 @@ impl Plan {
     ) -> (Option<Prediction>, Option<Prediction>) {
         let (pages, machine) = (pages(huge_pages), settings.machine_or_this());
         let ranked = (self.ranking.first())
-            .filter(|_| self.ranked_for == Some(pages))
+            .filter(|_| self.ranked_for == Some(pages) && self.coloured.is_none())
             .map(|(_, prediction)| prediction.clone());
         if !settings.predict {
             return (None, ranked);
         }
-        let predictor = if self.weights.is_empty() {
-            Predictor::new(&self.shape)
-        } else {
-            Predictor::weighted(&self.shape, &self.weights)
-        };
+        let predictor = self.predictor();
         let predict =
             |placement: &Placement| predictor.predict(placement, self.node, pages, machine);
-        let after = ranked.unwrap_or_else(|| predict(&self.placement));
+        let after = ranked.unwrap_or_else(|| predict(self.placement()));
         (Some(predict(&Placement::from_offsets(before))), Some(after))
     }
 

@@ -175,13 +175,20 @@ impl<H: Home> Drop for NewPlaces<H> {
     }
 }
 
-/// Node numbers by ascending offset. O(n): nodes are a stride apart at least, so at most one begins in each stride.
+/// Node numbers by ascending offset. O(n) where nodes lie as densely as layouts put them: they are a stride apart at least, so
+/// at most one begins in each stride. O(n log n) where there are large gaps.
 fn by_offset(placement: &Placement, node: NodeExtent) -> Vec<u32> {
+    const SLOTS_PER_NODE_MAX: usize = 4;
     let stride = node.stride_bytes();
-    let slots = usize::try_from(placement.span_bytes(node) / stride + 1).unwrap_or(usize::MAX);
+    let slots = usize::try_from(end_bytes(placement, node) / stride + 1).unwrap_or(usize::MAX);
+    if slots / SLOTS_PER_NODE_MAX > placement.len() {
+        let mut order: Vec<u32> = (0..).take(placement.len()).collect();
+        order.sort_unstable_by_key(|&v| placement.offset(v));
+        return order;
+    }
     let mut node_in = vec![NO_NODE; slots];
     for (v, &offset) in (0..).zip(placement.offsets()) {
-        // Below `slots`, as the offset is below the span.
+        // Below `slots`, as the offset is below the end.
         let slot = usize::try_from(offset / stride).unwrap_or(usize::MAX);
         debug_assert_eq!(
             node_in[slot], NO_NODE,
@@ -191,6 +198,12 @@ fn by_offset(placement: &Placement, node: NodeExtent) -> Vec<u32> {
     }
     node_in.retain(|&v| v != NO_NODE);
     node_in
+}
+
+/// Where the last node ends, counted from offset 0. O(n).
+pub(crate) fn end_bytes(placement: &Placement, node: NodeExtent) -> u64 {
+    let last = placement.offsets().iter().max();
+    last.map_or(0, |last| last.saturating_add(u64::from(node.bytes)))
 }
 
 #[cfg(test)]

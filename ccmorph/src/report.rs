@@ -1,6 +1,7 @@
 //! What a morph did.
 
-use ccmodel::{Layout, NO_NODE, PageSize, Prediction};
+use crate::ColourReport;
+use ccmodel::{Basis, Layout, NO_NODE, PageSize, Prediction};
 use std::fmt;
 use std::time::Duration;
 
@@ -20,7 +21,8 @@ pub struct Report {
     pub placed: bool,
     /// The layout used.
     pub layout: Layout,
-    /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto) what each layout promised, the best first; else empty.
+    /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto) what each candidate promised, the best first, as far as they had to be compared: see
+    /// [`basis`](Report::basis). Else empty.
     ///
     /// The choice comes before the places: it supposes the pages that [`ranked_for`](Report::ranked_for) says.
     pub ranking: Vec<(Layout, Prediction)>,
@@ -30,6 +32,10 @@ pub struct Report {
     /// [`predicted_before`](Report::predicted_before) and [`predicted_after`](Report::predicted_after) are for the pages that
     /// came.
     pub ranked_for: Option<PageSize>,
+    /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto), what the choice rests on.
+    pub basis: Option<Basis>,
+    /// What the colours of a cache were used for, when [asked for](crate::Morph::colour).
+    pub colour: Option<ColourReport>,
     /// The cost of a search of the structure where its nodes lay before, when [predictions](crate::Morph::predict) were asked for.
     pub predicted_before: Option<Prediction>,
     /// The cost of a search of the structure as it lies now, when predictions were asked for or the choice made one.
@@ -58,6 +64,8 @@ impl Report {
             layout,
             ranking: Vec::new(),
             ranked_for: None,
+            basis: None,
+            colour: None,
             predicted_before: None,
             predicted_after: None,
             edges: 0,
@@ -116,6 +124,17 @@ impl fmt::Display for Report {
                     percent(before),
                     percent(after)
                 )?;
+            }
+        }
+        if let Some(colour) = &self.colour {
+            write!(
+                f,
+                "\n{} hot nodes by colour; {} KiB lost to gaps",
+                colour.hot_nodes,
+                colour.lost_bytes.div_ceil(1024)
+            )?;
+            if let Some(gain) = &colour.gain {
+                write!(f, ", {:+.1} ns predicted to be saved a search", gain.ns())?;
             }
         }
         if let (Some(before), Some(after)) = (&self.predicted_before, &self.predicted_after) {

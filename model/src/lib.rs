@@ -41,6 +41,7 @@ mod calibrate;
 mod choose;
 #[cfg(feature = "cli")]
 pub mod cli;
+mod colour;
 mod footprint;
 mod layout;
 mod machine;
@@ -57,6 +58,7 @@ mod visits;
 
 pub use calibrate::CalibrateOptions;
 pub use choose::{Basis, Choice, choose_layout, choose_layout_weighted, rank_layouts};
+pub use colour::{CacheGeometry, ColourError, ColourGain, Coloured, Colouring};
 pub use footprint::{BlockClass, Footprint, FootprintBuilder, Replacement};
 pub use layout::{ExtentError, Layout, NodeExtent, ParseLayoutError, Placement};
 pub use machine::{

@@ -33,6 +33,7 @@
 //! one of 2.30 in a disturbed set (the same layout had 1.24 in the other page size), 84 of 84 pairs. In later runs of the
 //! same day, one each: branch-free 0.88 to 1.19, 77 of 77 pairs; with branches 0.88 to 1.18, 87 of 89.
 
+use crate::colour::ColouredLevel;
 use crate::footprint::{Replacement, absent};
 use crate::machine::{LevelKind, NeighbourShare};
 use crate::neighbours::missed_blocks;
@@ -210,6 +211,18 @@ impl Predictor {
         pages: PageSize,
         machine: &Machine,
     ) -> Prediction {
+        self.predict_parts(placement, node, pages, machine, None)
+    }
+
+    /// As [`predict`](Predictor::predict), with one level divided among hot and other nodes, who share no block of it.
+    pub(crate) fn predict_parts(
+        &self,
+        placement: &Placement,
+        node: NodeExtent,
+        pages: PageSize,
+        machine: &Machine,
+        parts: Option<ColouredLevel<'_>>,
+    ) -> Prediction {
         let touched = self
             .touched_bytes
             .map_or(node.bytes, |bytes| bytes.min(node.bytes));
@@ -222,11 +235,14 @@ impl Predictor {
         };
         let mut levels = Vec::new();
         for (i, level) in machine.levels_for(pages).enumerate() {
-            let mut misses = level_misses(
-                level,
-                seen.footprint(level.block_bytes),
-                machine.replacement,
-            );
+            let mut misses = match parts.filter(|parts| parts.name == level.name) {
+                Some(parts) => seen.divided_misses(level, parts),
+                None => level_misses(
+                    level,
+                    seen.footprint(level.block_bytes),
+                    machine.replacement,
+                ),
+            };
             if i > 0 && level.kind == LevelKind::Data {
                 misses.ns *= seen.neighbour_factor(level, &machine.neighbours);
             }
@@ -277,6 +293,32 @@ impl SeenBlocks<'_> {
     fn footprint(&mut self, block_bytes: u64) -> &Footprint {
         let index = self.index(block_bytes);
         &self.sizes[index].1
+    }
+
+    /// Misses of a level that is divided among the nodes.
+    fn divided_misses(&self, level: &Level, parts: ColouredLevel<'_>) -> LevelMisses {
+        let of = |is_hot: bool, share: f64| {
+            let blocks = BlockProbabilities::of_part(
+                &self.predictor.visits,
+                self.placement,
+                self.touched_bytes,
+                level.block_bytes,
+                |v| parts.hot[v as usize] == is_hot,
+            );
+            let mut part = level.clone();
+            for step in &mut part.steps {
+                step.capacity_bytes *= share;
+            }
+            level_misses(&part, &blocks.footprint(), self.replacement)
+        };
+        let (hot, cold) = (of(true, parts.hot_share), of(false, 1.0 - parts.hot_share));
+        LevelMisses {
+            name: hot.name,
+            misses: hot.misses + cold.misses,
+            ns: hot.ns + cold.ns,
+            // The fuller part is the one that is crowded.
+            touched_share: hot.touched_share.max(cold.touched_share),
+        }
     }
 
     /// What the misses of a level cost, as a share of what they would cost if none had a neighbour.

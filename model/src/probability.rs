@@ -66,6 +66,17 @@ impl BlockProbabilities {
         touched_bytes: u32,
         block_bytes: u64,
     ) -> BlockProbabilities {
+        BlockProbabilities::of_part(visits, placement, touched_bytes, block_bytes, |_| true)
+    }
+
+    /// As [`new`](BlockProbabilities::new), of those nodes alone for which `is_part` holds.
+    pub(crate) fn of_part(
+        visits: &Visits,
+        placement: &Placement,
+        touched_bytes: u32,
+        block_bytes: u64,
+        is_part: impl Fn(u32) -> bool,
+    ) -> BlockProbabilities {
         assert!(
             block_bytes.is_power_of_two(),
             "block size {block_bytes} is not a power of two"
@@ -100,6 +111,9 @@ impl BlockProbabilities {
         for (i, &(first, last)) in covered.iter().enumerate() {
             let (depth, probability) = (visits.depths[i], visits.probabilities[i]);
             pass.leave(depth);
+            if !is_part(visits.order[i]) {
+                continue;
+            }
             let stands_for = visits.counts.get(i).copied();
             if let Some(count) = stands_for {
                 for block in [first, last] {

@@ -15,7 +15,7 @@
 use core::ffi::{c_double, c_int, c_void};
 
 use allocator::raw;
-use ccmorph::{Layout, Morph, MorphError, RawStructure};
+use ccmorph::{CacheGeometry, Layout, Morph, MorphError, RawStructure};
 
 use crate::errno;
 
@@ -84,6 +84,12 @@ impl Cache {
         }
         if !(0.0..1.0).contains(&self.hot_share) {
             return None;
+        }
+        if self.hot_share > 0.0 {
+            let [sets, block_bytes, ways] =
+                [self.sets, self.block_bytes, self.associativity].map(|number| number as u64);
+            let geometry = CacheGeometry::new(sets, block_bytes, ways).ok()?;
+            morph = morph.colour_for(geometry, self.hot_share);
         }
         Some(morph)
     }

@@ -85,6 +85,13 @@ static void lists(void)
                 CHECK(ccmorph(first, next_item, 3000, 1, 0, round == 1 ? 64 : 0, 0, 0.0) == 0);
                 CHECK(first == head && first->value == 0);
             }
+            /* Half of a first-level cache, and of a second-level one whose ways are larger than a segment of memory. */
+            if (extras[at] <= 500) {
+                CHECK(ccmorph(first, next_item, 3000, 1, 64, 64, 12, 0.5) == 0);
+                CHECK(ccmorph(first, next_item, 3000, 1, 16384, 64, 1, 0.5) == 0);
+            }
+            CHECK(ccmorph(first, next_item, 3000, 1, 3, 64, 12, 0.5) == EINVAL);
+            CHECK(ccmorph(first, next_item, 3000, 1, 0, 64, 0, 0.5) == EINVAL);
             finish_list(first, 3000, extras[at]);
         }
     }

@@ -6,6 +6,7 @@
 use crate::link::Placer;
 use crate::{Layout, Links, Morph, MorphError, Report, Visit};
 use quickcheck::quickcheck;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -122,9 +123,10 @@ fn run<R: Links<Link = Box<Node>>>(
     layout: Layout,
     double: Double,
 ) -> Result<Report, MorphError> {
+    let double = Cell::new(Some(double));
     Morph::new()
         .layout(layout)
-        .run_with(root, &mut children, None, |_, _| Some(double))
+        .run_with(root, &mut children, None, |_, _| double.take())
 }
 
 quickcheck! {

@@ -2,6 +2,7 @@
 
 use ccmorph::{TreeNode, ccmorph};
 use std::fmt::Display;
+use std::ptr::{NonNull, null};
 
 #[derive(TreeNode)]
 struct Generic<'text, K, V, const N: usize>
@@ -153,4 +154,51 @@ fn macros_may_make_nodes() {
     assert_eq!(shown, 1);
     assert_eq!(ccmorph(&mut root.link_0, Made::children).unwrap().nodes, 1);
     assert_eq!((root.visit, root.link_0.unwrap().visit), (1, 2));
+}
+
+/// What other crates call a small vector, as far as it matters here: something with `iter_mut`.
+struct Few<T>(Vec<T>);
+
+impl<T> Few<T> {
+    fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.0.iter_mut()
+    }
+}
+
+#[derive(TreeNode)]
+struct WithFew {
+    key: u32,
+    #[child(each)]
+    children: Few<Box<WithFew>>,
+    #[parent]
+    up: Option<NonNull<WithFew>>,
+    #[pointer]
+    first: [*const WithFew; 1],
+}
+
+#[test]
+fn collections_that_iterate_over_links_are_children() {
+    let node = |key| {
+        Box::new(WithFew {
+            key,
+            children: Few(Vec::new()),
+            up: None,
+            first: [null()],
+        })
+    };
+    let mut root = node(0);
+    root.children.0 = vec![node(1), node(2)];
+    let at = NonNull::from(&mut *root);
+    for child in root.children.iter_mut() {
+        child.up = Some(at);
+    }
+    root.first = [&raw const *root.children.0[0]];
+    assert_eq!(ccmorph(&mut root, WithFew::children).unwrap().nodes, 3);
+    assert_ne!(at, NonNull::from(&mut *root));
+    assert!(std::ptr::eq(root.first[0], &raw const *root.children.0[0]));
+    let keys: Vec<u32> = root.children.0.iter().map(|child| child.key).collect();
+    assert_eq!((root.key, keys), (0, vec![1, 2]));
+    for child in &root.children.0 {
+        assert!(std::ptr::eq(child.up.unwrap().as_ptr(), &raw const *root));
+    }
 }

@@ -1,0 +1,175 @@
+//! Colours: the first nodes have a part of a cache's sets for themselves, by their addresses.
+
+use crate::tree::{Link, Node, Picture, alive, build};
+use ccmorph::{CacheGeometry, Layout, Morph, MorphError, TreeNode};
+use std::rc::Rc;
+
+fn shuffled(count: u32) -> Vec<u32> {
+    (0..count).map(|i| i.wrapping_mul(0x9e37_79b9)).collect()
+}
+
+/// Morphs with half of the sets for the first nodes, and checks where all of them lie; returns how many are hot.
+fn check<P: Clone + PartialEq + std::fmt::Debug + Unpin>(
+    root: &mut Link<P>,
+    geometry: CacheGeometry,
+    layout: Layout,
+) -> usize {
+    let before = Picture::of(root);
+    let morph = Morph::new().layout(layout).colour_for(geometry, 0.5);
+    let report = morph.run(root, Node::children).unwrap();
+    let after = Picture::of(root);
+    assert_eq!(before.nodes, after.nodes);
+    let colour = report.colour.unwrap();
+    let way_bytes = usize::try_from(geometry.way_bytes()).unwrap();
+    // The picture is in breadth-first order, which is that of the traversal.
+    for (v, &address) in after.addresses.iter().enumerate() {
+        let is_hot = v < colour.hot_nodes;
+        for byte in [address, address + size_of::<Node<P>>() - 1] {
+            assert_eq!(
+                byte % way_bytes < way_bytes / 2,
+                is_hot,
+                "node {v} at {address:#x}"
+            );
+        }
+    }
+    if way_bytes <= 4096 {
+        assert!(colour.gain.is_some() && colour.lost_bytes == colour.gap_bytes);
+    } else {
+        assert!(colour.gain.is_none() && colour.lost_bytes == 0);
+    }
+    colour.hot_nodes
+}
+
+#[test]
+fn hot_nodes_lie_in_their_part_of_each_way() {
+    let token = Rc::new(());
+    let mut root = build(&shuffled(60_000), &token, |key| key);
+    assert_eq!(size_of::<Node<u32>>(), 32);
+    for (sets, block, ways) in [
+        (64, 64, 12),
+        (64, 64, 8),
+        (32, 32, 1),
+        (2048, 64, 16),
+        (16384, 64, 1),
+    ] {
+        let geometry = CacheGeometry::new(sets, block, ways).unwrap();
+        for layout in [
+            Layout::VanEmdeBoas,
+            Layout::SubtreeCluster { block_bytes: 64 },
+        ] {
+            // p = hot sets x nodes in a block x ways: thesis, section 3.2.
+            let expected = (sets / 2 * (block / 32) * ways).min(60_000);
+            let hot = check(&mut root, geometry, layout);
+            assert_eq!(
+                hot as u64, expected,
+                "{sets} sets of {ways} blocks of {block}"
+            );
+        }
+    }
+    let mut odd = build(&shuffled(5_000), &token, |key| [key; 9]);
+    let geometry = CacheGeometry::new(128, 64, 4).unwrap();
+    assert!(check(&mut odd, geometry, Layout::DepthFirst) > 0);
+    drop((root, odd));
+    assert_eq!(alive(&token), 0);
+}
+
+#[test]
+fn the_first_level_of_this_machine_is_coloured_and_reported() {
+    let token = Rc::new(());
+    let mut root = build(&shuffled(200_000), &token, |key| key);
+    let plain = Morph::new().run(&mut root, Node::children).unwrap();
+    assert!(plain.colour.is_none());
+    let report = Morph::new()
+        .colour(0.5)
+        .run(&mut root, Node::children)
+        .unwrap();
+    assert!(report.span_bytes > plain.span_bytes);
+    let colour = report.colour.clone().unwrap();
+    let gain = colour.gain.unwrap();
+    assert!(gain.levels().count() >= 2);
+    assert!(
+        gain.levels()
+            .all(|(name, misses, ns)| !name.is_empty() && misses.is_finite() && ns.is_finite())
+    );
+    assert!(
+        report.to_string().contains("hot nodes by colour"),
+        "{report}"
+    );
+    // Half of each page of the rest.
+    let bytes = report.bytes();
+    assert!(
+        (bytes / 2..=bytes * 2).contains(&colour.lost_bytes),
+        "{}",
+        colour.lost_bytes
+    );
+    drop(root);
+    assert_eq!(alive(&token), 0);
+}
+
+#[test]
+fn weights_say_who_is_hot() {
+    let token = Rc::new(());
+    let mut root = build(&shuffled(20_000), &token, |key| key);
+    let favourite = shuffled(20_000)[19_999];
+    let geometry = CacheGeometry::new(64, 64, 1).unwrap();
+    let weigh = |node: &Node<u32>| f64::from(u8::from(node.key == favourite));
+    let morph = Morph::new()
+        .layout(Layout::DepthFirst)
+        .colour_for(geometry, 0.5);
+    morph
+        .run_weighted(&mut root, Node::children, weigh)
+        .unwrap();
+    let mut at = root.as_deref().unwrap();
+    loop {
+        assert!(
+            std::ptr::from_ref(at).addr() % 4096 < 2048,
+            "on the way to the favourite"
+        );
+        if at.key == favourite {
+            break;
+        }
+        at = if favourite < at.key {
+            &at.left
+        } else {
+            &at.right
+        }
+        .as_deref()
+        .unwrap();
+    }
+    drop(root);
+    assert_eq!(alive(&token), 0);
+}
+
+#[test]
+fn shares_and_caches_that_make_no_sense_are_told() {
+    let token = Rc::new(());
+    let mut root = build(&shuffled(1000), &token, |key| [key; 30]);
+    let before = Picture::of(&root);
+    for share in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
+        let result = Morph::new().colour(share).run(&mut root, Node::children);
+        assert_eq!(result.unwrap_err(), MorphError::ColourShare);
+    }
+    // All for the hot ones: nothing is left for the rest.
+    let result = Morph::new().colour(1.0).run(&mut root, Node::children);
+    assert!(matches!(
+        result,
+        Err(MorphError::ColourRoom { room_bytes: 0, .. })
+    ));
+    let large = CacheGeometry::new(1 << 16, 64, 2).unwrap();
+    let result = Morph::new()
+        .colour_for(large, 0.5)
+        .run(&mut root, Node::children);
+    assert!(matches!(result, Err(MorphError::ColourWay { way_bytes, .. }) if way_bytes == 4 << 20));
+    let after = Picture::of(&root);
+    assert_eq!(
+        (before.nodes, before.addresses),
+        (after.nodes, after.addresses)
+    );
+    let none = Morph::new()
+        .colour(0.0)
+        .run(&mut root, Node::children)
+        .unwrap();
+    assert_eq!(none.colour.map(|colour| colour.hot_nodes), Some(0));
+    drop(root);
+    assert_eq!(alive(&token), 0);
+}
