@@ -104,7 +104,7 @@ fn copy_below(node: Option<&Node>) -> Option<Box<Node>> {
 fn bst_random_dependent(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let workload = &BST_RANDOM_DEPENDENT_2M;
     let keys = random_keys(KEYS_2M);
-    let chain = QueryChain::sample(&keys, effort.lookups, SEED);
+    let chain = QueryChain::sample(&keys, effort.lookups / 2, SEED);
     let unmorphed = plain_tree(Source::System, &keys);
     let trees: Vec<SearchTree> = LAYOUTS_2M
         .iter()

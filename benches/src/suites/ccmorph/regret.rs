@@ -11,6 +11,9 @@
 //!
 //! The minimum of many noisy times is too low, and the more layouts there are the lower it is; the second measurement is there so that noise does not decide. Ratios are formed within
 //! a round, whose two times are neighbours. The chosen layout is one of those measured, so nothing exceeds 1, and where it is the best, there is nothing to measure twice.
+//!
+//! Small structures lie in pages of 4 KiB, and which of them get into each other's way in a cache is the luck of the copy, not the layout's doing: a copy of 1.5 MiB can be a third slower than
+//! another one of the same layout. So of small structures there are several copies in each layout, and the rounds go over them.
 
 use std::time::Duration;
 
@@ -58,6 +61,11 @@ fn sizes_log2(scale: Scale) -> &'static [u32] {
     }
 }
 
+/// Structures with more nodes than this, by its logarithm, have huge pages.
+const SMALL_LOG2_MAX: u32 = 18;
+/// Copies of a small structure in each layout.
+const SMALL_COPIES: usize = 4;
+
 /// How many others are held against the choice in the second measurement.
 const CANDIDATES: usize = 3;
 
@@ -70,6 +78,11 @@ fn auto_regret(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
                 effort,
                 name: format!("{}_{structure}_2p{size_log2}", AUTO_REGRET.name),
                 lookups,
+                copies: if size_log2 > SMALL_LOG2_MAX {
+                    1
+                } else {
+                    SMALL_COPIES
+                },
             };
             if sweep.is_asked_for() {
                 cases.extend(sweep.run(structure, size_log2)?);
@@ -90,6 +103,8 @@ struct Sweep<'a> {
     effort: &'a Effort,
     name: String,
     lookups: usize,
+    /// Of the structure, in each layout.
+    copies: usize,
 }
 
 impl Sweep<'_> {
@@ -147,79 +162,84 @@ impl Sweep<'_> {
         chain: impl Fn(Skew) -> QueryChain,
     ) -> Result<Vec<Comparison>, Failure> {
         let mut auto = born(Birthplace::CcMalloc, build);
-        let copies: Vec<(Layout, S)> = FIXED
-            .map(|layout| (layout, morphed(&auto, Some(layout))))
-            .into();
+        let laid_out = |layout| Subject {
+            layout,
+            copies: (0..self.copies)
+                .map(|_| morphed(&auto, Some(layout)))
+                .collect(),
+        };
+        let mut subjects: Vec<Subject<S>> = FIXED.map(laid_out).into();
         let chosen = morph_in_place(&mut auto, None);
-        let mut copies = copies;
         // The choice may be a layout that is not in the list; then it is one more to measure.
-        if !copies.iter().any(|&(layout, _)| layout == chosen) {
-            copies.push((chosen, auto));
+        if !subjects.iter().any(|subject| subject.layout == chosen) {
+            let copies = (0..self.copies).map(|_| morphed(&auto, Some(chosen)));
+            subjects.push(Subject {
+                layout: chosen,
+                copies: copies.collect(),
+            });
         }
+        drop(auto);
         Skew::ALL
             .into_iter()
-            .map(|skew| self.regret(&copies, chosen, skew, &chain(skew)))
+            .map(|skew| self.regret(&subjects, chosen, skew, &chain(skew)))
             .collect()
     }
 
     fn regret<S: Structure>(
         &self,
-        copies: &[(Layout, S)],
+        subjects: &[Subject<S>],
         chosen: Layout,
         skew: Skew,
         chain: &QueryChain,
     ) -> Result<Comparison, Failure> {
-        let expected = copies.first().map(|(_, copy)| copy.follow(chain));
-        let time = |(layout, copy): &(Layout, S)| -> Result<Duration, Failure> {
+        let expected = subjects[0].copies[0].follow(chain);
+        let time = |subject: &Subject<S>, round: usize| -> Result<Duration, Failure> {
+            let copy = &subject.copies[round % subject.copies.len()];
             let (time, sum) = timed(|| copy.follow(chain));
-            if expected == Some(sum) {
+            if expected == sum {
                 return Ok(time);
             }
             Err(Failure::Answer(WrongAnswer {
                 workload: AUTO_REGRET.name,
-                who: slug(Some(*layout)),
+                who: slug(Some(subject.layout)),
             }))
         };
 
         let mut screened = Vec::new();
-        for copy in copies {
-            let (first, second) = (time(copy)?, time(copy)?);
-            screened.push((first.min(second), copy));
+        for subject in subjects {
+            let mut total = Duration::ZERO;
+            for copy in 0..self.copies {
+                total += time(subject, copy)?.min(time(subject, copy)?);
+            }
+            screened.push((total, subject));
         }
-        screened.sort_by_key(|&(time, _)| time);
-        let others = screened.iter().map(|&(_, copy)| copy);
-        let candidates: Vec<_> = others
-            .filter(|&&(layout, _)| layout != chosen)
-            .take(CANDIDATES)
-            .collect();
-        let auto = copies.iter().find(|&&(layout, _)| layout == chosen);
-        let auto = auto.unwrap_or(&copies[0]);
+        screened.sort_by_key(|&(total, _)| total);
+        let (own, others): (Vec<_>, Vec<_>) = screened
+            .iter()
+            .map(|&(_, subject)| subject)
+            .partition(|subject| subject.layout == chosen);
+        // The chosen one first, and then those that may be better.
+        let rivals = own.into_iter().chain(others.into_iter().take(CANDIDATES));
+        let contestants: Vec<&Subject<S>> = rivals.collect();
 
-        let mut rounds: Vec<Vec<Duration>> = vec![Vec::new(); candidates.len() + 1];
-        for round in 0..self.effort.rounds {
-            let turns = candidates.len() + 1;
+        let turns = contestants.len();
+        let rounds = self.effort.rounds.next_multiple_of(self.copies);
+        let mut times = vec![Vec::new(); turns];
+        for round in 0..rounds {
             for turn in 0..turns {
                 let which = (round + turn) % turns;
-                let copy = candidates.get(which).copied().unwrap_or(auto);
-                rounds[which].push(time(copy)?);
+                times[which].push(time(contestants[which], round)?.as_secs_f64());
             }
         }
-        let (autos, others) = (&rounds[candidates.len()], &rounds[..candidates.len()]);
-        let auto_ns = median(autos.iter().map(Duration::as_secs_f64)) * 1e9 / chain.len() as f64;
-        let ratios = others.iter().zip(&candidates).map(|(times, (layout, _))| {
-            let pairs = times.iter().zip(autos);
-            let ratio =
-                median(pairs.map(|(theirs, ours)| theirs.as_secs_f64() / ours.as_secs_f64()));
-            (ratio, *layout)
-        });
-        let own = std::iter::once((1.0, chosen));
-        let (ratio, best) =
-            own.chain(ratios).fold(
-                (1.0, chosen),
-                |least, next| {
-                    if next.0 < least.0 { next } else { least }
-                },
-            );
+        let auto_ns = median(times[0].iter().copied()) * 1e9 / chain.len() as f64;
+        let (mut ratio, mut best) = (1.0, chosen);
+        for (subject, theirs) in contestants.iter().zip(&times).skip(1) {
+            let pairs = theirs.iter().zip(&times[0]);
+            let theirs = median(pairs.map(|(theirs, ours)| theirs / ours));
+            if theirs < ratio {
+                (ratio, best) = (theirs, subject.layout);
+            }
+        }
         Ok(Comparison {
             suite: AUTO_REGRET.suite,
             name: format!("{}_{}", self.name, skew.name()),
@@ -228,9 +248,15 @@ impl Sweep<'_> {
             ratio,
             unit: "ns",
             rival: format!("{best} (chosen: {chosen})"),
-            runs: self.effort.rounds,
+            runs: rounds,
         })
     }
+}
+
+/// A structure in one layout, once or several times.
+struct Subject<S> {
+    layout: Layout,
+    copies: Vec<S>,
 }
 
 /// The middle one.

@@ -57,7 +57,7 @@ fn weighted_zipf(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     for _ in 0..nodes {
         *counts.entry(queries.draw()).or_default() += 1;
     }
-    let chain = queries.chain(effort.lookups / 2);
+    let chain = queries.chain(effort.lookups / 4);
 
     let with_weights = [
         ("weighted", LayoutChoice::Fixed(Layout::VanEmdeBoas)),
