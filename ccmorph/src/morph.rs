@@ -224,7 +224,7 @@ impl<'m> Morph<'m> {
     /// let mut words = word("morph", 3);
     /// words.as_mut().unwrap().children = [word("a", 900), word("zygote", 1)];
     ///
-    /// let morph = Morph::new().layout(Layout::DepthFirst);
+    /// let morph = Morph::new().layout(Layout::Weighted);
     /// let report = morph.run_weighted(&mut words, Word::children, |word| f64::from(word.uses))?;
     /// assert_eq!(report.nodes, 3);
     /// # Ok::<(), ccmorph::MorphError>(())

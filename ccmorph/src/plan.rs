@@ -79,9 +79,13 @@ impl Plan {
         let mut plan = match settings.layout {
             LayoutChoice::Fixed(layout) => Plan {
                 node,
-                weights,
                 layout,
-                placement: layout.place(&shape, node),
+                placement: if weights.is_empty() {
+                    layout.place(&shape, node)
+                } else {
+                    layout.place_weighted(&shape, node, &weights)
+                },
+                weights,
                 coloured: None,
                 ranking: Vec::new(),
                 ranked_for: None,

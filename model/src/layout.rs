@@ -31,15 +31,21 @@
 //! Inside 256 B clusters, van Emde Boas order visits 16.5 lines a search, depth-first order 17.6.
 
 mod cluster;
+mod grid;
+mod hierarchical;
 mod name;
 mod order;
+mod preorder;
 #[cfg(test)]
 mod tests;
+mod weighted;
 
 use crate::Shape;
 use crate::shape::random;
 use cluster::Clusters;
+use grid::Grid;
 pub use name::ParseLayoutError;
+use preorder::{Preorder, Tree};
 use std::fmt;
 
 /// An order of the nodes of a forest in memory.
@@ -68,6 +74,12 @@ pub enum Layout {
         /// As in [`SubtreeCluster`](Layout::SubtreeCluster).
         block_bytes: u32,
     },
+    /// Clusters at each grain at once: lines of 64 B in 256 B in pages of 4 KiB in huge pages of 2 MiB, gap-free. Each place
+    /// goes to the most probable node that hangs on what is near.
+    Hierarchical,
+    /// The nodes that operations visit most, in [`Hierarchical`](Layout::Hierarchical) order among themselves, before all others.
+    /// Made for [`place_weighted`](Layout::place_weighted) with skewed weights.
+    Weighted,
 }
 
 impl Layout {
@@ -92,37 +104,118 @@ impl Layout {
         if let Err(error) = NodeExtent::new(node.bytes, node.align) {
             panic!("{error}");
         }
+        self.place_by(shape, node, None)
+    }
+
+    /// Where each node of `shape` lies when an operation ends at node `v` with a frequency in proportion to `weights[v]`.
+    ///
+    /// As [`place`](Layout::place), except that a subtree weighs what its nodes weigh together, not how many they are. Weights
+    /// that are negative or no numbers count as 0; with equal weights the result is that of `place`. Random and
+    /// breadth-first orders look at no weights.
+    ///
+    /// # Panics
+    ///
+    /// As [`place`](Layout::place), and when there is not exactly one weight for each node.
+    pub fn place_weighted(self, shape: &Shape, node: NodeExtent, weights: &[f64]) -> Placement {
+        assert_eq!(
+            weights.len(),
+            shape.len(),
+            "one weight for each node is needed"
+        );
+        let sums = weighted::subtree_weights(shape, weights);
+        self.place_by(shape, node, sums.as_deref())
+    }
+
+    fn place_by(self, shape: &Shape, node: NodeExtent, weights: Option<&[f32]>) -> Placement {
+        let packed = Grid::packed(node);
         match self {
-            Layout::Random { seed } => packed(&random::permutation(shape.nodes(), seed), node),
-            Layout::DepthFirst => packed(&order::depth_first(shape), node),
-            Layout::BreadthFirst => packed(&order::breadth_first(shape), node),
-            Layout::VanEmdeBoas => packed(&order::van_emde_boas(shape), node),
-            Layout::SubtreeCluster { block_bytes } => match capacity(block_bytes, node) {
-                0 => packed(&order::depth_first(shape), node),
-                slots => {
-                    let clusters = Clusters::greedy(shape, slots);
-                    blocked(
-                        clusters.pack(clusters.depth_first(), slots),
-                        slots,
-                        block_bytes,
-                        node,
-                    )
-                }
-            },
-            Layout::ClusterVanEmdeBoas { block_bytes } => match capacity(block_bytes, node) {
-                0 => packed(&order::van_emde_boas(shape), node),
-                slots => {
-                    let clusters = Clusters::greedy(shape, slots);
-                    let order = clusters.van_emde_boas();
-                    blocked(
-                        clusters.pack(order.into_iter(), slots),
-                        slots,
-                        block_bytes,
-                        node,
-                    )
-                }
-            },
+            Layout::Random { seed } => {
+                let order = random::permutation(shape.nodes(), seed);
+                return on_grid(&packed, &places(order.into_iter()));
+            }
+            Layout::BreadthFirst => {
+                return on_grid(&packed, &places(order::breadth_first(shape).into_iter()));
+            }
+            _ => {}
         }
+        let preorder = Preorder::new(shape, weights);
+        let (tree, numbers) = (preorder.tree(), preorder.numbers());
+        let slots = match self {
+            Layout::SubtreeCluster { block_bytes } | Layout::ClusterVanEmdeBoas { block_bytes } => {
+                capacity(block_bytes, node)
+            }
+            _ => 0,
+        };
+        match self {
+            Layout::SubtreeCluster { block_bytes } if slots > 0 => {
+                let clusters = clusters(shape, tree, slots);
+                let slot_of = clusters.pack(clusters.depth_first(), slots);
+                blocked(numbers, &slot_of, slots, block_bytes, node)
+            }
+            Layout::ClusterVanEmdeBoas { block_bytes } if slots > 0 => {
+                let clusters = clusters(shape, tree, slots);
+                let order = clusters.van_emde_boas();
+                let slot_of = clusters.pack(order.into_iter(), slots);
+                blocked(numbers, &slot_of, slots, block_bytes, node)
+            }
+            Layout::VanEmdeBoas | Layout::ClusterVanEmdeBoas { .. } => {
+                let places = places(order::van_emde_boas(tree).into_iter());
+                through(numbers, |v| packed.offset(places[v as usize]))
+            }
+            Layout::Hierarchical => {
+                let grid = align_from_bottom(shape, Grid::in_lines(node));
+                let mut places = vec![0u32; shape.len()];
+                let roots: Vec<u32> = tree.roots().collect();
+                hierarchical::fill(tree, roots.into_iter(), &grid, 0, |v, place| {
+                    places[v as usize] = place;
+                });
+                through(numbers, |v| grid.offset(places[v as usize]))
+            }
+            Layout::Weighted => {
+                let grid = Grid::in_lines(node);
+                let places = weighted::places(tree, &grid);
+                through(numbers, |v| grid.offset(places[v as usize]))
+            }
+            // The depth-first numbers are the order.
+            _ => on_grid(&packed, numbers),
+        }
+    }
+}
+
+/// By node: its place in an order of all nodes.
+fn places(order: impl ExactSizeIterator<Item = u32>) -> Vec<u32> {
+    let mut places = vec![0u32; order.len()];
+    for (place, v) in (0..).zip(order) {
+        places[v as usize] = place;
+    }
+    places
+}
+
+/// Nodes at places of a grid.
+fn on_grid(grid: &Grid, places: &[u32]) -> Placement {
+    through(places, |place| grid.offset(place))
+}
+
+/// Nodes at what their numbers stand for.
+fn through(numbers: &[u32], offset: impl Fn(u32) -> u64) -> Placement {
+    Placement::from_offsets(numbers.iter().map(|&number| offset(number)).collect())
+}
+
+/// The clusters of so many nodes, those of a complete tree aligned from the bottom.
+fn clusters(shape: &Shape, tree: Tree<'_>, slots: usize) -> Clusters {
+    let first = cluster::top_levels_capacity(shape, slots).unwrap_or(slots);
+    Clusters::greedy(tree, slots, first)
+}
+
+/// Lets the lines of a complete tree end with the leaves where they hold whole levels.
+fn align_from_bottom(shape: &Shape, grid: Grid) -> Grid {
+    let first = grid
+        .nodes_per_line()
+        .and_then(|slots| usize::try_from(slots).ok())
+        .and_then(|slots| cluster::top_levels_capacity(shape, slots));
+    match first {
+        Some(nodes) => grid.with_first_row(nodes as u64),
+        None => grid,
     }
 }
 
@@ -142,24 +235,7 @@ fn capacity(block_bytes: u32, node: NodeExtent) -> usize {
     usize::try_from(u64::from(block_size(block_bytes)) / node.stride_bytes()).unwrap_or(0)
 }
 
-/// Nodes one behind the other in this order, with gaps only before segment borders.
-fn packed(order: &[u32], node: NodeExtent) -> Placement {
-    let mut offsets = vec![0u64; order.len()];
-    let (bytes, stride) = (u64::from(node.bytes), node.stride_bytes());
-    let keeps_to_segments = node.bytes <= Layout::SEGMENT_NODE_BYTES_MAX;
-    let mut next = 0u64;
-    for &v in order {
-        let room = Layout::SEGMENT_BYTES - next % Layout::SEGMENT_BYTES;
-        if keeps_to_segments && bytes > room {
-            next += room;
-        }
-        offsets[v as usize] = next;
-        next += stride;
-    }
-    Placement::from_offsets(offsets)
-}
-
-/// Where [`packed`] puts the node at index `position` of an order.
+/// Where layouts without gaps put the node at index `position` of their order.
 pub(crate) fn packed_offset(position: u32, node: NodeExtent) -> u64 {
     let (position, stride) = (u64::from(position), node.stride_bytes());
     if node.bytes > Layout::SEGMENT_NODE_BYTES_MAX || stride > Layout::SEGMENT_BYTES {
@@ -171,12 +247,18 @@ pub(crate) fn packed_offset(position: u32, node: NodeExtent) -> u64 {
 }
 
 /// Offsets from slot numbers, for blocks of `slots` nodes each.
-fn blocked(mut slot_of: Vec<u64>, slots: usize, block_bytes: u32, node: NodeExtent) -> Placement {
+fn blocked(
+    numbers: &[u32],
+    slot_of: &[u64],
+    slots: usize,
+    block_bytes: u32,
+    node: NodeExtent,
+) -> Placement {
     let (slots, block) = (slots as u64, u64::from(block_size(block_bytes)));
-    for place in &mut slot_of {
-        *place = *place / slots * block + *place % slots * node.stride_bytes();
-    }
-    Placement::from_offsets(slot_of)
+    through(numbers, |v| {
+        let slot = slot_of[v as usize];
+        slot / slots * block + slot % slots * node.stride_bytes()
+    })
 }
 
 /// The size and alignment of a node.

@@ -66,7 +66,13 @@ impl Shape {
             }
         };
         let mut child_start = vec![0u32; parent.len() + 1];
+        // Breadth-first numbers put roots first and siblings side by side, in the order of their parents.
+        let (mut is_breadth_first, mut before) = (true, 0);
         for (node, &p) in (0..nodes).zip(&parent) {
+            // Roots count as children of the number before all.
+            let above = p.wrapping_add(1);
+            is_breadth_first &= before <= above;
+            before = above;
             if p == NO_NODE {
                 continue;
             }
@@ -80,15 +86,20 @@ impl Shape {
             sum += *start;
             *start = sum;
         }
-        // Fill each list from its start; `next` runs from `child_start[v]` to `child_start[v + 1]`.
-        let mut next = child_start.clone();
-        let mut children = vec![0u32; sum as usize];
-        for (node, &p) in (0..nodes).zip(&parent) {
-            if p != NO_NODE {
-                children[next[p as usize] as usize] = node;
-                next[p as usize] += 1;
+        let children = if is_breadth_first {
+            (nodes - sum..nodes).collect()
+        } else {
+            // Fill each list from its start; `next` runs from `child_start[v]` to `child_start[v + 1]`.
+            let mut next = child_start.clone();
+            let mut children = vec![0u32; sum as usize];
+            for (node, &p) in (0..nodes).zip(&parent) {
+                if p != NO_NODE {
+                    children[next[p as usize] as usize] = node;
+                    next[p as usize] += 1;
+                }
             }
-        }
+            children
+        };
         Ok(Shape {
             parent,
             child_start,

@@ -16,72 +16,94 @@
 //! 3. **Order inside a block.** A cluster larger than a few nodes is itself laid out in van Emde Boas order,
 //!    so that the lines and sectors within a page-sized block are used well too.
 
-use super::order;
-use crate::{NO_NODE, Shape};
+use super::order::{self, Cutter};
+use super::preorder::{Candidate, Tree, count_u32};
+use crate::Shape;
 use std::collections::BinaryHeap;
 
 /// A division of a forest's nodes into connected clusters.
 ///
 /// Invariants: each node is in exactly one cluster; a cluster's nodes are connected and its first is its root; clusters are
-/// numbered so that the one above has the smaller number.
+/// numbered depth-first.
 pub(super) struct Clusters {
+    /// Depth-first numbers.
     nodes: Vec<u32>,
     /// Cluster `c` is `nodes[start[c]..start[c + 1]]`.
     start: Vec<u32>,
-    /// The cluster above, or [`NO_NODE`].
-    parent: Vec<u32>,
+    /// How many clusters hang at a cluster, itself included.
+    size: Vec<u32>,
 }
+
+/// How many candidates are searched one by one, as that is faster than a heap for so few.
+const SCANNED_MAX: usize = 8;
 
 impl Clusters {
     /// Greedy clusters of up to `capacity` nodes, numbered depth-first, the heaviest first. O(n log n).
-    pub(super) fn greedy(shape: &Shape, capacity: usize) -> Clusters {
-        let weight = shape.subtree_nodes();
-        let mut capacity_now = top_levels_capacity(shape, capacity).unwrap_or(capacity);
+    ///
+    /// `first_capacity` is that of the cluster of the first root.
+    pub(super) fn greedy(tree: Tree<'_>, capacity: usize, first_capacity: usize) -> Clusters {
+        let mut capacity_now = first_capacity.min(capacity);
         let mut clusters = Clusters {
-            nodes: Vec::with_capacity(shape.len()),
+            nodes: Vec::with_capacity(tree.len()),
             start: vec![0],
-            parent: Vec::new(),
+            size: Vec::new(),
         };
         // Roots of clusters to come, with the cluster above each.
-        let mut stack: Vec<(u32, u32)> = shape.roots().map(|root| (root, NO_NODE)).collect();
+        let mut stack: Vec<(u32, u32)> = tree.roots().map(|root| (root, u32::MAX)).collect();
         stack.reverse();
-        // What hangs below the cluster in the making: heaviest first, then the smallest number.
-        let mut below: BinaryHeap<(u32, std::cmp::Reverse<u32>)> = BinaryHeap::new();
+        let mut parent: Vec<u32> = Vec::new();
+        let mut below: Vec<Candidate> = Vec::new();
+        let mut heap: BinaryHeap<Candidate> = BinaryHeap::new();
+        let mut order: Vec<u32> = Vec::new();
+        let mut cutter = Cutter::default();
         while let Some((root, above)) = stack.pop() {
-            let number = count_u32(clusters.parent.len());
-            clusters.parent.push(above);
+            let number = count_u32(parent.len());
+            parent.push(above);
             let first = clusters.nodes.len();
-            below.push((weight[root as usize], std::cmp::Reverse(root)));
+            clusters.nodes.push(root);
+            for child in tree.children(root) {
+                below.push(tree.candidate(child));
+            }
             while clusters.nodes.len() - first < capacity_now {
-                let Some((_, std::cmp::Reverse(v))) = below.pop() else {
+                let Some(heaviest) = take_heaviest(&mut below, &mut heap) else {
                     break;
                 };
+                let v = heaviest.node();
                 clusters.nodes.push(v);
-                below.extend(
-                    shape
-                        .children(v)
-                        .iter()
-                        .map(|&c| (weight[c as usize], std::cmp::Reverse(c))),
-                );
+                for child in tree.children(v) {
+                    below.push(tree.candidate(child));
+                }
+            }
+            if clusters.nodes.len() - first > order::WHOLE_NODES_MAX {
+                // The numbers are depth-first, which is what the cutter wants.
+                clusters.nodes[first..].sort_unstable();
+                order.clear();
+                cutter.lay_out_piece(tree, &clusters.nodes[first..], &mut order);
+                clusters.nodes[first..].copy_from_slice(&order);
             }
             clusters.start.push(count_u32(clusters.nodes.len()));
-            let old = stack.len();
-            stack.extend(below.drain().map(|(_, std::cmp::Reverse(v))| (v, number)));
-            stack[old..].sort_unstable_by_key(|&(v, _)| (weight[v as usize], std::cmp::Reverse(v)));
+            if !heap.is_empty() {
+                below.extend(heap.drain());
+            }
+            below.sort_unstable();
+            for candidate in below.drain(..) {
+                stack.push((candidate.node(), number));
+            }
             capacity_now = capacity;
         }
-        let parts = clusters
-            .start
-            .windows(2)
-            .map(|ends| (ends[0] as usize, ends[1] as usize))
-            .collect();
-        order::refine(shape, &mut clusters.nodes, parts);
+        clusters.size = vec![1; parent.len()];
+        for number in (0..parent.len()).rev() {
+            let size = clusters.size[number];
+            if let Some(above) = clusters.size.get_mut(parent[number] as usize) {
+                *above += size;
+            }
+        }
         clusters
     }
 
     /// The clusters in the order that they are numbered in.
     pub(super) fn depth_first(&self) -> std::ops::Range<u32> {
-        0..count_u32(self.parent.len())
+        0..count_u32(self.size.len())
     }
 
     fn nodes(&self, cluster: u32) -> &[u32] {
@@ -94,14 +116,11 @@ impl Clusters {
 
     /// The clusters in van Emde Boas order of the tree that they form among themselves.
     pub(super) fn van_emde_boas(&self) -> Vec<u32> {
-        match Shape::from_parents(&self.parent) {
-            Ok(tree) => order::van_emde_boas(&tree),
-            Err(error) => unreachable!("clusters are numbered from above: {error}"),
-        }
+        order::van_emde_boas(Tree::new(&self.size, None))
     }
 
     /// The block and the slot of each node, when clusters take blocks of `capacity` slots in this order and fragments
-    /// share them: `block * capacity + slot`. O(n).
+    /// share them: `block * capacity + slot`, by depth-first number. O(n).
     pub(super) fn pack(&self, order: impl Iterator<Item = u32>, capacity: usize) -> Vec<u64> {
         let mut slot_of = vec![0u64; self.nodes.len()];
         let mut rooms = Rooms::new(capacity);
@@ -120,6 +139,16 @@ impl Clusters {
         }
         slot_of
     }
+}
+
+/// Takes out the heaviest of a list, which becomes a heap once it is long.
+fn take_heaviest(list: &mut Vec<Candidate>, heap: &mut BinaryHeap<Candidate>) -> Option<Candidate> {
+    if heap.is_empty() && list.len() <= SCANNED_MAX {
+        let heaviest = (0..list.len()).max_by_key(|&at| list[at])?;
+        return Some(list.swap_remove(heaviest));
+    }
+    heap.extend(list.drain(..));
+    heap.pop()
 }
 
 /// Blocks that are not full, the latest for each number of free slots.
@@ -161,7 +190,7 @@ impl Rooms {
 
 /// How many nodes the topmost cluster of a complete binary tree takes so that the clusters below end with the leaves;
 /// `None` for other shapes and for blocks that do not hold a number of whole levels.
-fn top_levels_capacity(shape: &Shape, capacity: usize) -> Option<usize> {
+pub(super) fn top_levels_capacity(shape: &Shape, capacity: usize) -> Option<usize> {
     let levels_per_cluster = (capacity + 1).ilog2();
     if levels_per_cluster < 2 || !(capacity + 1).is_power_of_two() {
         return None;
@@ -193,9 +222,4 @@ fn complete_binary_levels(shape: &Shape) -> Option<u32> {
         .take_while(|&(depth, &nodes)| nodes == 1u32 << depth)
         .count();
     (full + 1 >= nodes_at.len()).then_some(count_u32(nodes_at.len()))
-}
-
-/// For counts that are bounded by the number of nodes, hence by 32 bits.
-fn count_u32(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -8,7 +8,16 @@ use std::str::FromStr;
 const BLOCK_BYTES_DEFAULT: u32 = 64;
 /// The seed meant when a name gives none.
 const SEED_DEFAULT: u64 = 0;
-const NAMES: [&str; 6] = ["random", "dfs", "bfs", "cluster", "veb", "cluster-veb"];
+const NAMES: [&str; 8] = [
+    "random",
+    "dfs",
+    "bfs",
+    "cluster",
+    "veb",
+    "cluster-veb",
+    "hierarchical",
+    "weighted",
+];
 
 /// The command line's name; it reads back as the same layout.
 impl fmt::Display for Layout {
@@ -26,7 +35,7 @@ impl fmt::Display for Layout {
     }
 }
 
-/// Reads `random`, `dfs`, `bfs`, `cluster`, `veb` or `cluster-veb`; the two cluster layouts take a block size as in
+/// Reads `random`, `dfs`, `bfs`, `cluster`, `veb`, `cluster-veb`, `hierarchical` or `weighted`; the two cluster layouts take a block size as in
 /// `cluster:256` (64 bytes otherwise), `random` a seed as in `random:7` (0 otherwise).
 impl FromStr for Layout {
     type Err = ParseLayoutError;
@@ -73,6 +82,8 @@ impl FromStr for Layout {
                 block_bytes: block_bytes()?,
             }),
             "veb" => plain(Layout::VanEmdeBoas),
+            "hierarchical" => plain(Layout::Hierarchical),
+            "weighted" => plain(Layout::Weighted),
             "cluster-veb" => Ok(Layout::ClusterVanEmdeBoas {
                 block_bytes: block_bytes()?,
             }),
@@ -87,7 +98,8 @@ impl FromStr for Layout {
 }
 
 impl Layout {
-    /// The name without parameters, as in reports: `random`, `dfs`, `bfs`, `cluster`, `veb` or `cluster-veb`.
+    /// The name without parameters, as in reports: `random`, `dfs`, `bfs`, `cluster`, `veb`, `cluster-veb`, `hierarchical` or
+    /// `weighted`.
     pub fn name(&self) -> &'static str {
         match self {
             Layout::Random { .. } => "random",
@@ -96,6 +108,8 @@ impl Layout {
             Layout::SubtreeCluster { .. } => "cluster",
             Layout::VanEmdeBoas => "veb",
             Layout::ClusterVanEmdeBoas { .. } => "cluster-veb",
+            Layout::Hierarchical => "hierarchical",
+            Layout::Weighted => "weighted",
         }
     }
 }
@@ -136,7 +150,7 @@ impl std::error::Error for ParseLayoutError {}
 
 /// The known name with the fewest edits from `text`. Long spellings count as known too.
 fn nearest(text: &str) -> &'static str {
-    const SPELLINGS: [(&str, &str); 13] = [
+    const SPELLINGS: [(&str, &str); 17] = [
         ("random", "random"),
         ("dfs", "dfs"),
         ("depth-first", "dfs"),
@@ -150,6 +164,10 @@ fn nearest(text: &str) -> &'static str {
         ("van-emde-boas", "veb"),
         ("cluster-veb", "cluster-veb"),
         ("clusterveb", "cluster-veb"),
+        ("hierarchical", "hierarchical"),
+        ("hierarchy", "hierarchical"),
+        ("weighted", "weighted"),
+        ("weights", "weighted"),
     ];
     // A cap on the length keeps the quadratic distance cheap for absurd input.
     let text: String = text.chars().take(40).collect::<String>().to_lowercase();

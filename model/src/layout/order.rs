@@ -4,7 +4,7 @@
 //!
 //! A node's first child in the order lies right behind it. Under an even search the child with the larger subtree is the
 //! likelier next step, so it gets that place. Trees that are not complete gain: see the table in
-//! [`layout`](crate::Layout).
+//! [`layout`](crate::Layout). It is the order of the numbers of a [`Preorder`](super::preorder::Preorder).
 //!
 //! # Van Emde Boas by weight
 //!
@@ -22,9 +22,14 @@
 //!
 //! Neither the top nor a bottom exceeds t nodes. On a complete tree, t is the size of a tree of half the height, and the
 //! order is Prokop's. On any tree t is at most (s + 1) / 2: the nodes heavier than s / 2 form one path. So no part is
-//! deeper than log2 n cuts and the whole costs O(n log n) on the worst tree, a chain, and O(n log log n) on balanced
-//! ones. A fixed cut at the square root of s would need the square root of n rounds on a chain.
+//! deeper than log2 n cuts and the whole costs O(n log n) on the worst tree, a chain. A fixed cut at the square root of s
+//! would need the square root of n rounds on a chain.
+//!
+//! In depth-first order a bottom is a range of the part, with the same weights: it needs no work until its turn. The top
+//! is copied out, with weights of its own. To find t, only nodes heavier than half the square root of s are looked at,
+//! as all others are skipped with their subtrees; where that was too high a guess, all are.
 
+use super::preorder::{Tree, count_u32, local_sizes};
 use crate::Shape;
 
 /// Levels in turn, all roots first.
@@ -39,122 +44,174 @@ pub(super) fn breadth_first(shape: &Shape) -> Vec<u32> {
     order
 }
 
-/// Each node before its children, and the subtrees of a node one after the other, the heaviest first.
-///
-/// Children of equal weight stay in link order. O(n log d) for nodes of up to d children.
-pub(super) fn depth_first(shape: &Shape) -> Vec<u32> {
-    let weight = shape.subtree_nodes();
-    let mut order = Vec::with_capacity(shape.len());
-    let mut stack: Vec<u32> = shape.roots().collect();
-    stack.reverse();
-    while let Some(v) = stack.pop() {
-        order.push(v);
-        let first = stack.len();
-        stack.extend(shape.children(v).iter().rev());
-        // Stable, lightest first: the top of the stack is the first of the heaviest.
-        stack[first..].sort_by_key(|&child| weight[child as usize]);
+/// The van Emde Boas order by weight of a forest, trees one after the other.
+pub(super) fn van_emde_boas(tree: Tree<'_>) -> Vec<u32> {
+    let mut order = Vec::with_capacity(tree.len());
+    let mut cutter = Cutter::default();
+    for root in tree.roots() {
+        cutter.lay_out_subtree(tree, root, &mut order);
     }
     order
 }
 
-/// The van Emde Boas order by weight; trees of a forest one after the other.
-pub(super) fn van_emde_boas(shape: &Shape) -> Vec<u32> {
-    let mut order = depth_first(shape);
-    // Each root starts a part; depth-first order keeps trees together.
-    let mut parts = Vec::new();
-    let mut end = order.len();
-    for at in (0..order.len()).rev() {
-        if shape.parent(order[at]) == crate::NO_NODE {
-            parts.push((at, end));
-            end = at;
-        }
-    }
-    refine(shape, &mut order, parts);
-    order
+/// Lays out trees in van Emde Boas order; keeps its memory between them.
+#[derive(Default)]
+pub(super) struct Cutter {
+    /// Parts that were copied out: the numbers of their nodes, in depth-first order, and their sizes within the part.
+    nodes: Vec<u32>,
+    sizes: Vec<u32>,
+    /// Parts to come, the next one last.
+    parts: Vec<Part>,
+    heavier: Vec<u32>,
+    top: Vec<u32>,
 }
 
-/// Brings each part of `order` into van Emde Boas order.
-///
-/// A part is a range of `order` that holds a connected piece of the forest, each node behind its parent. Bottom trees keep
-/// the order in which their roots stand in the part.
-pub(super) fn refine(shape: &Shape, order: &mut [u32], mut parts: Vec<(usize, usize)>) {
-    let mut weight = vec![0u32; shape.len()];
-    // Of a node's part within the present one: 0 is the top, others are bottoms.
-    let mut label = vec![0u32; shape.len()];
-    let mut heavier: Vec<usize> = Vec::new();
-    let mut fill: Vec<usize> = Vec::new();
-    let mut sorted: Vec<u32> = Vec::new();
-    while let Some((start, end)) = parts.pop() {
-        let part = &mut order[start..end];
-        // Up to three nodes, every order with the root first is the same or as good.
-        if part.len() <= 3 {
-            continue;
-        }
-        weigh(shape, part, &mut weight);
-        let t = threshold(part, &weight, &mut heavier);
-
-        // Sizes first: fill[i] counts the nodes of part i, then becomes where its next node goes.
-        fill.clear();
-        fill.push(0);
-        for (at, &v) in part.iter().enumerate() {
-            let parent_label = if at == 0 {
-                0
-            } else {
-                label[shape.parent(v) as usize]
-            };
-            let own = if weight[v as usize] > t {
-                0
-            } else if parent_label == 0 {
-                fill.push(0);
-                // Fewer labels than nodes, which are counted in 32 bits.
-                u32::try_from(fill.len() - 1).unwrap_or(u32::MAX)
-            } else {
-                parent_label
-            };
-            label[v as usize] = own;
-            fill[own as usize] += 1;
-        }
-        let mut begin = 0;
-        for slot in &mut fill {
-            let nodes = std::mem::replace(slot, begin);
-            parts.push((start + begin, start + begin + nodes));
-            begin += nodes;
-        }
-        sorted.clear();
-        sorted.resize(part.len(), 0);
-        for &v in part.iter() {
-            let slot = &mut fill[label[v as usize] as usize];
-            sorted[*slot] = v;
-            *slot += 1;
-        }
-        part.copy_from_slice(&sorted);
-    }
+/// A connected piece of the tree.
+#[derive(Clone, Copy)]
+struct Part {
+    /// Where it begins: in the tree itself, or in what was copied out.
+    start: usize,
+    nodes: usize,
+    copied: bool,
+    /// How much of what was copied out is needed from here on.
+    keep: usize,
 }
 
-/// Subtree sizes within a part whose first node is its root.
-fn weigh(shape: &Shape, part: &[u32], weight: &mut [u32]) {
-    for &v in part {
-        weight[v as usize] = 1;
+/// Up to so many nodes, every order with the root first is the same or as good.
+pub(super) const WHOLE_NODES_MAX: usize = 3;
+
+impl Cutter {
+    /// Appends the subtree of `root` to `order`.
+    pub(super) fn lay_out_subtree(&mut self, tree: Tree<'_>, root: u32, order: &mut Vec<u32>) {
+        self.parts.push(Part {
+            start: root as usize,
+            nodes: tree.size(root) as usize,
+            copied: false,
+            keep: 0,
+        });
+        self.run(tree, order);
     }
-    for &v in part[1..].iter().rev() {
-        weight[shape.parent(v) as usize] += weight[v as usize];
+
+    /// Appends a connected piece of the tree to `order`; `nodes` names it in depth-first order.
+    pub(super) fn lay_out_piece(&mut self, tree: Tree<'_>, nodes: &[u32], order: &mut Vec<u32>) {
+        self.nodes.clear();
+        self.sizes.clear();
+        self.nodes.extend_from_slice(nodes);
+        local_sizes(nodes, tree, &mut self.sizes);
+        self.parts.push(Part {
+            start: 0,
+            nodes: nodes.len(),
+            copied: true,
+            keep: nodes.len(),
+        });
+        self.run(tree, order);
+    }
+
+    fn run(&mut self, tree: Tree<'_>, order: &mut Vec<u32>) {
+        while let Some(part) = self.parts.pop() {
+            self.nodes.truncate(part.keep);
+            self.sizes.truncate(part.keep);
+            let range = part.start..part.start + part.nodes;
+            if part.nodes <= WHOLE_NODES_MAX {
+                if part.copied {
+                    order.extend_from_slice(&self.nodes[range]);
+                } else {
+                    order.extend(range.map(count_u32));
+                }
+                continue;
+            }
+            self.cut(tree, part);
+        }
+    }
+
+    /// Puts the top of a part and its bottoms on the list, the top to be next.
+    fn cut(&mut self, tree: Tree<'_>, part: Part) {
+        let sizes = if part.copied {
+            &self.sizes
+        } else {
+            tree.sizes()
+        };
+        let sizes = &sizes[part.start..part.start + part.nodes];
+        let t = threshold(sizes, &mut self.heavier);
+        let first = self.parts.len();
+        self.top.clear();
+        let mut at = 0;
+        while let Some(&nodes) = sizes.get(at) {
+            if nodes > t {
+                self.top.push(count_u32(at));
+                at += 1;
+            } else {
+                self.parts.push(Part {
+                    start: part.start + at,
+                    nodes: nodes as usize,
+                    ..part
+                });
+                at += nodes as usize;
+            }
+        }
+        self.parts[first..].reverse();
+        let start = self.nodes.len();
+        // The weights become those within the top; the list of the threshold is free for them.
+        self.heavier.clear();
+        local_sizes(&self.top, Tree::new(sizes, None), &mut self.heavier);
+        self.sizes.extend_from_slice(&self.heavier);
+        for &at in &self.top {
+            let at = part.start + at as usize;
+            let node = if part.copied {
+                self.nodes[at]
+            } else {
+                count_u32(at)
+            };
+            self.nodes.push(node);
+        }
+        self.parts.push(Part {
+            start,
+            nodes: self.top.len(),
+            copied: true,
+            keep: self.nodes.len(),
+        });
     }
 }
 
 /// The smallest t for which at most t nodes of the part weigh more than t.
-fn threshold(part: &[u32], weight: &[u32], heavier: &mut Vec<usize>) -> u32 {
-    // heavier[w] = nodes of weight w; then summed from above.
-    heavier.clear();
-    heavier.resize(part.len() + 1, 0);
-    for &v in part {
-        heavier[weight[v as usize] as usize] += 1;
+fn threshold(sizes: &[u32], heavier: &mut Vec<u32>) -> u32 {
+    let guess = count_u32(sizes.len().isqrt() / 2);
+    if let Some(t) = threshold_above(sizes, guess, heavier) {
+        return t;
     }
-    let mut t = part.len();
-    let mut above = 0;
-    // Going down, `above` = nodes heavier than t - 1. Stop before it exceeds t - 1.
-    while above + heavier[t] < t {
-        above += heavier[t];
+    // All nodes weigh more than 0, and there are some.
+    threshold_above(sizes, 0, heavier).unwrap_or(1)
+}
+
+/// The threshold if it exceeds `low`; O(nodes heavier than `low`, and their children).
+fn threshold_above(sizes: &[u32], low: u32, heavier: &mut Vec<u32>) -> Option<u32> {
+    // First the sizes of the heavy nodes, then counts of them.
+    heavier.clear();
+    let mut at = 0;
+    while let Some(&nodes) = sizes.get(at) {
+        if nodes > low {
+            heavier.push(nodes);
+            at += 1;
+        } else {
+            at += nodes as usize;
+        }
+    }
+    let heavy = heavier.len();
+    if heavy <= low as usize {
+        return None;
+    }
+    // counts[w] = nodes of weight w, and at the end those that are heavier than there are heavy nodes.
+    heavier.resize(2 * heavy + 2, 0);
+    let (weights, counts) = heavier.split_at_mut(heavy);
+    for &nodes in &*weights {
+        counts[(nodes as usize).min(heavy + 1)] += 1;
+    }
+    // Going down, `above` = nodes heavier than t. Stop before it exceeds t.
+    let mut t = heavy;
+    let mut above = counts[heavy + 1] as usize;
+    while above + (counts[t] as usize) < t {
+        above += counts[t] as usize;
         t -= 1;
     }
-    u32::try_from(t).unwrap_or(u32::MAX)
+    Some(count_u32(t))
 }

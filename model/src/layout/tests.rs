@@ -1,8 +1,8 @@
 use super::{ExtentError, Layout, NodeExtent, Placement};
-use crate::{NO_NODE, Shape};
+use crate::{BlockProbabilities, NO_NODE, Shape, Visits};
 use quickcheck::quickcheck;
 
-const LAYOUTS: [Layout; 10] = [
+const LAYOUTS: [Layout; 12] = [
     Layout::Random { seed: 3 },
     Layout::DepthFirst,
     Layout::BreadthFirst,
@@ -15,6 +15,8 @@ const LAYOUTS: [Layout; 10] = [
     Layout::ClusterVanEmdeBoas {
         block_bytes: u32::MAX,
     },
+    Layout::Hierarchical,
+    Layout::Weighted,
 ];
 
 /// Expected number of different blocks that an even search touches, every byte of each visited node counted.
@@ -66,6 +68,21 @@ fn forest(seeds: &[u32]) -> Shape {
 /// What every placement promises.
 fn check(layout: Layout, shape: &Shape, node: NodeExtent) {
     let placement = layout.place(shape, node);
+    check_placement(layout, &placement, shape, node);
+    assert_eq!(
+        placement,
+        layout.place(shape, node),
+        "{layout} is reproducible"
+    );
+    assert_eq!(
+        placement,
+        layout.place_weighted(shape, node, &vec![2.5; shape.len()]),
+        "{layout}: equal weights are none"
+    );
+}
+
+/// What a placement by any weights promises too.
+fn check_placement(layout: Layout, placement: &Placement, shape: &Shape, node: NodeExtent) {
     assert_eq!(placement.len(), shape.len());
     let mut offsets = placement.offsets().to_vec();
     offsets.sort_unstable();
@@ -98,14 +115,24 @@ fn check(layout: Layout, shape: &Shape, node: NodeExtent) {
             );
         }
     }
-    assert_eq!(
-        placement,
-        layout.place(shape, node),
-        "{layout} is reproducible"
-    );
 }
 
 quickcheck! {
+    fn weights_of_any_kind_place_every_node(seeds: Vec<u32>, weights: Vec<f64>, bytes: u16) -> bool {
+        let shape = forest(&seeds);
+        let odd = [f64::NAN, f64::INFINITY, -1.0, f64::MAX, f64::MIN_POSITIVE, 0.0];
+        let weights: Vec<f64> = (0..shape.len())
+            .map(|v| weights.get(v).copied().unwrap_or(odd[v % odd.len()]))
+            .collect();
+        for bytes in [u32::from(bytes).max(1), u32::from(bytes) % 100 + 1] {
+            let node = NodeExtent::new(bytes, 4).unwrap();
+            for layout in LAYOUTS {
+                check_placement(layout, &layout.place_weighted(&shape, node, &weights), &shape, node);
+            }
+        }
+        true
+    }
+
     fn every_node_is_placed_once(seeds: Vec<u32>, bytes: u16, align_log: u8) -> bool {
         let shape = forest(&seeds);
         let align = 1 << (align_log % 13);
@@ -130,6 +157,7 @@ quickcheck! {
         let layouts = [
             Layout::Random { seed }, Layout::DepthFirst, Layout::BreadthFirst, Layout::VanEmdeBoas,
             Layout::SubtreeCluster { block_bytes }, Layout::ClusterVanEmdeBoas { block_bytes },
+            Layout::Hierarchical, Layout::Weighted,
         ];
         layouts.iter().all(|layout| layout.to_string().parse() == Ok(*layout))
     }
@@ -192,7 +220,9 @@ fn small_trees_come_in_the_known_orders() {
     assert_eq!(slots(Layout::BreadthFirst), [0, 1, 2, 3, 4, 5, 6]);
     assert_eq!(slots(Layout::DepthFirst), [0, 1, 3, 4, 2, 5, 6]);
     let shape = Shape::complete_binary(15);
-    let order = super::order::van_emde_boas(&shape);
+    let placement = Layout::VanEmdeBoas.place(&shape, node);
+    let mut order: Vec<u32> = (0..15).collect();
+    order.sort_by_key(|&v| placement.offset(v));
     assert_eq!(order, [0, 1, 2, 3, 7, 8, 4, 9, 10, 5, 11, 12, 6, 13, 14]);
 }
 
