@@ -61,6 +61,7 @@ fn layouts(criterion: &mut Criterion) {
         Layout::BreadthFirst,
         Layout::SubtreeCluster { block_bytes: 64 },
         Layout::VanEmdeBoas,
+        Layout::Hierarchical,
         Layout::ClusterVanEmdeBoas { block_bytes: 64 },
         Layout::ClusterVanEmdeBoas { block_bytes: 4096 },
     ];

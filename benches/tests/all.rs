@@ -150,12 +150,14 @@ fn a_complete_tree_has_all_of_its_nodes_in_few_levels() {
     }
 }
 
-const LAYOUTS: [Layout; 7] = [
+const LAYOUTS: [Layout; 9] = [
     Layout::Random { seed: 3 },
     Layout::DepthFirst,
     Layout::BreadthFirst,
     Layout::SubtreeCluster { block_bytes: 64 },
     Layout::VanEmdeBoas,
+    Layout::Hierarchical,
+    Layout::Weighted,
     Layout::ClusterVanEmdeBoas { block_bytes: 64 },
     Layout::ClusterVanEmdeBoas { block_bytes: 4096 },
 ];

@@ -34,11 +34,12 @@ pub use walks::{HASH_CHAINS_WALK, LIST_CHURNED_WALK, OCTREE_QUERIES};
 pub use weighted::WEIGHTED_ZIPF;
 
 /// The layouts that need to know nothing but the shape.
-const FIXED: [Layout; 7] = [
+const FIXED: [Layout; 8] = [
     Layout::DepthFirst,
     Layout::BreadthFirst,
     Layout::SubtreeCluster { block_bytes: 64 },
     Layout::VanEmdeBoas,
+    Layout::Hierarchical,
     Layout::ClusterVanEmdeBoas { block_bytes: 64 },
     Layout::ClusterVanEmdeBoas { block_bytes: 256 },
     Layout::ClusterVanEmdeBoas { block_bytes: 4096 },

@@ -5,22 +5,24 @@
 //! ```text
 //! 1. morph a copy by each layout, and ask the model which one it would choose
 //! 2. time all copies in turns, a few rounds: the fastest of them are candidates
-//! 3. time the candidates against the chosen one, round by round, many rounds
-//! 4. regret = the least, over the candidates, of the median of (candidate's time / chosen one's time) in a round, or 1
+//! 3. time the candidates and the chosen one anew, in turns, many rounds; a time is the least over the rounds
+//! 4. regret = the least of the candidates' times / the chosen one's time, or 1
 //! ```
 //!
-//! The minimum of many noisy times is too low, and the more layouts there are the lower it is; the second measurement is there so that noise does not decide. Ratios are formed within
-//! a round, whose two times are neighbours. The chosen layout is one of those measured, so nothing exceeds 1, and where it is the best, there is nothing to measure twice.
+//! The fastest of many is the one that was lucky, and the more layouts there are the luckier it is; the second measurement is there so that the luck of the first does not count. What disturbs a
+//! round makes it longer, never shorter, so with many rounds the shortest is the undisturbed one: ratios of a few hundredths would drown in medians. The chosen layout is one of those measured,
+//! so nothing exceeds 1, and where it is the best, there is nothing to measure twice.
 //!
 //! Small structures lie in pages of 4 KiB, and which of them get into each other's way in a cache is the luck of the copy, not the layout's doing: a copy of 1.5 MiB can be a third slower than
-//! another one of the same layout. So of small structures there are several copies in each layout, and the rounds go over them.
+//! another one of the same layout. So of small structures there are several copies in each layout, the rounds go over them, and the times of the copies are added up. Each pass over them is made twice
+//! and timed once, because filling a cache takes as long as many lookups in it.
 
 use std::time::Duration;
 
 use ccmodel::Layout;
 use examples::chain::QueryChain;
 use examples::rng::Rng;
-use examples::timing::timed;
+use examples::timing::{nanoseconds_each, timed};
 
 use super::super::{SEED, random_keys};
 use super::{FIXED, morph_in_place, morphed, slug};
@@ -63,8 +65,15 @@ fn sizes_log2(scale: Scale) -> &'static [u32] {
 
 /// Structures with more nodes than this, by its logarithm, have huge pages.
 const SMALL_LOG2_MAX: u32 = 18;
-/// Copies of a small structure in each layout.
-const SMALL_COPIES: usize = 4;
+
+/// Copies of a structure in each layout.
+fn copies(size_log2: u32, scale: Scale) -> usize {
+    match scale {
+        _ if size_log2 > SMALL_LOG2_MAX => 1,
+        Scale::Quick => 2,
+        Scale::Full => 4,
+    }
+}
 
 /// How many others are held against the choice in the second measurement.
 const CANDIDATES: usize = 3;
@@ -73,16 +82,12 @@ fn auto_regret(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let mut cases = Vec::new();
     for (structure, weight) in STRUCTURES {
         for &size_log2 in sizes_log2(effort.scale) {
-            let lookups = effort.lookups / 4 / weight;
+            let lookups = effort.lookups / 8 / weight;
             let sweep = Sweep {
                 effort,
                 name: format!("{}_{structure}_2p{size_log2}", AUTO_REGRET.name),
                 lookups,
-                copies: if size_log2 > SMALL_LOG2_MAX {
-                    1
-                } else {
-                    SMALL_COPIES
-                },
+                copies: copies(size_log2, effort.scale),
             };
             if sweep.is_asked_for() {
                 cases.extend(sweep.run(structure, size_log2)?);
@@ -192,9 +197,13 @@ impl Sweep<'_> {
         skew: Skew,
         chain: &QueryChain,
     ) -> Result<Comparison, Failure> {
+        let rounds = 2 * self.effort.rounds;
         let expected = subjects[0].copies[0].follow(chain);
-        let time = |subject: &Subject<S>, round: usize| -> Result<Duration, Failure> {
-            let copy = &subject.copies[round % subject.copies.len()];
+        let time = |subject: &Subject<S>, copy: usize| -> Result<Duration, Failure> {
+            let copy = &subject.copies[copy];
+            if self.copies > 1 {
+                copy.follow(chain);
+            }
             let (time, sum) = timed(|| copy.follow(chain));
             if expected == sum {
                 return Ok(time);
@@ -205,51 +214,59 @@ impl Sweep<'_> {
             }))
         };
 
-        let mut screened = Vec::new();
-        for subject in subjects {
-            let mut total = Duration::ZERO;
-            for copy in 0..self.copies {
-                total += time(subject, copy)?.min(time(subject, copy)?);
-            }
-            screened.push((total, subject));
-        }
-        screened.sort_by_key(|&(total, _)| total);
-        let (own, others): (Vec<_>, Vec<_>) = screened
+        let all: Vec<&Subject<S>> = subjects.iter().collect();
+        let mut screened: Vec<_> = all
             .iter()
-            .map(|&(_, subject)| subject)
+            .copied()
+            .zip(self.least_times(&all, 2, time)?)
+            .collect();
+        screened.sort_by_key(|&(_, time)| time);
+        let (own, others): (Vec<_>, Vec<_>) = screened
+            .into_iter()
+            .map(|(subject, _)| subject)
             .partition(|subject| subject.layout == chosen);
         // The chosen one first, and then those that may be better.
-        let rivals = own.into_iter().chain(others.into_iter().take(CANDIDATES));
-        let contestants: Vec<&Subject<S>> = rivals.collect();
+        let candidates = others.into_iter().take(CANDIDATES);
+        let contestants: Vec<&Subject<S>> = own.into_iter().chain(candidates).collect();
+        let times = self.least_times(&contestants, rounds, time)?;
 
-        let turns = contestants.len();
-        let rounds = self.effort.rounds.next_multiple_of(self.copies);
-        let mut times = vec![Vec::new(); turns];
-        for round in 0..rounds {
-            for turn in 0..turns {
-                let which = (round + turn) % turns;
-                times[which].push(time(contestants[which], round)?.as_secs_f64());
-            }
-        }
-        let auto_ns = median(times[0].iter().copied()) * 1e9 / chain.len() as f64;
-        let (mut ratio, mut best) = (1.0, chosen);
-        for (subject, theirs) in contestants.iter().zip(&times).skip(1) {
-            let pairs = theirs.iter().zip(&times[0]);
-            let theirs = median(pairs.map(|(theirs, ours)| theirs / ours));
-            if theirs < ratio {
-                (ratio, best) = (theirs, subject.layout);
-            }
-        }
+        let mut ranked: Vec<_> = contestants.iter().zip(&times).collect();
+        ranked.sort_by_key(|&(_, time)| time);
+        let (best, &best_time) = ranked[0];
+        let each = |time| nanoseconds_each(time, chain.len() * self.copies);
         Ok(Comparison {
             suite: AUTO_REGRET.suite,
             name: format!("{}_{}", self.name, skew.name()),
-            ours: auto_ns,
-            theirs: auto_ns * ratio,
-            ratio,
+            ours: each(times[0]),
+            theirs: each(best_time),
+            ratio: each(best_time) / each(times[0]),
             unit: "ns",
-            rival: format!("{best} (chosen: {chosen})"),
+            rival: format!("{} (chosen: {chosen})", best.layout),
             runs: rounds,
         })
+    }
+
+    /// The least time of each subject over the rounds, added up over its copies; subjects in turns.
+    fn least_times<S>(
+        &self,
+        subjects: &[&Subject<S>],
+        rounds: usize,
+        time: impl Fn(&Subject<S>, usize) -> Result<Duration, Failure>,
+    ) -> Result<Vec<Duration>, Failure> {
+        let mut totals = vec![Duration::ZERO; subjects.len()];
+        for copy in 0..self.copies {
+            let mut least = vec![Duration::MAX; subjects.len()];
+            for round in 0..rounds {
+                for turn in 0..subjects.len() {
+                    let which = (round + turn) % subjects.len();
+                    least[which] = least[which].min(time(subjects[which], copy)?);
+                }
+            }
+            for (total, least) in totals.iter_mut().zip(least) {
+                *total += least;
+            }
+        }
+        Ok(totals)
     }
 }
 
@@ -257,11 +274,4 @@ impl Sweep<'_> {
 struct Subject<S> {
     layout: Layout,
     copies: Vec<S>,
-}
-
-/// The middle one.
-fn median(numbers: impl Iterator<Item = f64>) -> f64 {
-    let mut numbers: Vec<f64> = numbers.collect();
-    numbers.sort_by(f64::total_cmp);
-    numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
 }

@@ -60,7 +60,7 @@ fn weighted_zipf(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let chain = queries.chain(effort.lookups / 4);
 
     let with_weights = [
-        ("weighted", LayoutChoice::Fixed(Layout::VanEmdeBoas)),
+        ("weighted", LayoutChoice::Fixed(Layout::Weighted)),
         ("weighted auto", LayoutChoice::Auto),
     ];
     let mut trees: Vec<(String, Tree)> = with_weights
