@@ -45,6 +45,15 @@ pub struct Plan {
     bottom_up: Vec<u32>,
 }
 
+/// A side of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Of the smaller keys.
+    Left,
+    /// Of the larger keys.
+    Right,
+}
+
 /// Below which node another one hangs, and on which side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
@@ -63,6 +72,15 @@ impl Place {
         Place {
             bits: parent << 1 | 1,
         }
+    }
+
+    fn parent(self) -> Option<(u32, Side)> {
+        let side = if self.bits & 1 == 0 {
+            Side::Left
+        } else {
+            Side::Right
+        };
+        (self != Place::ROOT).then_some((self.bits >> 1, side))
     }
 }
 
@@ -162,33 +180,40 @@ impl Plan {
 
     /// The tree; the value of a key is the key with its halves exchanged.
     pub fn build(&self) -> Tree {
-        let mut nodes: Vec<Option<Box<Node>>> = self
-            .keys
-            .iter()
-            .map(|&key| {
-                Some(Box::new(Node {
-                    key,
-                    value: key.rotate_left(32),
-                    left: None,
-                    right: None,
-                }))
-            })
-            .collect();
+        let leaf = |key: u64| Node {
+            key,
+            value: key.rotate_left(32),
+            left: None,
+            right: None,
+        };
+        let root = self.grow(leaf, |parent, side| match side {
+            Side::Left => &mut parent.left,
+            Side::Right => &mut parent.right,
+        });
+        Tree { root }
+    }
+
+    /// The tree, of nodes of another kind: `leaf` makes one, `link` says where it holds its child on a side.
+    pub fn grow<N>(
+        &self,
+        leaf: impl Fn(u64) -> N,
+        link: impl Fn(&mut N, Side) -> &mut Option<Box<N>>,
+    ) -> Option<Box<N>> {
+        let newborn = self.keys.iter().map(|&key| Some(Box::new(leaf(key))));
+        let mut nodes: Vec<Option<Box<N>>> = newborn.collect();
         let mut root = None;
         for &birth in &self.bottom_up {
             let node = nodes[birth as usize].take();
-            let place = self.places[birth as usize];
-            if place == Place::ROOT {
-                root = node;
-            } else if let Some(parent) = &mut nodes[(place.bits >> 1) as usize] {
-                if place.bits & 1 == 0 {
-                    parent.left = node;
-                } else {
-                    parent.right = node;
+            match self.places[birth as usize].parent() {
+                None => root = node,
+                Some((parent, side)) => {
+                    if let Some(parent) = &mut nodes[parent as usize] {
+                        *link(parent, side) = node;
+                    }
                 }
             }
         }
-        Tree { root }
+        root
     }
 }
 

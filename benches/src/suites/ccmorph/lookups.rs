@@ -4,15 +4,15 @@ use ccmodel::Layout;
 use ccmorph::{Morph, TreeNode};
 use examples::chain::QueryChain;
 use examples::search_tree::{Node, SearchTree};
-use examples::switch::Source;
+use examples::switch::{Source, born_in};
 use examples::timing::nanoseconds_each;
 
-use super::super::{Pass, SEED, compare, plain_tree, random_keys, tree_answer};
+use super::super::{Pass, SEED, compare, random_keys, tree_answer};
 use super::{Subjects, slug};
 use crate::births::{Birthplace, born};
 use crate::queries::{Queries, Skew};
 use crate::structures::Structure as _;
-use crate::structures::tree::{Plan, Tree};
+use crate::structures::tree::{Plan, Side, Tree};
 use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Nanoseconds, Workload};
 
 /// Lookups that wait for each other, in a tree of 2^21 random keys that was built in random order.
@@ -76,6 +76,26 @@ const LAYOUTS_2M: [Option<Layout>; 6] = [
     Some(Layout::ClusterVanEmdeBoas { block_bytes: 64 }),
 ];
 
+/// Where `node` holds its child on a side.
+fn child_of(node: &mut Node, side: Side) -> &mut Option<Box<Node>> {
+    match side {
+        Side::Left => &mut node.left,
+        Side::Right => &mut node.right,
+    }
+}
+
+/// The tree that inserting gives, in memory of the system's malloc.
+fn plain_tree(plan: &Plan) -> SearchTree {
+    let leaf = |key| Node {
+        key,
+        left: None,
+        right: None,
+    };
+    let mut tree = SearchTree::new();
+    *tree.root_mut() = born_in(Source::System, || plan.grow(leaf, child_of));
+    tree
+}
+
 /// A copy of `tree` in the memory of `CcMalloc`, re-laid.
 ///
 /// # Panics
@@ -104,8 +124,8 @@ fn copy_below(node: Option<&Node>) -> Option<Box<Node>> {
 fn bst_random_dependent(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let workload = &BST_RANDOM_DEPENDENT_2M;
     let keys = random_keys(KEYS_2M);
-    let chain = QueryChain::sample(&keys, effort.lookups / 2, SEED);
-    let unmorphed = plain_tree(Source::System, &keys);
+    let chain = QueryChain::sample(&keys, effort.lookups / 4, SEED);
+    let unmorphed = plain_tree(&Plan::of_inserts(&keys));
     let trees: Vec<SearchTree> = LAYOUTS_2M
         .iter()
         .map(|&layout| morphed_copy(&unmorphed, layout))

@@ -71,7 +71,7 @@ const ENTRIES: usize = 1 << 22;
 fn hash_chains_walk(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let keys = random_keys(ENTRIES);
     let subjects = Subjects::new(effort, || Table::with_keys(&keys));
-    let chain = Queries::new(&keys, Skew::Uniform, SEED).chain(effort.lookups / 2);
+    let chain = Queries::new(&keys, Skew::Uniform, SEED).chain(effort.lookups / 4);
     let walk = |table: &Table| table.follow(&chain);
     subjects.contest(&HASH_CHAINS_WALK, effort, chain.len(), walk)
 }

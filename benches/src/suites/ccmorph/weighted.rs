@@ -15,7 +15,7 @@ use crate::structures::Structure;
 use crate::structures::tree::{Plan, Tree};
 use crate::workload::{Comparison, Effort, Failure, Workload};
 
-/// Dependent lookups with a frequency after Zipf's law in a random tree of 2^22 nodes, 2^20 in a quick run: laid out by the counts of earlier lookups, against the best layout that does not
+/// Dependent lookups with a frequency after Zipf's law in a random tree of 2^22 nodes, 2^19 in a quick run: laid out by the counts of earlier lookups, against the best layout that does not
 /// know them.
 pub const WEIGHTED_ZIPF: Workload = Workload {
     suite: "ccmorph",
@@ -46,7 +46,7 @@ fn weighted(tree: &Tree, layout: LayoutChoice, counts: &Counts) -> Tree {
 fn weighted_zipf(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let workload = &WEIGHTED_ZIPF;
     let nodes = match effort.scale {
-        Scale::Quick => 1 << 20,
+        Scale::Quick => 1 << 19,
         Scale::Full => 1 << 22,
     };
     let keys = random_keys(nodes);
