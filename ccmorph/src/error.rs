@@ -42,6 +42,11 @@ pub enum MorphError {
     },
     /// More nodes than a shape can number.
     TooManyNodes,
+    /// An index of an index tree is of a type that cannot hold the number that its node would get.
+    IndexTooNarrow {
+        /// The number.
+        index: usize,
+    },
     /// The machine to predict for was changed into one that cannot be; [`Machine::check`](ccmodel::Machine::check) says why.
     InvalidMachine,
 }
@@ -65,6 +70,9 @@ impl fmt::Display for MorphError {
             }
             MorphError::ColourWay { way_bytes, way_bytes_max } => {
                 write!(f, "ways of {way_bytes} bytes cannot be coloured, {way_bytes_max} is the most")
+            }
+            MorphError::IndexTooNarrow { index } => {
+                write!(f, "the type of an index cannot hold {index}, the new number of its node")
             }
             MorphError::InvalidMachine => f.write_str("the machine to predict for does not pass its check"),
             MorphError::TooManyNodes => write!(f, "a structure of {} nodes or more cannot be morphed", u32::MAX),

@@ -63,6 +63,16 @@
 //! For plain boxes the program's global allocator has to be [`ccmalloc::CcMalloc`]; under another one the morph gives
 //! [`MorphError::NotCcMalloc`] and changes nothing, or goes on [as well as it can](Morph::under_any_allocator) when asked to.
 //!
+//! # Index trees
+//!
+//! Nodes in a slice that have numbers for links are morphed by [`IndexMorph`]: permuted in place, under any allocator, with the
+//! [`Permutation`] in the report. Shared children, cycles and parent indices are fine.
+//!
+//! # Seeing a layout
+//!
+//! [`map`] says which nodes lie in which block and page, for any tree under any allocator, and moves nothing. [`Map::to_svg`] draws it;
+//! `cargo run --release --example layout_map` in the repository does so for a tree and a list, before and after a morph.
+//!
 //! # Why this is safe
 //!
 //! A traversal is given a node as `&'a mut T` and shows links as `&'a mut`, with the same `'a`, whatever `'a` is. What it has
@@ -82,7 +92,7 @@
 //! * nodes that hold pointers into themselves are the one thing to mind. Safe code has none. Types with
 //!   unsafe code inside opt out by not being `Unpin` ([`Movable`]).
 //!
-//! The module docs of `links`, `collect` and `relocate` have the proof in full.
+//! The module docs of `links`, `collect` and `relocate` have the proof in full. Index trees and maps need none: they are safe code.
 //!
 //! The lists that a morph makes while it runs are ordinary vectors: where there is no memory for these, the process ends as usual in Rust. No memory for
 //! the nodes' new places is an error.
@@ -92,8 +102,10 @@
 mod collect;
 mod colour;
 mod error;
+mod index;
 mod link;
 mod links;
+mod map;
 mod morph;
 mod plan;
 mod pointers;
@@ -102,16 +114,18 @@ mod raw;
 mod relocate;
 mod report;
 
-pub use ccmodel::{CacheGeometry, Layout, Machine, PageSize};
+pub use ccmodel::{CacheGeometry, Gain, Layout, Machine, PageSize};
 pub use collect::Visitor;
 pub use colour::ColourReport;
 pub use error::MorphError;
+pub use index::{IndexMorph, IndexReport, IndexTimes, IndexVisit, Indices, NodeIndex, Permutation};
 pub use link::{Link, Movable};
 pub use links::{Links, TreeNode, Visit};
+pub use map::{Map, MapStyle, MappedNode, Piece, map};
 pub use morph::{LayoutChoice, Morph, ccmorph};
 pub use pointers::{Back, Place, Pointers, back};
 pub use raw::{RawStructure, RawVisit};
-pub use report::{Nearness, PhaseTimes, Report};
+pub use report::{Nearness, Outcome, PhaseTimes, Report};
 
 /// Implements [`TreeNode`](trait@crate::TreeNode) from the fields marked `#[child]`.
 ///

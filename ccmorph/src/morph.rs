@@ -5,7 +5,7 @@ use crate::colour::{ColourChoice, Matched};
 use crate::link::{Home, Placer};
 use crate::plan::{Plan, Settings, node_extent};
 use crate::relocate::{Elsewhere, NewPlaces};
-use crate::{Link, Links, MorphError, Movable, Nearness, PhaseTimes, Report, Visit};
+use crate::{Link, Links, MorphError, Movable, Nearness, Outcome, PhaseTimes, Report, Visit};
 use ccmodel::{CacheGeometry, Layout, Machine, PageSize};
 use std::time::{Duration, Instant};
 
@@ -280,6 +280,66 @@ impl<'m> Morph<'m> {
         &self.settings
     }
 
+    /// Morphs if the model predicts that it pays: that `operations` operations on the structure as it is take longer than the morph and
+    /// as many operations after it.
+    ///
+    /// For structures that change all the time, as in the thesis's *health*: call it every so often, with the operations that one
+    /// expects until the next time. The walk over the structure and the prediction take some half of the time of a morph, so that asking often
+    /// has its price too.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Morph::run).
+    ///
+    /// # Panics
+    ///
+    /// When `traverse` does. Nothing has moved then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
+    /// use ccmorph::{Morph, Outcome};
+    ///
+    /// struct Node { children: Vec<Box<Node>> }
+    ///
+    /// let leaf = || Box::new(Node { children: Vec::new() });
+    /// let mut root = Box::new(Node { children: vec![leaf(), leaf()] });
+    /// // Three nodes are in the cache wherever they lie.
+    /// let outcome = Morph::new()
+    ///     .run_if_worthwhile(&mut root, |node, visit| visit(&mut node.children), 1000.0)?;
+    /// assert!(matches!(outcome, Outcome::NotWorthwhile { .. }));
+    /// # Ok::<(), ccmorph::MorphError>(())
+    /// ```
+    pub fn run_if_worthwhile<L, R, F>(
+        &self,
+        root: &mut R,
+        mut traverse: F,
+        operations: f64,
+    ) -> Result<Outcome, MorphError>
+    where
+        L: Movable,
+        R: Links<Link = L> + ?Sized,
+        F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
+    {
+        let (collected, traverse) = self.collect(root, &mut traverse, None)?;
+        let Some(collected) = collected else {
+            return Ok(Outcome::Empty);
+        };
+        let (nodes, weights) = (&collected.nodes, &collected.weights);
+        let Some(node) = node_extent(nodes.layout())? else {
+            return Ok(Outcome::Empty);
+        };
+        let addresses = nodes.addresses();
+        let gain = Plan::gain(&self.settings, nodes.parents(), weights, addresses, node)?;
+        if !gain.pays_within(operations) {
+            return Ok(Outcome::NotWorthwhile { gain });
+        }
+        let report = Box::new(self.run_collected(collected, traverse, Home::reserve)?);
+        Ok(Outcome::Morphed { report, gain })
+    }
+
     /// A morph whose places come from what `reserve` makes for a number of bytes; it allocates what the home does.
     pub(crate) fn run_with<L, R, F, P>(
         &self,
@@ -294,6 +354,31 @@ impl<'m> Morph<'m> {
         F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
         P: Placer,
     {
+        let (collected, traverse) = self.collect(root, traverse, weigh)?;
+        match collected {
+            Some(collected) => self.run_collected(collected, traverse, reserve),
+            None => {
+                let layout = self.settings.layout_of_nothing();
+                let mut report = Report::of_nothing(layout, size_of::<L::Node>());
+                report.times.traverse = traverse;
+                Ok(report)
+            }
+        }
+    }
+
+    /// All nodes, if there are any that could move, and the time that it took to find them.
+    #[expect(clippy::type_complexity, reason = "what `collect` gives, and a time")]
+    fn collect<'a, L, R, F>(
+        &self,
+        root: &'a mut R,
+        traverse: &mut F,
+        weigh: Option<Weigh<'_, L::Node>>,
+    ) -> Result<(Option<Collected<'a, L::Home>>, Duration), MorphError>
+    where
+        L: Link + 'a,
+        R: Links<Link = L> + ?Sized,
+        F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
+    {
         self.settings.check()?;
         let layout = std::alloc::Layout::new::<L::Node>();
         node_extent(layout)?;
@@ -303,16 +388,7 @@ impl<'m> Morph<'m> {
         } else {
             collect(root, traverse, weigh)?
         };
-        let traverse = clock.lap();
-        match collected {
-            Some(collected) => self.run_collected(collected, traverse, reserve),
-            None => {
-                let mut report =
-                    Report::of_nothing(self.settings.layout_of_nothing(), layout.size());
-                report.times.traverse = traverse;
-                Ok(report)
-            }
-        }
+        Ok((collected, clock.lap()))
     }
 
     /// The phases after the collection, `traverse` being the time that took. Not generic over the type of the nodes.

@@ -5,8 +5,8 @@ use crate::relocate::end_bytes;
 use crate::{LayoutChoice, MorphError};
 use ccmalloc::Region;
 use ccmodel::{
-    Basis, ColourError, Coloured, Colouring, Layout, Machine, NodeExtent, PageSize, Placement,
-    Prediction, Predictor, Shape,
+    Basis, ColourError, Coloured, Colouring, Gain, Layout, Machine, NodeExtent, PageSize,
+    Placement, Prediction, Predictor, Shape,
 };
 
 /// What the user of a morph has decided.
@@ -69,13 +69,12 @@ impl Plan {
     ) -> Result<Plan, MorphError> {
         // Parents come before their children by construction, so only their number can be wrong.
         let shape = Shape::from_parents(parents).map_err(|_| MorphError::TooManyNodes)?;
-        let weights = if settings.weights_are_accesses {
+        let weights = if settings.weights_are_accesses && !weights.is_empty() {
             ccmodel::ends_of_accesses(&shape, &weights)
         } else {
             weights
         };
-        let hopes_for_huge_pages =
-            shape.len() as u64 * node.stride_bytes() >= HUGE_FROM_BYTES as u64;
+        let hopes_for_huge_pages = hopes_for_huge_pages(&shape, node);
         let mut plan = match settings.layout {
             LayoutChoice::Fixed(layout) => Plan {
                 node,
@@ -113,6 +112,45 @@ impl Plan {
             plan.colour(colour, settings.machine)?;
         }
         Ok(plan)
+    }
+
+    /// What a morph of nodes at these addresses brings and costs.
+    pub(crate) fn gain(
+        settings: &Settings<'_>,
+        parents: &[u32],
+        weights: &[f64],
+        addresses: Vec<u64>,
+        node: NodeExtent,
+    ) -> Result<Gain, MorphError> {
+        let shape = Shape::from_parents(parents).map_err(|_| MorphError::TooManyNodes)?;
+        let ends = if settings.weights_are_accesses && !weights.is_empty() {
+            ccmodel::ends_of_accesses(&shape, weights)
+        } else {
+            weights.to_vec()
+        };
+        let weights = (!ends.is_empty()).then_some(&ends[..]);
+        let (pages, machine) = (
+            pages(hopes_for_huge_pages(&shape, node)),
+            settings.machine_or_this(),
+        );
+        let before = Placement::from_offsets(addresses);
+        Ok(match settings.layout {
+            LayoutChoice::Auto => {
+                ccmodel::morph_gain(&shape, &before, node, weights, pages, machine)
+            }
+            LayoutChoice::Fixed(layout) => {
+                let (predictor, placement) = match weights {
+                    None => (Predictor::new(&shape), layout.place(&shape, node)),
+                    Some(weights) => (
+                        Predictor::weighted(&shape, weights),
+                        layout.place_weighted(&shape, node, weights),
+                    ),
+                };
+                let predict = |placement| predictor.predict(placement, node, pages, machine);
+                let cost_ns = ccmodel::morph_cost(shape.len(), node, pages, machine);
+                Gain::new(predict(&before), predict(&placement), cost_ns)
+            }
+        })
     }
 
     /// Gives the first nodes a part of a cache for themselves.
@@ -187,7 +225,7 @@ impl Plan {
                 let (predictor, pages) = (self.predictor(), pages(huge_pages));
                 coloured
                     .gain(
-                        &self.shape,
+                        &self.placement,
                         &predictor,
                         self.node,
                         pages,
@@ -240,6 +278,11 @@ impl Plan {
 
 /// Structures that span as much ask for huge pages; in smaller ones, rounding up to 2 MiB would cost too much memory.
 pub(crate) const HUGE_FROM_BYTES: usize = 8 << 20;
+
+/// Whether the nodes by themselves are many enough for huge pages.
+fn hopes_for_huge_pages(shape: &Shape, node: NodeExtent) -> bool {
+    shape.len() as u64 * node.stride_bytes() >= HUGE_FROM_BYTES as u64
+}
 
 fn pages(huge: bool) -> PageSize {
     if huge {

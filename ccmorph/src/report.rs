@@ -1,9 +1,29 @@
 //! What a morph did.
 
 use crate::ColourReport;
-use ccmodel::{Basis, Layout, NO_NODE, PageSize, Prediction};
+use ccmodel::{Basis, Gain, Layout, NO_NODE, PageSize, Prediction};
 use std::fmt;
 use std::time::Duration;
+
+/// What came of [`Morph::run_if_worthwhile`](crate::Morph::run_if_worthwhile).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// It pays, and was done.
+    Morphed {
+        /// What was done.
+        report: Box<Report>,
+        /// What was expected of it.
+        gain: Gain,
+    },
+    /// It does not pay, and nothing has moved.
+    NotWorthwhile {
+        /// What it would have brought and cost, and after how many operations it would have paid.
+        gain: Gain,
+    },
+    /// There was no node that could be moved.
+    Empty,
+}
 
 /// What a morph did, and what it should be worth.
 #[derive(Clone, Debug)]

@@ -77,15 +77,20 @@ fn brothers_matter(shape: &Shape) -> bool {
 }
 
 /// What is ranked on a sample whatever the shape. The first of equals wins.
-fn candidates(line_bytes: u32) -> Vec<Layout> {
-    vec![
+fn candidates(line_bytes: u32, weighted: bool) -> Vec<Layout> {
+    let mut candidates = vec![
+        Layout::Hierarchical,
         Layout::VanEmdeBoas,
         Layout::ClusterVanEmdeBoas {
             block_bytes: line_bytes,
         },
         Layout::ClusterVanEmdeBoas { block_bytes: 256 },
         Layout::ClusterVanEmdeBoas { block_bytes: 4096 },
-    ]
+    ];
+    if weighted {
+        candidates.insert(0, Layout::Weighted);
+    }
+    candidates
 }
 
 /// The layout for structures that are hardly larger than a near cache: whatever wastes no part of a line.
@@ -160,9 +165,17 @@ fn choose(
     let (layout, ranking, basis) = decide(shape, node, weights, pages, machine);
     Choice {
         layout,
-        placement: layout.place(shape, node),
+        placement: place(layout, shape, node, weights),
         ranking,
         basis,
+    }
+}
+
+/// All nodes in this layout.
+fn place(layout: Layout, shape: &Shape, node: NodeExtent, weights: Option<&[f64]>) -> Placement {
+    match weights {
+        Some(weights) => layout.place_weighted(shape, node, weights),
+        None => layout.place(shape, node),
     }
 }
 
@@ -187,9 +200,11 @@ fn decide(
     };
     let predictor = Predictor::with_visits(sample.visits);
     let predict = |placement| predictor.predict(&placement, node, pages, machine);
-    let mut ranking: Vec<(Layout, Prediction)> = candidates(line_bytes)
+    // By the weights that subtrees have in the whole.
+    let place = |layout| place(layout, &sample.shape, node, Some(&sample.ends));
+    let mut ranking: Vec<(Layout, Prediction)> = candidates(line_bytes, weights.is_some())
         .into_iter()
-        .map(|layout| (layout, predict(layout.place(&sample.shape, node))))
+        .map(|layout| (layout, predict(place(layout))))
         .collect();
     if brothers_matter(shape) {
         let offsets = sample.chosen.iter().map(|&v| packed_offset(v, node));
@@ -202,6 +217,25 @@ fn decide(
         nodes: sample.shape.len(),
     };
     (ranking[0].0, ranking, basis)
+}
+
+/// What is predicted of the layout that would be chosen; `predictor` is for all nodes.
+pub(crate) fn prediction_of_choice(
+    shape: &Shape,
+    predictor: &Predictor,
+    node: NodeExtent,
+    weights: Option<&[f64]>,
+    pages: PageSize,
+    machine: &Machine,
+) -> Prediction {
+    let (layout, ranking, _) = decide(shape, node, weights, pages, machine);
+    match ranking.into_iter().next() {
+        Some((_, prediction)) => prediction,
+        None => {
+            let placement = place(layout, shape, node, weights);
+            predictor.predict(&placement, node, pages, machine)
+        }
+    }
 }
 
 /// The part of the shape that the candidates are compared on; `None` when it is nearly a list.
@@ -273,7 +307,7 @@ pub fn rank_layouts(
         None => Predictor::new(shape),
     };
     let block_bytes = line_bytes(machine, pages);
-    let mut layouts = candidates(block_bytes);
+    let mut layouts = candidates(block_bytes, weights.is_some());
     layouts.extend([
         Layout::DepthFirst,
         Layout::SubtreeCluster { block_bytes },
@@ -282,7 +316,7 @@ pub fn rank_layouts(
     let mut ranking: Vec<(u64, Layout, Prediction)> = layouts
         .into_iter()
         .map(|layout| {
-            let placement = layout.place(shape, node);
+            let placement = place(layout, shape, node, weights);
             let prediction = predictor.predict(&placement, node, pages, machine);
             (placement.span_bytes(node), layout, prediction)
         })

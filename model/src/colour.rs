@@ -25,6 +25,7 @@
 
 use std::fmt;
 
+use crate::visits::subtree_probabilities;
 use crate::{
     Layout, Machine, NO_NODE, NodeExtent, PageSize, Placement, Prediction, Predictor, Shape,
 };
@@ -193,7 +194,7 @@ impl Colouring {
         match weights {
             None => hot[..hot_nodes].fill(true),
             Some(weights) => {
-                let visits = crate::visits::subtree_probabilities(shape, weights);
+                let visits = subtree_probabilities(shape, weights);
                 let mut order: Vec<u32> = (0..shape.nodes()).collect();
                 // Stable: of equals the smaller number first, so that a parent is never behind its child.
                 order.sort_by(|&a, &b| visits[b as usize].total_cmp(&visits[a as usize]));
@@ -244,7 +245,7 @@ impl Colouring {
         let mut offsets = vec![0u64; shape.len()];
         let mut used_bytes = 0;
         for (is_hot, ranges) in [true, false].into_iter().zip(ranges) {
-            let part = Part::of(shape, &hot, is_hot);
+            let part = Part::of(shape, &hot, is_hot, weights);
             if part.nodes.is_empty() {
                 continue;
             }
@@ -254,7 +255,10 @@ impl Colouring {
                     room_bytes: ranges.end - ranges.start,
                 });
             }
-            let dense = layout.place(&part.shape, node);
+            let dense = match weights {
+                Some(_) => layout.place_weighted(&part.shape, node, &part.weights),
+                None => layout.place(&part.shape, node),
+            };
             used_bytes += dense.span_bytes(node);
             ranges.spread(&dense, node, |index, offset| {
                 offsets[part.nodes[index] as usize] = offset;
@@ -269,7 +273,6 @@ impl Colouring {
         };
         Ok(Coloured {
             colouring: self,
-            layout,
             placement,
             hot,
             hot_nodes,
@@ -293,12 +296,16 @@ struct Part {
     shape: Shape,
     /// Their numbers in the whole forest.
     nodes: Vec<u32>,
+    /// How often operations end at each or in what is cut off below it; empty when not given.
+    weights: Vec<f64>,
 }
 
 impl Part {
-    fn of(shape: &Shape, hot: &[bool], is_hot: bool) -> Part {
+    fn of(shape: &Shape, hot: &[bool], is_hot: bool, weights: Option<&[f64]>) -> Part {
         let mut number = vec![NO_NODE; shape.len()];
         let (mut nodes, mut parents) = (Vec::new(), Vec::new());
+        let sums = weights.map(|weights| subtree_probabilities(shape, weights));
+        let mut ends = Vec::new();
         for v in 0..shape.nodes() {
             if hot[v as usize] != is_hot {
                 continue;
@@ -308,9 +315,20 @@ impl Part {
             // A parent of the other part has no number here.
             parents.push(number.get(parent as usize).copied().unwrap_or(NO_NODE));
             nodes.push(v);
+            if let Some(sums) = &sums {
+                let kept = shape.children(v).iter().map(|&child| child as usize);
+                let kept: f64 = (kept.filter(|&child| hot[child] == is_hot))
+                    .map(|child| sums[child])
+                    .sum();
+                ends.push((sums[v as usize] - kept).max(0.0));
+            }
         }
         match Shape::from_parents(&parents) {
-            Ok(shape) => Part { shape, nodes },
+            Ok(shape) => Part {
+                shape,
+                nodes,
+                weights: ends,
+            },
             Err(error) => unreachable!("parents keep their place before children: {error}"),
         }
     }
@@ -376,7 +394,6 @@ impl Ranges {
 #[derive(Clone, Debug)]
 pub struct Coloured {
     colouring: Colouring,
-    layout: Layout,
     placement: Placement,
     hot: Vec<bool>,
     hot_nodes: usize,
@@ -419,12 +436,12 @@ impl Coloured {
         }
     }
 
-    /// What colouring gains and loses at each level of `machine`, when `level` is the level of the coloured cache, against the same
-    /// layout without colours.
+    /// What colouring gains and loses at each level of `machine`, when `level` is the level of the coloured cache, against
+    /// `plain`, such as the same layout without colours.
     ///
     /// At `level`, hot blocks have the hot share of the capacity and the others the rest; other levels
-    /// see a placement with gaps. `shape` and `node` are those that were placed. O(n log n) for the layout without
-    /// colours, and O(n) for each block size.
+    /// see a placement with gaps. `node` is what was placed, the predictor of the same shape. O(n) for each block size of
+    /// the machine.
     ///
     /// # Errors
     ///
@@ -434,18 +451,16 @@ impl Coloured {
     /// As [`Predictor::predict`].
     pub fn gain(
         &self,
-        shape: &Shape,
+        plain: &Placement,
         predictor: &Predictor,
         node: NodeExtent,
         pages: PageSize,
         machine: &Machine,
         level: &str,
     ) -> Result<ColourGain, ColourError> {
-        let coloured = self.predict(predictor, node, pages, machine, level)?;
-        let plain = predictor.predict(&self.layout.place(shape, node), node, pages, machine);
         Ok(ColourGain {
-            plain,
-            coloured,
+            coloured: self.predict(predictor, node, pages, machine, level)?,
+            plain: predictor.predict(plain, node, pages, machine),
             gap_bytes: self.gap_bytes,
             lost_bytes: self.lost_bytes(),
         })
@@ -500,7 +515,7 @@ pub(crate) struct ColouredLevel<'a> {
 /// What colouring changes, per level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColourGain {
-    /// The same layout without colours.
+    /// Without colours.
     pub plain: Prediction,
     /// With them.
     pub coloured: Prediction,

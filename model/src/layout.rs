@@ -7,16 +7,32 @@
 //!
 //! | layout | 24 B: 64 B | 256 B | 4 KiB | 32 B: 64 B | 256 B | 4 KiB |
 //! |---|---|---|---|---|---|---|
-//! | `bfs` | 28.73 | 22.40 | 17.38 | 23.28 | 21.91 | 17.95 |
+//! | `bfs` | 28.73 | 22.40 | 17.38 | 23.27 | 21.91 | 17.95 |
 //! | `dfs` | 14.25 | 7.52 | 5.08 | 15.03 | 7.87 | 5.19 |
-//! | `veb` | 15.68 | 8.33 | 3.76 | 16.28 | 8.73 | 3.90 |
+//! | `veb` | 15.68 | 8.33 | 3.76 | 16.28 | 8.72 | 3.90 |
 //! | `cluster` | 13.86 | 7.53 | 5.10 | 13.86 | 7.53 | 5.10 |
 //! | `cluster-veb` | 13.86 | 8.34 | 3.96 | 13.86 | 8.34 | 3.96 |
-//! | `cluster-veb:256` | 13.77 | 5.68 | 3.63 | 14.99 | 6.18 | 3.78 |
-//! | `cluster-veb:4096` | 15.21 | 7.58 | 2.89 | 15.82 | 8.30 | 2.94 |
+//! | `cluster-veb:256` | 13.69 | 5.68 | 3.65 | 14.80 | 6.18 | 3.75 |
+//! | `cluster-veb:4096` | 15.05 | 7.63 | 2.89 | 15.71 | 8.33 | 2.94 |
+//! | `hierarchical` | 12.47 | 6.44 | 3.21 | 13.86 | 6.75 | 3.10 |
 //!
 //! A node of 24 B makes a 64 B cluster lose a quarter of its memory, which the table does not show: the top levels that
-//! stay in a cache are fewer. A [prediction](crate) weighs both.
+//! stay in a cache are fewer. A [prediction](crate) weighs both. Nor does it show that the next line in memory often comes
+//! with a line that missed: so the same counts can differ in time by a third. The docs of the module
+//! `hierarchical` have what was measured of it.
+//!
+//! Dependent searches in a random-insert tree, with branches, down to where a leaf ends; how many times faster than in random
+//! places (`random`); medians of 11 to 15 interleaved rounds of 40000 searches on an Emerald Rapids virtual machine
+//! (2 MiB second-level cache). The first column is of two runs, which agree to 2 % where they overlap:
+//!
+//! | layout | 2^22 nodes, 32 B, 2 MiB pages | 32 B, 4 KiB pages | 24 B, 2 MiB pages | 2^20 nodes, 32 B, 2 MiB pages |
+//! |---|---|---|---|---|
+//! | `veb` | 2.16 | 2.50 | | 2.30 |
+//! | `cluster-veb:4096` | 2.06 | 2.52 | | 2.32 |
+//! | `dfs` | 2.33 | 2.60 | 2.83 | 2.55 |
+//! | `cluster-veb` | 2.41 | 2.80 | 2.77 | 2.52 |
+//! | `cluster` | 2.51 | 2.77 | 2.88 | 2.78 |
+//! | `hierarchical` | 2.49 | 2.96 | 3.14 | 2.90 |
 //!
 //! What was tried for the parts, on 2^20 nodes (blocks of 64 B, 256 B and 4 KiB a search; 32 B nodes):
 //!
@@ -42,10 +58,10 @@ mod weighted;
 
 use crate::Shape;
 use crate::shape::random;
-use cluster::Clusters;
+use cluster::{Blocks, Clusters};
 use grid::Grid;
 pub use name::ParseLayoutError;
-use preorder::{Preorder, Tree};
+use preorder::Preorder;
 use std::fmt;
 
 /// An order of the nodes of a forest in memory.
@@ -95,7 +111,12 @@ impl Layout {
     /// layouts never put a node that fits into a block across a border. Nodes larger than a block turn a cluster layout
     /// into the order it has between blocks: depth-first or van Emde Boas.
     ///
-    /// O(n) for random, breadth-first; O(n log n) for the others; never recursive.
+    /// The hierarchical and the weighted layout keep nodes within lines of 64 B where that leaves at most 8 B of a line
+    /// unused; else they are without gaps too.
+    ///
+    /// O(n) for random, breadth-first; O(n log n) for the others; never recursive. 4 million nodes of a random-insert tree,
+    /// numbered breadth-first, took 0.09 s depth-first, 0.21 s in van Emde Boas order, 0.24 to 0.30 s in clusters of a line,
+    /// 0.25 s in hierarchical order and 0.33 s weighted (processor time, with other programs on all cores).
     ///
     /// # Panics
     ///
@@ -140,24 +161,25 @@ impl Layout {
         }
         let preorder = Preorder::new(shape, weights);
         let (tree, numbers) = (preorder.tree(), preorder.numbers());
-        let slots = match self {
+        let blocks = match self {
             Layout::SubtreeCluster { block_bytes } | Layout::ClusterVanEmdeBoas { block_bytes } => {
-                capacity(block_bytes, node)
+                blocks(block_bytes, node)
             }
-            _ => 0,
+            _ => None,
         };
+        if let Some(blocks) = blocks {
+            // Those of a complete tree are aligned from the bottom.
+            let first = cluster::top_levels_capacity(shape, blocks.slots).unwrap_or(blocks.slots);
+            let clusters = Clusters::greedy(tree, blocks.slots, first);
+            let offsets = match self {
+                Layout::ClusterVanEmdeBoas { .. } => {
+                    clusters.pack(clusters.van_emde_boas().into_iter(), blocks)
+                }
+                _ => clusters.pack(clusters.depth_first(), blocks),
+            };
+            return through(numbers, |v| offsets[v as usize]);
+        }
         match self {
-            Layout::SubtreeCluster { block_bytes } if slots > 0 => {
-                let clusters = clusters(shape, tree, slots);
-                let slot_of = clusters.pack(clusters.depth_first(), slots);
-                blocked(numbers, &slot_of, slots, block_bytes, node)
-            }
-            Layout::ClusterVanEmdeBoas { block_bytes } if slots > 0 => {
-                let clusters = clusters(shape, tree, slots);
-                let order = clusters.van_emde_boas();
-                let slot_of = clusters.pack(order.into_iter(), slots);
-                blocked(numbers, &slot_of, slots, block_bytes, node)
-            }
             Layout::VanEmdeBoas | Layout::ClusterVanEmdeBoas { .. } => {
                 let places = places(order::van_emde_boas(tree).into_iter());
                 through(numbers, |v| packed.offset(places[v as usize]))
@@ -201,12 +223,6 @@ fn through(numbers: &[u32], offset: impl Fn(u32) -> u64) -> Placement {
     Placement::from_offsets(numbers.iter().map(|&number| offset(number)).collect())
 }
 
-/// The clusters of so many nodes, those of a complete tree aligned from the bottom.
-fn clusters(shape: &Shape, tree: Tree<'_>, slots: usize) -> Clusters {
-    let first = cluster::top_levels_capacity(shape, slots).unwrap_or(slots);
-    Clusters::greedy(tree, slots, first)
-}
-
 /// Lets the lines of a complete tree end with the leaves where they hold whole levels.
 fn align_from_bottom(shape: &Shape, grid: Grid) -> Grid {
     let first = grid
@@ -229,36 +245,21 @@ fn block_size(block_bytes: u32) -> u32 {
     1 << block_bytes.clamp(1, 65536).ilog2()
 }
 
-/// How many nodes fit into a block; 0 when one is larger.
-fn capacity(block_bytes: u32, node: NodeExtent) -> usize {
+/// The blocks that are meant; `None` when a node is larger than one.
+fn blocks(block_bytes: u32, node: NodeExtent) -> Option<Blocks> {
+    let (block_bytes, stride_bytes) = (u64::from(block_size(block_bytes)), node.stride_bytes());
     // A stride is at least 1, and the quotient at most 65536.
-    usize::try_from(u64::from(block_size(block_bytes)) / node.stride_bytes()).unwrap_or(0)
-}
-
-/// Where layouts without gaps put the node at index `position` of their order.
-pub(crate) fn packed_offset(position: u32, node: NodeExtent) -> u64 {
-    let (position, stride) = (u64::from(position), node.stride_bytes());
-    if node.bytes > Layout::SEGMENT_NODE_BYTES_MAX || stride > Layout::SEGMENT_BYTES {
-        return position * stride;
-    }
-    // A node that begins at a multiple of its alignment and fits leaves room for its padding too.
-    let in_segment = Layout::SEGMENT_BYTES / stride;
-    position / in_segment * Layout::SEGMENT_BYTES + position % in_segment * stride
-}
-
-/// Offsets from slot numbers, for blocks of `slots` nodes each.
-fn blocked(
-    numbers: &[u32],
-    slot_of: &[u64],
-    slots: usize,
-    block_bytes: u32,
-    node: NodeExtent,
-) -> Placement {
-    let (slots, block) = (slots as u64, u64::from(block_size(block_bytes)));
-    through(numbers, |v| {
-        let slot = slot_of[v as usize];
-        slot / slots * block + slot % slots * node.stride_bytes()
+    let slots = usize::try_from(block_bytes / stride_bytes).ok()?;
+    (slots > 0).then_some(Blocks {
+        slots,
+        block_bytes,
+        stride_bytes,
     })
+}
+
+/// Where the node at index `position` of an order lies in the layouts that fill memory without gaps.
+pub(crate) fn packed_offset(position: u32, node: NodeExtent) -> u64 {
+    Grid::packed(node).offset(position)
 }
 
 /// The size and alignment of a node.

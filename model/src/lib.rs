@@ -42,6 +42,7 @@ mod choose;
 #[cfg(feature = "cli")]
 pub mod cli;
 mod colour;
+mod cost;
 mod footprint;
 mod layout;
 mod machine;
@@ -59,6 +60,7 @@ mod visits;
 pub use calibrate::CalibrateOptions;
 pub use choose::{Basis, Choice, choose_layout, choose_layout_weighted, rank_layouts};
 pub use colour::{CacheGeometry, ColourError, ColourGain, Coloured, Colouring};
+pub use cost::{Gain, morph_cost, morph_gain};
 pub use footprint::{BlockClass, Footprint, FootprintBuilder, Replacement};
 pub use layout::{ExtentError, Layout, NodeExtent, ParseLayoutError, Placement};
 pub use machine::{

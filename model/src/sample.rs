@@ -27,11 +27,8 @@ pub(crate) struct Sample {
     pub(crate) shape: Shape,
     /// Visits of the sampled nodes, with how many nodes each stands for.
     pub(crate) visits: Visits,
-    /// Ends of operations at the sampled nodes, scaled like `visits`; empty when none were given.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for layouts that look at weights")
-    )]
+    /// By node, how often operations end there or in what was cut off below: layouts that weigh subtrees by it see them as
+    /// they are in the whole.
     pub(crate) ends: Vec<f64>,
     /// The nodes' numbers in the whole forest.
     pub(crate) chosen: Vec<u32>,
@@ -141,7 +138,7 @@ impl Sample {
             Some(sums) => sums.iter().sum(),
             None => subtree.iter().map(|&nodes| f64::from(nodes)).sum::<f64>() * each,
         };
-        builder.finish(probability, sums.is_some(), nodes_per_operation)
+        builder.finish(probability, nodes_per_operation)
     }
 }
 
@@ -216,12 +213,7 @@ impl Builder<'_> {
         }
     }
 
-    fn finish(
-        self,
-        probability: impl Fn(u32) -> f64,
-        with_ends: bool,
-        nodes_per_operation: f64,
-    ) -> Sample {
+    fn finish(self, probability: impl Fn(u32) -> f64, nodes_per_operation: f64) -> Sample {
         let sampled = match Shape::from_parents(&self.parents) {
             Ok(shape) => shape,
             Err(error) => unreachable!("parents are added first: {error}"),
@@ -237,11 +229,9 @@ impl Builder<'_> {
                     below += sum;
                     likeliest = likeliest.max(sum);
                 }
-                if with_ends {
-                    let kept = sampled.children(number(index)).iter();
-                    let kept: f64 = kept.map(|&child| sums[child as usize]).sum();
-                    ends.push((sum - kept).max(0.0));
-                }
+                let kept = sampled.children(number(index)).iter();
+                let kept: f64 = kept.map(|&child| sums[child as usize]).sum();
+                ends.push((sum - kept).max(0.0));
                 (sum - likeliest.max(sum - below)).max(0.0)
             })
             .collect();

@@ -249,7 +249,9 @@ fn roots_in_a_slice_are_one_forest() {
 fn under_any_allocator_nodes_are_allocated_in_order() {
     // This binary has no `#[global_allocator]`.
     let token = Rc::new(());
-    let numbers: Vec<u16> = (0..2000u16).map(|n| n.wrapping_mul(37)).collect();
+    let numbers: Vec<u16> = (0..if cfg!(miri) { 40 } else { 2000u16 })
+        .map(|n| n.wrapping_mul(37))
+        .collect();
     let mut root = tree(&numbers, &token);
     let before = describe(&root);
     let report = Morph::new()
@@ -275,16 +277,17 @@ fn boxes_in_ccmalloc_are_placed_under_any_global_allocator() {
         next: Option<Box<Item, CcMalloc>>,
     }
     let mut list = None;
-    for key in 0..500 {
+    const ITEMS: u32 = if cfg!(miri) { 40 } else { 500 };
+    for key in 0..ITEMS {
         list = Some(Box::new_in(Item { key, next: list }, CcMalloc));
     }
     let report = Morph::new()
         .layout(Layout::DepthFirst)
         .run(&mut list, |node: &mut Item, visit| visit(&mut node.next))
         .unwrap();
-    assert_eq!((report.nodes, report.placed), (500, true));
+    assert_eq!((report.nodes, report.placed), (ITEMS as usize, true));
     let mut at = list.as_deref();
-    for key in (0..500).rev() {
+    for key in (0..ITEMS).rev() {
         let node = at.unwrap();
         assert_eq!(node.key, key);
         at = node.next.as_deref();

@@ -1,9 +1,9 @@
 //! Morphs in the life of a structure: between inserts and removals, again and again, in several threads.
 
-use crate::tree::{LAYOUTS, Link, Picture, alive, build, find, insert, morph_checked};
+use crate::tree::{LAYOUTS, Link, Node, Picture, alive, build, find, insert, morph_checked};
 use allocator_api2::boxed::Box as ApiBox;
 use ccmalloc::Heap;
-use ccmorph::{Layout, LayoutChoice, Morph, TreeNode};
+use ccmorph::{Layout, LayoutChoice, Machine, Morph, Outcome, TreeNode};
 use quickcheck::{Arbitrary, Gen, quickcheck};
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -261,4 +261,58 @@ fn destructors_that_panic_are_not_run_by_a_morph() {
     assert!(result.is_err());
     assert_eq!(drops.get(), 5);
     assert_eq!(Rc::strong_count(&drops), 1);
+}
+
+#[test]
+fn a_morph_that_does_not_pay_is_left() {
+    let token = Rc::new(());
+    let order: Vec<u32> = (0..100_000)
+        .map(|i: u32| i.wrapping_mul(0x9e37_79b9))
+        .collect();
+    let mut root = build(&order, &token, |key| key);
+    let machine = Machine::thesis();
+    for layout in [LayoutChoice::Auto, Layout::VanEmdeBoas.into()] {
+        let shuffle = Morph::new().layout(Layout::Random { seed: 5 });
+        shuffle.run(&mut root, Node::children).unwrap();
+        let before = Picture::of(&root);
+        let morph = Morph::new().machine(&machine).layout(layout);
+        let Ok(Outcome::NotWorthwhile { gain }) =
+            morph.run_if_worthwhile(&mut root, Node::children, 1.0)
+        else {
+            panic!("one operation cannot pay for a morph");
+        };
+        assert!(gain.saved_ns() > 0.0 && gain.cost_ns > 0.0);
+        assert!(gain.break_even_operations > 1.0 && gain.break_even_operations.is_finite());
+        let left = Picture::of(&root);
+        assert_eq!(
+            (&before.nodes, &before.addresses),
+            (&left.nodes, &left.addresses)
+        );
+
+        let enough = gain.break_even_operations * 1.01;
+        let Ok(Outcome::Morphed {
+            report,
+            gain: again,
+        }) = morph.run_if_worthwhile(&mut root, Node::children, enough)
+        else {
+            panic!("{enough} operations were said to pay");
+        };
+        assert_eq!((report.nodes, &again), (order.len(), &gain));
+        let after = Picture::of(&root);
+        assert_eq!(before.nodes, after.nodes);
+        assert!(
+            before
+                .addresses
+                .iter()
+                .zip(&after.addresses)
+                .all(|(old, new)| old != new)
+        );
+        // What has been won cannot be won again.
+        let outcome = morph.run_if_worthwhile(&mut root, Node::children, enough);
+        assert!(matches!(outcome, Ok(Outcome::NotWorthwhile { .. })));
+    }
+    let nothing = Morph::new().run_if_worthwhile(&mut None::<Box<Node<u32>>>, Node::children, 1e9);
+    assert!(matches!(nothing, Ok(Outcome::Empty)));
+    drop(root);
+    assert_eq!(alive(&token), 0);
 }

@@ -5,8 +5,10 @@ static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
 
 mod colour;
 mod derive;
+mod index;
 mod kinds;
 mod life;
+mod map;
 mod pointers;
 mod sizes;
 mod traversals;

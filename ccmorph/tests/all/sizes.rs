@@ -218,7 +218,7 @@ fn a_chain_of_a_million_nodes() {
 }
 
 #[test]
-fn a_root_with_many_children() {
+fn a_root_with_a_million_children() {
     #[derive(TreeNode)]
     struct Wide {
         number: usize,

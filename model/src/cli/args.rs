@@ -58,11 +58,12 @@ pub(super) struct PredictArgs {
     /// Size of a node in bytes
     #[arg(long, value_parser = parse_count)]
     pub(super) node_bytes: u64,
-    /// Layouts, separated by commas: random[:SEED], dfs, bfs, cluster[:BYTES], veb, cluster-veb[:BYTES]
+    /// Layouts, separated by commas: random[:SEED], dfs, bfs, cluster[:BYTES], veb, cluster-veb[:BYTES],
+    /// hierarchical, weighted
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "random,bfs,dfs,cluster,veb,cluster-veb"
+        default_value = "random,bfs,dfs,cluster,veb,cluster-veb,hierarchical"
     )]
     pub(super) layout: Vec<Layout>,
     /// Form of the tree: complete, or as random insertions leave it

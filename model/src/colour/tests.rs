@@ -109,9 +109,10 @@ fn compared(
         .unwrap()
         .place(shape, node, layout, None)
         .unwrap();
+    let plain = layout.place(shape, node);
     let gain = coloured
         .gain(
-            shape,
+            &plain,
             &Predictor::new(shape),
             node,
             PageSize::Small4K,
@@ -120,7 +121,6 @@ fn compared(
         )
         .unwrap();
     let searches = 60_000;
-    let plain = layout.place(shape, node);
     [
         (
             simulated(shape, &plain, node, geometry, searches),
@@ -296,9 +296,10 @@ fn the_gain_is_told_per_level() {
         .place(&shape, node, Layout::VanEmdeBoas, None)
         .unwrap();
     let predictor = Predictor::new(&shape);
+    let plain = Layout::VanEmdeBoas.place(&shape, node);
     let gain = |level: &str| {
         coloured.gain(
-            &shape,
+            &plain,
             &predictor,
             node,
             PageSize::Small4K,

@@ -119,26 +119,36 @@ impl Clusters {
         order::van_emde_boas(Tree::new(&self.size, None))
     }
 
-    /// The block and the slot of each node, when clusters take blocks of `capacity` slots in this order and fragments
-    /// share them: `block * capacity + slot`, by depth-first number. O(n).
-    pub(super) fn pack(&self, order: impl Iterator<Item = u32>, capacity: usize) -> Vec<u64> {
-        let mut slot_of = vec![0u64; self.nodes.len()];
-        let mut rooms = Rooms::new(capacity);
-        let mut blocks = 0u64;
+    /// The offset of each node, by depth-first number, when clusters take blocks in this order and fragments share them. O(n).
+    pub(super) fn pack(&self, order: impl Iterator<Item = u32>, blocks: Blocks) -> Vec<u64> {
+        let mut offsets = vec![0u64; self.nodes.len()];
+        let mut rooms = Rooms::new(blocks.slots);
+        let mut begun = 0u64;
         for cluster in order {
             let nodes = self.nodes(cluster);
             let (block, room) = rooms.take(nodes.len()).unwrap_or_else(|| {
-                blocks += 1;
-                (blocks - 1, capacity)
+                begun += 1;
+                (begun - 1, blocks.slots)
             });
-            let first = block * capacity as u64 + (capacity - room) as u64;
-            for (slot, &v) in (first..).zip(nodes) {
-                slot_of[v as usize] = slot;
+            let used = (blocks.slots - room) as u64;
+            let mut at = block * blocks.block_bytes + used * blocks.stride_bytes;
+            for &v in nodes {
+                offsets[v as usize] = at;
+                at += blocks.stride_bytes;
             }
             rooms.put(block, room - nodes.len());
         }
-        slot_of
+        offsets
     }
+}
+
+/// Blocks that clusters are packed into.
+#[derive(Clone, Copy)]
+pub(super) struct Blocks {
+    /// How many nodes fit; at least 1.
+    pub(super) slots: usize,
+    pub(super) block_bytes: u64,
+    pub(super) stride_bytes: u64,
 }
 
 /// Takes out the heaviest of a list, which becomes a heap once it is long.

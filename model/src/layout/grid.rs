@@ -26,7 +26,8 @@ impl Grid {
     pub(super) fn packed(node: NodeExtent) -> Grid {
         let (bytes, stride) = (u64::from(node.bytes), node.stride_bytes());
         let row_bytes = Layout::SEGMENT_BYTES;
-        let rows = node.bytes <= Layout::SEGMENT_NODE_BYTES_MAX && row_bytes % stride != 0;
+        let rows =
+            node.bytes <= Layout::SEGMENT_NODE_BYTES_MAX && !row_bytes.is_multiple_of(stride);
         // Where the stride exceeds a segment, so does the alignment: each node begins one.
         let (row_bytes, row_places) = if rows && stride < row_bytes {
             (row_bytes, (row_bytes - bytes) / stride + 1)

@@ -194,14 +194,12 @@ impl Candidate {
         !(self.0 as u32)
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "an upper half has 32 bits")]
     pub(super) fn weight(self) -> f32 {
         f32::from_bits((self.0 >> 32) as u32)
     }
 }
 
-/// Sizes of subtrees within a part of a tree, from where these subtrees end in the whole: `ends` of the part's nodes,
-/// given with the nodes in depth-first order. `number(i)` is the `i`th node's number in the whole.
+/// Appends the sizes that subtrees have within a part of a tree; `nodes` names the part in depth-first order. O(n).
 pub(super) fn local_sizes(nodes: &[u32], whole: Tree<'_>, sizes: &mut Vec<u32>) {
     let from = sizes.len();
     sizes.resize(from + nodes.len(), 0);

@@ -59,7 +59,7 @@ quickcheck! {
         );
         let stands_for: f64 = sample.visits.counts.iter().sum();
         (stands_for - shape.len() as f64).abs() < 1e-6 * (1.0 + stands_for)
-            && sample.ends.len() == if weighted { sample.shape.len() } else { 0 }
+            && sample.ends.len() == sample.shape.len()
             && sample.ends.iter().all(|&end| end >= 0.0)
     }
 }

@@ -168,7 +168,15 @@ fn tables_have_a_line_for_each_layout() {
         "--machine",
         "thesis",
     ]));
-    for name in ["random", "bfs", "dfs", "cluster", "veb", "cluster-veb"] {
+    for name in [
+        "random",
+        "bfs",
+        "dfs",
+        "cluster",
+        "veb",
+        "cluster-veb",
+        "hierarchical",
+    ] {
         assert!(
             text.lines()
                 .any(|line| line.starts_with(&format!("{name} "))),

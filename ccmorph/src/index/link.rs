@@ -1,0 +1,208 @@
+//! What holds the number of a node, and the traversal that shows it.
+//!
+//! The lifetimes are those of [`Links`](crate::Links), for the same reason: an index that was shown is borrowed until the end of
+//! the morph, so all of them can be rewritten at once, after the last call of the user's code and before any other.
+//! What was shown cannot be shown again, nor changed:
+//!
+//! ```compile_fail,E0499
+//! # let mut nodes = [[1_u32, 2]; 3];
+//! let _ = ccmorph::IndexMorph::new().run(&mut nodes, &mut 0_u32, |node, visit| {
+//!     visit.child(&mut node[0]);
+//!     visit.reference(&mut node[0]);
+//! });
+//! ```
+//!
+//! ```compile_fail,E0506
+//! # let mut nodes = [[1_u32, 2]; 3];
+//! let _ = ccmorph::IndexMorph::new().run(&mut nodes, &mut 0_u32, |node, visit| {
+//!     visit.child(&mut node[0]);
+//!     node[0] = 7;
+//! });
+//! ```
+//!
+//! ```compile_fail,E0597
+//! # let mut nodes = [[1_u32, 2]; 3];
+//! let _ = ccmorph::IndexMorph::new().run(&mut nodes, &mut 0_u32, |node, visit| {
+//!     let mut copy = node[0];
+//!     visit.child(&mut copy);
+//! });
+//! ```
+
+use super::walk::Walk;
+use std::fmt;
+use std::num::NonZero;
+
+/// An integer that numbers a node, or an optional one: `u8` to `u64`, `usize`, the signed ones, [`NonZero`] of them,
+/// and `Option` of all these.
+///
+/// A number that no node of the slice has, such as `u32::MAX`, -1 or `None`, means "no node" and stays as it is.
+///
+/// The trait cannot be implemented elsewhere, so that what reads and writes indices is known not to panic. An own type that wraps an
+/// index implements [`Indices`] instead.
+pub trait NodeIndex: Slot {}
+
+/// Access to the integer. Sealed: public by name of the trait above only.
+#[expect(
+    unnameable_types,
+    reason = "a sealed trait: nobody else may implement it, or write indices while nodes are on their way"
+)]
+pub trait Slot {
+    /// The number held; `None` when it cannot be that of a node.
+    fn get(&self) -> Option<usize>;
+    /// Whether [`set`](Slot::set) can write this number.
+    fn can_hold(&self, index: usize) -> bool;
+    /// Writes a number that fits; leaves the place as it is for another one.
+    fn set(&mut self, index: usize);
+}
+
+/// One or more [`NodeIndex`]es: an integer, an optional one, or a collection of them.
+///
+/// Implement it for an own type that wraps an index; there is nothing to get wrong.
+///
+/// # Examples
+///
+/// ```
+/// use ccmorph::{Indices, NodeIndex};
+///
+/// struct NodeId(u32);
+///
+/// impl Indices for NodeId {
+///     fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn NodeIndex)) {
+///         visit(&mut self.0);
+///     }
+/// }
+/// ```
+///
+/// What sits in a `Cell` or an atomic is shown by the traversal as `node.next.get_mut()`.
+pub trait Indices {
+    /// Calls `visit` for each index, in the order in which the nodes count as siblings.
+    fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn NodeIndex));
+}
+
+macro_rules! integers {
+    ($($integer:ty)*) => {$(
+        impl Slot for $integer {
+            fn get(&self) -> Option<usize> {
+                usize::try_from(*self).ok()
+            }
+
+            fn can_hold(&self, index: usize) -> bool {
+                <$integer>::try_from(index).is_ok()
+            }
+
+            fn set(&mut self, index: usize) {
+                *self = <$integer>::try_from(index).unwrap_or(*self);
+            }
+        }
+
+        impl Slot for NonZero<$integer> {
+            fn get(&self) -> Option<usize> {
+                usize::try_from((*self).get()).ok()
+            }
+
+            fn can_hold(&self, index: usize) -> bool {
+                index != 0 && <$integer>::try_from(index).is_ok()
+            }
+
+            fn set(&mut self, index: usize) {
+                if let Some(index) = index.try_into().ok().and_then(NonZero::new) {
+                    *self = index;
+                }
+            }
+        }
+
+        leaf!([] $integer);
+        leaf!([] NonZero<$integer>);
+    )*};
+}
+
+macro_rules! leaf {
+    ([$($parameters:tt)*] $index:ty) => {
+        impl<$($parameters)*> NodeIndex for $index {}
+
+        impl<$($parameters)*> Indices for $index {
+            fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn NodeIndex)) {
+                visit(self);
+            }
+        }
+    };
+}
+
+integers! { u8 u16 u32 u64 usize i8 i16 i32 i64 isize }
+leaf!([I: NodeIndex] Option<I>);
+
+impl<I: Slot> Slot for Option<I> {
+    fn get(&self) -> Option<usize> {
+        self.as_ref()?.get()
+    }
+
+    fn can_hold(&self, index: usize) -> bool {
+        self.as_ref().is_some_and(|slot| slot.can_hold(index))
+    }
+
+    fn set(&mut self, index: usize) {
+        if let Some(slot) = self {
+            slot.set(index);
+        }
+    }
+}
+
+impl<I: Indices> Indices for [I] {
+    fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn NodeIndex)) {
+        for indices in self {
+            indices.show(visit);
+        }
+    }
+}
+
+impl<I: Indices, const N: usize> Indices for [I; N] {
+    fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn NodeIndex)) {
+        self.as_mut_slice().show(visit);
+    }
+}
+
+impl<I: Indices> Indices for Vec<I> {
+    fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn NodeIndex)) {
+        self.as_mut_slice().show(visit);
+    }
+}
+
+impl<I: Indices> Indices for Box<[I]> {
+    fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn NodeIndex)) {
+        self.as_mut().show(visit);
+    }
+}
+
+/// What a traversal of an index tree shows a node's indices to.
+///
+/// `'a` is the lifetime of the node's borrow, which each index must share.
+pub struct IndexVisit<'v, 'a> {
+    pub(super) walk: &'v mut Walk<'a>,
+    /// The node whose indices are shown, by the number of its visit, or [`NO_NODE`](ccmodel::NO_NODE) for none.
+    pub(super) parent: u32,
+}
+
+impl<'a> IndexVisit<'_, 'a> {
+    /// Shows the indices of children, which shall lie near the node.
+    ///
+    /// A node that was shown before, as child of this node or another one, stays where that puts it: shared children and cycles
+    /// are fine, and the first way on which a node is reached is the one that counts.
+    #[inline]
+    pub fn child<I: Indices + ?Sized>(&mut self, indices: &'a mut I) {
+        indices.show(&mut |index| self.walk.child(index, self.parent));
+    }
+
+    /// Shows other indices of nodes, such as that of the parent: they are renumbered, and have no say in where nodes lie.
+    #[inline]
+    pub fn reference<I: Indices + ?Sized>(&mut self, indices: &'a mut I) {
+        indices.show(&mut |index| {
+            self.walk.reference(index);
+        });
+    }
+}
+
+impl fmt::Debug for IndexVisit<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IndexVisit").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,186 @@
+//! The walk over an index tree: which node hangs where, and each place that holds an index.
+
+use super::link::{IndexVisit, NodeIndex};
+use super::permutation::Permutation;
+use crate::prefetch;
+use ccmodel::NO_NODE;
+
+/// What a walk has found. Nodes are numbered by their visit; their *position* is the one in the slice.
+///
+/// Invariants: `order` and `parents` are equally long, below [`NO_NODE`]; `order` holds positions in the slice, each at most
+/// once, and `number_at[order[v]] == v`; a parent's number is smaller than its child's. `places` and `targets` are equally
+/// long, and `targets` holds positions in the slice.
+pub(super) struct Walk<'a> {
+    first_index: usize,
+    /// By position: the number of the node's visit, or [`NO_NODE`] so far.
+    number_at: Vec<u32>,
+    /// By number: the position.
+    order: Vec<u32>,
+    parents: Vec<u32>,
+    /// How many of the nodes hang below the roots: the first ones.
+    reached: usize,
+    /// Every place that holds the number of a node of the slice,
+    places: Vec<&'a mut dyn NodeIndex>,
+    /// and the position of that node.
+    targets: Vec<u32>,
+}
+
+impl<'a> Walk<'a> {
+    /// Visits each node once: those below the roots that `show_roots` shows, breadth-first, then what is left, in the same way from
+    /// each node on that no other one has shown by then. O(n).
+    ///
+    /// `nodes` has fewer than [`NO_NODE`] items.
+    pub(super) fn run<T, F>(
+        nodes: &'a mut [T],
+        first_index: usize,
+        show_roots: impl FnOnce(&mut IndexVisit<'_, 'a>),
+        traverse: &mut F,
+    ) -> Walk<'a>
+    where
+        F: for<'n, 'v, 'w> FnMut(&'n mut T, &'w mut IndexVisit<'v, 'n>),
+    {
+        let mut walk = Walk {
+            first_index,
+            number_at: vec![NO_NODE; nodes.len()],
+            order: Vec::with_capacity(nodes.len()),
+            parents: Vec::with_capacity(nodes.len()),
+            reached: 0,
+            places: Vec::new(),
+            targets: Vec::new(),
+        };
+        let mut nodes = Unvisited {
+            first: nodes.as_ptr(),
+            nodes: nodes.iter_mut().map(Some).collect(),
+        };
+        show_roots(&mut walk.below(NO_NODE));
+        walk.visit_pending(&mut nodes, 0, traverse);
+        walk.reached = walk.order.len();
+        for at in (0..NO_NODE).take(walk.number_at.len()) {
+            if walk.number_at[at as usize] == NO_NODE {
+                let number = walk.order.len();
+                walk.visit_later(at, NO_NODE);
+                walk.visit_pending(&mut nodes, number, traverse);
+            }
+        }
+        walk
+    }
+
+    fn below(&mut self, parent: u32) -> IndexVisit<'_, 'a> {
+        IndexVisit { walk: self, parent }
+    }
+
+    /// Visits nodes from the given number on until none is left that was shown.
+    fn visit_pending<T, F>(
+        &mut self,
+        nodes: &mut Unvisited<'a, T>,
+        mut number: usize,
+        traverse: &mut F,
+    ) where
+        F: for<'n, 'v, 'w> FnMut(&'n mut T, &'w mut IndexVisit<'v, 'n>),
+    {
+        while let Some(&at) = self.order.get(number) {
+            if let Some(&later) = self.order.get(number + prefetch::AHEAD) {
+                nodes.prefetch(later as usize);
+            }
+            if let Some(node) = nodes.nodes[at as usize].take() {
+                traverse(node, &mut self.below(number_u32(number)));
+            }
+            number += 1;
+        }
+    }
+
+    pub(super) fn child(&mut self, index: &'a mut dyn NodeIndex, parent: u32) {
+        if let Some(at) = self.reference(index)
+            && self.number_at[at as usize] == NO_NODE
+        {
+            self.visit_later(at, parent);
+        }
+    }
+
+    /// Notes a place, and returns the position of the node that it numbers, when it does.
+    pub(super) fn reference(&mut self, index: &'a mut dyn NodeIndex) -> Option<u32> {
+        let at = index.get()?.checked_sub(self.first_index)?;
+        if at >= self.number_at.len() {
+            return None;
+        }
+        let at = number_u32(at);
+        self.places.push(index);
+        self.targets.push(at);
+        Some(at)
+    }
+
+    fn visit_later(&mut self, at: u32, parent: u32) {
+        self.number_at[at as usize] = number_u32(self.order.len());
+        self.order.push(at);
+        self.parents.push(parent);
+    }
+
+    /// By number: the position in the slice.
+    pub(super) fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// By number: the number of the node that showed it first, or [`NO_NODE`].
+    pub(super) fn parents(&self) -> &[u32] {
+        &self.parents
+    }
+
+    /// How many nodes hang below the roots.
+    pub(super) fn reached(&self) -> usize {
+        self.reached
+    }
+
+    /// Rewrites all indices for nodes that go to `permutation.new_of(position)`, or none: `Err` has a new index that does not fit its place.
+    ///
+    /// O(places). Runs no code but that of the sealed [`Slot`](super::link::Slot), which does not panic.
+    pub(super) fn renumber(self, permutation: &Permutation) -> Result<(), usize> {
+        let Walk {
+            mut places,
+            mut targets,
+            first_index,
+            ..
+        } = self;
+        // By themselves, so that the misses overlap.
+        for target in &mut targets {
+            *target = permutation.new_number(*target);
+        }
+        let index = |target: u32| first_index.checked_add(target as usize);
+        for (number, &target) in targets.iter().enumerate() {
+            if let Some(later) = places.get(number + prefetch::AHEAD) {
+                prefetch::object(std::ptr::from_ref(&**later).cast::<u8>(), 1);
+            }
+            if !index(target).is_some_and(|index| places[number].can_hold(index)) {
+                return Err(index(target).unwrap_or(usize::MAX));
+            }
+        }
+        for (number, &target) in targets.iter().enumerate() {
+            if let Some(later) = places.get(number + prefetch::AHEAD) {
+                prefetch::object(std::ptr::from_ref(&**later).cast::<u8>(), 1);
+            }
+            if let Some(index) = index(target) {
+                places[number].set(index);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The nodes of a slice, each borrowed for itself until it is visited.
+struct Unvisited<'a, T> {
+    /// Where the first one lies; only addresses are made of it.
+    first: *const T,
+    nodes: Vec<Option<&'a mut T>>,
+}
+
+impl<T> Unvisited<'_, T> {
+    /// Asks for a node and for its entry.
+    fn prefetch(&self, at: usize) {
+        prefetch::object(&raw const self.nodes[at], 1);
+        prefetch::object(self.first.wrapping_add(at), size_of::<T>());
+    }
+}
+
+/// For numbers and positions, of which there are fewer than [`NO_NODE`].
+fn number_u32(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(NO_NODE)
+}

@@ -1,0 +1,521 @@
+//! Index trees against a model: the same graph under another numbering, and nothing else.
+
+use crate::tree::LAYOUTS;
+use ccmodel::{Layout, Machine};
+use ccmorph::{
+    IndexMorph, IndexReport, IndexVisit, Indices, LayoutChoice, MorphError, NodeIndex, PageSize,
+};
+use quickcheck::{Arbitrary, Gen, quickcheck};
+use std::cell::Cell;
+use std::num::{NonZeroU8, NonZeroU32};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A node of a graph: any links, and one that is not a child. The number tells it from the others.
+#[derive(Clone, Debug, PartialEq)]
+struct Node<const BYTES: usize> {
+    name: usize,
+    children: Vec<u32>,
+    last: Option<NonZeroU32>,
+    other: i64,
+    filler: [u8; BYTES],
+}
+
+/// Links of nodes, taken modulo twice their number: half of them lead nowhere.
+#[derive(Clone, Debug)]
+struct Links {
+    links: Vec<(Vec<u32>, Option<NonZeroU32>, i64)>,
+    roots: Vec<u32>,
+    choice: LayoutChoice,
+}
+
+impl Arbitrary for Links {
+    fn arbitrary(g: &mut Gen) -> Links {
+        let mut links: Vec<(Vec<u32>, Option<NonZeroU32>, i64)> = Arbitrary::arbitrary(g);
+        let bound = 2 * links.len().max(1);
+        let below = |index: u32| index % u32::try_from(bound).unwrap();
+        for (children, last, other) in &mut links {
+            children.truncate(4);
+            children.iter_mut().for_each(|child| *child = below(*child));
+            *last = last.and_then(|index| NonZeroU32::new(below(index.get())));
+            *other %= i64::try_from(bound).unwrap();
+        }
+        let roots: Vec<u32> = Arbitrary::arbitrary(g);
+        let choices: Vec<LayoutChoice> = LAYOUTS
+            .into_iter()
+            .map(LayoutChoice::from)
+            .chain([LayoutChoice::Auto])
+            .collect();
+        Links {
+            links,
+            roots: roots.into_iter().map(below).take(3).collect(),
+            choice: *g.choose(&choices).unwrap_or(&LayoutChoice::Auto),
+        }
+    }
+}
+
+impl Links {
+    fn nodes<const BYTES: usize>(&self) -> Vec<Node<BYTES>> {
+        let node = |(name, (children, last, other)): (usize, &(Vec<u32>, _, _))| Node {
+            name,
+            children: children.clone(),
+            last: *last,
+            other: *other,
+            filler: [name.to_le_bytes()[0]; BYTES],
+        };
+        self.links.iter().enumerate().map(node).collect()
+    }
+}
+
+fn show<'a, const BYTES: usize>(node: &'a mut Node<BYTES>, visit: &mut IndexVisit<'_, 'a>) {
+    visit.child(&mut node.children);
+    visit.reference(&mut node.other);
+    visit.child(&mut node.last);
+}
+
+/// What an index names, once it is translated.
+fn moved(report: &IndexReport, index: usize) -> usize {
+    match index < report.nodes {
+        true => report.permutation.new_of(index),
+        false => index,
+    }
+}
+
+/// The indices are those of the model through the permutation, and the rest of a node is as it was.
+fn check<const BYTES: usize>(
+    before: &[Node<BYTES>],
+    after: &[Node<BYTES>],
+    report: &IndexReport,
+) -> bool {
+    let index_u32 = |&index: &u32| u32::try_from(moved(report, index as usize)).unwrap();
+    let expected = |node: &Node<BYTES>| Node {
+        children: node.children.iter().map(index_u32).collect(),
+        last: node
+            .last
+            .map(|index| NonZeroU32::new(index_u32(&index.get())).unwrap()),
+        other: match usize::try_from(node.other) {
+            Ok(index) => i64::try_from(moved(report, index)).unwrap(),
+            Err(_) => node.other,
+        },
+        ..node.clone()
+    };
+    let permutation = &report.permutation;
+    let inverse = permutation.inverse();
+    before.len() == after.len()
+        && permutation.len() == after.len()
+        && before.iter().enumerate().all(|(old, node)| {
+            let new = permutation.new_of(old);
+            permutation.old_of(new) == old
+                && inverse.new_of(new) == old
+                && after[new] == expected(node)
+        })
+}
+
+fn morph_and_check<const BYTES: usize>(graph: &Links) -> bool {
+    let before: Vec<Node<BYTES>> = graph.nodes();
+    let (mut after, mut roots) = (before.clone(), graph.roots.clone());
+    let mut visits = vec![0; before.len()];
+    let result =
+        IndexMorph::new()
+            .layout(graph.choice)
+            .run(&mut after, &mut roots, |node, visit| {
+                visits[node.name] += 1;
+                show(node, visit);
+            });
+    assert!(visits.iter().all(|&visits| visits == 1), "{visits:?}");
+    let report = match result {
+        // A `NonZeroU32` cannot name the first place.
+        Err(error) => {
+            assert_eq!(error, MorphError::IndexTooNarrow { index: 0 });
+            assert_eq!((&after, &roots), (&before, &graph.roots));
+            return before.iter().any(|node| node.last.is_some());
+        }
+        Ok(report) => report,
+    };
+    let mut beside: Vec<String> = before.iter().map(|node| node.name.to_string()).collect();
+    report.permutation.apply(&mut beside);
+    assert!(after.iter().map(|node| node.name.to_string()).eq(beside));
+    for (&old, &new) in graph.roots.iter().zip(&roots) {
+        assert_eq!(moved(&report, old as usize), new as usize);
+    }
+    if graph.roots.first() == Some(&0) && !after.is_empty() {
+        assert_eq!(
+            (after[0].name, roots[0]),
+            (0, 0),
+            "the root left the first place"
+        );
+    }
+    check(&before, &after, &report)
+}
+
+quickcheck! {
+    fn any_graph_is_the_same_graph(graph: Links) -> bool {
+        morph_and_check::<0>(&graph) && morph_and_check::<9>(&graph) && morph_and_check::<600>(&graph)
+    }
+
+    fn a_panic_at_any_call_changes_nothing(graph: Links, call: usize) -> bool {
+        let before: Vec<Node<0>> = graph.nodes();
+        let (mut after, mut roots) = (before.clone(), graph.roots.clone());
+        let mut calls_left = call % (before.len() + 1);
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            IndexMorph::new().run(&mut after, &mut roots, |node, visit| {
+                visit.child(&mut node.children);
+                if calls_left == 0 {
+                    std::panic::resume_unwind(Box::new("on purpose"));
+                }
+                calls_left -= 1;
+                visit.reference(&mut node.other);
+            })
+        }));
+        assert_eq!(result.is_err(), call % (before.len() + 1) < before.len());
+        result.is_ok() || (after == before && roots == graph.roots)
+    }
+
+    fn a_part_of_a_slice(before: u8, nodes: u8, links: Vec<u16>) -> bool {
+        let (from, to) = (usize::from(before), usize::from(before) + usize::from(nodes));
+        // Each node names another one, or none, anywhere in the whole slice and beyond.
+        let mut slice: Vec<(usize, u16)> = (0..300)
+            .map(|at| (at, links.get(at).map_or(u16::MAX, |link| link % 400)))
+            .collect();
+        let old = slice.clone();
+        let mut root: [u16; 0] = [];
+        let to = to.min(slice.len());
+        let report = IndexMorph::new()
+            .first_index(from)
+            .layout(Layout::VanEmdeBoas)
+            .run(&mut slice[from..to], &mut root, |node, visit| visit.child(&mut node.1))
+            .unwrap();
+        let new_of = |index: usize| match index {
+            index if (from..to).contains(&index) => from + report.permutation.new_of(index - from),
+            index => index,
+        };
+        (0..300).all(|at| {
+            let node = slice[new_of(at)];
+            let link = usize::from(old[at].1);
+            node.0 == at && usize::from(node.1) == if (from..to).contains(&at) { new_of(link) } else { link }
+        })
+    }
+}
+
+/// A binary search tree by `u32` with a sentinel; returns its root.
+fn search_tree(keys: impl Iterator<Item = u64>) -> (Vec<Leaf>, u32) {
+    let (mut nodes, mut root): (Vec<Leaf>, u32) = (Vec::new(), u32::MAX);
+    for key in keys {
+        let new = u32::try_from(nodes.len()).unwrap();
+        let (mut up, mut link) = (u32::MAX, &mut root);
+        while *link != u32::MAX {
+            up = *link;
+            let node = &mut nodes[up as usize];
+            link = &mut node.kids[usize::from(key > node.key)];
+        }
+        *link = new;
+        nodes.push(Leaf {
+            key,
+            kids: [u32::MAX; 2],
+            up,
+        });
+    }
+    (nodes, root)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Leaf {
+    key: u64,
+    kids: [u32; 2],
+    up: u32,
+}
+
+fn scattered(keys: u64) -> impl Iterator<Item = u64> {
+    (0..keys).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+#[test]
+fn a_search_tree_in_every_layout() {
+    let (mut nodes, mut root) = search_tree(scattered(20_000));
+    let mut sorted: Vec<u64> = scattered(20_000).collect();
+    sorted.sort_unstable();
+    let before = ccmodel_edges(&nodes);
+    for choice in LAYOUTS
+        .into_iter()
+        .map(LayoutChoice::from)
+        .chain([LayoutChoice::Auto])
+    {
+        let report = IndexMorph::new()
+            .layout(choice)
+            .run(&mut nodes, &mut root, |node, visit| {
+                visit.child(&mut node.kids);
+                visit.reference(&mut node.up);
+            })
+            .unwrap();
+        assert_eq!(
+            (report.nodes, report.reached, report.edges),
+            (20_000, 20_000, 19_999)
+        );
+        assert_eq!(report.node_bytes, 24);
+        assert_eq!(
+            report.near_after.same_64,
+            ccmodel_edges(&nodes),
+            "{choice:?}"
+        );
+        // In order, with the parents checked on the way.
+        let (mut found, mut stack, mut at, mut up) = (Vec::new(), Vec::new(), root, u32::MAX);
+        while at != u32::MAX || !stack.is_empty() {
+            while at != u32::MAX {
+                assert_eq!(nodes[at as usize].up, up);
+                stack.push(at);
+                (up, at) = (at, nodes[at as usize].kids[0]);
+            }
+            at = stack.pop().unwrap();
+            found.push(nodes[at as usize].key);
+            (up, at) = (at, nodes[at as usize].kids[1]);
+        }
+        assert_eq!(found, sorted);
+        if choice == LayoutChoice::Auto {
+            assert!(report.ranking.is_sorted_by(|a, b| a.1.ns <= b.1.ns));
+            assert_eq!(report.ranking[0].0, report.layout);
+            assert!(report.near_after.same_64 > 20 * before.max(100), "{report}");
+        } else {
+            assert!(report.ranking.is_empty());
+        }
+        let text = report.to_string();
+        assert!(
+            text.starts_with("20000 nodes of 24 B, 20000 of them below the roots"),
+            "{text}"
+        );
+    }
+}
+
+/// Edges of which both ends begin in the same block.
+fn ccmodel_edges(nodes: &[Leaf]) -> usize {
+    let block = |at: u32| std::ptr::from_ref(&nodes[at as usize]).addr() / 64;
+    (0..)
+        .zip(nodes)
+        .filter(|(at, node)| node.up != u32::MAX && block(*at) == block(node.up))
+        .count()
+}
+
+#[test]
+fn clusters_begin_with_blocks_where_nodes_can() {
+    // Three nodes of 16 bytes behind a border, as glibc gives vectors, and a tree of complete clusters.
+    #[derive(Clone, Copy)]
+    #[repr(align(16))]
+    struct Small {
+        kids: [u32; 2],
+        key: u64,
+    }
+    #[repr(align(4096))]
+    struct Page([Small; 1 << 12]);
+
+    let nodes = 4000;
+    let mut page = Box::new(Page(
+        [Small {
+            kids: [u32::MAX; 2],
+            key: 0,
+        }; 1 << 12],
+    ));
+    let shares: Vec<f64> = (0..20)
+        .map(|shift| {
+            let slice = &mut page.0[shift..][..nodes];
+            for (at, node) in (0..).zip(slice.iter_mut()) {
+                let kid = |kid: u32| if kid < 4000 { kid } else { u32::MAX };
+                *node = Small {
+                    kids: [kid(2 * at + 1), kid(2 * at + 2)],
+                    key: u64::from(at),
+                };
+            }
+            let mut root = 0_u16;
+            let report = IndexMorph::new()
+                .layout(Layout::SubtreeCluster { block_bytes: 64 })
+                .run(slice, &mut root, |node, visit| visit.child(&mut node.kids))
+                .unwrap();
+            assert_eq!((root, slice[0].key), (0, 0));
+            report.near_after.same_64 as f64 / report.edges as f64
+        })
+        .collect();
+    // Of seven nodes in three levels, four are a cluster and three are not.
+    assert!(
+        shares
+            .iter()
+            .all(|share| share - shares[0] > -0.02 && *share > 0.38),
+        "{shares:?}"
+    );
+}
+
+#[test]
+fn nodes_that_cannot_be_reached_go_to_the_end() {
+    let mut nodes: Vec<(char, u8)> = "abcdef".chars().zip([9, 0, 1, 4, 3, 9]).collect();
+    // c -> b -> a; d and e are a cycle of their own; f is alone.
+    let mut root = 2_u8;
+    let report = IndexMorph::new()
+        .layout(Layout::DepthFirst)
+        .run(&mut nodes, &mut root, |node, visit| {
+            visit.child(&mut node.1);
+        })
+        .unwrap();
+    assert_eq!((report.nodes, report.reached, report.edges), (6, 3, 3));
+    assert_eq!(
+        nodes,
+        [('c', 1), ('b', 2), ('a', 9), ('d', 4), ('e', 3), ('f', 9)]
+    );
+    assert_eq!(root, 0);
+}
+
+#[test]
+fn all_kinds_of_indices() {
+    struct Id(u16);
+    impl Indices for Id {
+        fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn NodeIndex)) {
+            visit(&mut self.0);
+        }
+    }
+    struct Node {
+        name: char,
+        id: Id,
+        cell: Cell<isize>,
+        boxed: Box<[Option<u64>]>,
+    }
+    let node = |name, id, cell, boxed: &[Option<u64>]| Node {
+        name,
+        id: Id(id),
+        cell: Cell::new(cell),
+        boxed: boxed.into(),
+    };
+    // Counted from one.
+    let mut nodes = [
+        node('z', 0, -1, &[None, Some(99)]),
+        node('y', 1, -7, &[]),
+        node('x', 2, 4, &[Some(1)]),
+        node('w', 77, 0, &[]),
+    ];
+    let mut roots = (NonZeroU8::new(3), [Some(2_usize), None]);
+    let report = IndexMorph::new()
+        .first_index(1)
+        .layout(Layout::BreadthFirst)
+        .run(&mut nodes, &mut roots.0, |node, visit| {
+            visit.child(&mut node.id);
+            visit.child(node.cell.get_mut());
+            visit.reference(&mut node.boxed);
+        })
+        .unwrap();
+    roots.1[0] = roots.1[0].map(|root| 1 + report.permutation.new_of(root - 1));
+    assert_eq!(nodes.each_ref().map(|node| node.name), ['x', 'y', 'w', 'z']);
+    assert_eq!((roots.0.unwrap().get(), roots.1), (1, [Some(2), None]));
+    assert_eq!(nodes.each_ref().map(|node| node.id.0), [2, 4, 77, 0]);
+    assert_eq!(nodes.each_ref().map(|node| node.cell.get()), [3, -7, 0, -1]);
+    assert_eq!(
+        (&*nodes[0].boxed, &*nodes[3].boxed),
+        (&[Some(4)][..], &[None, Some(99)][..])
+    );
+}
+
+#[test]
+fn an_index_that_is_too_narrow_is_refused() {
+    // 300 nodes, the first of which a `u8` can name; it would go to the end.
+    let mut nodes: Vec<(usize, u16, u16, u8)> =
+        (0..300).map(|at| (at, u16::MAX, 0, u8::MAX)).collect();
+    (0..299_u16).for_each(|at| nodes[usize::from(at) + 1].1 = at);
+    nodes[0].3 = 7;
+    let before = nodes.clone();
+    let result = IndexMorph::new().layout(Layout::DepthFirst).run(
+        &mut nodes,
+        &mut 299_u32,
+        |node, visit| {
+            visit.child(&mut node.1);
+            if node.0 == 0 {
+                visit.reference(&mut node.3);
+            }
+        },
+    );
+    assert_eq!(
+        result.unwrap_err(),
+        MorphError::IndexTooNarrow { index: 292 }
+    );
+    assert_eq!(nodes, before);
+    // No number above the largest one.
+    let mut nodes = [(0, usize::MAX), (1, usize::MAX - 1), (2, usize::MAX)];
+    let result = IndexMorph::new()
+        .first_index(usize::MAX - 1)
+        .layout(Layout::Random { seed: 1 })
+        .run(&mut nodes, &mut [0_usize; 0], |node, visit| {
+            visit.reference(&mut node.1);
+        });
+    let fits = |error: &MorphError| matches!(error, MorphError::IndexTooNarrow { .. });
+    assert!(
+        result
+            .as_ref()
+            .map_or_else(fits, |report| report.permutation.new_of(0) < 2)
+    );
+}
+
+#[test]
+fn nothing_no_bytes_and_one() {
+    let none: &mut [u32] = &mut [];
+    let report = IndexMorph::new()
+        .run(none, &mut 0_u32, |node, visit| visit.child(node))
+        .unwrap();
+    assert!(report.permutation.is_empty() && report.permutation.is_identity());
+    report.permutation.apply::<String>(&mut []);
+
+    let mut calls = 0;
+    let report = IndexMorph::new()
+        .run(&mut [(); 5], &mut 3_i8, |(), _visit| calls += 1)
+        .unwrap();
+    assert_eq!(
+        (calls, report.nodes, report.edges, report.node_bytes),
+        (5, 5, 0, 0)
+    );
+
+    // Its own child.
+    let mut one = [0_u64];
+    let report = IndexMorph::new()
+        .pages(PageSize::Huge2M)
+        .run(&mut one, &mut None::<u8>, |node, visit| visit.child(node))
+        .unwrap();
+    assert_eq!((one, report.nodes, report.reached), ([0], 1, 0));
+}
+
+#[test]
+fn a_machine_that_cannot_be_is_refused() {
+    let mut machine = Machine::thesis();
+    machine.levels[0].block_bytes = 48;
+    let mut nodes = [1_u32, 0];
+    let result = IndexMorph::new()
+        .machine(&machine)
+        .run(&mut nodes, &mut 0_u32, |node, visit| visit.child(node));
+    assert_eq!(result.unwrap_err(), MorphError::InvalidMachine);
+    assert_eq!(nodes, [1, 0]);
+}
+
+#[test]
+#[should_panic(expected = "a permutation of 2 items cannot be applied to 3")]
+fn a_permutation_knows_its_length() {
+    let mut nodes = [1_u32, 0];
+    let report = IndexMorph::default()
+        .run(&mut nodes, &mut 1_u32, |node, visit| visit.child(node))
+        .unwrap();
+    report.permutation.apply(&mut [1, 2, 3]);
+}
+
+#[test]
+fn a_chain_of_a_million_nodes_and_again() {
+    let nodes = 1_000_000_u32;
+    // Each node points seven places on, around the circle.
+    let mut links: Vec<u32> = (0..nodes).map(|at| (at + 7) % nodes).collect();
+    let mut root = 5;
+    for layout in [Layout::VanEmdeBoas, Layout::DepthFirst] {
+        let report = IndexMorph::new()
+            .layout(layout)
+            .run(&mut links, &mut root, |link, visit| visit.child(link))
+            .unwrap();
+        assert_eq!((report.reached, report.edges), (1_000_000, 999_999));
+    }
+    // One after the other; the last one points at the first.
+    assert!(
+        links
+            .iter()
+            .zip(1..)
+            .all(|(&link, next)| link == next % nodes)
+    );
+    let mut at = root;
+    (0..nodes).for_each(|_| at = links[at as usize]);
+    assert_eq!(at, root);
+}

@@ -1,0 +1,346 @@
+//! What a new layout costs, and after how many operations it has paid.
+//!
+//! A morph walks over the structure, decides on a layout, allocates a second set of nodes and moves each node to its place.
+//! All of this has work for the processor and memory to wait for, and differs from operations on the structure in one
+//! thing: addresses are known ahead, so that several misses are under way together. With `L(W)` the time of a random access
+//! to a working set of `W` bytes beyond that of a first-level hit, from the machine's levels,
+//!
+//! ```text
+//! ns a node = cpu + waiting x L(bytes of the nodes) x lines of a node     walking and moving
+//!                 + waiting x L(bytes of the lists)                       deciding and allocating
+//!                 + first touch of the new memory
+//! ```
+//!
+//! where `cpu` and the shares of `L` that are waited for were measured, with `Morph` on random-insert trees of 2^14 to 2^22
+//! nodes of 32, 64 and 128 bytes on a virtual machine of two Emerald Rapids cores (20 November 2026, other programs running).
+
+use crate::choose::prediction_of_choice;
+use crate::{Machine, NodeExtent, PageSize, Placement, Prediction, Predictor, Shape};
+
+/// Work for each node that waits for no memory, in nanoseconds, and the parts of the latency that are waited for: of
+/// walking, deciding, allocating, moving.
+const TRAVERSE: Work = Work::new(14.0, 0.25);
+const PLAN: Work = Work::new(75.0, 1.4);
+const ALLOCATE: Work = Work::new(21.0, 0.2);
+const RELOCATE: Work = Work::new(18.0, 0.16);
+/// Bytes of the lists that are accessed at random, for each node.
+const LIST_BYTES: f64 = 8.0;
+/// Clearing and mapping new memory, in nanoseconds a byte.
+const FIRST_TOUCH_NS: f64 = 0.1;
+/// The processor's part was measured where a node's visit in a search takes this long.
+const REFERENCE_NODE_NS: f64 = 1.13;
+
+/// Costs of one phase.
+struct Work {
+    cpu_ns: f64,
+    waited_share: f64,
+}
+
+impl Work {
+    const fn new(cpu_ns: f64, waited_share: f64) -> Work {
+        Work {
+            cpu_ns,
+            waited_share,
+        }
+    }
+
+    /// Nanoseconds a node, for so many accesses of this latency each.
+    fn ns(&self, speed: f64, accesses: f64, latency_ns: f64) -> f64 {
+        self.cpu_ns * speed + self.waited_share * accesses * latency_ns
+    }
+}
+
+/// Time of a random access to a working set of `bytes` bytes, less that of a first-level hit.
+fn latency_ns(machine: &Machine, pages: PageSize, bytes: f64) -> f64 {
+    machine
+        .levels_for(pages)
+        .flat_map(|level| &level.steps)
+        .map(|step| step.step_ns * (1.0 - step.capacity_bytes / bytes.max(1.0)).max(0.0))
+        .sum()
+}
+
+/// Nanoseconds that laying out `nodes` nodes anew takes, with the choice of the layout; an estimate, right within a factor
+/// of one and a half where other programs leave the machine alone.
+///
+/// O(levels of the machine). Copies the whole of each node; nodes with destructors or allocations of their own do not
+/// cost more, since they are moved.
+///
+/// # Examples
+/// ```
+/// use ccmodel::{Machine, NodeExtent, PageSize, morph_cost};
+///
+/// let node = NodeExtent::new(32, 8)?;
+/// let cost = |nodes| morph_cost(nodes, node, PageSize::Huge2M, Machine::this());
+/// assert!(cost(1 << 20) > 64.0 * cost(1 << 14));
+/// assert!(cost(0) < 1.0);
+/// # Ok::<(), ccmodel::ExtentError>(())
+/// ```
+pub fn morph_cost(nodes: usize, node: NodeExtent, pages: PageSize, machine: &Machine) -> f64 {
+    let (nodes, bytes) = (nodes as f64, f64::from(node.bytes));
+    // A node begins anywhere in its first line.
+    let lines = 1.0 + (bytes - 1.0) / 64.0;
+    let structure_ns = latency_ns(machine, pages, nodes * bytes);
+    let lists_ns = latency_ns(machine, pages, nodes * LIST_BYTES);
+    let speed = processor_speed(machine);
+    let each = TRAVERSE.ns(speed, lines, structure_ns)
+        + PLAN.ns(speed, 1.0, lists_ns)
+        + ALLOCATE.ns(speed, 1.0, lists_ns)
+        // Each line is read in its old place and written in its new one.
+        + RELOCATE.ns(speed, 2.0 * lines, structure_ns)
+        + FIRST_TOUCH_NS * bytes;
+    nodes * each
+}
+
+/// How much longer instructions take than where the costs were measured.
+fn processor_speed(machine: &Machine) -> f64 {
+    let ratio = machine.search.node_ns / REFERENCE_NODE_NS;
+    // One instruction cost says only so much of a whole processor.
+    if ratio.is_finite() {
+        ratio.clamp(0.5, 4.0)
+    } else {
+        1.0
+    }
+}
+
+/// What a morph brings and costs.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Gain {
+    /// An operation as things are.
+    pub before: Prediction,
+    /// An operation after it.
+    pub after: Prediction,
+    /// What it takes, in nanoseconds.
+    pub cost_ns: f64,
+    /// After how many operations the time it took is won back; infinite when it never is.
+    pub break_even_operations: f64,
+}
+
+impl Gain {
+    /// A gain of these predictions at this cost.
+    pub fn new(before: Prediction, after: Prediction, cost_ns: f64) -> Gain {
+        let saved_ns = before.ns - after.ns;
+        let break_even_operations = if cost_ns <= 0.0 && saved_ns >= 0.0 {
+            0.0
+        } else if saved_ns > 0.0 {
+            cost_ns / saved_ns
+        } else {
+            f64::INFINITY
+        };
+        Gain {
+            before,
+            after,
+            cost_ns,
+            break_even_operations,
+        }
+    }
+
+    /// Nanoseconds that an operation is faster afterwards; negative when it is slower.
+    pub fn saved_ns(&self) -> f64 {
+        self.before.ns - self.after.ns
+    }
+
+    /// How many times faster an operation is afterwards; 1 where neither takes time.
+    pub fn speedup(&self) -> f64 {
+        if self.after.ns > 0.0 {
+            self.before.ns / self.after.ns
+        } else {
+            1.0
+        }
+    }
+
+    /// Whether so many operations on the structure as it is now take longer than the morph and the operations after it.
+    pub fn pays_within(&self, operations: f64) -> bool {
+        operations > self.break_even_operations
+    }
+}
+
+/// What laying out `shape` anew would bring and cost, when its nodes lie as `before` says: the layout that
+/// [`choose_layout`](crate::choose_layout) takes against it, without placing a node.
+///
+/// With `weights`, operations end at nodes in proportion to them. O(n) for each block size of the machine, most of it for
+/// what is predicted of `before`; about 0.3 s for four million nodes.
+///
+/// # Panics
+/// When `before` or `weights` are not of as many nodes as `shape`, and as [`Predictor::predict`].
+///
+/// # Examples
+/// ```
+/// use ccmodel::{Layout, Machine, NodeExtent, PageSize, Shape, morph_gain};
+///
+/// let (shape, node) = (Shape::random_binary(100_000, 1), NodeExtent::new(32, 8)?);
+/// let gain = |layout: Layout| {
+///     let before = layout.place(&shape, node);
+///     morph_gain(&shape, &before, node, None, PageSize::Small4K, &Machine::thesis())
+/// };
+/// assert!(gain(Layout::Random { seed: 1 }).pays_within(1e6));
+/// assert!(!gain(Layout::VanEmdeBoas).pays_within(1e5));
+/// # Ok::<(), ccmodel::ExtentError>(())
+/// ```
+pub fn morph_gain(
+    shape: &Shape,
+    before: &Placement,
+    node: NodeExtent,
+    weights: Option<&[f64]>,
+    pages: PageSize,
+    machine: &Machine,
+) -> Gain {
+    let predictor = match weights {
+        Some(weights) => Predictor::weighted(shape, weights),
+        None => Predictor::new(shape),
+    };
+    let before = predictor.predict(before, node, pages, machine);
+    let after = prediction_of_choice(shape, &predictor, node, weights, pages, machine);
+    Gain::new(before, after, morph_cost(shape.len(), node, pages, machine))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layout, Level, LevelKind, SearchCosts, Step};
+    use quickcheck::quickcheck;
+
+    fn node(bytes: u32) -> NodeExtent {
+        NodeExtent::new(bytes, 8).unwrap()
+    }
+
+    #[test]
+    fn costs_are_those_that_were_measured() {
+        // Nanoseconds a node of `Morph` with van Emde Boas order on random trees, quiet runs, and that machine as it was
+        // calibrated, small steps taken together.
+        let kib = |capacity: u32| f64::from(capacity) * 1024.0;
+        let level = |name, kind, block_bytes, steps: &[(u32, f64)]| Level {
+            name: String::from(name),
+            kind,
+            block_bytes,
+            steps: (steps.iter())
+                .map(|&(capacity, step_ns)| Step {
+                    capacity_bytes: kib(capacity),
+                    step_ns,
+                })
+                .collect(),
+        };
+        let small = PageSize::Small4K;
+        let machine = Machine::new(
+            "Emerald Rapids, virtual",
+            SearchCosts {
+                operation_ns: 9.1,
+                node_ns: REFERENCE_NODE_NS,
+                misprediction_ns: 8.2,
+                branch_free_node_ns: 3.5,
+            },
+            vec![
+                level("L1", LevelKind::Data, 64, &[(45, 3.6)]),
+                level(
+                    "L2",
+                    LevelKind::Data,
+                    64,
+                    &[
+                        (362, 2.5),
+                        (724, 1.0),
+                        (1024, 3.5),
+                        (1448, 9.1),
+                        (2048, 14.5),
+                        (2896, 14.9),
+                    ],
+                ),
+                level(
+                    "L3",
+                    LevelKind::Data,
+                    64,
+                    &[(5793, 38.9), (8192, 40.6), (11_585, 11.9)],
+                ),
+                level(
+                    "TLB-4k",
+                    LevelKind::Pages(small),
+                    4096,
+                    &[(4096, 6.0), (5793, 7.2)],
+                ),
+            ],
+        )
+        .unwrap();
+        for (nodes, bytes, measured) in [
+            (1 << 14, 32, 125.0),
+            (1 << 16, 32, 150.0),
+            (1 << 18, 32, 235.0),
+            (1 << 20, 32, 290.0),
+            (1 << 14, 128, 162.0),
+            (1 << 20, 64, 425.0),
+            (1 << 22, 64, 465.0),
+        ] {
+            let pages = if nodes * bytes < 8 << 20 {
+                PageSize::Small4K
+            } else {
+                PageSize::Huge2M
+            };
+            let bytes = u32::try_from(bytes).unwrap();
+            let each = morph_cost(nodes, node(bytes), pages, &machine) / nodes as f64;
+            let ratio = each / measured;
+            assert!(
+                (0.66..1.5).contains(&ratio),
+                "{nodes} {bytes}: {each:.0} {measured}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_lies_well_is_not_worth_moving() {
+        let shape = Shape::random_binary(60_000, 1);
+        let gain = |layout: Layout, machine| {
+            let before = layout.place(&shape, node(32));
+            morph_gain(&shape, &before, node(32), None, PageSize::Small4K, machine)
+        };
+        for machine in [Machine::this(), &Machine::thesis()] {
+            let scattered = gain(Layout::Random { seed: 1 }, machine);
+            assert!(scattered.speedup() > 1.2 && scattered.saved_ns() > 0.0);
+            assert!(scattered.pays_within(scattered.break_even_operations * 1.01));
+            assert!(!scattered.pays_within(scattered.break_even_operations));
+            let good = gain(Layout::ClusterVanEmdeBoas { block_bytes: 64 }, machine);
+            assert!(good.break_even_operations > 10.0 * scattered.break_even_operations);
+        }
+    }
+
+    #[test]
+    fn in_the_first_cache_nothing_is_won() {
+        let shape = Shape::random_binary(500, 1);
+        let before = Layout::Random { seed: 1 }.place(&shape, node(32));
+        let gain = morph_gain(
+            &shape,
+            &before,
+            node(32),
+            None,
+            PageSize::Small4K,
+            Machine::this(),
+        );
+        assert!(gain.saved_ns().abs() < 1e-9);
+        assert!(!gain.pays_within(1e9));
+        assert!(gain.cost_ns > 0.0 && (gain.speedup() - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn nothing_costs_nothing() {
+        let nothing = Shape::complete_binary(0);
+        let before = Placement::from_offsets(Vec::new());
+        let gain = morph_gain(
+            &nothing,
+            &before,
+            node(8),
+            None,
+            PageSize::Huge2M,
+            Machine::this(),
+        );
+        assert!(gain.cost_ns.abs() < 1e-9 && gain.break_even_operations <= 0.0);
+    }
+
+    quickcheck! {
+        fn more_nodes_and_larger_ones_cost_more(nodes: u16, more: u16, bytes: u16) -> bool {
+            let bytes = u32::from(bytes) + 1;
+            let cost = |nodes: usize, bytes: u32| {
+                let node = NodeExtent::new(bytes, 1).unwrap();
+                morph_cost(nodes, node, PageSize::Small4K, Machine::this())
+            };
+            let (few, many) = (usize::from(nodes), usize::from(nodes) + usize::from(more) * 100);
+            cost(few, bytes) <= cost(many, bytes) && cost(few, bytes) <= cost(few, bytes + 64)
+        }
+    }
+}
