@@ -12,15 +12,14 @@
 //! What that costs is two instructions, the same for all: a load, and a jump whose target never changes, so that it is always predicted. It leads into a function that
 //! holds the allocator's own code as that of a `#[global_allocator]` does. A `match` over the allocators was tried first; it took nine instructions.
 //!
-//! A process without the variable, which `report` itself is, gets [`SwitchAllocator`]: there each thread chooses between the system's malloc and `CcMalloc`.
+//! A process without the variable, which `report` itself is, gets [`BirthAllocator`]: there each thread chooses who serves.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::CStr;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use examples::switch::SwitchAllocator;
-
+use crate::births::BirthAllocator;
 use crate::rivals::{ALLOCATORS, ours};
 
 /// The environment variable that names the allocator of a process.
@@ -101,14 +100,14 @@ unsafe impl GlobalAlloc for DispatchAllocator {
     }
 }
 
-impl Install for SwitchAllocator {
-    const ALLOCATOR: Self = SwitchAllocator;
+impl Install for BirthAllocator {
+    const ALLOCATOR: Self = BirthAllocator;
     const NAME: &'static str = "switch";
 }
 
 /// What stands for the methods until the first call, which makes the choice.
 static FIRST: Methods = Methods {
-    name: SwitchAllocator::NAME,
+    name: BirthAllocator::NAME,
     alloc: first_alloc,
     alloc_zeroed: first_alloc_zeroed,
     dealloc: first_dealloc,
@@ -120,7 +119,7 @@ fn choose() -> &'static Methods {
     // SAFETY: the name ends in NUL. Nothing in this package changes the environment, so no other thread can be changing it now.
     let value = unsafe { libc::getenv(ALLOCATOR_VARIABLE_C.as_ptr()) };
     let methods = if value.is_null() {
-        SwitchAllocator::METHODS
+        BirthAllocator::METHODS
     } else {
         // SAFETY: getenv returned a string that ends in NUL and stays as it is while nobody changes the environment.
         let name = unsafe { CStr::from_ptr(value) }.to_bytes();
@@ -128,7 +127,7 @@ fn choose() -> &'static Methods {
             std::iter::once(ours::METHODS).chain(ALLOCATORS.iter().map(|rival| rival.methods));
         known
             .find(|methods| methods.name.as_bytes() == name)
-            .unwrap_or(SwitchAllocator::METHODS)
+            .unwrap_or(BirthAllocator::METHODS)
     };
     // Two threads in here at once agree anyway; the exchange makes that no condition.
     let _earlier = CHOSEN.compare_exchange(

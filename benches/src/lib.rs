@@ -9,6 +9,9 @@
 //! | [`suites`] | the workloads, a module for each crate under test |
 //! | [`rivals`] | what we are held against, a file each |
 //! | [`raw_tree`], [`raw_chains`] | a search tree and hash chains whose nodes come from an allocator of choice |
+//! | [`structures`] | trees, lists, tables and octrees of boxes, as programs write them |
+//! | [`queries`] | what they are asked: keys drawn evenly, and hot keys |
+//! | [`births`] | the memory that their nodes come from |
 //! | [`programs`] | whole programs for allocators, each for a process of its own |
 //! | [`worker`] | those processes, allocators in turns |
 //! | [`dispatch`] | the global allocator of `report`, chosen by the environment when the process starts |
@@ -18,12 +21,15 @@
 //! and the median over the rounds counts, so a ratio holds on the machine and for the inputs that it was taken with. Keys are drawn evenly, which is the hardest case for every layout; programs with hot keys
 //! gain less, because their hot paths lie in the cache anyway. Memory is freshly built, not aged.
 
+pub mod births;
 pub mod dispatch;
 pub mod output;
 pub mod programs;
+pub mod queries;
 pub mod raw_chains;
 pub mod raw_tree;
 pub mod rivals;
+pub mod structures;
 pub mod suites;
 pub mod sys;
 pub mod worker;

@@ -26,9 +26,13 @@ impl QueryChain {
     /// When `keys` is empty.
     pub fn sample(keys: &[u64], lookups: usize, seed: u64) -> Self {
         let mut rng = Rng::new(seed);
-        let mut draw = || keys[rng.below(keys.len())];
+        QueryChain::draw(lookups, || keys[rng.below(keys.len())])
+    }
+
+    /// `lookups` steps over queries of the caller's choice; `query` is called twice for each.
+    pub fn draw(lookups: usize, mut query: impl FnMut() -> u64) -> Self {
         QueryChain {
-            pairs: (0..lookups).map(|_| [draw(), draw()]).collect(),
+            pairs: (0..lookups).map(|_| [query(), query()]).collect(),
         }
     }
 

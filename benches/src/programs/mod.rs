@@ -5,6 +5,7 @@
 //!
 //! | module | programs |
 //! |---|---|
+//! | [`morphs`] | a random tree, copied or morphed |
 //! | [`objects`] | single objects: one size, mixed sizes, large blocks |
 //! | [`threads`] | objects that one thread makes and another frees |
 //! | [`growth`] | vectors and strings that grow, text that is taken apart and put together |
@@ -19,6 +20,7 @@
 pub mod documents;
 pub mod growth;
 pub mod maps;
+pub mod morphs;
 pub mod objects;
 pub mod server;
 pub mod threads;
@@ -59,6 +61,8 @@ pub const SPECIAL: &[Program] = &[
     trees::NULL_HINT_BST,
     trees::NULL_HINT_CHAIN,
     trees::MEMORY_BST,
+    morphs::CLONE,
+    morphs::MORPH,
 ];
 
 /// The program called `name`.

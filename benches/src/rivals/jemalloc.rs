@@ -10,6 +10,7 @@ pub(super) const RIVAL: AllocatorRival = AllocatorRival {
     name: "jemalloc",
     allocator: Unhinted(&Jemalloc),
     methods: Jemalloc::METHODS,
+    owns: None,
 };
 
 impl Install for Jemalloc {

@@ -17,7 +17,7 @@ mod mimalloc;
 pub mod ours;
 #[cfg(feature = "snmalloc")]
 mod snmalloc;
-mod system;
+pub(crate) mod system;
 
 /// An allocator to hold ours against.
 #[derive(Clone, Copy)]
@@ -30,6 +30,8 @@ pub struct AllocatorRival {
     pub allocator: Unhinted,
     /// The allocator, where it serves a whole process; it has a slug of its own there, because the system's malloc is then called what it is.
     pub methods: &'static Methods,
+    /// Whether an address lies in its memory, where it can tell; see [`crate::births`].
+    pub owns: Option<fn(*const u8) -> bool>,
 }
 
 impl std::fmt::Debug for AllocatorRival {

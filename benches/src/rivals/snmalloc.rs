@@ -10,6 +10,7 @@ pub(super) const RIVAL: AllocatorRival = AllocatorRival {
     name: "snmalloc",
     allocator: Unhinted(&SnMalloc),
     methods: SnMalloc::METHODS,
+    owns: None,
 };
 
 impl Install for SnMalloc {

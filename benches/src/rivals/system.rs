@@ -5,11 +5,12 @@ use std::alloc::System;
 use super::{AllocatorRival, Unhinted};
 use crate::dispatch::Install;
 
-pub(super) const RIVAL: AllocatorRival = AllocatorRival {
+pub(crate) const RIVAL: AllocatorRival = AllocatorRival {
     slug: "malloc",
     name: "system malloc",
     allocator: Unhinted(&System),
     methods: System::METHODS,
+    owns: None,
 };
 
 impl Install for System {

@@ -1,0 +1,83 @@
+//! What structures are asked: keys drawn evenly, and keys of which some are hot.
+
+use examples::chain::QueryChain;
+use examples::rng::Rng;
+
+/// How queries are spread over the items of a structure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Skew {
+    /// Each item as often as each other.
+    Uniform,
+    /// The i-th most popular item with a frequency in proportion to 1 / i^0.99: what the benchmark YCSB (Cooper et al., `SoCC` 2010) made the custom.
+    Zipf,
+}
+
+impl Skew {
+    /// Both, the uniform one first.
+    pub const ALL: [Skew; 2] = [Skew::Uniform, Skew::Zipf];
+
+    /// Its name in names of comparisons.
+    pub fn name(self) -> &'static str {
+        match self {
+            Skew::Uniform => "uniform",
+            Skew::Zipf => "zipf",
+        }
+    }
+}
+
+/// The exponent of [`Skew::Zipf`].
+const ZIPF_EXPONENT: f64 = 0.99;
+
+/// A stream of queries.
+#[derive(Clone, Debug)]
+pub struct Queries {
+    /// The most popular first.
+    items: Vec<u64>,
+    /// For each item the sum of the frequencies up to it, itself included; empty when all are equal.
+    up_to: Vec<f64>,
+    rng: Rng,
+}
+
+impl Queries {
+    /// Queries for `items`; which of them are popular is drawn at random, so it has nothing to do with their order.
+    ///
+    /// # Panics
+    /// When there are no items.
+    pub fn new(items: &[u64], skew: Skew, seed: u64) -> Queries {
+        assert!(!items.is_empty(), "no items, no queries");
+        let mut items = items.to_vec();
+        let mut rng = Rng::new(seed);
+        let up_to = match skew {
+            Skew::Uniform => Vec::new(),
+            Skew::Zipf => {
+                rng.shuffle(&mut items);
+                (1..=items.len())
+                    .scan(0.0, |sum, rank| {
+                        *sum += (rank as f64).powf(-ZIPF_EXPONENT);
+                        Some(*sum)
+                    })
+                    .collect()
+            }
+        };
+        Queries { items, up_to, rng }
+    }
+
+    /// The next query. O(log n) when some are hot.
+    pub fn draw(&mut self) -> u64 {
+        const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
+        let index = match self.up_to.last() {
+            None => self.rng.below(self.items.len()),
+            Some(total) => {
+                let point = (self.rng.next_u64() >> 11) as f64 * UNIT * total;
+                let rank = self.up_to.partition_point(|&up_to| up_to <= point);
+                rank.min(self.items.len() - 1)
+            }
+        };
+        self.items[index]
+    }
+
+    /// A chain of `lookups` of them.
+    pub fn chain(&mut self, lookups: usize) -> QueryChain {
+        QueryChain::draw(lookups, || self.draw())
+    }
+}

@@ -1,0 +1,204 @@
+//! Many doubly linked lists whose links were inserted and deleted at random, so that neighbours lie anywhere.
+//!
+//! A link owns the one behind it and knows the address of the one before it:
+//!
+//! ```text
+//! heads[i] ─Box→ link ─Box→ link ─Box→ link
+//!                    ←prev─     ←prev─
+//! ```
+//!
+//! The code is safe: it keeps the addresses up to date on every insert and delete, and compares them ([`Lists::is_linked_both_ways`]), but goes over the lists forwards only. A morph keeps them up to date because they are
+//! marked `#[parent]`.
+
+use ccmorph::{Morph, MorphError, Report, TreeNode};
+use examples::rng::Rng;
+
+use super::Structure;
+
+/// One link: 24 bytes.
+#[derive(Clone, Debug, TreeNode)]
+pub struct Link {
+    value: u64,
+    /// Where the link before this one lies; null in the first.
+    #[parent]
+    prev: *const Link,
+    #[child]
+    next: Option<Box<Link>>,
+}
+
+const _: () = assert!(size_of::<Link>() == 24);
+
+/// A number of lists of `u64`s.
+///
+/// Invariant: each link's `prev` is the address of the link before it, or null.
+#[derive(Debug)]
+pub struct Lists {
+    heads: Vec<Option<Box<Link>>>,
+    /// Of each list.
+    lengths: Vec<usize>,
+}
+
+/// Links of a list, on average.
+pub const LINKS_EACH: usize = 32;
+
+impl Lists {
+    /// Lists of [`LINKS_EACH`] links on average, `links` in all: each is put in front of a random list, and then `churn` times one at a random place is deleted and another inserted at
+    /// a random place.
+    ///
+    /// # Panics
+    /// When there are fewer than [`LINKS_EACH`] links.
+    pub fn churned(links: usize, churn: usize, seed: u64) -> Lists {
+        let mut rng = Rng::new(seed);
+        let mut lists = Lists::new(links / LINKS_EACH);
+        for _ in 0..links {
+            let list = rng.below(lists.heads.len());
+            lists.insert(list, 0, rng.next_u64());
+        }
+        for _ in 0..churn {
+            let list = rng.below(lists.heads.len());
+            if let Some(last) = lists.lengths[list].checked_sub(1) {
+                lists.remove(list, rng.below(last + 1));
+            }
+            let list = rng.below(lists.heads.len());
+            let at = rng.below(lists.lengths[list] + 1);
+            lists.insert(list, at, rng.next_u64());
+        }
+        lists
+    }
+
+    /// Empty lists.
+    ///
+    /// # Panics
+    /// When there are to be none.
+    pub fn new(lists: usize) -> Lists {
+        assert!(lists > 0, "no lists, no links");
+        Lists {
+            heads: (0..lists).map(|_| None).collect(),
+            lengths: vec![0; lists],
+        }
+    }
+
+    /// Number of lists.
+    pub fn len(&self) -> usize {
+        self.heads.len()
+    }
+
+    /// Whether there are no lists; never.
+    pub fn is_empty(&self) -> bool {
+        self.heads.is_empty()
+    }
+
+    /// Puts `value` in front of what is the `at`th of `list` now, or at its end.
+    ///
+    /// # Panics
+    /// When there is no such list.
+    pub fn insert(&mut self, list: usize, at: usize, value: u64) {
+        let (slot, prev) = slot(&mut self.heads[list], at);
+        let mut link = Box::new(Link {
+            value,
+            prev,
+            next: slot.take(),
+        });
+        let here = std::ptr::from_ref(&*link);
+        if let Some(next) = &mut link.next {
+            next.prev = here;
+        }
+        *slot = Some(link);
+        self.lengths[list] += 1;
+    }
+
+    /// Deletes the `at`th of `list` and returns its value, or `None` when the list is shorter.
+    ///
+    /// # Panics
+    /// When there is no such list.
+    pub fn remove(&mut self, list: usize, at: usize) -> Option<u64> {
+        let (slot, prev) = slot(&mut self.heads[list], at);
+        let mut link = slot.take()?;
+        *slot = link.next.take();
+        if let Some(next) = slot {
+            next.prev = prev;
+        }
+        self.lengths[list] -= 1;
+        Some(link.value)
+    }
+
+    /// The values of `list`, from the first to the last.
+    ///
+    /// # Panics
+    /// When there is no such list.
+    pub fn values(&self, list: usize) -> impl Iterator<Item = u64> {
+        let first = self.heads[list].as_deref();
+        std::iter::successors(first, |link| link.next.as_deref()).map(|link| link.value)
+    }
+
+    /// Whether each link knows where the one before it lies.
+    pub fn is_linked_both_ways(&self) -> bool {
+        self.heads.iter().all(|head| {
+            let mut before = std::ptr::null();
+            let mut rest = head.as_deref();
+            while let Some(link) = rest {
+                if link.prev != before {
+                    return false;
+                }
+                before = std::ptr::from_ref(link);
+                rest = link.next.as_deref();
+            }
+            true
+        })
+    }
+
+    /// Tells each link of a copy where the one before it lies; a copy of a link knows about the original.
+    fn link_backwards(&mut self) {
+        for head in &mut self.heads {
+            let mut before = std::ptr::null();
+            let mut rest = head.as_deref_mut();
+            while let Some(link) = rest {
+                link.prev = before;
+                before = std::ptr::from_ref(link);
+                rest = link.next.as_deref_mut();
+            }
+        }
+    }
+}
+
+/// The place that owns the `at`th link, or would, at the end; and where the link before it lies.
+fn slot(head: &mut Option<Box<Link>>, at: usize) -> (&mut Option<Box<Link>>, *const Link) {
+    let mut slot = head;
+    let mut before = std::ptr::null();
+    for _ in 0..at {
+        // Asked first and taken second: in one step, the borrow checker would keep `slot` for the caller.
+        if slot.is_none() {
+            break;
+        }
+        if let Some(link) = slot {
+            before = std::ptr::from_ref(&**link);
+            slot = &mut link.next;
+        }
+    }
+    (slot, before)
+}
+
+impl Structure for Lists {
+    fn copy(&self) -> Self {
+        let mut copy = Lists {
+            heads: self.heads.clone(),
+            lengths: self.lengths.clone(),
+        };
+        copy.link_backwards();
+        copy
+    }
+
+    fn morph(&mut self, morph: &Morph<'_>) -> Result<Report, MorphError> {
+        morph.run(&mut self.heads, Link::children)
+    }
+
+    /// The low half of the sum of all values in one list. Walks the whole list.
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a number of a list fits a usize; of the sum the low half is what is asked for"
+    )]
+    fn answer(&self, query: u64) -> u32 {
+        self.values(query as usize).fold(0, u64::wrapping_add) as u32
+    }
+}

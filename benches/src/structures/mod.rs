@@ -1,0 +1,41 @@
+//! Pointer structures as programs write them: safe code, one `Box` a node, nothing in them that knows of layouts or allocators.
+//!
+//! Each is written once and takes its memory from the global allocator, so that a structure in a rival's memory and a morphed one are walked by the same machine code. Where the
+//! nodes lie is decided by [`born`](crate::births::born) when they are made, and by [`Structure::morph`] afterwards.
+//!
+//! | module | structure | node | an operation |
+//! |---|---|---|---|
+//! | [`tree`] | binary search tree, of random or of complete shape | 32 B | finds a key |
+//! | [`lists`] | doubly linked lists, after random inserts and deletes | 24 B | walks one list from end to end |
+//! | [`table`] | hash table with chains | 24 B | walks a chain to a key |
+//! | [`octree`] | octree over points in space | 72 B | adds up the points of a box |
+
+pub mod lists;
+pub mod octree;
+pub mod table;
+pub mod tree;
+
+use ccmorph::{Morph, MorphError, Report};
+use examples::chain::QueryChain;
+
+/// A structure to be laid out and asked.
+pub trait Structure: Sized {
+    /// A copy of it, node by node, as `Clone` makes it.
+    #[must_use]
+    fn copy(&self) -> Self;
+
+    /// Lays its nodes out as `morph` says.
+    ///
+    /// # Errors
+    /// Those of [`Morph::run`].
+    fn morph(&mut self, morph: &Morph<'_>) -> Result<Report, MorphError>;
+
+    /// What one operation finds. It is read from the structure's nodes and cannot be told from `query` alone.
+    fn answer(&self, query: u64) -> u32;
+
+    /// Operations of which each waits for the answer before; a sum over the answers. One function for all memory and all layouts.
+    #[inline(never)]
+    fn follow(&self, chain: &QueryChain) -> u64 {
+        chain.follow(|query| self.answer(query))
+    }
+}

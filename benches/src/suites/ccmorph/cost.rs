@@ -1,0 +1,96 @@
+//! What a morph takes: its time against that of a plain recursive copy, and the memory of the tree before and after.
+//!
+//! Copies and morphs run in processes of their own, in turns, each on a tree that was built there ([`crate::programs::morphs`]): neither finds memory or caches as the other left
+//! them. `CcMalloc` serves the morphs; copies are made under it, too, and under each rival.
+
+use crate::births;
+use crate::programs::{Scale, morphs};
+use crate::rivals::ours;
+use crate::worker::{Taken, measure};
+use crate::workload::{Comparison, Effort, Failure, Workload};
+
+/// A recursive copy of a random tree of 2^22 nodes of 32 bytes against its morph in the layout that the model chooses; and resident memory before the morph against after.
+pub const MORPH_COST: Workload = Workload {
+    suite: "ccmorph",
+    name: "morph_vs_clone",
+    also: &["morph_memory"],
+    run: morph_cost,
+};
+
+fn morph_cost(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
+    let rounds = match effort.scale {
+        Scale::Quick => 1,
+        Scale::Full => effort.process_rounds,
+    };
+    let rivals: Vec<_> = match effort.scale {
+        Scale::Quick => Vec::new(),
+        Scale::Full => births::rivals().collect(),
+    };
+    let mut servers = vec![ours::METHODS.name];
+    servers.extend(rivals.iter().map(|rival| rival.methods.name));
+
+    let mut copies = vec![Vec::new(); servers.len()];
+    let mut morphs = Vec::new();
+    for _ in 0..rounds {
+        let round = measure(&morphs::CLONE, effort.scale, &servers, 1)?;
+        for (copies, taken) in copies.iter_mut().zip(round) {
+            copies.push(taken);
+        }
+        morphs.extend(measure(&morphs::MORPH, effort.scale, &servers[..1], 1)?);
+    }
+
+    let milliseconds = |taken: &Taken| taken.time.as_secs_f64() * 1e3;
+    let bytes = |taken: &Taken| taken.object_bytes;
+    let comparison = |name: String, unit, rival: &str, ours: f64, theirs: f64| Comparison {
+        suite: MORPH_COST.suite,
+        name,
+        ours,
+        theirs,
+        ratio: theirs / ours,
+        unit,
+        rival: rival.to_owned(),
+        runs: rounds,
+    };
+    let morph_time = median_of(&morphs, milliseconds);
+    let morph_bytes = median_of(&morphs, bytes);
+    let mut times = vec![comparison(
+        MORPH_COST.name.to_owned(),
+        "ms",
+        "recursive copy",
+        morph_time,
+        median_of(&copies[0], milliseconds),
+    )];
+    let mut memory = vec![comparison(
+        MORPH_COST.also[0].to_owned(),
+        "B",
+        "before the morph",
+        morph_bytes,
+        median_of(&copies[0], bytes),
+    )];
+    for (rival, copies) in rivals.iter().zip(&copies[1..]) {
+        let slug = rival.methods.name;
+        times.push(comparison(
+            format!("{}_in_{slug}", MORPH_COST.name),
+            "ms",
+            &format!("copy in {}", rival.name),
+            morph_time,
+            median_of(copies, milliseconds),
+        ));
+        memory.push(comparison(
+            format!("{}_vs_{slug}", MORPH_COST.also[0]),
+            "B",
+            rival.name,
+            morph_bytes,
+            median_of(copies, bytes),
+        ));
+    }
+    times.extend(memory);
+    Ok(times)
+}
+
+/// The middle one of a figure of some runs.
+fn median_of(runs: &[Taken], figure: impl Fn(&Taken) -> f64) -> f64 {
+    let mut figures: Vec<f64> = runs.iter().map(figure).collect();
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}

@@ -1,0 +1,277 @@
+//! How far the model's choice of a layout is from the best one.
+//!
+//! A case is a structure, a size and a way of asking. For each case:
+//!
+//! ```text
+//! 1. morph a copy by each layout, and ask the model which one it would choose
+//! 2. time all copies in turns, a few rounds: the fastest of them are candidates
+//! 3. time the candidates and the chosen one anew, in turns, many rounds; a time is the least over the rounds
+//! 4. regret = the least of the candidates' times / the chosen one's time, or 1
+//! ```
+//!
+//! The fastest of many is the one that was lucky, and the more layouts there are the luckier it is; the second measurement is there so that the luck of the first does not count. What disturbs a
+//! round makes it longer, never shorter, so with many rounds the shortest is the undisturbed one: ratios of a few hundredths would drown in medians. The chosen layout is one of those measured,
+//! so nothing exceeds 1, and where it is the best, there is nothing to measure twice.
+//!
+//! Small structures lie in pages of 4 KiB, and which of them get into each other's way in a cache is the luck of the copy, not the layout's doing: a copy of 1.5 MiB can be a third slower than
+//! another one of the same layout. So of small structures there are several copies in each layout, the rounds go over them, and the times of the copies are added up. Each pass over them is made twice
+//! and timed once, because filling a cache takes as long as many lookups in it.
+
+use std::time::Duration;
+
+use ccmodel::Layout;
+use examples::chain::QueryChain;
+use examples::rng::Rng;
+use examples::timing::{nanoseconds_each, timed};
+
+use super::super::{SEED, random_keys};
+use super::{FIXED, morph_in_place, morphed, slug};
+use crate::births::{Birthplace, born};
+use crate::programs::Scale;
+use crate::queries::{Queries, Skew};
+use crate::structures::Structure;
+use crate::structures::lists::{LINKS_EACH, Lists};
+use crate::structures::octree::Octree;
+use crate::structures::table::Table;
+use crate::structures::tree::Plan;
+use crate::workload::{Comparison, Effort, Failure, Workload, WrongAnswer, covers};
+
+/// The best measured layout's time over that of the model's choice: the worst case, and each case by itself.
+///
+/// A case's name tells the structure, the logarithm of its nodes' number (for an octree, of its points'), and how queries are spread.
+pub const AUTO_REGRET: Workload = Workload {
+    suite: "ccmorph",
+    name: "auto_regret",
+    also: &[],
+    run: auto_regret,
+};
+
+/// Structures, with how many lookups of another structure one operation is worth.
+const STRUCTURES: [(&str, usize); 5] = [
+    ("bst", 1),
+    ("complete", 1),
+    ("list", 8),
+    ("hash", 1),
+    ("octree", 16),
+];
+
+/// Logarithms of the sizes.
+fn sizes_log2(scale: Scale) -> &'static [u32] {
+    match scale {
+        Scale::Quick => &[16],
+        Scale::Full => &[16, 18, 20, 22],
+    }
+}
+
+/// Structures with more nodes than this, by its logarithm, have huge pages.
+const SMALL_LOG2_MAX: u32 = 18;
+
+/// Copies of a structure in each layout.
+fn copies(size_log2: u32, scale: Scale) -> usize {
+    match scale {
+        _ if size_log2 > SMALL_LOG2_MAX => 1,
+        Scale::Quick => 2,
+        Scale::Full => 4,
+    }
+}
+
+/// How many others are held against the choice in the second measurement.
+const CANDIDATES: usize = 3;
+
+fn auto_regret(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
+    let mut cases = Vec::new();
+    for (structure, weight) in STRUCTURES {
+        for &size_log2 in sizes_log2(effort.scale) {
+            let lookups = effort.lookups / 8 / weight;
+            let sweep = Sweep {
+                effort,
+                name: format!("{}_{structure}_2p{size_log2}", AUTO_REGRET.name),
+                lookups,
+                copies: copies(size_log2, effort.scale),
+            };
+            if sweep.is_asked_for() {
+                cases.extend(sweep.run(structure, size_log2)?);
+            }
+        }
+    }
+    let worst = cases.iter().min_by(|a, b| a.ratio.total_cmp(&b.ratio));
+    let worst = worst.map(|case| Comparison {
+        name: AUTO_REGRET.name.to_owned(),
+        rival: format!("{}: {}", case.name, case.rival),
+        ..case.clone()
+    });
+    Ok(worst.into_iter().chain(cases).collect())
+}
+
+/// A structure of one size, to be asked in each way.
+struct Sweep<'a> {
+    effort: &'a Effort,
+    name: String,
+    lookups: usize,
+    /// Of the structure, in each layout.
+    copies: usize,
+}
+
+impl Sweep<'_> {
+    /// Whether the user's choice of a name leaves a part of it.
+    fn is_asked_for(&self) -> bool {
+        self.effort
+            .only
+            .as_deref()
+            .is_none_or(|only| covers(only, &self.name) || covers(&self.name, only))
+    }
+
+    fn run(&self, structure: &str, size_log2: u32) -> Result<Vec<Comparison>, Failure> {
+        let nodes = 1_usize << size_log2;
+        match structure {
+            "bst" => {
+                let plan = Plan::of_inserts(&random_keys(nodes));
+                self.measure(|| plan.build(), |skew| self.chain(plan.keys(), skew))
+            }
+            "complete" => {
+                let plan = Plan::complete(size_log2, SEED);
+                self.measure(|| plan.build(), |skew| self.chain(plan.keys(), skew))
+            }
+            "list" => {
+                // Twice over each link: random enough for layouts, of which none depends on where the nodes were.
+                let numbers: Vec<u64> = (0..(nodes / LINKS_EACH) as u64).collect();
+                self.measure(
+                    || Lists::churned(nodes, nodes / 4, SEED),
+                    |skew| self.chain(&numbers, skew),
+                )
+            }
+            "hash" => {
+                let keys = random_keys(nodes);
+                self.measure(|| Table::with_keys(&keys), |skew| self.chain(&keys, skew))
+            }
+            _ => {
+                let mut rng = Rng::new(SEED);
+                // Cubes around places of which some are hot.
+                let places: Vec<u64> = (0..nodes).map(|_| rng.next_u64()).collect();
+                self.measure(
+                    || Octree::random(nodes, SEED),
+                    |skew| self.chain(&places, skew),
+                )
+            }
+        }
+    }
+
+    fn chain(&self, items: &[u64], skew: Skew) -> QueryChain {
+        Queries::new(items, skew, SEED).chain(self.lookups)
+    }
+
+    /// Both ways of asking, of the same copies.
+    fn measure<S: Structure>(
+        &self,
+        build: impl Fn() -> S,
+        chain: impl Fn(Skew) -> QueryChain,
+    ) -> Result<Vec<Comparison>, Failure> {
+        let mut auto = born(Birthplace::CcMalloc, build);
+        let laid_out = |layout| Subject {
+            layout,
+            copies: (0..self.copies)
+                .map(|_| morphed(&auto, Some(layout)))
+                .collect(),
+        };
+        let mut subjects: Vec<Subject<S>> = FIXED.map(laid_out).into();
+        let chosen = morph_in_place(&mut auto, None);
+        // The choice may be a layout that is not in the list; then it is one more to measure.
+        if !subjects.iter().any(|subject| subject.layout == chosen) {
+            let copies = (0..self.copies).map(|_| morphed(&auto, Some(chosen)));
+            subjects.push(Subject {
+                layout: chosen,
+                copies: copies.collect(),
+            });
+        }
+        drop(auto);
+        Skew::ALL
+            .into_iter()
+            .map(|skew| self.regret(&subjects, chosen, skew, &chain(skew)))
+            .collect()
+    }
+
+    fn regret<S: Structure>(
+        &self,
+        subjects: &[Subject<S>],
+        chosen: Layout,
+        skew: Skew,
+        chain: &QueryChain,
+    ) -> Result<Comparison, Failure> {
+        let rounds = 2 * self.effort.rounds;
+        let expected = subjects[0].copies[0].follow(chain);
+        let time = |subject: &Subject<S>, copy: usize| -> Result<Duration, Failure> {
+            let copy = &subject.copies[copy];
+            if self.copies > 1 {
+                copy.follow(chain);
+            }
+            let (time, sum) = timed(|| copy.follow(chain));
+            if expected == sum {
+                return Ok(time);
+            }
+            Err(Failure::Answer(WrongAnswer {
+                workload: AUTO_REGRET.name,
+                who: slug(Some(subject.layout)),
+            }))
+        };
+
+        let all: Vec<&Subject<S>> = subjects.iter().collect();
+        let mut screened: Vec<_> = all
+            .iter()
+            .copied()
+            .zip(self.least_times(&all, 2, time)?)
+            .collect();
+        screened.sort_by_key(|&(_, time)| time);
+        let (own, others): (Vec<_>, Vec<_>) = screened
+            .into_iter()
+            .map(|(subject, _)| subject)
+            .partition(|subject| subject.layout == chosen);
+        // The chosen one first, and then those that may be better.
+        let candidates = others.into_iter().take(CANDIDATES);
+        let contestants: Vec<&Subject<S>> = own.into_iter().chain(candidates).collect();
+        let times = self.least_times(&contestants, rounds, time)?;
+
+        let mut ranked: Vec<_> = contestants.iter().zip(&times).collect();
+        ranked.sort_by_key(|&(_, time)| time);
+        let (best, &best_time) = ranked[0];
+        let each = |time| nanoseconds_each(time, chain.len() * self.copies);
+        Ok(Comparison {
+            suite: AUTO_REGRET.suite,
+            name: format!("{}_{}", self.name, skew.name()),
+            ours: each(times[0]),
+            theirs: each(best_time),
+            ratio: each(best_time) / each(times[0]),
+            unit: "ns",
+            rival: format!("{} (chosen: {chosen})", best.layout),
+            runs: rounds,
+        })
+    }
+
+    /// The least time of each subject over the rounds, added up over its copies; subjects in turns.
+    fn least_times<S>(
+        &self,
+        subjects: &[&Subject<S>],
+        rounds: usize,
+        time: impl Fn(&Subject<S>, usize) -> Result<Duration, Failure>,
+    ) -> Result<Vec<Duration>, Failure> {
+        let mut totals = vec![Duration::ZERO; subjects.len()];
+        for copy in 0..self.copies {
+            let mut least = vec![Duration::MAX; subjects.len()];
+            for round in 0..rounds {
+                for turn in 0..subjects.len() {
+                    let which = (round + turn) % subjects.len();
+                    least[which] = least[which].min(time(subjects[which], copy)?);
+                }
+            }
+            for (total, least) in totals.iter_mut().zip(least) {
+                *total += least;
+            }
+        }
+        Ok(totals)
+    }
+}
+
+/// A structure in one layout, once or several times.
+struct Subject<S> {
+    layout: Layout,
+    copies: Vec<S>,
+}

@@ -1,0 +1,111 @@
+//! Lookups of which some are hot: the layout that is told which, against those that know the shape alone.
+
+use std::collections::HashMap;
+
+use ccmodel::Layout;
+use ccmorph::{LayoutChoice, Morph};
+use examples::timing::nanoseconds_each;
+
+use super::super::{Pass, SEED, compare, random_keys};
+use super::{FIXED, morphed, slug};
+use crate::births::{Birthplace, born};
+use crate::programs::Scale;
+use crate::queries::{Queries, Skew};
+use crate::structures::Structure;
+use crate::structures::tree::{Plan, Tree};
+use crate::workload::{Comparison, Effort, Failure, Workload};
+
+/// Dependent lookups with a frequency after Zipf's law in a random tree of 2^22 nodes, 2^19 in a quick run: laid out by the counts of earlier lookups, against the best layout that does not
+/// know them.
+pub const WEIGHTED_ZIPF: Workload = Workload {
+    suite: "ccmorph",
+    name: "weighted_zipf",
+    also: &[],
+    run: weighted_zipf,
+};
+
+/// How often each key was asked for.
+type Counts = HashMap<u64, u32>;
+
+/// A copy of `tree`, laid out by `counts`.
+///
+/// # Panics
+/// When there is no memory for it.
+fn weighted(tree: &Tree, layout: LayoutChoice, counts: &Counts) -> Tree {
+    let mut copy = born(Birthplace::CcMalloc, || tree.copy());
+    let morph = Morph::new().layout(layout);
+    let report = born(Birthplace::CcMalloc, || {
+        copy.morph_weighted(&morph, |node| {
+            f64::from(counts.get(&node.key).copied().unwrap_or(0))
+        })
+    });
+    report.expect("there is memory for one more tree");
+    copy
+}
+
+fn weighted_zipf(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
+    let workload = &WEIGHTED_ZIPF;
+    let nodes = match effort.scale {
+        Scale::Quick => 1 << 19,
+        Scale::Full => 1 << 22,
+    };
+    let keys = random_keys(nodes);
+    let tree = born(Birthplace::CcMalloc, || Plan::of_inserts(&keys).build());
+    // The counts are of other lookups than those that are timed; what is hot is the same.
+    let mut queries = Queries::new(&keys, Skew::Zipf, SEED);
+    let mut counts = Counts::new();
+    for _ in 0..nodes {
+        *counts.entry(queries.draw()).or_default() += 1;
+    }
+    let chain = queries.chain(effort.lookups / 4);
+
+    let with_weights = [
+        ("weighted", LayoutChoice::Fixed(Layout::Weighted)),
+        ("weighted auto", LayoutChoice::Auto),
+    ];
+    let mut trees: Vec<(String, Tree)> = with_weights
+        .map(|(name, layout)| (name.to_owned(), weighted(&tree, layout, &counts)))
+        .into();
+    let unweighted = FIXED.map(Some).into_iter().chain([None]);
+    trees.extend(unweighted.map(|layout| (slug(layout), morphed(&tree, layout))));
+    trees.push(("unmorphed".to_owned(), tree));
+
+    let passes: Vec<Pass<'_>> = trees
+        .iter()
+        .map(|(name, tree)| -> Pass<'_> { (name.clone(), Box::new(|| tree.follow(&chain))) })
+        .collect();
+    let times: Vec<f64> = compare(workload.name, effort, passes)?
+        .into_iter()
+        .map(|time| nanoseconds_each(time, chain.len()))
+        .collect();
+
+    let against = |name: String, ours: f64, rival: &str, theirs: f64| Comparison {
+        suite: workload.suite,
+        name,
+        ours,
+        theirs,
+        ratio: theirs / ours,
+        unit: "ns",
+        rival: rival.to_owned(),
+        runs: effort.rounds,
+    };
+    let others: Vec<(&str, f64)> = trees
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .zip(times.iter().copied())
+        .skip(with_weights.len())
+        .collect();
+    let best = others.iter().min_by(|a, b| a.1.total_cmp(&b.1));
+    let mut comparisons = Vec::new();
+    if let Some(&(best, theirs)) = best {
+        let name = workload.name.to_owned();
+        comparisons.push(against(name, times[0], best, theirs));
+        let name = format!("{}_auto_vs_best", workload.name);
+        comparisons.push(against(name, times[1], best, theirs));
+    }
+    for (rival, theirs) in others {
+        let name = format!("{}_vs_{rival}", workload.name);
+        comparisons.push(against(name, times[0], rival, theirs));
+    }
+    Ok(comparisons)
+}

@@ -1,0 +1,257 @@
+//! The structures that are measured, against simple models; and that morphs and allocators leave their answers alone.
+//!
+//! Not part of `cargo test --workspace`, which is not to build the rivals: `cargo test -p benches --test all`.
+
+use std::collections::HashMap;
+
+use benches::births::{BirthAllocator, Birthplace, born, rivals};
+use benches::queries::{Queries, Skew};
+use benches::structures::Structure;
+use benches::structures::lists::Lists;
+use benches::structures::octree::{Octree, random_points};
+use benches::structures::table::Table;
+use benches::structures::tree::{Node, Plan, Tree};
+use ccmodel::Layout;
+use ccmorph::Morph;
+use examples::rng::Rng;
+use quickcheck::{TestResult, quickcheck};
+
+#[global_allocator]
+static GLOBAL: BirthAllocator = BirthAllocator;
+
+/// The nodes of a tree with their depths, in the order of a depth-first walk.
+fn outline(tree: &Tree) -> Vec<(u32, u64, u64)> {
+    let mut nodes = Vec::new();
+    let mut pending: Vec<(u32, &Node)> = tree.root().map(|root| (0, root)).into_iter().collect();
+    while let Some((depth, node)) = pending.pop() {
+        nodes.push((depth, node.key, node.value));
+        let children = [&node.right, &node.left];
+        pending.extend(
+            children
+                .iter()
+                .filter_map(|child| Some((depth + 1, child.as_deref()?))),
+        );
+    }
+    nodes
+}
+
+/// Without repetitions, in the order of the first occurrences.
+fn different(keys: Vec<u64>) -> Vec<u64> {
+    let mut seen = std::collections::HashSet::new();
+    keys.into_iter().filter(|&key| seen.insert(key)).collect()
+}
+
+quickcheck! {
+    fn a_plan_gives_the_tree_that_inserting_gives(keys: Vec<u64>) -> bool {
+        let keys = different(keys);
+        let mut inserted = Tree::default();
+        for &key in &keys {
+            inserted.insert(key, key.rotate_left(32));
+        }
+        outline(&Plan::of_inserts(&keys).build()) == outline(&inserted)
+    }
+
+    fn all_ways_of_asking_a_tree_agree(keys: Vec<u64>, others: Vec<u64>) -> bool {
+        let keys = different(keys);
+        let tree = Plan::of_inserts(&keys).build();
+        let queries: Vec<u64> = keys.iter().chain(&others).copied().collect();
+        let single = queries.iter().all(|key| {
+            tree.get(*key) == keys.contains(key).then_some(key.rotate_left(32))
+        });
+        single && tree.get_all(&queries) == tree.get_all_side_by_side(&queries)
+    }
+
+    fn lists_do_what_vectors_do(steps: Vec<(u8, u8, u64, bool)>) -> bool {
+        const LISTS: usize = 3;
+        let mut lists = Lists::new(LISTS);
+        let mut model = vec![Vec::new(); LISTS];
+        for (list, at, value, inserts) in steps {
+            let (list, at) = (usize::from(list) % LISTS, usize::from(at) % 8);
+            if inserts {
+                lists.insert(list, at, value);
+                let end = model[list].len();
+                model[list].insert(at.min(end), value);
+            } else {
+                let expected = (at < model[list].len()).then(|| model[list].remove(at));
+                if lists.remove(list, at) != expected {
+                    return false;
+                }
+            }
+        }
+        let same = |(list, values): (usize, &Vec<u64>)| lists.values(list).eq(values.iter().copied());
+        model.iter().enumerate().all(same) && lists.is_linked_both_ways()
+    }
+
+    fn a_table_finds_what_came_last(entries: Vec<(u64, u64)>, others: Vec<u64>) -> bool {
+        let mut table = Table::for_entries(entries.len());
+        let mut model = HashMap::new();
+        for &(key, value) in &entries {
+            table.push(key, value);
+            model.insert(key, value);
+        }
+        let mut queries = entries.iter().map(|&(key, _)| key).chain(others);
+        queries.all(|key| table.get(key) == model.get(&key).copied())
+    }
+
+    fn an_octree_finds_the_points_of_a_cube(count: u8, seed: u64, queries: Vec<u64>) -> bool {
+        let points = random_points(usize::from(count) * 4, seed);
+        let octree = Octree::random(points.len(), seed);
+        queries.into_iter().all(|query| {
+            let inside = points.iter().filter(|point| octree.asks_for(query, point));
+            octree.answer(query) == inside.fold(0, |sum: u32, point| sum.wrapping_add(point.id))
+        })
+    }
+
+    fn hot_keys_are_drawn_more_often(count: u8, seed: u64) -> TestResult {
+        let items: Vec<u64> = (0..u64::from(count)).collect();
+        if items.len() < 16 {
+            return TestResult::discard();
+        }
+        let mut drawn: HashMap<u64, usize> = HashMap::new();
+        let mut queries = Queries::new(&items, Skew::Zipf, seed);
+        for _ in 0..10_000 {
+            *drawn.entry(queries.draw()).or_default() += 1;
+        }
+        let hottest = drawn.values().max().copied().unwrap_or_default();
+        // The share of the first of n is 1 / H(n), about 1 / (ln n + 0.6): 0.16 of 255, and 0.3 of 16.
+        TestResult::from_bool((1_300..3_700).contains(&hottest) && drawn.keys().all(|key| items.contains(key)))
+    }
+}
+
+#[test]
+fn even_keys_are_drawn_evenly() {
+    let mut queries = Queries::new(&[3, 5, 8, 13], Skew::Uniform, 1);
+    let mut drawn: HashMap<u64, usize> = HashMap::new();
+    for _ in 0..10_000 {
+        *drawn.entry(queries.draw()).or_default() += 1;
+    }
+    assert_eq!(drawn.len(), 4);
+    assert!(
+        drawn.values().all(|times| (2_300..2_700).contains(times)),
+        "{drawn:?}"
+    );
+}
+
+#[test]
+fn a_complete_tree_has_all_of_its_nodes_in_few_levels() {
+    for levels in 0..=10 {
+        let tree = Plan::complete(levels, 7).build();
+        let nodes = outline(&tree);
+        assert_eq!(nodes.len(), (1 << levels) - 1);
+        assert_eq!(
+            nodes.iter().map(|node| node.0 + 1).max().unwrap_or(0),
+            levels
+        );
+        assert!(
+            nodes
+                .iter()
+                .all(|&(_, key, value)| tree.get(key) == Some(value))
+        );
+    }
+}
+
+const LAYOUTS: [Layout; 9] = [
+    Layout::Random { seed: 3 },
+    Layout::DepthFirst,
+    Layout::BreadthFirst,
+    Layout::SubtreeCluster { block_bytes: 64 },
+    Layout::VanEmdeBoas,
+    Layout::Hierarchical,
+    Layout::Weighted,
+    Layout::ClusterVanEmdeBoas { block_bytes: 64 },
+    Layout::ClusterVanEmdeBoas { block_bytes: 4096 },
+];
+
+/// The answers of a structure in each rival's memory and in that of `CcMalloc`, of copies, and in each layout: all must be the same.
+fn answers_alike<S: Structure>(build: impl Fn() -> S, queries: &[u64], check: impl Fn(&S)) {
+    let answers = |structure: &S| -> Vec<u32> {
+        check(structure);
+        queries
+            .iter()
+            .map(|&query| structure.answer(query))
+            .collect()
+    };
+    let expected = answers(&build());
+    assert!(
+        expected.iter().any(|&answer| answer != expected[0]),
+        "the queries ask for something"
+    );
+    for rival in rivals() {
+        let theirs = born(Birthplace::Rival(rival), &build);
+        assert_eq!(answers(&theirs), expected, "{}", rival.name);
+        assert_eq!(answers(&theirs.copy()), expected, "{}, copied", rival.name);
+    }
+    let mut ours = born(Birthplace::CcMalloc, &build);
+    for layout in LAYOUTS {
+        let report = born(Birthplace::CcMalloc, || {
+            ours.morph(&Morph::new().layout(layout))
+        });
+        let report = report.expect("there is memory");
+        assert_eq!(report.layout, layout);
+        assert!(report.nodes > 100, "{} nodes", report.nodes);
+        assert_eq!(answers(&ours), expected, "{layout}");
+    }
+    let copy = born(Birthplace::CcMalloc, || ours.copy());
+    drop(ours);
+    assert_eq!(answers(&copy), expected, "a copy of what was morphed");
+}
+
+#[test]
+fn trees_answer_alike_wherever_they_lie() {
+    let mut rng = Rng::new(1);
+    let keys: Vec<u64> = (0..2000).map(|_| rng.next_u64()).collect();
+    let plan = Plan::of_inserts(&keys);
+    answers_alike(|| plan.build(), &keys, |_| ());
+}
+
+#[test]
+fn lists_answer_alike_wherever_they_lie() {
+    let numbers: Vec<u64> = (0..2000 / 32).collect();
+    answers_alike(
+        || Lists::churned(2000, 1000, 2),
+        &numbers,
+        |lists| {
+            assert!(lists.is_linked_both_ways());
+        },
+    );
+}
+
+#[test]
+fn tables_answer_alike_wherever_they_lie() {
+    let mut rng = Rng::new(3);
+    let keys: Vec<u64> = (0..2000).map(|_| rng.next_u64()).collect();
+    answers_alike(|| Table::with_keys(&keys), &keys, |_| ());
+}
+
+#[test]
+fn octrees_answer_alike_wherever_they_lie() {
+    let mut rng = Rng::new(4);
+    let queries: Vec<u64> = (0..500).map(|_| rng.next_u64()).collect();
+    answers_alike(|| Octree::random(2000, 5), &queries, |_| ());
+}
+
+#[test]
+fn objects_come_from_whom_they_are_asked_of_and_go_back() {
+    for rival in rivals() {
+        let mut grown: Vec<u64> = born(Birthplace::Rival(rival), || Vec::with_capacity(4));
+        let object = born(Birthplace::Rival(rival), || Box::new([7_u64; 3]));
+        let address = std::ptr::from_ref(&*object).cast::<u8>();
+        assert!(!ccmalloc::contains(address));
+        if let Some(owns) = rival.owns {
+            assert!(owns(address), "{}", rival.name);
+            let ours = born(Birthplace::CcMalloc, || Box::new(1_u64));
+            let systems = Box::new(2_u64);
+            assert!(!owns(std::ptr::from_ref(&*ours).cast()));
+            assert!(!owns(std::ptr::from_ref(&*systems).cast()));
+        }
+        // Grown by whoever serves then, and freed on another thread.
+        grown.extend(0..10_000);
+        assert!(grown.iter().copied().eq(0..10_000));
+        let freed = std::thread::spawn(move || {
+            let sum: u64 = object.iter().sum();
+            drop(grown);
+            sum
+        });
+        assert_eq!(freed.join().expect("it does not panic"), 21);
+    }
+}
