@@ -56,7 +56,7 @@ pub enum Basis {
 /// Nodes of the sample: this share of all, within the bounds.
 const SAMPLED_SHARE: usize = 100;
 const SAMPLED_NODES_MIN: usize = 1 << 11;
-const SAMPLED_NODES_MAX: usize = 40_000;
+const SAMPLED_NODES_MAX: usize = 20_000;
 /// Bundles have at least so many nodes, several pages of them: at its borders a bundle meets strangers.
 const BUNDLE_NODES_MIN: u64 = 512;
 /// Few bundles are all alike by chance.
