@@ -27,11 +27,11 @@ pub const WEIGHTED_ZIPF: Workload = Workload {
 /// How often each key was asked for.
 type Counts = HashMap<u64, u32>;
 
-/// A copy of `tree`, laid out by `counts`.
+/// A copy of `tree`, laid out by `counts`, and the layout that it has.
 ///
 /// # Panics
 /// When there is no memory for it.
-fn weighted(tree: &Tree, layout: LayoutChoice, counts: &Counts) -> Tree {
+fn weighted(tree: &Tree, layout: LayoutChoice, counts: &Counts) -> (Tree, Layout) {
     let mut copy = born(Birthplace::CcMalloc, || tree.copy());
     let morph = Morph::new().layout(layout);
     let report = born(Birthplace::CcMalloc, || {
@@ -39,8 +39,8 @@ fn weighted(tree: &Tree, layout: LayoutChoice, counts: &Counts) -> Tree {
             f64::from(counts.get(&node.key).copied().unwrap_or(0))
         })
     });
-    report.expect("there is memory for one more tree");
-    copy
+    let layout = report.expect("there is memory for one more tree").layout;
+    (copy, layout)
 }
 
 fn weighted_zipf(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
@@ -59,13 +59,13 @@ fn weighted_zipf(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     }
     let chain = queries.chain(effort.lookups / 4);
 
-    let with_weights = [
-        ("weighted", LayoutChoice::Fixed(Layout::Weighted)),
-        ("weighted auto", LayoutChoice::Auto),
+    let (by_weight, _) = weighted(&tree, Layout::Weighted.into(), &counts);
+    let (chosen, chosen_layout) = weighted(&tree, LayoutChoice::Auto, &counts);
+    let mut trees = vec![
+        ("weighted".to_owned(), by_weight),
+        ("chosen by weight".to_owned(), chosen),
     ];
-    let mut trees: Vec<(String, Tree)> = with_weights
-        .map(|(name, layout)| (name.to_owned(), weighted(&tree, layout, &counts)))
-        .into();
+    let with_weights = trees.len();
     let unweighted = FIXED.map(Some).into_iter().chain([None]);
     trees.extend(unweighted.map(|layout| (slug(layout), morphed(&tree, layout))));
     trees.push(("unmorphed".to_owned(), tree));
@@ -93,7 +93,7 @@ fn weighted_zipf(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
         .iter()
         .map(|(name, _)| name.as_str())
         .zip(times.iter().copied())
-        .skip(with_weights.len())
+        .skip(with_weights)
         .collect();
     let best = others.iter().min_by(|a, b| a.1.total_cmp(&b.1));
     let mut comparisons = Vec::new();
@@ -101,7 +101,8 @@ fn weighted_zipf(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
         let name = workload.name.to_owned();
         comparisons.push(against(name, times[0], best, theirs));
         let name = format!("{}_auto_vs_best", workload.name);
-        comparisons.push(against(name, times[1], best, theirs));
+        let rival = format!("{best} (chosen: {chosen_layout})");
+        comparisons.push(against(name, times[1], &rival, theirs));
     }
     for (rival, theirs) in others {
         let name = format!("{}_vs_{rival}", workload.name);
