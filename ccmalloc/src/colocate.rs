@@ -511,7 +511,12 @@ impl<'a> Own<'a> {
         self.claim(page.slot, first, granules)
     }
 
+    #[inline]
     fn is_free(self, slot: SlotRef<'a>, first: usize, granules: usize) -> bool {
+        if let Some((mask, _)) = masks_in_block(Run { first, granules }) {
+            let word = slot.map().get(first / 64);
+            return word.is_some_and(|word| word.get() & mask == mask);
+        }
         let mut free = true;
         for_each_word(first, granules, |word, mask| {
             free &= slot

@@ -24,8 +24,9 @@ const SPAN_SLOTS_MAX: usize = 15;
 const HUGE_FROM_CHUNKS: usize = 3;
 /// In a process that uses this many bytes, all mappings ask for huge pages.
 const HUGE_FROM_USED_BYTES: usize = 32 << 20;
-/// Up to this many bytes, chunks that were kept are cleared by hand.
-const CLEARED_BYTES_MAX: usize = 4 * CHUNK_BYTES;
+/// Up to this many bytes, chunks that were kept are cleared by hand: where a hypervisor hands out memory page by page, memory that the OS takes
+/// back and gives anew costs ten times as much.
+const CLEARED_BYTES_MAX: usize = 16 * CHUNK_BYTES;
 /// Mappings from this many bytes on are made a chunk longer if that is needed to start the object elsewhere than on a page boundary.
 const COLOURED_FROM_BYTES: usize = 8 * CHUNK_BYTES;
 

@@ -143,6 +143,18 @@ pub(crate) fn alloc(layout: Layout) -> *mut u8 {
 /// Allocations of uncommon layouts, those that find nothing at hand, and those under an ambient request.
 #[inline(never)]
 fn alloc_slow(layout: Layout) -> *mut u8 {
+    let ambient = with_thread(|thread| thread.ambient.get());
+    // First, since a re-layouter asks for nothing else, and millions of times.
+    if let Ambient::At(address) = ambient {
+        let object = own_heap().map_or(null_mut(), |own| {
+            own.claim_at(address, layout.size(), layout.align())
+        });
+        return if object.is_null() {
+            alloc_unhinted(layout)
+        } else {
+            object
+        };
+    }
     if let Some(class) = Class::for_layout(layout.size(), layout.align()) {
         // SAFETY: `fast` is the calling thread's heap or NO_HEAP.
         let object = unsafe { fast().pop(class) };
@@ -150,19 +162,10 @@ fn alloc_slow(layout: Layout) -> *mut u8 {
             return object;
         }
     }
-    match with_thread(|thread| thread.ambient.get()) {
-        Ambient::None => {}
-        Ambient::Near(hint, policy) => return alloc_near(layout, hint, policy),
-        Ambient::At(address) => {
-            let object = own_heap().map_or(null_mut(), |own| {
-                own.claim_at(address, layout.size(), layout.align())
-            });
-            if !object.is_null() {
-                return object;
-            }
-        }
+    match ambient {
+        Ambient::Near(hint, policy) => alloc_near(layout, hint, policy),
+        Ambient::None | Ambient::At(_) => alloc_unhinted(layout),
     }
-    alloc_unhinted(layout)
 }
 
 /// Allocates without regard to any hint.

@@ -18,12 +18,11 @@ use std::marker::PhantomData;
 
 /// A structure's nodes, the link that owns each, and the pointers between them, all mutably borrowed for `'a`.
 ///
-/// Invariants, for each `v` below `len()`; the first three lists are equally long:
+/// Invariants, for each `v` below `len()`; the first two lists are equally long:
 /// - `links[v]` is the erased place of a link that `point_to` is for. It may be read and written for `'a`, nothing has used it since it was shown, and
 ///   the places are pairwise disjoint, also from those of `pointers`;
 /// - `nodes[v]` is the pointer that this link holds: an allocation of `home` for `layout`, initialised, and no reference to it is in use. It may be read,
 ///   moved out of, and freed;
-/// - `parents[v]` is the node whose visit showed the link, a smaller number, or [`NO_NODE`] for links of the root;
 /// - the places of `pointers` hold thin raw pointers, and may be overwritten by others for `'a`; their targets are node numbers.
 #[derive(Debug)]
 pub(crate) struct Nodes<'a, H> {
@@ -32,7 +31,6 @@ pub(crate) struct Nodes<'a, H> {
     point_to: unsafe fn(*mut (), *mut u8),
     links: Vec<*mut ()>,
     nodes: Vec<*mut u8>,
-    parents: Vec<u32>,
     pointers: Vec<Pointer>,
     borrow: PhantomData<&'a mut ()>,
 }
@@ -50,23 +48,22 @@ impl<'a, H: Home> Nodes<'a, H> {
     ///
     /// # Safety
     ///
-    /// The arguments keep the type's invariants for `'a`, `links` with their nodes and parents in the three lists; `point_to` may be called for each
+    /// The arguments keep the type's invariants for `'a`, links with their nodes in the two lists; `point_to` may be called for each
     /// link with an allocation of `home` for `layout`.
     pub(crate) unsafe fn from_parts(
         home: H,
         layout: Layout,
         point_to: unsafe fn(*mut (), *mut u8),
-        (links, nodes, parents): (Vec<*mut ()>, Vec<*mut u8>, Vec<u32>),
+        (links, nodes): (Vec<*mut ()>, Vec<*mut u8>),
         pointers: Vec<Pointer>,
     ) -> Nodes<'a, H> {
-        debug_assert!(links.len() == nodes.len() && nodes.len() == parents.len());
+        debug_assert!(links.len() == nodes.len());
         Nodes {
             home,
             layout,
             point_to,
             links,
             nodes,
-            parents,
             pointers,
             borrow: PhantomData,
         }
@@ -79,11 +76,6 @@ impl<'a, H: Home> Nodes<'a, H> {
     /// A node's size and alignment.
     pub(crate) fn layout(&self) -> Layout {
         self.layout
-    }
-
-    /// By node number: who showed its link.
-    pub(crate) fn parents(&self) -> &[u32] {
-        &self.parents
     }
 
     /// By node number: the pointer that its link holds.
@@ -106,6 +98,11 @@ impl<'a, H: Home> Nodes<'a, H> {
         &self.pointers
     }
 
+    /// The address of a node.
+    pub(crate) fn address(&self, v: u32) -> u64 {
+        self.nodes[v as usize].addr() as u64
+    }
+
     /// By node number: the address of the node.
     pub(crate) fn addresses(&self) -> Vec<u64> {
         self.nodes.iter().map(|node| node.addr() as u64).collect()
@@ -114,19 +111,19 @@ impl<'a, H: Home> Nodes<'a, H> {
     /// What the lists take, in bytes.
     pub(crate) fn list_bytes(&self) -> u64 {
         let words = self.links.capacity() + self.nodes.capacity();
-        (words * size_of::<usize>()
-            + self.parents.capacity() * size_of::<u32>()
-            + self.pointers.capacity() * size_of::<Pointer>()) as u64
+        (words * size_of::<usize>() + self.pointers.capacity() * size_of::<Pointer>()) as u64
     }
 }
 
 /// Tells the weight of a node.
 pub(crate) type Weigh<'w, T> = &'w mut dyn FnMut(&T) -> f64;
 
-/// Nodes with the weights that the user gave them, if any.
+/// Nodes, how they hang together, and the weights that the user gave them, if any.
 #[derive(Debug)]
 pub(crate) struct Collected<'a, H> {
     pub(crate) nodes: Nodes<'a, H>,
+    /// By node number: the node whose visit showed the link, a smaller number, or [`NO_NODE`] for links of the root.
+    pub(crate) parents: Vec<u32>,
     /// By node number, or empty.
     pub(crate) weights: Vec<f64>,
 }
@@ -177,12 +174,12 @@ where
         number += 1;
     }
     all.check()?;
-    Ok(all.finish().map(|nodes| Collected { nodes, weights }))
+    Ok(all.finish(weights))
 }
 
 /// What a traversal has shown so far.
 ///
-/// Invariants: those of [`Nodes`], the link's type being `L`.
+/// Invariants: those of [`Nodes`], the link's type being `L`; `parents[v]` as in [`Collected`].
 #[derive(Debug)]
 struct Collector<'a, L: Link> {
     home: Option<L::Home>,
@@ -254,7 +251,7 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
         self.error.map_or(Ok(()), Err)
     }
 
-    fn finish(mut self) -> Option<Nodes<'a, L::Home>> {
+    fn finish(mut self, weights: Vec<f64>) -> Option<Collected<'a, L::Home>> {
         if !self.others.is_empty() {
             let addresses = Addresses::of(&self.nodes);
             self.known
@@ -264,16 +261,15 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
                         .map(|target| Pointer { place, target })
                 }));
         }
-        let lists = (self.links, self.nodes, self.parents);
+        let lists = (self.links, self.nodes);
+        let layout = Layout::new::<L::Node>();
+        let home = self.home?;
         // SAFETY: the invariants are the same; each link was made from a `&'a mut L`, for which `L::point_to` is.
-        self.home.map(|home| unsafe {
-            Nodes::from_parts(
-                home,
-                Layout::new::<L::Node>(),
-                L::point_to,
-                lists,
-                self.known,
-            )
+        let nodes = unsafe { Nodes::from_parts(home, layout, L::point_to, lists, self.known) };
+        Some(Collected {
+            nodes,
+            parents: self.parents,
+            weights,
         })
     }
 }

@@ -317,8 +317,8 @@ impl<'m> IndexMorph<'m> {
             layout,
             ranking,
             edges: parents.iter().filter(|&&parent| parent != NO_NODE).count(),
-            near_before: Nearness::count(parents, &addresses_before),
-            near_after: Nearness::count(parents, &addresses_after),
+            near_before: Nearness::count(parents, |v| addresses_before[v as usize]),
+            near_after: Nearness::count(parents, |v| addresses_after[v as usize]),
             permutation,
             times: IndexTimes::default(),
         })

@@ -69,7 +69,7 @@ where
 {
     let collected = collect(root, &mut traverse, None)?;
     let (parents, addresses) = match &collected {
-        Some(collected) => (collected.nodes.parents(), collected.nodes.addresses()),
+        Some(collected) => (&collected.parents[..], collected.nodes.addresses()),
         None => (&[][..], Vec::new()),
     };
     Map::new(parents, addresses, size_of::<L::Node>()).map_err(|_| MorphError::TooManyNodes)

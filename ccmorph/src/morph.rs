@@ -4,9 +4,9 @@ use crate::collect::{Collected, Nodes, Weigh, collect};
 use crate::colour::{ColourChoice, Matched};
 use crate::link::{Home, Placer};
 use crate::plan::{Plan, Settings, node_extent};
-use crate::relocate::{Elsewhere, NewPlaces};
+use crate::relocate::{Elsewhere, NewPlaces, end_bytes};
 use crate::{Link, Links, MorphError, Movable, Nearness, Outcome, PhaseTimes, Report, Visit};
-use ccmodel::{CacheGeometry, Layout, Machine, PageSize};
+use ccmodel::{CacheGeometry, Layout, Machine, NO_NODE, PageSize};
 use std::time::{Duration, Instant};
 
 /// Lays the nodes below `root` out for the cache, in the layout that the model predicts to be the best on this machine.
@@ -332,7 +332,7 @@ impl<'m> Morph<'m> {
             return Ok(Outcome::Empty);
         };
         let addresses = nodes.addresses();
-        let gain = Plan::gain(&self.settings, nodes.parents(), weights, addresses, node)?;
+        let gain = Plan::gain(&self.settings, &collected.parents, weights, addresses, node)?;
         if !gain.pays_within(operations) {
             return Ok(Outcome::NotWorthwhile { gain });
         }
@@ -398,59 +398,66 @@ impl<'m> Morph<'m> {
         traverse: Duration,
         reserve: impl Fn(H, usize) -> Option<P>,
     ) -> Result<Report, MorphError> {
-        let Collected { nodes, weights } = collected;
+        let Collected {
+            nodes,
+            parents,
+            weights,
+        } = collected;
         let mut times = PhaseTimes {
             traverse,
             ..PhaseTimes::default()
         };
         let mut clock = Clock::start();
-        let layout = nodes.layout();
+        let (home, layout) = (nodes.home, nodes.layout());
         let Some(node) = node_extent(layout)? else {
             return Ok(Report::of_nothing(self.settings.layout_of_nothing(), 0));
         };
-        let plan = Plan::make(&self.settings, nodes.parents(), weights, node)?;
+        let mut plan = Plan::make(&self.settings, parents, weights, node)?;
+        let span_bytes = plan.placement().span_bytes(node);
+        let room_bytes = end_bytes(plan.placement(), node);
         times.plan = clock.lap();
 
-        let (home, out_of_memory) = (
-            nodes.home,
-            MorphError::OutOfMemory {
-                bytes: plan.room_bytes(),
-            },
-        );
+        let out_of_memory = MorphError::OutOfMemory { bytes: room_bytes };
         let (places, huge_pages) = match plan.way_to_match() {
             None => {
-                let room_bytes = usize::try_from(plan.room_bytes());
-                let placer = (room_bytes.ok()).and_then(|bytes| reserve(home, bytes));
-                self.allocate(&plan, (home, layout), placer.ok_or(out_of_memory)?)?
+                let placer = usize::try_from(room_bytes)
+                    .ok()
+                    .and_then(|bytes| reserve(home, bytes))
+                    .ok_or(out_of_memory)?;
+                self.allocate(&mut plan, (home, layout), placer, room_bytes)?
             }
             Some(way_bytes) => {
-                let placer = Matched::reserve(plan.placement(), node, way_bytes, |bytes| {
-                    reserve(home, bytes)
-                });
-                self.allocate(&plan, (home, layout), placer.ok_or(out_of_memory)?)?
+                let reserve = |bytes| reserve(home, bytes);
+                let placer = Matched::reserve(plan.placement(), node, way_bytes, reserve)
+                    .ok_or(out_of_memory)?;
+                self.allocate(&mut plan, (home, layout), placer, room_bytes)?
             }
         };
         times.allocate = clock.lap();
 
-        let report = self.report(&plan, &nodes, &places, huge_pages, times);
-        let describe = clock.lap();
+        let report = self.report(&plan, &nodes, &places, huge_pages);
+        drop(plan);
+        times.plan += clock.lap();
         places.move_in(nodes);
-        let mut report = report;
-        report.times.plan += describe;
-        report.times.relocate = clock.lap();
-        Ok(report)
+        times.relocate = clock.lap();
+        Ok(Report {
+            span_bytes,
+            times,
+            ..report
+        })
     }
 
     /// New places for all nodes, and whether huge pages were asked for under them.
     fn allocate<H: Home>(
         &self,
-        plan: &Plan,
+        plan: &mut Plan,
         (home, layout): (H, std::alloc::Layout),
         mut placer: impl Placer,
+        room_bytes: u64,
     ) -> Result<(NewPlaces<H>, bool), MorphError> {
-        let huge_pages = !plan.has_page_gaps() && advise_huge_pages(&placer, plan.room_bytes());
+        let huge_pages = !plan.has_page_gaps() && advise_huge_pages(&placer, room_bytes);
         let places = NewPlaces::allocate(
-            plan.placement(),
+            plan.take_placement(),
             plan.node,
             (home, layout),
             &mut placer,
@@ -459,39 +466,36 @@ impl<'m> Morph<'m> {
         Ok((places, huge_pages))
     }
 
-    /// All of the report but the last times, while old and new places are known.
+    /// All of the report but the span and the times, while old and new places are known.
     fn report<H: Home>(
         &self,
         plan: &Plan,
         nodes: &Nodes<'_, H>,
         places: &NewPlaces<H>,
         huge_pages: bool,
-        times: PhaseTimes,
     ) -> Report {
-        let (before, after) = (nodes.addresses(), places.addresses());
-        let near_before = Nearness::count(nodes.parents(), &before);
-        let near_after = Nearness::count(nodes.parents(), &after);
-        let lists_bytes = nodes.list_bytes() + places.list_bytes() + plan.list_bytes();
-        let (predicted_before, predicted_after) =
-            plan.predictions(&self.settings, before, huge_pages);
+        let parents = plan.parents();
+        let (predicted_before, predicted_after) = plan.predictions(
+            &self.settings,
+            || nodes.addresses(),
+            || places.addresses(),
+            huge_pages,
+        );
         Report {
             nodes: nodes.len(),
-            node_bytes: nodes.layout().size(),
-            span_bytes: plan.placement().span_bytes(plan.node),
-            lists_bytes,
+            lists_bytes: nodes.list_bytes() + places.list_bytes() + plan.list_bytes(),
             placed: places.as_asked(),
-            layout: plan.layout,
             ranking: plan.ranking.clone(),
             ranked_for: plan.ranked_for,
             basis: plan.basis,
             colour: plan.colour_report(&self.settings, huge_pages),
             predicted_before,
             predicted_after,
-            edges: plan.shape.len() - plan.shape.roots().count(),
-            near_before,
-            near_after,
+            edges: parents.iter().filter(|&&parent| parent != NO_NODE).count(),
+            near_before: Nearness::count(parents, |v| nodes.address(v)),
+            near_after: Nearness::count(parents, |v| places.address(v)),
             huge_pages,
-            times,
+            ..Report::of_nothing(plan.layout, nodes.layout().size())
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Phase 2: decide where the nodes go. Knows addresses as numbers only, and moves nothing.
 
 use crate::colour::{self, ColourChoice, ColourReport};
-use crate::relocate::end_bytes;
 use crate::{LayoutChoice, MorphError};
 use ccmalloc::Region;
 use ccmodel::{
@@ -43,7 +42,9 @@ impl Settings<'_> {
 
 /// Where the nodes shall go, and why.
 pub(crate) struct Plan {
-    pub(crate) shape: Shape,
+    /// Of the structure, where it is still needed; else its parents are `parents`.
+    shape: Option<Shape>,
+    parents: Vec<u32>,
     pub(crate) node: NodeExtent,
     /// By node number how often operations end there, or empty for equally often.
     weights: Vec<f64>,
@@ -63,12 +64,12 @@ impl Plan {
     /// Decides where the nodes go. Not generic, so compiled once.
     pub(crate) fn make(
         settings: &Settings<'_>,
-        parents: &[u32],
+        parents: Vec<u32>,
         weights: Vec<f64>,
         node: NodeExtent,
     ) -> Result<Plan, MorphError> {
         // Parents come before their children by construction, so only their number can be wrong.
-        let shape = Shape::from_parents(parents).map_err(|_| MorphError::TooManyNodes)?;
+        let shape = Shape::from_parent_vec(parents).map_err(|_| MorphError::TooManyNodes)?;
         let weights = if settings.weights_are_accesses && !weights.is_empty() {
             ccmodel::ends_of_accesses(&shape, &weights)
         } else {
@@ -89,7 +90,8 @@ impl Plan {
                 ranking: Vec::new(),
                 ranked_for: None,
                 basis: None,
-                shape,
+                shape: None,
+                parents: Vec::new(),
             },
             LayoutChoice::Auto => {
                 let pages = pages(hopes_for_huge_pages);
@@ -104,14 +106,26 @@ impl Plan {
                     ranking: choice.ranking,
                     ranked_for: Some(pages),
                     basis: Some(choice.basis),
-                    shape,
+                    shape: None,
+                    parents: Vec::new(),
                 }
             }
         };
         if let Some(colour) = &settings.colour {
-            plan.colour(colour, settings.machine)?;
+            plan.colour(colour, &shape, settings.machine)?;
+        }
+        // What is not needed any more is memory for the new places.
+        if settings.predict || plan.coloured.is_some() {
+            plan.shape = Some(shape);
+        } else {
+            plan.parents = shape.into_parents();
         }
         Ok(plan)
+    }
+
+    /// By node number: the parent, [`NO_NODE`](ccmodel::NO_NODE) for roots.
+    pub(crate) fn parents(&self) -> &[u32] {
+        (self.shape.as_ref()).map_or(&self.parents[..], Shape::parents)
     }
 
     /// What a morph of nodes at these addresses brings and costs.
@@ -157,6 +171,7 @@ impl Plan {
     fn colour(
         &mut self,
         colour: &ColourChoice,
+        shape: &Shape,
         machine: Option<&Machine>,
     ) -> Result<(), MorphError> {
         let geometry = colour.geometry(machine);
@@ -169,7 +184,7 @@ impl Plan {
         let colouring =
             Colouring::new(geometry, colour.hot_share).map_err(|_| MorphError::ColourShare)?;
         let weights = (!self.weights.is_empty()).then_some(&self.weights[..]);
-        let coloured = colouring.place(&self.shape, self.node, self.layout, weights);
+        let coloured = colouring.place(shape, self.node, self.layout, weights);
         self.coloured = Some(coloured.map_err(|error| match error {
             ColourError::NodeTooLarge {
                 node_bytes,
@@ -191,9 +206,12 @@ impl Plan {
         }
     }
 
-    /// The room that the placement needs, from offset 0 on.
-    pub(crate) fn room_bytes(&self) -> u64 {
-        end_bytes(self.placement(), self.node)
+    /// Hands the placement out, for good unless a prediction will need it.
+    pub(crate) fn take_placement(&mut self) -> Placement {
+        match &self.coloured {
+            Some(coloured) => coloured.placement().clone(),
+            None => std::mem::replace(&mut self.placement, Placement::from_offsets(Vec::new())),
+        }
     }
 
     /// The size of a way, where addresses beyond a segment's matter.
@@ -216,13 +234,13 @@ impl Plan {
         settings: &Settings<'_>,
         huge_pages: bool,
     ) -> Option<ColourReport> {
-        let coloured = self.coloured.as_ref()?;
+        let (coloured, shape) = (self.coloured.as_ref()?, self.shape.as_ref()?);
         let machine = settings.machine_or_this();
         let within_page = coloured.colouring().geometry().way_bytes() <= PageSize::Small4K.bytes();
         let gain = colour::first_level(machine)
             .filter(|_| within_page)
             .and_then(|level| {
-                let (predictor, pages) = (self.predictor(), pages(huge_pages));
+                let (predictor, pages) = (self.predictor(shape), pages(huge_pages));
                 coloured
                     .gain(
                         &self.placement,
@@ -237,42 +255,47 @@ impl Plan {
         Some(colour::report(coloured, gain))
     }
 
-    fn predictor(&self) -> Predictor {
+    fn predictor(&self, shape: &Shape) -> Predictor {
         if self.weights.is_empty() {
-            Predictor::new(&self.shape)
+            Predictor::new(shape)
         } else {
-            Predictor::weighted(&self.shape, &self.weights)
+            Predictor::weighted(shape, &self.weights)
         }
     }
 
-    /// The cost of an operation before and after, as far as it was asked for or is known, once it is known which pages there are.
+    /// The cost of an operation before and after, as far as it was asked for or is known, once it is known which pages there are; the
+    /// arguments tell addresses by node number.
     ///
     /// The old places are taken to be in such pages too: they are `CcMalloc`'s, which asks for huge pages by itself as soon
     /// as a heap is of some size.
     pub(crate) fn predictions(
         &self,
         settings: &Settings<'_>,
-        before: Vec<u64>,
+        before: impl FnOnce() -> Vec<u64>,
+        after: impl FnOnce() -> Vec<u64>,
         huge_pages: bool,
     ) -> (Option<Prediction>, Option<Prediction>) {
         let (pages, machine) = (pages(huge_pages), settings.machine_or_this());
         let ranked = (self.ranking.first())
             .filter(|_| self.ranked_for == Some(pages) && self.coloured.is_none())
             .map(|(_, prediction)| prediction.clone());
-        if !settings.predict {
+        let Some(shape) = self.shape.as_ref().filter(|_| settings.predict) else {
             return (None, ranked);
-        }
-        let predictor = self.predictor();
-        let predict =
-            |placement: &Placement| predictor.predict(placement, self.node, pages, machine);
-        let after = ranked.unwrap_or_else(|| predict(self.placement()));
-        (Some(predict(&Placement::from_offsets(before))), Some(after))
+        };
+        let predictor = self.predictor(shape);
+        let predict = |addresses| {
+            let placement = Placement::from_offsets(addresses);
+            predictor.predict(&placement, self.node, pages, machine)
+        };
+        let after = ranked.unwrap_or_else(|| predict(after()));
+        (Some(predict(before())), Some(after))
     }
 
-    /// What the lists take, in bytes: three numbers of a shape, an offset, and two addresses for the report, a node.
+    /// What the lists took, in bytes: three numbers of a shape and an offset a node.
     pub(crate) fn list_bytes(&self) -> u64 {
-        const NODE_BYTES: usize = 3 * size_of::<u32>() + 3 * size_of::<u64>();
-        (self.shape.len() * NODE_BYTES + self.weights.capacity() * size_of::<f64>()) as u64
+        const NODE_BYTES: usize = 3 * size_of::<u32>() + size_of::<u64>();
+        let nodes = self.parents().len();
+        (nodes * NODE_BYTES + self.weights.capacity() * size_of::<f64>()) as u64
     }
 }
 

@@ -209,12 +209,17 @@ impl Morph<'_> {
         }
         all.check()?;
         let pointers = all.pointers();
-        let lists = (all.links, all.nodes, all.parents);
+        let (lists, parents) = ((all.links, all.nodes), all.parents);
         // SAFETY: links, nodes and pointers are what the caller promises; no node is there twice, as `push` found their addresses different;
-        // a parent was pushed before its children; a link is a raw pointer, which is what `point_to` writes.
+        // a link is a raw pointer, which is what `point_to` writes.
         let nodes = unsafe { Nodes::from_parts(Global, layout, point_to, lists, pointers) };
         let weights = Vec::new();
-        self.run_collected(Collected { nodes, weights }, begin.elapsed(), Home::reserve)
+        let collected = Collected {
+            nodes,
+            parents,
+            weights,
+        };
+        self.run_collected(collected, begin.elapsed(), Home::reserve)
     }
 
     /// Moves the nodes of a [`RawStructure`], which must be complete.
@@ -232,12 +237,16 @@ impl Morph<'_> {
         all.check()?;
         node_extent(layout)?;
         let pointers = all.pointers();
-        let lists = (all.links, all.nodes, all.parents);
+        let (lists, parents) = ((all.links, all.nodes), all.parents);
         // SAFETY: as the methods of `RawStructure` ask for; no node is there twice, as `push` found their addresses different.
         let nodes = unsafe { Nodes::from_parts(Unsized, layout, point_to, lists, pointers) };
         let weights = Vec::new();
         self.run_collected(
-            Collected { nodes, weights },
+            Collected {
+                nodes,
+                parents,
+                weights,
+            },
             std::time::Duration::ZERO,
             Home::reserve,
         )

@@ -37,7 +37,7 @@ pub(crate) enum Elsewhere {
 /// New places for nodes; freed when dropped, unless the nodes [move in](NewPlaces::move_in).
 ///
 /// Invariants: `order` names nodes by ascending offset, each at most once; for the first `allocated` of them, `places[v]` is
-/// an allocation of `home` for `layout`, owned by this value and uninitialised.
+/// an allocation of `home` for `layout`, owned by this value and uninitialised. For the others it is no pointer yet: its address is the offset.
 #[derive(Debug)]
 pub(crate) struct NewPlaces<H: Home> {
     home: H,
@@ -51,19 +51,26 @@ pub(crate) struct NewPlaces<H: Home> {
 impl<H: Home> NewPlaces<H> {
     /// Allocates, by ascending address, a place of `layout` for each node.
     ///
-    /// `layout` must not be of size zero; `placer` allocates what `home` does.
+    /// `layout` must not be of size zero; `placer` allocates what `home` does. The list of the offsets becomes that of the places: memory that
+    /// is touched for the first time can cost more than what is done in it.
     pub(crate) fn allocate(
-        placement: &Placement,
+        placement: Placement,
         node: NodeExtent,
         (home, layout): (H, Layout),
         placer: &mut impl Placer,
         elsewhere: Elsewhere,
     ) -> Result<NewPlaces<H>, MorphError> {
         assert!(layout.size() > 0, "nodes of no size need no place");
-        let span_bytes = placement.span_bytes(node);
-        let out_of_memory = MorphError::OutOfMemory { bytes: span_bytes };
-        let order = by_offset(placement, node);
-        let places = vec![std::ptr::null_mut(); placement.len()];
+        let out_of_memory = MorphError::OutOfMemory {
+            bytes: end_bytes(&placement, node),
+        };
+        let order = by_offset(&placement, node);
+        let offsets = placement.into_offsets().into_iter();
+        let places = offsets
+            .map(|offset| {
+                std::ptr::without_provenance_mut(usize::try_from(offset).unwrap_or(usize::MAX))
+            })
+            .collect();
         let mut new = NewPlaces {
             home,
             layout,
@@ -74,7 +81,7 @@ impl<H: Home> NewPlaces<H> {
         };
         for at in 0..new.order.len() {
             let v = new.order[at];
-            let offset = usize::try_from(placement.offset(v)).map_err(|_| out_of_memory)?;
+            let offset = new.places[v as usize].addr();
             let place = if new.as_asked {
                 // SAFETY: the size is not zero, as asserted above.
                 unsafe { placer.alloc_at(offset, layout) }
@@ -100,6 +107,11 @@ impl<H: Home> NewPlaces<H> {
     /// Whether all places are where they were asked for.
     pub(crate) fn as_asked(&self) -> bool {
         self.as_asked
+    }
+
+    /// Where the node will lie.
+    pub(crate) fn address(&self, v: u32) -> u64 {
+        self.places[v as usize].addr() as u64
     }
 
     /// By node number: where the node will lie.

@@ -181,15 +181,15 @@ pub struct Nearness {
 }
 
 impl Nearness {
-    /// O(n).
-    pub(crate) fn count(parents: &[u32], addresses: &[u64]) -> Nearness {
+    /// For nodes at the addresses that `address` tells by their number. O(n).
+    pub(crate) fn count(parents: &[u32], address: impl Fn(u32) -> u64) -> Nearness {
         let mut near = Nearness::default();
-        for (&parent, &address) in parents.iter().zip(addresses) {
+        for (v, &parent) in (0..).zip(parents) {
             if parent == NO_NODE {
                 continue;
             }
             // The bits in which the two differ.
-            let apart = addresses[parent as usize] ^ address;
+            let apart = address(parent) ^ address(v);
             near.same_64 += usize::from(apart < 64);
             near.same_256 += usize::from(apart < 256);
             near.same_page += usize::from(apart < 4096);

@@ -345,6 +345,11 @@ impl Placement {
         &self.offsets
     }
 
+    /// [`offsets`](Placement::offsets), when nothing else is needed any more.
+    pub fn into_offsets(self) -> Vec<u64> {
+        self.offsets
+    }
+
     /// How many nodes are placed.
     pub fn len(&self) -> usize {
         self.offsets.len()

@@ -56,7 +56,12 @@ impl Shape {
         Shape::from_parent_vec(parents.to_vec())
     }
 
-    fn from_parent_vec(parent: Vec<u32>) -> Result<Shape, ShapeError> {
+    /// As [`from_parents`](Shape::from_parents), without a copy of the parents.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`from_parents`](Shape::from_parents).
+    pub fn from_parent_vec(parent: Vec<u32>) -> Result<Shape, ShapeError> {
         let nodes = match u32::try_from(parent.len()) {
             Ok(nodes) if nodes < NO_NODE => nodes,
             _ => {
@@ -192,6 +197,16 @@ impl Shape {
     /// The number of nodes as the type that numbers them.
     pub(crate) fn nodes(&self) -> u32 {
         u32::try_from(self.parent.len()).unwrap_or(NO_NODE)
+    }
+
+    /// The parent of each node, by number, [`NO_NODE`] for roots.
+    pub fn parents(&self) -> &[u32] {
+        &self.parent
+    }
+
+    /// [`parents`](Shape::parents), when nothing else is needed any more.
+    pub fn into_parents(self) -> Vec<u32> {
+        self.parent
     }
 
     /// The parent of `v`, or [`NO_NODE`] for a root.
