@@ -96,7 +96,7 @@ impl Default for IndexMorph<'_> {
 }
 
 impl<'m> IndexMorph<'m> {
-    /// The layout chosen by the model, for this machine and pages of 4 KiB; the first node of the slice has the index 0.
+    /// The layout chosen by the model among those that suit a slice of such nodes, for this machine and pages of 4 KiB; the first node of the slice has the index 0.
     pub fn new() -> IndexMorph<'m> {
         IndexMorph {
             layout: LayoutChoice::Auto,
@@ -106,7 +106,8 @@ impl<'m> IndexMorph<'m> {
         }
     }
 
-    /// Sets the layout.
+    /// Sets the layout. What a slice makes of the gaps in it: a node from the end of the order takes a free place where 64 bytes hold a number of whole nodes; else all
+    /// others move up, and clusters lose their borders. [`LayoutChoice::Auto`] takes no layout of which that is true.
     pub fn layout(mut self, layout: impl Into<LayoutChoice>) -> IndexMorph<'m> {
         self.layout = layout.into();
         self
@@ -150,9 +151,10 @@ impl<'m> IndexMorph<'m> {
     /// has to be done: the root was shown first and stays. Where it does because a dummy is at 0, the dummy has to be left out:
     /// [`first_index(1)`](IndexMorph::first_index).
     ///
-    /// Costs O(n log n) time at worst, some ten cache misses a node of which most overlap, and memory until the end: 52 bytes a node and
-    /// 20 for each index shown that names a node, under a fixed layout. A search tree of 4 M nodes, where that is a child and a parent for each, takes 92 to 98 bytes a node,
-    /// and 137 under [`LayoutChoice::Auto`], which takes four times as long as well. The permutation has 8 bytes a node. The stack does not grow with the structure.
+    /// Costs O(n log n) time at worst, some ten cache misses a node of which most overlap, and memory until the end: 52 bytes a node,
+    /// 20 for each index shown that names a node, and 8 for the weight, if there is one. A search tree of 4 M nodes, where that is a child and a parent for each, takes 92
+    /// bytes a node. [`LayoutChoice::Auto`] takes little more of either: it decides on a sample. The permutation has 8 bytes a node. The stack does not grow with the
+    /// structure.
     ///
     /// # Errors
     ///
