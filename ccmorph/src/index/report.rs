@@ -21,8 +21,8 @@ pub struct IndexReport {
     pub node_bytes: usize,
     /// The layout used.
     pub layout: Layout,
-    /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto) what each layout promised that suits a slice of such nodes, the best first, as far as they had to be
-    /// compared: see [`basis`](IndexReport::basis). Else empty.
+    /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto) what each layout promised that suits a slice of such nodes, the one taken first, then the
+    /// best first, as far as they had to be compared: see [`basis`](IndexReport::basis). Else empty.
     pub ranking: Vec<(Layout, Prediction)>,
     /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto), what the choice rests on; `None` for nodes without bytes.
     pub basis: Option<Basis>,

@@ -309,7 +309,7 @@ fn a_search_tree_in_every_layout() {
         assert_eq!(found, sorted);
         if choice == LayoutChoice::Auto {
             assert!(matches!(report.basis, Some(Basis::Sample { .. })));
-            assert!(report.ranking.is_sorted_by(|a, b| a.1.ns <= b.1.ns));
+            assert!(report.ranking[1..].is_sorted_by(|a, b| a.1.ns <= b.1.ns));
             assert_eq!(report.ranking[0].0, report.layout);
             assert!(report.near_after.same_64 > 20 * before.max(100), "{report}");
         } else {
