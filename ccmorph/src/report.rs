@@ -111,7 +111,7 @@ impl Report {
     }
 }
 
-/// Two or three lines for people; programs read the fields.
+/// Some lines for people; programs read the fields.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Report {

@@ -275,12 +275,14 @@ impl Slice {
     /// Puts nodes from the end before the first one, and before those with which the layout begins anew after a gap, so that these lie as to borders
     /// where the layout wants them, if that can be.
     fn meet_borders(&self, order: Vec<u32>, placement: &Placement) -> Vec<u32> {
-        /// Larger nodes are as large as what the borders are of.
-        const NODE_BYTES_MAX: usize = BORDER_BYTES as usize;
+        /// Not for the sake of a few: at most one in so many of the nodes that are left is taken from the end.
+        const SHARE_MAX: usize = 8;
+        // Nodes that are as large as what the borders are of have nothing to gain from them.
+        if self.node_bytes as u64 > BORDER_BYTES {
+            return order;
+        }
         let segment_of = |number: u32| match placement.offsets().get(number as usize) {
-            Some(offset) if !self.fills_blocks() && self.node_bytes <= NODE_BYTES_MAX => {
-                Some(offset / Layout::SEGMENT_BYTES)
-            }
+            Some(offset) if !self.fills_blocks() => Some(offset / Layout::SEGMENT_BYTES),
             // Gaps that are filled leave no others; what is not reached begins nothing.
             _ => None,
         };
@@ -291,14 +293,14 @@ impl Slice {
             let next = segment_of(order[at]);
             if at == 0 || (next.is_some() && next != segment) {
                 segment = next;
-                let fillers = self.nodes_before_border(met.len()).min(end - at);
-                met.extend(order[end - fillers..end].iter().rev());
-                end -= fillers;
+                let fillers = self.nodes_before_border(met.len());
+                if fillers <= (end - at) / SHARE_MAX {
+                    met.extend(order[end - fillers..end].iter().rev());
+                    end -= fillers;
+                }
             }
-            if at < end {
-                met.push(order[at]);
-                at += 1;
-            }
+            met.push(order[at]);
+            at += 1;
         }
         met
     }

@@ -36,7 +36,7 @@ pub struct IndexReport {
     pub times: IndexTimes,
 }
 
-/// Two lines for people; programs read the fields.
+/// One or two lines for people; programs read the fields.
 impl fmt::Display for IndexReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

@@ -366,7 +366,7 @@ fn operations_that_end_at_one_leaf_have_their_way_in_one_piece() {
     let (mut plain, mut root) = (nodes.clone(), root);
     let report = morph
         .run(&mut plain, &mut root, |node, visit| {
-            visit.child(&mut node.kids)
+            visit.child(&mut node.kids);
         })
         .unwrap();
     assert!(!report.permutation.is_identity());
@@ -389,7 +389,7 @@ fn auto_takes_no_layout_whose_clusters_lose_their_borders() {
             )
         } else {
             morph.run(&mut nodes, &mut root, |node, visit| {
-                visit.child(&mut node.kids)
+                visit.child(&mut node.kids);
             })
         };
         let report = report.unwrap();
