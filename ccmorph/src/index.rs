@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! walk      show every index of every node: borrow all of them at once       user's code, changes nothing
-//! plan      a layout's order of the nodes, the first one found or the best of several
+//! plan      a layout's order of the nodes, for a slice that has no gaps
 //! renumber  write the new numbers                                            no code of the user's from here on
 //! permute   swap the nodes into their places
 //! ```
@@ -18,42 +18,26 @@
 //!   makes it a child, breadth-first from the roots. Parents and all other indices are shown as
 //!   [references](IndexVisit::reference), which are renumbered and have no say.
 //! * Nodes that cannot be reached are visited as well, since they may hold indices, and since the slice has no place to leave them out: they go to its end.
-//! * A slice has no gaps. Where a layout leaves a place free, a node from the end of the order takes it if blocks hold a number of whole nodes, so that
-//!   the clusters behind it still begin with blocks; else everything behind moves up. The choice is made by predictions for the addresses that result.
-//! * A slice begins where it begins, which need not be a block's border: glibc gives vectors 16 bytes behind one. If some nodes later there is such a
-//!   border, as many nodes from the end of an order of clusters come first. The orders without clusters are exactly what their names say.
-//!
-//! Both matter. Predicted nanoseconds of a search in a random-insert tree of a million nodes under `cluster-veb`, on the machine that the crate was built on:
-//!
-//! | node | with gaps, as boxes lie | gaps closed by moving up | gaps filled from the end |
-//! |---|---|---|---|
-//! | 8 B | 131.4 | 137.4 | 129.3 |
-//! | 16 B | 226.4 | 255.0 | 230.0 |
-//! | 24 B | 350.5 | 333.1 | - |
-//!
-//! | 32 B, slice begins behind a border | 0 B | 32 B | 16 B |
-//! |---|---|---|---|
-//! | order as it comes | 350.5 | 417.8 | 423.6 |
-//! | a node from the end comes first | | 350.7 | - |
-//!
-//! The last column is the caller's to avoid: `#[repr(align(32))]` on a node of 32 bytes, likewise 16 and 64, lets vectors begin where a whole number of nodes fits.
-//! Borders of pages were tried, too: no prediction changed by a hundredth.
+//! * A slice has no gaps and begins where it begins. What becomes of a layout that was made for memory with gaps, from a border on, says the
+//!   module `plan`.
 
 mod link;
 mod permutation;
+mod plan;
 mod report;
+#[cfg(test)]
+mod tests;
 mod walk;
 
 pub use link::{IndexVisit, Indices, NodeIndex};
 pub use permutation::Permutation;
 pub use report::{IndexReport, IndexTimes};
 
-use crate::{LayoutChoice, Map, MorphError, Nearness};
-use ccmodel::{
-    Layout, Machine, NO_NODE, NodeExtent, PageSize, Placement, Prediction, Predictor, Shape,
-};
+use crate::{LayoutChoice, Map, MorphError};
+use ccmodel::{Machine, PageSize};
+use plan::{Goal, Slice};
 use std::time::Instant;
-use walk::Walk;
+use walk::{Walk, Weigh};
 
 /// A morph of nodes that lie in a slice and have numbers for links.
 ///
@@ -112,7 +96,7 @@ impl Default for IndexMorph<'_> {
 }
 
 impl<'m> IndexMorph<'m> {
-    /// The layout chosen by the model, for this machine and pages of 4 KiB; the first node of the slice has the index 0.
+    /// The layout chosen by the model among those that suit a slice of such nodes, for this machine and pages of 4 KiB; the first node of the slice has the index 0.
     pub fn new() -> IndexMorph<'m> {
         IndexMorph {
             layout: LayoutChoice::Auto,
@@ -122,7 +106,8 @@ impl<'m> IndexMorph<'m> {
         }
     }
 
-    /// Sets the layout.
+    /// Sets the layout. What a slice makes of the gaps in it: a node from the end of the order takes a free place where 64 bytes hold a number of whole nodes; else all
+    /// others move up, and clusters lose their borders. [`LayoutChoice::Auto`] takes no layout of which that is true.
     pub fn layout(mut self, layout: impl Into<LayoutChoice>) -> IndexMorph<'m> {
         self.layout = layout.into();
         self
@@ -166,9 +151,10 @@ impl<'m> IndexMorph<'m> {
     /// has to be done: the root was shown first and stays. Where it does because a dummy is at 0, the dummy has to be left out:
     /// [`first_index(1)`](IndexMorph::first_index).
     ///
-    /// Costs O(n log n) time at worst, some ten cache misses a node of which most overlap, and memory until the end: 52 bytes a node and
-    /// 20 for each index shown that names a node, under a fixed layout. A search tree of 4 M nodes, where that is a child and a parent for each, takes 92 to 98 bytes a node,
-    /// and 137 under [`LayoutChoice::Auto`], which takes four times as long as well. The permutation has 8 bytes a node. The stack does not grow with the structure.
+    /// Costs O(n log n) time at worst, some ten cache misses a node of which most overlap, and memory until the end: 52 bytes a node,
+    /// 20 for each index shown that names a node, and 8 for the weight, if there is one. A search tree of 4 M nodes, where that is a child and a parent for each, takes 92
+    /// bytes a node. [`LayoutChoice::Auto`] takes little more of either: it decides on a sample. The permutation has 8 bytes a node. The stack does not grow with the
+    /// structure.
     ///
     /// # Errors
     ///
@@ -189,6 +175,106 @@ impl<'m> IndexMorph<'m> {
         R: Indices + ?Sized,
         F: for<'a, 'v, 'w> FnMut(&'a mut T, &'w mut IndexVisit<'v, 'a>),
     {
+        self.run_with(nodes, roots, &mut traverse, None, Weights::Ends)
+    }
+
+    /// As [`run`](IndexMorph::run), for operations that do not end at each node equally often.
+    ///
+    /// `weigh` tells for each node how many operations end there, in any unit: the popularity of its key, a count taken over a
+    /// while. It is called once for each node, before `traverse` is. Negative weights and those that are no numbers count as 0, and those of nodes that
+    /// cannot be reached from the roots do not count. [`Layout::Weighted`](crate::Layout::Weighted) is made for weights; all others but the random and the breadth-first one
+    /// look at them, too, and so does [`LayoutChoice::Auto`]. For counts of *accesses*, which a node gets also from operations that go on to its children, see
+    /// [`run_weighted_by_accesses`](IndexMorph::run_weighted_by_accesses).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](IndexMorph::run).
+    ///
+    /// # Panics
+    ///
+    /// When `traverse` or `weigh` does. Nothing has changed then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use ccmorph::{IndexMorph, Layout};
+    ///
+    /// struct Word { text: &'static str, uses: u32, children: [Option<u32>; 2] }
+    ///
+    /// let word = |text, uses, children| Word { text, uses, children };
+    /// let mut words = [
+    ///     word("zygote", 1, [None; 2]),
+    ///     word("a", 900, [None; 2]),
+    ///     word("morph", 3, [Some(1), Some(0)]),
+    /// ];
+    /// let mut root = 2_u32;
+    /// let report = IndexMorph::new().layout(Layout::Weighted).run_weighted(
+    ///     &mut words,
+    ///     &mut root,
+    ///     |word, visit| visit.child(&mut word.children),
+    ///     |word| f64::from(word.uses),
+    /// )?;
+    /// assert_eq!((report.nodes, words[root as usize].text), (3, "morph"));
+    /// # Ok::<(), ccmorph::MorphError>(())
+    /// ```
+    pub fn run_weighted<T, R, F, W>(
+        &self,
+        nodes: &mut [T],
+        roots: &mut R,
+        mut traverse: F,
+        mut weigh: W,
+    ) -> Result<IndexReport, MorphError>
+    where
+        R: Indices + ?Sized,
+        F: for<'a, 'v, 'w> FnMut(&'a mut T, &'w mut IndexVisit<'v, 'a>),
+        W: FnMut(&T) -> f64,
+    {
+        self.run_with(nodes, roots, &mut traverse, Some(&mut weigh), Weights::Ends)
+    }
+
+    /// As [`run_weighted`](IndexMorph::run_weighted), from counts of accesses, such as each node has that counts its visits (or every thousandth of
+    /// them): an operation counts at each node on its way. Operations that end at a node are its accesses less those of its children.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](IndexMorph::run).
+    ///
+    /// # Panics
+    ///
+    /// When `traverse` or `accesses` does. Nothing has changed then.
+    pub fn run_weighted_by_accesses<T, R, F, W>(
+        &self,
+        nodes: &mut [T],
+        roots: &mut R,
+        mut traverse: F,
+        mut accesses: W,
+    ) -> Result<IndexReport, MorphError>
+    where
+        R: Indices + ?Sized,
+        F: for<'a, 'v, 'w> FnMut(&'a mut T, &'w mut IndexVisit<'v, 'a>),
+        W: FnMut(&T) -> f64,
+    {
+        self.run_with(
+            nodes,
+            roots,
+            &mut traverse,
+            Some(&mut accesses),
+            Weights::Accesses,
+        )
+    }
+
+    fn run_with<T, R, F>(
+        &self,
+        nodes: &mut [T],
+        roots: &mut R,
+        traverse: &mut F,
+        weigh: Option<Weigh<'_, T>>,
+        meaning: Weights,
+    ) -> Result<IndexReport, MorphError>
+    where
+        R: Indices + ?Sized,
+        F: for<'a, 'v, 'w> FnMut(&'a mut T, &'w mut IndexVisit<'v, 'a>),
+    {
         let slice = Slice::of(nodes)?;
         if self.machine.is_some_and(|machine| machine.check().is_err()) {
             return Err(MorphError::InvalidMachine);
@@ -199,14 +285,22 @@ impl<'m> IndexMorph<'m> {
             let begin = std::mem::replace(&mut clock, Instant::now());
             clock - begin
         };
-        let walk = Walk::run(
+        let mut walk = Walk::run(
             &mut *nodes,
             self.first_index,
             |visit| visit.child(roots),
-            &mut traverse,
+            traverse,
+            weigh,
         );
         times.traverse = lap();
-        let report = self.plan(&walk, slice)?;
+        let goal = Goal {
+            layout: self.layout,
+            machine: self.machine,
+            pages: self.pages,
+            weights: walk.take_weights(),
+            meaning,
+        };
+        let report = plan::plan(goal, &walk, slice)?;
         times.plan = lap();
         walk.renumber(&report.permutation)
             .map_err(|index| MorphError::IndexTooNarrow { index })?;
@@ -241,236 +335,23 @@ impl<'m> IndexMorph<'m> {
             self.first_index,
             |visit| visit.child(roots),
             &mut traverse,
+            None,
         );
         let addresses = walk
             .order()
             .iter()
             .map(|&at| slice.address_of(at))
             .collect();
-        Map::new(walk.parents(), addresses, slice.node_bytes).map_err(|_| MorphError::TooManyNodes)
-    }
-
-    /// Decides where the nodes go. Not generic, so compiled once.
-    fn plan(&self, walk: &Walk<'_>, slice: Slice) -> Result<IndexReport, MorphError> {
-        let parents = walk.parents();
-        // Without roots, the trees found on the way are the structure.
-        let live = match walk.reached() {
-            0 => parents.len(),
-            reached => reached,
-        };
-        let (live_parents, others) = parents.split_at(live);
-        // A node that was not reached hangs below another one that was not.
-        let first_other = u32::try_from(live).map_err(|_| MorphError::TooManyNodes)?;
-        let other_parents: Vec<u32> = others
-            .iter()
-            .map(|parent| {
-                parent
-                    .checked_sub(first_other)
-                    .filter(|_| *parent != NO_NODE)
-            })
-            .map(|parent| parent.unwrap_or(NO_NODE))
-            .collect();
-        // Parents come before their children by construction, so only their number can be wrong.
-        let shape = |parents| Shape::from_parents(parents).map_err(|_| MorphError::TooManyNodes);
-        let (live, others) = (shape(live_parents)?, shape(&other_parents)?);
-        let rest: Vec<u32> = places(Layout::DepthFirst, &others, slice)
-            .into_iter()
-            .filter(|&number| number != NO_NODE)
-            .map(|number| number + first_other)
-            .collect();
-        // A root in the first place stays there.
-        let fixed = (walk.order().first() == Some(&0) && walk.reached() > 0).then_some(0);
-        let order = |layout| {
-            let mut order = places(layout, &live, slice);
-            order.extend_from_slice(&rest);
-            slice.close_gaps(&mut order);
-            if has_clusters(layout) {
-                order.rotate_right(slice.nodes_before_border().min(parents.len()));
-            }
-            if let Some(root) = fixed
-                && let Some(place) = order.iter().position(|&number| number == root)
-            {
-                order.swap(0, place);
-            }
-            order
-        };
-
-        let (layout, order, ranking) = match self.layout {
-            LayoutChoice::Fixed(layout) => (layout, order(layout), Vec::new()),
-            LayoutChoice::Auto => self.best_order(&live, slice, order),
-        };
-        let addresses_after = slice.addresses(&order);
-        let addresses_before: Vec<u64> = walk
-            .order()
-            .iter()
-            .map(|&at| slice.address_of(at))
-            .collect();
-        let old_of = order
-            .iter()
-            .map(|&number| walk.order()[number as usize])
-            .collect();
-        let permutation = Permutation::from_old_of(old_of);
-        Ok(IndexReport {
-            nodes: parents.len(),
-            reached: walk.reached(),
-            node_bytes: slice.node_bytes,
-            layout,
-            ranking,
-            edges: parents.iter().filter(|&&parent| parent != NO_NODE).count(),
-            near_before: Nearness::count(parents, |v| addresses_before[v as usize]),
-            near_after: Nearness::count(parents, |v| addresses_after[v as usize]),
-            permutation,
-            times: IndexTimes::default(),
-        })
-    }
-
-    /// The layout whose order makes the cheapest searches, at the addresses that it leads to.
-    fn best_order(
-        &self,
-        live: &Shape,
-        slice: Slice,
-        order: impl Fn(Layout) -> Vec<u32>,
-    ) -> (Layout, Vec<u32>, Vec<(Layout, Prediction)>) {
-        let Some(node) = slice.extent else {
-            return (CANDIDATES[0], order(CANDIDATES[0]), Vec::new());
-        };
-        let machine = self.machine.unwrap_or_else(|| Machine::this());
-        let predictor = Predictor::new(live);
-        let mut best: Option<(f64, Layout, Vec<u32>)> = None;
-        let mut ranking = Vec::with_capacity(CANDIDATES.len());
-        for layout in CANDIDATES {
-            let order = order(layout);
-            let mut addresses = slice.addresses(&order);
-            addresses.truncate(live.len());
-            let placement = Placement::from_offsets(addresses);
-            let prediction = predictor.predict(&placement, node, self.pages, machine);
-            if best.as_ref().is_none_or(|&(ns, ..)| prediction.ns < ns) {
-                best = Some((prediction.ns, layout, order));
-            }
-            ranking.push((layout, prediction));
-        }
-        ranking.sort_by(|a, b| a.1.ns.total_cmp(&b.1.ns));
-        match best {
-            Some((_, layout, order)) => (layout, order, ranking),
-            None => (CANDIDATES[0], order(CANDIDATES[0]), ranking),
-        }
+        Map::new(walk.parents(), addresses, slice.node_bytes())
+            .map_err(|_| MorphError::TooManyNodes)
     }
 }
 
-/// What [`LayoutChoice::Auto`] chooses from; the first of equals wins.
-const CANDIDATES: [Layout; 6] = [
-    Layout::VanEmdeBoas,
-    Layout::DepthFirst,
-    Layout::ClusterVanEmdeBoas { block_bytes: 64 },
-    Layout::ClusterVanEmdeBoas { block_bytes: 256 },
-    Layout::ClusterVanEmdeBoas { block_bytes: 4096 },
-    Layout::BreadthFirst,
-];
-
-/// What moves between memory and cache.
-const BLOCK_BYTES: usize = 64;
-/// What an access to memory brings in, about: the border that orders begin at.
-const BORDER_BYTES: u64 = 256;
-
-/// A slice of nodes without the nodes.
-#[derive(Clone, Copy)]
-struct Slice {
-    address: u64,
-    node_bytes: usize,
-    /// `None` when nodes have no bytes.
-    extent: Option<NodeExtent>,
-}
-
-impl Slice {
-    fn of<T>(nodes: &[T]) -> Result<Slice, MorphError> {
-        if nodes.len() >= NO_NODE as usize {
-            return Err(MorphError::TooManyNodes);
-        }
-        let node_bytes = size_of::<T>();
-        let too_large = |_| MorphError::NodeTooLarge {
-            node_bytes,
-            node_bytes_max: u32::MAX as usize,
-        };
-        let bytes = u32::try_from(node_bytes).map_err(too_large)?;
-        let align = u32::try_from(align_of::<T>()).map_err(too_large)?;
-        Ok(Slice {
-            address: nodes.as_ptr().addr() as u64,
-            node_bytes,
-            extent: NodeExtent::new(bytes, align).ok(),
-        })
-    }
-
-    fn address_of(&self, at: u32) -> u64 {
-        self.address + u64::from(at) * self.node_bytes as u64
-    }
-
-    /// By number: the address of each node when they lie in this order.
-    fn addresses(&self, order: &[u32]) -> Vec<u64> {
-        let mut addresses = vec![0; order.len()];
-        for (at, &number) in (0..).zip(order) {
-            addresses[number as usize] = self.address_of(at);
-        }
-        addresses
-    }
-
-    /// Whether blocks hold a number of whole nodes.
-    fn fills_blocks(&self) -> bool {
-        self.node_bytes > 0 && BLOCK_BYTES.is_multiple_of(self.node_bytes)
-    }
-
-    /// How many nodes lie before the first border at which a node begins; 0 if there is none.
-    fn nodes_before_border(&self) -> usize {
-        let gap_bytes = (self.address.wrapping_neg() & (BORDER_BYTES - 1)) as usize;
-        if self.fills_blocks() && gap_bytes.is_multiple_of(self.node_bytes) {
-            gap_bytes / self.node_bytes
-        } else {
-            0
-        }
-    }
-
-    /// Takes [`NO_NODE`] out of an order, and keeps what begins a block at a block's begin, where that can be.
-    fn close_gaps(&self, order: &mut Vec<u32>) {
-        if !self.fills_blocks() {
-            order.retain(|&number| number != NO_NODE);
-            return;
-        }
-        let mut at = 0;
-        while let Some(&number) = order.get(at) {
-            if number == NO_NODE {
-                order.swap_remove(at);
-            } else {
-                at += 1;
-            }
-        }
-    }
-}
-
-/// Whether a layout cares where blocks begin.
-fn has_clusters(layout: Layout) -> bool {
-    !matches!(
-        layout,
-        Layout::Random { .. } | Layout::DepthFirst | Layout::BreadthFirst | Layout::VanEmdeBoas
-    )
-}
-
-/// The nodes by their places, one stride each, with [`NO_NODE`] where the layout leaves one free.
-fn places(layout: Layout, shape: &Shape, slice: Slice) -> Vec<u32> {
-    let numbers = 0..u32::try_from(shape.len()).unwrap_or(NO_NODE);
-    let Some(node) = slice.extent else {
-        return numbers.collect();
-    };
-    let placement = layout.place(shape, node);
-    // Offsets are multiples of the alignment and nodes do not overlap, so no two have the same quotient by the stride.
-    let places = placement.span_bytes(node).div_ceil(node.stride_bytes());
-    if places > 4 * shape.len() as u64 {
-        let mut order: Vec<u32> = numbers.collect();
-        order.sort_unstable_by_key(|&v| placement.offset(v));
-        return order;
-    }
-    let mut at_place = vec![NO_NODE; usize::try_from(places).unwrap_or(usize::MAX)];
-    for (v, offset) in numbers.zip(placement.offsets()) {
-        let place = usize::try_from(offset / node.stride_bytes()).unwrap_or(usize::MAX);
-        at_place[place] = v;
-    }
-    at_place
+/// What the weights of nodes count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Weights {
+    /// Operations that end at the node.
+    Ends,
+    /// Operations that come by.
+    Accesses,
 }

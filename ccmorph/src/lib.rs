@@ -54,7 +54,8 @@
 //! | lists, also doubly linked; trees with parent pointers; threads through a tree | `#[parent]` and `#[pointer]` beside `#[child]`, or [`back`] in the closure |
 //! | chained hash tables, forests | a slice or vector of links as the root: many roots are one structure |
 //! | a part of a tree, or the rest of a list | the link to it as the root |
-//! | links that are no `Box` | `Box<T, CcMalloc>` and `Box<T, &Heap>` of the crate allocator-api2; types of your own by [`Links`] |
+//! | links that are no `Box` | `Box<T, CcMalloc>` and `Box<T, &Heap>` of the crate allocator-api2, as if they were |
+//! | types of your own that hold links, such as the head of a list | [`Links`] |
 //! | raw pointers | [`Morph::run_raw`], `unsafe` |
 //! | nodes of a slice that refer to each other by index | [`IndexMorph`], safe, under any allocator |
 //!
@@ -62,6 +63,13 @@
 //!
 //! For plain boxes the program's global allocator has to be [`ccmalloc::CcMalloc`]; under another one the morph gives
 //! [`MorphError::NotCcMalloc`] and changes nothing, or goes on [as well as it can](Morph::under_any_allocator) when asked to.
+//!
+//! # Which layout, and when
+//!
+//! The model chooses the layout, for searches from the roots down; [`Morph::layout`] takes another one. Where few nodes get most of the operations,
+//! [`Morph::run_weighted`] looks at the counts. A structure that goes on changing is morphed again, every so often or [if it pays](Morph::run_if_worthwhile). The
+//! [`Report`] says where parents and children lay and lie, what the choice rests on, and what it took. The guide, `docs/ccmorph.md` in the repository, has an
+//! example for each kind of structure, says which layout is for what, and what to do about each error.
 //!
 //! # Index trees
 //!
@@ -92,7 +100,7 @@
 //! * nodes that hold pointers into themselves are the one thing to mind. Safe code has none. Types with
 //!   unsafe code inside opt out by not being `Unpin` ([`Movable`]).
 //!
-//! The module docs of `links`, `collect` and `relocate` have the proof in full. Index trees and maps need none: they are safe code.
+//! In the source, the docs of the modules `links`, `collect` and `relocate` have the proof in full. Index trees need none: they are safe code.
 //!
 //! The lists that a morph makes while it runs are ordinary vectors: where there is no memory for these, the process ends as usual in Rust. No memory for
 //! the nodes' new places is an error.

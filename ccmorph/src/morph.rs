@@ -29,12 +29,11 @@ where
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutChoice {
-    /// The one for which [`ccmodel::choose_layout`] predicts the cheapest search.
+    /// The one that [`ccmodel::choose_layout`] takes for searches, or, with weights, [`ccmodel::choose_layout_weighted`].
     ///
-    /// It thinks of searches that are short against the caches, as those of balanced trees and of hash tables with short
-    /// chains are. For long lists, whose walks fill a good part of a cache, it predicts too few misses, before and after alike
-    /// ([`crowded_levels`](ccmodel::Prediction::crowded_levels) names the caches); a list that is always walked from its head is best laid out
-    /// [depth-first](Layout::DepthFirst), which is the order of the walk.
+    /// Lists and hash chains are laid out [depth-first](Layout::DepthFirst), which is the order of their walk. All else is taken to be searched from its roots down, by operations
+    /// that are short against the caches; [`Report::basis`] says what the choice rests on. Where each operation reads a good part of a
+    /// cache, it predicts too few misses, before and after alike ([`crowded_levels`](ccmodel::Prediction::crowded_levels) names the caches).
     #[default]
     Auto,
     /// This one.
@@ -87,7 +86,7 @@ impl Default for Morph<'_> {
 }
 
 impl<'m> Morph<'m> {
-    /// The layout chosen by the model, for this machine.
+    /// The layout chosen by the model, for this machine; no colours, no predictions, and `CcMalloc` as the global allocator of plain boxes.
     pub fn new() -> Morph<'m> {
         Morph {
             settings: Settings::default(),
@@ -108,7 +107,7 @@ impl<'m> Morph<'m> {
         self
     }
 
-    /// Whether to predict the cost of an operation before and after, for the report. O(n), and often more than the rest of the morph.
+    /// Whether to predict the cost of an operation before and after, for the report, rather than not (the default). O(n), and about as much again as the rest of the morph, or more.
     pub fn predict(mut self, predict: bool) -> Morph<'m> {
         self.settings.predict = predict;
         self
@@ -122,6 +121,8 @@ impl<'m> Morph<'m> {
     /// of the rest leaves the hot part of itself free. It pays for a small part of a structure that is needed all the
     /// time while the rest streams through the cache, and seldom for searches, which keep the top of their tree cached as it is:
     /// [`Report::colour`] says what each level gains and loses.
+    ///
+    /// The morph then gives [`MorphError::ColourShare`] for a share that is none, and [`MorphError::ColourRoom`] where the share has no room for a node.
     pub fn colour(mut self, hot_share: f64) -> Morph<'m> {
         self.settings.colour = Some(ColourChoice {
             geometry: None,
@@ -131,7 +132,7 @@ impl<'m> Morph<'m> {
     }
 
     /// As [`colour`](Morph::colour), for a cache of these sets, blocks and ways, the parameters of the thesis's figure 4-1. Ways of more than 1 MiB are
-    /// an error.
+    /// an error, [`MorphError::ColourWay`].
     ///
     /// Where a way is larger than a page, the gaps between colours are whole pages, and cost no memory. Whether addresses choose the sets of such a
     /// cache is a property of the machine; of most they do not.
@@ -167,15 +168,15 @@ impl<'m> Morph<'m> {
     /// Nodes of size zero have no place, and a structure of them is left alone; the report then counts no nodes.
     ///
     /// Costs O(n log n) time at worst, four to five cache misses a node of which most overlap, and until the end memory for
-    /// a second set of nodes and some 70 bytes a node under a fixed layout. Predictions, which [`LayoutChoice::Auto`] needs,
-    /// take more: 126 bytes a node in all for two million nodes of 24 bytes, up to some 600 for nodes of many lines. The
-    /// stack does not grow with the structure.
+    /// a second set of nodes and 68 to 88 bytes a node for lists, which [`Report::lists_bytes`] counts; weights take 8 to 16 more, [`LayoutChoice::Auto`] hardly any.
+    /// [Predictions](Morph::predict) about double that, and more for nodes of many lines. The stack does not grow with the structure.
     ///
     /// # Errors
     ///
-    /// [`MorphError::NotCcMalloc`] when the program's global allocator is another one, [`MorphError::NodeTooLarge`],
-    /// [`MorphError::TooManyNodes`], [`MorphError::OutOfMemory`], and [`MorphError::InvalidMachine`] when the
-    /// [machine](Morph::machine) does not pass its check. Nothing has moved then.
+    /// [`MorphError::NotCcMalloc`] when the program's global allocator is another one, [`MorphError::TwoHeaps`] when the boxes of a structure are in
+    /// more than one [`Heap`](ccmalloc::Heap), [`MorphError::NodeTooLarge`], [`MorphError::TooManyNodes`], [`MorphError::OutOfMemory`],
+    /// [`MorphError::InvalidMachine`] when the [machine](Morph::machine) does not pass its check, and the errors of [colours](Morph::colour) that cannot be. Nothing has moved
+    /// then.
     ///
     /// # Panics
     ///
@@ -284,7 +285,7 @@ impl<'m> Morph<'m> {
     /// as many operations after it.
     ///
     /// For structures that change all the time, as in the thesis's *health*: call it every so often, with the operations that one
-    /// expects until the next time. The walk over the structure and the prediction take some half of the time of a morph, so that asking often
+    /// expects until the next time. An operation is a way from a root to a node, each node being the end equally often: a walk over the whole of a list counts as two. The walk over the structure and the prediction take some half of the time of a morph, so that asking often
     /// has its price too.
     ///
     /// # Errors

@@ -230,7 +230,7 @@ impl Morph<'_> {
     ///
     /// # Errors
     ///
-    /// Those of [`run`](Morph::run). Nothing has moved then.
+    /// Those of [`run`](Morph::run), and [`MorphError::SharedNode`] when a node was added twice. Nothing has moved then.
     pub unsafe fn run_structure(&self, structure: RawStructure) -> Result<Report, MorphError> {
         self.settings().check()?;
         let RawStructure { layout, mut all } = structure;

@@ -41,8 +41,8 @@ pub struct Report {
     pub placed: bool,
     /// The layout used.
     pub layout: Layout,
-    /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto) what each candidate promised, the best first, as far as they had to be compared: see
-    /// [`basis`](Report::basis). Else empty.
+    /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto) what each candidate promised, the one taken first, then the best first, as far as they had to be
+    /// compared: see [`basis`](Report::basis). Else empty.
     ///
     /// The choice comes before the places: it supposes the pages that [`ranked_for`](Report::ranked_for) says.
     pub ranking: Vec<(Layout, Prediction)>,
@@ -111,7 +111,7 @@ impl Report {
     }
 }
 
-/// Two or three lines for people; programs read the fields.
+/// Some lines for people; programs read the fields.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Report {

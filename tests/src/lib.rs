@@ -11,3 +11,11 @@ mod ccmalloc_guide {}
 #[cfg(doctest)]
 #[doc = include_str!("../../ccmalloc/README.md")]
 mod ccmalloc_readme {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/ccmorph.md")]
+mod ccmorph_guide {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../ccmorph/README.md")]
+mod ccmorph_readme {}

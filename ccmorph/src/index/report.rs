@@ -2,7 +2,7 @@
 
 use super::Permutation;
 use crate::Nearness;
-use ccmodel::{Layout, Prediction};
+use ccmodel::{Basis, Layout, Prediction};
 use std::fmt;
 use std::time::Duration;
 
@@ -21,8 +21,11 @@ pub struct IndexReport {
     pub node_bytes: usize,
     /// The layout used.
     pub layout: Layout,
-    /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto) what each layout promised, the best first; else empty.
+    /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto) what each layout promised that suits a slice of such nodes, the one taken first, then the
+    /// best first, as far as they had to be compared: see [`basis`](IndexReport::basis). Else empty.
     pub ranking: Vec<(Layout, Prediction)>,
+    /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto), what the choice rests on; `None` for nodes without bytes.
+    pub basis: Option<Basis>,
     /// How many nodes are the child of another one.
     pub edges: usize,
     /// How close children lay to their parents.
@@ -33,7 +36,7 @@ pub struct IndexReport {
     pub times: IndexTimes,
 }
 
-/// Two lines for people; programs read the fields.
+/// One or two lines for people; programs read the fields.
 impl fmt::Display for IndexReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

@@ -5,6 +5,9 @@ use super::permutation::Permutation;
 use crate::prefetch;
 use ccmodel::NO_NODE;
 
+/// Tells the weight of a node.
+pub(super) type Weigh<'w, T> = &'w mut dyn FnMut(&T) -> f64;
+
 /// What a walk has found. Nodes are numbered by their visit; their *position* is the one in the slice.
 ///
 /// Invariants: `order` and `parents` are equally long, below [`NO_NODE`]; `order` holds positions in the slice, each at most
@@ -23,18 +26,21 @@ pub(super) struct Walk<'a> {
     places: Vec<&'a mut dyn NodeIndex>,
     /// and the position of that node.
     targets: Vec<u32>,
+    /// By number: what the user said that the node weighs; empty when nobody was asked.
+    weights: Vec<f64>,
 }
 
 impl<'a> Walk<'a> {
     /// Visits each node once: those below the roots that `show_roots` shows, breadth-first, then what is left, in the same way from
     /// each node on that no other one has shown by then. O(n).
     ///
-    /// `nodes` has fewer than [`NO_NODE`] items.
+    /// `nodes` has fewer than [`NO_NODE`] items. `weigh` is called for a node before `traverse` is.
     pub(super) fn run<T, F>(
         nodes: &'a mut [T],
         first_index: usize,
         show_roots: impl FnOnce(&mut IndexVisit<'_, 'a>),
         traverse: &mut F,
+        mut weigh: Option<Weigh<'_, T>>,
     ) -> Walk<'a>
     where
         F: for<'n, 'v, 'w> FnMut(&'n mut T, &'w mut IndexVisit<'v, 'n>),
@@ -47,19 +53,20 @@ impl<'a> Walk<'a> {
             reached: 0,
             places: Vec::new(),
             targets: Vec::new(),
+            weights: Vec::with_capacity(weigh.as_ref().map_or(0, |_| nodes.len())),
         };
         let mut nodes = Unvisited {
             first: nodes.as_ptr(),
             nodes: nodes.iter_mut().map(Some).collect(),
         };
         show_roots(&mut walk.below(NO_NODE));
-        walk.visit_pending(&mut nodes, 0, traverse);
+        walk.visit_pending(&mut nodes, 0, traverse, &mut weigh);
         walk.reached = walk.order.len();
         for at in (0..NO_NODE).take(walk.number_at.len()) {
             if walk.number_at[at as usize] == NO_NODE {
                 let number = walk.order.len();
                 walk.visit_later(at, NO_NODE);
-                walk.visit_pending(&mut nodes, number, traverse);
+                walk.visit_pending(&mut nodes, number, traverse, &mut weigh);
             }
         }
         walk
@@ -75,6 +82,7 @@ impl<'a> Walk<'a> {
         nodes: &mut Unvisited<'a, T>,
         mut number: usize,
         traverse: &mut F,
+        weigh: &mut Option<Weigh<'_, T>>,
     ) where
         F: for<'n, 'v, 'w> FnMut(&'n mut T, &'w mut IndexVisit<'v, 'n>),
     {
@@ -83,6 +91,9 @@ impl<'a> Walk<'a> {
                 nodes.prefetch(later as usize);
             }
             if let Some(node) = nodes.nodes[at as usize].take() {
+                if let Some(weigh) = weigh {
+                    self.weights.push(weigh(node));
+                }
                 traverse(node, &mut self.below(number_u32(number)));
             }
             number += 1;
@@ -123,6 +134,11 @@ impl<'a> Walk<'a> {
     /// By number: the number of the node that showed it first, or [`NO_NODE`].
     pub(super) fn parents(&self) -> &[u32] {
         &self.parents
+    }
+
+    /// By number: the weights, if there are any; they are gone afterwards.
+    pub(super) fn take_weights(&mut self) -> Vec<f64> {
+        std::mem::take(&mut self.weights)
     }
 
     /// How many nodes hang below the roots.

@@ -60,7 +60,7 @@ impl MapStyle {
         self
     }
 
-    /// Sets the size of a block: a cell of the picture. Rounded down to a power of two, and limited to 16 and 1024.
+    /// Sets the size of a block: a cell of the picture. Rounded down to a power of two; 16 at least, and 1024 at most.
     pub fn block_bytes(mut self, bytes: u64) -> MapStyle {
         self.block_bytes = 1 << bytes.clamp(16, ROW_BYTES).ilog2();
         self

@@ -1,7 +1,7 @@
 //! Index trees against a model: the same graph under another numbering, and nothing else.
 
 use crate::tree::LAYOUTS;
-use ccmodel::{Layout, Machine};
+use ccmodel::{Basis, Layout, Machine};
 use ccmorph::{
     IndexMorph, IndexReport, IndexVisit, Indices, LayoutChoice, MorphError, NodeIndex, PageSize,
 };
@@ -28,6 +28,15 @@ struct Links {
     choice: LayoutChoice,
 }
 
+/// Every layout, and the choice among them.
+fn choices() -> impl Iterator<Item = LayoutChoice> {
+    LAYOUTS
+        .into_iter()
+        .chain([Layout::Hierarchical, Layout::Weighted])
+        .map(LayoutChoice::from)
+        .chain([LayoutChoice::Auto])
+}
+
 impl Arbitrary for Links {
     fn arbitrary(g: &mut Gen) -> Links {
         let mut links: Vec<(Vec<u32>, Option<NonZeroU32>, i64)> = Arbitrary::arbitrary(g);
@@ -40,11 +49,7 @@ impl Arbitrary for Links {
             *other %= i64::try_from(bound).unwrap();
         }
         let roots: Vec<u32> = Arbitrary::arbitrary(g);
-        let choices: Vec<LayoutChoice> = LAYOUTS
-            .into_iter()
-            .map(LayoutChoice::from)
-            .chain([LayoutChoice::Auto])
-            .collect();
+        let choices: Vec<LayoutChoice> = choices().collect();
         Links {
             links,
             roots: roots.into_iter().map(below).take(3).collect(),
@@ -170,6 +175,40 @@ quickcheck! {
         result.is_ok() || (after == before && roots == graph.roots)
     }
 
+    fn any_weights_leave_the_same_graph(graph: Links, weights: Vec<f64>, by_accesses: bool) -> bool {
+        let before: Vec<Node<9>> = graph.nodes();
+        let (mut after, mut roots) = (before.clone(), graph.roots.clone());
+        let (weighed, visited) = (Cell::new(0), Cell::new(0));
+        let traverse = |node: &mut Node<9>| {
+            visited.set(visited.get() + 1);
+            assert_eq!(weighed.replace(node.name), node.name, "weighed before it is visited");
+        };
+        let weigh = |node: &Node<9>| {
+            weighed.set(node.name);
+            weights.get(node.name).copied().unwrap_or(1.0)
+        };
+        let morph = IndexMorph::new().layout(graph.choice);
+        let result = if by_accesses {
+            morph.run_weighted_by_accesses(&mut after, &mut roots, |node, visit| {
+                traverse(node);
+                visit.child(&mut node.children);
+                visit.reference(&mut node.other);
+            }, weigh)
+        } else {
+            morph.run_weighted(&mut after, &mut roots, |node, visit| {
+                traverse(node);
+                visit.child(&mut node.children);
+                visit.reference(&mut node.other);
+            }, weigh)
+        };
+        let report = result.unwrap();
+        let unmoved = |nodes: &[Node<9>]| -> Vec<Node<9>> {
+            nodes.iter().map(|node| Node { last: None, ..node.clone() }).collect()
+        };
+        assert_eq!(visited.get(), before.len());
+        check(&unmoved(&before), &unmoved(&after), &report)
+    }
+
     fn a_part_of_a_slice(before: u8, nodes: u8, links: Vec<u16>) -> bool {
         let (from, to) = (usize::from(before), usize::from(before) + usize::from(nodes));
         // Each node names another one, or none, anywhere in the whole slice and beyond.
@@ -234,12 +273,11 @@ fn a_search_tree_in_every_layout() {
     let mut sorted: Vec<u64> = scattered(20_000).collect();
     sorted.sort_unstable();
     let before = ccmodel_edges(&nodes);
-    for choice in LAYOUTS
-        .into_iter()
-        .map(LayoutChoice::from)
-        .chain([LayoutChoice::Auto])
-    {
+    // With so few caches, no structure counts as small.
+    let machine = Machine::thesis();
+    for choice in choices() {
         let report = IndexMorph::new()
+            .machine(&machine)
             .layout(choice)
             .run(&mut nodes, &mut root, |node, visit| {
                 visit.child(&mut node.kids);
@@ -270,16 +308,97 @@ fn a_search_tree_in_every_layout() {
         }
         assert_eq!(found, sorted);
         if choice == LayoutChoice::Auto {
-            assert!(report.ranking.is_sorted_by(|a, b| a.1.ns <= b.1.ns));
+            assert!(matches!(report.basis, Some(Basis::Sample { .. })));
+            assert!(report.ranking[1..].is_sorted_by(|a, b| a.1.ns <= b.1.ns));
             assert_eq!(report.ranking[0].0, report.layout);
             assert!(report.near_after.same_64 > 20 * before.max(100), "{report}");
         } else {
-            assert!(report.ranking.is_empty());
+            assert!(report.ranking.is_empty() && report.basis.is_none());
         }
         let text = report.to_string();
         assert!(
             text.starts_with("20000 nodes of 24 B, 20000 of them below the roots"),
             "{text}"
+        );
+    }
+}
+
+#[test]
+fn operations_that_end_at_one_leaf_have_their_way_in_one_piece() {
+    let (nodes, root) = search_tree(scattered(5_000));
+    // The leaf that was the last to come, and the way to it.
+    let leaf = nodes.last().unwrap().key;
+    let (mut way, mut at) = (vec![nodes[root as usize].key], root);
+    while nodes[at as usize].key != leaf {
+        let node = nodes[at as usize];
+        at = node.kids[usize::from(leaf > node.key)];
+        way.push(nodes[at as usize].key);
+    }
+    assert!(way.len() > 10);
+
+    let morph = IndexMorph::new().layout(Layout::DepthFirst);
+    let show = |by_accesses: bool| {
+        let (mut nodes, mut root) = (nodes.clone(), root);
+        let report = if by_accesses {
+            morph.run_weighted_by_accesses(
+                &mut nodes,
+                &mut root,
+                |node, visit| visit.child(&mut node.kids),
+                |node| if way.contains(&node.key) { 7.0 } else { 0.0 },
+            )
+        } else {
+            morph.run_weighted(
+                &mut nodes,
+                &mut root,
+                |node, visit| visit.child(&mut node.kids),
+                |node| if node.key == leaf { 3.0 } else { f64::NAN },
+            )
+        };
+        assert_eq!(report.unwrap().reached, nodes.len());
+        nodes
+            .iter()
+            .map(|node| node.key)
+            .take(way.len())
+            .collect::<Vec<u64>>()
+    };
+    assert_eq!((show(false), show(true)), (way.clone(), way.clone()));
+    // Without weights the heaviest subtree comes first, which is not theirs.
+    let (mut plain, mut root) = (nodes.clone(), root);
+    let report = morph
+        .run(&mut plain, &mut root, |node, visit| {
+            visit.child(&mut node.kids);
+        })
+        .unwrap();
+    assert!(!report.permutation.is_identity());
+    assert!(plain.iter().zip(&way).any(|(node, key)| node.key != *key));
+}
+
+#[test]
+fn auto_takes_no_layout_whose_clusters_lose_their_borders() {
+    // 24 bytes: clusters of 64 would leave a quarter of the memory free, which a slice cannot.
+    let (mut nodes, mut root) = search_tree(scattered(50_000));
+    let machine = Machine::thesis();
+    let morph = IndexMorph::new().machine(&machine);
+    for weighted in [false, true] {
+        let report = if weighted {
+            morph.run_weighted(
+                &mut nodes,
+                &mut root,
+                |node, visit| visit.child(&mut node.kids),
+                |node| f64::from(u8::from(node.key % 7 == 0)),
+            )
+        } else {
+            morph.run(&mut nodes, &mut root, |node, visit| {
+                visit.child(&mut node.kids);
+            })
+        };
+        let report = report.unwrap();
+        let offered: Vec<Layout> = report.ranking.iter().map(|&(layout, _)| layout).collect();
+        assert!(offered.contains(&Layout::Hierarchical));
+        assert_eq!(offered.contains(&Layout::Weighted), weighted);
+        assert!(
+            (offered.iter()).all(|layout| !matches!(layout, Layout::ClusterVanEmdeBoas { .. })),
+            "{offered:?}"
         );
     }
 }

@@ -1,0 +1,374 @@
+//! Which order the nodes of a slice get.
+//!
+//! A [`Layout`] places nodes in memory of any extent, from a border on, and may leave gaps. A slice has as many places as nodes, and begins where its
+//! allocator put it: glibc gives large vectors 16 bytes behind the border of a page. Between the two:
+//!
+//! * **Gaps are filled from the end.** Where blocks hold a number of whole nodes, a node from the end of the order takes a place that the layout leaves free, so that
+//!   the clusters behind it still begin with blocks. Else everything behind a gap moves up.
+//! * **Borders are met.** If some nodes after the first there is a border of 256 bytes, as many nodes from the end of an order of clusters come first; the same
+//!   once in 64 KiB, where layouts begin anew. The orders without clusters are exactly what their names say.
+//! * **Auto takes only layouts that survive it**: those without gaps for nodes of this size, unless gaps can be filled. Clusters of 64 bytes lose their
+//!   borders when nodes of 24 bytes move up.
+//!
+//! Expected blocks of 64 B, 256 B and 4 KiB a search, counted exactly on a random-insert tree of 2^15 nodes (`Shape::random_binary(1 << 15, 1)`); the test
+//! `the_table_holds` recounts them:
+//!
+//! | node, layout, begin of the slice | as boxes lie | gaps closed by moving up | as taken |
+//! |---|---|---|---|
+//! | 8 B, `cluster-veb`, 0 B behind a border | 5.22, 4.16, 2.09 | 6.01, 4.28, 2.07 | 5.33, 4.25, 2.13 |
+//! | 16 B, `cluster-veb`, 0 B behind a border | 7.38, 5.28, 2.58 | 8.27, 5.41, 2.59 | 7.46, 5.34, 2.61 |
+//! | 16 B, `cluster-veb`, 16 B behind a border | 7.38, 5.28, 2.58 | 9.57, 5.55, 2.59 | 7.46, 5.35, 2.67 |
+//! | 32 B, `hierarchical`, 32 B behind a border | 11.30, 5.67, 2.64 | 14.84, 6.31, 2.66 | 11.30, 5.67, 2.72 |
+//! | 32 B, `hierarchical`, 16 B behind a border | 11.30, 5.67, 2.64 | 14.93, 6.32, 2.66 | 14.93, 6.32, 2.66 |
+//! | 24 B, `hierarchical`, 0 B behind a border | 10.07, 5.53, 2.68 | 10.85, 6.08, 2.97 | 10.07, 5.53, 2.77 |
+//! | 24 B, `hierarchical`, 16 B behind a border | 10.07, 5.53, 2.68 | 11.54, 5.93, 2.84 | 10.07, 5.53, 2.87 |
+//! | 24 B, `cluster-veb`, 16 B behind a border | 11.30, 7.24, 3.15 | 12.67, 6.85, 2.86 | 12.17, 6.79, 2.90 |
+//! | 24 B, `veb`, 16 B behind a border | 13.23, 6.76, 2.88 | 13.73, 6.71, 2.89 | 13.73, 6.71, 2.89 |
+//!
+//! So the rest is the caller's: no order mends a slice of 32-byte nodes that begins 16 bytes behind a border. `#[repr(align(32))]` on a node of 32 bytes, likewise 16
+//! and 64, lets vectors begin where a whole number of nodes fits.
+
+use super::report::{IndexReport, IndexTimes};
+use super::walk::Walk;
+use super::{Permutation, Weights};
+use crate::{LayoutChoice, MorphError, Nearness};
+use ccmodel::{
+    Basis, Layout, Machine, NO_NODE, NodeExtent, PageSize, Placement, Prediction, Shape,
+};
+
+/// What a plan is to serve.
+pub(super) struct Goal<'m> {
+    pub(super) layout: LayoutChoice,
+    pub(super) machine: Option<&'m Machine>,
+    pub(super) pages: PageSize,
+    /// By number of the visit, or empty for operations that end at each node equally often.
+    pub(super) weights: Vec<f64>,
+    pub(super) meaning: Weights,
+}
+
+/// Decides where the nodes go; the report lacks the times. Not generic, so compiled once.
+pub(super) fn plan(
+    goal: Goal<'_>,
+    walk: &Walk<'_>,
+    slice: Slice,
+) -> Result<IndexReport, MorphError> {
+    let parents = walk.parents();
+    // Without roots, the trees found on the way are the structure.
+    let live = match walk.reached() {
+        0 => parents.len(),
+        reached => reached,
+    };
+    let (live_parents, others) = parents.split_at(live);
+    // A node that was not reached hangs below another one that was not.
+    let first_other = u32::try_from(live).map_err(|_| MorphError::TooManyNodes)?;
+    let other_parents: Vec<u32> = others
+        .iter()
+        .map(|parent| {
+            parent
+                .checked_sub(first_other)
+                .filter(|_| *parent != NO_NODE)
+        })
+        .map(|parent| parent.unwrap_or(NO_NODE))
+        .collect();
+    // Parents come before their children by construction, so only their number can be wrong.
+    let shape = |parents| Shape::from_parents(parents).map_err(|_| MorphError::TooManyNodes);
+    let (live, others) = (shape(live_parents)?, shape(&other_parents)?);
+    let rest: Vec<u32> = match slice.extent {
+        Some(node) => by_place(&Layout::DepthFirst.place(&others, node), node)
+            .into_iter()
+            .filter(|&number| number != NO_NODE)
+            .map(|number| number + first_other)
+            .collect(),
+        None => (first_other..NO_NODE).take(others.len()).collect(),
+    };
+
+    let Choice {
+        layout,
+        mut order,
+        ranking,
+        basis,
+    } = choose(goal, &live, rest, slice);
+    // A root in the first place stays there.
+    if walk.order().first() == Some(&0)
+        && walk.reached() > 0
+        && let Some(place) = order.iter().position(|&number| number == 0)
+    {
+        order.swap(0, place);
+    }
+
+    let addresses_after = slice.addresses(&order);
+    let addresses_before: Vec<u64> = walk
+        .order()
+        .iter()
+        .map(|&at| slice.address_of(at))
+        .collect();
+    let old_of = order
+        .iter()
+        .map(|&number| walk.order()[number as usize])
+        .collect();
+    Ok(IndexReport {
+        nodes: parents.len(),
+        reached: walk.reached(),
+        node_bytes: slice.node_bytes,
+        layout,
+        ranking,
+        basis,
+        edges: parents.iter().filter(|&&parent| parent != NO_NODE).count(),
+        near_before: Nearness::count(parents, |v| addresses_before[v as usize]),
+        near_after: Nearness::count(parents, |v| addresses_after[v as usize]),
+        permutation: Permutation::from_old_of(old_of),
+        times: IndexTimes::default(),
+    })
+}
+
+/// A layout, and the order that it gives a slice.
+struct Choice {
+    layout: Layout,
+    /// Numbers by place.
+    order: Vec<u32>,
+    ranking: Vec<(Layout, Prediction)>,
+    basis: Option<Basis>,
+}
+
+/// The order of the nodes of `shape`, with `rest` behind them.
+fn choose(goal: Goal<'_>, shape: &Shape, rest: Vec<u32>, slice: Slice) -> Choice {
+    let Some(node) = slice.extent else {
+        let numbers = (0..NO_NODE).take(shape.len());
+        return Choice {
+            layout: match goal.layout {
+                LayoutChoice::Fixed(layout) => layout,
+                LayoutChoice::Auto => Layout::DepthFirst,
+            },
+            order: numbers.chain(rest).collect(),
+            ranking: Vec::new(),
+            basis: None,
+        };
+    };
+    let mut weights = goal.weights;
+    weights.truncate(shape.len());
+    if goal.meaning == Weights::Accesses {
+        weights = ccmodel::ends_of_accesses(shape, &weights);
+    }
+    let weighted = !weights.is_empty();
+    let place = |layout: Layout| match weighted {
+        true => layout.place_weighted(shape, node, &weights),
+        false => layout.place(shape, node),
+    };
+    let (layout, placement, ranking, basis) = match goal.layout {
+        LayoutChoice::Fixed(layout) => (layout, place(layout), Vec::new(), None),
+        LayoutChoice::Auto => {
+            let machine = goal.machine.unwrap_or_else(|| Machine::this());
+            let pages = goal.pages;
+            let mut choice = match weighted {
+                true => ccmodel::choose_layout_weighted(shape, node, &weights, pages, machine),
+                false => ccmodel::choose_layout(shape, node, pages, machine),
+            };
+            let survives = |layout| slice.fills_blocks() || is_gap_free(layout, node);
+            choice.ranking.retain(|&(layout, _)| survives(layout));
+            let (layout, placement) = if survives(choice.layout) {
+                (choice.layout, choice.placement)
+            } else {
+                drop(choice.placement);
+                let ranked = choice.ranking.first().map(|&(layout, _)| layout);
+                let layout = ranked.unwrap_or(if is_gap_free(Layout::Hierarchical, node) {
+                    Layout::Hierarchical
+                } else {
+                    Layout::VanEmdeBoas
+                });
+                (layout, place(layout))
+            };
+            (layout, placement, choice.ranking, Some(choice.basis))
+        }
+    };
+    Choice {
+        layout,
+        order: slice.order(layout, &placement, node, rest),
+        ranking,
+        basis,
+    }
+}
+
+/// What moves between memory and cache.
+const BLOCK_BYTES: usize = 64;
+/// What an access to memory brings in, about: the border that orders begin at.
+const BORDER_BYTES: u64 = 256;
+
+/// A slice of nodes without the nodes.
+#[derive(Clone, Copy)]
+pub(super) struct Slice {
+    address: u64,
+    node_bytes: usize,
+    /// `None` when nodes have no bytes.
+    extent: Option<NodeExtent>,
+}
+
+impl Slice {
+    pub(super) fn of<T>(nodes: &[T]) -> Result<Slice, MorphError> {
+        if nodes.len() >= NO_NODE as usize {
+            return Err(MorphError::TooManyNodes);
+        }
+        Slice::at(
+            nodes.as_ptr().addr() as u64,
+            size_of::<T>(),
+            align_of::<T>(),
+        )
+    }
+
+    /// A slice that begins at an address.
+    pub(super) fn at(address: u64, node_bytes: usize, align: usize) -> Result<Slice, MorphError> {
+        let too_large = |_| MorphError::NodeTooLarge {
+            node_bytes,
+            node_bytes_max: u32::MAX as usize,
+        };
+        let bytes = u32::try_from(node_bytes).map_err(too_large)?;
+        let align = u32::try_from(align).map_err(too_large)?;
+        Ok(Slice {
+            address,
+            node_bytes,
+            extent: NodeExtent::new(bytes, align).ok(),
+        })
+    }
+
+    pub(super) fn node_bytes(&self) -> usize {
+        self.node_bytes
+    }
+
+    pub(super) fn address_of(&self, at: u32) -> u64 {
+        self.address + u64::from(at) * self.node_bytes as u64
+    }
+
+    /// By number: the address of each node when they lie in this order.
+    pub(super) fn addresses(&self, order: &[u32]) -> Vec<u64> {
+        let mut addresses = vec![0; order.len()];
+        for (at, &number) in (0..).zip(order) {
+            addresses[number as usize] = self.address_of(at);
+        }
+        addresses
+    }
+
+    /// Whether blocks hold a number of whole nodes.
+    fn fills_blocks(&self) -> bool {
+        self.node_bytes > 0 && BLOCK_BYTES.is_multiple_of(self.node_bytes)
+    }
+
+    /// The numbers by place, for nodes of one size that a layout has placed so; those of `rest` come behind them.
+    pub(super) fn order(
+        &self,
+        layout: Layout,
+        placement: &Placement,
+        node: NodeExtent,
+        rest: Vec<u32>,
+    ) -> Vec<u32> {
+        let mut order = by_place(placement, node);
+        order.extend(rest);
+        if self.fills_blocks() {
+            fill_gaps(&mut order);
+        } else {
+            order.retain(|&number| number != NO_NODE);
+        }
+        if has_clusters(layout) {
+            order = self.meet_borders(order, placement);
+        }
+        order
+    }
+
+    /// Puts nodes from the end before the first one, and before those with which the layout begins anew after a gap, so that these lie as to borders
+    /// where the layout wants them, if that can be.
+    fn meet_borders(&self, order: Vec<u32>, placement: &Placement) -> Vec<u32> {
+        /// Not for the sake of a few: at most one in so many of the nodes that are left is taken from the end.
+        const SHARE_MAX: usize = 8;
+        // Nodes that are as large as what the borders are of have nothing to gain from them.
+        if self.node_bytes as u64 > BORDER_BYTES {
+            return order;
+        }
+        let segment_of = |number: u32| match placement.offsets().get(number as usize) {
+            Some(offset) if !self.fills_blocks() => Some(offset / Layout::SEGMENT_BYTES),
+            // Gaps that are filled leave no others; what is not reached begins nothing.
+            _ => None,
+        };
+        let mut met = Vec::with_capacity(order.len());
+        let (mut at, mut end) = (0, order.len());
+        let mut segment = None;
+        while at < end {
+            let next = segment_of(order[at]);
+            if at == 0 || (next.is_some() && next != segment) {
+                segment = next;
+                let fillers = self.nodes_before_border(met.len());
+                if fillers <= (end - at) / SHARE_MAX {
+                    met.extend(order[end - fillers..end].iter().rev());
+                    end -= fillers;
+                }
+            }
+            met.push(order[at]);
+            at += 1;
+        }
+        met
+    }
+
+    /// How many nodes come, from this place on, before the first that begins at a border; 0 if none does.
+    fn nodes_before_border(&self, place: usize) -> usize {
+        let address = self.address + place as u64 * self.node_bytes as u64;
+        let is_border =
+            |nodes: &u64| (address + nodes * self.node_bytes as u64).is_multiple_of(BORDER_BYTES);
+        // After as many nodes it begins anew.
+        let nodes = (0..BORDER_BYTES).find(is_border).unwrap_or(0);
+        usize::try_from(nodes).unwrap_or(0)
+    }
+}
+
+/// Gives each free place the node that is last, so that all others stay where they are.
+fn fill_gaps(order: &mut Vec<u32>) {
+    let mut at = 0;
+    while let Some(&number) = order.get(at) {
+        if number == NO_NODE {
+            order.swap_remove(at);
+        } else {
+            at += 1;
+        }
+    }
+}
+
+/// Whether a layout cares where blocks begin.
+fn has_clusters(layout: Layout) -> bool {
+    !matches!(
+        layout,
+        Layout::Random { .. } | Layout::DepthFirst | Layout::BreadthFirst | Layout::VanEmdeBoas
+    )
+}
+
+/// Whether a layout with clusters of up to a page leaves no gaps between nodes of this size, but for the ends of segments. Others do not care.
+fn is_gap_free(layout: Layout, node: NodeExtent) -> bool {
+    const BYTES: u64 = 2 * 4096;
+    const NODES_MIN: u64 = 4;
+    if !has_clusters(layout) {
+        return true;
+    }
+    // A chain over some pages shows it. Of nodes of up to 4096 bytes, what is looked at lies in one segment; larger ones are not kept to segments.
+    let nodes = (BYTES / node.stride_bytes()).max(NODES_MIN);
+    let parents: Vec<u32> = std::iter::once(NO_NODE)
+        .chain(0..)
+        .take(usize::try_from(nodes).unwrap_or(usize::MAX))
+        .collect();
+    Shape::from_parents(&parents).is_ok_and(|chain| {
+        let last = layout.place(&chain, node).offsets().iter().max().copied();
+        last == Some((nodes - 1) * node.stride_bytes())
+    })
+}
+
+/// The numbers by their places, one stride each, with [`NO_NODE`] where the layout leaves one free.
+fn by_place(placement: &Placement, node: NodeExtent) -> Vec<u32> {
+    let numbers = 0..u32::try_from(placement.len()).unwrap_or(NO_NODE);
+    // Offsets are multiples of the alignment and nodes do not overlap, so no two have the same quotient by the stride.
+    let places = placement.span_bytes(node).div_ceil(node.stride_bytes());
+    if places > 4 * placement.len() as u64 {
+        let mut order: Vec<u32> = numbers.collect();
+        order.sort_unstable_by_key(|&v| placement.offset(v));
+        return order;
+    }
+    let mut at_place = vec![NO_NODE; usize::try_from(places).unwrap_or(usize::MAX)];
+    for (v, offset) in numbers.zip(placement.offsets()) {
+        let place = usize::try_from(offset / node.stride_bytes()).unwrap_or(usize::MAX);
+        at_place[place] = v;
+    }
+    at_place
+}
