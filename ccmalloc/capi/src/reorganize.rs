@@ -124,7 +124,7 @@ unsafe fn reorganize(
     // SAFETY: the caller's promise.
     let found = unsafe { walk(root, next_node, num_nodes, max_kids) }?;
     // SAFETY: the nodes are live, and have this many words.
-    let places = unsafe { find_places(&found, max_kids) }.ok_or(libc::EINVAL)?;
+    let places = unsafe { find_places(&found) }.ok_or(libc::EINVAL)?;
     let bytes = found.node_words * WORD_BYTES;
     let layout = core::alloc::Layout::from_size_align(bytes, raw::natural_align(bytes));
     let mut structure = RawStructure::new(layout.map_err(|_| libc::EINVAL)?);
@@ -204,7 +204,7 @@ unsafe fn walk(
     let mut found = Found {
         nodes: vec![root],
         edges: Vec::new(),
-        node_words: NODE_WORDS_MAX,
+        node_words: usize::MAX,
     };
     let mut met: std::collections::HashSet<usize> = [root.addr()].into();
     let mut number = 0u32;
@@ -235,7 +235,8 @@ unsafe fn walk(
         }
         number += 1;
     }
-    if num_nodes != 0 && found.nodes.len() != num_nodes {
+    // All nodes are of one size, so that the smallest room shows when that is too large.
+    if num_nodes != 0 && found.nodes.len() != num_nodes || found.node_words > NODE_WORDS_MAX {
         return Err(libc::EINVAL);
     }
     Ok(found)
@@ -263,8 +264,9 @@ impl Places {
 ///
 /// # Safety
 /// - All nodes are live and have `node_words` words.
-unsafe fn find_places(found: &Found, max_kids: c_int) -> Option<Places> {
-    let pointers = usize::try_from(max_kids).ok()?.checked_add(1)?;
+unsafe fn find_places(found: &Found) -> Option<Places> {
+    // As many as nodes have, which may be far from what the caller allows for.
+    let pointers = (found.edges.iter().map(|edge| edge.which as usize + 1).max()).unwrap_or(0);
     let mut places = Vec::new();
     places.try_reserve_exact(pointers).ok()?;
     places.resize(pointers, [u64::MAX; NODE_WORDS_MAX / 64]);

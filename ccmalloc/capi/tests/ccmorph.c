@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static int line;
 
@@ -100,6 +101,23 @@ static void lists(void)
         struct item *first = list_of(1, 0, 0);
         CHECK(ccmorph(first, next_item, 1, 1, 0, 0, 0, 0.0) == 0);
         finish_list(first, 1, 0);
+    }
+    /* Nodes of more than 4096 bytes stay, all of them. */
+    for (at = 4097; at <= 40000; at += at / 2) {
+        struct item *first = list_of(10, at - sizeof *first, 0), *second = first->next;
+        CHECK(ccmorph(first, next_item, 10, 1, 0, 0, 0, 0.0) == EINVAL);
+        CHECK(first->next == second);
+        finish_list(first, 10, at - sizeof *first);
+    }
+    /* Children that no node has take no memory. */
+    {
+        struct item *first = list_of(2, 0, 0);
+        struct rusage before, after;
+        CHECK(getrusage(RUSAGE_SELF, &before) == 0);
+        CHECK(ccmorph(first, next_item, 2, 1 << 23, 0, 64, 0, 0.0) == 0);
+        CHECK(getrusage(RUSAGE_SELF, &after) == 0);
+        CHECK(after.ru_maxrss - before.ru_maxrss < 100 << 10);
+        finish_list(first, 2, 0);
     }
     CHECK(ccmorph(NULL, next_item, 0, 1, 0, 0, 0, 0.0) == 0);
     CHECK(ccmorph(NULL, next_item, 1, 1, 0, 0, 0, 0.0) == EINVAL);

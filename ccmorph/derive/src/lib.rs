@@ -89,7 +89,8 @@ fn tree_node(input: &DeriveInput) -> Result<TokenStream> {
 
             fn children<#lifetime>(
                 &#lifetime mut self,
-                #visit: &mut ::ccmorph::Visit<'_, #lifetime, Self::Link>,
+                // Not `Self::Link`, which may be a variant.
+                #visit: &mut ::ccmorph::Visit<'_, #lifetime, <Self as ::ccmorph::TreeNode>::Link>,
             ) {
                 match self {
                     #(#arms)*

@@ -109,6 +109,19 @@ fn enums_are_nodes() {
     );
 }
 
+/// A variant of the name of an associated type.
+#[derive(TreeNode)]
+enum Chain {
+    Link(#[child] Box<Chain>),
+    End,
+}
+
+#[test]
+fn variants_may_be_called_link() {
+    let mut root = Box::new(Chain::Link(Box::new(Chain::End)));
+    assert_eq!(ccmorph(&mut root, Chain::children).unwrap().nodes, 2);
+}
+
 #[derive(TreeNode)]
 struct Tuple<T: Display>(T, #[child] Option<Box<Tuple<T>>>, #[child] Vec<Box<Self>>);
 
