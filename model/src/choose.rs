@@ -13,7 +13,7 @@
 //!    are the exception, for breadth-first order.
 //!
 //! [`rank_layouts`] is the long way: every layout, all nodes. Against it, the sample's predictions were wrong by 1 % in
-//! most of these cases and 6 % at most, and the layout chosen by them was at most 5 % dearer than the best of all.
+//! most of these cases, and by 9 % at most.
 
 use crate::layout::packed_offset;
 use crate::sample::{Sample, Survey};
@@ -26,12 +26,12 @@ use crate::{
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Choice {
-    /// The layout with the least predicted time.
+    /// The layout that costs least.
     pub layout: Layout,
     /// Where it puts the nodes.
     pub placement: Placement,
-    /// What was compared, best first: predictions from a sample of the nodes, a few percent from what a
-    /// [`Predictor`] says of all of them. Empty when nothing had to be compared.
+    /// What was compared, the layout taken first, then by predicted time: predictions from a sample of the nodes, a few percent
+    /// from what a [`Predictor`] says of all of them. Empty when nothing had to be compared.
     pub ranking: Vec<(Layout, Prediction)>,
     /// What the choice rests on.
     pub basis: Basis,
@@ -44,7 +44,7 @@ pub enum Basis {
     /// No node has two children, or ways are so long (hundreds of nodes) that the structure is nearly a list: walked
     /// depth-first.
     Chains,
-    /// The structure fits the second cache, where good layouts hardly differ.
+    /// The structure fits the second cache, where good layouts hardly differ: hierarchical.
     Small,
     /// The ranking of some candidates on a sample.
     Sample {
@@ -56,11 +56,18 @@ pub enum Basis {
 /// Nodes of the sample: this share of all, within the bounds.
 const SAMPLED_SHARE: usize = 100;
 const SAMPLED_NODES_MIN: usize = 1 << 11;
-const SAMPLED_NODES_MAX: usize = 40_000;
+const SAMPLED_NODES_MAX: usize = 20_000;
 /// Bundles have at least so many nodes, several pages of them: at its borders a bundle meets strangers.
 const BUNDLE_NODES_MIN: u64 = 512;
 /// Few bundles are all alike by chance.
 const BUNDLES_MIN: usize = 3;
+/// Another layout has to be predicted cheaper than this share of the usual one's cost to be taken.
+///
+/// Predictions compare layouts within some 8 %, and know nothing of the fetch of the next line, which hierarchical order is made for. On trees of 2^16, 2^18 and
+/// 2^20 nodes (random-insert and complete, of 24, 32 and 64 bytes, searched with branches and without; third shortest of 40
+/// runs, other programs running), it took at most 1.06 times what the best of seven layouts took in 34 of 36 cases (else 1.09 and
+/// 1.20), and was the best in 15 of them.
+const PREFERENCE: f64 = 0.92;
 /// In trees of so many children a node, breadth-first order is a candidate.
 const WIDE_CHILDREN: usize = 3;
 /// Ways are called long from a cut of this many times the square root of all nodes on; operations then visit hundreds of
@@ -76,10 +83,15 @@ fn brothers_matter(shape: &Shape) -> bool {
     shape.len() >= WIDE_CHILDREN * shape.inner_nodes() && shape.is_breadth_first()
 }
 
-/// What is ranked on a sample whatever the shape. The first of equals wins.
+/// What is ranked on a sample whatever the shape. The first is taken unless another is much better.
 fn candidates(line_bytes: u32, weighted: bool) -> Vec<Layout> {
+    let usual = if weighted {
+        Layout::Weighted
+    } else {
+        Layout::Hierarchical
+    };
     let mut candidates = vec![
-        Layout::Hierarchical,
+        usual,
         Layout::VanEmdeBoas,
         Layout::ClusterVanEmdeBoas {
             block_bytes: line_bytes,
@@ -88,21 +100,13 @@ fn candidates(line_bytes: u32, weighted: bool) -> Vec<Layout> {
         Layout::ClusterVanEmdeBoas { block_bytes: 4096 },
     ];
     if weighted {
-        candidates.insert(0, Layout::Weighted);
+        candidates.push(Layout::Hierarchical);
     }
     candidates
 }
 
-/// The layout for structures that are hardly larger than a near cache: whatever wastes no part of a line.
-fn layout_of_small(line_bytes: u32, node: NodeExtent) -> Layout {
-    let stride = node.stride_bytes();
-    let fills_lines = stride < u64::from(line_bytes) && u64::from(line_bytes) % stride == 0;
-    Layout::ClusterVanEmdeBoas {
-        block_bytes: if fills_lines { line_bytes } else { 256 },
-    }
-}
-
-/// Picks the layout with the least predicted time for uniform searches.
+/// Picks the layout in which uniform searches are predicted to take least time, [hierarchical](Layout::Hierarchical) unless
+/// another is better by more than predictions err.
 ///
 /// O(n) with a small constant (some 10 ns a node, and a sample of at most a few ten thousand nodes placed in each
 /// candidate), plus one placement of all nodes, that of the chosen layout.
@@ -133,8 +137,9 @@ pub fn choose_layout(
     choose(shape, node, None, pages, machine)
 }
 
-/// Picks the layout with the least predicted time for operations that end at node `v` with a frequency in proportion to
-/// `weights[v]`, as in [`Visits::weighted`](crate::Visits::weighted).
+/// Picks the layout in which operations are predicted to take least time that end at node `v` with a frequency in proportion to
+/// `weights[v]`, as in [`Visits::weighted`](crate::Visits::weighted): [weighted](Layout::Weighted) unless another is better
+/// by more than predictions err. All are placed [by weight](Layout::place_weighted).
 ///
 /// As [`choose_layout`], with two more passes over the nodes.
 ///
@@ -193,7 +198,7 @@ fn decide(
     let line_bytes = line_bytes(machine, pages);
     let fits = shape.len() as f64 * node.stride_bytes() as f64 <= small_bytes(machine);
     if weights.is_none() && fits {
-        return (layout_of_small(line_bytes, node), Vec::new(), Basis::Small);
+        return (Layout::Hierarchical, Vec::new(), Basis::Small);
     }
     let Some(sample) = sample(shape, weights) else {
         return (Layout::DepthFirst, Vec::new(), Basis::Chains);
@@ -211,8 +216,12 @@ fn decide(
         let placement = Placement::from_offsets(offsets.collect());
         ranking.push((Layout::BreadthFirst, predict(placement)));
     }
-    // Stable: the first of equals stays first.
-    ranking.sort_by(|a, b| a.1.ns.total_cmp(&b.1.ns));
+    // The first is the usual one, and stays so unless another is better beyond doubt.
+    let doubt_ns = PREFERENCE * ranking[0].1.ns;
+    ranking[1..].sort_by(|a, b| a.1.ns.total_cmp(&b.1.ns));
+    if ranking[1].1.ns < doubt_ns {
+        ranking.sort_by(|a, b| a.1.ns.total_cmp(&b.1.ns));
+    }
     let basis = Basis::Sample {
         nodes: sample.shape.len(),
     };
