@@ -103,6 +103,11 @@ fn auto_regret(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     Ok(worst.into_iter().chain(cases).collect())
 }
 
+/// A choice is close to the best when the best takes no less than this share of its time. Then it is measured twice and no more: the question is how far the others are.
+const CLOSE: f64 = 0.97;
+/// How many times the rounds of others are repeated at most. A disturbance goes away, a difference stays.
+const ROUNDS_MAX: usize = 8;
+
 /// A structure of one size, to be asked in each way.
 struct Sweep<'a> {
     effort: &'a Effort,
@@ -197,7 +202,6 @@ impl Sweep<'_> {
         skew: Skew,
         chain: &QueryChain,
     ) -> Result<Comparison, Failure> {
-        let rounds = 2 * self.effort.rounds;
         let expected = subjects[0].copies[0].follow(chain);
         let time = |subject: &Subject<S>, copy: usize| -> Result<Duration, Failure> {
             let copy = &subject.copies[copy];
@@ -215,11 +219,9 @@ impl Sweep<'_> {
         };
 
         let all: Vec<&Subject<S>> = subjects.iter().collect();
-        let mut screened: Vec<_> = all
-            .iter()
-            .copied()
-            .zip(self.least_times(&all, 2, time)?)
-            .collect();
+        let mut first = self.no_times(&all);
+        self.shorten(&mut first, &all, 2, time)?;
+        let mut screened: Vec<_> = all.iter().copied().zip(totals(&first)).collect();
         screened.sort_by_key(|&(_, time)| time);
         let (own, others): (Vec<_>, Vec<_>) = screened
             .into_iter()
@@ -228,8 +230,19 @@ impl Sweep<'_> {
         // The chosen one first, and then those that may be better.
         let candidates = others.into_iter().take(CANDIDATES);
         let contestants: Vec<&Subject<S>> = own.into_iter().chain(candidates).collect();
-        let times = self.least_times(&contestants, rounds, time)?;
-
+        let mut least = self.no_times(&contestants);
+        let mut rounds = 0;
+        let times = loop {
+            self.shorten(&mut least, &contestants, self.effort.rounds, time)?;
+            rounds += self.effort.rounds;
+            let times = totals(&least);
+            let best = times.iter().min().copied().unwrap_or_default();
+            let is_close = best.as_secs_f64() >= CLOSE * times[0].as_secs_f64();
+            if rounds >= ROUNDS_MAX * self.effort.rounds || is_close && rounds > self.effort.rounds
+            {
+                break times;
+            }
+        };
         let mut ranked: Vec<_> = contestants.iter().zip(&times).collect();
         ranked.sort_by_key(|&(_, time)| time);
         let (best, &best_time) = ranked[0];
@@ -246,28 +259,35 @@ impl Sweep<'_> {
         })
     }
 
-    /// The least time of each subject over the rounds, added up over its copies; subjects in turns.
-    fn least_times<S>(
+    /// No time yet, for each copy of each subject.
+    fn no_times<S>(&self, subjects: &[&Subject<S>]) -> Vec<Vec<Duration>> {
+        vec![vec![Duration::MAX; self.copies]; subjects.len()]
+    }
+
+    /// Times each copy of each subject, subjects in turns, so many rounds; in `least` remains the shortest.
+    fn shorten<S>(
         &self,
+        least: &mut [Vec<Duration>],
         subjects: &[&Subject<S>],
         rounds: usize,
         time: impl Fn(&Subject<S>, usize) -> Result<Duration, Failure>,
-    ) -> Result<Vec<Duration>, Failure> {
-        let mut totals = vec![Duration::ZERO; subjects.len()];
+    ) -> Result<(), Failure> {
+        let turns = subjects.len();
         for copy in 0..self.copies {
-            let mut least = vec![Duration::MAX; subjects.len()];
-            for round in 0..rounds {
-                for turn in 0..subjects.len() {
-                    let which = (round + turn) % subjects.len();
-                    least[which] = least[which].min(time(subjects[which], copy)?);
-                }
-            }
-            for (total, least) in totals.iter_mut().zip(least) {
-                *total += least;
+            for turn in 0..rounds * turns {
+                // Each round begins with another one.
+                let which = (turn / turns + turn) % turns;
+                let least = &mut least[which][copy];
+                *least = time(subjects[which], copy)?.min(*least);
             }
         }
-        Ok(totals)
+        Ok(())
     }
+}
+
+/// Over the copies of each subject.
+fn totals(least: &[Vec<Duration>]) -> Vec<Duration> {
+    least.iter().map(|copies| copies.iter().sum()).collect()
 }
 
 /// A structure in one layout, once or several times.
