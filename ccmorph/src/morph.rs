@@ -31,8 +31,8 @@ where
 pub enum LayoutChoice {
     /// The one that [`ccmodel::choose_layout`] takes for searches, or, with weights, [`ccmodel::choose_layout_weighted`].
     ///
-    /// Lists and hash chains are laid out [depth-first](Layout::DepthFirst), which is the order of their walk. All else is taken to be searched from its roots down, by operations
-    /// that are short against the caches; [`Report::basis`] says what the choice rests on. Where each operation reads a good part of a
+    /// Lists and hash chains are laid out [depth-first](Layout::DepthFirst), which is the order of their walk; so are, as a rule, nodes larger than a block. All else is taken to be searched from its roots down, by operations
+    /// that are short against the caches, and mostly [hierarchical](Layout::Hierarchical); [`Report::basis`] says what the choice rests on. Where each operation reads a good part of a
     /// cache, it predicts too few misses, before and after alike ([`crowded_levels`](ccmodel::Prediction::crowded_levels) names the caches).
     #[default]
     Auto,
@@ -168,7 +168,7 @@ impl<'m> Morph<'m> {
     /// Nodes of size zero have no place, and a structure of them is left alone; the report then counts no nodes.
     ///
     /// Costs O(n log n) time at worst, four to five cache misses a node of which most overlap, and until the end memory for
-    /// a second set of nodes and 68 to 88 bytes a node for lists, which [`Report::lists_bytes`] counts; weights take 8 to 16 more, [`LayoutChoice::Auto`] hardly any.
+    /// a second set of nodes and 40 to 56 bytes a node for lists, which [`Report::lists_bytes`] counts; weights take 8 to 16 more, [`LayoutChoice::Auto`] hardly any.
     /// [Predictions](Morph::predict) about double that, and more for nodes of many lines. The stack does not grow with the structure.
     ///
     /// # Errors

@@ -291,9 +291,9 @@ impl Plan {
         (Some(predict(before())), Some(after))
     }
 
-    /// What the lists took, in bytes: three numbers of a shape and an offset a node.
+    /// What the lists took, in bytes: three numbers of a shape. Offsets become places, and are counted there.
     pub(crate) fn list_bytes(&self) -> u64 {
-        const NODE_BYTES: usize = 3 * size_of::<u32>() + size_of::<u64>();
+        const NODE_BYTES: usize = 3 * size_of::<u32>();
         let nodes = self.parents().len();
         (nodes * NODE_BYTES + self.weights.capacity() * size_of::<f64>()) as u64
     }
