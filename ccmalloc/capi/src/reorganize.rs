@@ -135,25 +135,27 @@ unsafe fn reorganize(
     let mut next = 1;
     let mut edges = found.edges.iter();
     while let Some(edge) = edges.next() {
-        // What is told as the parent but owned as a child is changed as the child's.
+        // What is told as the parent but owned as a child: the words that are the child's are changed as such.
         let mut siblings = edges
             .as_slice()
             .iter()
-            .take_while(|other| other.from == edge.from);
-        if edge.which == 0 && siblings.any(|other| other.to == edge.to) {
-            continue;
-        }
+            .take_while(|other| edge.which == 0 && other.from == edge.from);
+        let child = siblings.find(|other| other.to == edge.to);
+        let is_childs = |word: &usize| {
+            child.is_some_and(|child| places.offsets(child.which).any(|other| other == *word))
+        };
         let (Some(&from), Some(&parent)) = (
             found.nodes.get(edge.from as usize),
             numbers.get(edge.from as usize),
         ) else {
             return Err(libc::EINVAL);
         };
-        let mut places = places
+        let mut words = places
             .offsets(edge.which)
+            .filter(|word| !is_childs(word))
             .map(|word| from.wrapping_add(word * WORD_BYTES).cast::<*mut u8>());
         if edge.which > 0 {
-            let Some(link) = places.next() else {
+            let Some(link) = words.next() else {
                 return Err(libc::EINVAL);
             };
             // SAFETY: a live object of this library, met once; the link lies in its parent, where it was found to hold this address.
@@ -163,7 +165,7 @@ unsafe fn reorganize(
             }
             next += 1;
         }
-        for place in places {
+        for place in words {
             // SAFETY: a word of a live node that was found to hold this address, and of no other pointer, since each word holds one address.
             unsafe { structure.pointer(place) };
         }
@@ -239,6 +241,8 @@ unsafe fn walk(
     if num_nodes != 0 && found.nodes.len() != num_nodes || found.node_words > NODE_WORDS_MAX {
         return Err(libc::EINVAL);
     }
+    // Parents that are no nodes of the structure do not move, wherever they are told from.
+    (found.edges).retain(|edge| edge.which > 0 || met.contains(&edge.to.addr()));
     Ok(found)
 }
 
@@ -291,11 +295,6 @@ unsafe fn find_places(found: &Found) -> Option<Places> {
             any |= *bits;
         }
         if any == 0 {
-            // A parent that is told, but not held, is none of ours to change.
-            if edge.which == 0 {
-                *bits = [0; NODE_WORDS_MAX / 64];
-                continue;
-            }
             return None;
         }
     }

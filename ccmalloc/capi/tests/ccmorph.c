@@ -224,9 +224,146 @@ static void refusals(void)
     CHECK(ccmorph(nodes[0], next_kid, 0, KIDS, 0, 0, 0, 0.0) == 0);
 }
 
+/* A threaded tree: the predecessor in the order of the keys is a node's own left child, if that has no right one. */
+struct threaded {
+    struct threaded *left, *right, *predecessor;
+    size_t key;
+};
+
+static void *next_threaded(void *node, int i)
+{
+    struct threaded *self = node;
+    return i == -1 ? self->predecessor : i == 1 ? self->left : self->right;
+}
+
+static struct threaded *thread_tree(size_t begin, size_t end, struct threaded **last)
+{
+    size_t middle = begin + (end - begin) / 2;
+    struct threaded *self;
+    if (begin == end)
+        return NULL;
+    self = malloc(sizeof *self);
+    CHECK(self != NULL);
+    self->key = middle;
+    self->left = thread_tree(begin, middle, last);
+    self->predecessor = *last;
+    *last = self;
+    self->right = thread_tree(middle + 1, end, last);
+    return self;
+}
+
+/* Checks keys and predecessors; how many of these are their successors' left children. */
+static size_t check_threads(const struct threaded *self, const struct threaded **last, size_t *keys)
+{
+    size_t children;
+    if (!self)
+        return 0;
+    children = check_threads(self->left, last, keys);
+    CHECK(self->key == (*keys)++ && self->predecessor == *last);
+    *last = self;
+    return children + (self->predecessor && self->predecessor == self->left) + check_threads(self->right, last, keys);
+}
+
+static void fell_threaded(struct threaded *self)
+{
+    if (self) {
+        fell_threaded(self->left);
+        fell_threaded(self->right);
+        free(self);
+    }
+}
+
+static void threads(void)
+{
+    static const size_t sizes[] = {1, 2, 3, 10, 1023, 3000};
+    size_t at;
+    for (at = 0; at < sizeof sizes / sizeof *sizes; at++) {
+        struct threaded *built = NULL, *root = thread_tree(0, sizes[at], &built);
+        int round;
+        for (round = 0; round < 3; round++) {
+            const struct threaded *last = NULL;
+            size_t keys = 0, children = check_threads(root, &last, &keys);
+            CHECK(keys == sizes[at] && (children > 0) == (keys > 1));
+            CHECK(ccmorph(root, next_threaded, keys, 2, 0, round == 1 ? 64 : 0, 0, 0.0) == 0);
+        }
+        fell_threaded(root);
+    }
+}
+
+/* Parents that lie outside of the structure, and such as nodes hold at different places. */
+struct kind {
+    struct kind *kid, *here, *there;
+    size_t is_there;
+};
+
+static struct kind outside;
+
+static void *next_kind(void *node, int i)
+{
+    struct kind *self = node;
+    if (i == 1)
+        return self->kid;
+    return self->is_there ? self->there : self->here;
+}
+
+/* The root's parent is no field of it. */
+static void *next_below_outside(void *node, int i)
+{
+    struct kind *self = node;
+    return i == 1 ? (void *)self->kid : self->here ? (void *)self->here : (void *)&outside;
+}
+
+static void free_kinds(struct kind *self)
+{
+    while (self) {
+        struct kind *kid = self->kid;
+        free(self);
+        self = kid;
+    }
+}
+
+static void parents(void)
+{
+    enum { KINDS = 100 };
+    struct kind *kinds[KINDS], before[KINDS], *self, *last;
+    size_t at, mixed;
+    /* All alike, then one that is not: all but the root change their parent, or nothing changes. */
+    for (mixed = 0; mixed < 2; mixed++) {
+        for (at = 0; at < KINDS; at++) {
+            kinds[at] = calloc(1, sizeof *kinds[at]);
+            CHECK(kinds[at] != NULL);
+            if (at > 0) {
+                kinds[at]->is_there = mixed && at == KINDS / 2;
+                *(kinds[at]->is_there ? &kinds[at]->there : &kinds[at]->here) = kinds[at - 1];
+                kinds[at - 1]->kid = kinds[at];
+            }
+        }
+        if (mixed) {
+            for (at = 0; at < KINDS; at++)
+                before[at] = *kinds[at];
+            CHECK(ccmorph(kinds[0], next_kind, KINDS, 1, 0, 0, 0, 0.0) == EINVAL);
+            for (at = 0; at < KINDS; at++)
+                CHECK(memcmp(&before[at], kinds[at], sizeof before[at]) == 0);
+        } else {
+            CHECK(ccmorph(kinds[0], next_below_outside, KINDS, 1, 0, 0, 0, 0.0) == 0);
+            CHECK(kinds[0]->here == NULL && outside.kid == NULL);
+            for (self = kinds[0], last = NULL, at = 0; self; last = self, self = self->kid, at++)
+                CHECK(self->here == last);
+            CHECK(at == KINDS);
+            /* A part of it, whose root does have a parent. */
+            CHECK(ccmorph(kinds[0]->kid, next_kind, KINDS - 1, 1, 0, 64, 0, 0.0) == 0);
+            for (self = kinds[0], last = NULL; self; last = self, self = self->kid)
+                CHECK(self->here == last);
+        }
+        free_kinds(kinds[0]);
+    }
+}
+
 int main(void)
 {
     lists();
+    threads();
+    parents();
     refusals();
     puts("ccmorph: as it should be");
     return 0;
