@@ -127,8 +127,10 @@ void ccmalloc_get_placement(struct ccmalloc_placement *report, size_t size);
  *
  * Returns 0 on success. Otherwise nothing has moved: EINVAL for nodes that are not this library's, are met twice (no tree), are not `num_nodes` many, do
  * not hold what `next_node` returns, or are too large, and for parameters that are none of the above; ENOMEM when there is no memory for
- * all nodes a second time. (Lists of some 100 bytes a node come on top; where there is no memory for them the process ends, as it does for other
- * programs in Rust.) errno stays as it is. O(num_nodes * max_kids). */
+ * all nodes a second time, or for the list of them. errno stays as it is. O(num_nodes * max_kids).
+ *
+ * The lists take 40 to 100 bytes a node on top of the new places, until it returns. The larger part is the walk's, and gone when the layout is
+ * computed; should there be no memory for what that needs after all, the process ends, as it does for other programs in Rust. */
 int ccmorph(void *root, void *(*next_node)(void *node, int i), size_t num_nodes, int max_kids, size_t cache_sets, size_t cache_blk_size,
             size_t cache_associativity, double color_const);
 

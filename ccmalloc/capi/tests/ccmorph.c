@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static int line;
 
@@ -359,11 +361,50 @@ static void parents(void)
     }
 }
 
+/* Address space that the process has, in bytes. */
+static size_t address_space(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    CHECK(file != NULL && fscanf(file, "%lu", &pages) == 1);
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Lists of what was met, for which there is no memory: an error, and nothing has changed. */
+static void out_of_memory(void)
+{
+    enum { ITEMS = 300000 };
+    struct item *first = list_of(ITEMS, 0, 0);
+    size_t more;
+    for (more = 0; more <= 8 << 20; more += 1 << 20) {
+        int status;
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            struct rlimit limit;
+            struct item *item, *previous = NULL;
+            size_t value = 0;
+            limit.rlim_cur = limit.rlim_max = address_space() + more;
+            CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+            CHECK(ccmorph(first, next_item, 0, 1, 0, 0, 0, 0.0) == ENOMEM);
+            for (item = first; item; previous = item, item = item->next)
+                CHECK(item->value == value++ && item->previous == previous && item->again == item->next);
+            CHECK(value == ITEMS);
+            _exit(0);
+        }
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    finish_list(first, ITEMS, 0);
+}
+
 int main(void)
 {
     lists();
     threads();
     parents();
+    out_of_memory();
     refusals();
     puts("ccmorph: as it should be");
     return 0;
