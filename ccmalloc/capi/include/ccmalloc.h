@@ -116,7 +116,7 @@ void ccmalloc_get_placement(struct ccmalloc_placement *report, size_t size);
  * of this library, all with the same size, at most 4096 bytes. `num_nodes` is how many nodes there are, the root included, or 0 for any number.
  *
  * The root stays where it is. All others move to new memory of this library, and are objects like any others afterwards; their old memory is
- * freed. Pointers that `next_node` returns are changed, but for what it returns for -1 and is no node of the structure, such as the parent
+ * freed. An alignment that all of them were allocated with, by aligned_alloc say, they keep, up to 4096. Pointers that `next_node` returns are changed, but for what it returns for -1 and is no node of the structure, such as the parent
  * of the root of a subtree. The caller must make sure that no other pointer to a node but the root is used any more. That is the promise that the compiler cannot check in C, and does in Rust.
  *
  * The cache that the structure is laid out for: `cache_sets` sets of `cache_associativity` blocks of `cache_blk_size` bytes (a power of two

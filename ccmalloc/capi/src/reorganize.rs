@@ -12,16 +12,18 @@
 //!
 //! The root stays where it is: the figure's caller keeps its pointer to it.
 
+use core::alloc::{Layout, LayoutError};
 use core::ffi::{c_double, c_int, c_void};
 use core::ptr::null_mut;
 
 use allocator::raw;
-use ccmorph::{CacheGeometry, Layout, Morph, MorphError, RawStructure};
+use ccmorph::{CacheGeometry, Morph, MorphError, RawStructure};
 
 use crate::errno;
 
-/// The largest node that can be moved, in words.
-const NODE_WORDS_MAX: usize = allocator::Region::OBJECT_BYTES_MAX / WORD_BYTES;
+/// The largest node that can be moved, and the largest alignment.
+const OBJECT_BYTES_MAX: usize = allocator::Region::OBJECT_BYTES_MAX;
+const NODE_WORDS_MAX: usize = OBJECT_BYTES_MAX / WORD_BYTES;
 const WORD_BYTES: usize = size_of::<usize>();
 
 /// `next_node` of `ccmalloc.h`.
@@ -81,7 +83,7 @@ impl Cache {
             if !block_bytes.is_power_of_two() || !(8..=65536).contains(&block_bytes) {
                 return None;
             }
-            morph = morph.layout(Layout::SubtreeCluster { block_bytes });
+            morph = morph.layout(ccmorph::Layout::SubtreeCluster { block_bytes });
         }
         if !(0.0..1.0).contains(&self.hot_share) {
             return None;
@@ -145,6 +147,10 @@ struct Found {
     backs: Vec<*mut u8>,
     /// Whole words that each node has room for.
     node_words: usize,
+    /// The room that any node but the root has at least, in bytes.
+    room_bytes: usize,
+    /// The bits that are set in the address of any node but the root, or in its room in bytes: what divides this, divides all of these.
+    extent_bits: usize,
 }
 
 /// Which pointer of a node: 0 for the parent, `i` for the i-th child.
@@ -188,16 +194,29 @@ impl Found {
         self.which.get(number as usize).copied()
     }
 
+    /// Size and alignment of the new places.
+    ///
+    /// The alignment is one that all nodes but the root have, so that what an `aligned_alloc` gave them is kept. It is no larger than divides
+    /// the room of each of them. An alignment that was asked for does: the allocator gives room in multiples of it. And what just came
+    /// about, such as a node at each multiple of 4096, takes no memory then, as nodes without gaps between them have it.
+    fn layout(&self) -> Result<Layout, LayoutError> {
+        if self.structure.is_empty() {
+            // Nothing moves.
+            return Ok(Layout::new::<usize>());
+        }
+        let bytes = self.room_bytes;
+        let align = 1 << (self.extent_bits | OBJECT_BYTES_MAX).trailing_zeros();
+        Layout::from_size_align(bytes, raw::natural_align(bytes).max(align))
+    }
+
     /// The structure with all of its links and pointers.
     ///
     /// # Safety
-    /// - All nodes are live and have `node_words` words.
+    /// - All nodes are live and have the room that was found.
     /// - `places` are those of this structure.
     unsafe fn into_structure(mut self, places: &Places) -> Result<RawStructure, c_int> {
-        let bytes = self.node_words * WORD_BYTES;
-        let layout = core::alloc::Layout::from_size_align(bytes, raw::natural_align(bytes));
-        let layout = layout.map_err(|_| libc::EINVAL)?;
-        // SAFETY: all nodes have room for this many bytes.
+        let layout = self.layout().map_err(|_| libc::EINVAL)?;
+        // SAFETY: all nodes that move have room for this many bytes, and none had more of an alignment that anybody asked for.
         unsafe { self.structure.set_layout(layout) };
         let place = |node: *mut u8, word| node.wrapping_add(word * WORD_BYTES).cast::<*mut u8>();
         for (number, &which) in (0..).zip(&self.which) {
@@ -254,10 +273,12 @@ unsafe fn walk(
     };
     let mut found = Found {
         root,
-        structure: RawStructure::new(core::alloc::Layout::new::<()>()),
+        structure: RawStructure::new(Layout::new::<()>()),
         which: Vec::new(),
         backs: Vec::new(),
         node_words: usize::MAX,
+        room_bytes: usize::MAX,
+        extent_bits: 0,
     };
     let mut index = 0;
     while let Some(node) = found.node(index) {
@@ -265,8 +286,12 @@ unsafe fn walk(
             return Err(libc::EINVAL);
         }
         // SAFETY: in this library's memory, hence live by the caller's promise.
-        let words = unsafe { raw::usable_bytes(node) } / WORD_BYTES;
-        found.node_words = found.node_words.min(words);
+        let room_bytes = unsafe { raw::usable_bytes(node) };
+        found.node_words = found.node_words.min(room_bytes / WORD_BYTES);
+        if index > 0 {
+            found.room_bytes = found.room_bytes.min(room_bytes);
+            found.extent_bits |= node.addr() | room_bytes;
+        }
         // SAFETY: a live node and an index that is allowed (the caller's promise).
         let back: *mut u8 = unsafe { next_node(node.cast(), -1) }.cast();
         if !back.is_null() {

@@ -1,6 +1,7 @@
 /* ccmorph from C: structures of several kinds, and all that it must refuse. */
 #include <ccmalloc.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -361,6 +362,93 @@ static void parents(void)
     }
 }
 
+/* A node of any size from that of a pointer on. */
+struct bare {
+    struct bare *next;
+};
+
+static void *next_bare(void *node, int i)
+{
+    return i == 1 ? ((struct bare *)node)->next : NULL;
+}
+
+/* How many nodes of a list lie at other addresses than multiples of `align`, its first aside. */
+static size_t misaligned(const struct bare *first, size_t align)
+{
+    size_t count = 0;
+    while ((first = first->next) != NULL)
+        count += (uintptr_t)first % align != 0;
+    return count;
+}
+
+/* Nodes of larger alignments than malloc's, with and without blocks and colours. */
+static void alignments(void)
+{
+    static const size_t sizes[] = {8, 24, 32, 48, 64, 96, 100, 160, 192, 256, 320, 1000, 2048, 4096};
+    static const size_t blocks[] = {0, 8, 64, 256, 4096};
+    enum { ITEMS = 200 };
+    size_t align, at, block, coloured = 0;
+    for (align = 16; align <= 4096; align *= 2) {
+        for (at = 0; at < sizeof sizes / sizeof *sizes; at++) {
+            struct bare *first = NULL, *next;
+            size_t item;
+            for (item = 0; item < ITEMS; item++) {
+                next = aligned_alloc(align, sizes[at]);
+                CHECK(next != NULL);
+                next->next = first;
+                first = next;
+            }
+            for (block = 0; block < sizeof blocks / sizeof *blocks; block++) {
+                CHECK(ccmorph(first, next_bare, ITEMS, 1, 0, blocks[block], 0, 0.0) == 0);
+                CHECK(misaligned(first, align) == 0);
+                /* A first-level cache, whose parts may be too small for a node, and one whose ways are larger than a segment of memory. */
+                coloured += ccmorph(first, next_bare, ITEMS, 1, 64, 64, 12, 0.3) == 0;
+                CHECK(misaligned(first, align) == 0);
+                CHECK(ccmorph(first, next_bare, ITEMS, 1, 4096, 64, 1, 0.3) == 0);
+                CHECK(misaligned(first, align) == 0);
+            }
+            for (; first; first = next) {
+                next = first->next;
+                free(first);
+            }
+        }
+    }
+    CHECK(coloured > 0);
+    /* The root stays, and neither its alignment nor its room says anything of the others'. */
+    {
+        struct bare *first = ccmalloc(100, &first), *next;
+        int round;
+        CHECK(first != NULL);
+        first->next = NULL;
+        for (at = 0; at < 10; at++) {
+            next = aligned_alloc(128, 100);
+            CHECK(next != NULL);
+            next->next = first->next;
+            first->next = next;
+        }
+        for (round = 0; round < 5; round++) {
+            CHECK(ccmorph(first, next_bare, 11, 1, 0, 0, 0, 0.0) == 0);
+            CHECK(misaligned(first, 128) == 0);
+        }
+        for (; first; first = next) {
+            next = first->next;
+            free(first);
+        }
+    }
+    /* One node of malloc's alignment is enough for all to need no more. */
+    {
+        struct bare *first = aligned_alloc(64, 64);
+        CHECK(first != NULL);
+        first->next = malloc(48);
+        CHECK(first->next != NULL);
+        first->next->next = NULL;
+        CHECK(ccmorph(first, next_bare, 2, 1, 0, 0, 0, 0.0) == 0);
+        CHECK((uintptr_t)first->next % 16 == 0);
+        free(first->next);
+        free(first);
+    }
+}
+
 /* Address space that the process has, in bytes. */
 static size_t address_space(void)
 {
@@ -404,6 +492,7 @@ int main(void)
     lists();
     threads();
     parents();
+    alignments();
     out_of_memory();
     refusals();
     puts("ccmorph: as it should be");
