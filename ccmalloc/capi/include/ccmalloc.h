@@ -112,8 +112,8 @@ void ccmalloc_get_placement(struct ccmalloc_placement *report, size_t size);
  *     error = ccmorph(root, next_node, num_nodes, 4, 0, 0, 0, 0.0);
  *
  * `next_node(node, i)` returns, for `i` from 1 to `max_kids`, the i-th child of a node or NULL, and for -1 its parent, its predecessor, or NULL. It
- * returns pointers as the node holds them, in some field each (found out by comparing), and changes nothing. Each node is allocated by a function
- * of this library, all with the same size, at most 4096 bytes. `num_nodes` is how many nodes there are, the root included, or 0 for any number.
+ * returns pointers as the node holds them, in some field each (found out by comparing), and changes nothing. It is called from within the library and
+ * must come back there: no longjmp past it, and no C++ exception out of it. Each node is allocated by a function of this library, all with the same size, at most 4096 bytes. `num_nodes` is how many nodes there are, the root included, or 0 for any number.
  *
  * The root stays where it is. All others move to new memory of this library, and are objects like any others afterwards; their old memory is
  * freed. An alignment that all of them were allocated with, by aligned_alloc say, they keep, up to 4096. Pointers that `next_node` returns are changed, but for what it returns for -1 and is no node of the structure, such as the parent
