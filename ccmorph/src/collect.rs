@@ -128,8 +128,10 @@ pub(crate) struct Collected<'a, H> {
     pub(crate) weights: Vec<f64>,
 }
 
-/// Visits all that can be reached from `root` through the links shown, each node with `weigh` first. O(n), and O(log n) more for each pointer
-/// that is not to the parent. `None` when no link owns a node.
+/// Visits all that can be reached from `root` through the links shown, each node with `weigh` first. `None` when no link owns a node.
+///
+/// O(n) for nodes and links. Pointers to the parent are known at once; if there are others, all nodes are put into a hash table, and each of
+/// these pointers is looked up in it: expected O(1) each.
 ///
 /// # Errors
 ///

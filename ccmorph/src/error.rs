@@ -8,16 +8,16 @@ use std::fmt;
 pub enum MorphError {
     /// The program's global allocator is not `ccmalloc::CcMalloc`, so objects do not lie where they are asked for.
     NotCcMalloc,
-    /// There is no memory, or no address space, for the new places.
+    /// There is no memory, or no address space, for the new places; or, in structures of raw pointers, for the lists of nodes.
     OutOfMemory {
-        /// How many bytes the new places span.
+        /// How many bytes the new places span, or the lists need at least.
         bytes: u64,
     },
     /// The nodes are too large to be placed; nor would it gain anything, as each fills pages of its own.
     NodeTooLarge {
-        /// The size of a node.
+        /// The size of a node, a multiple of its alignment.
         node_bytes: usize,
-        /// The largest size that can be placed.
+        /// The largest size and alignment that can be placed.
         node_bytes_max: usize,
     },
     /// A node was reached twice, by a cycle or by two links; only raw pointers can.
@@ -58,7 +58,7 @@ impl fmt::Display for MorphError {
                 "the global allocator does not place objects where they are asked for; \
                  declare `#[global_allocator] static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();`",
             ),
-            MorphError::OutOfMemory { bytes } => write!(f, "no room for new places of {bytes} bytes"),
+            MorphError::OutOfMemory { bytes } => write!(f, "no room for {bytes} bytes of new places, or of lists of nodes"),
             MorphError::NodeTooLarge { node_bytes, node_bytes_max } => {
                 write!(f, "nodes of {node_bytes} bytes cannot be placed, {node_bytes_max} is the most")
             }

@@ -173,10 +173,17 @@ impl<'m> Morph<'m> {
     ///
     /// # Errors
     ///
-    /// [`MorphError::NotCcMalloc`] when the program's global allocator is another one, [`MorphError::TwoHeaps`] when the boxes of a structure are in
-    /// more than one [`Heap`](ccmalloc::Heap), [`MorphError::NodeTooLarge`], [`MorphError::TooManyNodes`], [`MorphError::OutOfMemory`],
-    /// [`MorphError::InvalidMachine`] when the [machine](Morph::machine) does not pass its check, and the errors of [colours](Morph::colour) that cannot be. Nothing has moved
-    /// then.
+    /// Nothing has moved then.
+    ///
+    /// - [`MorphError::NotCcMalloc`] when plain boxes come from another global allocator than [`CcMalloc`](ccmalloc::CcMalloc), and that is not
+    ///   [accepted](Morph::under_any_allocator).
+    /// - [`MorphError::TwoHeaps`] when the boxes of a structure are in more than one [`Heap`](ccmalloc::Heap).
+    /// - [`MorphError::NodeTooLarge`] for nodes of more than 4096 bytes, and [`MorphError::TooManyNodes`] for `u32::MAX` of them or more.
+    /// - [`MorphError::OutOfMemory`] when there is no memory for the new places. Where there is none for the lists, the process ends, as it does when a
+    ///   `Vec` cannot grow.
+    /// - [`MorphError::InvalidMachine`] when the [machine](Morph::machine) does not pass its check.
+    /// - With [colours](Morph::colour), [`MorphError::ColourShare`] for a share that is not between 0 and 1, [`MorphError::ColourRoom`] when a node does not fit into
+    ///   one of the two parts, and [`MorphError::ColourWay`] for ways of more than 1 MiB.
     ///
     /// # Panics
     ///
@@ -290,7 +297,8 @@ impl<'m> Morph<'m> {
     ///
     /// # Errors
     ///
-    /// Those of [`run`](Morph::run).
+    /// Those of [`run`](Morph::run). Of these, [`MorphError::NotCcMalloc`], [`MorphError::OutOfMemory`] and those of colours are found out only when the
+    /// morph is worthwhile.
     ///
     /// # Panics
     ///

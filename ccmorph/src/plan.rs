@@ -316,9 +316,15 @@ fn pages(huge: bool) -> PageSize {
 }
 
 /// The extent to place a layout by: whole granules of 8 bytes, which is what an allocation takes. `None` for no bytes.
+///
+/// Memory is placed in units of no more than [`Region::OBJECT_BYTES_MAX`], so that neither size nor alignment may be larger.
+///
+/// # Errors
+///
+/// [`MorphError::NodeTooLarge`], which tells the size as rounded up to the alignment.
 pub(crate) fn node_extent(layout: std::alloc::Layout) -> Result<Option<NodeExtent>, MorphError> {
     const GRANULE_BYTES: usize = 8;
-    let (node_bytes, node_bytes_max) = (layout.size(), Region::OBJECT_BYTES_MAX);
+    let (node_bytes, node_bytes_max) = (layout.pad_to_align().size(), Region::OBJECT_BYTES_MAX);
     let too_large = MorphError::NodeTooLarge {
         node_bytes,
         node_bytes_max,
@@ -329,9 +335,44 @@ pub(crate) fn node_extent(layout: std::alloc::Layout) -> Result<Option<NodeExten
     if node_bytes > node_bytes_max {
         return Err(too_large);
     }
-    let bytes = u32::try_from(node_bytes.next_multiple_of(GRANULE_BYTES)).map_err(|_| too_large)?;
+    let bytes =
+        u32::try_from(layout.size().next_multiple_of(GRANULE_BYTES)).map_err(|_| too_large)?;
     let align = u32::try_from(layout.align().max(GRANULE_BYTES)).map_err(|_| too_large)?;
     NodeExtent::new(bytes, align)
         .map(Some)
         .map_err(|_| too_large)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MorphError, NodeExtent, node_extent};
+    use std::alloc::Layout;
+
+    #[test]
+    fn neither_sizes_nor_alignments_above_a_page_are_placed() {
+        let extent = |size, align| node_extent(Layout::from_size_align(size, align).unwrap());
+        let placed = |bytes, align| Ok(Some(NodeExtent::new(bytes, align).unwrap()));
+        let refused = |node_bytes| {
+            Err(MorphError::NodeTooLarge {
+                node_bytes,
+                node_bytes_max: 4096,
+            })
+        };
+        for (size, align, expected) in [
+            (0, 1, Ok(None)),
+            (0, 8192, Ok(None)),
+            (1, 1, placed(8, 8)),
+            (20, 4, placed(24, 8)),
+            (24, 16, placed(24, 16)),
+            (8, 4096, placed(8, 4096)),
+            (4096, 4096, placed(4096, 4096)),
+            (4090, 2, placed(4096, 8)),
+            (8, 8192, refused(8192)),
+            (4096, 8192, refused(8192)),
+            (4097, 1, refused(4097)),
+            (24, 1 << 40, refused(1 << 40)),
+        ] {
+            assert_eq!(extent(size, align), expected, "{size} bytes at {align}");
+        }
+    }
 }

@@ -42,9 +42,7 @@ impl<T> RawVisit<'_, T> {
     pub unsafe fn pointer(&mut self, place: *mut *mut T) {
         // SAFETY: readable (the caller's promise).
         let held = unsafe { place.read() };
-        if !held.is_null() {
-            self.collector.pointers.push((place.cast(), held.cast()));
-        }
+        self.collector.push_pointer(place.cast(), held.cast());
     }
 }
 
@@ -61,38 +59,76 @@ struct RawCollector {
 
 impl RawCollector {
     fn push(&mut self, link: *mut (), node: *mut u8, parent: u32) {
-        match u32::try_from(self.nodes.len()) {
-            Ok(number) if number < NO_NODE - 1 => {
-                if !self.numbers.insert(node, number) {
-                    self.error = Some(MorphError::SharedNode);
-                    return;
-                }
-            }
-            _ => {
-                self.error = Some(MorphError::TooManyNodes);
-                return;
-            }
+        let number = match u32::try_from(self.nodes.len()) {
+            Ok(number) if number < NO_NODE - 1 => number,
+            _ => return self.fail(MorphError::TooManyNodes),
+        };
+        if !self.reserve_node() {
+            return self.fail_of_memory();
+        }
+        if !self.numbers.insert(node, number) {
+            return self.fail(MorphError::SharedNode);
         }
         self.links.push(link);
         self.nodes.push(node);
         self.parents.push(parent);
     }
 
+    /// Notes a place that holds `held`, unless that is null.
+    fn push_pointer(&mut self, place: *mut *mut u8, held: *mut u8) {
+        if held.is_null() {
+            return;
+        }
+        if self.pointers.try_reserve(1).is_err() {
+            return self.fail_of_memory();
+        }
+        self.pointers.push((place, held));
+    }
+
+    /// Makes room for one more node in all lists; whether there is memory for it.
+    fn reserve_node(&mut self) -> bool {
+        self.links.try_reserve(1).is_ok()
+            && self.nodes.try_reserve(1).is_ok()
+            && self.parents.try_reserve(1).is_ok()
+            && self.numbers.try_reserve(1)
+    }
+
+    /// The first error is the one that is told.
+    fn fail(&mut self, error: MorphError) {
+        self.error.get_or_insert(error);
+    }
+
+    #[cold]
+    fn fail_of_memory(&mut self) {
+        const NODE_BYTES: usize =
+            2 * size_of::<usize>() + size_of::<u32>() + Addresses::ENTRY_BYTES;
+        const POINTER_BYTES: usize = size_of::<(*mut *mut u8, *mut u8)>();
+        let bytes = (self.nodes.len() + 1) * NODE_BYTES + self.pointers.len() * POINTER_BYTES;
+        self.fail(MorphError::OutOfMemory {
+            bytes: bytes as u64,
+        });
+    }
+
     fn check(&self) -> Result<(), MorphError> {
         self.error.map_or(Ok(()), Err)
     }
 
-    /// The pointers that point to nodes.
-    fn pointers(&mut self) -> Vec<Pointer> {
-        let pointers = std::mem::take(&mut self.pointers).into_iter();
-        pointers
-            .filter_map(|(place, held)| {
-                let target = self.numbers.number(held)?;
-                Some(Pointer { place, target })
-            })
-            .collect()
+    /// The nodes with their links, their parents, and the pointers that point to nodes. What else there was is freed.
+    fn finish(self) -> (Links, Vec<u32>, Vec<Pointer>) {
+        let numbers = self.numbers;
+        // In the same memory, as both kinds of entries are of one size.
+        let pointers = self.pointers.into_iter().filter_map(|(place, held)| {
+            let target = numbers.number(held)?;
+            Some(Pointer { place, target })
+        });
+        ((self.links, self.nodes), self.parents, pointers.collect())
     }
 }
+
+/// Places of links, and the nodes that they own.
+type Links = (Vec<*mut ()>, Vec<*mut u8>);
+
+const _: () = assert!(size_of::<Pointer>() == size_of::<(*mut *mut u8, *mut u8)>());
 
 /// Makes a link of raw pointers own another node.
 ///
@@ -125,7 +161,8 @@ impl Morph<'_> {
     ///
     /// # Errors
     ///
-    /// Those of [`run`](Morph::run), and [`MorphError::SharedNode`] when a node is reached twice. Nothing has moved then.
+    /// Those of [`run`](Morph::run) but [`MorphError::TwoHeaps`], and [`MorphError::SharedNode`] when a node is reached twice. Where there is no memory for
+    /// the lists of nodes and pointers, it is [`MorphError::OutOfMemory`] too. Nothing has moved then.
     ///
     /// # Panics
     ///
@@ -208,8 +245,7 @@ impl Morph<'_> {
             number += 1;
         }
         all.check()?;
-        let pointers = all.pointers();
-        let (lists, parents) = ((all.links, all.nodes), all.parents);
+        let (lists, parents, pointers) = all.finish();
         // SAFETY: links, nodes and pointers are what the caller promises; no node is there twice, as `push` found their addresses different;
         // a link is a raw pointer, which is what `point_to` writes.
         let nodes = unsafe { Nodes::from_parts(Global, layout, point_to, lists, pointers) };
@@ -230,14 +266,13 @@ impl Morph<'_> {
     ///
     /// # Errors
     ///
-    /// Those of [`run`](Morph::run), and [`MorphError::SharedNode`] when a node was added twice. Nothing has moved then.
+    /// Those of [`run`](Morph::run) but [`MorphError::TwoHeaps`], and what [`RawStructure::check`] gives. Nothing has moved then.
     pub unsafe fn run_structure(&self, structure: RawStructure) -> Result<Report, MorphError> {
         self.settings().check()?;
-        let RawStructure { layout, mut all } = structure;
+        let RawStructure { layout, all } = structure;
         all.check()?;
         node_extent(layout)?;
-        let pointers = all.pointers();
-        let (lists, parents) = ((all.links, all.nodes), all.parents);
+        let (lists, parents, pointers) = all.finish();
         // SAFETY: as the methods of `RawStructure` ask for; no node is there twice, as `push` found their addresses different.
         let nodes = unsafe { Nodes::from_parts(Unsized, layout, point_to, lists, pointers) };
         let weights = Vec::new();
@@ -304,11 +339,15 @@ impl RawStructure {
         }
     }
 
-    /// Adds a node, and tells its number; `None` when it is there already or there are too many, which the morph will give as its error.
+    /// Adds a node, and tells its number, by which the next one's is one more; `None` for what [`check`](RawStructure::check) gives as its error.
     ///
     /// # Safety
     ///
-    /// - `node` is a live object of `CcMalloc` of at least the structure's size, initialised as far as that, and may be moved bitwise.
+    /// When the morph begins, and until it ends, all of this holds, for the [layout](RawStructure::set_layout) and the [link](RawStructure::set_link) that
+    /// were set last:
+    ///
+    /// - `node` is a live object of `CcMalloc` of at least the structure's size, initialised as far as that, and may be moved bitwise, to any multiple
+    ///   of the structure's alignment: that is the only alignment that it keeps.
     /// - `link` is the place of the pointer that owns it, aligned, valid for reads and writes, added once; it lies in a node or in memory that stays.
     /// - `parent` is a number that this structure gave.
     ///
@@ -333,6 +372,28 @@ impl RawStructure {
             .flatten()
     }
 
+    /// Changes the place of the pointer that owns a node, where it is known only after the node.
+    ///
+    /// # Safety
+    ///
+    /// `link` is as [`node`](RawStructure::node) asks for.
+    ///
+    /// # Panics
+    ///
+    /// When no node has this number.
+    pub unsafe fn set_link(&mut self, number: u32, link: *mut *mut u8) {
+        self.all.links[number as usize] = link.cast();
+    }
+
+    /// Changes the size and the alignment of the nodes, where they are known only after the nodes.
+    ///
+    /// # Safety
+    ///
+    /// The layout is as [`node`](RawStructure::node) asks for, of all nodes.
+    pub unsafe fn set_layout(&mut self, layout: Layout) {
+        self.layout = layout;
+    }
+
     /// Adds a pointer that owns nothing; it follows the node that it holds the address of, whether that was added already or will be.
     ///
     /// # Safety
@@ -341,7 +402,33 @@ impl RawStructure {
     pub unsafe fn pointer(&mut self, place: *mut *mut u8) {
         // SAFETY: readable (the caller's promise).
         let held = unsafe { place.read() };
-        self.all.pointers.push((place, held));
+        self.all.push_pointer(place, held);
+    }
+
+    /// What is known to be wrong already, which the morph would give as its error.
+    ///
+    /// # Errors
+    ///
+    /// [`MorphError::SharedNode`] when a node was added twice, [`MorphError::TooManyNodes`], and [`MorphError::OutOfMemory`] when there is no memory for the lists of
+    /// nodes and pointers.
+    pub fn check(&self) -> Result<(), MorphError> {
+        self.all.check()
+    }
+
+    /// The number of the node that begins at this address. Expected O(1).
+    pub fn number(&self, address: *const u8) -> Option<u32> {
+        self.all.numbers.number(address)
+    }
+
+    /// The nodes, by number.
+    pub fn nodes(&self) -> &[*mut u8] {
+        &self.all.nodes
+    }
+
+    /// The parent of the node with this number; `None` for roots, and for numbers that no node has.
+    pub fn parent(&self, number: u32) -> Option<u32> {
+        let parent = self.all.parents.get(number as usize);
+        parent.copied().filter(|&parent| parent != NO_NODE)
     }
 
     /// How many nodes there are.

@@ -112,12 +112,14 @@ void ccmalloc_get_placement(struct ccmalloc_placement *report, size_t size);
  *     error = ccmorph(root, next_node, num_nodes, 4, 0, 0, 0, 0.0);
  *
  * `next_node(node, i)` returns, for `i` from 1 to `max_kids`, the i-th child of a node or NULL, and for -1 its parent, its predecessor, or NULL. It
- * returns pointers as the node holds them, in some field each (found out by comparing), and changes nothing. Each node is allocated by a function
- * of this library, all with the same size, at most 4096 bytes. `num_nodes` is how many nodes there are, the root included, or 0 for any number.
+ * returns pointers as the node holds them, in some field each (found out by comparing), and changes nothing. It is called from within the library
+ * and must come back there: no longjmp past it, and no C++ exception out of it. Each node is allocated by a function of this library, all with the
+ * same size, at most 4096 bytes. `num_nodes` is how many nodes there are, the root included, or 0 for any number.
  *
- * The root stays where it is. All others move to new memory of this library, and are objects like any others afterwards; their old memory is
- * freed. Pointers that `next_node` returns are changed; the caller must make sure that no other pointer to a node but the root is used
- * any more. That is the promise that the compiler cannot check in C, and does in Rust.
+ * The root stays where it is. All others move to new memory of this library, and are objects like any others afterwards; their old memory is freed.
+ * An alignment that all of them were allocated with, by aligned_alloc say, they keep, up to 4096. Pointers that `next_node` returns are changed,
+ * but not what it returns for -1 and is no node of the structure, such as the parent of a subtree's root. The caller must make sure that no other
+ * pointer to a node but the root is used any more. That is the promise that the compiler cannot check in C, and does in Rust.
  *
  * The cache that the structure is laid out for: `cache_sets` sets of `cache_associativity` blocks of `cache_blk_size` bytes (a power of two
  * from 8 to 65536). Subtrees are put into blocks of this size. With a block size of 0 the layout is the one that a model of this machine's caches
@@ -125,10 +127,12 @@ void ccmalloc_get_placement(struct ccmalloc_placement *report, size_t size);
  * alone, so that no other node of it evicts them; 0 for none. It takes address space, for first-level caches memory as well, and seldom pays
  * on today's machines (the library's guide says when).
  *
- * Returns 0 on success. Otherwise nothing has moved: EINVAL for nodes that are not this library's, are met twice (no tree), are not `num_nodes` many, do
- * not hold what `next_node` returns, or are too large, and for parameters that are none of the above; ENOMEM when there is no memory for
- * all nodes a second time. (Lists of some 100 bytes a node come on top; where there is no memory for them the process ends, as it does for other
- * programs in Rust.) errno stays as it is. O(num_nodes * max_kids). */
+ * Returns 0 on success. Otherwise nothing has moved: EINVAL for nodes that are not this library's, are met twice (no tree), are not `num_nodes`
+ * many, do not all hold what `next_node` returns for an `i` in the same field, or are too large, and for parameters that are none of the above;
+ * ENOMEM when there is no memory for all nodes a second time, or for the list of them. errno stays as it is. O(num_nodes * max_kids).
+ *
+ * The lists take 40 to 100 bytes a node on top of the new places, until it returns. The larger part is the walk's, and gone when the layout is
+ * computed; should there be no memory for what that needs after all, the process ends, as it does for other programs in Rust. */
 int ccmorph(void *root, void *(*next_node)(void *node, int i), size_t num_nodes, int max_kids, size_t cache_sets, size_t cache_blk_size,
             size_t cache_associativity, double color_const);
 

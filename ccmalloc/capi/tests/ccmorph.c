@@ -1,10 +1,13 @@
 /* ccmorph from C: structures of several kinds, and all that it must refuse. */
 #include <ccmalloc.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static int line;
 
@@ -224,9 +227,273 @@ static void refusals(void)
     CHECK(ccmorph(nodes[0], next_kid, 0, KIDS, 0, 0, 0, 0.0) == 0);
 }
 
+/* A threaded tree: the predecessor in the order of the keys is a node's own left child, if that has no right one. */
+struct threaded {
+    struct threaded *left, *right, *predecessor;
+    size_t key;
+};
+
+static void *next_threaded(void *node, int i)
+{
+    struct threaded *self = node;
+    return i == -1 ? self->predecessor : i == 1 ? self->left : self->right;
+}
+
+static struct threaded *thread_tree(size_t begin, size_t end, struct threaded **last)
+{
+    size_t middle = begin + (end - begin) / 2;
+    struct threaded *self;
+    if (begin == end)
+        return NULL;
+    self = malloc(sizeof *self);
+    CHECK(self != NULL);
+    self->key = middle;
+    self->left = thread_tree(begin, middle, last);
+    self->predecessor = *last;
+    *last = self;
+    self->right = thread_tree(middle + 1, end, last);
+    return self;
+}
+
+/* Checks keys and predecessors; how many of these are their successors' left children. */
+static size_t check_threads(const struct threaded *self, const struct threaded **last, size_t *keys)
+{
+    size_t children;
+    if (!self)
+        return 0;
+    children = check_threads(self->left, last, keys);
+    CHECK(self->key == (*keys)++ && self->predecessor == *last);
+    *last = self;
+    return children + (self->predecessor && self->predecessor == self->left) + check_threads(self->right, last, keys);
+}
+
+static void fell_threaded(struct threaded *self)
+{
+    if (self) {
+        fell_threaded(self->left);
+        fell_threaded(self->right);
+        free(self);
+    }
+}
+
+static void threads(void)
+{
+    static const size_t sizes[] = {1, 2, 3, 10, 1023, 3000};
+    size_t at;
+    for (at = 0; at < sizeof sizes / sizeof *sizes; at++) {
+        struct threaded *built = NULL, *root = thread_tree(0, sizes[at], &built);
+        int round;
+        for (round = 0; round < 3; round++) {
+            const struct threaded *last = NULL;
+            size_t keys = 0, children = check_threads(root, &last, &keys);
+            CHECK(keys == sizes[at] && (children > 0) == (keys > 1));
+            CHECK(ccmorph(root, next_threaded, keys, 2, 0, round == 1 ? 64 : 0, 0, 0.0) == 0);
+        }
+        fell_threaded(root);
+    }
+}
+
+/* Parents that lie outside of the structure, and such as nodes hold at different places. */
+struct kind {
+    struct kind *kid, *here, *there;
+    size_t is_there;
+};
+
+static struct kind outside;
+
+static void *next_kind(void *node, int i)
+{
+    struct kind *self = node;
+    if (i == 1)
+        return self->kid;
+    return self->is_there ? self->there : self->here;
+}
+
+/* The root's parent is no field of it. */
+static void *next_below_outside(void *node, int i)
+{
+    struct kind *self = node;
+    return i == 1 ? (void *)self->kid : self->here ? (void *)self->here : (void *)&outside;
+}
+
+static void free_kinds(struct kind *self)
+{
+    while (self) {
+        struct kind *kid = self->kid;
+        free(self);
+        self = kid;
+    }
+}
+
+static void parents(void)
+{
+    enum { KINDS = 100 };
+    struct kind *kinds[KINDS], before[KINDS], *self, *last;
+    size_t at, mixed;
+    /* All alike, then one that is not: all but the root change their parent, or nothing changes. */
+    for (mixed = 0; mixed < 2; mixed++) {
+        for (at = 0; at < KINDS; at++) {
+            kinds[at] = calloc(1, sizeof *kinds[at]);
+            CHECK(kinds[at] != NULL);
+            if (at > 0) {
+                kinds[at]->is_there = mixed && at == KINDS / 2;
+                *(kinds[at]->is_there ? &kinds[at]->there : &kinds[at]->here) = kinds[at - 1];
+                kinds[at - 1]->kid = kinds[at];
+            }
+        }
+        if (mixed) {
+            for (at = 0; at < KINDS; at++)
+                before[at] = *kinds[at];
+            CHECK(ccmorph(kinds[0], next_kind, KINDS, 1, 0, 0, 0, 0.0) == EINVAL);
+            for (at = 0; at < KINDS; at++)
+                CHECK(memcmp(&before[at], kinds[at], sizeof before[at]) == 0);
+        } else {
+            CHECK(ccmorph(kinds[0], next_below_outside, KINDS, 1, 0, 0, 0, 0.0) == 0);
+            CHECK(kinds[0]->here == NULL && outside.kid == NULL);
+            for (self = kinds[0], last = NULL, at = 0; self; last = self, self = self->kid, at++)
+                CHECK(self->here == last);
+            CHECK(at == KINDS);
+            /* A part of it, whose root does have a parent. */
+            CHECK(ccmorph(kinds[0]->kid, next_kind, KINDS - 1, 1, 0, 64, 0, 0.0) == 0);
+            for (self = kinds[0], last = NULL; self; last = self, self = self->kid)
+                CHECK(self->here == last);
+        }
+        free_kinds(kinds[0]);
+    }
+}
+
+/* A node of any size from that of a pointer on. */
+struct bare {
+    struct bare *next;
+};
+
+static void *next_bare(void *node, int i)
+{
+    return i == 1 ? ((struct bare *)node)->next : NULL;
+}
+
+/* How many nodes of a list lie at other addresses than multiples of `align`, its first aside. */
+static size_t misaligned(const struct bare *first, size_t align)
+{
+    size_t count = 0;
+    while ((first = first->next) != NULL)
+        count += (uintptr_t)first % align != 0;
+    return count;
+}
+
+/* Nodes of larger alignments than malloc's, with and without blocks and colours. */
+static void alignments(void)
+{
+    static const size_t sizes[] = {8, 24, 32, 48, 64, 96, 100, 160, 192, 256, 320, 1000, 2048, 4096};
+    static const size_t blocks[] = {0, 8, 64, 256, 4096};
+    enum { ITEMS = 200 };
+    size_t align, at, block, coloured = 0;
+    for (align = 16; align <= 4096; align *= 2) {
+        for (at = 0; at < sizeof sizes / sizeof *sizes; at++) {
+            struct bare *first = NULL, *next;
+            size_t item;
+            for (item = 0; item < ITEMS; item++) {
+                next = aligned_alloc(align, sizes[at]);
+                CHECK(next != NULL);
+                next->next = first;
+                first = next;
+            }
+            for (block = 0; block < sizeof blocks / sizeof *blocks; block++) {
+                CHECK(ccmorph(first, next_bare, ITEMS, 1, 0, blocks[block], 0, 0.0) == 0);
+                CHECK(misaligned(first, align) == 0);
+                /* A first-level cache, whose parts may be too small for a node, and one whose ways are larger than a segment of memory. */
+                coloured += ccmorph(first, next_bare, ITEMS, 1, 64, 64, 12, 0.3) == 0;
+                CHECK(misaligned(first, align) == 0);
+                CHECK(ccmorph(first, next_bare, ITEMS, 1, 4096, 64, 1, 0.3) == 0);
+                CHECK(misaligned(first, align) == 0);
+            }
+            for (; first; first = next) {
+                next = first->next;
+                free(first);
+            }
+        }
+    }
+    CHECK(coloured > 0);
+    /* The root stays, and neither its alignment nor its room says anything of the others'. */
+    {
+        struct bare *first = ccmalloc(100, &first), *next;
+        int round;
+        CHECK(first != NULL);
+        first->next = NULL;
+        for (at = 0; at < 10; at++) {
+            next = aligned_alloc(128, 100);
+            CHECK(next != NULL);
+            next->next = first->next;
+            first->next = next;
+        }
+        for (round = 0; round < 5; round++) {
+            CHECK(ccmorph(first, next_bare, 11, 1, 0, 0, 0, 0.0) == 0);
+            CHECK(misaligned(first, 128) == 0);
+        }
+        for (; first; first = next) {
+            next = first->next;
+            free(first);
+        }
+    }
+    /* One node of malloc's alignment is enough for all to need no more. */
+    {
+        struct bare *first = aligned_alloc(64, 64);
+        CHECK(first != NULL);
+        first->next = malloc(48);
+        CHECK(first->next != NULL);
+        first->next->next = NULL;
+        CHECK(ccmorph(first, next_bare, 2, 1, 0, 0, 0, 0.0) == 0);
+        CHECK((uintptr_t)first->next % 16 == 0);
+        free(first->next);
+        free(first);
+    }
+}
+
+/* Address space that the process has, in bytes. */
+static size_t address_space(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    CHECK(file != NULL && fscanf(file, "%lu", &pages) == 1);
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Lists of what was met, for which there is no memory: an error, and nothing has changed. */
+static void out_of_memory(void)
+{
+    enum { ITEMS = 300000 };
+    struct item *first = list_of(ITEMS, 0, 0);
+    size_t more;
+    for (more = 0; more <= 8 << 20; more += 1 << 20) {
+        int status;
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            struct rlimit limit;
+            struct item *item, *previous = NULL;
+            size_t value = 0;
+            limit.rlim_cur = limit.rlim_max = address_space() + more;
+            CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+            CHECK(ccmorph(first, next_item, 0, 1, 0, 0, 0, 0.0) == ENOMEM);
+            for (item = first; item; previous = item, item = item->next)
+                CHECK(item->value == value++ && item->previous == previous && item->again == item->next);
+            CHECK(value == ITEMS);
+            _exit(0);
+        }
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    finish_list(first, ITEMS, 0);
+}
+
 int main(void)
 {
     lists();
+    threads();
+    parents();
+    alignments();
+    out_of_memory();
     refusals();
     puts("ccmorph: as it should be");
     return 0;

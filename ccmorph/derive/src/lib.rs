@@ -17,11 +17,14 @@
 //! }
 //! ```
 //!
+//! In truth all of these names begin with `__ccmorph_`. Hygiene keeps them apart from a user's variables, but neither from lifetimes nor from constants and
+//! statics, which a pattern of their name would mean.
+//!
 //! An enum has one such arm for each variant. Everything that is generated for a field carries the span of its type,
 //! so that the compiler's complaint about a field without links points there.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{IdentFragment, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{
     Attribute, Data, DeriveInput, Error, Fields, Ident, Lifetime, Meta, Result, Type,
@@ -75,8 +78,8 @@ fn tree_node(input: &DeriveInput) -> Result<TokenStream> {
 
     let name = &input.ident;
     let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
-    let lifetime = Lifetime::new("'__node", Span::mixed_site());
-    let visit = Ident::new("visit", Span::mixed_site());
+    let lifetime = Lifetime::new("'__ccmorph_node", Span::mixed_site());
+    let visit = own_name("visit", Span::mixed_site());
     let links = children
         .links
         .unwrap_or_else(|| parse_quote!(::std::boxed::Box<Self>));
@@ -134,14 +137,16 @@ fn arm(
         // `member` may be a position: these work as names in braces, so tuples need no case of their own.
         // Complaints point at the field's type, but names are resolved as the macro's own.
         let at_type = Span::mixed_site().located_at(field.ty.span());
-        let binding = format_ident!("field_{}", visits.len(), span = at_type);
+        let binding = own_name(format!("field_{}", visits.len()), at_type);
+        let visit = own_name("visit", at_type);
         patterns.push(quote!(#member: #binding,));
         visits.push(match mark {
-            Mark::Child => quote_spanned!(at_type=> visit(#binding);),
+            Mark::Child => quote_spanned!(at_type=> #visit(#binding);),
             Mark::EachChild => {
-                quote_spanned!(at_type=> for link in #binding.iter_mut() { visit(link); })
+                let link = own_name("link", at_type);
+                quote_spanned!(at_type=> for #link in #binding.iter_mut() { #visit(#link); })
             }
-            Mark::Pointer => quote_spanned!(at_type=> visit(::ccmorph::back(#binding));),
+            Mark::Pointer => quote_spanned!(at_type=> #visit(::ccmorph::back(#binding));),
         });
         if mark != Mark::Pointer {
             children.count += 1;
@@ -151,6 +156,11 @@ fn arm(
         }
     }
     quote!(#path { #(#patterns)* .. } => { #(#visits)* })
+}
+
+/// A name that no item of the user's has.
+fn own_name(name: impl IdentFragment, span: Span) -> Ident {
+    format_ident!("__ccmorph_{}", name, span = span)
 }
 
 /// Complaints so far; all are reported at once.

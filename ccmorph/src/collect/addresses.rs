@@ -20,6 +20,14 @@ impl Addresses {
         addresses
     }
 
+    /// Memory for an entry, at least.
+    pub(crate) const ENTRY_BYTES: usize = size_of::<(usize, u32)>();
+
+    /// Makes room for `more` nodes; whether there is memory for it.
+    pub(crate) fn try_reserve(&mut self, more: usize) -> bool {
+        self.numbers.try_reserve(more).is_ok()
+    }
+
     /// The number of the node that begins where `pointer` points to.
     pub(crate) fn number(&self, pointer: *const u8) -> Option<u32> {
         self.numbers.get(&pointer.addr()).copied()

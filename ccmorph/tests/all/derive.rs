@@ -215,3 +215,58 @@ fn collections_that_iterate_over_links_are_children() {
         assert!(std::ptr::eq(child.up.unwrap().as_ptr(), &raw const *root));
     }
 }
+
+mod names_that_are_taken {
+    //! Items and lifetimes of the names that one might give in the macro.
+    #![expect(
+        non_upper_case_globals,
+        reason = "what a pattern of the name would mean"
+    )]
+
+    use ccmorph::{TreeNode, ccmorph};
+
+    const visit: u8 = 1;
+    const link: u8 = 2;
+    const field_0: u8 = 3;
+    static field_1: u8 = 4;
+    static field_2: u8 = 5;
+
+    #[derive(TreeNode)]
+    struct Node<'__node, 'n> {
+        texts: [&'__node &'n str; 2],
+        #[child]
+        visit: Option<Box<Node<'__node, 'n>>>,
+        #[child(each)]
+        link: std::collections::VecDeque<Box<Node<'__node, 'n>>>,
+        #[pointer]
+        field_0: *const Node<'__node, 'n>,
+    }
+
+    #[test]
+    fn items_and_lifetimes_of_any_name_are_in_nobodys_way() {
+        assert_eq!(visit + link + field_0 + field_1 + field_2, 15);
+        let text = "text";
+        let leaf = || {
+            Box::new(Node {
+                texts: [&text; 2],
+                visit: None,
+                link: std::collections::VecDeque::new(),
+                field_0: std::ptr::null(),
+            })
+        };
+        let mut root = Some(leaf());
+        let node = root.as_mut().unwrap();
+        node.visit = Some(leaf());
+        node.link = [leaf(), leaf()].into();
+        let mut child = node.visit.take().unwrap();
+        node.field_0 = &raw const *child;
+        child.link.push_back(leaf());
+        node.visit = Some(child);
+        assert_eq!(ccmorph(&mut root, Node::children).unwrap().nodes, 5);
+        let node = root.unwrap();
+        let child = node.visit.as_ref().unwrap();
+        assert_eq!(node.field_0.addr(), std::ptr::from_ref(&**child).addr());
+        assert_eq!((node.link.len(), child.link.len()), (2, 1));
+        assert_eq!(*child.link[0].texts[1], "text");
+    }
+}

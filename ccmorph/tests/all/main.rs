@@ -10,6 +10,7 @@ mod kinds;
 mod life;
 mod map;
 mod pointers;
+mod raw;
 mod sizes;
 mod traversals;
 mod tree;
