@@ -31,7 +31,7 @@ pub struct ColourReport {
     /// Bytes of memory in gaps: none where these are whole pages.
     pub lost_bytes: u64,
     /// What an operation gains and loses at each level of the machine. `None` when the cache's ways are larger than what is known to
-    /// colour on the machine, which is a page: then nothing is known of it.
+    /// colour on the machine ([`Machine::colour_way_bytes`], a page unless calibration found more): then nothing is known of it.
     pub gain: Option<ColourGain>,
 }
 
@@ -79,9 +79,20 @@ fn first_level_of(machine: &Machine) -> CacheGeometry {
 }
 
 /// The level nearest to the processor.
-pub(crate) fn first_level(machine: &Machine) -> Option<&ccmodel::Level> {
+fn first_level(machine: &Machine) -> Option<&ccmodel::Level> {
     let mut levels = machine.levels.iter();
     levels.find(|level| level.kind == LevelKind::Data)
+}
+
+/// The level that a cache with ways of this size is; `None` where they are larger than what is known to colour.
+pub(crate) fn level_of(machine: &Machine, way_bytes: u64) -> Option<&ccmodel::Level> {
+    if way_bytes <= FIRST_LEVEL_WAY_BYTES {
+        return first_level(machine);
+    }
+    let mut caches = (machine.levels.iter()).filter(|level| level.kind == LevelKind::Data);
+    caches
+        .nth(1)
+        .filter(|_| way_bytes <= machine.colour_way_bytes())
 }
 
 /// What a report says of a placement, `gain` being what was predicted.

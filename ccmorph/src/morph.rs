@@ -146,8 +146,8 @@ impl<'m> Morph<'m> {
 
     /// Morphs under other global allocators than [`CcMalloc`](ccmalloc::CcMalloc) too, rather than to give [`MorphError::NotCcMalloc`].
     ///
-    /// Nodes are then allocated anew in the order of the layout, and lie wherever the allocator puts them: near each other after each other
-    /// with one that has a fresh heap, anywhere with one that fills gaps. [`Report::placed`] says that it was so, and
+    /// Nodes are then allocated anew in the order of the layout, and lie wherever the allocator puts them: one behind the other
+    /// with one that has much fresh memory, anywhere with one that fills gaps. [`Report::placed`] says that it was so, and
     /// [`Report::near_after`] what came of it.
     pub fn under_any_allocator(mut self) -> Morph<'m> {
         self.elsewhere = Elsewhere::Accept;

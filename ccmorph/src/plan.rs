@@ -236,22 +236,20 @@ impl Plan {
     ) -> Option<ColourReport> {
         let (coloured, shape) = (self.coloured.as_ref()?, self.shape.as_ref()?);
         let machine = settings.machine_or_this();
-        let within_page = coloured.colouring().geometry().way_bytes() <= PageSize::Small4K.bytes();
-        let gain = colour::first_level(machine)
-            .filter(|_| within_page)
-            .and_then(|level| {
-                let (predictor, pages) = (self.predictor(shape), pages(huge_pages));
-                coloured
-                    .gain(
-                        &self.placement,
-                        &predictor,
-                        self.node,
-                        pages,
-                        machine,
-                        &level.name,
-                    )
-                    .ok()
-            });
+        let way_bytes = coloured.colouring().geometry().way_bytes();
+        let gain = colour::level_of(machine, way_bytes).and_then(|level| {
+            let (predictor, pages) = (self.predictor(shape), pages(huge_pages));
+            coloured
+                .gain(
+                    &self.placement,
+                    &predictor,
+                    self.node,
+                    pages,
+                    machine,
+                    &level.name,
+                )
+                .ok()
+        });
         Some(colour::report(coloured, gain))
     }
 

@@ -20,6 +20,8 @@
 //! see a pattern, rows of memory that are open, translations that are shared. Pairs of loads do not show it (prefetchers
 //! learn, and stay silent on random pairs), a real tree does. See [`locality`].
 //!
+//! **Colours.** Whether parts of a cache can be kept apart by address: see [`colours`].
+//!
 //! **Instructions.** Searches in a tree that fits the first-level cache, with predictable and with random keys.
 //!
 //! The lower quartile of many short runs is used throughout: other programs disturb some of them, never all, and only
@@ -35,6 +37,7 @@ use crate::probe::{TreeProbe, next_state, scale};
 use crate::topology::Topology;
 use crate::{Layout, NodeExtent, PageSize, PagedMemory, Replacement, SearchStyle, Shape, Visits};
 
+mod colours;
 mod fit;
 mod locality;
 use fit::fit_steps;
@@ -114,6 +117,7 @@ impl Machine {
         let mut levels = data_levels(&evidence, &topology);
         let (scattered, neighbours) = locality::measure(options.runs(), &levels);
         evidence.scattered = scattered;
+        evidence.colours = colours::measure(options.runs(), &topology, &levels);
         levels.extend(translation_level(&evidence));
         options.report(1.0);
         checked(Machine {

@@ -64,8 +64,8 @@ pub use cost::{Gain, morph_cost, morph_gain};
 pub use footprint::{BlockClass, Footprint, FootprintBuilder, Replacement};
 pub use layout::{ExtentError, Layout, NodeExtent, ParseLayoutError, Placement};
 pub use machine::{
-    CurvePoint, Evidence, Level, LevelKind, MACHINE_FORMAT, Machine, MachineError, NeighbourShare,
-    Origin, PageSize, SearchCosts, SearchStyle, Step,
+    ColourProbe, CurvePoint, Evidence, Level, LevelKind, MACHINE_FORMAT, Machine, MachineError,
+    NeighbourShare, Origin, PageSize, SearchCosts, SearchStyle, Step,
 };
 pub use predict::{LevelMisses, Prediction, Predictor, SearchLevel, predict_levels, predict_tree};
 pub use probability::BlockProbabilities;

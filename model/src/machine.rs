@@ -235,6 +235,43 @@ pub struct Evidence {
     /// Nanoseconds of a search in a tree whose aligned blocks of this many bytes were scattered; the last entry is the
     /// tree as it was.
     pub scattered: Vec<CurvePoint>,
+    /// Whether colours keep parts of a cache apart, for each cache that was probed.
+    #[cfg_attr(feature = "json", serde(default))]
+    pub colours: Vec<ColourProbe>,
+}
+
+/// What loads of a few hot lines cost beside many cold ones, of the same colour of a cache and of another one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+pub struct ColourProbe {
+    /// The size of a way of the cache.
+    pub way_bytes: u64,
+    /// Nanoseconds of a hot load and some cold ones, when the cold lines are of another colour.
+    pub other_ns: f64,
+    /// The same, when they are of the same colour.
+    pub same_ns: f64,
+    /// What a miss of the cache costs.
+    pub miss_ns: f64,
+}
+
+impl ColourProbe {
+    /// Of the hot loads, this part must be saved from missing.
+    const SAVED_SHARE_MIN: f64 = 0.15;
+
+    /// The part of the hot loads that the other colour saved from missing, about.
+    pub fn saved_share(&self) -> f64 {
+        if self.miss_ns > 0.0 {
+            (self.same_ns - self.other_ns) / self.miss_ns
+        } else {
+            0.0
+        }
+    }
+
+    /// Whether colours keep the two apart.
+    pub fn works(&self) -> bool {
+        self.saved_share() > ColourProbe::SAVED_SHARE_MIN
+    }
 }
 
 /// A machine as the predictor sees it.
@@ -417,6 +454,14 @@ impl Machine {
         self.levels.iter().filter(move |level| {
             level.kind == LevelKind::Data || level.kind == LevelKind::Pages(pages)
         })
+    }
+
+    /// The largest way of a cache whose sets addresses are known to choose: a page, or what [calibration](Machine::calibrate)
+    /// found. Larger caches can be [coloured](crate::Colouring) by what addresses say, but nobody knows to what effect.
+    pub fn colour_way_bytes(&self) -> u64 {
+        let working = self.evidence.colours.iter().filter(|probe| probe.works());
+        let ways = working.map(|probe| probe.way_bytes);
+        ways.max().unwrap_or(0).max(PageSize::Small4K.bytes())
     }
 
     /// Checks every number and name. O(number of levels, squared, and of their steps).

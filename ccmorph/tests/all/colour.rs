@@ -1,7 +1,8 @@
 //! Colours: the first nodes have a part of a cache's sets for themselves, by their addresses.
 
 use crate::tree::{Link, Node, Picture, alive, build};
-use ccmorph::{CacheGeometry, Layout, Morph, MorphError, TreeNode};
+use ccmodel::{ColourProbe, LevelKind};
+use ccmorph::{CacheGeometry, Layout, Machine, Morph, MorphError, TreeNode};
 use std::rc::Rc;
 
 fn shuffled(count: u32) -> Vec<u32> {
@@ -170,6 +171,33 @@ fn shares_and_caches_that_make_no_sense_are_told() {
         .run(&mut root, Node::children)
         .unwrap();
     assert_eq!(none.colour.map(|colour| colour.hot_nodes), Some(0));
+    drop(root);
+    assert_eq!(alive(&token), 0);
+}
+
+#[test]
+fn larger_caches_are_predicted_where_a_probe_has_shown_that_colours_reach_them() {
+    let token = Rc::new(());
+    let mut root = build(&shuffled(100_000), &token, |key| key);
+    let geometry = CacheGeometry::new(2048, 64, 16).unwrap();
+    let mut machine = Machine::this().clone();
+    for (other_ns, known) in [(19.0, false), (12.0, true)] {
+        machine.evidence.colours = vec![ColourProbe {
+            way_bytes: geometry.way_bytes(),
+            other_ns,
+            same_ns: 20.0,
+            miss_ns: 16.0,
+        }];
+        let morph = Morph::new().machine(&machine).colour_for(geometry, 0.5);
+        let report = morph.run(&mut root, Node::children).unwrap();
+        let caches = machine
+            .levels
+            .iter()
+            .filter(|level| level.kind == LevelKind::Data)
+            .count();
+        let colour = report.colour.unwrap();
+        assert_eq!(colour.gain.is_some(), known && caches > 1, "{other_ns} ns");
+    }
     drop(root);
     assert_eq!(alive(&token), 0);
 }

@@ -69,6 +69,16 @@ fn table(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
             human_bytes(neighbour.block_bytes as f64)
         )?;
     }
+    for probe in &machine.evidence.colours {
+        writeln!(
+            out,
+            "colours by address {} in caches with ways of {}: hot lines beside cold ones {:.1} ns in another colour, {:.1} in the same",
+            if probe.works() { "work" } else { "do nothing" },
+            human_bytes(probe.way_bytes as f64),
+            probe.other_ns,
+            probe.same_ns
+        )?;
+    }
     let search = machine.search;
     writeln!(
         out,

@@ -133,3 +133,23 @@ fn other_versions_and_broken_files_are_told_apart() {
         Err(MachineError::Syntax { .. })
     ));
 }
+
+#[test]
+fn colours_reach_what_a_probe_has_shown() {
+    let mut machine = Machine::thesis();
+    assert_eq!(machine.colour_way_bytes(), 4096);
+    let probe = |way_bytes, other_ns| ColourProbe {
+        way_bytes,
+        other_ns,
+        same_ns: 20.0,
+        miss_ns: 10.0,
+    };
+    machine.evidence.colours = vec![probe(4096, 15.0), probe(1 << 17, 19.9)];
+    assert_eq!(machine.colour_way_bytes(), 4096);
+    machine.evidence.colours[1] = probe(1 << 17, 14.0);
+    assert!((machine.evidence.colours[1].saved_share() - 0.6).abs() < 1e-9);
+    assert_eq!(machine.colour_way_bytes(), 1 << 17);
+    // A miss that costs nothing can save nothing.
+    machine.evidence.colours[1].miss_ns = 0.0;
+    assert_eq!(machine.colour_way_bytes(), 4096);
+}
