@@ -42,6 +42,7 @@ fn line(node_bytes: u32, layout: Layout, begin: u64) -> String {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "counts for hours there, and has no unsafe code")]
 fn the_table_holds() {
     let text = include_str!("plan.rs");
     let clusters = Layout::ClusterVanEmdeBoas { block_bytes: 64 };
