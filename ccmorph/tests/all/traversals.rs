@@ -312,3 +312,70 @@ fn the_report_says_which_pages_the_ranking_supposes() {
         .unwrap();
     assert_eq!((fixed.ranked_for, fixed.ranking.len()), (None, 0));
 }
+
+#[test]
+fn weights_by_ends_and_by_accesses_say_the_same() {
+    let token = Rc::new(());
+    let keys: Vec<u32> = (0..3000u32).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
+    let mut root = build(&keys, &token, |_| 0u32);
+    let ends = |key: u32| key % 7;
+    // Accesses of a node: what ends at it or anywhere below.
+    fn count(node: &mut Node<u32>, ends: &dyn Fn(u32) -> u32) -> u32 {
+        let below = [&mut node.left, &mut node.right].into_iter().flatten();
+        let sum: u32 = below.map(|child| count(child, ends)).sum();
+        node.payload = sum + ends(node.key);
+        node.payload
+    }
+    assert!(count(root.as_mut().unwrap(), &ends) > 0);
+    let order = |root: &Link<u32>| {
+        let picture = Picture::of(root);
+        let mut numbers: Vec<usize> = (0..keys.len()).collect();
+        numbers.sort_by_key(|&v| picture.addresses[v]);
+        (picture.nodes, numbers)
+    };
+    let morph = Morph::new().layout(Layout::Weighted);
+    let report = morph.run_weighted(&mut root, Node::children, |node| f64::from(ends(node.key)));
+    assert_eq!(report.unwrap().nodes, keys.len());
+    let by_ends = order(&root);
+    let report =
+        morph.run_weighted_by_accesses(&mut root, Node::children, |node| f64::from(node.payload));
+    assert_eq!(report.unwrap().nodes, keys.len());
+    assert_eq!(order(&root), by_ends);
+    // Weights of no sense are no danger.
+    for weight in [f64::NAN, f64::INFINITY, -1.0, f64::MAX] {
+        for choice in [LayoutChoice::Auto, Layout::Weighted.into()] {
+            let morph = Morph::new().layout(choice);
+            let report = morph.run_weighted(&mut root, Node::children, |_| weight);
+            assert_eq!(report.unwrap().nodes, keys.len());
+        }
+    }
+    drop(root);
+    assert_eq!(alive(&token), 0);
+}
+
+#[test]
+fn a_panic_while_weighing_changes_nothing() {
+    let token = Rc::new(());
+    let mut root = build(&KEYS, &token, |key| key);
+    let before = Picture::of(&root);
+    for call in 0..KEYS.len() {
+        let mut calls = 0;
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            Morph::new().run_weighted(&mut root, Node::children, |_| {
+                calls += 1;
+                if calls > call {
+                    std::panic::resume_unwind(Box::new("now"));
+                }
+                1.0
+            })
+        }));
+        assert!(result.is_err());
+        let after = Picture::of(&root);
+        assert_eq!(
+            (&before.nodes, &before.addresses),
+            (&after.nodes, &after.addresses)
+        );
+    }
+    drop(root);
+    assert_eq!(alive(&token), 0);
+}

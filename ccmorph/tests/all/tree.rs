@@ -5,7 +5,9 @@ use ccmorph::{Morph, Report, TreeNode};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-pub(crate) const LAYOUTS: [Layout; 9] = [
+pub(crate) const LAYOUTS: [Layout; 11] = [
+    Layout::Hierarchical,
+    Layout::Weighted,
     Layout::DepthFirst,
     Layout::BreadthFirst,
     Layout::VanEmdeBoas,
