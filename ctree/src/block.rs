@@ -75,6 +75,11 @@ unsafe impl Send for Block {}
 // SAFETY: as for `Send`; a shared block allows no more than reading its pointer and its size.
 unsafe impl Sync for Block {}
 
+/// Asks for huge pages behind a piece of memory that is about to be written. A hint: nothing happens where there are none.
+pub(crate) fn advise_huge_pages(base: NonNull<u8>, bytes: usize) {
+    ccmalloc::advise_huge_pages(base.as_ptr(), bytes);
+}
+
 /// Asks for huge pages behind the spare capacity of a vector that is about to be filled.
 pub(crate) fn advise_vec<T>(vec: &Vec<T>) {
     let bytes = vec.capacity().saturating_mul(size_of::<T>());

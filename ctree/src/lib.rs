@@ -33,10 +33,15 @@
 //! A map of a few hundred entries lives in the nearest cache, where a `BTreeMap` is good enough. Keys that own memory elsewhere, such as
 //! `String`, cost a miss for each comparison wherever the keys lie. And a map that changes all the time is not frozen.
 
+extern crate alloc;
+
 mod block;
 mod frozen;
+mod head;
 mod lane;
 mod plan;
 mod simd;
+mod tree;
 
 pub use frozen::{CheckError, FrozenCTreeMap, FrozenCTreeSet, OrderError, frozen_map, frozen_set};
+pub use head::{Head, TotalF32, TotalF64};

@@ -11,7 +11,7 @@ pub struct OrderError {
 
 impl OrderError {
     /// Error for the key at `index`.
-    pub(super) fn new(index: usize) -> OrderError {
+    pub(crate) fn new(index: usize) -> OrderError {
         OrderError { index }
     }
 
@@ -41,7 +41,7 @@ pub struct CheckError {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// The key of this rank is not greater than the one before.
     Order { rank: usize },
     /// A search for the key of this rank ends elsewhere.
@@ -50,10 +50,12 @@ pub(super) enum Fault {
     Lane { offset_bytes: usize },
     /// The parts do not have the lengths that they should have.
     Lengths,
+    /// A node of a dynamic tree is not as it should be.
+    Node { what: &'static str },
 }
 
 impl CheckError {
-    pub(super) fn new(fault: Fault) -> CheckError {
+    pub(crate) fn new(fault: Fault) -> CheckError {
         CheckError { fault }
     }
 }
@@ -73,6 +75,7 @@ impl fmt::Display for CheckError {
                 "the lane at byte {offset_bytes} of the block holds a wrong key"
             ),
             Fault::Lengths => write!(f, "the parts of the tree differ in length"),
+            Fault::Node { what } => f.write_str(what),
         }
     }
 }

@@ -168,6 +168,7 @@ mod strided;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use error::Fault;
 pub use error::{CheckError, OrderError};
 pub use map::FrozenCTreeMap;
 pub use set::FrozenCTreeSet;

@@ -19,6 +19,7 @@
 //! the others by the tests. Only this module knows of architectures.
 
 mod descend;
+mod nodes;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -26,11 +27,13 @@ mod x86;
 #[cfg(test)]
 mod tests;
 
-use std::ptr::NonNull;
+use core::ptr::NonNull;
 
 use crate::block::LINE_BYTES;
 use crate::lane::{LaneKind, by_lane};
 use crate::plan::Plan;
+
+pub(crate) use nodes::{Hit, NodeMap};
 
 /// Queries that a batch searches for at the same time: a few times as many as a core has misses under way (about twenty), while their
 /// state still fits into a few lines.
@@ -53,6 +56,9 @@ enum Level {
 }
 
 impl Isa {
+    /// The set that every machine has.
+    pub(crate) const PORTABLE: Isa = Isa(Level::Portable);
+
     /// The best set that this machine has.
     pub(crate) fn detect() -> Isa {
         #[cfg(target_arch = "x86_64")]
@@ -113,6 +119,31 @@ trait Search: Sized {
         queries: &[Self],
         ranks: &mut [usize],
     );
+
+    /// See [`find`].
+    ///
+    /// # Safety
+    /// As for [`find`], with lanes of this type.
+    unsafe fn find(isa: Isa, root: NonNull<u8>, height: usize, map: &NodeMap, query: Self) -> Hit;
+
+    /// See [`find_many`].
+    ///
+    /// # Safety
+    /// As for [`find_many`], with lanes of this type.
+    unsafe fn find_many(
+        isa: Isa,
+        root: NonNull<u8>,
+        height: usize,
+        map: &NodeMap,
+        queries: &[Self],
+        hits: &mut [Hit],
+    );
+
+    /// See [`count_heads`].
+    ///
+    /// # Safety
+    /// As for [`count_heads`], with lanes of this type.
+    unsafe fn count(isa: Isa, node: NonNull<u8>, query: Self) -> usize;
 }
 
 macro_rules! impl_search {
@@ -148,6 +179,45 @@ macro_rules! impl_search {
                     #[cfg(target_arch = "x86_64")]
                     // SAFETY: as for AVX2.
                     Level::Avx512 => unsafe { x86::lower_bound_many_avx512(base, plan, eager, queries, ranks) },
+                }
+            }
+
+            unsafe fn find(isa: Isa, root: NonNull<u8>, height: usize, map: &NodeMap, query: $lane) -> Hit {
+                match isa.0 {
+                    // SAFETY: the caller's promise on the tree.
+                    Level::Portable => unsafe { portable::find(root, height, map, query) },
+                    #[cfg(target_arch = "x86_64")]
+                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has the instructions.
+                    Level::Avx2 => unsafe { x86::find_avx2(root, height, map, query) },
+                    #[cfg(target_arch = "x86_64")]
+                    // SAFETY: as for AVX2.
+                    Level::Avx512 => unsafe { x86::find_avx512(root, height, map, query) },
+                }
+            }
+
+            unsafe fn find_many(isa: Isa, root: NonNull<u8>, height: usize, map: &NodeMap, queries: &[$lane], hits: &mut [Hit]) {
+                match isa.0 {
+                    // SAFETY: the caller's promise on the tree.
+                    Level::Portable => unsafe { portable::find_many(root, height, map, queries, hits) },
+                    #[cfg(target_arch = "x86_64")]
+                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has the instructions.
+                    Level::Avx2 => unsafe { x86::find_many_avx2(root, height, map, queries, hits) },
+                    #[cfg(target_arch = "x86_64")]
+                    // SAFETY: as for AVX2.
+                    Level::Avx512 => unsafe { x86::find_many_avx512(root, height, map, queries, hits) },
+                }
+            }
+
+            unsafe fn count(isa: Isa, node: NonNull<u8>, query: $lane) -> usize {
+                match isa.0 {
+                    // SAFETY: the caller's promise on the lanes.
+                    Level::Portable => unsafe { portable::count(node, query) },
+                    #[cfg(target_arch = "x86_64")]
+                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has the instructions.
+                    Level::Avx2 => unsafe { x86::count_avx2(node, query) },
+                    #[cfg(target_arch = "x86_64")]
+                    // SAFETY: as for AVX2.
+                    Level::Avx512 => unsafe { x86::count_avx512(node, query) },
                 }
             }
         }
@@ -206,6 +276,62 @@ pub(crate) unsafe fn lower_bound_many(
         // SAFETY: the caller's promise on `base` and `plan`.
         unsafe { <Lane as Search>::lower_bound_many(isa, base, plan, eager, queries, ranks) }
     });
+}
+
+/// Searches a tree of linked nodes with integer keys for one.
+///
+/// # Safety
+/// - `root` is a node of level `height` whose keys are integers of `kind`, that keeps the node invariant (see `tree::node`) with all below it, laid out
+///   after `map`, and stays so during the call;
+/// - `query` points to an integer of `kind`.
+#[inline(always)]
+pub(crate) unsafe fn find(
+    kind: LaneKind,
+    isa: Isa,
+    root: NonNull<u8>,
+    height: usize,
+    map: &NodeMap,
+    query: NonNull<u8>,
+) -> Hit {
+    by_lane!(kind, Lane => {
+        // SAFETY: the caller's promise on `query`.
+        let query = unsafe { query.cast::<Lane>().read() };
+        // SAFETY: the caller's promise on the tree.
+        unsafe { <Lane as Search>::find(isa, root, height, map, query) }
+    })
+}
+
+/// Searches a tree of linked nodes with integer keys for many, as many as there are `hits`, at most [`BATCH`].
+///
+/// # Safety
+/// - the tree as for [`find`];
+/// - `queries` points to `hits.len()` integers of `kind` in a row.
+#[inline(always)]
+pub(crate) unsafe fn find_many(
+    kind: LaneKind,
+    isa: Isa,
+    root: NonNull<u8>,
+    height: usize,
+    map: &NodeMap,
+    queries: NonNull<u8>,
+    hits: &mut [Hit],
+) {
+    by_lane!(kind, Lane => {
+        // SAFETY: the caller's promise on `queries`; `hits` is borrowed mutably and thus another slice.
+        let queries = unsafe { core::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), hits.len()) };
+        // SAFETY: the caller's promise on the tree.
+        unsafe { <Lane as Search>::find_many(isa, root, height, map, queries, hits) }
+    });
+}
+
+/// Number of heads of a node that are less than `query`.
+///
+/// # Safety
+/// `node` is the start of a node of a tree with heads: aligned to a line, all lanes initialised.
+#[inline(always)]
+pub(crate) unsafe fn count_heads(isa: Isa, node: NonNull<u8>, query: u64) -> usize {
+    // SAFETY: passed on.
+    unsafe { <u64 as Search>::count(isa, node, query) }
 }
 
 /// The values that a search asks for as soon as it knows the leaf, before it knows the slot: they travel together with the keys.

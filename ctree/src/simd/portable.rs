@@ -8,6 +8,7 @@ use std::ptr::NonNull;
 
 use super::EagerValues;
 use super::descend::{CountLess, assert_on_line, descend, descend_many};
+use super::nodes::{self, Hit, NodeMap};
 use crate::plan::{NODE_BYTES, Plan};
 
 /// Counts lane by lane.
@@ -53,4 +54,45 @@ pub(super) unsafe fn lower_bound_many<Lane: Copy + Ord>(
 ) {
     // SAFETY: passed on.
     unsafe { descend_many::<Lane, Portable>(base, plan, eager, queries, ranks) }
+}
+
+/// [`nodes::find`] without vector instructions.
+///
+/// # Safety
+/// As for [`nodes::find`]; no instructions are needed.
+#[inline(never)]
+pub(super) unsafe fn find<Lane: Copy + Ord>(
+    root: NonNull<u8>,
+    height: usize,
+    map: &NodeMap,
+    query: Lane,
+) -> Hit {
+    // SAFETY: passed on.
+    unsafe { nodes::find::<Lane, Portable>(root, height, map, query) }
+}
+
+/// [`nodes::find_many`] without vector instructions.
+///
+/// # Safety
+/// As for [`nodes::find_many`]; no instructions are needed.
+#[inline(never)]
+pub(super) unsafe fn find_many<Lane: Copy + Ord>(
+    root: NonNull<u8>,
+    height: usize,
+    map: &NodeMap,
+    queries: &[Lane],
+    hits: &mut [Hit],
+) {
+    // SAFETY: passed on.
+    unsafe { nodes::find_many::<Lane, Portable>(root, height, map, queries, hits) }
+}
+
+/// [`nodes::count_lanes`] without vector instructions.
+///
+/// # Safety
+/// As for [`nodes::count_lanes`]; no instructions are needed.
+#[inline(never)]
+pub(super) unsafe fn count<Lane: Copy + Ord>(node: NonNull<u8>, query: Lane) -> usize {
+    // SAFETY: passed on.
+    unsafe { nodes::count_lanes::<Lane, Portable>(node, query) }
 }

@@ -16,6 +16,7 @@ use std::ptr::NonNull;
 
 use super::EagerValues;
 use super::descend::{CountLess, assert_on_line, descend, descend_many};
+use super::nodes::{self, Hit, NodeMap};
 use crate::block::LINE_BYTES;
 use crate::plan::{NODE_BYTES, Plan};
 
@@ -238,4 +239,126 @@ pub(super) unsafe fn lower_bound_many_avx2<Lane: Copy>(
 {
     // SAFETY: passed on; this function has the instructions.
     unsafe { descend_many::<Lane, Avx2>(base, plan, eager, queries, ranks) }
+}
+
+/// [`nodes::find`] with AVX-512.
+///
+/// # Safety
+/// As for [`nodes::find`], on a machine where [`has_avx512`] holds.
+#[target_feature(enable = "avx512f,avx512bw,popcnt")]
+#[expect(
+    private_bounds,
+    reason = "the bound only says for which integers the path exists"
+)]
+pub(super) unsafe fn find_avx512<Lane: Copy + PartialEq>(
+    root: NonNull<u8>,
+    height: usize,
+    map: &NodeMap,
+    query: Lane,
+) -> Hit
+where
+    Avx512: CountLess<Lane>,
+{
+    // SAFETY: passed on; this function has the instructions.
+    unsafe { nodes::find::<Lane, Avx512>(root, height, map, query) }
+}
+
+/// [`nodes::find_many`] with AVX-512.
+///
+/// # Safety
+/// As for [`nodes::find_many`], on a machine where [`has_avx512`] holds.
+#[target_feature(enable = "avx512f,avx512bw,popcnt")]
+#[expect(
+    private_bounds,
+    reason = "the bound only says for which integers the path exists"
+)]
+pub(super) unsafe fn find_many_avx512<Lane: Copy + PartialEq>(
+    root: NonNull<u8>,
+    height: usize,
+    map: &NodeMap,
+    queries: &[Lane],
+    hits: &mut [Hit],
+) where
+    Avx512: CountLess<Lane>,
+{
+    // SAFETY: passed on; this function has the instructions.
+    unsafe { nodes::find_many::<Lane, Avx512>(root, height, map, queries, hits) }
+}
+
+/// [`nodes::count_lanes`] with AVX-512.
+///
+/// # Safety
+/// As for [`nodes::count_lanes`], on a machine where [`has_avx512`] holds.
+#[target_feature(enable = "avx512f,avx512bw,popcnt")]
+#[expect(
+    private_bounds,
+    reason = "the bound only says for which integers the path exists"
+)]
+pub(super) unsafe fn count_avx512<Lane: Copy>(node: NonNull<u8>, query: Lane) -> usize
+where
+    Avx512: CountLess<Lane>,
+{
+    // SAFETY: passed on; this function has the instructions.
+    unsafe { nodes::count_lanes::<Lane, Avx512>(node, query) }
+}
+
+/// [`nodes::find`] with AVX2.
+///
+/// # Safety
+/// As for [`nodes::find`], on a machine where [`has_avx2`] holds.
+#[target_feature(enable = "avx2,popcnt")]
+#[expect(
+    private_bounds,
+    reason = "the bound only says for which integers the path exists"
+)]
+pub(super) unsafe fn find_avx2<Lane: Copy + PartialEq>(
+    root: NonNull<u8>,
+    height: usize,
+    map: &NodeMap,
+    query: Lane,
+) -> Hit
+where
+    Avx2: CountLess<Lane>,
+{
+    // SAFETY: passed on; this function has the instructions.
+    unsafe { nodes::find::<Lane, Avx2>(root, height, map, query) }
+}
+
+/// [`nodes::find_many`] with AVX2.
+///
+/// # Safety
+/// As for [`nodes::find_many`], on a machine where [`has_avx2`] holds.
+#[target_feature(enable = "avx2,popcnt")]
+#[expect(
+    private_bounds,
+    reason = "the bound only says for which integers the path exists"
+)]
+pub(super) unsafe fn find_many_avx2<Lane: Copy + PartialEq>(
+    root: NonNull<u8>,
+    height: usize,
+    map: &NodeMap,
+    queries: &[Lane],
+    hits: &mut [Hit],
+) where
+    Avx2: CountLess<Lane>,
+{
+    // SAFETY: passed on; this function has the instructions.
+    unsafe { nodes::find_many::<Lane, Avx2>(root, height, map, queries, hits) }
+}
+
+/// [`nodes::count_lanes`] with AVX2.
+///
+/// # Safety
+/// As for [`nodes::count_lanes`], on a machine where [`has_avx2`] holds.
+#[target_feature(enable = "avx2,popcnt")]
+#[expect(
+    private_bounds,
+    reason = "the bound only says for which integers the path exists"
+)]
+pub(super) unsafe fn count_avx2<Lane: Copy>(node: NonNull<u8>, query: Lane) -> usize
+where
+    Avx2: CountLess<Lane>,
+{
+    // SAFETY: passed on; this function has the instructions.
+    unsafe { nodes::count_lanes::<Lane, Avx2>(node, query) }
 }

@@ -1,0 +1,256 @@
+//! From an edge to the entry before or after it, without a look at keys.
+//!
+//! ```text
+//! inner                    | a    b |
+//!                         /    |     \
+//! leaves           | . . |  | c d |   | . . |
+//!                         ^ ^
+//!       the gap before a: its edge is at the end of the first leaf;   the gap behind a: at the start of the second
+//! ```
+//!
+//! An entry of an inner node is met between two leaves. Leaves are not linked: the way from one to the next leads through the parent, which a walk has in the
+//! cache, and which knows not only the next leaf but those after it, so that these can be asked for ahead of time.
+
+use super::node::{Form, NodePtr};
+use super::{Edge, Place, Root, Tree};
+use crate::block::LINE_BYTES;
+use crate::simd::prefetch_bytes;
+
+use allocator_api2::alloc::Allocator;
+
+/// How many leaves ahead of a walk are asked for.
+const LEAVES_AHEAD: usize = 3;
+
+/// Most lines of a leaf that are asked for ahead of time.
+const LINES_AHEAD_MAX: usize = 16;
+
+impl<K, V> Form<K, V> {
+    /// The gap before all entries below a node.
+    ///
+    /// # Safety
+    /// `node` is a node of this form.
+    #[inline]
+    pub(crate) unsafe fn first_edge_below(self, mut node: NodePtr) -> Edge {
+        // SAFETY: an inner node has a first child.
+        unsafe {
+            for _ in 0..self.level(node) {
+                node = self.child(node, 0);
+            }
+        }
+        Edge {
+            leaf: node,
+            slot: 0,
+        }
+    }
+
+    /// The gap behind all entries below a node.
+    ///
+    /// # Safety
+    /// `node` is a node of this form.
+    #[inline]
+    pub(crate) unsafe fn last_edge_below(self, mut node: NodePtr) -> Edge {
+        // SAFETY: an inner node has a child of each index up to its length.
+        unsafe {
+            for _ in 0..self.level(node) {
+                node = self.child(node, self.len(node));
+            }
+            Edge {
+                leaf: node,
+                slot: self.len(node),
+            }
+        }
+    }
+
+    /// The gap before all entries of a tree.
+    ///
+    /// # Safety
+    /// `root` was taken from a tree of this form, which has not changed since; its entries may have been forgotten.
+    #[inline]
+    pub(crate) unsafe fn first_edge(self, root: Root) -> Edge {
+        // SAFETY: the root is a node.
+        unsafe { self.first_edge_below(root.0) }
+    }
+
+    /// The gap behind all entries of a tree.
+    ///
+    /// # Safety
+    /// As for [`first_edge`](Self::first_edge).
+    #[inline]
+    pub(crate) unsafe fn last_edge(self, root: Root) -> Edge {
+        // SAFETY: the root is a node.
+        unsafe { self.last_edge_below(root.0) }
+    }
+
+    /// The gap before an entry.
+    ///
+    /// # Safety
+    /// `place` is the place of an entry of a tree of this form.
+    #[inline]
+    pub(crate) unsafe fn edge_before(self, place: Place) -> Edge {
+        // SAFETY: the place is that of an entry; an inner node has a child on each side of it.
+        unsafe {
+            if self.level(place.node) == 0 {
+                return Edge {
+                    leaf: place.node,
+                    slot: place.slot,
+                };
+            }
+            self.last_edge_below(self.child(place.node, place.slot))
+        }
+    }
+
+    /// The gap behind an entry.
+    ///
+    /// # Safety
+    /// `place` is the place of an entry of a tree of this form.
+    #[inline]
+    pub(crate) unsafe fn edge_after(self, place: Place) -> Edge {
+        // SAFETY: as above.
+        unsafe {
+            if self.level(place.node) == 0 {
+                return Edge {
+                    leaf: place.node,
+                    slot: place.slot + 1,
+                };
+            }
+            self.first_edge_below(self.child(place.node, place.slot + 1))
+        }
+    }
+
+    /// The entry behind a gap, and moves the edge behind that; at the end `None`, and the edge stays.
+    ///
+    /// # Safety
+    /// `edge` is an edge of a tree of this form that has nodes.
+    #[inline]
+    pub(crate) unsafe fn next(self, edge: &mut Edge) -> Option<Place> {
+        // SAFETY: the edge is at a leaf.
+        if edge.slot < unsafe { self.len(edge.leaf) } {
+            let place = Place {
+                node: edge.leaf,
+                slot: edge.slot,
+            };
+            edge.slot += 1;
+            return Some(place);
+        }
+        // SAFETY: as above, at its end.
+        let place = unsafe { self.entry_after_leaf(edge.leaf) }?;
+        // SAFETY: the place is that of an entry.
+        *edge = unsafe { self.edge_after(place) };
+        Some(place)
+    }
+
+    /// The entry before a gap, and moves the edge before that; at the start `None`, and the edge stays.
+    ///
+    /// # Safety
+    /// `edge` is an edge of a tree of this form that has nodes.
+    #[inline]
+    pub(crate) unsafe fn prev(self, edge: &mut Edge) -> Option<Place> {
+        if edge.slot > 0 {
+            edge.slot -= 1;
+            return Some(Place {
+                node: edge.leaf,
+                slot: edge.slot,
+            });
+        }
+        // SAFETY: the edge is at a leaf, at its start.
+        let place = unsafe { self.entry_before_leaf(edge.leaf) }?;
+        // SAFETY: the place is that of an entry.
+        *edge = unsafe { self.edge_before(place) };
+        Some(place)
+    }
+
+    /// The entry of an inner node that follows all entries of a leaf; asks for leaves further on.
+    ///
+    /// # Safety
+    /// `leaf` is a leaf of a tree of this form.
+    pub(crate) unsafe fn entry_after_leaf(self, leaf: NodePtr) -> Option<Place> {
+        let mut node = leaf;
+        // SAFETY: a node is one of its parent's children; a child that is not the last has an entry behind it.
+        unsafe {
+            while let Some(parent) = self.parent(node) {
+                let index = self.index_of(parent, node);
+                let len = self.len(parent);
+                if node == leaf {
+                    self.request_leaf(parent, index + LEAVES_AHEAD);
+                }
+                if index < len {
+                    return Some(Place {
+                        node: parent,
+                        slot: index,
+                    });
+                }
+                node = parent;
+            }
+        }
+        None
+    }
+
+    /// The entry of an inner node that precedes all entries of a leaf; asks for leaves further on.
+    ///
+    /// # Safety
+    /// `leaf` is a leaf of a tree of this form.
+    pub(crate) unsafe fn entry_before_leaf(self, leaf: NodePtr) -> Option<Place> {
+        let mut node = leaf;
+        // SAFETY: a node is one of its parent's children; a child that is not the first has an entry before it.
+        unsafe {
+            while let Some(parent) = self.parent(node) {
+                let index = self.index_of(parent, node);
+                if node == leaf {
+                    self.request_leaf(parent, index.wrapping_sub(LEAVES_AHEAD));
+                }
+                if index > 0 {
+                    return Some(Place {
+                        node: parent,
+                        slot: index - 1,
+                    });
+                }
+                node = parent;
+            }
+        }
+        None
+    }
+
+    /// Asks for the lines of a child that is a leaf, if the parent has one of that index.
+    ///
+    /// # Safety
+    /// `parent` is an inner node of level 1 of this form.
+    #[inline]
+    unsafe fn request_leaf(self, parent: NodePtr, index: usize) {
+        // SAFETY: the header is initialised, and so are the children up to the length.
+        unsafe {
+            if index <= self.len(parent) {
+                let leaf = self.child(parent, index);
+                prefetch_bytes(
+                    leaf.as_ptr(),
+                    self.shape().leaf_bytes.min(LINES_AHEAD_MAX * LINE_BYTES),
+                );
+            }
+        }
+    }
+}
+
+impl<K, V, A: Allocator> Tree<K, V, A> {
+    /// The root, to find the ends of the tree from.
+    #[inline(always)]
+    pub(crate) fn root(&self) -> Option<Root> {
+        self.raw.root.map(Root)
+    }
+
+    /// The gap before all entries.
+    #[inline]
+    pub(crate) fn first_edge(&self) -> Edge {
+        self.raw.root.map_or(Edge::NOWHERE, |root| {
+            // SAFETY: the root is a node of this tree.
+            unsafe { self.form().first_edge_below(root) }
+        })
+    }
+
+    /// The gap behind all entries.
+    #[inline]
+    pub(crate) fn last_edge(&self) -> Edge {
+        self.raw.root.map_or(Edge::NOWHERE, |root| {
+            // SAFETY: the root is a node of this tree.
+            unsafe { self.form().last_edge_below(root) }
+        })
+    }
+}

@@ -1,0 +1,370 @@
+//! Searches: by lanes for integers, by heads where there are any, by comparisons for all other keys.
+//!
+//! What a query may be: any borrowed form of the key that `Borrow` allows. The fast paths are for the forms that are known to have the key's order: the key type
+//! itself, and byte strings for byte strings. Any other form is compared by its own `Ord` with every key that a binary search meets, heads or not.
+
+use core::borrow::Borrow;
+use core::cmp::Ordering;
+use core::mem::offset_of;
+use core::ptr::NonNull;
+
+use allocator_api2::alloc::Allocator;
+
+use super::node::{Form, Header, NodePtr};
+use super::{Edge, Found, Place, Tree};
+use crate::block::LINE_BYTES;
+use crate::head::{bytes_of, head_of_bytes, recognised};
+use crate::lane::{LaneKind, same_integer, same_integers};
+use crate::simd::{self, BATCH, Hit, NodeMap, prefetch, prefetch_bytes};
+
+use super::shape::LANE_BYTES;
+
+/// Most lines of values that a single search asks for before it knows the slot.
+const EAGER_VALUE_LINES_MAX: usize = 4;
+
+/// Fewest queries for which a batch is worth its set-up.
+const BATCH_MIN: usize = 4;
+
+impl<K, V> Form<K, V> {
+    /// What a search of integers needs to know. Folds to a constant.
+    #[inline(always)]
+    fn node_map(self) -> NodeMap {
+        let shape = self.shape();
+        let value_lines = (shape.capacity * size_of::<V>()).div_ceil(LINE_BYTES);
+        NodeMap {
+            len_at: shape.header_at + offset_of!(Header, len),
+            children_at: shape.children_at,
+            child_lines: ((shape.capacity + 1) * size_of::<NodePtr>()).div_ceil(LINE_BYTES),
+            values_at: shape.values_at,
+            value_bytes: size_of::<V>(),
+            eager_value_lines: if value_lines <= EAGER_VALUE_LINES_MAX {
+                value_lines
+            } else {
+                0
+            },
+        }
+    }
+
+    /// The place or gap of a search that ended at a slot of a node, of a leaf unless it was found.
+    #[inline(always)]
+    fn found(self, hit: Hit) -> Found {
+        let Hit { node, slot, found } = hit;
+        if found {
+            Found::Entry(Place { node, slot })
+        } else {
+            Found::Gap(Edge { leaf: node, slot })
+        }
+    }
+}
+
+impl<K, V, A: Allocator> Tree<K, V, A> {
+    /// The entry whose key is equal to `query`, or the gap where it would be.
+    ///
+    /// Touches one node a level. Of integers and heads a node is compared as a whole; of other keys, log2 of the number of entries are compared.
+    #[inline]
+    pub(crate) fn find<Q: ?Sized + Ord>(&self, query: &Q) -> Found
+    where
+        K: Borrow<Q>,
+    {
+        let Some(root) = self.raw.root else {
+            return Found::Gap(Edge::NOWHERE);
+        };
+        if let Some(kind) = LaneKind::of::<K>() {
+            if let Some(query) = same_integer::<K, Q>(query) {
+                let query = NonNull::from(query).cast::<u8>();
+                let (form, raw) = (self.form(), &self.raw);
+                // SAFETY: the root and all below it keep the node invariant; keys and query are integers of this kind.
+                let hit =
+                    unsafe { simd::find(kind, raw.isa, root, raw.height, &form.node_map(), query) };
+                return form.found(hit);
+            }
+            return self.find_by_order(root, query);
+        }
+        self.find_among_others(root, query)
+    }
+
+    /// [`find`](Self::find) for keys that are no integers.
+    fn find_among_others<Q: ?Sized + Ord>(&self, root: NodePtr, query: &Q) -> Found
+    where
+        K: Borrow<Q>,
+    {
+        if self.form().has_prefixes() {
+            if let Some(bytes) = bytes_of(query) {
+                return self.find_by_heads(root, query, |prefix| head_of_bytes(bytes, prefix));
+            }
+        } else if let Some(head) = self.head_function()
+            && typeid::of::<Q>() == typeid::of::<K>()
+        {
+            // SAFETY: equal ids mean that `Q` is `K`, but perhaps with other lifetimes in it, of which a head function is independent: recognised types have none,
+            // and `Head` demands it.
+            let key = unsafe { NonNull::from(query).cast::<K>().as_ref() };
+            let head = head(key);
+            return self.find_by_heads(root, query, |_| head);
+        }
+        self.find_by_order(root, query)
+    }
+
+    /// The function that gives the heads of keys of a fixed size.
+    #[inline(always)]
+    pub(super) fn head_function(&self) -> Option<fn(&K) -> u64> {
+        recognised::<K>().or_else(|| self.user_head())
+    }
+
+    /// The head of a key as a node would hold it, or anything where there are no heads.
+    ///
+    /// # Safety
+    /// `node` is a node of this tree.
+    #[inline]
+    pub(super) unsafe fn head_in(&self, node: NodePtr, key: &K) -> u64 {
+        if LaneKind::of::<K>().is_some() {
+            0
+        } else if let Some(bytes) = bytes_of(key) {
+            // SAFETY: the header is initialised.
+            head_of_bytes(bytes, unsafe { self.form().prefix_bytes(node) })
+        } else {
+            self.head_function().map_or(0, |head| head(key))
+        }
+    }
+
+    /// Finds by comparison alone.
+    fn find_by_order<Q: ?Sized + Ord>(&self, root: NodePtr, query: &Q) -> Found
+    where
+        K: Borrow<Q>,
+    {
+        let form = self.form();
+        let mut node = root;
+        for _ in 0..self.raw.height {
+            // SAFETY: the node is an inner node of this tree; its children up to its length are.
+            unsafe {
+                match form.search_keys(node, 0, form.len(node), query) {
+                    Ok(slot) => return Found::Entry(Place { node, slot }),
+                    Err(slot) => node = form.child(node, slot),
+                }
+            }
+        }
+        // SAFETY: the node is a leaf of this tree.
+        match unsafe { form.search_keys(node, 0, form.len(node), query) } {
+            Ok(slot) => Found::Entry(Place { node, slot }),
+            Err(slot) => Found::Gap(Edge { leaf: node, slot }),
+        }
+    }
+
+    /// Finds by heads, and by comparison among equal heads. `head` gives the head of the query behind a prefix.
+    #[inline(always)]
+    fn find_by_heads<Q: ?Sized + Ord>(
+        &self,
+        root: NodePtr,
+        query: &Q,
+        head: impl Fn(usize) -> u64,
+    ) -> Found
+    where
+        K: Borrow<Q>,
+    {
+        let form = self.form();
+        let (isa, height) = (self.raw.isa, self.raw.height);
+        let mut node = root;
+        let mut level = height;
+        loop {
+            // SAFETY: the node is a node of this tree, of this level, and has heads.
+            let searched = unsafe {
+                prefetch_bytes(node.as_ptr(), LANE_BYTES);
+                if level > 0 {
+                    form.request_children(node);
+                }
+                let head = head(form.prefix_bytes(node));
+                let start = simd::count_heads(isa, node, head);
+                let len = form.len(node);
+                // Filler is not less than any head, so `start <= len`.
+                debug_assert!(start <= len, "head {start} of {len}");
+                if start < len && form.head_at(node, start).read() == head {
+                    let end = match head.checked_add(1) {
+                        Some(next)
+                            if form.head_at(node, (start + 1).min(len - 1)).read() == head =>
+                        {
+                            simd::count_heads(isa, node, next)
+                        }
+                        // Most heads occur once.
+                        Some(_) => start + 1,
+                        None => len,
+                    };
+                    form.search_keys(node, start, end.clamp(start, len), query)
+                } else {
+                    Err(start)
+                }
+            };
+            match searched {
+                Ok(slot) => return Found::Entry(Place { node, slot }),
+                Err(slot) if level == 0 => return Found::Gap(Edge { leaf: node, slot }),
+                // SAFETY: the node is an inner node, the slot at most its length.
+                Err(slot) => node = unsafe { form.child(node, slot) },
+            }
+            level -= 1;
+        }
+    }
+
+    /// The gap before the first key that is not less than `query`.
+    pub(crate) fn lower_edge<Q: ?Sized + Ord>(&self, query: &Q) -> Edge
+    where
+        K: Borrow<Q>,
+    {
+        match self.find(query) {
+            // SAFETY: the place was found in this tree.
+            Found::Entry(place) => unsafe { self.form().edge_before(place) },
+            Found::Gap(edge) => edge,
+        }
+    }
+
+    /// The gap before the first key that is greater than `query`.
+    pub(crate) fn upper_edge<Q: ?Sized + Ord>(&self, query: &Q) -> Edge
+    where
+        K: Borrow<Q>,
+    {
+        match self.find(query) {
+            // SAFETY: the place was found in this tree.
+            Found::Entry(place) => unsafe { self.form().edge_after(place) },
+            Found::Gap(edge) => edge,
+        }
+    }
+
+    /// [`find`](Self::find) for many queries; calls `use_place(i, place)` for each `i` in turn, with the place of the entry if there is one.
+    ///
+    /// Integers go down the tree in batches, so that their misses overlap.
+    #[inline]
+    pub(crate) fn find_many<Q: Ord>(
+        &self,
+        queries: &[Q],
+        mut use_place: impl FnMut(usize, Option<Place>),
+    ) where
+        K: Borrow<Q>,
+    {
+        if queries.len() >= BATCH_MIN
+            && let (Some(root), Some(kind), Some(queries)) = (
+                self.raw.root,
+                LaneKind::of::<K>(),
+                same_integers::<K, Q>(queries),
+            )
+        {
+            let map = self.form().node_map();
+            let mut hits = [Hit {
+                node: root,
+                slot: 0,
+                found: false,
+            }; BATCH];
+            let mut index = 0;
+            for batch in queries.chunks(BATCH) {
+                let hits = &mut hits[..batch.len()];
+                let queries = NonNull::from(batch).cast::<u8>();
+                // SAFETY: as in `find`; there are as many queries as hits.
+                unsafe {
+                    simd::find_many(
+                        kind,
+                        self.raw.isa,
+                        root,
+                        self.raw.height,
+                        &map,
+                        queries,
+                        hits,
+                    );
+                }
+                for hit in &*hits {
+                    let place = hit.found.then_some(Place {
+                        node: hit.node,
+                        slot: hit.slot,
+                    });
+                    use_place(index, place);
+                    index += 1;
+                }
+            }
+            return;
+        }
+        for (index, query) in queries.iter().enumerate() {
+            let place = match self.find(query) {
+                Found::Entry(place) => Some(place),
+                Found::Gap(_) => None,
+            };
+            use_place(index, place);
+        }
+    }
+
+    /// Brings the nodes on the way to each key into the cache, if keys are integers: for insertions that are about to follow.
+    pub(crate) fn prefetch_many(&self, entries: &[(K, V)]) {
+        let (Some(root), Some(kind)) = (self.raw.root, LaneKind::of::<K>()) else {
+            return;
+        };
+        if self.raw.height == 0 || entries.len() < BATCH_MIN {
+            return;
+        }
+        let form = self.form();
+        let map = form.node_map();
+        let mut hits = [Hit {
+            node: root,
+            slot: 0,
+            found: false,
+        }; BATCH];
+        for batch in entries.chunks(BATCH) {
+            let hits = &mut hits[..batch.len()];
+            let mut keys = [const { core::mem::MaybeUninit::<K>::uninit() }; BATCH];
+            for (slot, (key, _)) in keys.iter_mut().zip(batch) {
+                // SAFETY: integers are `Copy`; the entry keeps its own.
+                slot.write(unsafe { core::ptr::read(key) });
+            }
+            // SAFETY: as in `find`; the keys of this batch are initialised.
+            unsafe {
+                simd::find_many(
+                    kind,
+                    self.raw.isa,
+                    root,
+                    self.raw.height,
+                    &map,
+                    NonNull::from(&keys).cast(),
+                    hits,
+                );
+                for hit in &*hits {
+                    prefetch(form.header(hit.node).as_ptr());
+                }
+            }
+        }
+    }
+}
+
+impl<K, V> Form<K, V> {
+    /// Searches the keys of the slots `start..end`, which should be in order.
+    ///
+    /// # Safety
+    /// `node` is a node of this form, `start <= end <= len`.
+    #[inline(always)]
+    unsafe fn search_keys<Q: ?Sized + Ord>(
+        self,
+        node: NodePtr,
+        mut start: usize,
+        mut end: usize,
+        query: &Q,
+    ) -> Result<usize, usize>
+    where
+        K: Borrow<Q>,
+    {
+        while start < end {
+            let middle = start + (end - start) / 2;
+            // SAFETY: a slot below the length holds a key, which is not written while the tree is borrowed.
+            let key = unsafe { &*self.key_at(node, middle) };
+            match key.borrow().cmp(query) {
+                Ordering::Less => start = middle + 1,
+                Ordering::Greater => end = middle,
+                Ordering::Equal => return Ok(middle),
+            }
+        }
+        Err(start)
+    }
+
+    /// Asks for the lines with the children of a node.
+    ///
+    /// # Safety
+    /// `node` is an inner node of this form.
+    #[inline(always)]
+    unsafe fn request_children(self, node: NodePtr) {
+        let shape = self.shape();
+        // From the header, which stands right before them.
+        let start = node.as_ptr().wrapping_add(shape.header_at);
+        prefetch_bytes(start, shape.counts_at - shape.header_at);
+    }
+}

@@ -1,0 +1,260 @@
+//! Where everything lies in a node: arithmetic on types, evaluated by the compiler.
+//!
+//! ```text
+//! leaf     | lanes: 4 lines, 32 of u64 | keys    | values          | header |
+//! inner    | lanes                     | keys    | values          | header | children            | counts            |
+//! u64:     0                           -         256               496      512                   760
+//! ```
+//!
+//! - **Lanes** are what a search compares by SIMD, and they come first, so that their lines are asked for before anything else is known. Of
+//!   integer keys they *are* the keys. Otherwise they are the keys' heads (see `head`), if the map has heads, and absent if not. Lanes without an entry hold
+//!   the largest integer, so that a search needs not know how many there are.
+//! - **Keys** are the lanes of integer keys, else an array of their own.
+//! - Leaves and inner nodes share the offsets of all that both have: the place of an entry is a node and a slot, whatever the node.
+//! - **Counts** of the entries below each child are there in maps with ranks only, and nothing else lies behind them.
+//!
+//! **How many entries?** As many as there are lanes in [`LANE_BYTES`], a few less where that saves a line; for large keys and values as many as fit
+//! into [`ENTRY_BYTES_MAX`], but at least [`CAPACITY_MIN`]. The table of sizes that were tried is in the guide, `docs/ctree.md`.
+
+use core::mem::offset_of;
+
+use super::node::Header;
+use crate::block::LINE_BYTES;
+use crate::lane::LaneKind;
+
+/// Size of the lanes of a node: 32 keys of 8 B.
+pub(crate) const LANE_BYTES: usize = 256;
+
+/// Most bytes of keys and values in a node, unless [`CAPACITY_MIN`] entries are larger.
+const ENTRY_BYTES_MAX: usize = 4096;
+
+/// Fewest entries that a node has room for. Three would do for all that happens to a node.
+const CAPACITY_MIN: usize = 4;
+
+/// Offsets within the nodes of one kind of tree, in bytes.
+///
+/// Invariants: all parts are disjoint, aligned for what they hold when the node is aligned to [`Shape::align`], and end within `leaf_bytes` (up to the
+/// header) and `inner_bytes` (with children), or `counted_inner_bytes` (with counts); `CAPACITY_MIN <= capacity <= lane_count` where there are lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Entries that a node has room for. An inner node has one child more.
+    pub(crate) capacity: usize,
+    /// Lanes, or 0 where there are none.
+    pub(crate) lane_count: usize,
+    /// Start of the keys.
+    pub(crate) keys_at: usize,
+    /// Start of the values.
+    pub(crate) values_at: usize,
+    /// Start of the [`Header`].
+    pub(crate) header_at: usize,
+    /// Start of the pointers to children in an inner node.
+    pub(crate) children_at: usize,
+    /// Start of the numbers of entries below each child in an inner node of a tree with ranks.
+    pub(crate) counts_at: usize,
+    /// Size of a leaf.
+    pub(crate) leaf_bytes: usize,
+    /// Size of an inner node without counts.
+    pub(crate) inner_bytes: usize,
+    /// Size of an inner node with counts.
+    pub(crate) counted_inner_bytes: usize,
+    /// Alignment of nodes.
+    pub(crate) align: usize,
+}
+
+/// What the lanes of a tree are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lanes {
+    /// The keys themselves.
+    Keys,
+    /// Heads of the keys.
+    Heads,
+    /// There are none.
+    Absent,
+}
+
+const fn next_multiple(bytes: usize, of: usize) -> usize {
+    match bytes.checked_next_multiple_of(of) {
+        Some(bytes) => bytes,
+        None => panic!("a node of this map exceeds the address space"),
+    }
+}
+
+const fn product(count: usize, bytes: usize) -> usize {
+    match count.checked_mul(bytes) {
+        Some(bytes) => bytes,
+        None => panic!("a node of this map exceeds the address space"),
+    }
+}
+
+const fn max(a: usize, b: usize) -> usize {
+    if a > b { a } else { b }
+}
+
+impl Shape {
+    /// The shape of nodes with `capacity` entries.
+    const fn with_capacity<K, V>(lanes: Lanes, capacity: usize) -> Shape {
+        let (lane_count, keys_at, keys_end) = match lanes {
+            Lanes::Keys => (LANE_BYTES / max(size_of::<K>(), 1), 0, LANE_BYTES),
+            Lanes::Heads => {
+                let keys_at = next_multiple(LANE_BYTES, align_of::<K>());
+                let keys_end = keys_at + product(capacity, size_of::<K>());
+                (LANE_BYTES / size_of::<u64>(), keys_at, keys_end)
+            }
+            Lanes::Absent => (0, 0, product(capacity, size_of::<K>())),
+        };
+        let values_at = next_multiple(keys_end, align_of::<V>());
+        let values_end = values_at + product(capacity, size_of::<V>());
+        let header_at = next_multiple(values_end, align_of::<Header>());
+        let align = max(LINE_BYTES, max(align_of::<K>(), align_of::<V>()));
+        let header_end = header_at + size_of::<Header>();
+        let children_at = next_multiple(header_end, align_of::<*mut u8>());
+        let children_bytes = (capacity + 1) * size_of::<*mut u8>();
+        let counts_at = children_at + children_bytes;
+        let counts_bytes = (capacity + 1) * size_of::<usize>();
+        Shape {
+            capacity,
+            lane_count,
+            keys_at,
+            values_at,
+            header_at,
+            children_at,
+            counts_at,
+            leaf_bytes: next_multiple(header_end, align),
+            inner_bytes: next_multiple(counts_at, align),
+            counted_inner_bytes: next_multiple(counts_at + counts_bytes, align),
+            align,
+        }
+    }
+
+    const fn of_lanes<K, V>(lanes: Lanes) -> Shape {
+        let key_bytes = match lanes {
+            // In the lanes, of which there are as many in any case.
+            Lanes::Keys => 0,
+            Lanes::Heads | Lanes::Absent => size_of::<K>(),
+        };
+        let lane_count = match lanes {
+            Lanes::Keys => LANE_BYTES / max(size_of::<K>(), 1),
+            Lanes::Heads | Lanes::Absent => LANE_BYTES / size_of::<u64>(),
+        };
+        let entry_bytes = key_bytes.saturating_add(size_of::<V>());
+        let fitting = ENTRY_BYTES_MAX / max(entry_bytes, 1);
+        let capacity = if fitting > lane_count {
+            lane_count
+        } else {
+            max(fitting, CAPACITY_MIN)
+        };
+        // The header may begin a line of its own, or even spill over by little: a few entries less can save that line.
+        let shape = Shape::with_capacity::<K, V>(lanes, capacity);
+        let mut less = capacity;
+        while less > CAPACITY_MIN && less > capacity - capacity / 8 {
+            less -= 1;
+            let candidate = Shape::with_capacity::<K, V>(lanes, less);
+            if candidate.leaf_bytes < shape.leaf_bytes {
+                return candidate;
+            }
+        }
+        shape
+    }
+}
+
+/// The shapes that a map of these types may have.
+struct Shapes<K, V>(core::marker::PhantomData<(K, V)>);
+
+impl<K, V> Shapes<K, V> {
+    const INTEGERS: &Shape = &Shape::of_lanes::<K, V>(Lanes::Keys);
+    const HEADED: &Shape = &Shape::of_lanes::<K, V>(Lanes::Heads);
+    const PLAIN: &Shape = &Shape::of_lanes::<K, V>(Lanes::Absent);
+}
+
+/// The shape of the nodes of a map. Folds to a constant where it does not depend on `headed`.
+#[inline(always)]
+pub(crate) fn shape_of<K, V>(headed: bool) -> &'static Shape {
+    if LaneKind::of::<K>().is_some() {
+        Shapes::<K, V>::INTEGERS
+    } else if headed {
+        Shapes::<K, V>::HEADED
+    } else {
+        Shapes::<K, V>::PLAIN
+    }
+}
+
+const _: () = {
+    let shape = Shapes::<u64, u64>::INTEGERS;
+    assert!(shape.capacity == 30 && shape.leaf_bytes == 512 && shape.inner_bytes == 768);
+    assert!(shape.header_at == 496 && offset_of!(Header, parent) == 0);
+};
+
+#[cfg(test)]
+mod tests {
+    use super::{CAPACITY_MIN, LANE_BYTES, Lanes, Shape};
+    use crate::tree::node::Header;
+
+    fn check<K, V>(lanes: Lanes) {
+        let shape = Shape::of_lanes::<K, V>(lanes);
+        assert!(shape.capacity >= CAPACITY_MIN, "{shape:?}");
+        match lanes {
+            Lanes::Keys => {
+                assert_eq!(
+                    (shape.lane_count * size_of::<K>(), shape.keys_at),
+                    (LANE_BYTES, 0)
+                );
+                assert!(shape.values_at >= LANE_BYTES && shape.capacity <= shape.lane_count);
+            }
+            Lanes::Heads => {
+                assert!(shape.keys_at >= LANE_BYTES && shape.capacity <= shape.lane_count);
+                assert!(shape.values_at >= shape.keys_at + shape.capacity * size_of::<K>());
+            }
+            Lanes::Absent => {
+                assert!(shape.values_at >= shape.keys_at + shape.capacity * size_of::<K>())
+            }
+        }
+        assert!(shape.header_at >= shape.values_at + shape.capacity * size_of::<V>());
+        assert!(shape.children_at >= shape.header_at + size_of::<Header>());
+        assert!(shape.leaf_bytes >= shape.header_at + size_of::<Header>());
+        assert!(shape.counts_at >= shape.children_at + 8 * (shape.capacity + 1));
+        assert!(
+            shape.inner_bytes >= shape.counts_at
+                && shape.counted_inner_bytes >= shape.counts_at + 8 * (shape.capacity + 1)
+        );
+        for (at, align) in [
+            (shape.keys_at, align_of::<K>()),
+            (shape.values_at, align_of::<V>()),
+            (shape.header_at, align_of::<Header>()),
+            (shape.children_at, align_of::<*mut u8>()),
+            (shape.leaf_bytes, shape.align),
+            (shape.inner_bytes, shape.align),
+            (shape.counted_inner_bytes, shape.align),
+        ] {
+            assert!(
+                at.is_multiple_of(align) && shape.align.is_multiple_of(align),
+                "{shape:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn parts_are_disjoint_and_aligned() {
+        #[repr(align(256))]
+        struct Wide;
+        check::<u64, u64>(Lanes::Keys);
+        check::<u8, ()>(Lanes::Keys);
+        check::<u16, Wide>(Lanes::Keys);
+        check::<u32, [u8; 3]>(Lanes::Keys);
+        check::<char, [u64; 1000]>(Lanes::Keys);
+        for lanes in [Lanes::Heads, Lanes::Absent] {
+            check::<String, u64>(lanes);
+            check::<(), ()>(lanes);
+            check::<[u8; 5000], u8>(lanes);
+            check::<Wide, (u8, u32)>(lanes);
+            check::<u128, [u64; 9]>(lanes);
+        }
+    }
+
+    #[test]
+    fn lines_are_saved_where_a_few_entries_less_save_one() {
+        assert_eq!(Shape::of_lanes::<u64, u64>(Lanes::Keys).capacity, 30);
+        assert_eq!(Shape::of_lanes::<u64, ()>(Lanes::Keys).capacity, 32);
+        assert_eq!(Shape::of_lanes::<u32, u32>(Lanes::Keys).capacity, 60);
+        assert_eq!(Shape::of_lanes::<u64, [u8; 4096]>(Lanes::Keys).capacity, 4);
+    }
+}
