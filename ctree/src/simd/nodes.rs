@@ -156,7 +156,7 @@ pub(super) unsafe fn find_many<Lane: Copy + PartialEq, Count: CountLess<Lane>>(
         slot: 0,
         found: false,
     });
-    for level in (0..height).rev() {
+    for _ in 0..height {
         for (hit, &query) in hits.iter_mut().zip(queries) {
             if hit.found {
                 continue;
@@ -172,12 +172,6 @@ pub(super) unsafe fn find_many<Lane: Copy + PartialEq, Count: CountLess<Lane>>(
             // SAFETY: as in `find`.
             hit.node = unsafe { child(hit.node, map, slot) };
             prefetch_lines(hit.node.as_ptr(), LANE_BYTES / LINE_BYTES);
-            if level > 0 {
-                prefetch_lines(
-                    hit.node.as_ptr().wrapping_add(map.children_at),
-                    map.child_lines,
-                );
-            }
         }
     }
     for (hit, &query) in hits.iter_mut().zip(queries) {

@@ -241,10 +241,10 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     unsafe fn growth(&self, edge: Edge) -> Growth {
         // SAFETY: the leaf is a node of this tree.
         unsafe {
-            if edge.slot == 0 && self.form().entry_before_leaf(edge.leaf).is_none() {
+            if edge.slot == 0 && self.form().entry_before_leaf(edge.leaf, &mut 0).is_none() {
                 Growth::AtStart
             } else if edge.slot == self.form().len(edge.leaf)
-                && self.form().entry_after_leaf(edge.leaf).is_none()
+                && self.form().entry_after_leaf(edge.leaf, &mut 0).is_none()
             {
                 Growth::AtEnd
             } else {

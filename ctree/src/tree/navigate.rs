@@ -123,6 +123,16 @@ impl<K, V> Form<K, V> {
     /// `edge` is an edge of a tree of this form that has nodes.
     #[inline]
     pub(crate) unsafe fn next(self, edge: &mut Edge) -> Option<Place> {
+        // SAFETY: passed on.
+        unsafe { self.next_near(edge, &mut 0) }
+    }
+
+    /// [`next`](Self::next) for a walk, which keeps a guess at the index of its leaf among its parent's children; it may start with any.
+    ///
+    /// # Safety
+    /// As for `next`.
+    #[inline]
+    pub(crate) unsafe fn next_near(self, edge: &mut Edge, index: &mut usize) -> Option<Place> {
         // SAFETY: the edge is at a leaf.
         if edge.slot < unsafe { self.len(edge.leaf) } {
             let place = Place {
@@ -133,7 +143,7 @@ impl<K, V> Form<K, V> {
             return Some(place);
         }
         // SAFETY: as above, at its end.
-        let place = unsafe { self.entry_after_leaf(edge.leaf) }?;
+        let place = unsafe { self.entry_after_leaf(edge.leaf, index) }?;
         // SAFETY: the place is that of an entry.
         *edge = unsafe { self.edge_after(place) };
         Some(place)
@@ -145,6 +155,16 @@ impl<K, V> Form<K, V> {
     /// `edge` is an edge of a tree of this form that has nodes.
     #[inline]
     pub(crate) unsafe fn prev(self, edge: &mut Edge) -> Option<Place> {
+        // SAFETY: passed on.
+        unsafe { self.prev_near(edge, &mut 0) }
+    }
+
+    /// [`prev`](Self::prev) for a walk, which keeps a guess as that of [`next_near`](Self::next_near) does.
+    ///
+    /// # Safety
+    /// As for `prev`.
+    #[inline]
+    pub(crate) unsafe fn prev_near(self, edge: &mut Edge, index: &mut usize) -> Option<Place> {
         if edge.slot > 0 {
             edge.slot -= 1;
             return Some(Place {
@@ -153,7 +173,7 @@ impl<K, V> Form<K, V> {
             });
         }
         // SAFETY: the edge is at a leaf, at its start.
-        let place = unsafe { self.entry_before_leaf(edge.leaf) }?;
+        let place = unsafe { self.entry_before_leaf(edge.leaf, index) }?;
         // SAFETY: the place is that of an entry.
         *edge = unsafe { self.edge_before(place) };
         Some(place)
@@ -161,19 +181,32 @@ impl<K, V> Form<K, V> {
 
     /// The entry of an inner node that follows all entries of a leaf; asks for leaves further on.
     ///
+    /// `guess` is taken for the leaf's index in its parent, where that is right, and becomes that of the next leaf.
+    ///
     /// # Safety
     /// `leaf` is a leaf of a tree of this form.
-    pub(crate) unsafe fn entry_after_leaf(self, leaf: NodePtr) -> Option<Place> {
-        let mut node = leaf;
+    pub(crate) unsafe fn entry_after_leaf(self, leaf: NodePtr, guess: &mut usize) -> Option<Place> {
         // SAFETY: a node is one of its parent's children; a child that is not the last has an entry behind it.
         unsafe {
+            let parent = self.parent(leaf)?;
+            let index = self.index_near(parent, leaf, *guess);
+            self.request_leaf(parent, index + LEAVES_AHEAD);
+            if index < self.len(parent) {
+                *guess = index + 1;
+                return Some(Place {
+                    node: parent,
+                    slot: index,
+                });
+            }
+            *guess = 0;
+            let mut node = parent;
             while let Some(parent) = self.parent(node) {
                 let index = self.index_of(parent, node);
-                let len = self.len(parent);
-                if node == leaf {
-                    self.request_leaf(parent, index + LEAVES_AHEAD);
-                }
-                if index < len {
+                if index < self.len(parent) {
+                    // The first leaves below the next child come soon.
+                    for leaf in 0..LEAVES_AHEAD {
+                        self.request_leaf_below(self.child(parent, index + 1), leaf);
+                    }
                     return Some(Place {
                         node: parent,
                         slot: index,
@@ -187,18 +220,32 @@ impl<K, V> Form<K, V> {
 
     /// The entry of an inner node that precedes all entries of a leaf; asks for leaves further on.
     ///
+    /// `guess` is taken for the leaf's index in its parent, where that is right, and becomes that of the leaf before.
+    ///
     /// # Safety
     /// `leaf` is a leaf of a tree of this form.
-    pub(crate) unsafe fn entry_before_leaf(self, leaf: NodePtr) -> Option<Place> {
-        let mut node = leaf;
+    pub(crate) unsafe fn entry_before_leaf(
+        self,
+        leaf: NodePtr,
+        guess: &mut usize,
+    ) -> Option<Place> {
         // SAFETY: a node is one of its parent's children; a child that is not the first has an entry before it.
         unsafe {
+            let parent = self.parent(leaf)?;
+            let index = self.index_near(parent, leaf, *guess);
+            self.request_leaf(parent, index.wrapping_sub(LEAVES_AHEAD));
+            if index > 0 {
+                *guess = index - 1;
+                return Some(Place {
+                    node: parent,
+                    slot: index - 1,
+                });
+            }
+            let mut node = parent;
             while let Some(parent) = self.parent(node) {
                 let index = self.index_of(parent, node);
-                if node == leaf {
-                    self.request_leaf(parent, index.wrapping_sub(LEAVES_AHEAD));
-                }
                 if index > 0 {
+                    *guess = self.len(parent);
                     return Some(Place {
                         node: parent,
                         slot: index - 1,
@@ -208,6 +255,22 @@ impl<K, V> Form<K, V> {
             }
         }
         None
+    }
+
+    /// Asks for a leaf below an inner node of level 1 or a node above one: of its first child's first child, and so on.
+    ///
+    /// # Safety
+    /// `node` is an inner node of this form.
+    unsafe fn request_leaf_below(self, mut node: NodePtr, index: usize) {
+        // SAFETY: an inner node has a first child.
+        unsafe {
+            for _ in 1..self.level(node) {
+                node = self.child(node, 0);
+            }
+            if self.level(node) == 1 {
+                self.request_leaf(node, index);
+            }
+        }
     }
 
     /// Asks for the lines of a child that is a leaf, if the parent has one of that index.

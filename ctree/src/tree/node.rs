@@ -319,6 +319,21 @@ impl<K, V> Form<K, V> {
         unsafe { index.unwrap_unchecked() }
     }
 
+    /// [`index_of`](Self::index_of), with a guess: walks from child to child know which one comes next.
+    ///
+    /// # Safety
+    /// As for `index_of`; the guess may be any number.
+    #[inline]
+    pub(crate) unsafe fn index_near(self, parent: NodePtr, child: NodePtr, guess: usize) -> usize {
+        // SAFETY: the children up to `len` are initialised.
+        unsafe {
+            if guess <= self.len(parent) && self.child(parent, guess) == child {
+                return guess;
+            }
+            self.index_of(parent, child)
+        }
+    }
+
     /// Turns memory into a node without entries, parent and children.
     ///
     /// (An inner node without its first child breaks the invariant until it is given one.)
