@@ -15,7 +15,7 @@ use crate::tree::shape::LANE_BYTES;
 const _: () = assert!(LANE_BYTES.is_multiple_of(NODE_BYTES));
 
 /// Where a node keeps what a search needs beside the lanes, in bytes from its start.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NodeMap {
     /// The number of entries, a `u16`.
     pub(crate) len_at: usize,
@@ -31,15 +31,35 @@ pub(crate) struct NodeMap {
     pub(crate) eager_value_lines: usize,
 }
 
-/// Where a search ended.
+/// Where a search ended. Two words, so that it is returned in registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hit {
     /// The node: of the entry if it was found, else a leaf.
     pub(crate) node: NonNull<u8>,
-    /// Number of lanes of the node that are less than the query.
-    pub(crate) slot: usize,
+    /// Number of lanes of the node that are less than the query; [`FOUND`] is added if the entry is there.
+    slot: usize,
+}
+
+/// A slot with this bit is that of the entry.
+const FOUND: usize = 1 << 16;
+
+impl Hit {
+    /// A search that is to begin at a node.
+    pub(crate) const fn at(node: NonNull<u8>) -> Hit {
+        Hit { node, slot: 0 }
+    }
+
+    /// The slot of the entry, or of the gap where it would be.
+    #[inline(always)]
+    pub(crate) fn slot(self) -> usize {
+        self.slot % FOUND
+    }
+
     /// Whether the entry is there.
-    pub(crate) found: bool,
+    #[inline(always)]
+    pub(crate) fn is_found(self) -> bool {
+        self.slot >= FOUND
+    }
 }
 
 /// Number of lanes in the [`LANE_BYTES`] at `node` that are less than `query`.
@@ -115,8 +135,7 @@ pub(super) unsafe fn find<Lane: Copy + PartialEq, Count: CountLess<Lane>>(
         if unsafe { is_entry(node, map, slot, query) } {
             return Hit {
                 node,
-                slot,
-                found: true,
+                slot: slot + FOUND,
             };
         }
         // SAFETY: an inner node has children up to its length, of which `slot` is one.
@@ -130,7 +149,10 @@ pub(super) unsafe fn find<Lane: Copy + PartialEq, Count: CountLess<Lane>>(
     let slot = unsafe { count_lanes::<Lane, Count>(node, query) };
     // SAFETY: passed on.
     let found = unsafe { is_entry(node, map, slot, query) };
-    Hit { node, slot, found }
+    Hit {
+        node,
+        slot: slot + if found { FOUND } else { 0 },
+    }
 }
 
 /// Searches for each of `queries`, which go down level by level.
@@ -151,22 +173,17 @@ pub(super) unsafe fn find_many<Lane: Copy + PartialEq, Count: CountLess<Lane>>(
         queries.len(),
         hits.len()
     );
-    hits.fill(Hit {
-        node: root,
-        slot: 0,
-        found: false,
-    });
+    hits.fill(Hit::at(root));
     for _ in 0..height {
         for (hit, &query) in hits.iter_mut().zip(queries) {
-            if hit.found {
+            if hit.is_found() {
                 continue;
             }
             // SAFETY: as in `find`.
             let slot = unsafe { count_lanes::<Lane, Count>(hit.node, query) };
             // SAFETY: passed on.
             if unsafe { is_entry(hit.node, map, slot, query) } {
-                hit.slot = slot;
-                hit.found = true;
+                hit.slot = slot + FOUND;
                 continue;
             }
             // SAFETY: as in `find`.
@@ -175,17 +192,18 @@ pub(super) unsafe fn find_many<Lane: Copy + PartialEq, Count: CountLess<Lane>>(
         }
     }
     for (hit, &query) in hits.iter_mut().zip(queries) {
-        if !hit.found {
+        if !hit.is_found() {
             // SAFETY: as in `find`.
-            hit.slot = unsafe { count_lanes::<Lane, Count>(hit.node, query) };
+            let slot = unsafe { count_lanes::<Lane, Count>(hit.node, query) };
             // SAFETY: passed on.
-            hit.found = unsafe { is_entry(hit.node, map, hit.slot, query) };
+            let found = unsafe { is_entry(hit.node, map, slot, query) };
+            hit.slot = slot + if found { FOUND } else { 0 };
         }
-        if hit.found {
+        if hit.is_found() {
             prefetch(
                 hit.node
                     .as_ptr()
-                    .wrapping_add(map.values_at + hit.slot * map.value_bytes),
+                    .wrapping_add(map.values_at + hit.slot() * map.value_bytes),
             );
         }
     }

@@ -40,6 +40,7 @@ mod search;
 pub(crate) mod shape;
 
 pub(crate) use build::Builder;
+pub(crate) use navigate::NO_GUESS;
 pub(crate) use node::{Form, NodePtr};
 
 use crate::simd::Isa;

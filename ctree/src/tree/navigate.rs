@@ -18,8 +18,12 @@ use crate::simd::prefetch_bytes;
 
 use allocator_api2::alloc::Allocator;
 
-/// How many leaves ahead of a walk are asked for.
-const LEAVES_AHEAD: usize = 3;
+/// How many leaves ahead of a walk are asked for. In one run on a busy machine, nanoseconds an entry among 2 million of 16 B: 3 leaves 16.6, 5 leaves 10.4,
+/// 8 leaves 12.1 (`BTreeMap`: 117).
+const LEAVES_AHEAD: usize = 5;
+
+/// A guess that is never right, for a walk that begins.
+pub(crate) const NO_GUESS: usize = usize::MAX;
 
 /// Most lines of a leaf that are asked for ahead of time.
 const LINES_AHEAD_MAX: usize = 16;
@@ -124,10 +128,10 @@ impl<K, V> Form<K, V> {
     #[inline]
     pub(crate) unsafe fn next(self, edge: &mut Edge) -> Option<Place> {
         // SAFETY: passed on.
-        unsafe { self.next_near(edge, &mut 0) }
+        unsafe { self.next_near(edge, &mut { NO_GUESS }) }
     }
 
-    /// [`next`](Self::next) for a walk, which keeps a guess at the index of its leaf among its parent's children; it may start with any.
+    /// [`next`](Self::next) for a walk, which keeps a guess at the index of its leaf among its parent's children; it starts with [`NO_GUESS`].
     ///
     /// # Safety
     /// As for `next`.
@@ -156,7 +160,7 @@ impl<K, V> Form<K, V> {
     #[inline]
     pub(crate) unsafe fn prev(self, edge: &mut Edge) -> Option<Place> {
         // SAFETY: passed on.
-        unsafe { self.prev_near(edge, &mut 0) }
+        unsafe { self.prev_near(edge, &mut { NO_GUESS }) }
     }
 
     /// [`prev`](Self::prev) for a walk, which keeps a guess as that of [`next_near`](Self::next_near) does.
@@ -190,7 +194,14 @@ impl<K, V> Form<K, V> {
         unsafe {
             let parent = self.parent(leaf)?;
             let index = self.index_near(parent, leaf, *guess);
-            self.request_leaf(parent, index + LEAVES_AHEAD);
+            if index == *guess {
+                self.request_leaf(parent, index + LEAVES_AHEAD);
+            } else {
+                // The walk has just begun: nothing that comes was asked for before.
+                for ahead in 1..=LEAVES_AHEAD {
+                    self.request_leaf(parent, index + ahead);
+                }
+            }
             if index < self.len(parent) {
                 *guess = index + 1;
                 return Some(Place {
@@ -233,7 +244,13 @@ impl<K, V> Form<K, V> {
         unsafe {
             let parent = self.parent(leaf)?;
             let index = self.index_near(parent, leaf, *guess);
-            self.request_leaf(parent, index.wrapping_sub(LEAVES_AHEAD));
+            if index == *guess {
+                self.request_leaf(parent, index.wrapping_sub(LEAVES_AHEAD));
+            } else {
+                for ahead in 1..=LEAVES_AHEAD {
+                    self.request_leaf(parent, index.wrapping_sub(ahead));
+                }
+            }
             if index > 0 {
                 *guess = index - 1;
                 return Some(Place {

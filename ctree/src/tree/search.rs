@@ -5,51 +5,27 @@
 
 use core::borrow::Borrow;
 use core::cmp::Ordering;
-use core::mem::offset_of;
 use core::ptr::NonNull;
 
 use allocator_api2::alloc::Allocator;
 
-use super::node::{Form, Header, NodePtr};
+use super::node::{Form, NodePtr};
 use super::{Edge, Found, Place, Tree};
-use crate::block::LINE_BYTES;
 use crate::head::{bytes_of, head_of_bytes, recognised};
 use crate::lane::{LaneKind, same_integer, same_integers};
-use crate::simd::{self, BATCH, Hit, NodeMap, prefetch, prefetch_bytes};
+use crate::simd::{self, BATCH, Hit, prefetch, prefetch_bytes};
 
 use super::shape::LANE_BYTES;
-
-/// Most lines of values that a single search asks for before it knows the slot.
-const EAGER_VALUE_LINES_MAX: usize = 4;
 
 /// Fewest queries for which a batch is worth its set-up.
 const BATCH_MIN: usize = 4;
 
 impl<K, V> Form<K, V> {
-    /// What a search of integers needs to know. Folds to a constant.
-    #[inline(always)]
-    fn node_map(self) -> NodeMap {
-        let shape = self.shape();
-        let value_lines = (shape.capacity * size_of::<V>()).div_ceil(LINE_BYTES);
-        NodeMap {
-            len_at: shape.header_at + offset_of!(Header, len),
-            children_at: shape.children_at,
-            child_lines: ((shape.capacity + 1) * size_of::<NodePtr>()).div_ceil(LINE_BYTES),
-            values_at: shape.values_at,
-            value_bytes: size_of::<V>(),
-            eager_value_lines: if value_lines <= EAGER_VALUE_LINES_MAX {
-                value_lines
-            } else {
-                0
-            },
-        }
-    }
-
     /// The place or gap of a search that ended at a slot of a node, of a leaf unless it was found.
     #[inline(always)]
     fn found(self, hit: Hit) -> Found {
-        let Hit { node, slot, found } = hit;
-        if found {
+        let (node, slot) = (hit.node, hit.slot());
+        if hit.is_found() {
             Found::Entry(Place { node, slot })
         } else {
             Found::Gap(Edge { leaf: node, slot })
@@ -74,8 +50,9 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                 let query = NonNull::from(query).cast::<u8>();
                 let (form, raw) = (self.form(), &self.raw);
                 // SAFETY: the root and all below it keep the node invariant; keys and query are integers of this kind.
-                let hit =
-                    unsafe { simd::find(kind, raw.isa, root, raw.height, &form.node_map(), query) };
+                let hit = unsafe {
+                    simd::find(kind, raw.isa, root, raw.height, &form.shape().map, query)
+                };
                 return form.found(hit);
             }
             return self.find_by_order(root, query);
@@ -244,12 +221,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                 same_integers::<K, Q>(queries),
             )
         {
-            let map = self.form().node_map();
-            let mut hits = [Hit {
-                node: root,
-                slot: 0,
-                found: false,
-            }; BATCH];
+            let map = &self.form().shape().map;
+            let mut hits = [Hit::at(root); BATCH];
             let mut index = 0;
             for batch in queries.chunks(BATCH) {
                 let hits = &mut hits[..batch.len()];
@@ -261,15 +234,15 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                         self.raw.isa,
                         root,
                         self.raw.height,
-                        &map,
+                        map,
                         queries,
                         hits,
                     );
                 }
                 for hit in &*hits {
-                    let place = hit.found.then_some(Place {
+                    let place = hit.is_found().then_some(Place {
                         node: hit.node,
-                        slot: hit.slot,
+                        slot: hit.slot(),
                     });
                     use_place(index, place);
                     index += 1;
@@ -295,12 +268,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             return;
         }
         let form = self.form();
-        let map = form.node_map();
-        let mut hits = [Hit {
-            node: root,
-            slot: 0,
-            found: false,
-        }; BATCH];
+        let map = &form.shape().map;
+        let mut hits = [Hit::at(root); BATCH];
         for batch in entries.chunks(BATCH) {
             let hits = &mut hits[..batch.len()];
             let mut keys = [const { core::mem::MaybeUninit::<K>::uninit() }; BATCH];
@@ -315,7 +284,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                     self.raw.isa,
                     root,
                     self.raw.height,
-                    &map,
+                    map,
                     NonNull::from(&keys).cast(),
                     hits,
                 );

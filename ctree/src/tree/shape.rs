@@ -21,6 +21,7 @@ use core::mem::offset_of;
 use super::node::Header;
 use crate::block::LINE_BYTES;
 use crate::lane::LaneKind;
+use crate::simd::NodeMap;
 
 /// Size of the lanes of a node: 32 keys of 8 B.
 pub(crate) const LANE_BYTES: usize = 256;
@@ -30,6 +31,9 @@ const ENTRY_BYTES_MAX: usize = 4096;
 
 /// Fewest entries that a node has room for. Three would do for all that happens to a node.
 const CAPACITY_MIN: usize = 4;
+
+/// Most lines of values that a single search asks for before it knows the slot.
+const EAGER_VALUE_LINES_MAX: usize = 4;
 
 /// Offsets within the nodes of one kind of tree, in bytes.
 ///
@@ -59,6 +63,8 @@ pub(crate) struct Shape {
     pub(crate) counted_inner_bytes: usize,
     /// Alignment of nodes.
     pub(crate) align: usize,
+    /// What a search of integer keys needs to know of all this.
+    pub(crate) map: NodeMap,
 }
 
 /// What the lanes of a tree are.
@@ -104,6 +110,7 @@ impl Shape {
         };
         let values_at = next_multiple(keys_end, align_of::<V>());
         let values_end = values_at + product(capacity, size_of::<V>());
+        let value_lines = product(capacity, size_of::<V>()).div_ceil(LINE_BYTES);
         let header_at = next_multiple(values_end, align_of::<Header>());
         let align = max(LINE_BYTES, max(align_of::<K>(), align_of::<V>()));
         let header_end = header_at + size_of::<Header>();
@@ -123,6 +130,18 @@ impl Shape {
             inner_bytes: next_multiple(counts_at, align),
             counted_inner_bytes: next_multiple(counts_at + counts_bytes, align),
             align,
+            map: NodeMap {
+                len_at: header_at + offset_of!(Header, len),
+                children_at,
+                child_lines: children_bytes.div_ceil(LINE_BYTES),
+                values_at,
+                value_bytes: size_of::<V>(),
+                eager_value_lines: if value_lines <= EAGER_VALUE_LINES_MAX {
+                    value_lines
+                } else {
+                    0
+                },
+            },
         }
     }
 
