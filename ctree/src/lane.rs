@@ -7,7 +7,7 @@
 //!
 //! All of it folds to a constant in optimised code: there is no test left at run time.
 
-use std::any::TypeId;
+use core::any::TypeId;
 
 /// A machine integer that is compared in SIMD lanes: how wide it is, and whether its top bit is a sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl LaneKind {
     #[inline(always)]
     pub(crate) fn of<K>() -> Option<LaneKind> {
         // Spares the compiler the comparisons for most other types.
-        if const { size_of::<K>() == 0 || size_of::<K>() > 8 || std::mem::needs_drop::<K>() } {
+        if const { size_of::<K>() == 0 || size_of::<K>() > 8 || core::mem::needs_drop::<K>() } {
             return None;
         }
         let id = typeid::of::<K>();
@@ -135,7 +135,7 @@ pub(crate) use by_lane;
 #[inline(always)]
 pub(crate) fn same_integer<K, Q: ?Sized>(query: &Q) -> Option<&K> {
     if LaneKind::of::<K>().is_some() && typeid::of::<Q>() == typeid::of::<K>() {
-        let query = std::ptr::from_ref(query).cast::<K>();
+        let query = core::ptr::from_ref(query).cast::<K>();
         // SAFETY: `K` is an integer, which has no lifetimes, so that equal type ids mean that `Q` is `K`; the pointer comes from a
         // reference of the same lifetime to that very type.
         Some(unsafe { &*query })
@@ -149,7 +149,7 @@ pub(crate) fn same_integer<K, Q: ?Sized>(query: &Q) -> Option<&K> {
 pub(crate) fn same_integers<K, Q>(queries: &[Q]) -> Option<&[K]> {
     if LaneKind::of::<K>().is_some() && typeid::of::<Q>() == typeid::of::<K>() {
         // SAFETY: as above `Q` is `K`; pointer and length are those of a live slice of the same lifetime.
-        Some(unsafe { std::slice::from_raw_parts(queries.as_ptr().cast::<K>(), queries.len()) })
+        Some(unsafe { core::slice::from_raw_parts(queries.as_ptr().cast::<K>(), queries.len()) })
     } else {
         None
     }
@@ -188,9 +188,9 @@ mod tests {
         assert_eq!(LaneKind::of::<(u64,)>(), None);
         assert_eq!(LaneKind::of::<bool>(), None);
         assert_eq!(LaneKind::of::<u128>(), None);
-        assert_eq!(LaneKind::of::<std::num::NonZeroU64>(), None);
+        assert_eq!(LaneKind::of::<core::num::NonZeroU64>(), None);
         assert_eq!(LaneKind::of::<()>(), None);
-        assert_eq!(LaneKind::of::<std::cmp::Reverse<u64>>(), None);
+        assert_eq!(LaneKind::of::<core::cmp::Reverse<u64>>(), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The lanes of a block that are not keys: index and filler. Knows the width of a lane, but neither the type of the keys nor the values,
 //! so that it is compiled once for each width rather than once for each map.
 
-use std::ptr::NonNull;
+use core::ptr::NonNull;
 
 use crate::lane::{LaneKind, by_lane};
 use crate::plan::{NODE_BYTES, Plan};

@@ -22,9 +22,9 @@
 //! [`map_iter`](super::map_iter)) turn the addresses of [`strided`](super::strided) into references, on what [`map`](super::map) promises
 //! when it makes them. The rest, sets and [`key_tree`](super::key_tree) among them, is safe code.
 
-use std::marker::PhantomData;
-use std::ptr::NonNull;
-use std::vec;
+use alloc::vec::{self, Vec};
+use core::marker::PhantomData;
+use core::ptr::NonNull;
 
 use super::lane_block;
 use super::strided::Strided;
@@ -74,7 +74,7 @@ impl<K, V> LaneTree<K, V> {
     /// Whether values lie in the leaves. Folds to a constant.
     #[inline(always)]
     pub(super) const fn joined() -> bool {
-        !std::mem::needs_drop::<V>()
+        !core::mem::needs_drop::<V>()
             && size_of::<V>() <= JOINED_VALUE_BYTES_MAX
             && align_of::<V>() <= LINE_BYTES
     }

@@ -1,9 +1,10 @@
 //! [`FrozenCTreeMap`]: its two representations, and everything that looks up.
 
-use std::borrow::Borrow;
-use std::cmp::Ordering;
-use std::fmt;
-use std::ops::{Bound, RangeBounds};
+use alloc::vec::Vec;
+use core::borrow::Borrow;
+use core::cmp::Ordering;
+use core::fmt;
+use core::ops::{Bound, RangeBounds};
 
 use super::entries::{self, Entries};
 use super::error::{CheckError, Fault};

@@ -1,11 +1,11 @@
 //! [`FrozenCTreeSet`]: a [`FrozenCTreeMap`] without values.
 
-use std::borrow::Borrow;
-use std::cmp::Ordering;
-use std::collections::BTreeSet;
-use std::fmt;
-use std::hash::{Hash, Hasher};
-use std::ops::RangeBounds;
+use alloc::collections::BTreeSet;
+use core::borrow::Borrow;
+use core::cmp::Ordering;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::ops::RangeBounds;
 
 use super::error::{CheckError, OrderError};
 use super::map::FrozenCTreeMap;

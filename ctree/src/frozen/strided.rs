@@ -1,7 +1,7 @@
 //! Addresses of things that lie in groups at a fixed distance: the keys, or the values, of leaves; a slice is the simplest case.
 
-use std::marker::PhantomData;
-use std::ptr::NonNull;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
 
 /// Thing number `i` lies in group `i >> group_bits`, at slot `i` modulo the group's size; groups are `stride_bytes` apart.
 ///
@@ -67,7 +67,7 @@ unsafe impl<T> Sync for Strided<T> {}
 #[cfg(test)]
 mod tests {
     use super::Strided;
-    use std::ptr::NonNull;
+    use core::ptr::NonNull;
 
     #[test]
     fn groups_lie_their_stride_apart() {

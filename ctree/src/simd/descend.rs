@@ -3,7 +3,7 @@
 //! [`descend`] and [`descend_many`] are inlined into one entry function for each instruction set; the only thing that differs there is
 //! how the lanes of a node are counted.
 
-use std::ptr::NonNull;
+use core::ptr::NonNull;
 
 use super::{EagerValues, prefetch};
 use crate::block::LINE_BYTES;

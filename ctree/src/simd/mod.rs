@@ -26,7 +26,7 @@ mod x86;
 #[cfg(test)]
 mod tests;
 
-use std::ptr::NonNull;
+use core::ptr::NonNull;
 
 use crate::block::LINE_BYTES;
 use crate::lane::{LaneKind, by_lane};
@@ -202,7 +202,7 @@ pub(crate) unsafe fn lower_bound_many(
     );
     by_lane!(kind, Lane => {
         // SAFETY: the caller's promise on `queries`; `ranks` is borrowed mutably and thus another slice.
-        let queries = unsafe { std::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), ranks.len()) };
+        let queries = unsafe { core::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), ranks.len()) };
         // SAFETY: the caller's promise on `base` and `plan`.
         unsafe { <Lane as Search>::lower_bound_many(isa, base, plan, eager, queries, ranks) }
     });

@@ -4,7 +4,7 @@
 //! its registers would then be saved and restored by the function that chooses the path, on every path: 8.0 instead of 7.0 ns for a
 //! lookup with AVX-512 among 10 keys.
 
-use std::ptr::NonNull;
+use core::ptr::NonNull;
 
 use super::EagerValues;
 use super::descend::{CountLess, assert_on_line, descend, descend_many};
@@ -19,7 +19,7 @@ impl<Lane: Copy + Ord> CountLess<Lane> for Portable {
         assert_on_line(node);
         let lanes = NODE_BYTES / size_of::<Lane>();
         // SAFETY: the caller promises `NODE_BYTES` aligned and initialised bytes, which are this many integers.
-        let node = unsafe { std::slice::from_raw_parts(node.as_ptr(), lanes) };
+        let node = unsafe { core::slice::from_raw_parts(node.as_ptr(), lanes) };
         node.iter().map(|&lane| usize::from(lane < query)).sum()
     }
 }

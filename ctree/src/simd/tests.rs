@@ -1,6 +1,6 @@
 //! Each path that this machine has, against counting by hand.
 
-use std::fmt::Debug;
+use core::fmt::Debug;
 
 use quickcheck::{Arbitrary, QuickCheck};
 

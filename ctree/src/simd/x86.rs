@@ -3,7 +3,7 @@
 //! Vector instructions may be used only inside functions that declare them. The entry functions at the end do; everything that they
 //! call is inlined into them, so that a whole search holds no call and no switch of the instruction set.
 
-use std::arch::x86_64::{
+use core::arch::x86_64::{
     __m256i, __m512i, _MM_HINT_T0, _mm_prefetch, _mm256_cmpgt_epi8, _mm256_cmpgt_epi16,
     _mm256_cmpgt_epi32, _mm256_cmpgt_epi64, _mm256_load_si256, _mm256_movemask_epi8,
     _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_xor_si256,
@@ -12,7 +12,7 @@ use std::arch::x86_64::{
     _mm512_cmplt_epu32_mask, _mm512_cmplt_epu64_mask, _mm512_load_si512, _mm512_set1_epi8,
     _mm512_set1_epi16, _mm512_set1_epi32, _mm512_set1_epi64,
 };
-use std::ptr::NonNull;
+use core::ptr::NonNull;
 
 use super::EagerValues;
 use super::descend::{CountLess, assert_on_line, descend, descend_many};
@@ -23,16 +23,26 @@ const _: () =
     assert!(NODE_BYTES == 2 * size_of::<__m512i>() && NODE_BYTES == 4 * size_of::<__m256i>());
 const _: () = assert!(LINE_BYTES.is_multiple_of(align_of::<__m512i>()));
 
+/// Whether the machine has some instructions: asked at run time where there is an operating system to ask, else known only from what the
+/// program was compiled for.
+macro_rules! has {
+    ($($feature:tt),*) => {{
+        #[cfg(feature = "std")]
+        let has = true $(&& std::arch::is_x86_feature_detected!($feature))*;
+        #[cfg(not(feature = "std"))]
+        let has = cfg!(all($(target_feature = $feature),*));
+        has
+    }};
+}
+
 /// Whether this machine, and its operating system, have what [`Avx512`] uses.
 pub(super) fn has_avx512() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("popcnt")
+    has!("avx512f", "avx512bw", "popcnt")
 }
 
 /// Whether this machine, and its operating system, have what [`Avx2`] uses.
 pub(super) fn has_avx2() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt")
+    has!("avx2", "popcnt")
 }
 
 /// Asks for the line that `address` lies in.
