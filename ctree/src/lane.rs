@@ -8,6 +8,9 @@
 //! All of it folds to a constant in optimised code: there is no test left at run time.
 
 use core::any::TypeId;
+use core::ptr;
+
+use crate::narrow::Lane;
 
 /// A machine integer that is compared in SIMD lanes: how wide it is, and whether its top bit is a sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +131,19 @@ macro_rules! by_lane {
 }
 pub(crate) use by_lane;
 
+/// The [ordered bits](crate::narrow::Lane::ordered_bits) of a key of 64 bits, `None` for other keys.
+#[inline]
+pub(crate) fn ordered_bits<K>(key: &K) -> Option<u64> {
+    let key = ptr::from_ref(key);
+    match LaneKind::of::<K>() {
+        // SAFETY: by the guarantee of `LaneKind` the key is a `u64`, or a `usize` of the same size: any of its bits are.
+        Some(LaneKind::U64) => Some(unsafe { key.cast::<u64>().read() }.ordered_bits()),
+        // SAFETY: as above, signed.
+        Some(LaneKind::I64) => Some(unsafe { key.cast::<i64>().read() }.ordered_bits()),
+        _ => None,
+    }
+}
+
 /// `query` as a `K`, when `K` is an integer and `Q` the same one.
 ///
 /// A borrowed form of an integer key may also be a user's own type (the compiler accepts `impl Borrow<Mine> for u64`), whose order should
@@ -135,7 +151,7 @@ pub(crate) use by_lane;
 #[inline(always)]
 pub(crate) fn same_integer<K, Q: ?Sized>(query: &Q) -> Option<&K> {
     if LaneKind::of::<K>().is_some() && typeid::of::<Q>() == typeid::of::<K>() {
-        let query = core::ptr::from_ref(query).cast::<K>();
+        let query = ptr::from_ref(query).cast::<K>();
         // SAFETY: `K` is an integer, which has no lifetimes, so that equal type ids mean that `Q` is `K`; the pointer comes from a
         // reference of the same lifetime to that very type.
         Some(unsafe { &*query })

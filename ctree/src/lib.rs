@@ -51,6 +51,7 @@ extern crate std;
 mod block;
 mod frozen;
 mod lane;
+mod narrow;
 mod plan;
 mod simd;
 

@@ -9,7 +9,7 @@ use core::ops::{Bound, RangeBounds};
 use super::entries::{self, Entries};
 use super::error::{CheckError, Fault};
 use super::key_tree::KeyTree;
-use super::lane_tree::LaneTree;
+use super::lane_tree::{LaneTree, Wanted};
 use super::map_iter::{
     IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Range, RangeMut, Values, ValuesMut,
 };
@@ -322,7 +322,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
     ) where
         K: Borrow<Q> + Ord,
     {
-        self.search_many(keys, |index, rank| {
+        self.search_many(keys, Wanted::Values, |index, rank| {
             use_value(index, rank.ok().map(|rank| self.value(rank)));
         });
     }
@@ -341,7 +341,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
             queries.len(),
             ranks.len()
         );
-        self.search_many(queries, |index, rank| {
+        self.search_many(queries, Wanted::Ranks, |index, rank| {
             ranks[index] = rank.unwrap_or_else(|rank| rank);
         });
     }
@@ -351,6 +351,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
     pub(super) fn search_many<Q: Ord>(
         &self,
         queries: &[Q],
+        wanted: Wanted,
         mut use_rank: impl FnMut(usize, Result<usize, usize>),
     ) where
         K: Borrow<Q> + Ord,
@@ -362,10 +363,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
             let mut index = 0;
             for batch in queries.chunks(BATCH) {
                 let ranks = &mut ranks[..batch.len()];
-                tree.lower_bound_many(batch, ranks);
-                for &rank in &*ranks {
-                    tree.request_value(rank);
-                }
+                tree.lower_bound_many(batch, ranks, wanted);
                 for (&rank, query) in ranks.iter().zip(batch) {
                     let found = rank < tree.len() && tree.key(rank) == query;
                     use_rank(index, if found { Ok(rank) } else { Err(rank) });

@@ -8,6 +8,7 @@ use core::hash::{Hash, Hasher};
 use core::ops::RangeBounds;
 
 use super::error::{CheckError, OrderError};
+use super::lane_tree::Wanted;
 use super::map::FrozenCTreeMap;
 use super::set_iter::{IntoIter, Iter, Range};
 
@@ -156,8 +157,9 @@ impl<K> FrozenCTreeSet<K> {
             keys.len(),
             results.len()
         );
-        self.map
-            .search_many(keys, |index, rank| results[index] = rank.is_ok());
+        self.map.search_many(keys, Wanted::Ranks, |index, rank| {
+            results[index] = rank.is_ok()
+        });
     }
 
     /// [`lower_bound`](Self::lower_bound) of many queries: `ranks[i]` becomes that of `queries[i]`.

@@ -26,7 +26,7 @@ mod x86;
 #[cfg(test)]
 mod tests;
 
-use core::ptr::NonNull;
+use core::ptr::{self, NonNull};
 
 use crate::block::LINE_BYTES;
 use crate::lane::{LaneKind, by_lane};
@@ -213,32 +213,74 @@ pub(crate) unsafe fn lower_bound_many(
 /// Where the values lie is only a guess to this module: an address to ask for, never to read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EagerValues {
-    /// The values of the first leaf.
-    first: *const u8,
+    /// Address of the values of the first leaf.
+    first: usize,
     /// From the values of one leaf to those of the next.
     stride_bytes: usize,
     /// Lines to ask for; 0 when the values of a leaf are too many, and are left to the one load that is needed.
     lines: usize,
+    /// Size of one value.
+    value_bytes: usize,
 }
 
 impl EagerValues {
-    /// Values in `lines` lines for each leaf, the first at `first`, from leaf to leaf `stride_bytes` apart.
-    #[inline(always)]
-    pub(crate) fn new(first: *const u8, stride_bytes: usize, lines: usize) -> EagerValues {
+    /// Values of `value_bytes` each, in `lines` lines for each leaf, the first at `first`, from leaf to leaf `stride_bytes` apart.
+    pub(crate) fn new(
+        first: *const u8,
+        stride_bytes: usize,
+        lines: usize,
+        value_bytes: usize,
+    ) -> EagerValues {
         EagerValues {
-            first,
+            first: first.addr(),
             stride_bytes,
             lines,
+            value_bytes,
+        }
+    }
+
+    /// No values to ask for.
+    pub(crate) const NONE: EagerValues = EagerValues {
+        first: 0,
+        stride_bytes: 0,
+        lines: 0,
+        value_bytes: 0,
+    };
+
+    /// Asks for the first line of one value.
+    #[inline(always)]
+    fn request_one(&self, leaf: usize, slot: usize) {
+        if self.value_bytes > 0 {
+            let value = self
+                .first
+                .wrapping_add(leaf.wrapping_mul(self.stride_bytes))
+                .wrapping_add(slot * self.value_bytes);
+            prefetch::<u8>(ptr::without_provenance(value));
         }
     }
 
     /// Asks for the values of a leaf.
     #[inline(always)]
     fn request(&self, leaf: usize) {
+        if self.lines == 0 {
+            return;
+        }
         let values = self
             .first
             .wrapping_add(leaf.wrapping_mul(self.stride_bytes));
-        prefetch_lines(values, self.lines);
+        let line = |line: usize| {
+            prefetch::<u8>(ptr::without_provenance(
+                values.wrapping_add(line * LINE_BYTES),
+            ));
+        };
+        // Two are the most common, and a loop of unknown length would be unrolled at length.
+        line(0);
+        if self.lines > 1 {
+            line(1);
+            if self.lines > 2 {
+                (2..self.lines).for_each(line);
+            }
+        }
     }
 }
 

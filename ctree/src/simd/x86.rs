@@ -17,6 +17,7 @@ use core::ptr::NonNull;
 use super::EagerValues;
 use super::descend::{CountLess, assert_on_line, descend, descend_many};
 use crate::block::LINE_BYTES;
+use crate::narrow::Lane;
 use crate::plan::{NODE_BYTES, Plan};
 
 const _: () =
@@ -171,17 +172,17 @@ count_by_avx2! {
     private_bounds,
     reason = "the bound only says for which integers the path exists"
 )]
-pub(super) unsafe fn lower_bound_avx512<Lane: Copy>(
+pub(super) unsafe fn lower_bound_avx512<L: Lane>(
     base: NonNull<u8>,
     plan: &Plan,
     eager: &EagerValues,
-    query: Lane,
+    query: L,
 ) -> usize
 where
-    Avx512: CountLess<Lane>,
+    Avx512: CountLess<L>,
 {
     // SAFETY: passed on; this function has the instructions.
-    unsafe { descend::<Lane, Avx512>(base, plan, eager, query) }
+    unsafe { descend::<L, Avx512>(base, plan, eager, query) }
 }
 
 /// [`descend_many`] with AVX-512.
@@ -193,17 +194,17 @@ where
     private_bounds,
     reason = "the bound only says for which integers the path exists"
 )]
-pub(super) unsafe fn lower_bound_many_avx512<Lane: Copy>(
+pub(super) unsafe fn lower_bound_many_avx512<L: Lane>(
     base: NonNull<u8>,
     plan: &Plan,
     eager: &EagerValues,
-    queries: &[Lane],
+    queries: &[L],
     ranks: &mut [usize],
 ) where
-    Avx512: CountLess<Lane>,
+    Avx512: CountLess<L>,
 {
     // SAFETY: passed on; this function has the instructions.
-    unsafe { descend_many::<Lane, Avx512>(base, plan, eager, queries, ranks) }
+    unsafe { descend_many::<L, Avx512>(base, plan, eager, queries, ranks) }
 }
 
 /// [`descend`] with AVX2.
@@ -215,17 +216,17 @@ pub(super) unsafe fn lower_bound_many_avx512<Lane: Copy>(
     private_bounds,
     reason = "the bound only says for which integers the path exists"
 )]
-pub(super) unsafe fn lower_bound_avx2<Lane: Copy>(
+pub(super) unsafe fn lower_bound_avx2<L: Lane>(
     base: NonNull<u8>,
     plan: &Plan,
     eager: &EagerValues,
-    query: Lane,
+    query: L,
 ) -> usize
 where
-    Avx2: CountLess<Lane>,
+    Avx2: CountLess<L>,
 {
     // SAFETY: passed on; this function has the instructions.
-    unsafe { descend::<Lane, Avx2>(base, plan, eager, query) }
+    unsafe { descend::<L, Avx2>(base, plan, eager, query) }
 }
 
 /// [`descend_many`] with AVX2.
@@ -237,15 +238,15 @@ where
     private_bounds,
     reason = "the bound only says for which integers the path exists"
 )]
-pub(super) unsafe fn lower_bound_many_avx2<Lane: Copy>(
+pub(super) unsafe fn lower_bound_many_avx2<L: Lane>(
     base: NonNull<u8>,
     plan: &Plan,
     eager: &EagerValues,
-    queries: &[Lane],
+    queries: &[L],
     ranks: &mut [usize],
 ) where
-    Avx2: CountLess<Lane>,
+    Avx2: CountLess<L>,
 {
     // SAFETY: passed on; this function has the instructions.
-    unsafe { descend_many::<Lane, Avx2>(base, plan, eager, queries, ranks) }
+    unsafe { descend_many::<L, Avx2>(base, plan, eager, queries, ranks) }
 }
