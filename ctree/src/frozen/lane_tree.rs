@@ -32,7 +32,7 @@ use crate::block::{Block, LINE_BYTES, advise_vec};
 use crate::lane::{LaneKind, ordered_bits};
 use crate::narrow::{KEYS_PER_STRAY_MIN, Narrowing};
 use crate::plan::{NODE_BYTES, Plan};
-use crate::simd::{self, EagerValues, Isa};
+use crate::simd::{self, EagerValues, Isa, Place};
 
 /// Largest value that is kept beside its key.
 pub(super) const JOINED_VALUE_BYTES_MAX: usize = 16;
@@ -256,13 +256,13 @@ impl<K, V> LaneTree<K, V> {
         EagerValues::new(first, stride_bytes, lines, size_of::<V>())
     }
 
-    /// Number of keys less than `query`, at most `len`.
+    /// Where `query` belongs.
     #[inline(always)]
-    pub(crate) fn lower_bound(&self, query: &K) -> usize {
+    fn place(&self, query: &K) -> Place {
         let query = NonNull::from(query).cast();
         // SAFETY: by the invariants the block is filled after the plan with lanes of the kind of `K`; the query is a `K`.
-        let rank = unsafe {
-            simd::lower_bound(
+        let place = unsafe {
+            simd::place(
                 Self::kind(),
                 self.isa,
                 self.block.base(),
@@ -271,8 +271,69 @@ impl<K, V> LaneTree<K, V> {
                 query,
             )
         };
-        debug_assert!(rank <= self.len(), "rank {rank} of {}", self.len());
-        rank
+        debug_assert!(
+            place.rank(Self::LANES) <= self.len(),
+            "{place:?} of {}",
+            self.len()
+        );
+        place
+    }
+
+    /// Whether `query` stands at the place that was found for it. If so, its rank is below `len`.
+    #[inline(always)]
+    fn is_at(&self, place: Place, query: &K) -> bool {
+        let query = NonNull::from(query).cast();
+        // SAFETY: as above; the place is that of the query.
+        unsafe { simd::is_at(Self::kind(), self.block.base(), &self.plan, place, query) }
+    }
+
+    /// Number of keys less than `query`, at most `len`.
+    #[cfg(test)]
+    pub(crate) fn lower_bound(&self, query: &K) -> usize {
+        self.place(query).rank(Self::LANES)
+    }
+
+    /// The rank of `query`, or the number of keys less than it, at most `len`.
+    #[inline(always)]
+    pub(super) fn search(&self, query: &K) -> Result<usize, usize> {
+        let place = self.place(query);
+        let rank = place.rank(Self::LANES);
+        if self.is_at(place, query) {
+            Ok(rank)
+        } else {
+            Err(rank)
+        }
+    }
+
+    /// Where the value of `query` lies, valid as [`values`](LaneTree::values).
+    #[inline(always)]
+    fn value_place(&self, query: &K, values: Strided<V>) -> Option<NonNull<V>> {
+        let place = self.place(query);
+        if !self.is_at(place, query) {
+            return None;
+        }
+        NonNull::new(if Self::joined() {
+            values.at_slot(place.leaf, place.slot)
+        } else {
+            values.at(place.rank(Self::LANES))
+        })
+    }
+
+    /// The value of `query`.
+    #[inline(always)]
+    pub(super) fn get(&self, query: &K) -> Option<&V> {
+        let value = self.value_place(query, self.values())?;
+        // SAFETY: the rank is below `len`, its value initialised; values change through `&mut self` alone.
+        Some(unsafe { value.as_ref() })
+    }
+
+    /// The value of `query`, to change it.
+    #[inline(always)]
+    pub(super) fn get_mut(&mut self, query: &K) -> Option<&mut V> {
+        let values = self.values_mut();
+        let mut value = self.value_place(query, values)?;
+        // SAFETY: the rank is below `len`, its value initialised; `&mut self` is the only access.
+        Some(unsafe { value.as_mut() })
     }
 
     /// Number of keys less than each query. The values of these ranks are asked for if they are wanted.

@@ -112,12 +112,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
                 let Some(query) = same_integer::<K, Q>(query) else {
                     return Self::search_lanes_by_order(tree, query);
                 };
-                let rank = tree.lower_bound(query);
-                if rank < tree.len() && tree.key(rank) == query {
-                    Ok(rank)
-                } else {
-                    Err(rank)
-                }
+                tree.search(query)
             }
         }
     }
@@ -161,15 +156,6 @@ impl<K, V> FrozenCTreeMap<K, V> {
         }
     }
 
-    /// The value of a rank below `len`, to change it.
-    #[inline]
-    fn value_mut(&mut self, rank: usize) -> &mut V {
-        match &mut self.repr {
-            Repr::Tree { values, .. } => &mut values[rank],
-            Repr::Lanes(tree) => tree.value_mut(rank),
-        }
-    }
-
     /// The value of `key`.
     ///
     /// For the cost see [the type](Self#cost).
@@ -178,6 +164,9 @@ impl<K, V> FrozenCTreeMap<K, V> {
     where
         K: Borrow<Q> + Ord,
     {
+        if let (Repr::Lanes(tree), Some(key)) = (&self.repr, same_integer::<K, Q>(key)) {
+            return tree.get(key);
+        }
         self.search(key).ok().map(|rank| self.value(rank))
     }
 
@@ -198,7 +187,19 @@ impl<K, V> FrozenCTreeMap<K, V> {
     where
         K: Borrow<Q> + Ord,
     {
-        self.search(key).ok().map(|rank| self.value_mut(rank))
+        match &mut self.repr {
+            Repr::Tree { keys, values } => {
+                let rank = keys.search(key, values).ok()?;
+                Some(&mut values[rank])
+            }
+            Repr::Lanes(tree) => match same_integer::<K, Q>(key) {
+                Some(key) => tree.get_mut(key),
+                None => {
+                    let rank = Self::search_lanes_by_order(tree, key).ok()?;
+                    Some(tree.value_mut(rank))
+                }
+            },
+        }
     }
 
     /// Whether there is an entry of `key`.

@@ -38,6 +38,15 @@ impl<T> Strided<T> {
         Strided::new(NonNull::from(slice).cast(), 0, size_of::<T>())
     }
 
+    /// Address of slot `slot` in group `group`, as [`at`](Strided::at).
+    #[inline(always)]
+    pub(super) fn at_slot(self, group: usize, slot: usize) -> *mut T {
+        let offset_bytes = group
+            .wrapping_mul(self.stride_bytes)
+            .wrapping_add(slot * size_of::<T>());
+        self.base.as_ptr().wrapping_add(offset_bytes).cast::<T>()
+    }
+
     /// Address of number `index`, inside the allocation of `base` if there is such a thing.
     #[inline(always)]
     pub(super) fn at(self, index: usize) -> *mut T {

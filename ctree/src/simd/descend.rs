@@ -5,7 +5,7 @@
 
 use core::ptr::NonNull;
 
-use super::{BATCH, EagerValues, prefetch};
+use super::{BATCH, EagerValues, Place, prefetch};
 use crate::block::LINE_BYTES;
 use crate::narrow::Lane;
 use crate::plan::{NODE_BYTES, Plan};
@@ -82,14 +82,14 @@ unsafe fn leaf_of<Separator: Copy, Count: CountLess<Separator>>(
     node
 }
 
-/// Number of keys below `query`, which belongs into leaf `leaf` or, with narrow separators, perhaps into one further on.
+/// Number of keys of leaf `leaf` that are below `query`.
 ///
 /// # Safety
 /// - `base` is the start of a block that was laid out and filled after `plan`, with lanes of this type;
 /// - `leaf` is one of its leaves;
 /// - the machine has the instructions that `Count` stands for.
 #[inline(always)]
-unsafe fn rank_from<L: Lane, Count: CountLess<L>>(
+unsafe fn count_in_leaf<L: Lane, Count: CountLess<L>>(
     base: NonNull<u8>,
     plan: &Plan,
     leaf: usize,
@@ -97,21 +97,22 @@ unsafe fn rank_from<L: Lane, Count: CountLess<L>>(
 ) -> usize {
     assert_is_leaf(plan, leaf);
     // SAFETY: the leaf exists, and starts with one node of key lanes, aligned and initialised.
-    let count = unsafe { Count::count_less(base.add(plan.leaf_at(leaf)).cast(), query) };
-    if L::NARROWS && count == lanes::<L>() {
-        // SAFETY: the caller's promises on `base`, `plan` and `leaf`.
-        return unsafe { rank_of_stray(base, plan, leaf, query) };
-    }
-    leaf * lanes::<L>() + count
+    unsafe { Count::count_less(base.add(plan.leaf_at(leaf)).cast(), query) }
 }
 
-/// Number of keys below `query`, when all those of leaf `leaf` are.
+/// The place of `query` in leaf `leaf` or beyond, when all keys of the leaf are below it. In a leaf that is not the last this comes of
+/// narrow separators; otherwise the query is above all keys.
 ///
 /// # Safety
-/// As for [`rank_from`], but for the instructions.
+/// As for [`count_in_leaf`], but for the instructions.
 #[cold]
 #[inline(never)]
-unsafe fn rank_of_stray<L: Lane>(base: NonNull<u8>, plan: &Plan, leaf: usize, query: L) -> usize {
+pub(super) unsafe fn place_of_stray<L: Lane>(
+    base: NonNull<u8>,
+    plan: &Plan,
+    leaf: usize,
+    query: L,
+) -> Place {
     let key = |leaf: usize, lane: usize| {
         debug_assert!(
             leaf < plan.leaf_count() && lane < lanes::<L>(),
@@ -120,10 +121,11 @@ unsafe fn rank_of_stray<L: Lane>(base: NonNull<u8>, plan: &Plan, leaf: usize, qu
         // SAFETY: the closure is called for leaves that exist and their lanes, all of which are initialised.
         unsafe { base.add(plan.leaf_at(leaf)).cast::<L>().add(lane).read() }
     };
+    let is_below = |leaf| key(leaf, lanes::<L>() - 1) < query;
     // Mostly the next leaf is the one: look there first, then ever further, and at last between the last two.
     let (mut start, mut step) = (leaf + 1, 1);
     let mut end = start;
-    while end < plan.leaf_count() && key(end, lanes::<L>() - 1) < query {
+    while end < plan.leaf_count() && is_below(end) {
         start = end + 1;
         end = end.saturating_add(step);
         step *= 2;
@@ -131,23 +133,27 @@ unsafe fn rank_of_stray<L: Lane>(base: NonNull<u8>, plan: &Plan, leaf: usize, qu
     end = end.min(plan.leaf_count());
     while start < end {
         let middle = start + (end - start) / 2;
-        if key(middle, lanes::<L>() - 1) < query {
+        if is_below(middle) {
             start = middle + 1;
         } else {
             end = middle;
         }
     }
     if start == plan.leaf_count() {
-        // Only the last leaf can have fewer keys, and its absent lanes are not less than any query.
-        return plan.len();
+        // The last leaf is full, since absent lanes are below no query.
+        return Place {
+            leaf: start - 1,
+            slot: lanes::<L>(),
+        };
     }
-    let count = (0..lanes::<L>())
+    let slot = (0..lanes::<L>())
         .filter(|&lane| key(start, lane) < query)
         .count();
-    start * lanes::<L>() + count
+    Place { leaf: start, slot }
 }
 
-/// Number of keys below `query`.
+/// The leaf that the index leads to, and the number of its keys that are below `query`. If that are all, the place may lie further on:
+/// [`place_of_stray`].
 ///
 /// # Safety
 /// - `base` is the start of a block that was laid out and filled after `plan` with lanes of this type;
@@ -158,7 +164,7 @@ pub(super) unsafe fn descend<L: Lane, Count: CountLess<L> + CountLess<u32>>(
     plan: &Plan,
     eager: &EagerValues,
     query: L,
-) -> usize {
+) -> Place {
     let leaf = match plan.narrowing() {
         Some(narrowing) if L::NARROWS => {
             let head = narrowing.head(query.ordered_bits());
@@ -170,7 +176,8 @@ pub(super) unsafe fn descend<L: Lane, Count: CountLess<L> + CountLess<u32>>(
     };
     eager.request(leaf);
     // SAFETY: passed on; the index leads to leaves.
-    unsafe { rank_from::<L, Count>(base, plan, leaf, query) }
+    let slot = unsafe { count_in_leaf::<L, Count>(base, plan, leaf, query) };
+    Place { leaf, slot }
 }
 
 /// Where the nodes lie that a batch comes to next, to ask for them.
@@ -292,8 +299,16 @@ pub(super) unsafe fn descend_many<L: Lane, Count: CountLess<L> + CountLess<u32>>
         _ => unsafe { leaves_of_many::<L, Count>(base, plan, queries, ranks) },
     }
     for (rank, &query) in ranks.iter_mut().zip(queries) {
+        let leaf = *rank;
         // SAFETY: passed on; the index leads to leaves.
-        *rank = unsafe { rank_from::<L, Count>(base, plan, *rank, query) };
-        eager.request_one(*rank / lanes::<L>(), *rank % lanes::<L>());
+        let slot = unsafe { count_in_leaf::<L, Count>(base, plan, leaf, query) };
+        let place = if L::NARROWS && slot == lanes::<L>() {
+            // SAFETY: as above.
+            unsafe { place_of_stray(base, plan, leaf, query) }
+        } else {
+            Place { leaf, slot }
+        };
+        eager.request_one(place);
+        *rank = place.rank(lanes::<L>());
     }
 }

@@ -30,7 +30,8 @@ use core::ptr::{self, NonNull};
 
 use crate::block::LINE_BYTES;
 use crate::lane::{LaneKind, by_lane};
-use crate::plan::Plan;
+use crate::narrow;
+use crate::plan::{NODE_BYTES, Plan};
 
 /// Queries that a batch searches for at the same time: a few times as many as a core has misses under way (about twenty), while their
 /// state still fits into a few lines.
@@ -89,22 +90,22 @@ impl Isa {
 /// The methods of an implementation are ordinary functions, compiled once in this crate: a program with many types of maps, values
 /// included, shares them.
 trait Search: Sized {
-    /// See [`lower_bound`].
+    /// See [`place`].
     ///
     /// # Safety
-    /// `base` and `plan` as for [`lower_bound`], with lanes of this type.
-    unsafe fn lower_bound(
+    /// `base` and `plan` as for [`place`], with lanes of this type.
+    unsafe fn place(
         isa: Isa,
         base: NonNull<u8>,
         plan: &Plan,
         eager: &EagerValues,
         query: Self,
-    ) -> usize;
+    ) -> Place;
 
     /// See [`lower_bound_many`].
     ///
     /// # Safety
-    /// `base` and `plan` as for [`lower_bound`], with lanes of this type.
+    /// `base` and `plan` as for [`place`], with lanes of this type.
     unsafe fn lower_bound_many(
         isa: Isa,
         base: NonNull<u8>,
@@ -118,16 +119,16 @@ trait Search: Sized {
 macro_rules! impl_search {
     ($($lane:ty)*) => {$(
         impl Search for $lane {
-            unsafe fn lower_bound(isa: Isa, base: NonNull<u8>, plan: &Plan, eager: &EagerValues, query: $lane) -> usize {
+            unsafe fn place(isa: Isa, base: NonNull<u8>, plan: &Plan, eager: &EagerValues, query: $lane) -> Place {
                 match isa.0 {
                     // SAFETY: the caller's promise on `base` and `plan`.
-                    Level::Portable => unsafe { portable::lower_bound(base, plan, eager, query) },
+                    Level::Portable => unsafe { portable::place(base, plan, eager, query) },
                     #[cfg(target_arch = "x86_64")]
                     // SAFETY: the same, and by its invariant the `Isa` proves that the machine has the instructions.
-                    Level::Avx2 => unsafe { x86::lower_bound_avx2(base, plan, eager, query) },
+                    Level::Avx2 => unsafe { x86::place_avx2(base, plan, eager, query) },
                     #[cfg(target_arch = "x86_64")]
                     // SAFETY: as for AVX2.
-                    Level::Avx512 => unsafe { x86::lower_bound_avx512(base, plan, eager, query) },
+                    Level::Avx512 => unsafe { x86::place_avx512(base, plan, eager, query) },
                 }
             }
 
@@ -156,26 +157,78 @@ macro_rules! impl_search {
 
 impl_search!(u8 u16 u32 u64 i8 i16 i32 i64);
 
-/// Number of keys below the query, at most `plan.len`.
+/// Where a query belongs: before the key in slot `slot` of leaf `leaf`.
+///
+/// A leaf and a slot rather than a rank: the place of the key and that of its value are then known as soon as the lanes are counted. The
+/// processor runs ahead into the next lookups only as far as it can hold what waits for the leaf of this one; the division of a rank
+/// into leaf and slot, and what is computed from these, would all wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// One of the leaves.
+    pub(crate) leaf: usize,
+    /// Number of the leaf's keys that are less than the query: when they all are, it is the number of lanes.
+    pub(crate) slot: usize,
+}
+
+impl Place {
+    /// Number of keys before it, in a tree of so many lanes a leaf.
+    #[inline(always)]
+    pub(crate) fn rank(self, lanes: usize) -> usize {
+        self.leaf * lanes + self.slot
+    }
+}
+
+/// The place of a query.
 ///
 /// # Safety
 /// - `base` is the start of a block that was laid out and filled after `plan` with lanes of `kind` (invariants of
 ///   [`Plan`]), and stays so during the call;
 /// - `query` points to an integer of `kind`.
 #[inline(always)]
-pub(crate) unsafe fn lower_bound(
+pub(crate) unsafe fn place(
     kind: LaneKind,
     isa: Isa,
     base: NonNull<u8>,
     plan: &Plan,
     eager: &EagerValues,
     query: NonNull<u8>,
-) -> usize {
+) -> Place {
     by_lane!(kind, Lane => {
         // SAFETY: the caller's promise on `query`.
         let query = unsafe { query.cast::<Lane>().read() };
         // SAFETY: the caller's promise on `base` and `plan`.
-        unsafe { <Lane as Search>::lower_bound(isa, base, plan, eager, query) }
+        let place = unsafe { <Lane as Search>::place(isa, base, plan, eager, query) };
+        if <Lane as narrow::Lane>::NARROWS && place.slot == NODE_BYTES / size_of::<Lane>() {
+            // SAFETY: the same promise; a search ends in a leaf.
+            return unsafe { descend::place_of_stray(base, plan, place.leaf, query) };
+        }
+        place
+    })
+}
+
+/// Whether the query stands at its place.
+///
+/// # Safety
+/// As for [`place`], which gave `at` for this query.
+#[inline(always)]
+pub(crate) unsafe fn is_at(
+    kind: LaneKind,
+    base: NonNull<u8>,
+    plan: &Plan,
+    at: Place,
+    query: NonNull<u8>,
+) -> bool {
+    by_lane!(kind, Lane => {
+        let lanes = NODE_BYTES / size_of::<Lane>();
+        if at.slot >= lanes {
+            return false;
+        }
+        // SAFETY: the caller's promise on `query`.
+        let query = unsafe { query.cast::<Lane>().read() };
+        // SAFETY: a search ends in a leaf, all lanes of which are initialised.
+        let lane = unsafe { base.add(plan.leaf_at(at.leaf)).cast::<Lane>().add(at.slot).read() };
+        // A filler equals the largest integer.
+        lane == query && (query != Lane::MAX || at.rank(lanes) < plan.len())
     })
 }
 
@@ -183,7 +236,7 @@ pub(crate) unsafe fn lower_bound(
 /// each other from the nearest cache.
 ///
 /// # Safety
-/// - `base` and `plan` as for [`lower_bound`];
+/// - `base` and `plan` as for [`place`];
 /// - `queries` points to `ranks.len()` integers of `kind` in a row.
 #[inline(always)]
 pub(crate) unsafe fn lower_bound_many(
@@ -249,12 +302,12 @@ impl EagerValues {
 
     /// Asks for the first line of one value.
     #[inline(always)]
-    fn request_one(&self, leaf: usize, slot: usize) {
+    fn request_one(&self, at: Place) {
         if self.value_bytes > 0 {
             let value = self
                 .first
-                .wrapping_add(leaf.wrapping_mul(self.stride_bytes))
-                .wrapping_add(slot * self.value_bytes);
+                .wrapping_add(at.leaf.wrapping_mul(self.stride_bytes))
+                .wrapping_add(at.slot * self.value_bytes);
             prefetch::<u8>(ptr::without_provenance(value));
         }
     }

@@ -6,8 +6,8 @@
 
 use core::ptr::NonNull;
 
-use super::EagerValues;
 use super::descend::{CountLess, assert_on_line, descend, descend_many};
+use super::{EagerValues, Place};
 use crate::narrow::Lane;
 use crate::plan::{NODE_BYTES, Plan};
 
@@ -30,12 +30,12 @@ impl<L: Copy + Ord> CountLess<L> for Portable {
 /// # Safety
 /// As for [`descend`]; no instructions are needed.
 #[inline(never)]
-pub(super) unsafe fn lower_bound<L: Lane>(
+pub(super) unsafe fn place<L: Lane>(
     base: NonNull<u8>,
     plan: &Plan,
     eager: &EagerValues,
     query: L,
-) -> usize {
+) -> Place {
     // SAFETY: passed on.
     unsafe { descend::<L, Portable>(base, plan, eager, query) }
 }

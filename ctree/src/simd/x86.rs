@@ -14,8 +14,8 @@ use core::arch::x86_64::{
 };
 use core::ptr::NonNull;
 
-use super::EagerValues;
 use super::descend::{CountLess, assert_on_line, descend, descend_many};
+use super::{EagerValues, Place};
 use crate::block::LINE_BYTES;
 use crate::narrow::Lane;
 use crate::plan::{NODE_BYTES, Plan};
@@ -172,12 +172,12 @@ count_by_avx2! {
     private_bounds,
     reason = "the bound only says for which integers the path exists"
 )]
-pub(super) unsafe fn lower_bound_avx512<L: Lane>(
+pub(super) unsafe fn place_avx512<L: Lane>(
     base: NonNull<u8>,
     plan: &Plan,
     eager: &EagerValues,
     query: L,
-) -> usize
+) -> Place
 where
     Avx512: CountLess<L>,
 {
@@ -216,12 +216,12 @@ pub(super) unsafe fn lower_bound_many_avx512<L: Lane>(
     private_bounds,
     reason = "the bound only says for which integers the path exists"
 )]
-pub(super) unsafe fn lower_bound_avx2<L: Lane>(
+pub(super) unsafe fn place_avx2<L: Lane>(
     base: NonNull<u8>,
     plan: &Plan,
     eager: &EagerValues,
     query: L,
-) -> usize
+) -> Place
 where
     Avx2: CountLess<L>,
 {
