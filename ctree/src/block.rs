@@ -4,8 +4,10 @@
 //! huge pages: a [`Block`] of [`HUGE_PAGE_BYTES`] or more starts on a huge page boundary and asks for huge pages before its first
 //! byte is written (later advice would find the small pages already there).
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
-use std::ptr::NonNull;
+use alloc::alloc::{alloc, dealloc, handle_alloc_error};
+use alloc::vec::Vec;
+use core::alloc::Layout;
+use core::ptr::NonNull;
 
 /// Size of a cache line, the unit that moves between memory and cache.
 pub(crate) const LINE_BYTES: usize = 64;
@@ -16,7 +18,7 @@ pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
 ///
 /// Invariants:
 /// - `layout.size() > 0` and `layout.align() >= LINE_BYTES`;
-/// - `base` was returned by `std::alloc::alloc(layout)` and is freed by `drop` alone.
+/// - `base` was returned by `alloc::alloc::alloc(layout)` and is freed by `drop` alone.
 ///
 /// A block knows nothing of its contents: it neither initialises nor drops them.
 #[derive(Debug)]
@@ -45,7 +47,7 @@ impl Block {
             handle_alloc_error(layout);
         };
         if bytes >= HUGE_PAGE_BYTES {
-            ccmalloc::advise_huge_pages(base.as_ptr(), bytes);
+            advise_huge_pages(base.as_ptr(), bytes);
         }
         Block { base, layout }
     }
@@ -75,17 +77,20 @@ unsafe impl Send for Block {}
 // SAFETY: as for `Send`; a shared block allows no more than reading its pointer and its size.
 unsafe impl Sync for Block {}
 
-/// Asks for huge pages behind a piece of memory that is about to be written. A hint: nothing happens where there are none.
-pub(crate) fn advise_huge_pages(base: NonNull<u8>, bytes: usize) {
-    ccmalloc::advise_huge_pages(base.as_ptr(), bytes);
-}
-
 /// Asks for huge pages behind the spare capacity of a vector that is about to be filled.
 pub(crate) fn advise_vec<T>(vec: &Vec<T>) {
     let bytes = vec.capacity().saturating_mul(size_of::<T>());
     if bytes >= HUGE_PAGE_BYTES && size_of::<T>() > 0 {
-        ccmalloc::advise_huge_pages(vec.as_ptr().cast::<u8>(), bytes);
+        advise_huge_pages(vec.as_ptr().cast::<u8>(), bytes);
     }
+}
+
+/// Asks for huge pages behind the whole huge pages of a range. Without an operating system to ask, nothing happens.
+pub(crate) fn advise_huge_pages(start: *const u8, bytes: usize) {
+    #[cfg(feature = "std")]
+    ccmalloc::advise_huge_pages(start, bytes);
+    #[cfg(not(feature = "std"))]
+    let _nobody_to_ask = (start, bytes);
 }
 
 #[cfg(test)]

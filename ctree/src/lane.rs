@@ -7,7 +7,10 @@
 //!
 //! All of it folds to a constant in optimised code: there is no test left at run time.
 
-use std::any::TypeId;
+use core::any::TypeId;
+use core::ptr;
+
+use crate::narrow::Lane;
 
 /// A machine integer that is compared in SIMD lanes: how wide it is, and whether its top bit is a sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +41,7 @@ impl LaneKind {
     #[inline(always)]
     pub(crate) fn of<K>() -> Option<LaneKind> {
         // Spares the compiler the comparisons for most other types.
-        if const { size_of::<K>() == 0 || size_of::<K>() > 8 || std::mem::needs_drop::<K>() } {
+        if const { size_of::<K>() == 0 || size_of::<K>() > 8 || core::mem::needs_drop::<K>() } {
             return None;
         }
         let id = typeid::of::<K>();
@@ -128,6 +131,19 @@ macro_rules! by_lane {
 }
 pub(crate) use by_lane;
 
+/// The [ordered bits](crate::narrow::Lane::ordered_bits) of a key of 64 bits, `None` for other keys.
+#[inline]
+pub(crate) fn ordered_bits<K>(key: &K) -> Option<u64> {
+    let key = ptr::from_ref(key);
+    match LaneKind::of::<K>() {
+        // SAFETY: by the guarantee of `LaneKind` the key is a `u64`, or a `usize` of the same size: any of its bits are.
+        Some(LaneKind::U64) => Some(unsafe { key.cast::<u64>().read() }.ordered_bits()),
+        // SAFETY: as above, signed.
+        Some(LaneKind::I64) => Some(unsafe { key.cast::<i64>().read() }.ordered_bits()),
+        _ => None,
+    }
+}
+
 /// `query` as a `K`, when `K` is an integer and `Q` the same one.
 ///
 /// A borrowed form of an integer key may also be a user's own type (the compiler accepts `impl Borrow<Mine> for u64`), whose order should
@@ -135,7 +151,7 @@ pub(crate) use by_lane;
 #[inline(always)]
 pub(crate) fn same_integer<K, Q: ?Sized>(query: &Q) -> Option<&K> {
     if LaneKind::of::<K>().is_some() && typeid::of::<Q>() == typeid::of::<K>() {
-        let query = std::ptr::from_ref(query).cast::<K>();
+        let query = ptr::from_ref(query).cast::<K>();
         // SAFETY: `K` is an integer, which has no lifetimes, so that equal type ids mean that `Q` is `K`; the pointer comes from a
         // reference of the same lifetime to that very type.
         Some(unsafe { &*query })
@@ -149,7 +165,7 @@ pub(crate) fn same_integer<K, Q: ?Sized>(query: &Q) -> Option<&K> {
 pub(crate) fn same_integers<K, Q>(queries: &[Q]) -> Option<&[K]> {
     if LaneKind::of::<K>().is_some() && typeid::of::<Q>() == typeid::of::<K>() {
         // SAFETY: as above `Q` is `K`; pointer and length are those of a live slice of the same lifetime.
-        Some(unsafe { std::slice::from_raw_parts(queries.as_ptr().cast::<K>(), queries.len()) })
+        Some(unsafe { core::slice::from_raw_parts(queries.as_ptr().cast::<K>(), queries.len()) })
     } else {
         None
     }
@@ -188,9 +204,9 @@ mod tests {
         assert_eq!(LaneKind::of::<(u64,)>(), None);
         assert_eq!(LaneKind::of::<bool>(), None);
         assert_eq!(LaneKind::of::<u128>(), None);
-        assert_eq!(LaneKind::of::<std::num::NonZeroU64>(), None);
+        assert_eq!(LaneKind::of::<core::num::NonZeroU64>(), None);
         assert_eq!(LaneKind::of::<()>(), None);
-        assert_eq!(LaneKind::of::<std::cmp::Reverse<u64>>(), None);
+        assert_eq!(LaneKind::of::<core::cmp::Reverse<u64>>(), None);
     }
 
     #[test]

@@ -32,14 +32,28 @@
 //! # When it will not help
 //! A map of a few hundred entries lives in the nearest cache, where a `BTreeMap` is good enough. Keys that own memory elsewhere, such as
 //! `String`, cost a miss for each comparison wherever the keys lie. And a map that changes all the time is not frozen.
+//!
+//! # Without std
+//! The crate needs `core` and `alloc`. Its feature `std`, on by default, adds what an operating system is asked for: huge pages behind
+//! large trees, and which vector instructions the machine has. Without it the search uses those that the program was compiled for.
+
+#![cfg_attr(not(test), no_std)]
+#![warn(
+    clippy::std_instead_of_core,
+    clippy::std_instead_of_alloc,
+    clippy::alloc_instead_of_core
+)]
 
 extern crate alloc;
+#[cfg(all(feature = "std", not(test)))]
+extern crate std;
 
 mod block;
 mod frozen;
 mod head;
 mod lane;
 pub mod map;
+mod narrow;
 mod plan;
 pub mod set;
 mod simd;

@@ -21,11 +21,12 @@
 //! - The last node of a level has `m` of them, 1 <= m <= `LANES + 1`, hence m - 1 separators, and counts at most m - 1.
 //! - In a leaf that is not the last, a count is at most `LANES`; in the last, at most the number of its keys. So the rank is <= `len`.
 //!
-//! **Why two lines?** A search waits once for each level that is not in a cache, and the lines of a node arrive together, while each
-//! line is a request of its own. At 2 million keys of 8 B, nodes of one line (9 children) make six index levels, two lines (17) make
-//! five, four lines (33) make four, of which in each case all but the last one or two stay in a cache of 1 MB.
+//! **Separators may be narrower than keys**: 32 lanes of 4 B over leaves of 16 keys of 8 B, where [`narrow`](crate::narrow) says that it
+//! pays. All said above holds of them too, but for one thing: the leaf that the index leads to may lie before the one that a query
+//! belongs to, and a search goes on from there.
 
 use crate::block::LINE_BYTES;
+use crate::narrow::Narrowing;
 
 /// Size of an index node, and of the keys at the start of a leaf.
 pub(crate) const NODE_BYTES: usize = 2 * LINE_BYTES;
@@ -54,8 +55,12 @@ pub(crate) struct Plan {
     leaf_bytes: usize,
     /// Leaves, at least one; all but the last are full.
     leaf_count: usize,
-    /// Keys in a node.
+    /// Keys in a leaf.
     lanes: usize,
+    /// Separators in a node of the index: as many, or with narrow ones twice as many.
+    index_lanes: usize,
+    /// How separators were made of keys, if they are narrow.
+    narrowing: Option<Narrowing>,
     /// Size of the whole.
     block_bytes: usize,
 }
@@ -65,7 +70,19 @@ impl Plan {
     ///
     /// Returns `None` when `len` is zero or the size overflows.
     pub(crate) fn new(len: usize, lane_bytes: usize, value_bytes: usize) -> Option<Plan> {
+        Plan::with_index(len, lane_bytes, value_bytes, None)
+    }
+
+    /// The same, with narrow separators if `narrowing` says how to make them; they are integers of 32 bits then.
+    pub(crate) fn with_index(
+        len: usize,
+        lane_bytes: usize,
+        value_bytes: usize,
+        narrowing: Option<Narrowing>,
+    ) -> Option<Plan> {
         let lanes = NODE_BYTES / lane_bytes;
+        let separator_bytes = narrowing.map_or(lane_bytes, |_| size_of::<u32>());
+        let index_lanes = NODE_BYTES / separator_bytes;
         let leaf_count = len.div_ceil(lanes);
         if leaf_count == 0 {
             return None;
@@ -80,7 +97,7 @@ impl Plan {
         let mut height = 0;
         let mut below = leaf_count;
         while below > 1 {
-            below = below.div_ceil(lanes + 1);
+            below = below.div_ceil(index_lanes + 1);
             // More levels than that belong to more leaves than fit into the address space.
             *nodes.get_mut(height)? = below;
             height += 1;
@@ -101,6 +118,8 @@ impl Plan {
             leaf_bytes,
             leaf_count,
             lanes,
+            index_lanes,
+            narrowing,
             block_bytes,
         })
     }
@@ -118,8 +137,25 @@ impl Plan {
 
     /// Start of each index level, root first.
     #[inline(always)]
-    pub(crate) fn levels(&self) -> &[usize] {
-        &self.level_at[..self.height]
+    pub(crate) fn levels(&self) -> impl Iterator<Item = usize> {
+        // (A slice up to `height` would have to be checked against the array's length, in each search.)
+        self.level_at.iter().copied().take(self.height)
+    }
+
+    /// Index levels above the leaves.
+    pub(crate) fn height(&self) -> usize {
+        self.height
+    }
+
+    /// How separators were made of keys, if they are narrow: integers of 32 bits.
+    #[inline(always)]
+    pub(crate) fn narrowing(&self) -> Option<Narrowing> {
+        self.narrowing
+    }
+
+    /// Size of the index, filler behind it included.
+    pub(crate) fn index_bytes(&self) -> usize {
+        self.leaves_at
     }
 
     /// Start of a leaf. Defined for every number, inside the block for those below [`leaf_count`](Plan::leaf_count).
@@ -142,27 +178,38 @@ impl Plan {
 
     /// Leaves below one child of a node of an index level.
     fn child_leaves(&self, level: usize) -> usize {
-        (level + 1..self.height).fold(1, |leaves: usize, _| leaves.saturating_mul(self.lanes + 1))
+        (level + 1..self.height).fold(1, |leaves: usize, _| {
+            leaves.saturating_mul(self.index_lanes + 1)
+        })
     }
 
     /// Number of nodes in an index level.
     pub(crate) fn node_count(&self, level: usize) -> usize {
         let child_count = self.leaf_count.div_ceil(self.child_leaves(level));
-        child_count.div_ceil(self.lanes + 1)
+        child_count.div_ceil(self.index_lanes + 1)
+    }
+
+    /// At least the number of nodes in an index level, without a division: the bytes up to the next level, or to the leaves.
+    #[inline(always)]
+    pub(crate) fn node_count_bound(&self, level: usize) -> usize {
+        let end = match self.level_at.get(level + 1) {
+            Some(&next_at) if level + 1 < self.height => next_at,
+            _ => self.leaves_at,
+        };
+        (end - self.level_at[level]) / NODE_BYTES
     }
 
     /// What each lane of each index node holds, level by level: the offset of the lane in the block, and the rank of the key that is
     /// its separator or `None` for an absent lane.
     pub(crate) fn separators(&self) -> impl Iterator<Item = (usize, Option<usize>)> {
-        let lane_bytes = NODE_BYTES / self.lanes;
-        let children = self.lanes + 1;
+        let (lanes, keys) = (self.index_lanes, self.lanes);
+        let (lane_bytes, children) = (NODE_BYTES / lanes, lanes + 1);
         (0..self.height).flat_map(move |level| {
             let child_leaves = self.child_leaves(level);
             let child_count = self.leaf_count.div_ceil(child_leaves);
-            (0..self.node_count(level) * self.lanes).map(move |lane| {
-                let child = lane / self.lanes * children + lane % self.lanes;
-                let rank =
-                    (child + 1 < child_count).then(|| (child + 1) * child_leaves * self.lanes - 1);
+            (0..self.node_count(level) * lanes).map(move |lane| {
+                let child = lane / lanes * children + lane % lanes;
+                let rank = (child + 1 < child_count).then(|| (child + 1) * child_leaves * keys - 1);
                 (self.level_at[level] + lane * lane_bytes, rank)
             })
         })
@@ -175,7 +222,7 @@ mod tests {
 
     #[test]
     fn heights_grow_at_the_powers_of_the_fan_out() {
-        let height = |len| Plan::new(len, 8, 8).unwrap().levels().len();
+        let height = |len| Plan::new(len, 8, 8).unwrap().height();
         assert_eq!(
             [
                 height(1),

@@ -1,7 +1,7 @@
 //! What can be wrong with the input, or with a map.
 
-use std::error::Error;
-use std::fmt;
+use core::error::Error;
+use core::fmt;
 
 /// The keys given to `from_sorted_iter` are not strictly ascending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

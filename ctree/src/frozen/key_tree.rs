@@ -17,9 +17,9 @@
 //! A search compares each key on its way at most once, four to a node: log2(n) comparisons in all, of keys that lie together, where a
 //! binary search over an array would touch a new line with almost every comparison. The lines of a node are requested together.
 
-use std::borrow::Borrow;
-use std::cmp::Ordering;
-use std::vec;
+use alloc::vec::{self, Vec};
+use core::borrow::Borrow;
+use core::cmp::Ordering;
 
 use crate::block::{LINE_BYTES, advise_vec};
 use crate::simd::prefetch_bytes;
@@ -179,7 +179,7 @@ impl<K> KeyTree<K> {
 /// Binary search within a node.
 #[inline(always)]
 fn search_node<K: Borrow<Q>, Q: ?Sized + Ord>(keys: &[K], query: &Q) -> Result<usize, usize> {
-    if !std::mem::needs_drop::<K>() {
+    if !core::mem::needs_drop::<K>() {
         // Most likely a small plain value: without branches that depend on keys, and all comparisons made.
         return keys.binary_search_by(|key| key.borrow().cmp(query));
     }
@@ -203,7 +203,7 @@ impl<K> IntoIterator for KeyTree<K> {
     fn into_iter(self) -> IntoIter<K> {
         let end = self.len();
         let mut index = self.index;
-        let mut levels = vec![self.leaves.into_iter()];
+        let mut levels = alloc::vec![self.leaves.into_iter()];
         let mut level = 1;
         while keys_from_level(end, level) > 0 {
             levels.push(index.split_off(keys_from_level(end, level + 1)).into_iter());

@@ -22,24 +22,35 @@
 //! [`map_iter`](super::map_iter)) turn the addresses of [`strided`](super::strided) into references, on what [`map`](super::map) promises
 //! when it makes them. The rest, sets and [`key_tree`](super::key_tree) among them, is safe code.
 
-use std::marker::PhantomData;
-use std::ptr::NonNull;
-use std::vec;
+use alloc::vec::{self, Vec};
+use core::marker::PhantomData;
+use core::ptr::NonNull;
 
 use super::lane_block;
 use super::strided::Strided;
 use crate::block::{Block, LINE_BYTES, advise_vec};
-use crate::lane::LaneKind;
+use crate::lane::{LaneKind, ordered_bits};
+use crate::narrow::{KEYS_PER_STRAY_MIN, Narrowing};
 use crate::plan::{NODE_BYTES, Plan};
-use crate::simd::{self, EagerValues, Isa};
+use crate::simd::{self, EagerValues, Isa, Place};
 
 /// Largest value that is kept beside its key.
 pub(super) const JOINED_VALUE_BYTES_MAX: usize = 16;
 
 /// Most lines of values that one search asks for while it waits for the keys of their leaf.
 const EAGER_LINES_MAX: usize = 8;
-/// The same for a batch, which is bound by the number of lines rather than by their latency.
-const EAGER_LINES_MAX_BATCH: usize = 4;
+
+/// Bytes of the index that narrow separators have to spare where they spare no level: what is smaller lies in the nearest caches anyway.
+const NARROW_GAIN_BYTES_MIN: usize = 32 << 10;
+
+/// What a batch of searches is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Ranks alone: whether keys are there, and where.
+    Ranks,
+    /// The values of these ranks, whose lines are requested ahead of time.
+    Values,
+}
 
 /// Sorted integer keys with their values, at least one.
 ///
@@ -53,6 +64,7 @@ pub(crate) struct LaneTree<K, V> {
     block: Block,
     plan: Plan,
     isa: Isa,
+    eager: EagerValues,
     values: Vec<V>,
     /// The block owns keys and, perhaps, values.
     marker: PhantomData<(K, V)>,
@@ -74,7 +86,7 @@ impl<K, V> LaneTree<K, V> {
     /// Whether values lie in the leaves. Folds to a constant.
     #[inline(always)]
     pub(super) const fn joined() -> bool {
-        !std::mem::needs_drop::<V>()
+        !core::mem::needs_drop::<V>()
             && size_of::<V>() <= JOINED_VALUE_BYTES_MAX
             && align_of::<V>() <= LINE_BYTES
     }
@@ -85,8 +97,7 @@ impl<K, V> LaneTree<K, V> {
     /// When there are no entries, `K` is not an integer, or the size overflows.
     pub(crate) fn from_sorted(entries: Vec<(K, V)>) -> LaneTree<K, V> {
         let kind = Self::kind();
-        let value_bytes = if Self::joined() { size_of::<V>() } else { 0 };
-        let Some(plan) = Plan::new(entries.len(), kind.bytes(), value_bytes) else {
+        let Some(plan) = Self::plan(&entries) else {
             panic!("capacity overflow: {} entries", entries.len());
         };
         let block = Block::new(plan.block_bytes());
@@ -99,6 +110,7 @@ impl<K, V> LaneTree<K, V> {
             block,
             plan,
             isa: Isa::detect(),
+            eager: EagerValues::NONE,
             values,
             marker: PhantomData,
         };
@@ -115,7 +127,41 @@ impl<K, V> LaneTree<K, V> {
         }
         // SAFETY: the block was made for this plan, for keys of this kind, all of which are written; nobody else knows of it.
         unsafe { lane_block::fill(kind, tree.block.base(), &tree.plan) };
+        tree.eager = tree.eager_values();
         tree
+    }
+
+    /// The plan that suits the entries: with narrow separators where they spare a level, or much of the index, and few keys are stray.
+    fn plan(entries: &[(K, V)]) -> Option<Plan> {
+        let kind = Self::kind();
+        let value_bytes = if Self::joined() { size_of::<V>() } else { 0 };
+        let whole = Plan::new(entries.len(), kind.bytes(), value_bytes)?;
+        let Some(narrowing) = Self::narrowing(entries) else {
+            return Some(whole);
+        };
+        let narrow = Plan::with_index(entries.len(), kind.bytes(), value_bytes, Some(narrowing))?;
+        let gains = narrow.height() < whole.height()
+            || narrow.index_bytes() + NARROW_GAIN_BYTES_MIN <= whole.index_bytes();
+        Some(if gains { narrow } else { whole })
+    }
+
+    /// How to narrow the keys of the entries, if they have 64 bits and few are stray then.
+    fn narrowing(entries: &[(K, V)]) -> Option<Narrowing> {
+        let bits = |rank: usize| ordered_bits(&entries[rank].0);
+        let narrowing = Narrowing::new(bits(0)?, bits(entries.len() - 1)?);
+        let head = |rank: usize| bits(rank).map(|bits| narrowing.head(bits));
+        let stray = (Self::LANES..entries.len())
+            .step_by(Self::LANES)
+            .map(|start| {
+                // Keys in a row have heads in a row, so that those of a leaf that are stray come first.
+                let before = head(start - 1);
+                let end = entries.len().min(start + Self::LANES);
+                (start..end)
+                    .take_while(|&rank| head(rank) == before)
+                    .count()
+            })
+            .sum::<usize>();
+        (stray.saturating_mul(KEYS_PER_STRAY_MIN) <= entries.len()).then_some(narrowing)
     }
 
     /// Number of entries.
@@ -184,12 +230,10 @@ impl<K, V> LaneTree<K, V> {
         unsafe { &mut *self.values_mut().at(rank) }
     }
 
-    /// The values to ask for ahead of time, if they fill no more than so many lines a leaf.
+    /// The values to ask for ahead of time, if they fill few enough lines a leaf.
     ///
-    /// Values that do not start on a line boundary touch one line more. All this but their address is known to the compiler: a sum made
-    /// in each search showed in maps of 10 entries (5.8 instead of 5.1 ns).
-    #[inline(always)]
-    fn eager_values(&self, lines_max: usize) -> EagerValues {
+    /// Values that do not start on a line boundary touch one line more.
+    fn eager_values(&self) -> EagerValues {
         let leaf_value_bytes = Self::LANES * size_of::<V>();
         let first = self.values().at(0).cast::<u8>().cast_const();
         let lines_filled = leaf_value_bytes.div_ceil(LINE_BYTES);
@@ -204,48 +248,107 @@ impl<K, V> LaneTree<K, V> {
             // Each leaf's values start at another place within a line.
             (leaf_value_bytes, lines_filled + 1)
         };
-        let lines = if lines_filled <= lines_max { lines } else { 0 };
-        EagerValues::new(first, stride_bytes, lines)
+        let lines = if lines_filled <= EAGER_LINES_MAX {
+            lines
+        } else {
+            0
+        };
+        EagerValues::new(first, stride_bytes, lines, size_of::<V>())
     }
 
-    /// Number of keys less than `query`, at most `len`.
+    /// Where `query` belongs.
     #[inline(always)]
-    pub(crate) fn lower_bound(&self, query: &K) -> usize {
-        let (eager, query) = (
-            self.eager_values(EAGER_LINES_MAX),
-            NonNull::from(query).cast(),
-        );
+    fn place(&self, query: &K) -> Place {
+        let query = NonNull::from(query).cast();
         // SAFETY: by the invariants the block is filled after the plan with lanes of the kind of `K`; the query is a `K`.
-        let rank = unsafe {
-            simd::lower_bound(
+        let place = unsafe {
+            simd::place(
                 Self::kind(),
                 self.isa,
                 self.block.base(),
                 &self.plan,
-                &eager,
+                &self.eager,
                 query,
             )
         };
-        debug_assert!(rank <= self.len(), "rank {rank} of {}", self.len());
-        rank
+        debug_assert!(
+            place.rank(Self::LANES) <= self.len(),
+            "{place:?} of {}",
+            self.len()
+        );
+        place
     }
 
-    /// Number of keys less than each query.
+    /// Whether `query` stands at the place that was found for it. If so, its rank is below `len`.
+    #[inline(always)]
+    fn is_at(&self, place: Place, query: &K) -> bool {
+        let query = NonNull::from(query).cast();
+        // SAFETY: as above; the place is that of the query.
+        unsafe { simd::is_at(Self::kind(), self.block.base(), &self.plan, place, query) }
+    }
+
+    /// Number of keys less than `query`, at most `len`.
+    #[cfg(test)]
+    pub(crate) fn lower_bound(&self, query: &K) -> usize {
+        self.place(query).rank(Self::LANES)
+    }
+
+    /// The rank of `query`, or the number of keys less than it, at most `len`.
+    #[inline(always)]
+    pub(super) fn search(&self, query: &K) -> Result<usize, usize> {
+        let place = self.place(query);
+        let rank = place.rank(Self::LANES);
+        if self.is_at(place, query) {
+            Ok(rank)
+        } else {
+            Err(rank)
+        }
+    }
+
+    /// Where the value of `query` lies, valid as [`values`](LaneTree::values).
+    #[inline(always)]
+    fn value_place(&self, query: &K, values: Strided<V>) -> Option<NonNull<V>> {
+        let place = self.place(query);
+        if !self.is_at(place, query) {
+            return None;
+        }
+        NonNull::new(if Self::joined() {
+            values.at_slot(place.leaf, place.slot)
+        } else {
+            values.at(place.rank(Self::LANES))
+        })
+    }
+
+    /// The value of `query`.
+    #[inline(always)]
+    pub(super) fn get(&self, query: &K) -> Option<&V> {
+        let value = self.value_place(query, self.values())?;
+        // SAFETY: the rank is below `len`, its value initialised; values change through `&mut self` alone.
+        Some(unsafe { value.as_ref() })
+    }
+
+    /// The value of `query`, to change it.
+    #[inline(always)]
+    pub(super) fn get_mut(&mut self, query: &K) -> Option<&mut V> {
+        let values = self.values_mut();
+        let mut value = self.value_place(query, values)?;
+        // SAFETY: the rank is below `len`, its value initialised; `&mut self` is the only access.
+        Some(unsafe { value.as_mut() })
+    }
+
+    /// Number of keys less than each query. The values of these ranks are asked for if they are wanted.
     ///
     /// # Panics
     /// When the lengths differ or exceed [`simd::BATCH`].
     #[inline(always)]
-    pub(crate) fn lower_bound_many(&self, queries: &[K], ranks: &mut [usize]) {
+    pub(crate) fn lower_bound_many(&self, queries: &[K], ranks: &mut [usize], wanted: Wanted) {
         assert!(
             queries.len() == ranks.len() && ranks.len() <= simd::BATCH,
             "{} queries, {} ranks",
             queries.len(),
             ranks.len()
         );
-        let (eager, queries) = (
-            self.eager_values(EAGER_LINES_MAX_BATCH),
-            NonNull::from(queries).cast(),
-        );
+        let queries = NonNull::from(queries).cast();
         // SAFETY: as above; the queries are as many as the ranks.
         unsafe {
             simd::lower_bound_many(
@@ -253,18 +356,13 @@ impl<K, V> LaneTree<K, V> {
                 self.isa,
                 self.block.base(),
                 &self.plan,
-                &eager,
+                match wanted {
+                    Wanted::Ranks => &EagerValues::NONE,
+                    Wanted::Values => &self.eager,
+                },
                 queries,
                 ranks,
             );
-        }
-    }
-
-    /// Asks for the value of a rank, when a batch has not done so with the keys.
-    #[inline(always)]
-    pub(super) fn request_value(&self, rank: usize) {
-        if (Self::LANES * size_of::<V>()).div_ceil(LINE_BYTES) > EAGER_LINES_MAX_BATCH {
-            simd::prefetch(self.values().at(rank));
         }
     }
 

@@ -1,14 +1,15 @@
 //! [`FrozenCTreeMap`]: its two representations, and everything that looks up.
 
-use std::borrow::Borrow;
-use std::cmp::Ordering;
-use std::fmt;
-use std::ops::{Bound, RangeBounds};
+use alloc::vec::Vec;
+use core::borrow::Borrow;
+use core::cmp::Ordering;
+use core::fmt;
+use core::ops::{Bound, RangeBounds};
 
 use super::entries::{self, Entries};
 use super::error::{CheckError, Fault};
 use super::key_tree::KeyTree;
-use super::lane_tree::LaneTree;
+use super::lane_tree::{LaneTree, Wanted};
 use super::map_iter::{
     IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Range, RangeMut, Values, ValuesMut,
 };
@@ -111,12 +112,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
                 let Some(query) = same_integer::<K, Q>(query) else {
                     return Self::search_lanes_by_order(tree, query);
                 };
-                let rank = tree.lower_bound(query);
-                if rank < tree.len() && tree.key(rank) == query {
-                    Ok(rank)
-                } else {
-                    Err(rank)
-                }
+                tree.search(query)
             }
         }
     }
@@ -160,15 +156,6 @@ impl<K, V> FrozenCTreeMap<K, V> {
         }
     }
 
-    /// The value of a rank below `len`, to change it.
-    #[inline]
-    fn value_mut(&mut self, rank: usize) -> &mut V {
-        match &mut self.repr {
-            Repr::Tree { values, .. } => &mut values[rank],
-            Repr::Lanes(tree) => tree.value_mut(rank),
-        }
-    }
-
     /// The value of `key`.
     ///
     /// For the cost see [the type](Self#cost).
@@ -177,6 +164,9 @@ impl<K, V> FrozenCTreeMap<K, V> {
     where
         K: Borrow<Q> + Ord,
     {
+        if let (Repr::Lanes(tree), Some(key)) = (&self.repr, same_integer::<K, Q>(key)) {
+            return tree.get(key);
+        }
         self.search(key).ok().map(|rank| self.value(rank))
     }
 
@@ -197,7 +187,19 @@ impl<K, V> FrozenCTreeMap<K, V> {
     where
         K: Borrow<Q> + Ord,
     {
-        self.search(key).ok().map(|rank| self.value_mut(rank))
+        match &mut self.repr {
+            Repr::Tree { keys, values } => {
+                let rank = keys.search(key, values).ok()?;
+                Some(&mut values[rank])
+            }
+            Repr::Lanes(tree) => match same_integer::<K, Q>(key) {
+                Some(key) => tree.get_mut(key),
+                None => {
+                    let rank = Self::search_lanes_by_order(tree, key).ok()?;
+                    Some(tree.value_mut(rank))
+                }
+            },
+        }
     }
 
     /// Whether there is an entry of `key`.
@@ -321,7 +323,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
     ) where
         K: Borrow<Q> + Ord,
     {
-        self.search_many(keys, |index, rank| {
+        self.search_many(keys, Wanted::Values, |index, rank| {
             use_value(index, rank.ok().map(|rank| self.value(rank)));
         });
     }
@@ -340,7 +342,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
             queries.len(),
             ranks.len()
         );
-        self.search_many(queries, |index, rank| {
+        self.search_many(queries, Wanted::Ranks, |index, rank| {
             ranks[index] = rank.unwrap_or_else(|rank| rank);
         });
     }
@@ -350,6 +352,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
     pub(super) fn search_many<Q: Ord>(
         &self,
         queries: &[Q],
+        wanted: Wanted,
         mut use_rank: impl FnMut(usize, Result<usize, usize>),
     ) where
         K: Borrow<Q> + Ord,
@@ -361,10 +364,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
             let mut index = 0;
             for batch in queries.chunks(BATCH) {
                 let ranks = &mut ranks[..batch.len()];
-                tree.lower_bound_many(batch, ranks);
-                for &rank in &*ranks {
-                    tree.request_value(rank);
-                }
+                tree.lower_bound_many(batch, ranks, wanted);
                 for (&rank, query) in ranks.iter().zip(batch) {
                     let found = rank < tree.len() && tree.key(rank) == query;
                     use_rank(index, if found { Ok(rank) } else { Err(rank) });

@@ -2,7 +2,8 @@
 //!
 //! The number of entries decides where each one goes, so that they are collected first; for a while they are held twice.
 
-use std::cmp::Ordering;
+use alloc::vec::Vec;
+use core::cmp::Ordering;
 
 use super::error::OrderError;
 use super::key_tree::KeyTree;
@@ -87,7 +88,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
         entries.dedup_by(|next, kept| {
             let equal = next.0.cmp(&kept.0) == Ordering::Equal;
             if equal {
-                std::mem::swap(next, kept);
+                core::mem::swap(next, kept);
             }
             equal
         });

@@ -3,10 +3,10 @@
 //! All know their exact length and are fused. Those that borrow jump (`nth`, `nth_back`, and with them `skip` and `step_by`) in constant
 //! time, ranges too, where `BTreeMap` has to walk: a rank is an address. Those that own have to drop what they pass over, one by one.
 
-use std::fmt;
-use std::iter::FusedIterator;
-use std::marker::PhantomData;
-use std::vec;
+use alloc::vec;
+use core::fmt;
+use core::iter::FusedIterator;
+use core::marker::PhantomData;
 
 use super::entries::Entries;
 use super::key_tree;

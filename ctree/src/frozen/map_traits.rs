@@ -1,10 +1,10 @@
 //! The traits that follow from the entries of a [`FrozenCTreeMap`] in order.
 
-use std::borrow::Borrow;
-use std::cmp::Ordering;
-use std::collections::BTreeMap;
-use std::hash::{Hash, Hasher};
-use std::ops::Index;
+use alloc::collections::BTreeMap;
+use core::borrow::Borrow;
+use core::cmp::Ordering;
+use core::hash::{Hash, Hasher};
+use core::ops::Index;
 
 use super::map::FrozenCTreeMap;
 use super::map_iter::{Iter, IterMut};

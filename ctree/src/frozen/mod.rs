@@ -186,4 +186,4 @@ pub mod frozen_set {
 }
 
 #[cfg(test)]
-pub(crate) use lane_tree::LaneTree;
+pub(crate) use lane_tree::{LaneTree, Wanted};

@@ -1,13 +1,14 @@
 //! [`FrozenCTreeSet`]: a [`FrozenCTreeMap`] without values.
 
-use std::borrow::Borrow;
-use std::cmp::Ordering;
-use std::collections::BTreeSet;
-use std::fmt;
-use std::hash::{Hash, Hasher};
-use std::ops::RangeBounds;
+use alloc::collections::BTreeSet;
+use core::borrow::Borrow;
+use core::cmp::Ordering;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::ops::RangeBounds;
 
 use super::error::{CheckError, OrderError};
+use super::lane_tree::Wanted;
 use super::map::FrozenCTreeMap;
 use super::set_iter::{IntoIter, Iter, Range};
 
@@ -156,8 +157,9 @@ impl<K> FrozenCTreeSet<K> {
             keys.len(),
             results.len()
         );
-        self.map
-            .search_many(keys, |index, rank| results[index] = rank.is_ok());
+        self.map.search_many(keys, Wanted::Ranks, |index, rank| {
+            results[index] = rank.is_ok()
+        });
     }
 
     /// [`lower_bound`](Self::lower_bound) of many queries: `ranks[i]` becomes that of `queries[i]`.

@@ -1,7 +1,7 @@
 //! Iterators over a [`FrozenCTreeSet`](super::FrozenCTreeSet): those of the map, without its values.
 
-use std::fmt;
-use std::iter::FusedIterator;
+use core::fmt;
+use core::iter::FusedIterator;
 
 use super::map_iter;
 

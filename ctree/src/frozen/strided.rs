@@ -1,7 +1,7 @@
 //! Addresses of things that lie in groups at a fixed distance: the keys, or the values, of leaves; a slice is the simplest case.
 
-use std::marker::PhantomData;
-use std::ptr::NonNull;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
 
 /// Thing number `i` lies in group `i >> group_bits`, at slot `i` modulo the group's size; groups are `stride_bytes` apart.
 ///
@@ -38,6 +38,15 @@ impl<T> Strided<T> {
         Strided::new(NonNull::from(slice).cast(), 0, size_of::<T>())
     }
 
+    /// Address of slot `slot` in group `group`, as [`at`](Strided::at).
+    #[inline(always)]
+    pub(super) fn at_slot(self, group: usize, slot: usize) -> *mut T {
+        let offset_bytes = group
+            .wrapping_mul(self.stride_bytes)
+            .wrapping_add(slot * size_of::<T>());
+        self.base.as_ptr().wrapping_add(offset_bytes).cast::<T>()
+    }
+
     /// Address of number `index`, inside the allocation of `base` if there is such a thing.
     #[inline(always)]
     pub(super) fn at(self, index: usize) -> *mut T {
@@ -67,7 +76,7 @@ unsafe impl<T> Sync for Strided<T> {}
 #[cfg(test)]
 mod tests {
     use super::Strided;
-    use std::ptr::NonNull;
+    use core::ptr::NonNull;
 
     #[test]
     fn groups_lie_their_stride_apart() {

@@ -1,8 +1,8 @@
 //! What only the inside can see: which tree is chosen, and that a damaged one is noticed.
 
-use std::borrow::Borrow;
-use std::cmp::Ordering;
-use std::ops::Bound;
+use core::borrow::Borrow;
+use core::cmp::Ordering;
+use core::ops::Bound;
 
 use super::lane_tree::LaneTree;
 use super::{FrozenCTreeMap, FrozenCTreeSet};
@@ -24,7 +24,7 @@ fn small_plain_values_lie_beside_their_keys_and_others_do_not() {
         (0..100).map(|key| (key, WidelyAligned)).collect();
     assert!(
         map.values()
-            .all(|value| std::ptr::from_ref(value).addr() % 128 == 0)
+            .all(|value| core::ptr::from_ref(value).addr() % 128 == 0)
     );
 }
 
@@ -48,7 +48,7 @@ impl PartialOrd for Backwards {
 impl Borrow<Backwards> for u16 {
     fn borrow(&self) -> &Backwards {
         // SAFETY: `Backwards` is a transparent wrapper of `u16`.
-        unsafe { &*std::ptr::from_ref(self).cast::<Backwards>() }
+        unsafe { &*core::ptr::from_ref(self).cast::<Backwards>() }
     }
 }
 

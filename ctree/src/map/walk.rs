@@ -13,7 +13,7 @@
 
 use allocator_api2::alloc::Allocator;
 
-use crate::tree::{Edge, Form, Place, Root, Tree};
+use crate::tree::{Edge, Form, NO_GUESS, Place, Root, Tree};
 
 /// Addresses of the key and the value of one entry.
 type Entry<K, V> = (*mut K, *mut V);
@@ -30,6 +30,9 @@ struct Ends<K, V> {
     front: Edge,
     front_len: usize,
     back: Edge,
+    /// Guesses at where the leaves of the edges stand among their neighbours.
+    front_index: usize,
+    back_index: usize,
 }
 
 impl<K, V> Clone for Ends<K, V> {
@@ -48,6 +51,8 @@ impl<K, V> Ends<K, V> {
         front: Edge::NOWHERE,
         front_len: 0,
         back: Edge::NOWHERE,
+        front_index: NO_GUESS,
+        back_index: NO_GUESS,
     };
 
     /// Key and value of an entry that was just passed.
@@ -132,7 +137,7 @@ impl<K, V> Ends<K, V> {
         self.root?;
         let mut edge = self.front;
         // SAFETY: there are nodes, so that the front edge, looked up above at the latest, is one of the tree.
-        let place = unsafe { self.form.next(&mut edge) }?;
+        let place = unsafe { self.form.next_near(&mut edge, &mut self.front_index) }?;
         self.set_front(edge);
         Some(place)
     }
@@ -146,7 +151,7 @@ impl<K, V> Ends<K, V> {
         }
         self.root?;
         // SAFETY: there are nodes, so that the back edge, looked up above at the latest, is one of the tree.
-        unsafe { self.form.prev(&mut self.back) }
+        unsafe { self.form.prev_near(&mut self.back, &mut self.back_index) }
     }
 }
 

@@ -3,10 +3,11 @@
 //! [`descend`] and [`descend_many`] are inlined into one entry function for each instruction set; the only thing that differs there is
 //! how the lanes of a node are counted.
 
-use std::ptr::NonNull;
+use core::ptr::NonNull;
 
-use super::{EagerValues, prefetch};
+use super::{BATCH, EagerValues, Place, prefetch};
 use crate::block::LINE_BYTES;
+use crate::narrow::Lane;
 use crate::plan::{NODE_BYTES, Plan};
 
 /// A way to count the lanes of one node that are below a query.
@@ -48,50 +49,235 @@ fn assert_is_leaf(plan: &Plan, leaf: usize) {
     );
 }
 
+/// A batch does not ask for the nodes of a level that has no more than these (8 KB): they are in the nearest cache, and a request for each
+/// query of a batch would cost more than it gains.
+const HOT_NODES_MAX: usize = 64;
+
 /// Number of lanes in a node.
 const fn lanes<Lane>() -> usize {
     NODE_BYTES / size_of::<Lane>()
 }
 
-/// Number of keys below `query`.
+/// The leaf that the index leads to.
 ///
 /// # Safety
-/// - `base` is the start of a block that was laid out and filled after `plan` with lanes of this type;
+/// - `base` is the start of a block that was laid out and filled after `plan`, with separators of this type;
 /// - the machine has the instructions that `Count` stands for.
 #[inline(always)]
-pub(super) unsafe fn descend<Lane: Copy, Count: CountLess<Lane>>(
+unsafe fn leaf_of<Separator: Copy, Count: CountLess<Separator>>(
     base: NonNull<u8>,
     plan: &Plan,
-    eager: &EagerValues,
-    query: Lane,
+    query: Separator,
 ) -> usize {
     let mut node = 0;
-    for (level, &level_at) in plan.levels().iter().enumerate() {
+    for (level, level_at) in plan.levels().enumerate() {
         assert_in_level(plan, level, node);
         // SAFETY: by the invariants of `Plan` (proof there) `node` is one of the nodes of this level, whatever the counts before
         // were, and each node of a level is an aligned, initialised part of the block.
         let count =
             unsafe { Count::count_less(base.add(level_at + node * NODE_BYTES).cast(), query) };
-        node = node * (lanes::<Lane>() + 1) + count;
+        node = node * (lanes::<Separator>() + 1) + count;
     }
     assert_is_leaf(plan, node);
-    // SAFETY: after the last level, by the same proof, `node` is one of the leaves.
-    let leaf = unsafe { base.add(plan.leaf_at(node)) };
-    eager.request(node);
-    // SAFETY: a leaf starts with one node of key lanes, aligned and initialised.
-    node * lanes::<Lane>() + unsafe { Count::count_less(leaf.cast(), query) }
+    node
 }
 
-/// Number of keys below each of `queries`, into `ranks`, which should be as many; the queries go down level by level.
+/// Number of keys of leaf `leaf` that are below `query`.
+///
+/// # Safety
+/// - `base` is the start of a block that was laid out and filled after `plan`, with lanes of this type;
+/// - `leaf` is one of its leaves;
+/// - the machine has the instructions that `Count` stands for.
+#[inline(always)]
+unsafe fn count_in_leaf<L: Lane, Count: CountLess<L>>(
+    base: NonNull<u8>,
+    plan: &Plan,
+    leaf: usize,
+    query: L,
+) -> usize {
+    assert_is_leaf(plan, leaf);
+    // SAFETY: the leaf exists, and starts with one node of key lanes, aligned and initialised.
+    unsafe { Count::count_less(base.add(plan.leaf_at(leaf)).cast(), query) }
+}
+
+/// The place of `query` in leaf `leaf` or beyond, when all keys of the leaf are below it. In a leaf that is not the last this comes of
+/// narrow separators; otherwise the query is above all keys.
+///
+/// # Safety
+/// As for [`count_in_leaf`], but for the instructions.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn place_of_stray<L: Lane>(
+    base: NonNull<u8>,
+    plan: &Plan,
+    leaf: usize,
+    query: L,
+) -> Place {
+    let key = |leaf: usize, lane: usize| {
+        debug_assert!(
+            leaf < plan.leaf_count() && lane < lanes::<L>(),
+            "lane {lane} of leaf {leaf}"
+        );
+        // SAFETY: the closure is called for leaves that exist and their lanes, all of which are initialised.
+        unsafe { base.add(plan.leaf_at(leaf)).cast::<L>().add(lane).read() }
+    };
+    let is_below = |leaf| key(leaf, lanes::<L>() - 1) < query;
+    // Mostly the next leaf is the one: look there first, then ever further, and at last between the last two.
+    let (mut start, mut step) = (leaf + 1, 1);
+    let mut end = start;
+    while end < plan.leaf_count() && is_below(end) {
+        start = end + 1;
+        end = end.saturating_add(step);
+        step *= 2;
+    }
+    end = end.min(plan.leaf_count());
+    while start < end {
+        let middle = start + (end - start) / 2;
+        if is_below(middle) {
+            start = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    if start == plan.leaf_count() {
+        // The last leaf is full, since absent lanes are below no query.
+        return Place {
+            leaf: start - 1,
+            slot: lanes::<L>(),
+        };
+    }
+    let slot = (0..lanes::<L>())
+        .filter(|&lane| key(start, lane) < query)
+        .count();
+    Place { leaf: start, slot }
+}
+
+/// The leaf that the index leads to, and the number of its keys that are below `query`. If that are all, the place may lie further on:
+/// [`place_of_stray`].
+///
+/// # Safety
+/// - `base` is the start of a block that was laid out and filled after `plan` with lanes of this type;
+/// - the machine has the instructions that `Count` stands for.
+#[inline(always)]
+pub(super) unsafe fn descend<L: Lane, Count: CountLess<L> + CountLess<u32>>(
+    base: NonNull<u8>,
+    plan: &Plan,
+    eager: &EagerValues,
+    query: L,
+) -> Place {
+    let leaf = match plan.narrowing() {
+        Some(narrowing) if L::NARROWS => {
+            let head = narrowing.head(query.ordered_bits());
+            // SAFETY: passed on; with a narrowing the separators are of this type.
+            unsafe { leaf_of::<u32, Count>(base, plan, head) }
+        }
+        // SAFETY: passed on; without one they are of the type of the keys.
+        _ => unsafe { leaf_of::<L, Count>(base, plan, query) },
+    };
+    eager.request(leaf);
+    // SAFETY: passed on; the index leads to leaves.
+    let slot = unsafe { count_in_leaf::<L, Count>(base, plan, leaf, query) };
+    Place { leaf, slot }
+}
+
+/// Where the nodes lie that a batch comes to next, to ask for them.
+#[derive(Clone, Copy)]
+struct Next {
+    first: *const u8,
+    stride_bytes: usize,
+}
+
+impl Next {
+    /// Asks for the lines of a node.
+    #[inline(always)]
+    fn request(self, node: usize) {
+        let node = self
+            .first
+            .wrapping_add(node.wrapping_mul(self.stride_bytes));
+        prefetch(node);
+        prefetch(node.wrapping_add(LINE_BYTES));
+    }
+}
+
+/// One step down of all queries of a batch: from the node that each has come to, in the level at `level_at`, to its child.
+///
+/// # Safety
+/// - `base` is the start of a block that was laid out and filled after `plan`, with separators of this type;
+/// - `level_at` is one of the plan's levels, and `nodes` are nodes of it;
+/// - the machine has the instructions that `Count` stands for.
+#[inline(always)]
+unsafe fn step_many<Separator: Copy, Count: CountLess<Separator>>(
+    base: NonNull<u8>,
+    level_at: usize,
+    queries: &[Separator],
+    nodes: &mut [usize],
+    request: impl Fn(usize),
+) {
+    for (node, &query) in nodes.iter_mut().zip(queries) {
+        // SAFETY: the node is an aligned, initialised part of the block.
+        let count =
+            unsafe { Count::count_less(base.add(level_at + *node * NODE_BYTES).cast(), query) };
+        *node = *node * (lanes::<Separator>() + 1) + count;
+        request(*node);
+    }
+}
+
+/// The leaves that the index leads `queries` to, into `leaves`, which should be as many; the queries go down level by level.
+///
+/// # Safety
+/// As for [`leaf_of`].
+#[inline(always)]
+unsafe fn leaves_of_many<Separator: Copy, Count: CountLess<Separator>>(
+    base: NonNull<u8>,
+    plan: &Plan,
+    queries: &[Separator],
+    leaves: &mut [usize],
+) {
+    leaves.fill(0);
+    let start = base.as_ptr().cast_const();
+    let levels_below = plan.levels().skip(1).map(|level_at| Next {
+        first: start.wrapping_add(level_at),
+        stride_bytes: NODE_BYTES,
+    });
+    let leaves_below = Next {
+        first: start.wrapping_add(plan.leaf_at(0)),
+        stride_bytes: plan.leaf_bytes(),
+    };
+    let below = levels_below.chain([leaves_below]);
+    for (level, (level_at, next)) in plan.levels().zip(below).enumerate() {
+        debug_assert!(
+            leaves.iter().all(|&node| node < plan.node_count(level)),
+            "level {level}"
+        );
+        if level + 1 < plan.height() && plan.node_count_bound(level + 1) <= HOT_NODES_MAX {
+            // SAFETY: the level is the plan's, and by the invariants of `Plan` (as in `leaf_of`) the steps before led to nodes of it.
+            unsafe { step_many::<Separator, Count>(base, level_at, queries, leaves, |_| ()) };
+        } else {
+            // SAFETY: as above.
+            unsafe {
+                step_many::<Separator, Count>(base, level_at, queries, leaves, |node| {
+                    next.request(node)
+                });
+            }
+        }
+    }
+    debug_assert!(
+        leaves.iter().all(|&leaf| leaf < plan.leaf_count()),
+        "a leaf beyond the last"
+    );
+}
+
+/// Number of keys below each of `queries`, into `ranks`, which should be as many; the queries go down level by level. The value of each rank is
+/// asked for: one line, once the rank is known, since a batch is bound by the number of lines rather than by their latency.
 ///
 /// # Safety
 /// As for [`descend`].
 #[inline(always)]
-pub(super) unsafe fn descend_many<Lane: Copy, Count: CountLess<Lane>>(
+pub(super) unsafe fn descend_many<L: Lane, Count: CountLess<L> + CountLess<u32>>(
     base: NonNull<u8>,
     plan: &Plan,
     eager: &EagerValues,
-    queries: &[Lane],
+    queries: &[L],
     ranks: &mut [usize],
 ) {
     debug_assert_eq!(
@@ -99,34 +285,30 @@ pub(super) unsafe fn descend_many<Lane: Copy, Count: CountLess<Lane>>(
         ranks.len(),
         "queries and ranks differ in number"
     );
-    // Until the leaves are reached, `ranks` holds the node that each query has come to.
-    ranks.fill(0);
-    let levels = plan.levels();
-    for (level, &level_at) in levels.iter().enumerate() {
-        let below_at = levels.get(level + 1);
-        for (node, &query) in ranks.iter_mut().zip(queries) {
-            assert_in_level(plan, level, *node);
-            // SAFETY: as in `descend`.
-            let count =
-                unsafe { Count::count_less(base.add(level_at + *node * NODE_BYTES).cast(), query) };
-            *node = *node * (lanes::<Lane>() + 1) + count;
-            if let Some(below_at) = below_at {
-                let below = base.as_ptr().wrapping_add(below_at + *node * NODE_BYTES);
-                prefetch(below);
-                prefetch(below.wrapping_add(LINE_BYTES));
-            } else {
-                let leaf = base.as_ptr().wrapping_add(plan.leaf_at(*node));
-                prefetch(leaf);
-                prefetch(leaf.wrapping_add(LINE_BYTES));
-                eager.request(*node);
+    match plan.narrowing() {
+        Some(narrowing) if L::NARROWS => {
+            let mut heads = [0; BATCH];
+            let heads = &mut heads[..queries.len()];
+            for (head, query) in heads.iter_mut().zip(queries) {
+                *head = narrowing.head(query.ordered_bits());
             }
+            // SAFETY: passed on; with a narrowing the separators are of this type.
+            unsafe { leaves_of_many::<u32, Count>(base, plan, heads, ranks) }
         }
+        // SAFETY: passed on; without one they are of the type of the keys.
+        _ => unsafe { leaves_of_many::<L, Count>(base, plan, queries, ranks) },
     }
     for (rank, &query) in ranks.iter_mut().zip(queries) {
-        let node = *rank;
-        assert_is_leaf(plan, node);
-        // SAFETY: as in `descend`.
-        let count = unsafe { Count::count_less(base.add(plan.leaf_at(node)).cast(), query) };
-        *rank = node * lanes::<Lane>() + count;
+        let leaf = *rank;
+        // SAFETY: passed on; the index leads to leaves.
+        let slot = unsafe { count_in_leaf::<L, Count>(base, plan, leaf, query) };
+        let place = if L::NARROWS && slot == lanes::<L>() {
+            // SAFETY: as above.
+            unsafe { place_of_stray(base, plan, leaf, query) }
+        } else {
+            Place { leaf, slot }
+        };
+        eager.request_one(place);
+        *rank = place.rank(lanes::<L>());
     }
 }

@@ -27,11 +27,12 @@ mod x86;
 #[cfg(test)]
 mod tests;
 
-use core::ptr::NonNull;
+use core::ptr::{self, NonNull};
 
 use crate::block::LINE_BYTES;
 use crate::lane::{LaneKind, by_lane};
-use crate::plan::Plan;
+use crate::narrow;
+use crate::plan::{NODE_BYTES, Plan};
 
 pub(crate) use nodes::{Hit, NodeMap};
 
@@ -95,22 +96,22 @@ impl Isa {
 /// The methods of an implementation are ordinary functions, compiled once in this crate: a program with many types of maps, values
 /// included, shares them.
 trait Search: Sized {
-    /// See [`lower_bound`].
+    /// See [`place`].
     ///
     /// # Safety
-    /// `base` and `plan` as for [`lower_bound`], with lanes of this type.
-    unsafe fn lower_bound(
+    /// `base` and `plan` as for [`place`], with lanes of this type.
+    unsafe fn place(
         isa: Isa,
         base: NonNull<u8>,
         plan: &Plan,
         eager: &EagerValues,
         query: Self,
-    ) -> usize;
+    ) -> Place;
 
     /// See [`lower_bound_many`].
     ///
     /// # Safety
-    /// `base` and `plan` as for [`lower_bound`], with lanes of this type.
+    /// `base` and `plan` as for [`place`], with lanes of this type.
     unsafe fn lower_bound_many(
         isa: Isa,
         base: NonNull<u8>,
@@ -149,16 +150,16 @@ trait Search: Sized {
 macro_rules! impl_search {
     ($($lane:ty)*) => {$(
         impl Search for $lane {
-            unsafe fn lower_bound(isa: Isa, base: NonNull<u8>, plan: &Plan, eager: &EagerValues, query: $lane) -> usize {
+            unsafe fn place(isa: Isa, base: NonNull<u8>, plan: &Plan, eager: &EagerValues, query: $lane) -> Place {
                 match isa.0 {
                     // SAFETY: the caller's promise on `base` and `plan`.
-                    Level::Portable => unsafe { portable::lower_bound(base, plan, eager, query) },
+                    Level::Portable => unsafe { portable::place(base, plan, eager, query) },
                     #[cfg(target_arch = "x86_64")]
                     // SAFETY: the same, and by its invariant the `Isa` proves that the machine has the instructions.
-                    Level::Avx2 => unsafe { x86::lower_bound_avx2(base, plan, eager, query) },
+                    Level::Avx2 => unsafe { x86::place_avx2(base, plan, eager, query) },
                     #[cfg(target_arch = "x86_64")]
                     // SAFETY: as for AVX2.
-                    Level::Avx512 => unsafe { x86::lower_bound_avx512(base, plan, eager, query) },
+                    Level::Avx512 => unsafe { x86::place_avx512(base, plan, eager, query) },
                 }
             }
 
@@ -226,26 +227,78 @@ macro_rules! impl_search {
 
 impl_search!(u8 u16 u32 u64 i8 i16 i32 i64);
 
-/// Number of keys below the query, at most `plan.len`.
+/// Where a query belongs: before the key in slot `slot` of leaf `leaf`.
+///
+/// A leaf and a slot rather than a rank: the place of the key and that of its value are then known as soon as the lanes are counted. The
+/// processor runs ahead into the next lookups only as far as it can hold what waits for the leaf of this one; the division of a rank
+/// into leaf and slot, and what is computed from these, would all wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// One of the leaves.
+    pub(crate) leaf: usize,
+    /// Number of the leaf's keys that are less than the query: when they all are, it is the number of lanes.
+    pub(crate) slot: usize,
+}
+
+impl Place {
+    /// Number of keys before it, in a tree of so many lanes a leaf.
+    #[inline(always)]
+    pub(crate) fn rank(self, lanes: usize) -> usize {
+        self.leaf * lanes + self.slot
+    }
+}
+
+/// The place of a query.
 ///
 /// # Safety
 /// - `base` is the start of a block that was laid out and filled after `plan` with lanes of `kind` (invariants of
 ///   [`Plan`]), and stays so during the call;
 /// - `query` points to an integer of `kind`.
 #[inline(always)]
-pub(crate) unsafe fn lower_bound(
+pub(crate) unsafe fn place(
     kind: LaneKind,
     isa: Isa,
     base: NonNull<u8>,
     plan: &Plan,
     eager: &EagerValues,
     query: NonNull<u8>,
-) -> usize {
+) -> Place {
     by_lane!(kind, Lane => {
         // SAFETY: the caller's promise on `query`.
         let query = unsafe { query.cast::<Lane>().read() };
         // SAFETY: the caller's promise on `base` and `plan`.
-        unsafe { <Lane as Search>::lower_bound(isa, base, plan, eager, query) }
+        let place = unsafe { <Lane as Search>::place(isa, base, plan, eager, query) };
+        if <Lane as narrow::Lane>::NARROWS && place.slot == NODE_BYTES / size_of::<Lane>() {
+            // SAFETY: the same promise; a search ends in a leaf.
+            return unsafe { descend::place_of_stray(base, plan, place.leaf, query) };
+        }
+        place
+    })
+}
+
+/// Whether the query stands at its place.
+///
+/// # Safety
+/// As for [`place`], which gave `at` for this query.
+#[inline(always)]
+pub(crate) unsafe fn is_at(
+    kind: LaneKind,
+    base: NonNull<u8>,
+    plan: &Plan,
+    at: Place,
+    query: NonNull<u8>,
+) -> bool {
+    by_lane!(kind, Lane => {
+        let lanes = NODE_BYTES / size_of::<Lane>();
+        if at.slot >= lanes {
+            return false;
+        }
+        // SAFETY: the caller's promise on `query`.
+        let query = unsafe { query.cast::<Lane>().read() };
+        // SAFETY: a search ends in a leaf, all lanes of which are initialised.
+        let lane = unsafe { base.add(plan.leaf_at(at.leaf)).cast::<Lane>().add(at.slot).read() };
+        // A filler equals the largest integer.
+        lane == query && (query != Lane::MAX || at.rank(lanes) < plan.len())
     })
 }
 
@@ -253,7 +306,7 @@ pub(crate) unsafe fn lower_bound(
 /// each other from the nearest cache.
 ///
 /// # Safety
-/// - `base` and `plan` as for [`lower_bound`];
+/// - `base` and `plan` as for [`place`];
 /// - `queries` points to `ranks.len()` integers of `kind` in a row.
 #[inline(always)]
 pub(crate) unsafe fn lower_bound_many(
@@ -272,7 +325,7 @@ pub(crate) unsafe fn lower_bound_many(
     );
     by_lane!(kind, Lane => {
         // SAFETY: the caller's promise on `queries`; `ranks` is borrowed mutably and thus another slice.
-        let queries = unsafe { std::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), ranks.len()) };
+        let queries = unsafe { core::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), ranks.len()) };
         // SAFETY: the caller's promise on `base` and `plan`.
         unsafe { <Lane as Search>::lower_bound_many(isa, base, plan, eager, queries, ranks) }
     });
@@ -339,32 +392,74 @@ pub(crate) unsafe fn count_heads(isa: Isa, node: NonNull<u8>, query: u64) -> usi
 /// Where the values lie is only a guess to this module: an address to ask for, never to read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EagerValues {
-    /// The values of the first leaf.
-    first: *const u8,
+    /// Address of the values of the first leaf.
+    first: usize,
     /// From the values of one leaf to those of the next.
     stride_bytes: usize,
     /// Lines to ask for; 0 when the values of a leaf are too many, and are left to the one load that is needed.
     lines: usize,
+    /// Size of one value.
+    value_bytes: usize,
 }
 
 impl EagerValues {
-    /// Values in `lines` lines for each leaf, the first at `first`, from leaf to leaf `stride_bytes` apart.
-    #[inline(always)]
-    pub(crate) fn new(first: *const u8, stride_bytes: usize, lines: usize) -> EagerValues {
+    /// Values of `value_bytes` each, in `lines` lines for each leaf, the first at `first`, from leaf to leaf `stride_bytes` apart.
+    pub(crate) fn new(
+        first: *const u8,
+        stride_bytes: usize,
+        lines: usize,
+        value_bytes: usize,
+    ) -> EagerValues {
         EagerValues {
-            first,
+            first: first.addr(),
             stride_bytes,
             lines,
+            value_bytes,
+        }
+    }
+
+    /// No values to ask for.
+    pub(crate) const NONE: EagerValues = EagerValues {
+        first: 0,
+        stride_bytes: 0,
+        lines: 0,
+        value_bytes: 0,
+    };
+
+    /// Asks for the first line of one value.
+    #[inline(always)]
+    fn request_one(&self, at: Place) {
+        if self.value_bytes > 0 {
+            let value = self
+                .first
+                .wrapping_add(at.leaf.wrapping_mul(self.stride_bytes))
+                .wrapping_add(at.slot * self.value_bytes);
+            prefetch::<u8>(ptr::without_provenance(value));
         }
     }
 
     /// Asks for the values of a leaf.
     #[inline(always)]
     fn request(&self, leaf: usize) {
+        if self.lines == 0 {
+            return;
+        }
         let values = self
             .first
             .wrapping_add(leaf.wrapping_mul(self.stride_bytes));
-        prefetch_lines(values, self.lines);
+        let line = |line: usize| {
+            prefetch::<u8>(ptr::without_provenance(
+                values.wrapping_add(line * LINE_BYTES),
+            ));
+        };
+        // Two are the most common, and a loop of unknown length would be unrolled at length.
+        line(0);
+        if self.lines > 1 {
+            line(1);
+            if self.lines > 2 {
+                (2..self.lines).for_each(line);
+            }
+        }
     }
 }
 

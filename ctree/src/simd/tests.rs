@@ -1,12 +1,12 @@
 //! Each path that this machine has, against counting by hand.
 
-use std::fmt::Debug;
+use core::fmt::Debug;
 
 use quickcheck::{Arbitrary, QuickCheck};
 
 use super::{BATCH, Isa, lines_spanned};
 use crate::block::LINE_BYTES;
-use crate::frozen::LaneTree;
+use crate::frozen::{LaneTree, Wanted};
 
 /// Searches for every query on every path, alone and in batches, without values, with values beside the keys, and with values apart:
 /// in each case other lines are asked for on the way.
@@ -46,8 +46,10 @@ where
         }
         for (queries, expected) in queries.chunks(BATCH).zip(expected.chunks(BATCH)) {
             let mut ranks = vec![usize::MAX; queries.len()];
-            tree.lower_bound_many(queries, &mut ranks);
-            assert_eq!(ranks, expected, "{} queries with {isa:?}", queries.len());
+            for wanted in [Wanted::Ranks, Wanted::Values] {
+                tree.lower_bound_many(queries, &mut ranks, wanted);
+                assert_eq!(ranks, expected, "{} queries with {isa:?}", queries.len());
+            }
         }
     }
 }

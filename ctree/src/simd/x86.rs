@@ -3,7 +3,7 @@
 //! Vector instructions may be used only inside functions that declare them. The entry functions at the end do; everything that they
 //! call is inlined into them, so that a whole search holds no call and no switch of the instruction set.
 
-use std::arch::x86_64::{
+use core::arch::x86_64::{
     __m256i, __m512i, _MM_HINT_T0, _mm_prefetch, _mm256_cmpgt_epi8, _mm256_cmpgt_epi16,
     _mm256_cmpgt_epi32, _mm256_cmpgt_epi64, _mm256_load_si256, _mm256_movemask_epi8,
     _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_xor_si256,
@@ -12,28 +12,39 @@ use std::arch::x86_64::{
     _mm512_cmplt_epu32_mask, _mm512_cmplt_epu64_mask, _mm512_load_si512, _mm512_set1_epi8,
     _mm512_set1_epi16, _mm512_set1_epi32, _mm512_set1_epi64,
 };
-use std::ptr::NonNull;
+use core::ptr::NonNull;
 
-use super::EagerValues;
 use super::descend::{CountLess, assert_on_line, descend, descend_many};
 use super::nodes::{self, Hit, NodeMap};
+use super::{EagerValues, Place};
 use crate::block::LINE_BYTES;
+use crate::narrow::Lane;
 use crate::plan::{NODE_BYTES, Plan};
 
 const _: () =
     assert!(NODE_BYTES == 2 * size_of::<__m512i>() && NODE_BYTES == 4 * size_of::<__m256i>());
 const _: () = assert!(LINE_BYTES.is_multiple_of(align_of::<__m512i>()));
 
+/// Whether the machine has some instructions: asked at run time where there is an operating system to ask, else known only from what the
+/// program was compiled for.
+macro_rules! has {
+    ($($feature:tt),*) => {{
+        #[cfg(feature = "std")]
+        let has = true $(&& std::arch::is_x86_feature_detected!($feature))*;
+        #[cfg(not(feature = "std"))]
+        let has = cfg!(all($(target_feature = $feature),*));
+        has
+    }};
+}
+
 /// Whether this machine, and its operating system, have what [`Avx512`] uses.
 pub(super) fn has_avx512() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("popcnt")
+    has!("avx512f", "avx512bw", "popcnt")
 }
 
 /// Whether this machine, and its operating system, have what [`Avx2`] uses.
 pub(super) fn has_avx2() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt")
+    has!("avx2", "popcnt")
 }
 
 /// Asks for the line that `address` lies in.
@@ -162,17 +173,17 @@ count_by_avx2! {
     private_bounds,
     reason = "the bound only says for which integers the path exists"
 )]
-pub(super) unsafe fn lower_bound_avx512<Lane: Copy>(
+pub(super) unsafe fn place_avx512<L: Lane>(
     base: NonNull<u8>,
     plan: &Plan,
     eager: &EagerValues,
-    query: Lane,
-) -> usize
+    query: L,
+) -> Place
 where
-    Avx512: CountLess<Lane>,
+    Avx512: CountLess<L>,
 {
     // SAFETY: passed on; this function has the instructions.
-    unsafe { descend::<Lane, Avx512>(base, plan, eager, query) }
+    unsafe { descend::<L, Avx512>(base, plan, eager, query) }
 }
 
 /// [`descend_many`] with AVX-512.
@@ -184,17 +195,17 @@ where
     private_bounds,
     reason = "the bound only says for which integers the path exists"
 )]
-pub(super) unsafe fn lower_bound_many_avx512<Lane: Copy>(
+pub(super) unsafe fn lower_bound_many_avx512<L: Lane>(
     base: NonNull<u8>,
     plan: &Plan,
     eager: &EagerValues,
-    queries: &[Lane],
+    queries: &[L],
     ranks: &mut [usize],
 ) where
-    Avx512: CountLess<Lane>,
+    Avx512: CountLess<L>,
 {
     // SAFETY: passed on; this function has the instructions.
-    unsafe { descend_many::<Lane, Avx512>(base, plan, eager, queries, ranks) }
+    unsafe { descend_many::<L, Avx512>(base, plan, eager, queries, ranks) }
 }
 
 /// [`descend`] with AVX2.
@@ -206,17 +217,17 @@ pub(super) unsafe fn lower_bound_many_avx512<Lane: Copy>(
     private_bounds,
     reason = "the bound only says for which integers the path exists"
 )]
-pub(super) unsafe fn lower_bound_avx2<Lane: Copy>(
+pub(super) unsafe fn place_avx2<L: Lane>(
     base: NonNull<u8>,
     plan: &Plan,
     eager: &EagerValues,
-    query: Lane,
-) -> usize
+    query: L,
+) -> Place
 where
-    Avx2: CountLess<Lane>,
+    Avx2: CountLess<L>,
 {
     // SAFETY: passed on; this function has the instructions.
-    unsafe { descend::<Lane, Avx2>(base, plan, eager, query) }
+    unsafe { descend::<L, Avx2>(base, plan, eager, query) }
 }
 
 /// [`descend_many`] with AVX2.
@@ -228,17 +239,17 @@ where
     private_bounds,
     reason = "the bound only says for which integers the path exists"
 )]
-pub(super) unsafe fn lower_bound_many_avx2<Lane: Copy>(
+pub(super) unsafe fn lower_bound_many_avx2<L: Lane>(
     base: NonNull<u8>,
     plan: &Plan,
     eager: &EagerValues,
-    queries: &[Lane],
+    queries: &[L],
     ranks: &mut [usize],
 ) where
-    Avx2: CountLess<Lane>,
+    Avx2: CountLess<L>,
 {
     // SAFETY: passed on; this function has the instructions.
-    unsafe { descend_many::<Lane, Avx2>(base, plan, eager, queries, ranks) }
+    unsafe { descend_many::<L, Avx2>(base, plan, eager, queries, ranks) }
 }
 
 /// [`nodes::find`] with AVX-512.

@@ -124,7 +124,7 @@ impl Arena {
             Err(_) => handle_alloc_error(layout),
         };
         if align >= CHUNK_BYTES_MAX {
-            crate::block::advise_huge_pages(base, bytes);
+            crate::block::advise_huge_pages(base.as_ptr(), bytes);
         }
         // SAFETY: the record fits behind the nodes, aligned: `record_at` is, and the base is aligned to more.
         let chunk = unsafe { base.add(record_at) }.cast::<Chunk>();

@@ -266,6 +266,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     }
 
     /// Levels of nodes.
+    #[cfg(test)]
     pub(crate) fn level_count(&self) -> usize {
         self.raw.root.map_or(0, |_| self.raw.height + 1)
     }
