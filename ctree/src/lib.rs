@@ -39,9 +39,13 @@ mod block;
 mod frozen;
 mod head;
 mod lane;
+pub mod map;
 mod plan;
+pub mod set;
 mod simd;
 mod tree;
 
 pub use frozen::{CheckError, FrozenCTreeMap, FrozenCTreeSet, OrderError, frozen_map, frozen_set};
 pub use head::{Head, TotalF32, TotalF64};
+pub use map::CTreeMap;
+pub use set::CTreeSet;

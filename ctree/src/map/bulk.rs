@@ -1,0 +1,275 @@
+//! Many entries at once: building a map, merging maps, splitting them, inserting a sequence.
+
+use alloc::vec::Vec;
+use core::borrow::Borrow;
+use core::cmp::Ordering;
+use core::mem;
+
+use allocator_api2::alloc::{Allocator, Global};
+
+use super::CTreeMap;
+use super::into_iter::IntoIter;
+use crate::OrderError;
+use crate::tree::{Builder, Options, Tree};
+
+/// Most entries that are looked up ahead together while inserting. More would displace what was fetched first.
+const BATCH_MAX: usize = 64;
+
+/// Room for a batch of large entries, in bytes: moving them costs more than waiting for them.
+const BATCH_BYTES: usize = 16 << 10;
+
+/// Entries of a map that is small enough to insert one by one: it lives in the caches, where there is nothing to wait for.
+const SMALL_LEN: usize = 4096;
+
+/// One map is this many times as long as the other when inserting the one into the other beats rebuilding both.
+const FEW_RATIO: usize = 8;
+
+impl<K, V, A: Allocator> CTreeMap<K, V, A> {
+    /// Inserts entries in the order in which they come, as [`insert`](Self::insert) does one by one.
+    ///
+    /// The nodes where they go are asked for ahead of time, a batch at a time, so that their cache misses overlap. When the iterator panics,
+    /// up to 64 of the entries that it gave before are dropped instead of inserted. [`Extend`] is the same.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut map = ctree::CTreeMap::from([(1, "a")]);
+    /// map.insert_many([(2, "b"), (1, "c")]);
+    /// assert_eq!(map.into_iter().collect::<Vec<_>>(), [(1, "c"), (2, "b")]);
+    /// ```
+    pub fn insert_many<I>(&mut self, entries: I)
+    where
+        K: Ord,
+        I: IntoIterator<Item = (K, V)>,
+    {
+        let batch_len = const {
+            let by_size = match size_of::<(K, V)>() {
+                0 => BATCH_MAX,
+                entry_bytes => BATCH_BYTES / entry_bytes,
+            };
+            if by_size < BATCH_MAX {
+                by_size
+            } else {
+                BATCH_MAX
+            }
+        };
+        let mut entries = entries.into_iter();
+        while self.len() < SMALL_LEN || batch_len < 2 {
+            let Some((key, value)) = entries.next() else {
+                return;
+            };
+            self.insert(key, value);
+        }
+        let mut batch = Vec::with_capacity(batch_len);
+        loop {
+            batch.extend(entries.by_ref().take(batch_len));
+            // A shorter batch is the last one; an iterator that has ended is not asked again.
+            let is_last = batch.len() < batch_len;
+            self.tree.prefetch_many(&batch);
+            for (key, value) in batch.drain(..) {
+                self.insert(key, value);
+            }
+            if is_last {
+                return;
+            }
+        }
+    }
+
+    /// [`from_sorted_iter`](CTreeMap::from_sorted_iter), with an allocator and options.
+    fn from_sorted_iter_in<I>(
+        entries: I,
+        alloc: A,
+        options: Options<K>,
+    ) -> Result<CTreeMap<K, V, A>, OrderError>
+    where
+        K: Ord,
+        I: IntoIterator<Item = (K, V)>,
+    {
+        let mut builder = Builder::new_in(alloc, options);
+        for (key, value) in entries {
+            let ascends = builder
+                .last_key()
+                .is_none_or(|last| last.cmp(&key) == Ordering::Less);
+            if !ascends {
+                return Err(OrderError::new(builder.len()));
+            }
+            builder.push(key, value);
+        }
+        Ok(CTreeMap {
+            tree: builder.finish(),
+        })
+    }
+
+    /// Builds a map from entries in order; nothing checks the order.
+    pub(crate) fn from_ascending<I>(entries: I, alloc: A, options: Options<K>) -> CTreeMap<K, V, A>
+    where
+        I: IntoIterator<Item = (K, V)>,
+    {
+        let mut builder = Builder::new_in(alloc, options);
+        for (key, value) in entries {
+            builder.push(key, value);
+        }
+        CTreeMap {
+            tree: builder.finish(),
+        }
+    }
+
+    /// Moves all entries of `other` over, which is empty then. For a key that is in both maps, the key stays and the value is
+    /// that of `other`.
+    ///
+    /// Takes O(n + m), or O(m log n) when `other` is much shorter. Each map stays what it was made: with ranks, with heads.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut a = ctree::CTreeMap::from([(1, "a"), (3, "c")]);
+    /// let mut b = ctree::CTreeMap::from([(3, "d"), (4, "e")]);
+    /// a.append(&mut b);
+    /// assert!(b.is_empty());
+    /// assert_eq!(a.into_iter().collect::<Vec<_>>(), [(1, "a"), (3, "d"), (4, "e")]);
+    /// ```
+    pub fn append(&mut self, other: &mut Self)
+    where
+        K: Ord,
+        A: Clone,
+    {
+        if other.is_empty() {
+            return;
+        }
+        let (options, other_options) = (self.tree.options(), other.tree.options());
+        let same_options = options.ranked == other_options.ranked
+            && options.head.is_some() == other_options.head.is_some();
+        if self.is_empty() && same_options {
+            mem::swap(self, other);
+            return;
+        }
+        let other_empty = other.new_like();
+        if other.len() <= self.len() / FEW_RATIO {
+            self.insert_many(mem::replace(other, other_empty));
+            return;
+        }
+        let self_empty = self.new_like();
+        let builder = Builder::new_in(self.tree.allocator().clone(), options);
+        let left = mem::replace(self, self_empty).into_iter();
+        let right = mem::replace(other, other_empty).into_iter();
+        // A panic in a comparison leaves both maps empty and drops all entries, as std's maps do.
+        self.tree = merge(left, right, builder);
+    }
+
+    /// Splits the map: the entries whose keys are `key` or greater become the result. Takes O(n) at most.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut low = ctree::CTreeMap::from([(1, "a"), (2, "b"), (3, "c")]);
+    /// let high = low.split_off(&2);
+    /// assert_eq!(low.into_keys().collect::<Vec<_>>(), [1]);
+    /// assert_eq!(high.into_keys().collect::<Vec<_>>(), [2, 3]);
+    /// ```
+    pub fn split_off<Q: ?Sized + Ord>(&mut self, key: &Q) -> Self
+    where
+        K: Borrow<Q> + Ord,
+        A: Clone,
+    {
+        if self.tree.root().is_none() {
+            return self.new_like();
+        }
+        let edge = self.tree.lower_edge(key);
+        // SAFETY: the edge was just found in this tree.
+        let tree = unsafe { self.tree.split_off(edge) };
+        CTreeMap { tree }
+    }
+
+    /// Moves the entries into as few nodes as hold them, in the order of the keys, and frees the others. Takes O(n).
+    ///
+    /// Worth it after many removals, or when a map that grew by random insertions is going to be read for long.
+    pub fn compact(&mut self) {
+        self.tree.compact();
+    }
+}
+
+/// Merges two maps being taken apart; where a key is in both, the key comes from the left and the value from the right.
+fn merge<K: Ord, V, A: Allocator>(
+    mut left: IntoIter<K, V, A>,
+    mut right: IntoIter<K, V, A>,
+    mut builder: Builder<K, V, A>,
+) -> Tree<K, V, A> {
+    let (mut left_entry, mut right_entry) = (left.next(), right.next());
+    loop {
+        match (left_entry, right_entry) {
+            (Some((left_key, left_value)), Some((right_key, right_value))) => {
+                match left_key.cmp(&right_key) {
+                    Ordering::Less => {
+                        builder.push(left_key, left_value);
+                        (left_entry, right_entry) = (left.next(), Some((right_key, right_value)));
+                    }
+                    Ordering::Greater => {
+                        builder.push(right_key, right_value);
+                        (left_entry, right_entry) = (Some((left_key, left_value)), right.next());
+                    }
+                    Ordering::Equal => {
+                        builder.push(left_key, right_value);
+                        (left_entry, right_entry) = (left.next(), right.next());
+                    }
+                }
+            }
+            (Some((key, value)), None) => {
+                builder.push(key, value);
+                (left_entry, right_entry) = (left.next(), None);
+            }
+            (None, Some((key, value))) => {
+                builder.push(key, value);
+                (left_entry, right_entry) = (None, right.next());
+            }
+            (None, None) => return builder.finish(),
+        }
+    }
+}
+
+impl<K, V> CTreeMap<K, V> {
+    /// Builds a map from entries that the caller claims are strictly ascending, and checks that. Takes O(n), with n - 1 comparisons;
+    /// the nodes are full.
+    ///
+    /// # Errors
+    /// The index of the first key that is not greater than the key before it.
+    ///
+    /// # Examples
+    /// ```
+    /// use ctree::CTreeMap;
+    ///
+    /// let map = CTreeMap::from_sorted_iter([(1, "one"), (3, "three")])?;
+    /// assert_eq!(map[&3], "three");
+    /// let error = CTreeMap::from_sorted_iter([(1, "one"), (3, "three"), (3, "drei")]).unwrap_err();
+    /// assert_eq!(error.index(), 2);
+    /// # Ok::<(), ctree::OrderError>(())
+    /// ```
+    pub fn from_sorted_iter<I>(entries: I) -> Result<CTreeMap<K, V>, OrderError>
+    where
+        K: Ord,
+        I: IntoIterator<Item = (K, V)>,
+    {
+        CTreeMap::from_sorted_iter_in(entries, Global, Options::PLAIN)
+    }
+}
+
+/// Builds a map from entries in any order; of equal keys the last one stays, with its value, as in std's maps.
+pub(crate) fn from_unsorted<K: Ord, V>(mut entries: Vec<(K, V)>) -> CTreeMap<K, V> {
+    // Input that is in order already is common, and needs no second look for equal keys.
+    if entries.is_sorted_by(|(left, _), (right, _)| left.cmp(right) == Ordering::Less) {
+        return CTreeMap::from_ascending(entries, Global, Options::PLAIN);
+    }
+    // The sort is stable: equal keys stay in the order in which they came.
+    entries.sort_by(|(left, _), (right, _)| left.cmp(right));
+    let mut builder = Builder::new_in(Global, Options::PLAIN);
+    let mut entries = entries.into_iter();
+    let Some((mut key, mut value)) = entries.next() else {
+        return CTreeMap::new();
+    };
+    for (next_key, next_value) in entries {
+        if key.cmp(&next_key) != Ordering::Equal {
+            builder.push(key, value);
+        }
+        (key, value) = (next_key, next_value);
+    }
+    builder.push(key, value);
+    CTreeMap {
+        tree: builder.finish(),
+    }
+}

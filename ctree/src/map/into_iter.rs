@@ -1,0 +1,188 @@
+//! Iterators that own the entries of a [`CTreeMap`](super::CTreeMap).
+//!
+//! The tree forgets its entries but keeps its nodes; from then on the walk tells which entries are left, and who owns them: this iterator.
+//! They are read out of their nodes from both ends, and the nodes are freed in one go at the end.
+
+use core::fmt;
+use core::iter::FusedIterator;
+use core::mem::needs_drop;
+
+use allocator_api2::alloc::{Allocator, Global};
+
+use super::CTreeMap;
+use super::iter::{Iter, first_is_min};
+use super::walk::Walk;
+use crate::tree::Tree;
+
+/// The owned entries of a map in the order of their keys, from `CTreeMap::into_iter`.
+///
+/// Invariant: the entries that `walk` has left are initialised, lie in the nodes of `tree`, and are owned by this iterator.
+pub struct IntoIter<K, V, A: Allocator = Global> {
+    walk: Walk<K, V>,
+    tree: Tree<K, V, A>,
+}
+
+impl<K, V, A: Allocator> IntoIter<K, V, A> {
+    /// Takes the entries out of `tree`.
+    pub(super) fn new(mut tree: Tree<K, V, A>) -> Self {
+        // SAFETY: the walk is used by the result alone, which keeps the tree and its nodes as they are until its end.
+        let walk = unsafe { Walk::over(&tree) };
+        tree.forget_entries();
+        IntoIter { walk, tree }
+    }
+
+    /// The entries left, for reading.
+    pub(super) fn iter(&self) -> Iter<'_, K, V> {
+        // SAFETY: by the invariant the entries are initialised and owned by this iterator, which the result borrows.
+        unsafe { Iter::new(self.walk) }
+    }
+
+    /// The allocator that the nodes come from.
+    pub fn allocator(&self) -> &A {
+        self.tree.allocator()
+    }
+}
+
+impl<K, V, A: Allocator> Iterator for IntoIter<K, V, A> {
+    type Item = (K, V);
+
+    #[inline]
+    fn next(&mut self) -> Option<(K, V)> {
+        let (key, value) = self.walk.next()?;
+        // SAFETY: by the invariant the entry is initialised and owned by this iterator; the walk has passed it, and is never made again.
+        Some(unsafe { (key.read(), value.read()) })
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.walk.len(), Some(self.walk.len()))
+    }
+}
+
+impl<K, V, A: Allocator> DoubleEndedIterator for IntoIter<K, V, A> {
+    #[inline]
+    fn next_back(&mut self) -> Option<(K, V)> {
+        let (key, value) = self.walk.next_back()?;
+        // SAFETY: by the invariant the entry is initialised and owned by this iterator; the walk has passed it, and is never made again.
+        Some(unsafe { (key.read(), value.read()) })
+    }
+}
+
+impl<K, V, A: Allocator> ExactSizeIterator for IntoIter<K, V, A> {}
+impl<K, V, A: Allocator> FusedIterator for IntoIter<K, V, A> {}
+
+impl<K, V, A: Allocator> Drop for IntoIter<K, V, A> {
+    /// Drops the entries left. When one drop panics, the others still run.
+    fn drop(&mut self) {
+        /// Drops what the walk has left, when a drop has panicked.
+        struct Rest<'a, K, V>(&'a mut Walk<K, V>);
+
+        impl<K, V> Rest<'_, K, V> {
+            fn drop_all(&mut self) {
+                while let Some((key, value)) = self.0.next() {
+                    // The value is dropped when the drop of its key panics, too.
+                    // SAFETY: by the invariant of the iterator the entry is initialised and owned by it, and the walk has passed it.
+                    drop(unsafe { (key.read(), value.read()) });
+                }
+            }
+        }
+
+        impl<K, V> Drop for Rest<'_, K, V> {
+            fn drop(&mut self) {
+                self.drop_all();
+            }
+        }
+
+        if const { needs_drop::<K>() || needs_drop::<V>() } {
+            Rest(&mut self.walk).drop_all();
+        }
+    }
+}
+
+impl<K, V, A: Allocator + Default> Default for IntoIter<K, V, A> {
+    /// An iterator over nothing.
+    fn default() -> Self {
+        CTreeMap::new_in(A::default()).into_iter()
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug, A: Allocator> fmt::Debug for IntoIter<K, V, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// The two iterators that keep one half of each owned entry.
+macro_rules! half_of_entries {
+    ($(#[$doc:meta])* $name:ident -> $item:ident, $half:tt, { $($more:tt)* }) => {
+        $(#[$doc])*
+        pub struct $name<K, V, A: Allocator = Global> {
+            entries: IntoIter<K, V, A>,
+        }
+
+        impl<K, V, A: Allocator> $name<K, V, A> {
+            /// One half of each of `entries`.
+            #[inline]
+            pub(super) fn new(entries: IntoIter<K, V, A>) -> Self {
+                $name { entries }
+            }
+        }
+
+        impl<K, V, A: Allocator> Iterator for $name<K, V, A> {
+            type Item = $item;
+
+            #[inline]
+            fn next(&mut self) -> Option<$item> {
+                self.entries.next().map(|entry| entry.$half)
+            }
+
+            #[inline]
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                self.entries.size_hint()
+            }
+
+            #[inline]
+            fn last(mut self) -> Option<$item> {
+                self.next_back()
+            }
+
+            $($more)*
+        }
+
+        impl<K, V, A: Allocator> DoubleEndedIterator for $name<K, V, A> {
+            #[inline]
+            fn next_back(&mut self) -> Option<$item> {
+                self.entries.next_back().map(|entry| entry.$half)
+            }
+        }
+
+        impl<K, V, A: Allocator> ExactSizeIterator for $name<K, V, A> {}
+        impl<K, V, A: Allocator> FusedIterator for $name<K, V, A> {}
+
+        impl<K, V, A: Allocator + Default> Default for $name<K, V, A> {
+            /// An iterator over nothing.
+            fn default() -> Self {
+                $name { entries: IntoIter::default() }
+            }
+        }
+
+        impl<K, V, A: Allocator> fmt::Debug for $name<K, V, A>
+        where
+            $item: fmt::Debug,
+        {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_list().entries(self.entries.iter().map(|entry| entry.$half)).finish()
+            }
+        }
+    };
+}
+
+half_of_entries! {
+    /// The owned keys of a map in order, from [`CTreeMap::into_keys`](super::CTreeMap::into_keys).
+    IntoKeys -> K, 0, { first_is_min!(); }
+}
+
+half_of_entries! {
+    /// The owned values of a map in the order of their keys, from [`CTreeMap::into_values`](super::CTreeMap::into_values).
+    IntoValues -> V, 1, {}
+}

@@ -1,0 +1,447 @@
+//! The double-ended walk over the entries of a tree: written once, used by all iterators of maps and sets.
+//!
+//! Almost every step stays within a leaf, where the next entry is the next slot. So an end of a walk is an [`Edge`] – a leaf and a slot of
+//! it – and beside the front one the number of entries in its leaf, so that a step reads nothing but the entry itself: compare, increment,
+//! two addresses. Only when a leaf is used up does the tree say how it goes on ([`Ends::cross_front`], [`Ends::cross_back`]): an entry of
+//! an inner node, behind it the first slot of the next leaf. The loops (`fold`, and all that std builds upon it) go leaf by leaf.
+//!
+//! What ends a walk differs: [`Walk`] counts the entries left, which gives the exact length that iterators over a whole map promise;
+//! [`RangeWalk`] stops where its two edges meet, since nobody knows how many entries lie between two keys.
+//!
+//! An end that was not asked for is not looked up: the way down to it costs a cache miss a level, and `map.range(key..).next()`, the
+//! search for a successor, has no use for the last leaf. Such an end is [`Edge::NOWHERE`] until then.
+
+use allocator_api2::alloc::Allocator;
+
+use crate::tree::{Edge, Form, Place, Root, Tree};
+
+/// Addresses of the key and the value of one entry.
+type Entry<K, V> = (*mut K, *mut V);
+
+/// The two ends of a walk, without a notion of where they meet.
+///
+/// Invariants, for as long as the nodes are as they were when the walk was made:
+/// - `root` is the root of a tree of the form `form`, or `None` and both edges are `Edge::NOWHERE`;
+/// - each edge is `Edge::NOWHERE` or an edge of that tree;
+/// - `front_len` is the number of entries of the leaf of `front`, 0 for `Edge::NOWHERE`.
+struct Ends<K, V> {
+    form: Form<K, V>,
+    root: Option<Root>,
+    front: Edge,
+    front_len: usize,
+    back: Edge,
+}
+
+impl<K, V> Clone for Ends<K, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K, V> Copy for Ends<K, V> {}
+
+impl<K, V> Ends<K, V> {
+    /// Ends of a walk over nothing.
+    const NONE: Self = Ends {
+        form: Form::NONE,
+        root: None,
+        front: Edge::NOWHERE,
+        front_len: 0,
+        back: Edge::NOWHERE,
+    };
+
+    /// Key and value of an entry that was just passed.
+    #[inline(always)]
+    fn entry(&self, place: Place) -> Entry<K, V> {
+        // SAFETY: the methods below call this with places of the tree, which is as it was when the walk was made, by the promise to
+        // `Walk::over` or `RangeWalk::between`.
+        unsafe {
+            (
+                self.form.key_at(place.node, place.slot),
+                self.form.value_at(place.node, place.slot),
+            )
+        }
+    }
+
+    /// Sets the front edge. It is an edge of the tree, or `Edge::NOWHERE`.
+    #[inline(always)]
+    fn set_front(&mut self, edge: Edge) {
+        self.front = edge;
+        self.front_len = if edge == Edge::NOWHERE {
+            0
+        } else {
+            // SAFETY: the leaf of an edge of the tree is one of its nodes.
+            unsafe { self.form.len(edge.leaf) }
+        };
+    }
+
+    /// Looks up the front end if that was put off.
+    #[inline]
+    fn open_front(&mut self) {
+        if self.front == Edge::NOWHERE
+            && let Some(root) = self.root
+        {
+            // SAFETY: by the invariants this is the root of a tree of this form.
+            let first = unsafe { self.form.first_edge(root) };
+            self.set_front(first);
+        }
+    }
+
+    /// Looks up the back end if that was put off.
+    #[inline]
+    fn open_back(&mut self) {
+        if self.back == Edge::NOWHERE
+            && let Some(root) = self.root
+        {
+            // SAFETY: by the invariants this is the root of a tree of this form.
+            self.back = unsafe { self.form.last_edge(root) };
+        }
+    }
+
+    /// The entry behind the front edge, if it is in the same leaf.
+    #[inline(always)]
+    fn next_in_leaf(&mut self) -> Option<Place> {
+        let Edge { leaf, slot } = self.front;
+        if slot < self.front_len {
+            self.front.slot = slot + 1;
+            Some(Place { node: leaf, slot })
+        } else {
+            None
+        }
+    }
+
+    /// The entry before the back edge, if it is in the same leaf.
+    #[inline(always)]
+    fn prev_in_leaf(&mut self) -> Option<Place> {
+        // An edge that is still to be looked up has slot 0.
+        let slot = self.back.slot.checked_sub(1)?;
+        self.back.slot = slot;
+        Some(Place {
+            node: self.back.leaf,
+            slot,
+        })
+    }
+
+    /// The entry behind the front edge, wherever it is: once a leaf.
+    #[inline(never)]
+    fn cross_front(&mut self) -> Option<Place> {
+        self.open_front();
+        if let Some(place) = self.next_in_leaf() {
+            return Some(place);
+        }
+        self.root?;
+        let mut edge = self.front;
+        // SAFETY: there are nodes, so that the front edge, looked up above at the latest, is one of the tree.
+        let place = unsafe { self.form.next(&mut edge) }?;
+        self.set_front(edge);
+        Some(place)
+    }
+
+    /// The entry before the back edge, wherever it is: once a leaf.
+    #[inline(never)]
+    fn cross_back(&mut self) -> Option<Place> {
+        self.open_back();
+        if let Some(place) = self.prev_in_leaf() {
+            return Some(place);
+        }
+        self.root?;
+        // SAFETY: there are nodes, so that the back edge, looked up above at the latest, is one of the tree.
+        unsafe { self.form.prev(&mut self.back) }
+    }
+}
+
+/// A walk over all entries of a tree, which knows how many are left.
+///
+/// Invariant: between the two ends there are `left` entries. (So an end never passes the other, and none is given out twice.)
+pub(crate) struct Walk<K, V> {
+    ends: Ends<K, V>,
+    left: usize,
+}
+
+impl<K, V> Clone for Walk<K, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K, V> Copy for Walk<K, V> {}
+
+impl<K, V> Walk<K, V> {
+    /// A walk over nothing.
+    pub(crate) const NONE: Self = Walk {
+        ends: Ends::NONE,
+        left: 0,
+    };
+
+    /// A walk over all entries of `tree`. Looks up neither end.
+    ///
+    /// # Safety
+    /// For as long as the walk or a copy of it is used, the nodes of the tree are neither changed nor freed.
+    pub(crate) unsafe fn over<A: Allocator>(tree: &Tree<K, V, A>) -> Self {
+        let ends = Ends {
+            form: tree.form(),
+            root: tree.root(),
+            ..Ends::NONE
+        };
+        Walk {
+            ends,
+            left: tree.len(),
+        }
+    }
+
+    /// Entries left.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.left
+    }
+
+    /// The first of the entries left.
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> Option<Entry<K, V>> {
+        if self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let place = match self.ends.next_in_leaf() {
+            Some(place) => place,
+            None => self.ends.cross_front()?,
+        };
+        Some(self.ends.entry(place))
+    }
+
+    /// The last of the entries left.
+    #[inline(always)]
+    pub(crate) fn next_back(&mut self) -> Option<Entry<K, V>> {
+        if self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let place = match self.ends.prev_in_leaf() {
+            Some(place) => place,
+            None => self.ends.cross_back()?,
+        };
+        Some(self.ends.entry(place))
+    }
+
+    /// Passes over `count` entries from the front, or all that are left; a step a leaf.
+    pub(crate) fn skip_front(&mut self, count: usize) {
+        let mut skip = count.min(self.left);
+        self.left -= skip;
+        while skip > 0 {
+            let within = skip.min(self.ends.front_len - self.ends.front.slot);
+            self.ends.front.slot += within;
+            skip -= within;
+            if skip > 0 {
+                if self.ends.cross_front().is_none() {
+                    return;
+                }
+                skip -= 1;
+            }
+        }
+    }
+
+    /// Passes over `count` entries from the back, or all that are left; a step a leaf.
+    pub(crate) fn skip_back(&mut self, count: usize) {
+        let mut skip = count.min(self.left);
+        self.left -= skip;
+        while skip > 0 {
+            let within = skip.min(self.ends.back.slot);
+            self.ends.back.slot -= within;
+            skip -= within;
+            if skip > 0 {
+                if self.ends.cross_back().is_none() {
+                    return;
+                }
+                skip -= 1;
+            }
+        }
+    }
+
+    /// Calls `f` for each entry left, from the front, leaf by leaf.
+    #[inline]
+    pub(crate) fn fold<B>(mut self, init: B, mut f: impl FnMut(B, Entry<K, V>) -> B) -> B {
+        let mut result = init;
+        while self.left > 0 {
+            let Edge { leaf, slot } = self.ends.front;
+            let end = self.ends.front_len.min(slot + self.left);
+            self.left -= end - slot;
+            for slot in slot..end {
+                result = f(result, self.ends.entry(Place { node: leaf, slot }));
+            }
+            self.ends.front.slot = end;
+            if self.left == 0 {
+                break;
+            }
+            let Some(entry) = self.next() else { break };
+            result = f(result, entry);
+        }
+        result
+    }
+
+    /// Calls `f` for each entry left, from the back, leaf by leaf.
+    #[inline]
+    pub(crate) fn rfold<B>(mut self, init: B, mut f: impl FnMut(B, Entry<K, V>) -> B) -> B {
+        let mut result = init;
+        while self.left > 0 {
+            let Edge { leaf, slot } = self.ends.back;
+            let start = slot - slot.min(self.left);
+            self.left -= slot - start;
+            for slot in (start..slot).rev() {
+                result = f(result, self.ends.entry(Place { node: leaf, slot }));
+            }
+            self.ends.back.slot = start;
+            if self.left == 0 {
+                break;
+            }
+            let Some(entry) = self.next_back() else { break };
+            result = f(result, entry);
+        }
+        result
+    }
+}
+
+/// A walk over the entries between two edges.
+///
+/// It is over when the edges are equal. At most one of them is still to be looked up, unless there is no tree.
+///
+/// Where the order of the keys contradicts itself, the edge of a range's start may lie behind that of its end. Then they never meet: the
+/// front end goes on to the last entry and the back end to the first one, and no entry is given out twice either.
+pub(crate) struct RangeWalk<K, V> {
+    ends: Ends<K, V>,
+}
+
+impl<K, V> Clone for RangeWalk<K, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K, V> Copy for RangeWalk<K, V> {}
+
+impl<K, V> RangeWalk<K, V> {
+    /// A walk over nothing.
+    pub(crate) const NONE: Self = RangeWalk { ends: Ends::NONE };
+
+    /// A walk over the entries between two edges; `None` stands for the beginning or the end of the tree, and is looked up when needed.
+    ///
+    /// # Safety
+    /// - The edges are edges of `tree`, as it is now.
+    /// - For as long as the walk or a copy of it is used, the nodes of the tree are neither changed nor freed.
+    pub(crate) unsafe fn between<A: Allocator>(
+        tree: &Tree<K, V, A>,
+        start: Option<Edge>,
+        end: Option<Edge>,
+    ) -> Self {
+        let mut ends = Ends {
+            form: tree.form(),
+            root: tree.root(),
+            back: end.unwrap_or(Edge::NOWHERE),
+            ..Ends::NONE
+        };
+        match start {
+            Some(edge) => ends.set_front(edge),
+            // Two ends still to be looked up would look like two that have met.
+            None if end.is_none() => ends.open_front(),
+            None => {}
+        }
+        RangeWalk { ends }
+    }
+
+    /// The first of the entries left.
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> Option<Entry<K, V>> {
+        if self.ends.front == self.ends.back {
+            return None;
+        }
+        let place = match self.ends.next_in_leaf() {
+            Some(place) => place,
+            None => self.cross_front()?,
+        };
+        Some(self.ends.entry(place))
+    }
+
+    /// The last of the entries left.
+    #[inline(always)]
+    pub(crate) fn next_back(&mut self) -> Option<Entry<K, V>> {
+        if self.ends.front == self.ends.back {
+            return None;
+        }
+        let place = match self.ends.prev_in_leaf() {
+            Some(place) => place,
+            None => self.cross_back()?,
+        };
+        Some(self.ends.entry(place))
+    }
+
+    /// The slow path of [`next`](Self::next): a front end still to be looked up, another leaf, or the end of the tree.
+    #[inline(never)]
+    fn cross_front(&mut self) -> Option<Place> {
+        self.ends.open_front();
+        let place = if self.ends.front == self.ends.back {
+            None
+        } else {
+            self.ends.cross_front()
+        };
+        if place.is_none() {
+            self.ends.back = self.ends.front;
+        }
+        place
+    }
+
+    /// The slow path of [`next_back`](Self::next_back).
+    #[inline(never)]
+    fn cross_back(&mut self) -> Option<Place> {
+        self.ends.open_back();
+        let place = if self.ends.front == self.ends.back {
+            None
+        } else {
+            self.ends.cross_back()
+        };
+        if place.is_none() {
+            self.ends.set_front(self.ends.back);
+        }
+        place
+    }
+
+    /// Calls `f` for each entry left, from the front, leaf by leaf.
+    #[inline]
+    pub(crate) fn fold<B>(mut self, init: B, mut f: impl FnMut(B, Entry<K, V>) -> B) -> B {
+        let mut result = init;
+        while let Some(entry) = self.next() {
+            result = f(result, entry);
+            let Edge { leaf, slot } = self.ends.front;
+            let back = self.ends.back;
+            let end = if back.leaf == leaf && slot <= back.slot {
+                back.slot
+            } else {
+                self.ends.front_len
+            };
+            for slot in slot..end {
+                result = f(result, self.ends.entry(Place { node: leaf, slot }));
+            }
+            self.ends.front.slot = end;
+        }
+        result
+    }
+
+    /// Calls `f` for each entry left, from the back, leaf by leaf.
+    #[inline]
+    pub(crate) fn rfold<B>(mut self, init: B, mut f: impl FnMut(B, Entry<K, V>) -> B) -> B {
+        let mut result = init;
+        while let Some(entry) = self.next_back() {
+            result = f(result, entry);
+            let Edge { leaf, slot } = self.ends.back;
+            let front = self.ends.front;
+            let start = if front.leaf == leaf && front.slot <= slot {
+                front.slot
+            } else {
+                0
+            };
+            for slot in (start..slot).rev() {
+                result = f(result, self.ends.entry(Place { node: leaf, slot }));
+            }
+            self.ends.back.slot = start;
+        }
+        result
+    }
+}
