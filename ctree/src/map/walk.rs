@@ -13,7 +13,7 @@
 
 use allocator_api2::alloc::Allocator;
 
-use crate::tree::{Edge, Form, Place, Root, Tree};
+use crate::tree::{Edge, Form, NO_GUESS, Place, Root, Tree};
 
 /// Addresses of the key and the value of one entry.
 type Entry<K, V> = (*mut K, *mut V);
@@ -32,7 +32,11 @@ struct Ends<K, V> {
     root: Option<Root>,
     front: Edge,
     front_end: usize,
+    /// A guess at the index of the front edge's leaf among its neighbours, which spares the next crossing a search. See [`Form::next_near`].
+    front_index: usize,
     back: Edge,
+    /// The same for the back edge.
+    back_index: usize,
 }
 
 impl<K, V> Clone for Ends<K, V> {
@@ -50,7 +54,9 @@ impl<K, V> Ends<K, V> {
         root: None,
         front: Edge::NOWHERE,
         front_end: 0,
+        front_index: NO_GUESS,
         back: Edge::NOWHERE,
+        back_index: NO_GUESS,
     };
 
     /// Key and value of an entry that was just passed.
@@ -93,9 +99,11 @@ impl<K, V> Ends<K, V> {
     /// The entry behind the front edge, wherever it is, unless the ends have met: once a leaf.
     #[inline(always)]
     fn cross_front(&mut self) -> Option<Place> {
+        let (form, root) = (self.form, self.root?);
         // SAFETY: by the invariants.
-        let crossing = unsafe { cross_front(self.form, self.root?, self.front, self.back) }?;
+        let crossing = unsafe { cross_front(form, root, self.front, self.front_index, self.back) }?;
         self.front = crossing.edge;
+        self.front_index = crossing.index;
         self.front_end = crossing.end;
         Some(crossing.place)
     }
@@ -103,20 +111,24 @@ impl<K, V> Ends<K, V> {
     /// The entry before the back edge, wherever it is, unless the ends have met: once a leaf.
     #[inline(always)]
     fn cross_back(&mut self) -> Option<Place> {
+        let (form, root) = (self.form, self.root?);
         // SAFETY: by the invariants.
-        let (place, edge) = unsafe { cross_back(self.form, self.root?, self.back, self.front) }?;
-        self.back = edge;
-        Some(place)
+        let crossing = unsafe { cross_back(form, root, self.back, self.back_index, self.front) }?;
+        self.back = crossing.edge;
+        self.back_index = crossing.index;
+        Some(crossing.place)
     }
 }
 
-/// What crossing from one leaf into the next one gives.
+/// What crossing from one leaf into a neighbour gives.
 struct Crossing {
     /// The entry passed.
     place: Place,
-    /// The edge behind it.
+    /// The edge behind it, or before it where the walk comes from the back.
     edge: Edge,
-    /// What is [`Ends::front_end`] then.
+    /// The guess for the next crossing.
+    index: usize,
+    /// What [`Ends::front_end`] is then.
     end: usize,
 }
 
@@ -142,6 +154,7 @@ unsafe fn cross_front<K, V>(
     form: Form<K, V>,
     root: Root,
     front: Edge,
+    mut index: usize,
     back: Edge,
 ) -> Option<Crossing> {
     let mut edge = front;
@@ -155,15 +168,20 @@ unsafe fn cross_front<K, V>(
     // SAFETY: this is an edge of the tree, by the contract or as found above.
     unsafe {
         if edge.slot < form.len(edge.leaf) {
-            form.request_leaves_after(edge.leaf);
+            form.request_leaves_after(edge.leaf, &mut index);
         }
-        let place = form.next(&mut edge)?;
+        let place = form.next_near(&mut edge, &mut index)?;
         let end = end_in_leaf(edge, back, form.len(edge.leaf));
-        Some(Crossing { place, edge, end })
+        Some(Crossing {
+            place,
+            edge,
+            index,
+            end,
+        })
     }
 }
 
-/// The entry before the edge `back`, in whatever node, and the edge before it; `None` at `front` and at the beginning of the tree.
+/// The entry before the edge `back`, in whatever node; `None` at `front` and at the beginning of the tree.
 ///
 /// # Safety
 /// As [`cross_front`].
@@ -172,8 +190,9 @@ unsafe fn cross_back<K, V>(
     form: Form<K, V>,
     root: Root,
     back: Edge,
+    mut index: usize,
     front: Edge,
-) -> Option<(Place, Edge)> {
+) -> Option<Crossing> {
     let mut edge = back;
     if edge == Edge::NOWHERE {
         // SAFETY: by the contract.
@@ -183,8 +202,13 @@ unsafe fn cross_back<K, V>(
         }
     }
     // SAFETY: this is an edge of the tree, by the contract or as found above.
-    let place = unsafe { form.prev(&mut edge) }?;
-    Some((place, edge))
+    let place = unsafe { form.prev_near(&mut edge, &mut index) }?;
+    Some(Crossing {
+        place,
+        edge,
+        index,
+        end: 0,
+    })
 }
 
 /// A walk over all entries of a tree, which knows how many are left.
