@@ -18,20 +18,24 @@ use crate::tree::{Edge, Form, NO_GUESS, Place, Root, Tree};
 /// Addresses of the key and the value of one entry.
 type Entry<K, V> = (*mut K, *mut V);
 
+/// Entries that a range gives before the leaves behind its first one are asked for. Fewer are the search for a successor, for which that would be a waste.
+const UNHURRIED_LEN: usize = 3;
+
 /// The two ends of a walk, without a notion of where they meet.
 ///
 /// Invariants, for as long as the nodes are as they were when the walk was made:
 /// - `root` is the root of a tree of the form `form`, or `None` and both edges are `Edge::NOWHERE`;
 /// - each edge is `Edge::NOWHERE` or an edge of that tree;
-/// - `front_len` is the number of entries of the leaf of `front`, 0 for `Edge::NOWHERE`.
+/// - below `front_end`, the leaf of `front` has an entry in each slot; it is 0 for `Edge::NOWHERE`.
 struct Ends<K, V> {
     form: Form<K, V>,
     root: Option<Root>,
     front: Edge,
-    front_len: usize,
-    back: Edge,
-    /// Guesses at where the leaves of the edges stand among their neighbours.
+    front_end: usize,
+    /// A guess at the index of the front edge's leaf among its neighbours, which spares the next crossing a search. See [`Form::next_near`].
     front_index: usize,
+    back: Edge,
+    /// The same for the back edge.
     back_index: usize,
 }
 
@@ -49,9 +53,9 @@ impl<K, V> Ends<K, V> {
         form: Form::NONE,
         root: None,
         front: Edge::NOWHERE,
-        front_len: 0,
-        back: Edge::NOWHERE,
+        front_end: 0,
         front_index: NO_GUESS,
+        back: Edge::NOWHERE,
         back_index: NO_GUESS,
     };
 
@@ -68,46 +72,11 @@ impl<K, V> Ends<K, V> {
         }
     }
 
-    /// Sets the front edge. It is an edge of the tree, or `Edge::NOWHERE`.
-    #[inline(always)]
-    fn set_front(&mut self, edge: Edge) {
-        self.front = edge;
-        self.front_len = if edge == Edge::NOWHERE {
-            0
-        } else {
-            // SAFETY: the leaf of an edge of the tree is one of its nodes.
-            unsafe { self.form.len(edge.leaf) }
-        };
-    }
-
-    /// Looks up the front end if that was put off.
-    #[inline]
-    fn open_front(&mut self) {
-        if self.front == Edge::NOWHERE
-            && let Some(root) = self.root
-        {
-            // SAFETY: by the invariants this is the root of a tree of this form.
-            let first = unsafe { self.form.first_edge(root) };
-            self.set_front(first);
-        }
-    }
-
-    /// Looks up the back end if that was put off.
-    #[inline]
-    fn open_back(&mut self) {
-        if self.back == Edge::NOWHERE
-            && let Some(root) = self.root
-        {
-            // SAFETY: by the invariants this is the root of a tree of this form.
-            self.back = unsafe { self.form.last_edge(root) };
-        }
-    }
-
     /// The entry behind the front edge, if it is in the same leaf.
     #[inline(always)]
     fn next_in_leaf(&mut self) -> Option<Place> {
         let Edge { leaf, slot } = self.front;
-        if slot < self.front_len {
+        if slot < self.front_end {
             self.front.slot = slot + 1;
             Some(Place { node: leaf, slot })
         } else {
@@ -127,32 +96,119 @@ impl<K, V> Ends<K, V> {
         })
     }
 
-    /// The entry behind the front edge, wherever it is: once a leaf.
-    #[inline(never)]
+    /// The entry behind the front edge, wherever it is, unless the ends have met: once a leaf.
+    #[inline(always)]
     fn cross_front(&mut self) -> Option<Place> {
-        self.open_front();
-        if let Some(place) = self.next_in_leaf() {
-            return Some(place);
-        }
-        self.root?;
-        let mut edge = self.front;
-        // SAFETY: there are nodes, so that the front edge, looked up above at the latest, is one of the tree.
-        let place = unsafe { self.form.next_near(&mut edge, &mut self.front_index) }?;
-        self.set_front(edge);
-        Some(place)
+        let (form, root) = (self.form, self.root?);
+        // SAFETY: by the invariants.
+        let crossing = unsafe { cross_front(form, root, self.front, self.front_index, self.back) }?;
+        self.front = crossing.edge;
+        self.front_index = crossing.index;
+        self.front_end = crossing.end;
+        Some(crossing.place)
     }
 
-    /// The entry before the back edge, wherever it is: once a leaf.
-    #[inline(never)]
+    /// The entry before the back edge, wherever it is, unless the ends have met: once a leaf.
+    #[inline(always)]
     fn cross_back(&mut self) -> Option<Place> {
-        self.open_back();
-        if let Some(place) = self.prev_in_leaf() {
-            return Some(place);
-        }
-        self.root?;
-        // SAFETY: there are nodes, so that the back edge, looked up above at the latest, is one of the tree.
-        unsafe { self.form.prev_near(&mut self.back, &mut self.back_index) }
+        let (form, root) = (self.form, self.root?);
+        // SAFETY: by the invariants.
+        let crossing = unsafe { cross_back(form, root, self.back, self.back_index, self.front) }?;
+        self.back = crossing.edge;
+        self.back_index = crossing.index;
+        Some(crossing.place)
     }
+}
+
+/// What crossing from one leaf into a neighbour gives.
+struct Crossing {
+    /// The entry passed.
+    place: Place,
+    /// The edge behind it, or before it where the walk comes from the back.
+    edge: Edge,
+    /// The guess for the next crossing.
+    index: usize,
+    /// What [`Ends::front_end`] is then.
+    end: usize,
+}
+
+/// How far a walk from `front` may go within the leaf: to the edge `back` if that is there, or to the last of `len` entries.
+#[inline(always)]
+fn end_in_leaf(front: Edge, back: Edge, len: usize) -> usize {
+    if front.leaf == back.leaf && front.slot <= back.slot {
+        back.slot
+    } else {
+        len
+    }
+}
+
+/// The entry behind the edge `front`, in whatever node; `None` at `back` and at the end of the tree. Where the walk is still within a leaf, it
+/// has just begun, and the leaves that follow are asked for.
+///
+/// By values, and with values as the result: a walk whose address is not taken stays in registers.
+///
+/// # Safety
+/// `root` is the root of a tree of this form; the edges are edges of it, or `Edge::NOWHERE`.
+#[inline(never)]
+unsafe fn cross_front<K, V>(
+    form: Form<K, V>,
+    root: Root,
+    front: Edge,
+    mut index: usize,
+    back: Edge,
+) -> Option<Crossing> {
+    let mut edge = front;
+    if edge == Edge::NOWHERE {
+        // SAFETY: by the contract.
+        edge = unsafe { form.first_edge(root) };
+        if edge == back {
+            return None;
+        }
+    }
+    // SAFETY: this is an edge of the tree, by the contract or as found above.
+    unsafe {
+        if edge.slot < form.len(edge.leaf) {
+            form.request_leaves_after(edge.leaf, &mut index);
+        }
+        let place = form.next_near(&mut edge, &mut index)?;
+        let end = end_in_leaf(edge, back, form.len(edge.leaf));
+        Some(Crossing {
+            place,
+            edge,
+            index,
+            end,
+        })
+    }
+}
+
+/// The entry before the edge `back`, in whatever node; `None` at `front` and at the beginning of the tree.
+///
+/// # Safety
+/// As [`cross_front`].
+#[inline(never)]
+unsafe fn cross_back<K, V>(
+    form: Form<K, V>,
+    root: Root,
+    back: Edge,
+    mut index: usize,
+    front: Edge,
+) -> Option<Crossing> {
+    let mut edge = back;
+    if edge == Edge::NOWHERE {
+        // SAFETY: by the contract.
+        edge = unsafe { form.last_edge(root) };
+        if edge == front {
+            return None;
+        }
+    }
+    // SAFETY: this is an edge of the tree, by the contract or as found above.
+    let place = unsafe { form.prev_near(&mut edge, &mut index) }?;
+    Some(Crossing {
+        place,
+        edge,
+        index,
+        end: 0,
+    })
 }
 
 /// A walk over all entries of a tree, which knows how many are left.
@@ -233,7 +289,7 @@ impl<K, V> Walk<K, V> {
         let mut skip = count.min(self.left);
         self.left -= skip;
         while skip > 0 {
-            let within = skip.min(self.ends.front_len - self.ends.front.slot);
+            let within = skip.min(self.ends.front_end - self.ends.front.slot);
             self.ends.front.slot += within;
             skip -= within;
             if skip > 0 {
@@ -268,7 +324,7 @@ impl<K, V> Walk<K, V> {
         let mut result = init;
         while self.left > 0 {
             let Edge { leaf, slot } = self.ends.front;
-            let end = self.ends.front_len.min(slot + self.left);
+            let end = self.ends.front_end.min(slot + self.left);
             self.left -= end - slot;
             for slot in slot..end {
                 result = f(result, self.ends.entry(Place { node: leaf, slot }));
@@ -309,6 +365,9 @@ impl<K, V> Walk<K, V> {
 ///
 /// It is over when the edges are equal. At most one of them is still to be looked up, unless there is no tree.
 ///
+/// Invariant: where both edges are in one leaf and the front one is before the other, `front_end` is at most the slot of the back one. So a step from
+/// the front within a leaf needs one comparison, and steps from the back keep that true.
+///
 /// Where the order of the keys contradicts itself, the edge of a range's start may lie behind that of its end. Then they never meet: the
 /// front end goes on to the last entry and the back end to the first one, and no entry is given out twice either.
 pub(crate) struct RangeWalk<K, V> {
@@ -343,11 +402,18 @@ impl<K, V> RangeWalk<K, V> {
             back: end.unwrap_or(Edge::NOWHERE),
             ..Ends::NONE
         };
-        match start {
-            Some(edge) => ends.set_front(edge),
-            // Two ends still to be looked up would look like two that have met.
-            None if end.is_none() => ends.open_front(),
-            None => {}
+        // Two ends still to be looked up would look like two that have met.
+        let start = match (start, end) {
+            (None, None) => Some(tree.first_edge()),
+            _ => start,
+        };
+        if let Some(edge) = start
+            && edge != Edge::NOWHERE
+        {
+            ends.front = edge;
+            // SAFETY: by the contract this is an edge of the tree, which has nodes.
+            let len = unsafe { ends.form.len(edge.leaf) };
+            ends.front_end = end_in_leaf(edge, ends.back, len).min(edge.slot + UNHURRIED_LEN);
         }
         RangeWalk { ends }
     }
@@ -355,12 +421,16 @@ impl<K, V> RangeWalk<K, V> {
     /// The first of the entries left.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<Entry<K, V>> {
-        if self.ends.front == self.ends.back {
-            return None;
-        }
         let place = match self.ends.next_in_leaf() {
             Some(place) => place,
-            None => self.cross_front()?,
+            None if self.ends.front == self.ends.back => return None,
+            None => match self.ends.cross_front() {
+                Some(place) => place,
+                None => {
+                    *self = Self::NONE;
+                    return None;
+                }
+            },
         };
         Some(self.ends.entry(place))
     }
@@ -373,39 +443,18 @@ impl<K, V> RangeWalk<K, V> {
         }
         let place = match self.ends.prev_in_leaf() {
             Some(place) => place,
-            None => self.cross_back()?,
+            None => match self.ends.cross_back() {
+                Some(place) => place,
+                None => {
+                    *self = Self::NONE;
+                    return None;
+                }
+            },
         };
+        if self.ends.back.leaf == self.ends.front.leaf {
+            self.ends.front_end = self.ends.front_end.min(self.ends.back.slot);
+        }
         Some(self.ends.entry(place))
-    }
-
-    /// The slow path of [`next`](Self::next): a front end still to be looked up, another leaf, or the end of the tree.
-    #[inline(never)]
-    fn cross_front(&mut self) -> Option<Place> {
-        self.ends.open_front();
-        let place = if self.ends.front == self.ends.back {
-            None
-        } else {
-            self.ends.cross_front()
-        };
-        if place.is_none() {
-            self.ends.back = self.ends.front;
-        }
-        place
-    }
-
-    /// The slow path of [`next_back`](Self::next_back).
-    #[inline(never)]
-    fn cross_back(&mut self) -> Option<Place> {
-        self.ends.open_back();
-        let place = if self.ends.front == self.ends.back {
-            None
-        } else {
-            self.ends.cross_back()
-        };
-        if place.is_none() {
-            self.ends.set_front(self.ends.back);
-        }
-        place
     }
 
     /// Calls `f` for each entry left, from the front, leaf by leaf.
@@ -415,12 +464,8 @@ impl<K, V> RangeWalk<K, V> {
         while let Some(entry) = self.next() {
             result = f(result, entry);
             let Edge { leaf, slot } = self.ends.front;
-            let back = self.ends.back;
-            let end = if back.leaf == leaf && slot <= back.slot {
-                back.slot
-            } else {
-                self.ends.front_len
-            };
+            // Never behind the edge, which has just moved within its leaf or into a new one.
+            let end = self.ends.front_end.max(slot);
             for slot in slot..end {
                 result = f(result, self.ends.entry(Place { node: leaf, slot }));
             }

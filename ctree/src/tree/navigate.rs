@@ -274,6 +274,24 @@ impl<K, V> Form<K, V> {
         None
     }
 
+    /// Asks for the leaves behind a leaf, as far as they have the same parent: for a walk that begins there. `guess` becomes the leaf's index, as for
+    /// [`next_near`](Self::next_near), so that the walk does not ask for the same leaves again.
+    ///
+    /// # Safety
+    /// `leaf` is a leaf of a tree of this form.
+    pub(crate) unsafe fn request_leaves_after(self, leaf: NodePtr, guess: &mut usize) {
+        // SAFETY: a node is one of its parent's children.
+        unsafe {
+            if let Some(parent) = self.parent(leaf) {
+                let index = self.index_near(parent, leaf, *guess);
+                *guess = index;
+                for ahead in 1..=LEAVES_AHEAD {
+                    self.request_leaf(parent, index + ahead);
+                }
+            }
+        }
+    }
+
     /// Asks for a leaf below an inner node of level 1 or a node above one: of its first child's first child, and so on.
     ///
     /// # Safety
