@@ -126,10 +126,6 @@ unsafe impl Head for bool {
 // SAFETY: the type has no lifetimes.
 unsafe impl Head for u128 {
     #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "64 bits are left after the shift"
-    )]
     fn head(&self) -> u64 {
         (*self >> 64) as u64
     }
@@ -335,6 +331,10 @@ pub(crate) fn bytes_of<Q: ?Sized>(query: &Q) -> Option<&[u8]> {
 /// These are `u128`, `i128`, [`TotalF32`], [`TotalF64`]; pairs of two equal integer types of any width; pairs of `u32`, `u64` and `usize` in
 /// any combination; triples of three equal ones of `u8`, `u16`, `u32`, `u64`, `i32`, `i64`.
 #[inline(always)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a function pointer has no `cast`, and the types are checked to be the same"
+)]
 pub(crate) fn recognised<K>() -> Option<fn(&K) -> u64> {
     if const { core::mem::needs_drop::<K>() || size_of::<K>() == 0 || size_of::<K>() > 24 } {
         return None;

@@ -314,8 +314,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         // SAFETY: the copy is not used again: its nodes move to this tree, whose allocator they are from.
         let (leaves, inners) = unsafe {
             (
-                core::ptr::read(&copy.raw.leaves),
-                core::ptr::read(&copy.raw.inners),
+                core::ptr::from_ref(&copy.raw.leaves).read(),
+                core::ptr::from_ref(&copy.raw.inners).read(),
             )
         };
         self.raw.root = root;

@@ -19,6 +19,9 @@ use super::Tree;
 use super::node::{Form, NodePtr};
 use crate::head::{bytes_of, common_prefix, is_byte_string};
 
+/// An entry as a fence: the node and slot of a key.
+type Fence = (NodePtr, usize);
+
 impl<K, V> Form<K, V> {
     /// Whether nodes leave out prefixes.
     #[inline(always)]
@@ -30,11 +33,7 @@ impl<K, V> Form<K, V> {
     ///
     /// # Safety
     /// Both are slots of nodes of this form with keys in them, which are byte strings.
-    pub(super) unsafe fn shared_bytes(
-        self,
-        left: (NodePtr, usize),
-        right: (NodePtr, usize),
-    ) -> usize {
+    pub(super) unsafe fn shared_bytes(self, left: Fence, right: Fence) -> usize {
         // SAFETY: both keys are initialised, and nothing is written meanwhile.
         let (left, right) = unsafe {
             (
@@ -79,7 +78,7 @@ impl<K, V> Form<K, V> {
     ///
     /// # Safety
     /// `node` is a node of a tree of this form.
-    unsafe fn fences(self, node: NodePtr) -> (Option<(NodePtr, usize)>, Option<(NodePtr, usize)>) {
+    unsafe fn fences(self, node: NodePtr) -> (Option<Fence>, Option<Fence>) {
         let (mut left, mut right) = (None, None);
         let mut below = node;
         // SAFETY: a node is one of its parent's children.

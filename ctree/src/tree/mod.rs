@@ -142,6 +142,10 @@ struct ErasedHead(fn(*const ()) -> u64);
 
 impl ErasedHead {
     /// Forgets the type.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the only way from one function pointer to another"
+    )]
     const fn new<K>(head: fn(&K) -> u64) -> Self {
         // SAFETY: both are function pointers, of the same size; the result is turned back before it is called.
         ErasedHead(unsafe { core::mem::transmute::<fn(&K) -> u64, fn(*const ()) -> u64>(head) })
@@ -152,6 +156,10 @@ impl ErasedHead {
     /// # Safety
     /// The function was made for `K`, but perhaps with other lifetimes in it. ([`Head`](crate::Head) asks implementations not to depend on them.)
     #[inline(always)]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the only way from one function pointer to another"
+    )]
     const unsafe fn typed<K>(self) -> fn(&K) -> u64 {
         // SAFETY: the type that it had, by the caller's promise.
         unsafe { core::mem::transmute::<fn(*const ()) -> u64, fn(&K) -> u64>(self.0) }

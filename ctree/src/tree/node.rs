@@ -531,8 +531,8 @@ impl<K, V> Form<K, V> {
             // SAFETY: the lane of this slot.
             unsafe {
                 self.head_at(node, slot)
-                    .write(head_of_bytes(bytes, prefix_bytes))
-            };
+                    .write(head_of_bytes(bytes, prefix_bytes));
+            }
         }
     }
 
