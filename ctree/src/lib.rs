@@ -33,10 +33,19 @@
 //! A map of a few hundred entries lives in the nearest cache, where a `BTreeMap` is good enough. Keys that own memory elsewhere, such as
 //! `String`, cost a miss for each comparison wherever the keys lie. And a map that changes all the time is not frozen.
 
+extern crate alloc;
+
 mod block;
 mod frozen;
 mod lane;
+#[cfg(feature = "mmap")]
+mod mapped;
 mod plan;
 mod simd;
 
 pub use frozen::{CheckError, FrozenCTreeMap, FrozenCTreeSet, OrderError, frozen_map, frozen_set};
+#[cfg(feature = "mmap")]
+pub use mapped::{
+    MappedCTreeMap, MappedCTreeSet, OpenError, OpenOptions, Plain, Stored, StoredKey, VerifyError,
+    WriteError, mapped_map, mapped_set,
+};

@@ -19,12 +19,17 @@
 //! the others by the tests. Only this module knows of architectures.
 
 mod descend;
+#[cfg(feature = "mmap")]
+mod leaves;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(feature = "mmap")]
+pub(crate) use leaves::count_in_leaves;
 
 use std::ptr::NonNull;
 

@@ -8,6 +8,8 @@ use std::ptr::NonNull;
 
 use super::EagerValues;
 use super::descend::{CountLess, assert_on_line, descend, descend_many};
+#[cfg(feature = "mmap")]
+use super::leaves::count_each;
 use crate::plan::{NODE_BYTES, Plan};
 
 /// Counts lane by lane.
@@ -53,4 +55,20 @@ pub(super) unsafe fn lower_bound_many<Lane: Copy + Ord>(
 ) {
     // SAFETY: passed on.
     unsafe { descend_many::<Lane, Portable>(base, plan, eager, queries, ranks) }
+}
+
+/// [`count_each`] without vector instructions.
+///
+/// # Safety
+/// As for [`count_each`]; no instructions are needed.
+#[cfg(feature = "mmap")]
+#[inline(never)]
+pub(super) unsafe fn count_in_leaves<Lane: Copy + Ord>(
+    leaves: NonNull<u8>,
+    leaf_bytes: usize,
+    queries: &[Lane],
+    ranks: &mut [usize],
+) {
+    // SAFETY: passed on.
+    unsafe { count_each::<Lane, Portable>(leaves, leaf_bytes, queries, ranks) }
 }

@@ -16,6 +16,8 @@ use std::ptr::NonNull;
 
 use super::EagerValues;
 use super::descend::{CountLess, assert_on_line, descend, descend_many};
+#[cfg(feature = "mmap")]
+use super::leaves::count_each;
 use crate::block::LINE_BYTES;
 use crate::plan::{NODE_BYTES, Plan};
 
@@ -238,4 +240,48 @@ pub(super) unsafe fn lower_bound_many_avx2<Lane: Copy>(
 {
     // SAFETY: passed on; this function has the instructions.
     unsafe { descend_many::<Lane, Avx2>(base, plan, eager, queries, ranks) }
+}
+
+/// [`count_each`] with AVX-512.
+///
+/// # Safety
+/// As for [`count_each`], on a machine where [`has_avx512`] holds.
+#[cfg(feature = "mmap")]
+#[target_feature(enable = "avx512f,avx512bw,popcnt")]
+#[expect(
+    private_bounds,
+    reason = "the bound only says for which integers the path exists"
+)]
+pub(super) unsafe fn count_in_leaves_avx512<Lane: Copy>(
+    leaves: NonNull<u8>,
+    leaf_bytes: usize,
+    queries: &[Lane],
+    ranks: &mut [usize],
+) where
+    Avx512: CountLess<Lane>,
+{
+    // SAFETY: passed on; this function has the instructions.
+    unsafe { count_each::<Lane, Avx512>(leaves, leaf_bytes, queries, ranks) }
+}
+
+/// [`count_each`] with AVX2.
+///
+/// # Safety
+/// As for [`count_each`], on a machine where [`has_avx2`] holds.
+#[cfg(feature = "mmap")]
+#[target_feature(enable = "avx2,popcnt")]
+#[expect(
+    private_bounds,
+    reason = "the bound only says for which integers the path exists"
+)]
+pub(super) unsafe fn count_in_leaves_avx2<Lane: Copy>(
+    leaves: NonNull<u8>,
+    leaf_bytes: usize,
+    queries: &[Lane],
+    ranks: &mut [usize],
+) where
+    Avx2: CountLess<Lane>,
+{
+    // SAFETY: passed on; this function has the instructions.
+    unsafe { count_each::<Lane, Avx2>(leaves, leaf_bytes, queries, ranks) }
 }
