@@ -46,6 +46,6 @@ mod simd;
 pub use frozen::{CheckError, FrozenCTreeMap, FrozenCTreeSet, OrderError, frozen_map, frozen_set};
 #[cfg(feature = "mmap")]
 pub use mapped::{
-    MappedCTreeMap, MappedCTreeSet, OpenError, OpenOptions, Plain, Stored, StoredKey, VerifyError,
-    WriteError, mapped_map, mapped_set,
+    AsStored, MappedCTreeMap, MappedCTreeSet, OpenError, OpenOptions, Plain, Stored, StoredKey,
+    VerifyError, WriteError, mapped_map, mapped_set,
 };

@@ -255,5 +255,15 @@ pub(super) fn parse<K: StoredKey + ?Sized, V: Stored + ?Sized>(
     Ok((layout, sums))
 }
 
+/// Puts other checksums into a header, and gives it the one that fits.
+#[cfg(test)]
+pub(super) fn sign(page: &mut [u8], sums: Sums) {
+    let page: &mut Page = page.try_into().expect("a header is one page");
+    put(page, INDEX_SUM_AT, &sums.index.to_ne_bytes());
+    put(page, SUMS_SUM_AT, &sums.sums.to_ne_bytes());
+    let sum = header_sum(page);
+    put(page, HEADER_SUM_AT, &sum.to_ne_bytes());
+}
+
 #[cfg(test)]
 mod tests;

@@ -109,6 +109,8 @@ pub(super) struct Layout {
     pub(super) len: usize,
     /// Keys in a leaf, all but the last of which are full.
     pub(super) leaf_keys: usize,
+    /// The logarithm of `leaf_keys` if it is a power of two: a division is what a processor is slow at.
+    leaf_shift: Option<u32>,
     /// Where the values start in a leaf, which is where its keys end.
     pub(super) leaf_values_at: usize,
     /// From one leaf to the next.
@@ -186,6 +188,9 @@ impl Layout {
         Some(Layout {
             len,
             leaf_keys,
+            leaf_shift: leaf_keys
+                .is_power_of_two()
+                .then(|| leaf_keys.trailing_zeros()),
             leaf_values_at,
             leaf_bytes,
             leaf_count,
@@ -203,11 +208,9 @@ impl Layout {
     /// The leaf of a rank, and its slot there.
     #[inline(always)]
     pub(super) fn place(&self, rank: usize) -> (usize, usize) {
-        // The same for most types, and known to be a power of two in each of those calls: a division is what the processor is slow at.
-        let leaf = if self.leaf_keys.is_power_of_two() {
-            rank >> self.leaf_keys.trailing_zeros()
-        } else {
-            rank / self.leaf_keys
+        let leaf = match self.leaf_shift {
+            Some(shift) => rank >> shift,
+            None => rank / self.leaf_keys,
         };
         (leaf, rank - leaf * self.leaf_keys)
     }

@@ -12,7 +12,7 @@ use std::path::Path;
 use super::error::{OpenError, VerifyError, WriteError};
 use super::iter::{Iter, Keys, Values};
 use super::open::OpenOptions;
-use super::stored::{Stored, StoredKey};
+use super::stored::{AsStored, Stored, StoredKey};
 use super::tree::Tree;
 use super::write;
 
@@ -118,7 +118,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     /// # std::fs::remove_dir_all(&folder)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn write<B: Borrow<K>, C: Borrow<V>>(
+    pub fn write<B: AsStored<K>, C: AsStored<V>>(
         path: impl AsRef<Path>,
         entries: impl IntoIterator<Item = (B, C)>,
     ) -> Result<usize, WriteError> {
@@ -132,7 +132,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     ///
     /// # Panics
     /// When the iterator or the order of the keys does.
-    pub fn write_unsorted<B: Borrow<K>, C: Borrow<V>>(
+    pub fn write_unsorted<B: AsStored<K>, C: AsStored<V>>(
         path: impl AsRef<Path>,
         entries: impl IntoIterator<Item = (B, C)>,
     ) -> Result<usize, WriteError> {
@@ -144,7 +144,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     ///
     /// # Errors
     /// All of [`WriteError`] but `NotAFile`. What `out` holds then is no file.
-    pub fn write_to<B: Borrow<K>, C: Borrow<V>>(
+    pub fn write_to<B: AsStored<K>, C: AsStored<V>>(
         out: impl Write + Seek,
         entries: impl IntoIterator<Item = (B, C)>,
     ) -> Result<usize, WriteError> {
@@ -155,7 +155,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     ///
     /// # Errors
     /// All of [`WriteError`] but `NotAFile`, and `Io` only if there is no memory.
-    pub fn to_bytes<B: Borrow<K>, C: Borrow<V>>(
+    pub fn to_bytes<B: AsStored<K>, C: AsStored<V>>(
         entries: impl IntoIterator<Item = (B, C)>,
     ) -> Result<Vec<u8>, WriteError> {
         let mut out = Cursor::new(Vec::new());

@@ -34,11 +34,14 @@ mod stored;
 mod tree;
 mod write;
 
+#[cfg(test)]
+mod tests;
+
 pub use error::{OpenError, VerifyError, WriteError};
 pub use map::MappedCTreeMap;
 pub use open::OpenOptions;
 pub use set::MappedCTreeSet;
-pub use stored::{Plain, Stored, StoredKey};
+pub use stored::{AsStored, Plain, Stored, StoredKey};
 
 /// Iterators over [`MappedCTreeMap`].
 pub mod mapped_map {

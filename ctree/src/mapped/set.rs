@@ -10,7 +10,7 @@ use std::path::Path;
 use super::error::{OpenError, VerifyError, WriteError};
 use super::iter::Keys;
 use super::map::MappedCTreeMap;
-use super::stored::StoredKey;
+use super::stored::{AsStored, StoredKey};
 
 /// An ordered set that is a file: written once, and then looked up where it lies.
 ///
@@ -39,7 +39,7 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
     ///
     /// # Panics
     /// When the iterator or the order of the keys does.
-    pub fn write<B: Borrow<K>>(
+    pub fn write<B: AsStored<K>>(
         path: impl AsRef<Path>,
         keys: impl IntoIterator<Item = B>,
     ) -> Result<usize, WriteError> {
@@ -53,7 +53,7 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
     ///
     /// # Panics
     /// When the iterator or the order of the keys does.
-    pub fn write_unsorted<B: Borrow<K>>(
+    pub fn write_unsorted<B: AsStored<K>>(
         path: impl AsRef<Path>,
         keys: impl IntoIterator<Item = B>,
     ) -> Result<usize, WriteError> {
@@ -64,7 +64,7 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
     ///
     /// # Errors
     /// See [`WriteError`].
-    pub fn write_to<B: Borrow<K>>(
+    pub fn write_to<B: AsStored<K>>(
         out: impl Write + Seek,
         keys: impl IntoIterator<Item = B>,
     ) -> Result<usize, WriteError> {
@@ -75,7 +75,7 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
     ///
     /// # Errors
     /// See [`WriteError`].
-    pub fn to_bytes<B: Borrow<K>>(
+    pub fn to_bytes<B: AsStored<K>>(
         keys: impl IntoIterator<Item = B>,
     ) -> Result<Vec<u8>, WriteError> {
         MappedCTreeMap::<K, ()>::to_bytes(keys.into_iter().map(|key| (key, ())))

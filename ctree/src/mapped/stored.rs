@@ -8,9 +8,11 @@
 //! Key and value types are named as the unsized types where lookups give references: `MappedCTreeMap<str, [u8]>` is looked up with
 //! `&str` and gives `&[u8]`; `MappedCTreeMap<u64, f64>` is looked up with `&u64` and gives an `f64`.
 
-use alloc::borrow::ToOwned;
+use alloc::borrow::{Cow, ToOwned};
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::cmp::Ordering;
@@ -169,6 +171,91 @@ pub trait StoredKey: Stored + Ord {
     /// Bytes allocated for the index.
     #[doc(hidden)]
     fn index_bytes(index: &Self::Index) -> usize;
+}
+
+/// What can be written as a `T`: values, references to them, and what owns text or bytes.
+///
+/// ([`Borrow`] would nearly do; but a `&String`, which is what a `&BTreeMap<String, u32>` gives, does not borrow as a `str`.)
+///
+/// # Examples
+/// ```
+/// use ctree::MappedCTreeMap;
+/// use std::collections::BTreeMap;
+///
+/// let owned = BTreeMap::from([("one".to_string(), vec![1]), ("two".to_string(), vec![1, 2])]);
+/// let borrowed = [("one", [1].as_slice()), ("two", &[1, 2])];
+/// let bytes = MappedCTreeMap::<str, [u8]>::to_bytes(&owned)?;
+/// assert_eq!(bytes, MappedCTreeMap::<str, [u8]>::to_bytes(borrowed)?);
+/// assert_eq!(bytes, MappedCTreeMap::<str, [u8]>::to_bytes(owned)?);
+/// # Ok::<(), ctree::WriteError>(())
+/// ```
+pub trait AsStored<T: ?Sized> {
+    /// The value to write.
+    fn as_stored(&self) -> &T;
+}
+
+impl<T: Plain> AsStored<T> for T {
+    #[inline(always)]
+    fn as_stored(&self) -> &T {
+        self
+    }
+}
+
+impl<T: Plain> AsStored<T> for &T {
+    #[inline(always)]
+    fn as_stored(&self) -> &T {
+        self
+    }
+}
+
+macro_rules! as_stored {
+    ($($owner:ty => $stored:ty;)*) => {$(
+        impl AsStored<$stored> for $owner {
+            #[inline]
+            fn as_stored(&self) -> &$stored {
+                self
+            }
+        }
+    )*};
+}
+
+as_stored! {
+    bool => bool;
+    &bool => bool;
+    char => char;
+    &char => char;
+    str => str;
+    &str => str;
+    String => str;
+    &String => str;
+    Box<str> => str;
+    &Box<str> => str;
+    Arc<str> => str;
+    &Arc<str> => str;
+    Cow<'_, str> => str;
+    &Cow<'_, str> => str;
+    [u8] => [u8];
+    &[u8] => [u8];
+    Vec<u8> => [u8];
+    &Vec<u8> => [u8];
+    Box<[u8]> => [u8];
+    &Box<[u8]> => [u8];
+    Arc<[u8]> => [u8];
+    &Arc<[u8]> => [u8];
+    Cow<'_, [u8]> => [u8];
+    &Cow<'_, [u8]> => [u8];
+}
+
+impl<const N: usize> AsStored<[u8]> for [u8; N] {
+    fn as_stored(&self) -> &[u8] {
+        self
+    }
+}
+
+impl<const N: usize> AsStored<[u8]> for &[u8; N] {
+    fn as_stored(&self) -> &[u8] {
+        *self
+    }
 }
 
 /// The bytes of a value that has no padding.

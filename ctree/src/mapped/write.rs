@@ -14,7 +14,6 @@
 //! the new one is removed. (A process that is killed leaves a file named `.ctree-*.tmp`.)
 
 use alloc::vec::Vec;
-use core::borrow::Borrow;
 use core::cmp::Ordering;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -27,7 +26,7 @@ use super::error::WriteError;
 use super::header::{self, Sums, TypeNames};
 use super::layout::{FreeSizes, Layout, PAGE_BYTES, Shape};
 use super::spool::{Spool, TempFile};
-use super::stored::{HEAP_CELL_BYTES, Stored, StoredKey};
+use super::stored::{AsStored, HEAP_CELL_BYTES, Stored, StoredKey};
 
 /// Bytes that are handed to the operating system at a time.
 const BUFFER_BYTES: usize = 1 << 18;
@@ -110,8 +109,8 @@ pub(super) fn write_entries<K, V, B, C>(
 where
     K: StoredKey + ?Sized,
     V: Stored + ?Sized,
-    B: Borrow<K>,
-    C: Borrow<V>,
+    B: AsStored<K>,
+    C: AsStored<V>,
 {
     let shape = Shape::of::<K, V>();
     let names = TypeNames::for_writing::<K, V>()?;
@@ -129,7 +128,7 @@ where
     let mut last_key = Vec::new();
     let (mut len, mut slot) = (0, 0);
     for (key, value) in entries {
-        let (key, value): (&K, &V) = (key.borrow(), value.borrow());
+        let (key, value) = (key.as_stored(), value.as_stored());
         let key_bytes = key.stored_bytes();
         if len > 0 {
             if K::compare_stored(&last_key, key) != Ordering::Less {
@@ -254,8 +253,8 @@ pub(super) fn write_file<K, V, B, C>(
 where
     K: StoredKey + ?Sized,
     V: Stored + ?Sized,
-    B: Borrow<K>,
-    C: Borrow<V>,
+    B: AsStored<K>,
+    C: AsStored<V>,
 {
     let (path, folder) = target(path)?;
     let temporary = TempFile::create(&folder)?;
@@ -278,13 +277,13 @@ pub(super) fn sorted<K, V, B, C>(entries: impl IntoIterator<Item = (B, C)>) -> V
 where
     K: StoredKey + ?Sized,
     V: Stored + ?Sized,
-    B: Borrow<K>,
-    C: Borrow<V>,
+    B: AsStored<K>,
+    C: AsStored<V>,
 {
     let mut entries: Vec<(B, C)> = entries.into_iter().collect();
-    entries.sort_by(|(left, _), (right, _)| left.borrow().cmp(right.borrow()));
+    entries.sort_by(|(left, _), (right, _)| left.as_stored().cmp(right.as_stored()));
     entries.dedup_by(|next, kept| {
-        let equal = next.0.borrow().cmp(kept.0.borrow()) == Ordering::Equal;
+        let equal = next.0.as_stored().cmp(kept.0.as_stored()) == Ordering::Equal;
         if equal {
             core::mem::swap(next, kept);
         }
