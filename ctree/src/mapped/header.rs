@@ -161,10 +161,10 @@ pub(super) fn build(shape: Shape, layout: &Layout, names: &TypeNames, sums: Sums
     let kinds = u32::from(shape.keys_in_heap)
         | u32::from(shape.values_in_heap) << 1
         | u32::from(shape.lane.is_some()) << 2
-        | u32::from(layout.joined) << 3;
+        | u32::from(shape.joined) << 3;
     put(&mut page, KINDS_AT, &kinds.to_ne_bytes());
-    put(&mut page, LEAF_KEYS_AT, &half(layout.leaf_keys));
-    put_u64(&mut page, LEAF_BYTES_AT, layout.leaf_bytes);
+    put(&mut page, LEAF_KEYS_AT, &half(shape.leaf_keys));
+    put_u64(&mut page, LEAF_BYTES_AT, shape.leaf_bytes);
     let sections = [
         layout.leaves,
         layout.values,

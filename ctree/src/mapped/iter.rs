@@ -1,9 +1,7 @@
 //! Iterators over maps and sets: a range of ranks, and the file that it lies in.
 
-use alloc::boxed::Box;
 use core::fmt;
 use core::iter::FusedIterator;
-use core::marker::PhantomData;
 
 use super::stored::{Stored, StoredKey};
 use super::tree::Tree;
@@ -11,15 +9,15 @@ use super::tree::Tree;
 /// Ranks `start..end` of a file, each of which is given out once, from either end.
 ///
 /// Invariant: `end` is at most the number of entries.
-struct Ranks<'a, K: StoredKey + ?Sized> {
-    tree: &'a Tree<K>,
+struct Ranks<'a, K: StoredKey + ?Sized, V: Stored + ?Sized> {
+    tree: &'a Tree<K, V>,
     start: usize,
     end: usize,
 }
 
-impl<'a, K: StoredKey + ?Sized> Ranks<'a, K> {
+impl<'a, K: StoredKey + ?Sized, V: Stored + ?Sized> Ranks<'a, K, V> {
     /// Those of `start..end` that there are.
-    fn new(tree: &'a Tree<K>, start: usize, end: usize) -> Self {
+    fn new(tree: &'a Tree<K, V>, start: usize, end: usize) -> Self {
         let end = end.min(tree.len());
         Ranks {
             tree,
@@ -61,7 +59,7 @@ impl<'a, K: StoredKey + ?Sized> Ranks<'a, K> {
     }
 }
 
-impl<K: StoredKey + ?Sized> Clone for Ranks<'_, K> {
+impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Clone for Ranks<'_, K, V> {
     fn clone(&self) -> Self {
         Ranks { ..*self }
     }
@@ -69,19 +67,17 @@ impl<K: StoredKey + ?Sized> Clone for Ranks<'_, K> {
 
 /// An iterator over one sort of item.
 macro_rules! iterator {
-    ($(#[$doc:meta])* $name:ident<$($more:ident)?>, $item:ty, |$tree:ident, $rank:ident| $read:expr) => {
+    ($(#[$doc:meta])* $name:ident, $item:ty, |$tree:ident, $rank:ident| $read:expr) => {
         $(#[$doc])*
-        pub struct $name<'a, K: StoredKey + ?Sized $(, $more: Stored + ?Sized)?> {
-            ranks: Ranks<'a, K>,
-            $(marker: PhantomData<fn() -> Box<$more>>,)?
+        pub struct $name<'a, K: StoredKey + ?Sized, V: Stored + ?Sized> {
+            ranks: Ranks<'a, K, V>,
         }
 
-        impl<'a, K: StoredKey + ?Sized $(, $more: Stored + ?Sized)?> $name<'a, K $(, $more)?> {
+        impl<'a, K: StoredKey + ?Sized, V: Stored + ?Sized> $name<'a, K, V> {
             /// Over the ranks `start..end`, as far as they exist.
-            pub(super) fn new(tree: &'a Tree<K>, start: usize, end: usize) -> Self {
+            pub(super) fn new(tree: &'a Tree<K, V>, start: usize, end: usize) -> Self {
                 $name {
                     ranks: Ranks::new(tree, start, end),
-                    $(marker: PhantomData::<fn() -> Box<$more>>,)?
                 }
             }
 
@@ -92,7 +88,7 @@ macro_rules! iterator {
             }
         }
 
-        impl<'a, K: StoredKey + ?Sized $(, $more: Stored + ?Sized)?> Iterator for $name<'a, K $(, $more)?> {
+        impl<'a, K: StoredKey + ?Sized, V: Stored + ?Sized> Iterator for $name<'a, K, V> {
             type Item = $item;
 
             #[inline]
@@ -119,7 +115,7 @@ macro_rules! iterator {
             }
         }
 
-        impl<K: StoredKey + ?Sized $(, $more: Stored + ?Sized)?> DoubleEndedIterator for $name<'_, K $(, $more)?> {
+        impl<K: StoredKey + ?Sized, V: Stored + ?Sized> DoubleEndedIterator for $name<'_, K, V> {
             #[inline]
             fn next_back(&mut self) -> Option<Self::Item> {
                 self.ranks.next_back().map(|rank| self.read(rank))
@@ -132,22 +128,20 @@ macro_rules! iterator {
             }
         }
 
-        impl<K: StoredKey + ?Sized $(, $more: Stored + ?Sized)?> ExactSizeIterator for $name<'_, K $(, $more)?> {}
-        impl<K: StoredKey + ?Sized $(, $more: Stored + ?Sized)?> FusedIterator for $name<'_, K $(, $more)?> {}
+        impl<K: StoredKey + ?Sized, V: Stored + ?Sized> ExactSizeIterator for $name<'_, K, V> {}
+        impl<K: StoredKey + ?Sized, V: Stored + ?Sized> FusedIterator for $name<'_, K, V> {}
 
-        impl<K: StoredKey + ?Sized $(, $more: Stored + ?Sized)?> Clone for $name<'_, K $(, $more)?> {
+        impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Clone for $name<'_, K, V> {
             fn clone(&self) -> Self {
                 $name {
                     ranks: self.ranks.clone(),
-                    $(marker: PhantomData::<fn() -> Box<$more>>,)?
                 }
             }
         }
 
-        impl<'a, K: StoredKey + ?Sized $(, $more: Stored + ?Sized)?> fmt::Debug for $name<'a, K $(, $more)?>
+        impl<'a, K: StoredKey + ?Sized, V: Stored + ?Sized> fmt::Debug for $name<'a, K, V>
         where
-            K::Ref<'a>: fmt::Debug,
-            $($more::Ref<'a>: fmt::Debug,)?
+            $item: fmt::Debug,
         {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_list().entries(self.clone()).finish()
@@ -160,8 +154,8 @@ iterator! {
     /// The entries of a map in the order of their keys, from both ends.
     ///
     /// From [`MappedCTreeMap::iter`](super::MappedCTreeMap::iter) and [`range`](super::MappedCTreeMap::range).
-    Iter<V>, (K::Ref<'a>, V::Ref<'a>),
-    |tree, rank| (K::load(tree.key_bytes(rank)), V::load(tree.value_bytes::<V>(rank)))
+    Iter, (K::Ref<'a>, V::Ref<'a>),
+    |tree, rank| (K::load(tree.key_bytes(rank)), V::load(tree.value_bytes(rank)))
 }
 
 iterator! {
@@ -169,7 +163,7 @@ iterator! {
     ///
     /// From [`MappedCTreeMap::keys`](super::MappedCTreeMap::keys), and from [`iter`](super::MappedCTreeSet::iter) and
     /// [`range`](super::MappedCTreeSet::range) of sets.
-    Keys<>, K::Ref<'a>,
+    Keys, K::Ref<'a>,
     |tree, rank| K::load(tree.key_bytes(rank))
 }
 
@@ -177,6 +171,6 @@ iterator! {
     /// The values of a map in the order of their keys, from both ends.
     ///
     /// From [`MappedCTreeMap::values`](super::MappedCTreeMap::values).
-    Values<V>, V::Ref<'a>,
-    |tree, rank| V::load(tree.value_bytes::<V>(rank))
+    Values, V::Ref<'a>,
+    |tree, rank| V::load(tree.value_bytes(rank))
 }

@@ -1,10 +1,8 @@
 //! [`MappedCTreeMap`]: how it is made, and everything that looks up.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::fmt;
-use core::marker::PhantomData;
 use core::ops::{Bound, RangeBounds};
 use std::io::{self, Cursor, Seek, Write};
 use std::path::Path;
@@ -75,17 +73,13 @@ use super::write;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct MappedCTreeMap<K: StoredKey + ?Sized, V: Stored + ?Sized> {
-    tree: Tree<K>,
-    marker: PhantomData<fn() -> Box<V>>,
+    tree: Tree<K, V>,
 }
 
 impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     /// A map of an open file.
-    pub(super) fn new(tree: Tree<K>) -> Self {
-        MappedCTreeMap {
-            tree,
-            marker: PhantomData,
-        }
+    pub(super) fn new(tree: Tree<K, V>) -> Self {
+        MappedCTreeMap { tree }
     }
 
     /// Writes a file of `entries`, whose keys must be strictly ascending, and returns their number.
@@ -209,7 +203,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     /// # Errors
     /// The first fault.
     pub fn verify(&self) -> Result<(), VerifyError> {
-        self.tree.verify::<V>()
+        self.tree.verify()
     }
 
     /// Brings all pages of the file into memory, and maps them, so that no later lookup waits for the disk. A copy in memory is warm.
@@ -252,7 +246,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     /// The value of a rank below `len`.
     #[inline]
     fn value(&self, rank: usize) -> V::Ref<'_> {
-        V::load(self.tree.value_bytes::<V>(rank))
+        V::load(self.tree.value_bytes(rank))
     }
 
     /// The value of `key`: itself if it is of fixed width, else a reference into the file.
@@ -393,7 +387,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     }
 
     /// The keys in order.
-    pub fn keys(&self) -> Keys<'_, K> {
+    pub fn keys(&self) -> Keys<'_, K, V> {
         Keys::new(&self.tree, 0, self.len())
     }
 
@@ -455,7 +449,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     pub(super) fn key_range<Q: Borrow<K> + ?Sized>(
         &self,
         range: &impl RangeBounds<Q>,
-    ) -> Keys<'_, K> {
+    ) -> Keys<'_, K, V> {
         let (start, end) = self.ranks_within(range);
         Keys::new(&self.tree, start, end)
     }

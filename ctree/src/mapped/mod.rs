@@ -50,5 +50,6 @@ pub mod mapped_map {
 
 /// Iterators over [`MappedCTreeSet`].
 pub mod mapped_set {
-    pub use super::iter::Keys as Iter;
+    /// The keys of a set in order, from both ends.
+    pub type Iter<'a, K> = super::iter::Keys<'a, K, ()>;
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::error::OpenError;
 use super::header::{self, Page, Sums};
-use super::layout::{Layout, PAGE_BYTES, Shape};
+use super::layout::{Layout, PAGE_BYTES};
 use super::map::MappedCTreeMap;
 use super::source::{Opened, Source};
 use super::stored::{Stored, StoredKey};
@@ -122,7 +122,7 @@ impl OpenOptions {
         if self.warm {
             source.warm()?;
         }
-        let map = MappedCTreeMap::new(Tree::new(source, Shape::of::<K, V>(), layout, sums)?);
+        let map = MappedCTreeMap::new(Tree::new(source, layout, sums)?);
         if self.verify {
             map.verify().map_err(OpenError::Verify)?;
         }

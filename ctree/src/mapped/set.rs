@@ -215,7 +215,7 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
     }
 
     /// The keys in order.
-    pub fn iter(&self) -> Keys<'_, K> {
+    pub fn iter(&self) -> Keys<'_, K, ()> {
         self.map.keys()
     }
 
@@ -223,7 +223,7 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
     ///
     /// # Panics
     /// When the start is greater than the end, or both are the same and excluded, unless the set is empty.
-    pub fn range<Q: Borrow<K> + ?Sized>(&self, range: impl RangeBounds<Q>) -> Keys<'_, K> {
+    pub fn range<Q: Borrow<K> + ?Sized>(&self, range: impl RangeBounds<Q>) -> Keys<'_, K, ()> {
         self.map.key_range(&range)
     }
 }
@@ -236,9 +236,9 @@ impl<K: StoredKey + ?Sized> From<MappedCTreeMap<K, ()>> for MappedCTreeSet<K> {
 
 impl<'a, K: StoredKey + ?Sized> IntoIterator for &'a MappedCTreeSet<K> {
     type Item = K::Ref<'a>;
-    type IntoIter = Keys<'a, K>;
+    type IntoIter = Keys<'a, K, ()>;
 
-    fn into_iter(self) -> Keys<'a, K> {
+    fn into_iter(self) -> Keys<'a, K, ()> {
         self.iter()
     }
 }

@@ -114,8 +114,6 @@ where
 {
     let shape = Shape::of::<K, V>();
     let names = TypeNames::for_writing::<K, V>()?;
-    // What a leaf looks like does not depend on how many there are.
-    let leaf_layout = Layout::new(shape, 0, FreeSizes::default()).ok_or(WriteError::TooLarge)?;
     let mut out = BufWriter::with_capacity(BUFFER_BYTES, out);
     out.seek(SeekFrom::Start(0))?;
     out.write_all(&[0; PAGE_BYTES])?;
@@ -124,7 +122,7 @@ where
     let (mut values, mut key_heap, mut value_heap) =
         (Spool::new(folder), Spool::new(folder), Spool::new(folder));
     let (mut separators, mut separator_ends) = (Vec::new(), Vec::new());
-    let mut leaf = vec![0; leaf_layout.leaf_bytes];
+    let mut leaf = vec![0; shape.leaf_bytes];
     let mut last_key = Vec::new();
     let (mut len, mut slot) = (0, 0);
     for (key, value) in entries {
@@ -134,7 +132,7 @@ where
             if K::compare_stored(&last_key, key) != Ordering::Less {
                 return Err(WriteError::Order { index: len });
             }
-            if slot == leaf_layout.leaf_keys {
+            if slot == shape.leaf_keys {
                 pages.push(&leaf)?;
                 leaf.fill(0);
                 slot = 0;
@@ -161,8 +159,8 @@ where
         } else {
             value.stored_bytes()
         };
-        if leaf_layout.joined {
-            let value_at = leaf_layout.leaf_values_at + slot * shape.value_bytes;
+        if shape.joined {
+            let value_at = shape.leaf_values_at + slot * shape.value_bytes;
             leaf[value_at..value_at + shape.value_bytes].copy_from_slice(value_bytes);
         } else {
             values.push(value_bytes)?;
@@ -173,7 +171,7 @@ where
     if len > 0 {
         if let Some(kind) = shape.lane {
             let (filler, bytes) = filler(kind);
-            leaf[slot * bytes..leaf_layout.leaf_values_at]
+            leaf[slot * bytes..shape.leaf_values_at]
                 .chunks_exact_mut(bytes)
                 .for_each(|lane| lane.copy_from_slice(&filler[..bytes]));
         }

@@ -836,8 +836,7 @@ fn a_full_disk_is_an_error_and_leaves_no_file_that_opens() {
         let bytes = out.out.into_inner();
         // Of the header that comes last, most is zeros, which were there before.
         let whole_but_zeros = left > written - 4096 && bytes == whole;
-        let refused =
-            bytes.len() < 4096 || MappedCTreeMap::<u64, str>::from_bytes(&bytes).is_err();
+        let refused = bytes.len() < 4096 || MappedCTreeMap::<u64, str>::from_bytes(&bytes).is_err();
         assert!(refused != whole_but_zeros, "{left} bytes");
     }
     let mut out = Failing {
