@@ -44,7 +44,12 @@ impl LaneKind {
         if const { size_of::<K>() == 0 || size_of::<K>() > 8 || core::mem::needs_drop::<K>() } {
             return None;
         }
-        let id = typeid::of::<K>();
+        LaneKind::of_id(typeid::of::<K>())
+    }
+
+    /// The same for the type that an id of [`typeid::of`] stands for, which may be one without a size.
+    #[inline(always)]
+    pub(crate) fn of_id(id: TypeId) -> Option<LaneKind> {
         if id == TypeId::of::<u64>() {
             Some(LaneKind::U64)
         } else if id == TypeId::of::<u32>() || id == TypeId::of::<char>() {

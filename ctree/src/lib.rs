@@ -53,6 +53,8 @@ mod frozen;
 mod head;
 mod lane;
 pub mod map;
+#[cfg(feature = "mmap")]
+mod mapped;
 mod narrow;
 mod plan;
 pub mod set;
@@ -62,4 +64,9 @@ mod tree;
 pub use frozen::{CheckError, FrozenCTreeMap, FrozenCTreeSet, OrderError, frozen_map, frozen_set};
 pub use head::{Head, TotalF32, TotalF64};
 pub use map::CTreeMap;
+#[cfg(feature = "mmap")]
+pub use mapped::{
+    AsStored, MappedCTreeMap, MappedCTreeSet, OpenError, OpenOptions, Plain, Stored, StoredKey,
+    VerifyError, WriteError, mapped_map, mapped_set,
+};
 pub use set::CTreeSet;

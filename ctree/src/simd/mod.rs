@@ -19,6 +19,8 @@
 //! the others by the tests. Only this module knows of architectures.
 
 mod descend;
+#[cfg(feature = "mmap")]
+mod leaves;
 mod nodes;
 mod portable;
 #[cfg(target_arch = "x86_64")]
@@ -26,6 +28,9 @@ mod x86;
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(feature = "mmap")]
+pub(crate) use leaves::count_in_leaves;
 
 use core::ptr::{self, NonNull};
 

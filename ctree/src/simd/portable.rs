@@ -7,6 +7,8 @@
 use core::ptr::NonNull;
 
 use super::descend::{CountLess, assert_on_line, descend, descend_many};
+#[cfg(feature = "mmap")]
+use super::leaves::count_each;
 use super::nodes::{self, Hit, NodeMap};
 use super::{EagerValues, Place};
 use crate::narrow::Lane;
@@ -96,4 +98,20 @@ pub(super) unsafe fn find_many<Lane: Copy + Ord>(
 pub(super) unsafe fn count<Lane: Copy + Ord>(node: NonNull<u8>, query: Lane) -> usize {
     // SAFETY: passed on.
     unsafe { nodes::count_lanes::<Lane, Portable>(node, query) }
+}
+
+/// [`count_each`] without vector instructions.
+///
+/// # Safety
+/// As for [`count_each`]; no instructions are needed.
+#[cfg(feature = "mmap")]
+#[inline(never)]
+pub(super) unsafe fn count_in_leaves<Lane: Copy + Ord>(
+    leaves: NonNull<u8>,
+    leaf_bytes: usize,
+    queries: &[Lane],
+    ranks: &mut [usize],
+) {
+    // SAFETY: passed on.
+    unsafe { count_each::<Lane, Portable>(leaves, leaf_bytes, queries, ranks) }
 }

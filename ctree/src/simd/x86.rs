@@ -15,6 +15,8 @@ use core::arch::x86_64::{
 use core::ptr::NonNull;
 
 use super::descend::{CountLess, assert_on_line, descend, descend_many};
+#[cfg(feature = "mmap")]
+use super::leaves::count_each;
 use super::nodes::{self, Hit, NodeMap};
 use super::{EagerValues, Place};
 use crate::block::LINE_BYTES;
@@ -372,4 +374,48 @@ where
 {
     // SAFETY: passed on; this function has the instructions.
     unsafe { nodes::count_lanes::<Lane, Avx2>(node, query) }
+}
+
+/// [`count_each`] with AVX-512.
+///
+/// # Safety
+/// As for [`count_each`], on a machine where [`has_avx512`] holds.
+#[cfg(feature = "mmap")]
+#[target_feature(enable = "avx512f,avx512bw,popcnt")]
+#[expect(
+    private_bounds,
+    reason = "the bound only says for which integers the path exists"
+)]
+pub(super) unsafe fn count_in_leaves_avx512<Lane: Copy>(
+    leaves: NonNull<u8>,
+    leaf_bytes: usize,
+    queries: &[Lane],
+    ranks: &mut [usize],
+) where
+    Avx512: CountLess<Lane>,
+{
+    // SAFETY: passed on; this function has the instructions.
+    unsafe { count_each::<Lane, Avx512>(leaves, leaf_bytes, queries, ranks) }
+}
+
+/// [`count_each`] with AVX2.
+///
+/// # Safety
+/// As for [`count_each`], on a machine where [`has_avx2`] holds.
+#[cfg(feature = "mmap")]
+#[target_feature(enable = "avx2,popcnt")]
+#[expect(
+    private_bounds,
+    reason = "the bound only says for which integers the path exists"
+)]
+pub(super) unsafe fn count_in_leaves_avx2<Lane: Copy>(
+    leaves: NonNull<u8>,
+    leaf_bytes: usize,
+    queries: &[Lane],
+    ranks: &mut [usize],
+) where
+    Avx2: CountLess<Lane>,
+{
+    // SAFETY: passed on; this function has the instructions.
+    unsafe { count_each::<Lane, Avx2>(leaves, leaf_bytes, queries, ranks) }
 }

@@ -2,5 +2,7 @@
 
 mod doubles;
 mod edges;
+#[cfg(feature = "mmap")]
+mod mapped;
 mod memory;
 mod model;

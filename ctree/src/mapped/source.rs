@@ -1,0 +1,156 @@
+//! Where the bytes of a file come from: a mapping, or a copy in memory. Only this module knows of the operating system.
+//!
+//! A path from outside may name anything. It is asked what it is before it is opened, since opening alone can rewind a tape; it is opened
+//! without blocking, since opening a pipe would wait for a writer; and what has been opened is asked again, since the name may mean
+//! something else by then.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use memmap2::{Mmap, MmapMut, MmapOptions};
+
+use super::error::OpenError;
+use super::header::Page;
+use super::layout::PAGE_BYTES;
+
+/// A regular file, opened for reading, and its length.
+pub(super) struct Opened {
+    file: File,
+    /// Length when it was opened.
+    pub(super) file_bytes: u64,
+}
+
+/// All bytes of a file.
+#[derive(Debug)]
+pub(super) struct Source {
+    mmap: Mmap,
+    /// Whether they are a copy in this process's memory.
+    in_memory: bool,
+}
+
+impl Opened {
+    /// Opens the regular file that `path` names, symbolic links followed.
+    pub(super) fn open(path: &Path) -> Result<Opened, OpenError> {
+        if !fs::metadata(path)?.is_file() {
+            return Err(OpenError::NotAFile);
+        }
+        let mut options = File::options();
+        options.read(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::custom_flags(
+            &mut options,
+            libc::O_NONBLOCK | libc::O_NOCTTY,
+        );
+        let file = options.open(path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(OpenError::NotAFile);
+        }
+        Ok(Opened {
+            file,
+            file_bytes: metadata.len(),
+        })
+    }
+
+    /// Reads the first page. Afterwards the file stands behind it.
+    pub(super) fn header(&mut self) -> Result<Page, OpenError> {
+        let file_bytes = self.file_bytes;
+        if file_bytes < PAGE_BYTES as u64 {
+            return Err(OpenError::TooShort { file_bytes });
+        }
+        let mut page = [0; PAGE_BYTES];
+        self.file.read_exact(&mut page)?;
+        Ok(page)
+    }
+
+    /// Maps the first `bytes` bytes.
+    ///
+    /// # Safety
+    /// Nobody changes or shortens the file while the mapping lives.
+    pub(super) unsafe fn map(self, bytes: usize) -> Result<Source, OpenError> {
+        // SAFETY: the caller's promise.
+        let mmap = unsafe { MmapOptions::new().len(bytes).map(&self.file) }?;
+        Ok(Source {
+            mmap,
+            in_memory: false,
+        })
+    }
+
+    /// Maps the first `bytes` bytes if the kernel guarantees that they stay what they are.
+    pub(super) fn map_immutable(self, bytes: usize) -> Result<Source, OpenError> {
+        match MmapOptions::new().len(bytes).map_if_safe(&self.file) {
+            Ok(mmap) => Ok(Source {
+                mmap,
+                in_memory: false,
+            }),
+            Err(error) if error.map_failed() => Err(OpenError::Io(error.into())),
+            Err(_) => Err(OpenError::NotImmutable),
+        }
+    }
+
+    /// Reads `bytes` bytes, of which [`header`](Opened::header) has taken the first page.
+    pub(super) fn read(mut self, header: &Page, bytes: usize) -> Result<Source, OpenError> {
+        let mut memory = anonymous(bytes)?;
+        let (first, rest) = memory.split_at_mut(PAGE_BYTES);
+        first.copy_from_slice(header);
+        self.file.read_exact(rest)?;
+        Source::from_memory(memory)
+    }
+}
+
+/// Memory of so many bytes, on huge pages where possible. As a mapping of its own it is refused with an error where an allocation of
+/// a size that a file asks for would end the process.
+fn anonymous(bytes: usize) -> io::Result<MmapMut> {
+    let memory = MmapOptions::new().len(bytes).map_anon()?;
+    ccmalloc::advise_huge_pages(memory.as_ptr(), memory.len());
+    Ok(memory)
+}
+
+impl Source {
+    /// Takes a copy of `bytes`.
+    pub(super) fn copy_of(bytes: &[u8]) -> Result<Source, OpenError> {
+        let mut memory = anonymous(bytes.len())?;
+        memory.copy_from_slice(bytes);
+        Source::from_memory(memory)
+    }
+
+    fn from_memory(memory: MmapMut) -> Result<Source, OpenError> {
+        Ok(Source {
+            mmap: memory.make_read_only()?,
+            in_memory: true,
+        })
+    }
+
+    /// All bytes; the first lies on a page boundary.
+    #[inline(always)]
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.mmap
+    }
+
+    /// Whether the bytes are a copy in this process's memory.
+    pub(super) fn in_memory(&self) -> bool {
+        self.in_memory
+    }
+
+    /// Has all pages of the file read, and mapped into this process.
+    pub(super) fn warm(&self) -> io::Result<()> {
+        if self.in_memory {
+            return Ok(());
+        }
+        #[cfg(target_os = "linux")]
+        if self.mmap.advise(memmap2::Advice::PopulateRead).is_ok() {
+            return Ok(());
+        }
+        #[cfg(unix)]
+        self.mmap.advise(memmap2::Advice::WillNeed)?;
+        // Kernels before 5.14 read ahead, but map no page before it is touched.
+        let touched = self
+            .mmap
+            .iter()
+            .step_by(PAGE_BYTES)
+            .fold(0u8, |sum, byte| sum.wrapping_add(*byte));
+        core::hint::black_box(touched);
+        Ok(())
+    }
+}

@@ -1,0 +1,594 @@
+//! Which types files can hold, how they become bytes, and what bytes become.
+//!
+//! A file is input from outside: it may hold any bytes where a value should be. So every type here is read by a **total** function, which
+//! makes some value of any bytes: an integer or an array of integers is whatever the bytes say; a `bool` is whether the byte is not zero; a
+//! number that is no `char` becomes [`char::REPLACEMENT_CHARACTER`]; text ends before its first byte that is not UTF-8. A damaged file
+//! may thus give wrong answers, as any wrong data does, but no undefined behaviour and no panic; `verify` finds what was replaced.
+//!
+//! Key and value types are named as the unsized types where lookups give references: `MappedCTreeMap<str, [u8]>` is looked up with
+//! `&str` and gives `&[u8]`; `MappedCTreeMap<u64, f64>` is looked up with `&u64` and gives an `f64`.
+
+use alloc::borrow::{Cow, ToOwned};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::borrow::Borrow;
+use core::cmp::Ordering;
+
+use crate::frozen::FrozenCTreeSet;
+use crate::lane::{LaneKind, same_integers};
+use crate::simd::BATCH;
+
+/// Size of the reference to a heap entry, which stands in the place of a value of variable length.
+pub(super) const HEAP_CELL_BYTES: usize = size_of::<u64>();
+
+/// A fixed-width type that is its bytes: in a file, a value is `size_of::<Self>()` bytes in the byte order of the machine.
+///
+/// Implemented for the integers of fixed width, `f32`, `f64`, `()`, and arrays of plain types. Left out on purpose: `usize` and `isize`,
+/// whose width differs between machines, and tuples, whose layout may differ between compilations. (`bool` and `char` are not plain,
+/// but files hold them as well: see [`Stored`].)
+///
+/// # Safety
+/// - Every pattern of `size_of::<Self>()` bytes is a value of the type.
+/// - All bytes of every value are initialised: there is no padding.
+/// - The type holds no pointer or handle: a value means the same in another process.
+///
+/// For a `struct` this asks for `repr(C)` or `repr(transparent)`, fields that are plain, and no padding between or after them.
+///
+/// # Examples
+/// ```
+/// use ctree::{MappedCTreeMap, Plain};
+///
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// #[repr(C)]
+/// struct Place {
+///     latitude: f64,
+///     longitude: f64,
+/// }
+///
+/// // SAFETY: two fields for which every pattern is a value, and no padding in or after 16 B.
+/// unsafe impl Plain for Place {
+///     fn type_name() -> String {
+///         "example/Place/1".into()
+///     }
+/// }
+///
+/// let bytes = MappedCTreeMap::<str, Place>::to_bytes([("Ulm", Place { latitude: 48.4, longitude: 10.0 })])?;
+/// let places = MappedCTreeMap::<str, Place>::from_bytes(&bytes)?;
+/// assert_eq!(places.get("Ulm").map(|place| place.latitude), Some(48.4));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub unsafe trait Plain: Copy + Send + Sync + 'static {
+    /// Names the type in files, in at most 96 bytes: a file is refused where another name is expected.
+    ///
+    /// Two types should share a name only if one may be read as the other. The name of a type of your own should say whose it is, and
+    /// change with its fields.
+    fn type_name() -> String;
+}
+
+macro_rules! plain {
+    ($($plain:ty)*) => {$(
+        // SAFETY: a machine number without padding, every pattern of which is a value.
+        unsafe impl Plain for $plain {
+            fn type_name() -> String {
+                stringify!($plain).to_owned()
+            }
+        }
+    )*};
+}
+
+plain!(u8 u16 u32 u64 u128 i8 i16 i32 i64 i128 f32 f64);
+
+// SAFETY: no bytes at all.
+unsafe impl Plain for () {
+    fn type_name() -> String {
+        "()".to_owned()
+    }
+}
+
+// SAFETY: an array is its elements side by side, without padding between them (Reference, type layout).
+unsafe impl<T: Plain, const N: usize> Plain for [T; N] {
+    fn type_name() -> String {
+        format!("[{}; {N}]", T::type_name())
+    }
+}
+
+/// Keeps [`Stored`] and [`StoredKey`] to the types below.
+mod sealed {
+    /// What only this crate implements.
+    #[expect(
+        unnameable_types,
+        reason = "a bound that nobody outside can meet but by what this crate offers"
+    )]
+    pub trait Sealed {}
+}
+use sealed::Sealed;
+
+/// A type that files hold: any [`Plain`] type, `bool`, `char`, `str`, and `[u8]`.
+///
+/// For types of your own implement [`Plain`].
+pub trait Stored: Sealed + 'static {
+    /// What a lookup gives: the value itself if it is of fixed width, else a reference into the file.
+    type Ref<'a>: Copy;
+
+    /// Bytes of a value, or `None` if values differ in length and lie in a heap.
+    #[doc(hidden)]
+    const FIXED_BYTES: Option<usize>;
+
+    /// Names the type in files.
+    #[doc(hidden)]
+    fn stored_name() -> String;
+
+    /// The bytes that a file holds for the value.
+    #[doc(hidden)]
+    fn stored_bytes(&self) -> &[u8];
+
+    /// Whether the bytes are what [`stored_bytes`](Stored::stored_bytes) gives for some value.
+    #[doc(hidden)]
+    fn is_stored(bytes: &[u8]) -> bool;
+
+    /// The value of the bytes, or some value if they are not those of any.
+    ///
+    /// # Panics
+    /// When the type is of fixed width and the bytes are not as many.
+    #[doc(hidden)]
+    fn load(bytes: &[u8]) -> Self::Ref<'_>;
+}
+
+/// A type that files hold as keys: any [`Stored`] one that has an order.
+pub trait StoredKey: Stored + Ord {
+    /// What finds the leaf of a key: an owned copy of one key between every two leaves.
+    #[doc(hidden)]
+    type Index: Send + Sync;
+
+    /// How the key compares whose bytes are given.
+    #[doc(hidden)]
+    fn compare_stored(bytes: &[u8], query: &Self) -> Ordering;
+
+    /// Lends the key of the bytes, or some key if they are not those of any.
+    #[doc(hidden)]
+    fn with_stored<R>(bytes: &[u8], use_key: impl FnOnce(&Self) -> R) -> R;
+
+    /// Bytes that separate leaves: at least `last`, the last key of one, but less than `first`, the first of the next, unless the separator
+    /// of the type is counted inclusively (`str`, `[u8]`): then greater than `last` and at most `first`.
+    #[doc(hidden)]
+    fn separator<'a>(last: &'a [u8], first: &'a [u8]) -> &'a [u8];
+
+    /// Makes the index of separators in ascending order; `None` if they are not.
+    #[doc(hidden)]
+    fn build_index<'a>(separators: impl Iterator<Item = &'a [u8]>) -> Option<Self::Index>;
+
+    /// Number of the leaf that a key belongs to.
+    #[doc(hidden)]
+    fn leaf_of(index: &Self::Index, query: &Self) -> usize;
+
+    /// The same for many keys, as many as `leaves`.
+    #[doc(hidden)]
+    fn leaves_of<Q: Borrow<Self>>(index: &Self::Index, queries: &[Q], leaves: &mut [usize]);
+
+    /// Bytes allocated for the index.
+    #[doc(hidden)]
+    fn index_bytes(index: &Self::Index) -> usize;
+}
+
+/// What can be written as a `T`: values, references to them, and what owns text or bytes.
+///
+/// ([`Borrow`] would nearly do; but a `&String`, which is what a `&BTreeMap<String, u32>` gives, does not borrow as a `str`.)
+///
+/// # Examples
+/// ```
+/// use ctree::MappedCTreeMap;
+/// use std::collections::BTreeMap;
+///
+/// let owned = BTreeMap::from([("one".to_string(), vec![1]), ("two".to_string(), vec![1, 2])]);
+/// let borrowed = [("one", [1].as_slice()), ("two", &[1, 2])];
+/// let bytes = MappedCTreeMap::<str, [u8]>::to_bytes(&owned)?;
+/// assert_eq!(bytes, MappedCTreeMap::<str, [u8]>::to_bytes(borrowed)?);
+/// assert_eq!(bytes, MappedCTreeMap::<str, [u8]>::to_bytes(owned)?);
+/// # Ok::<(), ctree::WriteError>(())
+/// ```
+pub trait AsStored<T: ?Sized> {
+    /// The value to write.
+    fn as_stored(&self) -> &T;
+}
+
+impl<T: Plain> AsStored<T> for T {
+    #[inline(always)]
+    fn as_stored(&self) -> &T {
+        self
+    }
+}
+
+impl<T: Plain> AsStored<T> for &T {
+    #[inline(always)]
+    fn as_stored(&self) -> &T {
+        self
+    }
+}
+
+macro_rules! as_stored {
+    ($($owner:ty => $stored:ty;)*) => {$(
+        impl AsStored<$stored> for $owner {
+            #[inline]
+            fn as_stored(&self) -> &$stored {
+                self
+            }
+        }
+    )*};
+}
+
+as_stored! {
+    bool => bool;
+    &bool => bool;
+    char => char;
+    &char => char;
+    str => str;
+    &str => str;
+    String => str;
+    &String => str;
+    Box<str> => str;
+    &Box<str> => str;
+    Arc<str> => str;
+    &Arc<str> => str;
+    Cow<'_, str> => str;
+    &Cow<'_, str> => str;
+    [u8] => [u8];
+    &[u8] => [u8];
+    Vec<u8> => [u8];
+    &Vec<u8> => [u8];
+    Box<[u8]> => [u8];
+    &Box<[u8]> => [u8];
+    Arc<[u8]> => [u8];
+    &Arc<[u8]> => [u8];
+    Cow<'_, [u8]> => [u8];
+    &Cow<'_, [u8]> => [u8];
+}
+
+impl<const N: usize> AsStored<[u8]> for [u8; N] {
+    fn as_stored(&self) -> &[u8] {
+        self
+    }
+}
+
+impl<const N: usize> AsStored<[u8]> for &[u8; N] {
+    fn as_stored(&self) -> &[u8] {
+        *self
+    }
+}
+
+/// The bytes of a value that has no padding.
+///
+/// # Safety
+/// All bytes of every `T` are initialised, and none changes through a shared reference.
+unsafe fn bytes_of<T>(value: &T) -> &[u8] {
+    // SAFETY: the pointer is that of a live reference of the same lifetime to as many bytes, initialised and unchanging as the caller says.
+    unsafe { core::slice::from_raw_parts(core::ptr::from_ref(value).cast(), size_of::<T>()) }
+}
+
+impl<T: Plain> Sealed for T {}
+
+impl<T: Plain> Stored for T {
+    type Ref<'a> = T;
+    const FIXED_BYTES: Option<usize> = Some(size_of::<T>());
+
+    fn stored_name() -> String {
+        T::type_name()
+    }
+
+    #[inline(always)]
+    fn stored_bytes(&self) -> &[u8] {
+        // SAFETY: `Plain` types have no padding; they are `Copy`, and have no cells since all their bytes are those of plain data.
+        unsafe { bytes_of(self) }
+    }
+
+    fn is_stored(bytes: &[u8]) -> bool {
+        bytes.len() == size_of::<T>()
+    }
+
+    #[inline(always)]
+    fn load(bytes: &[u8]) -> T {
+        assert!(
+            bytes.len() == size_of::<T>(),
+            "{} bytes for a value of {}",
+            bytes.len(),
+            size_of::<T>()
+        );
+        // SAFETY: that many bytes can be read there, and every pattern of them is a value; they need not be aligned.
+        unsafe { bytes.as_ptr().cast::<T>().read_unaligned() }
+    }
+}
+
+impl Sealed for bool {}
+
+impl Stored for bool {
+    type Ref<'a> = bool;
+    const FIXED_BYTES: Option<usize> = Some(1);
+
+    fn stored_name() -> String {
+        "bool".to_owned()
+    }
+
+    fn stored_bytes(&self) -> &[u8] {
+        // SAFETY: a `bool` is one byte, 0 or 1.
+        unsafe { bytes_of(self) }
+    }
+
+    fn is_stored(bytes: &[u8]) -> bool {
+        matches!(bytes, [0 | 1])
+    }
+
+    #[inline]
+    fn load(bytes: &[u8]) -> bool {
+        u8::load(bytes) != 0
+    }
+}
+
+impl Sealed for char {}
+
+impl Stored for char {
+    type Ref<'a> = char;
+    const FIXED_BYTES: Option<usize> = Some(size_of::<char>());
+
+    fn stored_name() -> String {
+        "char".to_owned()
+    }
+
+    fn stored_bytes(&self) -> &[u8] {
+        // SAFETY: a `char` is the four bytes of its number.
+        unsafe { bytes_of(self) }
+    }
+
+    fn is_stored(bytes: &[u8]) -> bool {
+        u32::is_stored(bytes) && char::from_u32(u32::load(bytes)).is_some()
+    }
+
+    #[inline]
+    fn load(bytes: &[u8]) -> char {
+        char::from_u32(u32::load(bytes)).unwrap_or(char::REPLACEMENT_CHARACTER)
+    }
+}
+
+impl Sealed for [u8] {}
+
+impl Stored for [u8] {
+    type Ref<'a> = &'a [u8];
+    const FIXED_BYTES: Option<usize> = None;
+
+    fn stored_name() -> String {
+        "[u8]".to_owned()
+    }
+
+    #[inline]
+    fn stored_bytes(&self) -> &[u8] {
+        self
+    }
+
+    fn is_stored(_bytes: &[u8]) -> bool {
+        true
+    }
+
+    #[inline]
+    fn load(bytes: &[u8]) -> &[u8] {
+        bytes
+    }
+}
+
+impl Sealed for str {}
+
+impl Stored for str {
+    type Ref<'a> = &'a str;
+    const FIXED_BYTES: Option<usize> = None;
+
+    fn stored_name() -> String {
+        "str".to_owned()
+    }
+
+    #[inline]
+    fn stored_bytes(&self) -> &[u8] {
+        self.as_bytes()
+    }
+
+    fn is_stored(bytes: &[u8]) -> bool {
+        core::str::from_utf8(bytes).is_ok()
+    }
+
+    #[inline]
+    fn load(bytes: &[u8]) -> &str {
+        core::str::from_utf8(bytes).unwrap_or_else(|error| {
+            let (valid, _) = bytes.split_at(error.valid_up_to());
+            core::str::from_utf8(valid).unwrap_or_default()
+        })
+    }
+}
+
+/// Keys of fixed width: the separator is the last key of each leaf but the last, and a key belongs to the leaf whose number is that of
+/// the separators less than it.
+macro_rules! fixed_key {
+    ([$($generics:tt)*] $key:ty) => {
+        impl<$($generics)*> StoredKey for $key {
+            type Index = FrozenCTreeSet<$key>;
+
+            #[inline(always)]
+            fn compare_stored(bytes: &[u8], query: &$key) -> Ordering {
+                <$key>::load(bytes).cmp(query)
+            }
+
+            #[inline]
+            fn with_stored<R>(bytes: &[u8], use_key: impl FnOnce(&$key) -> R) -> R {
+                use_key(&<$key>::load(bytes))
+            }
+
+            fn separator<'a>(last: &'a [u8], _first: &'a [u8]) -> &'a [u8] {
+                last
+            }
+
+            fn build_index<'a>(separators: impl Iterator<Item = &'a [u8]>) -> Option<Self::Index> {
+                FrozenCTreeSet::from_sorted_iter(separators.map(<$key>::load)).ok()
+            }
+
+            #[inline]
+            fn leaf_of(index: &Self::Index, query: &$key) -> usize {
+                index.lower_bound(query)
+            }
+
+            #[inline]
+            fn leaves_of<Q: Borrow<$key>>(index: &Self::Index, queries: &[Q], leaves: &mut [usize]) {
+                if LaneKind::of::<$key>().is_some() {
+                    return leaves_of_integers(index, queries, leaves);
+                }
+                for (leaf, query) in leaves.iter_mut().zip(queries) {
+                    *leaf = Self::leaf_of(index, query.borrow());
+                }
+            }
+
+            fn index_bytes(index: &Self::Index) -> usize {
+                index.memory_usage()
+            }
+        }
+    };
+}
+
+/// Number of separators less than each query: as many queries as leaves, searched for together.
+///
+/// The index wants its queries side by side. References to keys are queries as well, and are copied, a batch at a time; made for
+/// integers, since the copies are on the stack.
+#[inline(always)]
+fn leaves_of_integers<K: Ord + Copy, Q: Borrow<K>>(
+    index: &FrozenCTreeSet<K>,
+    queries: &[Q],
+    leaves: &mut [usize],
+) {
+    if let Some(keys) = same_integers::<K, Q>(queries) {
+        return index.lower_bound_many(keys, leaves);
+    }
+    let Some(first) = queries.first() else {
+        return;
+    };
+    let mut keys = [*first.borrow(); BATCH];
+    for (queries, leaves) in queries.chunks(BATCH).zip(leaves.chunks_mut(BATCH)) {
+        let keys = &mut keys[..queries.len()];
+        for (key, query) in keys.iter_mut().zip(queries) {
+            *key = *query.borrow();
+        }
+        index.lower_bound_many(keys, leaves);
+    }
+}
+
+fixed_key!([T: Plain + Ord] T);
+fixed_key!([] bool);
+fixed_key!([] char);
+
+/// The shortest beginning of `first` that is greater than `last`, which should be less than `first`.
+fn shortest_separator<'a>(last: &[u8], first: &'a [u8]) -> &'a [u8] {
+    let common = last
+        .iter()
+        .zip(first)
+        .take_while(|(left, right)| left == right)
+        .count();
+    &first[..first.len().min(common + 1)]
+}
+
+/// Keys of variable length: the separator is the shortest beginning of the next leaf's first key that tells it from the last key of the
+/// leaf before, and a key belongs to the leaf whose number is that of the separators that are not greater.
+macro_rules! bytes_key {
+    ($key:ty) => {
+        impl StoredKey for $key {
+            type Index = FrozenCTreeSet<Vec<u8>>;
+
+            #[inline(always)]
+            fn compare_stored(bytes: &[u8], query: &$key) -> Ordering {
+                bytes.cmp(query.stored_bytes())
+            }
+
+            #[inline]
+            fn with_stored<R>(bytes: &[u8], use_key: impl FnOnce(&$key) -> R) -> R {
+                use_key(<$key>::load(bytes))
+            }
+
+            fn separator<'a>(last: &'a [u8], first: &'a [u8]) -> &'a [u8] {
+                shortest_separator(last, first)
+            }
+
+            fn build_index<'a>(separators: impl Iterator<Item = &'a [u8]>) -> Option<Self::Index> {
+                FrozenCTreeSet::from_sorted_iter(separators.map(<[u8]>::to_vec)).ok()
+            }
+
+            #[inline]
+            fn leaf_of(index: &Self::Index, query: &$key) -> usize {
+                index.upper_bound(query.stored_bytes())
+            }
+
+            fn leaves_of<Q: Borrow<$key>>(
+                index: &Self::Index,
+                queries: &[Q],
+                leaves: &mut [usize],
+            ) {
+                for (leaf, query) in leaves.iter_mut().zip(queries) {
+                    *leaf = Self::leaf_of(index, query.borrow());
+                }
+            }
+
+            fn index_bytes(index: &Self::Index) -> usize {
+                index.memory_usage() + index.iter().map(Vec::capacity).sum::<usize>()
+            }
+        }
+    };
+}
+
+bytes_key!([u8]);
+bytes_key!(str);
+
+#[cfg(test)]
+mod tests {
+    use super::{Plain, Stored, shortest_separator};
+
+    #[test]
+    fn separators_are_short_and_lie_between() {
+        for (last, first, expected) in [
+            ("a", "b", "b"),
+            ("", "anything", "a"),
+            ("abc", "abcdef", "abcd"),
+            ("abcde", "abd", "abd"),
+            ("abcde", "abxyz", "abx"),
+        ] {
+            let separator = shortest_separator(last.as_bytes(), first.as_bytes());
+            assert_eq!(separator, expected.as_bytes());
+            assert!(last.as_bytes() < separator && separator <= first.as_bytes());
+        }
+        // Keys out of order, which only a lawless `Ord` or a broken file brings here.
+        assert_eq!(shortest_separator(b"abc", b"ab"), b"ab");
+    }
+
+    #[test]
+    fn any_bytes_give_some_value() {
+        assert!(bool::load(&[2]) && !bool::is_stored(&[2]) && bool::is_stored(&[1]));
+        assert_eq!(
+            char::load(&0xD800u32.to_ne_bytes()),
+            char::REPLACEMENT_CHARACTER
+        );
+        assert!(!char::is_stored(&0x11_0000u32.to_ne_bytes()));
+        assert_eq!(char::load('ß'.stored_bytes()), 'ß');
+        assert_eq!(<str>::load(b"gr\xC3\xBCn\xFF!"), "grün");
+        assert_eq!(<str>::load(b"\xFF"), "");
+        assert_eq!(
+            <[u16; 2]>::load([1u16, 2].stored_bytes()),
+            [1, 2],
+            "arrays keep the order of their elements"
+        );
+    }
+
+    #[test]
+    fn names_tell_types_apart() {
+        assert_eq!(<[[u8; 3]; 2]>::type_name(), "[[u8; 3]; 2]");
+        assert_eq!(
+            (
+                bool::stored_name().as_str(),
+                <()>::stored_name().as_str(),
+                i128::stored_name().as_str()
+            ),
+            ("bool", "()", "i128")
+        );
+    }
+}

@@ -1,0 +1,967 @@
+//! Maps and sets that are files: against `BTreeMap`, and against everything that can happen to a file.
+
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::fs::{self, File};
+use std::io::{self, Cursor, Seek, SeekFrom, Write};
+use std::ops::Bound;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use ctree::{
+    AsStored, FrozenCTreeMap, MappedCTreeMap, MappedCTreeSet, OpenError, OpenOptions, Plain,
+    Stored, StoredKey, VerifyError, WriteError,
+};
+use quickcheck::{Arbitrary, Gen, QuickCheck};
+
+/// A folder of its own for each test, which goes with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("ctree-test-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Names of all that is in the folder.
+    fn names(&self) -> BTreeSet<String> {
+        fs::read_dir(&self.0)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+/// The three ways to a map, of which each test that takes a path tries all.
+fn open_all<K: StoredKey + ?Sized, V: Stored + ?Sized>(
+    path: &Path,
+) -> [Result<MappedCTreeMap<K, V>, OpenError>; 2] {
+    // SAFETY: the file lies in a folder of this test, which changes it while no map is open.
+    let mapped = unsafe { MappedCTreeMap::open(path) };
+    [mapped, MappedCTreeMap::read(path)]
+}
+
+/// Holds a map to a model: `own_key` and `own_value` make the model's types of what lookups give.
+fn agrees<K, V, B, C>(
+    map: &MappedCTreeMap<K, V>,
+    model: &BTreeMap<B, C>,
+    queries: &[B],
+    own_key: impl for<'a> Fn(K::Ref<'a>) -> B,
+    own_value: impl for<'a> Fn(V::Ref<'a>) -> C,
+) where
+    K: StoredKey + ?Sized,
+    V: Stored + ?Sized,
+    B: Borrow<K> + Ord + Debug,
+    C: PartialEq + Debug,
+{
+    let own = |(key, value): (K::Ref<'_>, V::Ref<'_>)| (own_key(key), own_value(value));
+    let entries: Vec<(&B, &C)> = model.iter().collect();
+    let is = |found: &(B, C), expected: (&B, &C)| (&found.0, &found.1) == expected;
+    assert_eq!((map.len(), map.is_empty()), (model.len(), model.is_empty()));
+    assert_eq!(map.verify(), Ok(()));
+
+    assert_eq!(map.iter().len(), model.len());
+    let forward: Vec<(B, C)> = map.iter().map(own).collect();
+    assert!(forward.iter().map(|(key, value)| (key, value)).eq(model));
+    let backward: Vec<(B, C)> = map.iter().rev().map(own).collect();
+    assert!(
+        backward
+            .iter()
+            .map(|(key, value)| (key, value))
+            .eq(model.iter().rev())
+    );
+    assert!(
+        map.keys()
+            .map(&own_key)
+            .zip(model.keys())
+            .all(|(found, key)| found == *key)
+    );
+    assert!(
+        map.values()
+            .map(&own_value)
+            .zip(model.values())
+            .all(|(found, value)| found == *value)
+    );
+    // Both ends meet, whatever the steps.
+    let (mut found, mut expected) = (map.iter(), model.iter());
+    for turn in 0.. {
+        let (found, expected) = match turn % 4 {
+            0 => (found.next_back(), expected.next_back()),
+            1 => (found.nth(1), expected.nth(1)),
+            2 => (found.nth_back(2), expected.nth_back(2)),
+            _ => (found.next(), expected.next()),
+        };
+        assert_eq!(found.is_some(), expected.is_some());
+        let Some((found, expected)) = found.map(own).zip(expected) else {
+            break;
+        };
+        assert!(is(&found, expected));
+    }
+    assert_eq!(
+        map.first_key_value()
+            .map(own)
+            .as_ref()
+            .map(|(key, value)| (key, value)),
+        model.first_key_value()
+    );
+    assert_eq!(
+        map.last_key_value()
+            .map(own)
+            .as_ref()
+            .map(|(key, value)| (key, value)),
+        model.last_key_value()
+    );
+    for (rank, &entry) in entries.iter().enumerate().step_by(1 + entries.len() / 50) {
+        assert!(
+            map.get_index(rank)
+                .map(own)
+                .is_some_and(|found| is(&found, entry))
+        );
+    }
+    assert!(map.get_index(model.len()).is_none());
+
+    for query in queries {
+        let key: &K = query.borrow();
+        let expected = model.get_key_value::<B>(query);
+        assert_eq!(
+            map.get(key).map(&own_value).as_ref(),
+            expected.map(|entry| entry.1)
+        );
+        assert_eq!(map.contains_key(key), expected.is_some());
+        assert!(
+            map.get_key_value(key)
+                .map(own)
+                .as_ref()
+                .map(|(key, value)| (key, value))
+                == expected
+        );
+        let lower = entries.partition_point(|entry| entry.0 < query);
+        let upper = lower + usize::from(expected.is_some());
+        assert_eq!(
+            (map.lower_bound(key), map.upper_bound(key)),
+            (lower, upper),
+            "{query:?}"
+        );
+        assert_eq!(map.get_index_of(key), expected.map(|_| lower));
+    }
+    // Batches of every length up to a few, and all.
+    for len in (0..=queries.len().min(9)).chain([queries.len()]) {
+        let queries = &queries[..len];
+        let mut values = vec![None; len];
+        map.get_many(queries, &mut values);
+        let (mut present, mut ranks) = (vec![true; len], vec![usize::MAX; len]);
+        map.contains_many(queries, &mut present);
+        map.lower_bound_many(queries, &mut ranks);
+        for (index, query) in queries.iter().enumerate() {
+            assert_eq!(
+                values[index].map(&own_value).as_ref(),
+                model.get::<B>(query)
+            );
+            assert_eq!(present[index], model.contains_key::<B>(query));
+            assert_eq!(ranks[index], map.lower_bound(query.borrow()));
+        }
+        // References to keys are queries as well.
+        let borrowed: Vec<&K> = queries.iter().map(Borrow::borrow).collect();
+        let mut by_reference = vec![None; len];
+        map.get_many(&borrowed, &mut by_reference);
+        assert!(
+            by_reference
+                .into_iter()
+                .map(|value| value.map(&own_value))
+                .eq(values.into_iter().map(|value| value.map(&own_value)))
+        );
+    }
+    for pair in queries.windows(2).take(40) {
+        let (low, high) = ((&pair[0]).min(&pair[1]), (&pair[0]).max(&pair[1]));
+        let bounds = |key| [Bound::Included(key), Bound::Excluded(key), Bound::Unbounded];
+        for start in bounds(low) {
+            for end in bounds(high) {
+                if low == high && matches!((start, end), (Bound::Excluded(_), Bound::Excluded(_))) {
+                    continue;
+                }
+                let of_key = |bound: Bound<&B>| match bound {
+                    Bound::Included(_) => 0,
+                    Bound::Excluded(_) => 1,
+                    Bound::Unbounded => 2,
+                };
+                let expected = model.range::<B, _>((start, end));
+                let start: Bound<&K> = [
+                    Bound::Included(low.borrow()),
+                    Bound::Excluded(low.borrow()),
+                    Bound::Unbounded,
+                ][of_key(start)];
+                let end: Bound<&K> = [
+                    Bound::Included(high.borrow()),
+                    Bound::Excluded(high.borrow()),
+                    Bound::Unbounded,
+                ][of_key(end)];
+                let found: Vec<(B, C)> = map.range::<K>((start, end)).map(own).collect();
+                assert!(found.iter().map(|(key, value)| (key, value)).eq(expected));
+            }
+        }
+    }
+}
+
+/// Writes entries in three ways, and holds each file to the model.
+fn round_trip<K, V, B, C>(
+    entries: Vec<(B, C)>,
+    more: Vec<B>,
+    own_key: impl for<'a> Fn(K::Ref<'a>) -> B + Copy,
+    own_value: impl for<'a> Fn(V::Ref<'a>) -> C + Copy,
+) -> bool
+where
+    K: StoredKey + ?Sized,
+    V: Stored + ?Sized,
+    B: Borrow<K> + AsStored<K> + Ord + Clone + Debug,
+    C: AsStored<V> + Clone + PartialEq + Debug,
+    for<'a> &'a B: AsStored<K>,
+    for<'a> &'a C: AsStored<V>,
+{
+    let folder = Folder::new();
+    let path = folder.join("map");
+    let model: BTreeMap<B, C> = entries.iter().cloned().collect();
+    let mut queries = more;
+    queries.extend(entries.iter().map(|(key, _)| key.clone()));
+
+    let written = MappedCTreeMap::<K, V>::write_unsorted(&path, entries).unwrap();
+    assert_eq!(written, model.len());
+    let bytes = MappedCTreeMap::<K, V>::to_bytes(&model).unwrap();
+    assert!(
+        fs::read(&path).unwrap() == bytes,
+        "the same entries make the same file"
+    );
+    for map in open_all::<K, V>(&path) {
+        agrees(&map.unwrap(), &model, &queries, own_key, own_value);
+    }
+    let frozen: FrozenCTreeMap<B, C> = model.clone().into_iter().collect();
+    assert_eq!(
+        MappedCTreeMap::<K, V>::write(&path, &frozen).unwrap(),
+        model.len()
+    );
+    let map = OpenOptions::new()
+        .verify(true)
+        .warm(true)
+        .read::<K, V>(&path)
+        .unwrap();
+    agrees(&map, &model, &queries, own_key, own_value);
+    assert_eq!(map.file_bytes(), bytes.len());
+    true
+}
+
+/// As many cases as the checker of memory accesses, or who set the variable, leaves time for.
+fn checks() -> QuickCheck {
+    match std::env::var_os("QUICKCHECK_TESTS") {
+        Some(_) => QuickCheck::new(),
+        None => QuickCheck::new().tests(if cfg!(miri) { 2 } else { 40 }),
+    }
+}
+
+macro_rules! round_trips {
+    ($($name:ident: $key:ty as $own_key:ty, $value:ty as $own_value:ty;)*) => {$(
+        #[test]
+        fn $name() {
+            fn holds(entries: Vec<($own_key, $own_value)>, more: Vec<$own_key>) -> bool {
+                round_trip::<$key, $value, _, _>(entries, more, |key| key.to_owned(), |value| value.to_owned())
+            }
+            checks().quickcheck(holds as fn(Vec<($own_key, $own_value)>, Vec<$own_key>) -> bool);
+        }
+    )*};
+}
+
+round_trips! {
+    u64_to_u64: u64 as u64, u64 as u64;
+    u32_to_nothing: u32 as u32, () as ();
+    u8_to_bool: u8 as u8, bool as bool;
+    i16_to_u128: i16 as i16, u128 as u128;
+    i64_to_char: i64 as i64, char as char;
+    char_to_i8: char as char, i8 as i8;
+    bool_to_u16: bool as bool, u16 as u16;
+    nothing_to_u16: () as (), u16 as u16;
+    u128_to_u64: u128 as u128, u64 as u64;
+    u64_to_text: u64 as u64, str as String;
+    text_to_u64: str as String, u64 as u64;
+    text_to_text: str as String, str as String;
+    text_to_nothing: str as String, () as ();
+    bytes_to_bytes: [u8] as Vec<u8>, [u8] as Vec<u8>;
+    bytes_to_u8: [u8] as Vec<u8>, u8 as u8;
+}
+
+#[test]
+fn arrays_to_arrays() {
+    fn holds(entries: Vec<(u32, u64)>, more: Vec<u32>) -> bool {
+        let key = |n: u32| -> [u8; 5] {
+            let [a, b, c, d] = n.to_be_bytes();
+            [a, b, c, d, 7]
+        };
+        let entries = entries
+            .into_iter()
+            .map(|(k, v)| (key(k), [v, !v, 1]))
+            .collect();
+        let more = more.into_iter().map(key).collect();
+        round_trip::<[u8; 5], [u64; 3], _, _>(entries, more, |key| key, |value| value)
+    }
+    checks().quickcheck(holds as fn(Vec<(u32, u64)>, Vec<u32>) -> bool);
+}
+
+/// Sizes around full leaves and one more level of the index, and keys that share long beginnings.
+#[test]
+fn every_filling_of_leaves() {
+    for len in (0..=70).chain([255, 256, 257, 272, 273, 1000, 4_700]) {
+        if cfg!(miri) && len % 17 != 0 {
+            continue;
+        }
+        let odd = || (0..len).map(|n: u32| 2 * n + 1);
+        let queries: Vec<u64> = (0..=2 * u64::from(len))
+            .step_by(1 + len as usize / 100)
+            .collect();
+        let model: BTreeMap<u64, u64> = odd().map(|n| (n.into(), n.into())).collect();
+        let map = MappedCTreeMap::<u64, u64>::from_bytes(
+            &MappedCTreeMap::<u64, u64>::to_bytes(&model).unwrap(),
+        );
+        agrees(&map.unwrap(), &model, &queries, |key| key, |value| value);
+
+        let name = |n: u64| format!("/usr/share/a/rather/long/path/{n:06}/file");
+        let queries: Vec<String> = queries.into_iter().map(name).collect();
+        let model: BTreeMap<String, u8> = odd().map(|n| (name(n.into()), 1)).collect();
+        let map = MappedCTreeMap::<str, u8>::from_bytes(
+            &MappedCTreeMap::<str, u8>::to_bytes(&model).unwrap(),
+        );
+        agrees(&map.unwrap(), &model, &queries, str::to_owned, |value| {
+            value
+        });
+
+        let key = |n: u32| [n.into(), 1u64, 2];
+        let model: BTreeMap<[u64; 3], u16> = odd().map(|n| (key(n), 1)).collect();
+        let queries: Vec<[u64; 3]> = (0..=2 * len)
+            .step_by(1 + len as usize / 50)
+            .map(key)
+            .collect();
+        let map = MappedCTreeMap::<[u64; 3], u16>::from_bytes(
+            &MappedCTreeMap::<[u64; 3], u16>::to_bytes(&model).unwrap(),
+        );
+        agrees(&map.unwrap(), &model, &queries, |key| key, |value| value);
+    }
+}
+
+#[test]
+fn a_million_entries() {
+    let folder = Folder::new();
+    let path = folder.join("map");
+    let len = if cfg!(miri) { 1_000 } else { 1_000_000 };
+    let value = |key: u32| format!("{key:x}").repeat(1 + key as usize % 3);
+    MappedCTreeMap::<u32, str>::write(&path, (0..len).map(|key| (3 * key, value(key)))).unwrap();
+    assert_eq!(
+        folder.names(),
+        BTreeSet::from(["map".to_string()]),
+        "what was kept back is gone"
+    );
+    for map in open_all::<u32, str>(&path) {
+        let map = map.unwrap();
+        assert_eq!(map.verify(), Ok(()));
+        assert_eq!(map.len(), len as usize);
+        let queries: Vec<u32> = (0..3 * len).step_by(101).collect();
+        map.get_many_with(&queries, |index, found| {
+            let query = queries[index];
+            assert_eq!(
+                found.map(str::to_owned),
+                (query % 3 == 0).then(|| value(query / 3))
+            );
+        });
+        // The index is small: a leaf has 32 keys of 4 B.
+        let own = map.memory_usage()
+            - if map.memory_usage() > map.file_bytes() {
+                map.file_bytes()
+            } else {
+                0
+            };
+        assert!(own < 2 * len as usize / 8 + 4096, "{own} bytes");
+    }
+}
+
+#[test]
+fn sets_are_maps_to_nothing() {
+    let folder = Folder::new();
+    let path = folder.join("set");
+    assert_eq!(
+        MappedCTreeSet::<str>::write_unsorted(&path, ["b", "c", "a", "b"]).unwrap(),
+        3
+    );
+    // SAFETY: nobody else knows of the file.
+    let mapped = unsafe { MappedCTreeSet::<str>::open(&path) }.unwrap();
+    let copied = MappedCTreeSet::<str>::read(&path).unwrap();
+    let from_map: MappedCTreeSet<str> = OpenOptions::new().read::<str, ()>(&path).unwrap().into();
+    for set in [mapped, copied, from_map] {
+        assert!(set.contains("a") && !set.contains("d"));
+        let mut found = [false; 3];
+        set.contains_many(&["d", "c", "a"], &mut found);
+        assert_eq!(found, [false, true, true]);
+        assert_eq!(set.iter().rev().collect::<Vec<_>>(), ["c", "b", "a"]);
+        assert_eq!(set.into_iter().len(), 3);
+        assert_eq!(
+            (set.first(), set.last(), set.get_index(1)),
+            (Some("a"), Some("c"), Some("b"))
+        );
+        assert_eq!(
+            (
+                set.lower_bound("b"),
+                set.upper_bound("b"),
+                set.get_index_of("b")
+            ),
+            (1, 2, Some(1))
+        );
+        let mut ranks = [0; 2];
+        set.lower_bound_many(&["bb", "a"], &mut ranks);
+        assert_eq!(ranks, [2, 0]);
+        assert_eq!(set.range("b"..).collect::<Vec<_>>(), ["b", "c"]);
+        assert_eq!(set.verify(), Ok(()));
+        assert_eq!(format!("{set:?}"), r#"{"a", "b", "c"}"#);
+        assert!(set.file_bytes() > 0 && set.len() == 3 && !set.is_empty());
+    }
+    let bytes = MappedCTreeSet::<char>::to_bytes("aß".chars()).unwrap();
+    let mut written = Cursor::new(Vec::new());
+    MappedCTreeSet::<char>::write_to(&mut written, "aß".chars()).unwrap();
+    assert!(written.into_inner() == bytes);
+    assert_eq!(
+        MappedCTreeSet::<char>::from_bytes(&bytes).unwrap().last(),
+        Some('ß')
+    );
+}
+
+#[test]
+fn ranges_refuse_what_std_refuses() {
+    let bytes = MappedCTreeMap::<u64, ()>::to_bytes([(1, ()), (5, ())]).unwrap();
+    let map = MappedCTreeMap::<u64, ()>::from_bytes(&bytes).unwrap();
+    let refused = |bounds: (Bound<u64>, Bound<u64>)| {
+        catch_unwind(AssertUnwindSafe(|| map.range::<u64>(bounds).len())).is_err()
+    };
+    assert!(refused((Bound::Included(5), Bound::Excluded(1))));
+    assert!(refused((Bound::Excluded(1), Bound::Excluded(1))));
+    assert!(!refused((Bound::Included(1), Bound::Excluded(1))));
+    assert_eq!(
+        map.range(2..=5).map(|(key, ())| key).collect::<Vec<_>>(),
+        [5]
+    );
+    assert_eq!(
+        format!("{map:?} {:?} {:?}", map.keys(), map.iter()),
+        "{1: (), 5: ()} [1, 5] [(1, ()), (5, ())]"
+    );
+    let empty = MappedCTreeMap::<u64, ()>::from_bytes(
+        &MappedCTreeMap::<u64, ()>::to_bytes(Vec::<(u64, ())>::new()).unwrap(),
+    );
+    // As std's: there is nothing to compare with.
+    #[expect(clippy::reversed_empty_ranges, reason = "that is the point")]
+    let none = empty.unwrap().range(5..1).len();
+    assert_eq!(none, 0);
+}
+
+#[test]
+fn results_must_be_as_many_as_keys() {
+    let bytes = MappedCTreeMap::<u64, u64>::to_bytes([(1, 1)]).unwrap();
+    let map = MappedCTreeMap::<u64, u64>::from_bytes(&bytes).unwrap();
+    assert!(catch_unwind(AssertUnwindSafe(|| map.get_many(&[1, 2], &mut [None]))).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| map.contains_many(&[1], &mut []))).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| map.lower_bound_many(&[1], &mut [0, 0]))).is_err());
+}
+
+/// A map that is written small, in a way that has all sections.
+fn small() -> Vec<u8> {
+    let entries = (0..40).map(|n| (format!("key {n:02}"), format!("value {n}")));
+    MappedCTreeMap::<str, str>::to_bytes(entries).unwrap()
+}
+
+/// Opens and verifies.
+fn verified<K: StoredKey + ?Sized, V: Stored + ?Sized>(bytes: &[u8]) -> Result<usize, OpenError> {
+    let map = OpenOptions::new().verify(true).from_bytes::<K, V>(bytes)?;
+    Ok(map.len())
+}
+
+#[test]
+fn every_flipped_bit_is_found() {
+    fn flip<K: StoredKey + ?Sized, V: Stored + ?Sized>(bytes: &[u8], len: usize, step: usize) {
+        let mut flipped = bytes.to_vec();
+        let (mut at_open, mut by_verify) = (0, 0);
+        for bit in (0..8 * bytes.len()).step_by(if cfg!(miri) { 997 } else { step }) {
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            // Without verification: an error, or a map that answers.
+            if let Ok(map) = MappedCTreeMap::<K, V>::from_bytes(&flipped) {
+                assert_eq!(map.iter().count(), len);
+                assert!(map.verify().is_err(), "bit {bit}");
+                by_verify += 1;
+            } else {
+                at_open += 1;
+            }
+            flipped[bit / 8] ^= 1 << (bit % 8);
+        }
+        assert!(at_open > 0 && by_verify > 0);
+        assert_eq!(verified::<K, V>(&flipped).unwrap(), len);
+    }
+    // Every bit of a small file.
+    let entries = (0..40u64).map(|n| (n << 40, n));
+    flip::<u64, u64>(
+        &MappedCTreeMap::<u64, u64>::to_bytes(entries).unwrap(),
+        40,
+        1,
+    );
+    // Bits of one with heaps: a step that is prime hits each place of a byte.
+    flip::<str, str>(&small(), 40, 11);
+}
+
+#[test]
+fn damage_in_a_large_file_is_found() {
+    let len = if cfg!(miri) { 500 } else { 50_000 };
+    let entries = (0..len).map(|n: u32| (format!("{n:08}"), n));
+    let bytes = MappedCTreeMap::<str, u32>::to_bytes(entries).unwrap();
+    let queries: Vec<String> = (0..len)
+        .step_by(1 + len as usize / 300)
+        .map(|n| format!("{n:08}"))
+        .collect();
+    let mut seed = 1u64;
+    let mut random = |end: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        usize::try_from((seed >> 33) % end as u64).unwrap()
+    };
+    let mut opened = 0;
+    for _ in 0..if cfg!(miri) { 3 } else { 60 } {
+        let mut damaged = bytes.clone();
+        let (at, run) = (random(bytes.len()), 1 + random(5000));
+        let end = bytes.len().min(at + run);
+        damaged[at..end]
+            .iter_mut()
+            .for_each(|byte| *byte = u8::try_from(random(256)).unwrap());
+        if damaged == bytes {
+            continue;
+        }
+        assert!(verified::<str, u32>(&damaged).is_err());
+        if let Ok(map) = MappedCTreeMap::<str, u32>::from_bytes(&damaged) {
+            opened += 1;
+            map.get_many_with(&queries, |_, value| assert!(value.is_none_or(|_| true)));
+            assert!(
+                queries
+                    .iter()
+                    .all(|query| map.lower_bound(query) <= map.len())
+            );
+            assert_eq!(map.iter().rev().count(), len as usize);
+        }
+    }
+    assert!(opened > 0, "most of a file is not its header and index");
+}
+
+#[test]
+fn truncated_and_extended_files_are_refused() {
+    let bytes = small();
+    for len in (0..bytes.len()).step_by(if cfg!(miri) { 501 } else { 1 }) {
+        let error = MappedCTreeMap::<str, str>::from_bytes(&bytes[..len]).unwrap_err();
+        let expected_bytes = bytes.len() as u64;
+        match error {
+            OpenError::TooShort { file_bytes } => assert!(file_bytes == len as u64 && len < 4096),
+            OpenError::Length {
+                expected_bytes: expected,
+                found_bytes,
+            } => {
+                assert_eq!((expected, found_bytes), (expected_bytes, len as u64));
+            }
+            other => panic!("{len} bytes: {other}"),
+        }
+    }
+    for more in [1, 8, 4096, 100_000] {
+        let longer = [&bytes[..], &vec![0; more]].concat();
+        let error = MappedCTreeMap::<str, str>::from_bytes(&longer).unwrap_err();
+        assert!(matches!(error, OpenError::Length { .. }), "{error}");
+    }
+    // The same by path.
+    let folder = Folder::new();
+    let path = folder.join("map");
+    for len in [0, 1, 4095, 4096, 4097, bytes.len() - 1, bytes.len() + 1] {
+        let mut file = bytes.clone();
+        file.resize(len, 0);
+        fs::write(&path, file).unwrap();
+        for result in open_all::<str, str>(&path) {
+            let error = result.unwrap_err();
+            assert!(
+                matches!(error, OpenError::TooShort { .. } | OpenError::Length { .. }),
+                "{error}"
+            );
+        }
+    }
+}
+
+#[test]
+fn other_types_versions_and_machines_are_refused() {
+    let bytes = MappedCTreeMap::<u64, u64>::to_bytes([(1, 1)]).unwrap();
+    fn key_type<K: StoredKey + ?Sized>(bytes: &[u8]) -> bool {
+        matches!(MappedCTreeMap::<K, u64>::from_bytes(bytes), Err(OpenError::KeyType { found }) if found == "u64")
+    }
+    assert!(key_type::<i64>(&bytes) && key_type::<u32>(&bytes) && key_type::<str>(&bytes));
+    assert!(key_type::<[u8; 8]>(&bytes) && key_type::<[u64; 1]>(&bytes));
+    fn value_type<V: Stored + ?Sized>(bytes: &[u8]) -> bool {
+        matches!(MappedCTreeMap::<u64, V>::from_bytes(bytes), Err(OpenError::ValueType { found }) if found == "u64")
+    }
+    assert!(value_type::<f64>(&bytes) && value_type::<()>(&bytes) && value_type::<[u8]>(&bytes));
+    let text = MappedCTreeMap::<str, str>::to_bytes([("a", "b")]).unwrap();
+    assert!(matches!(
+        MappedCTreeMap::<[u8], str>::from_bytes(&text),
+        Err(OpenError::KeyType { .. })
+    ));
+
+    let with = |at: usize, new: &[u8]| {
+        let mut bytes = bytes.clone();
+        bytes[at..at + new.len()].copy_from_slice(new);
+        MappedCTreeMap::<u64, u64>::from_bytes(&bytes).unwrap_err()
+    };
+    let other_order: Vec<u8> = bytes[8..12].iter().rev().copied().collect();
+    assert!(matches!(with(8, &other_order), OpenError::ByteOrder));
+    assert!(matches!(
+        with(12, &7u32.to_ne_bytes()),
+        OpenError::Version { found: 7 }
+    ));
+    assert!(matches!(with(0, b"SQLite f"), OpenError::Magic));
+    assert!(matches!(with(4000, b"x"), OpenError::HeaderChecksum));
+    assert_eq!(with(0, b"SQLite f").to_string(), "not a ctree file");
+}
+
+#[test]
+fn names_of_types_must_fit() {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[repr(transparent)]
+    struct Long(u8);
+    // SAFETY: a `u8`.
+    unsafe impl Plain for Long {
+        fn type_name() -> String {
+            "x".repeat(96)
+        }
+    }
+    let error = MappedCTreeMap::<Long, ()>::to_bytes([(Long(1), ())]).unwrap_err();
+    assert!(
+        matches!(&error, WriteError::TypeName { name } if name.len() == 96),
+        "{error}"
+    );
+    let other = MappedCTreeMap::<u8, ()>::to_bytes([(1, ())]).unwrap();
+    assert!(matches!(
+        MappedCTreeMap::<Long, ()>::from_bytes(&other),
+        Err(OpenError::KeyType { .. })
+    ));
+}
+
+#[cfg(unix)]
+#[test]
+fn special_files_are_refused_at_once() {
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
+    let folder = Folder::new();
+    let (pipe, socket, link, dangling) = (
+        folder.join("pipe"),
+        folder.join("socket"),
+        folder.join("link"),
+        folder.join("dangling"),
+    );
+    let pipe_name = std::ffi::CString::new(pipe.as_os_str().as_bytes()).unwrap();
+    // SAFETY: the name ends with a zero byte.
+    assert_eq!(unsafe { libc::mkfifo(pipe_name.as_ptr(), 0o600) }, 0);
+    let _listener = UnixListener::bind(&socket).unwrap();
+    symlink("map", &link).unwrap();
+    symlink("nothing", &dangling).unwrap();
+
+    for path in [
+        folder.0.as_path(),
+        &pipe,
+        &socket,
+        Path::new("/dev/null"),
+        Path::new("/dev/zero"),
+    ] {
+        for result in open_all::<u64, u64>(path) {
+            assert!(
+                matches!(result, Err(OpenError::NotAFile)),
+                "{}",
+                path.display()
+            );
+        }
+        assert!(matches!(
+            MappedCTreeMap::<u64, u64>::open_immutable(path),
+            Err(OpenError::NotAFile)
+        ));
+        assert!(
+            matches!(
+                MappedCTreeMap::<u64, u64>::write(path, [(1, 1)]),
+                Err(WriteError::NotAFile)
+            ),
+            "{}",
+            path.display()
+        );
+    }
+    for path in [
+        folder.join("nothing"),
+        folder.join("nothing/at/all"),
+        dangling.clone(),
+    ] {
+        for result in open_all::<u64, u64>(&path) {
+            assert!(
+                matches!(result, Err(OpenError::Io(error)) if error.kind() == io::ErrorKind::NotFound)
+            );
+        }
+    }
+    let before = folder.names();
+    assert!(matches!(
+        MappedCTreeMap::<u64, u64>::write(&dangling, [(1, 1)]),
+        Err(WriteError::Io(_))
+    ));
+    assert!(matches!(
+        MappedCTreeMap::<u64, u64>::write(folder.join("nothing/map"), [(1, 1)]),
+        Err(WriteError::Io(_))
+    ));
+    for path in ["/", "..", ""] {
+        assert!(MappedCTreeMap::<u64, u64>::write(path, [(1, 1)]).is_err());
+    }
+    assert_eq!(folder.names(), before);
+
+    // A link is followed, for reading and for writing.
+    for value in [1, 2] {
+        let path = if value == 1 {
+            folder.join("map")
+        } else {
+            link.clone()
+        };
+        MappedCTreeMap::<u64, u64>::write(&path, [(1, value)]).unwrap();
+        for map in open_all::<u64, u64>(&link) {
+            assert_eq!(map.unwrap().get(&1), Some(value));
+        }
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn permissions_stay() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = Folder::new();
+    let path = folder.join("map");
+    MappedCTreeMap::<u64, u64>::write(&path, [(1, 1)]).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    MappedCTreeMap::<u64, u64>::write(&path, [(1, 2)]).unwrap();
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o640
+    );
+}
+
+/// A file that the kernel protects can be mapped without a promise.
+#[cfg(target_os = "linux")]
+#[test]
+fn sealed_memory_is_immutable() {
+    use std::os::fd::{AsRawFd, FromRawFd};
+
+    // SAFETY: the name ends with a zero byte.
+    let descriptor = unsafe {
+        libc::memfd_create(
+            c"ctree".as_ptr(),
+            libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING,
+        )
+    };
+    assert!(descriptor >= 0);
+    // SAFETY: the descriptor has just been made, and is nobody else's.
+    let mut file = unsafe { File::from_raw_fd(descriptor) };
+    file.write_all(&MappedCTreeMap::<u64, u64>::to_bytes([(1, 10), (2, 20)]).unwrap())
+        .unwrap();
+    let path = format!("/proc/self/fd/{descriptor}");
+    let open = || MappedCTreeMap::<u64, u64>::open_immutable(&path);
+    assert!(matches!(open(), Err(OpenError::NotImmutable)));
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
+    // SAFETY: seals a file of ours.
+    assert_eq!(
+        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) },
+        0
+    );
+    let map = open().unwrap();
+    assert_eq!((map.get(&2), map.verify()), (Some(20), Ok(())));
+    assert!(map.memory_usage() < map.file_bytes());
+}
+
+/// A writer that fails after so many bytes.
+struct Failing<W> {
+    out: W,
+    left: usize,
+}
+
+impl<W: Write> Write for Failing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            return Err(io::Error::other("the disk is full"));
+        }
+        let now = bytes.len().min(self.left);
+        self.left -= now;
+        self.out.write(&bytes[..now])
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl<W: Seek> Seek for Failing<W> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.out.seek(to)
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_leaves_no_file_that_opens() {
+    let entries = || (0..500u64).map(|n| (n, "x".repeat(40)));
+    let whole = MappedCTreeMap::<u64, str>::to_bytes(entries()).unwrap();
+    let written = whole.len() + 4096;
+    for left in (0..written).step_by(if cfg!(miri) { 9001 } else { 97 }) {
+        let mut out = Failing {
+            out: Cursor::new(Vec::new()),
+            left,
+        };
+        let error = MappedCTreeMap::<u64, str>::write_to(&mut out, entries()).unwrap_err();
+        assert!(matches!(&error, WriteError::Io(error) if error.to_string() == "the disk is full"));
+        let bytes = out.out.into_inner();
+        // Of the header that comes last, most is zeros, which were there before.
+        let whole_but_zeros = left > written - 4096 && bytes == whole;
+        let refused = bytes.len() < 4096 || MappedCTreeMap::<u64, str>::from_bytes(&bytes).is_err();
+        assert!(refused != whole_but_zeros, "{left} bytes");
+    }
+    let mut out = Failing {
+        out: Cursor::new(Vec::new()),
+        left: written,
+    };
+    assert_eq!(
+        MappedCTreeMap::<u64, str>::write_to(&mut out, entries()).unwrap(),
+        500
+    );
+    assert!(out.out.into_inner() == whole);
+}
+
+#[test]
+fn a_failed_write_leaves_the_old_file_and_nothing_else() {
+    let folder = Folder::new();
+    let path = folder.join("map");
+    let only = BTreeSet::from(["map".to_string()]);
+    MappedCTreeMap::<u64, str>::write(&path, [(1, "old")]).unwrap();
+    let old = fs::read(&path).unwrap();
+    let many = if cfg!(miri) { 100 } else { 20_000 };
+    for stop in [0, 1, 15, 16, 17, 300, many] {
+        let panicking = (0..).map(|n: u64| {
+            assert!(n < stop, "the iterator ends here");
+            (n, "x".repeat(2000))
+        });
+        let write = || MappedCTreeMap::<u64, str>::write(&path, panicking);
+        assert!(catch_unwind(AssertUnwindSafe(write)).is_err());
+        assert_eq!(folder.names(), only);
+        assert!(fs::read(&path).unwrap() == old);
+
+        let unordered = (0..=stop).map(|n| (if n == stop { 0 } else { n + 1 }, "new"));
+        let result = MappedCTreeMap::<u64, str>::write(&path, unordered);
+        if stop == 0 {
+            assert_eq!(result.unwrap(), 1);
+            MappedCTreeMap::<u64, str>::write(&path, [(1, "old")]).unwrap();
+        } else {
+            assert!(matches!(result, Err(WriteError::Order { index }) if index as u64 == stop));
+        }
+        assert_eq!(folder.names(), only);
+        assert!(fs::read(&path).unwrap() == old);
+    }
+    assert!(matches!(
+        MappedCTreeMap::<u64, str>::write(&path, [(1, "a"), (1, "b")]),
+        Err(WriteError::Order { index: 1 })
+    ));
+}
+
+#[test]
+fn a_replaced_file_lives_as_long_as_it_is_open() {
+    let folder = Folder::new();
+    let path = folder.join("map");
+    MappedCTreeMap::<u64, str>::write(&path, [(1, "old")]).unwrap();
+    // SAFETY: the file is replaced, but not changed.
+    let old = unsafe { MappedCTreeMap::<u64, str>::open(&path) }.unwrap();
+    MappedCTreeMap::<u64, str>::write(&path, [(1, "new")]).unwrap();
+    // SAFETY: as above.
+    let new = unsafe { MappedCTreeMap::<u64, str>::open(&path) }.unwrap();
+    fs::remove_file(&path).unwrap();
+    assert_eq!((old.get(&1), new.get(&1)), (Some("old"), Some("new")));
+    assert_eq!((old.verify(), new.verify()), (Ok(()), Ok(())));
+}
+
+#[test]
+fn types_of_ones_own() {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[repr(C)]
+    struct Version {
+        major: u16,
+        minor: u16,
+        patch: u32,
+    }
+    // SAFETY: three integers without a gap, and nothing after them.
+    unsafe impl Plain for Version {
+        fn type_name() -> String {
+            "test/Version".into()
+        }
+    }
+    let version = |n: u32| Version {
+        major: u16::try_from(n / 100).unwrap(),
+        minor: u16::try_from(n / 10 % 10).unwrap(),
+        patch: n % 10,
+    };
+    let model: BTreeMap<Version, f32> = (0..700).map(|n| (version(n), 0.5)).collect();
+    let bytes = MappedCTreeMap::<Version, f32>::to_bytes(&model).unwrap();
+    let map = MappedCTreeMap::<Version, f32>::from_bytes(&bytes).unwrap();
+    let queries: Vec<Version> = (0..=710).step_by(7).map(version).collect();
+    agrees(&map, &model, &queries, |key| key, |value| value);
+}
+
+#[test]
+fn maps_are_shared_between_threads() {
+    fn shared<T: Send + Sync>(_: &T) {}
+    let bytes =
+        MappedCTreeMap::<u64, str>::to_bytes((0..1000).map(|n| (n, n.to_string()))).unwrap();
+    let map = MappedCTreeMap::<u64, str>::from_bytes(&bytes).unwrap();
+    shared(&map);
+    shared(&map.iter());
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let map = &map;
+            scope.spawn(move || {
+                assert!(
+                    (thread..1000)
+                        .step_by(4)
+                        .all(|n| map.get(&n) == Some(n.to_string().as_str()))
+                );
+            });
+        }
+    });
+}
+
+#[test]
+fn errors_are_told_in_words() {
+    let error = OpenError::Verify(VerifyError::Page { page: 3 });
+    assert_eq!(error.to_string(), "the file is damaged");
+    let source = std::error::Error::source(&error).unwrap();
+    assert_eq!(source.to_string(), "page 3 is damaged");
+    let error = WriteError::from(io::Error::other("no room"));
+    assert_eq!(
+        std::error::Error::source(&error).unwrap().to_string(),
+        "no room"
+    );
+    assert_eq!(
+        WriteError::Order { index: 4 }.to_string(),
+        "the key at index 4 is not greater than the key before it"
+    );
+}
