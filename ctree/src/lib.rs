@@ -14,6 +14,9 @@
 //! leaves   | k0 .. k15 v0 .. v15 | k16 .. k31 v16 .. v31 | ... entry r is slot r % 16 of leaf r / 16
 //! ```
 //!
+//! - `TransparentCTree`, with the feature `transparent`: the thesis's own C-tree, a binary tree that `ccmorph` lays out. A reference for
+//!   the model and for the thesis's figures, not the map to use.
+//!
 //! # Example
 //! ```
 //! use ctree::FrozenCTreeMap;
@@ -38,5 +41,9 @@ mod frozen;
 mod lane;
 mod plan;
 mod simd;
+#[cfg(feature = "transparent")]
+pub mod transparent;
 
 pub use frozen::{CheckError, FrozenCTreeMap, FrozenCTreeSet, OrderError, frozen_map, frozen_set};
+#[cfg(feature = "transparent")]
+pub use transparent::TransparentCTree;

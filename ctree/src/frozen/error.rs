@@ -11,7 +11,7 @@ pub struct OrderError {
 
 impl OrderError {
     /// Error for the key at `index`.
-    pub(super) fn new(index: usize) -> OrderError {
+    pub(crate) fn new(index: usize) -> OrderError {
         OrderError { index }
     }
 
@@ -41,7 +41,7 @@ pub struct CheckError {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// The key of this rank is not greater than the one before.
     Order { rank: usize },
     /// A search for the key of this rank ends elsewhere.
@@ -53,7 +53,7 @@ pub(super) enum Fault {
 }
 
 impl CheckError {
-    pub(super) fn new(fault: Fault) -> CheckError {
+    pub(crate) fn new(fault: Fault) -> CheckError {
         CheckError { fault }
     }
 }

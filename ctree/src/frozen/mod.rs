@@ -168,6 +168,8 @@ mod strided;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "transparent")]
+pub(crate) use error::Fault;
 pub use error::{CheckError, OrderError};
 pub use map::FrozenCTreeMap;
 pub use set::FrozenCTreeSet;

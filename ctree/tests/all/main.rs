@@ -4,3 +4,4 @@ mod doubles;
 mod edges;
 mod memory;
 mod model;
+mod transparent;
