@@ -248,6 +248,15 @@ fn draw_panel<'a>(
         Kind::Measured => ("measured, this machine", "ns a search"),
         _ => ("SIMULATED, the thesis's machine", "memory cycles a search"),
     };
+    let (across, up) = (left * 0.9..right * 1.1, bottom * 0.85..top * 1.15);
+    let mut columns = if is_node_size {
+        powers(32.0, 2.0)
+    } else {
+        powers(10.0, 10.0)
+    };
+    // What is outside would be drawn into the neighbouring panel.
+    columns.retain(|column| across.contains(column));
+    let lines = round_numbers(up.start, up.end);
     let mut chart = ChartBuilder::on(area)
         .caption(
             format!("{title}: {} keys", panel.keys),
@@ -258,16 +267,8 @@ fn draw_panel<'a>(
         .x_label_area_size(42)
         .y_label_area_size(58)
         .build_cartesian_2d(
-            (left * 0.9..right * 1.1)
-                .log_scale()
-                .with_key_points(if is_node_size {
-                    powers(32.0, 2.0)
-                } else {
-                    powers(10.0, 10.0)
-                }),
-            (bottom * 0.85..top * 1.15)
-                .log_scale()
-                .with_key_points(round_numbers(bottom * 0.85, top * 1.15)),
+            across.log_scale().with_key_points(columns),
+            up.log_scale().with_key_points(lines),
         )
         .map_err(|error| error.to_string())?;
     chart

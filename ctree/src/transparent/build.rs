@@ -84,13 +84,16 @@ fn balanced<K, V>(entries: &mut vec::IntoIter<(K, V)>, len: usize) -> Link<K, V>
     Some(Box::new_in(node, CcMalloc))
 }
 
+/// A node, and the empty link that its copy is to hang on.
+type Copied<'a, K, V> = (&'a Node<K, V>, &'a mut Link<K, V>);
+
 /// A tree of the same shape, its nodes one behind the other in depth-first order where there is room.
 impl<K: Clone, V: Clone> Clone for TransparentCTree<K, V> {
     fn clone(&self) -> TransparentCTree<K, V> {
         // The copy is a tree from the beginning, so that a clone that panics leaves one that is dropped without recursion.
         let mut copy = TransparentCTree::new();
         let TransparentCTree { root, len } = &mut copy;
-        let mut pending: Vec<(&Node<K, V>, &mut Link<K, V>)> = Vec::new();
+        let mut pending: Vec<Copied<'_, K, V>> = Vec::new();
         pending.extend(self.root.as_deref().map(|node| (node, root)));
         while let Some((node, link)) = pending.pop() {
             let leaf = Node::leaf(node.key.clone(), node.value.clone());
