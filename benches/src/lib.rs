@@ -14,6 +14,7 @@
 //! | [`births`] | the memory that their nodes come from |
 //! | [`programs`] | whole programs for allocators, each for a process of its own |
 //! | [`worker`] | those processes, allocators in turns |
+//! | [`figures`] | the thesis's figures 2-6 and 2-7, which the `figures` binary makes |
 //! | [`dispatch`] | the global allocator of `report`, chosen by the environment when the process starts |
 //! | [`output`] | JSON lines, table, Markdown, SVG |
 //!
@@ -23,6 +24,7 @@
 
 pub mod births;
 pub mod dispatch;
+pub mod figures;
 pub mod output;
 pub mod programs;
 pub mod queries;

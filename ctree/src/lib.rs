@@ -3,35 +3,49 @@
 //! A lookup in a large `BTreeMap` spends its time waiting for memory, several times in a row: for the header of a node, for its keys,
 //! for its child pointers. The trees here are laid out so that a lookup waits once a level, and has few levels that are not in a cache.
 //!
+//! - [`CTreeMap`] and [`CTreeSet`]: what `BTreeMap` and `BTreeSet` are, method for method, for keys of any type with `Ord`; and batches, cursors, ranks.
 //! - [`FrozenCTreeMap`] and [`FrozenCTreeSet`]: built once, from sorted or unsorted entries, then looked up. Pointers are eliminated, as
 //!   in the C-trees of T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 3.2: where a child lies is computed.
+//! - `MappedCTreeMap` and `MappedCTreeSet` (feature `mmap`, on by default): the frozen form as a file, opened without being read.
+//! - `TransparentCTree` (feature `transparent`): the thesis's own tree, for reference.
 //!
 //! ```text
-//! level 0                  | s0 ... s15 |                      two cache lines of separators, 17 children a node
-//!                         /      |       \
-//! level 1      | s0 .. s15 | s0 .. s15 | ...                   a level is an array: child c of node k is node 17 k + c
-//!                /      |
-//! leaves   | k0 .. k15 v0 .. v15 | k16 .. k31 v16 .. v31 | ... entry r is slot r % 16 of leaf r / 16
+//! dynamic: entries and pointers in each node             frozen: a level is an array, child c of node k is node 17 k + c
+//!
+//!        | k0 .. k29  v0 .. v29  c0 .. c30 |                           | s0 .. s15 |
+//!          /            |            \                               /      |      \
+//!  | k .. v .. |   | k .. v .. |   | k .. v .. |          | k0 .. k15 v0 .. v15 | k16 .. k31 v16 .. v31 | ...
 //! ```
+//!
+//! The guide, `docs/ctree.md` in the repository, shows how they work, which one to take, and what was measured.
 //!
 //! # Example
 //! ```
-//! use ctree::FrozenCTreeMap;
+//! use ctree::{CTreeMap, FrozenCTreeMap};
 //!
-//! let map: FrozenCTreeMap<u64, &str> = [(30, "thirty"), (10, "ten"), (20, "twenty")].into();
+//! let mut map: CTreeMap<u64, &str> = [(30, "thirty"), (10, "ten")].into();
+//! map.insert(20, "twenty");
 //! assert_eq!(map.get(&20), Some(&"twenty"));
 //! assert_eq!(map.range(15..).next(), Some((&20, &"twenty")));
+//!
+//! let frozen = FrozenCTreeMap::from_sorted_iter(map)?;
+//! assert_eq!(frozen.lower_bound(&25), 2);
+//! # Ok::<(), ctree::OrderError>(())
 //! ```
 //!
 //! # Words
 //! - **line**: a cache line of 64 B, the unit that moves between memory and cache.
 //! - **node**, **leaf**: what one step of a search reads; their lines are requested together.
-//! - **lane**: the place of one integer key within a node.
+//! - **lane**: the place of one integer within a node: a key, or what stands for its order.
+//! - **head**: an integer that stands for the order of a key, see [`Head`].
 //! - **rank**: the number of keys less than a given one; the place of an entry, counted from 0.
 //!
 //! # When it will not help
-//! A map of a few hundred entries lives in the nearest cache, where a `BTreeMap` is good enough. Keys that own memory elsewhere, such as
-//! `String`, cost a miss for each comparison wherever the keys lie. And a map that changes all the time is not frozen.
+//! A map of a few hundred entries lives in the nearest cache, where a `BTreeMap` is good enough. Large values fill lines by themselves. And keys that are expensive
+//! to compare and have no heads cost their comparisons, wherever they lie.
+//!
+//! # Threads
+//! Maps of which keys and values are `Sync` are read by any number of threads at the same time, without locks. Changing a map that others read is not offered.
 //!
 //! # Without std
 //! The crate needs `core` and `alloc`. Its feature `std`, on by default, adds what an operating system is asked for: huge pages behind
@@ -59,6 +73,8 @@ mod narrow;
 mod plan;
 pub mod set;
 mod simd;
+#[cfg(feature = "transparent")]
+pub mod transparent;
 mod tree;
 
 pub use frozen::{CheckError, FrozenCTreeMap, FrozenCTreeSet, OrderError, frozen_map, frozen_set};
@@ -70,3 +86,5 @@ pub use mapped::{
     VerifyError, WriteError, mapped_map, mapped_set,
 };
 pub use set::CTreeSet;
+#[cfg(feature = "transparent")]
+pub use transparent::TransparentCTree;

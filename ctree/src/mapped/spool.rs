@@ -6,11 +6,11 @@
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that are held in memory before a file is made. (Few in tests of this crate, so that they see both.)
 const MEMORY_BYTES_MAX: usize = if cfg!(test) { 256 } else { 16 << 20 };

@@ -6,3 +6,4 @@ mod edges;
 mod mapped;
 mod memory;
 mod model;
+mod transparent;
