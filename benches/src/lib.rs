@@ -23,6 +23,8 @@
 
 pub mod births;
 pub mod dispatch;
+pub mod keys;
+pub mod ordered_map;
 pub mod output;
 pub mod programs;
 pub mod queries;
