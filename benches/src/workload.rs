@@ -39,6 +39,8 @@ pub const WORKLOADS: &[Workload] = &[
     ctree::PREFIXED_STRINGS_1M,
     ctree::FROZEN_2M,
     ctree::FROZEN_U32_SET_2M,
+    #[cfg(feature = "bbtree")]
+    ctree::MAPPED_2M,
     model::PREDICT_BST_2M,
 ];
 

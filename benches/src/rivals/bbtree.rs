@@ -1,5 +1,9 @@
 //! Rival: bbtree, an ordered map for any `Ord`, nearly with std's interface, that looks up by inline keys and in batches; and its map in a file.
 
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+
+use bbtree::file::{FileMap, FileWriter};
 use bbtree::unsync::BBTreeMap;
 
 use crate::ordered_map::{Key, Kind, OrderedMap};
@@ -10,7 +14,13 @@ const SLUG: &str = "bbtree";
 /// Its name in words.
 const NAME: &str = "bbtree";
 
-/// Keys of one call to `get_many`, which wants them as an array. See [`BATCH`].
+/// The slug of its map in a file.
+pub const FILE_SLUG: &str = "bbtree_file";
+
+/// The name of its map in a file, in words.
+pub const FILE_NAME: &str = "bbtree file map";
+
+/// Keys of one call to `get_many`, which wants them as an array.
 const BATCH: usize = 32;
 
 pub(super) const fn kind<K: Key>() -> Kind<K> {
@@ -58,5 +68,33 @@ impl<K: Key> OrderedMap<K> for BBTreeMap<K, u64> {
         for (key, value) in self.range(start..).take(count) {
             visit(key, value);
         }
+    }
+}
+
+/// Writes `map` into `file`.
+///
+/// # Errors
+/// That of the operating system.
+pub fn write_file(map: &BBTreeMap<u64, u64>, file: File) -> io::Result<()> {
+    let mut out = BufWriter::new(file);
+    FileWriter::from(map).write(|bytes| out.write_all(bytes))?;
+    out.flush()
+}
+
+/// Calls `use_value` with the value of each of `keys` in a file map, in their order, looked up in batches.
+#[inline]
+pub fn get_many_of_file(
+    map: &FileMap<'_, u64, u64>,
+    keys: &[u64],
+    mut use_value: impl FnMut(Option<&u64>),
+) {
+    let (batches, rest) = keys.as_chunks::<BATCH>();
+    for batch in batches {
+        for value in map.get_many(batch.each_ref()) {
+            use_value(value);
+        }
+    }
+    for key in rest {
+        use_value(map.get(key));
     }
 }

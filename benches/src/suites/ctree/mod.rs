@@ -7,6 +7,7 @@
 //! | [`small`] | maps that fit into the nearest caches |
 //! | [`key_types`] | keys that are harder than even integers: clustered, tuples, strings |
 //! | [`frozen`] | the frozen map and set |
+//! | [`mapped`] | the frozen map in a file |
 //!
 //! Each workload runs in a process of its own that the system's malloc serves, as it serves nearly every program ([`alone`]): no map finds a heap that another workload left,
 //! and no allocation is slowed down by questions that other suites ask ([`crate::births`]). Within the process, ours and the rivals take turns.
@@ -17,12 +18,16 @@
 pub mod frozen;
 pub mod key_types;
 pub mod lookups;
+#[cfg(feature = "bbtree")]
+pub mod mapped;
 pub mod small;
 pub mod updates;
 
 pub use frozen::{FROZEN_2M, FROZEN_U32_SET_2M};
 pub use key_types::{CLUSTERED_KEYS_2M, PREFIXED_STRINGS_1M, STRINGS_1M, TUPLES_2M};
 pub use lookups::{LOOKUPS_2M, LOOKUPS_33M};
+#[cfg(feature = "bbtree")]
+pub use mapped::MAPPED_2M;
 pub use small::SMALL_MAPS;
 pub use updates::{MIXED_2M, UPDATES_2M};
 
@@ -65,12 +70,14 @@ fn few<K>(mut kinds: Vec<Kind<K>>, effort: &Effort) -> Vec<Kind<K>> {
 }
 
 /// Parts that only full runs measure, and runs that name them: tables beside the main one.
-const BESIDE: [&str; 17] = [
+const BESIDE: [&str; 19] = [
     "zipf_get_dependent_2m",
     "zipf_get_independent_2m",
     "zipf_get_many_2m",
     "misses_get_independent_2m",
     "misses_get_many_2m",
+    "mapped_get_dependent_2m",
+    "mapped_get_independent_2m",
     "insert_sorted_2m",
     "insert_reverse_2m",
     "clustered_keys_get_independent_2m",
