@@ -26,11 +26,11 @@ pub trait Passes<K> {
     /// Removes `keys` one by one.
     fn remove_all(&mut self, keys: &[K]) -> u64;
 
-    /// Gets, inserts and removes in turns, as [`Updates`] says. Afterwards the map holds what it held before.
+    /// Gets, inserts and removes in turns, as [`Updates`] says. Afterwards the map holds the keys that it held before.
     fn mixed(&mut self, updates: &Updates<K>) -> u64;
 }
 
-/// A sequence of operations, half of them lookups and half of them updates, that leaves a map as it was.
+/// A sequence of operations, half of them lookups and half of them updates, that leaves a map with the keys that it had.
 ///
 /// ```text
 /// there:   get, insert arriving[0], get, remove leaving[0], get, insert arriving[1], get, remove leaving[1], ...
