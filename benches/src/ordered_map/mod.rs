@@ -66,6 +66,9 @@ pub trait OrderedMap<K>: Default {
     fn for_each_from(&self, start: &K, count: usize, visit: impl FnMut(&K, &u64));
 }
 
+/// Makes a small map for each group of keys.
+type MakeMany<K> = fn(&[Vec<K>]) -> Box<dyn ManyPasses<K>>;
+
 /// A kind of map, to make and measure.
 pub struct Kind<K> {
     /// Its name in names of comparisons.
@@ -73,7 +76,7 @@ pub struct Kind<K> {
     /// Its name in words.
     pub name: &'static str,
     empty: fn() -> Box<dyn Passes<K>>,
-    many: fn(&[Vec<K>]) -> Box<dyn ManyPasses<K>>,
+    many: MakeMany<K>,
 }
 
 impl<K: Key> Kind<K> {
