@@ -25,6 +25,8 @@
 pub mod births;
 pub mod dispatch;
 pub mod figures;
+pub mod keys;
+pub mod ordered_map;
 pub mod output;
 pub mod programs;
 pub mod queries;

@@ -1,4 +1,4 @@
-//! Programs in processes of their own, allocators in turns.
+//! Programs in processes of their own, allocators in turns; and workloads in processes of their own.
 //!
 //! ```text
 //! report                                           for each round, for each allocator:
@@ -7,6 +7,8 @@
 //!
 //! A worker times its own work, so that starting it does not count, and weighs itself at the end. The parent waits for each before it starts the next,
 //! believes no line that does not say what it asked for, and no checksum that another allocator or round did not give, too.
+//!
+//! The other kind of worker is a whole workload that wants a young process and no allocator but the system's ([`alone`]): it compares in turns inside, and hands its comparisons over as lines of JSON.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -16,8 +18,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::dispatch::{ALLOCATOR_VARIABLE, served_by};
 use crate::programs::{Program, Scale, find};
+use crate::rivals::system;
 use crate::sys::peak_resident_bytes;
-use crate::workload::{Failure, WrongAnswer};
+use crate::workload::{Comparison, Effort, Failure, WORKLOADS, WrongAnswer};
 
 /// What a worker says when it has finished.
 #[derive(Debug, Deserialize, Serialize)]
@@ -110,26 +113,82 @@ fn middle(mut numbers: Vec<f64>) -> f64 {
     numbers.get(numbers.len() / 2).copied().unwrap_or(0.0)
 }
 
+/// Runs `workload`, the one called `name`, in a process of its own that the system's malloc serves; in such a process, in place.
+///
+/// # Errors
+/// What went wrong in it, or when its process does not do its part.
+pub fn alone(
+    name: &'static str,
+    effort: &Effort,
+    workload: fn(&Effort) -> Result<Vec<Comparison>, Failure>,
+) -> Result<Vec<Comparison>, Failure> {
+    let allocator = system::RIVAL.methods.name;
+    if served_by() == allocator {
+        return workload(effort);
+    }
+    let failure = |what: String| Failure::Worker {
+        program: name.to_owned(),
+        what,
+    };
+    let mut arguments = vec!["--alone", name];
+    arguments.extend((effort.scale == Scale::Quick).then_some("--quick"));
+    if let Some(only) = &effort.only {
+        arguments.extend(["--only", only]);
+    }
+    let output = run(&arguments, allocator).map_err(failure)?;
+    let lines = output.lines().map(|line| {
+        serde_json::from_str(line)
+            .map_err(|error| error.to_string())
+            .and_then(Line::into_comparison)
+            .map_err(failure)
+    });
+    lines.collect()
+}
+
+/// A line of JSON as the process of a workload writes it: a [`Comparison`].
+#[derive(Deserialize)]
+struct Line {
+    suite: String,
+    name: String,
+    ours: f64,
+    theirs: f64,
+    ratio: f64,
+    unit: String,
+    rival: String,
+    runs: usize,
+}
+
+impl Line {
+    /// The comparison, if its suite is one of the list's and its unit one that workloads in processes of their own use.
+    fn into_comparison(self) -> Result<Comparison, String> {
+        const UNITS: [&str; 2] = ["ns", "B"];
+        let mut suites = WORKLOADS.iter().map(|workload| workload.suite);
+        let suite = suites.find(|suite| *suite == self.suite);
+        let unit = UNITS.into_iter().find(|unit| *unit == self.unit);
+        Ok(Comparison {
+            suite: suite.ok_or_else(|| format!("no suite is called {:?}", self.suite))?,
+            name: self.name,
+            ours: self.ours,
+            theirs: self.theirs,
+            ratio: self.ratio,
+            unit: unit.ok_or_else(|| format!("no unit is called {:?}", self.unit))?,
+            rival: self.rival,
+            runs: self.runs,
+        })
+    }
+}
+
 /// Runs one worker to its end.
 fn start(program: &Program, scale: Scale, allocator: &str) -> Result<Finished, Failure> {
     let failure = |what: String| Failure::Worker {
         program: format!("{} under {allocator}", program.name),
         what,
     };
-    let report = std::env::current_exe().map_err(|error| failure(error.to_string()))?;
-    let output = Command::new(report)
-        .args(["--worker", program.name])
-        .args((scale == Scale::Quick).then_some("--quick"))
-        .env(ALLOCATOR_VARIABLE, allocator)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| failure(error.to_string()))?;
-    if !output.status.success() {
-        return Err(failure(output.status.to_string()));
-    }
+    let mut arguments = vec!["--worker", program.name];
+    arguments.extend((scale == Scale::Quick).then_some("--quick"));
+    let output = run(&arguments, allocator).map_err(failure)?;
     let finished: Finished =
-        serde_json::from_slice(&output.stdout).map_err(|error| failure(error.to_string()))?;
+        serde_json::from_str(&output).map_err(|error| failure(error.to_string()))?;
     if finished.program != program.name || finished.allocator != allocator {
         return Err(failure(format!(
             "it ran {} under {}",
@@ -137,4 +196,20 @@ fn start(program: &Program, scale: Scale, allocator: &str) -> Result<Finished, F
         )));
     }
     Ok(finished)
+}
+
+/// What this program prints when it is started with `arguments` under `allocator`; or what went wrong.
+fn run(arguments: &[&str], allocator: &str) -> Result<String, String> {
+    let report = std::env::current_exe().map_err(|error| error.to_string())?;
+    let output = Command::new(report)
+        .args(arguments)
+        .env(ALLOCATOR_VARIABLE, allocator)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(output.status.to_string());
+    }
+    String::from_utf8(output.stdout).map_err(|error| error.to_string())
 }

@@ -28,9 +28,19 @@ pub const WORKLOADS: &[Workload] = &[
     ccmorph::AUTO_REGRET,
     ccmorph::WEIGHTED_ZIPF,
     ccmorph::MORPH_COST,
-    ctree::FROZEN_GET_DEPENDENT_2M,
-    ctree::FROZEN_GET_INDEPENDENT_2M,
-    ctree::FROZEN_GET_MANY_2M,
+    ctree::LOOKUPS_2M,
+    ctree::LOOKUPS_33M,
+    ctree::UPDATES_2M,
+    ctree::MIXED_2M,
+    ctree::SMALL_MAPS,
+    ctree::STRINGS_1M,
+    ctree::CLUSTERED_KEYS_2M,
+    ctree::TUPLES_2M,
+    ctree::PREFIXED_STRINGS_1M,
+    ctree::FROZEN_2M,
+    ctree::FROZEN_U32_SET_2M,
+    #[cfg(feature = "bbtree")]
+    ctree::MAPPED_2M,
     model::PREDICT_BST_2M,
 ];
 
@@ -80,6 +90,15 @@ impl Effort {
         scale: Scale::Full,
         only: None,
     };
+}
+
+impl Effort {
+    /// Whether the user asked for comparisons whose names begin with `part`, or for all of `workload`.
+    pub fn wants(&self, workload: &str, part: &str) -> bool {
+        self.only
+            .as_deref()
+            .is_none_or(|only| only == workload || covers(part, only))
+    }
 }
 
 /// Ours against one rival: one line of the report.

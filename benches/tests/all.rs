@@ -1,6 +1,11 @@
 //! The structures that are measured, against simple models; and that morphs and allocators leave their answers alone.
 //!
+//! Ordered maps and sets of keys have files of their own.
+//!
 //! Not part of `cargo test --workspace`, which is not to build the rivals: `cargo test -p benches --test all`.
+
+mod key_sets;
+mod ordered_maps;
 
 use std::collections::HashMap;
 

@@ -12,7 +12,7 @@ use benches::dispatch::DispatchAllocator;
 use benches::output::{json_line, table_header, table_line, write_files};
 use benches::rivals::left_out;
 use benches::worker::work;
-use benches::workload::{Comparison, Effort, Workload, covers, select};
+use benches::workload::{Comparison, Effort, WORKLOADS, Workload, covers, select};
 use clap::Parser;
 
 /// Here, trees of `Box`es must be able to stand in the system's malloc and in `CcMalloc` side by side; in a worker, one allocator serves everything.
@@ -26,7 +26,7 @@ const EXIT_BAD_INPUT: u8 = 2;
 #[derive(Debug, Parser)]
 #[command(name = "report")]
 struct Args {
-    /// Fewer rounds: each suite ends within a minute
+    /// Fewer rounds, and the main figures only: each suite ends within a minute
     #[arg(long)]
     quick: bool,
 
@@ -49,12 +49,19 @@ struct Args {
     /// Run this program once under the allocator that the environment names, and print one JSON object
     #[arg(long, value_name = "PROGRAM", hide = true)]
     worker: Option<String>,
+
+    /// Run this one workload in place, and print one JSON object for each of its comparisons
+    #[arg(long, value_name = "NAME", hide = true)]
+    alone: Option<String>,
 }
 
 fn main() -> ExitCode {
     let args = Args::parse();
     if let Some(program) = &args.worker {
         return finish(run_worker(&args, program));
+    }
+    if let Some(workload) = &args.alone {
+        return finish(run_alone(&args, workload));
     }
     let workloads = match select(args.suite.as_deref(), args.only.as_deref()) {
         Ok(workloads) => workloads,
@@ -92,6 +99,17 @@ fn effort(args: &Args) -> Effort {
 
 fn run_worker(args: &Args, program: &str) -> Result<(), Box<dyn std::error::Error>> {
     say(&work(program, effort(args).scale)?)
+}
+
+fn run_alone(args: &Args, name: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let workload = WORKLOADS
+        .iter()
+        .find(|workload| workload.name == name)
+        .ok_or_else(|| format!("no workload is called {name:?}"))?;
+    for comparison in (workload.run)(&effort(args))? {
+        say(&json_line(&comparison))?;
+    }
+    Ok(())
 }
 
 fn run(args: &Args, workloads: &[&'static Workload]) -> Result<(), Box<dyn std::error::Error>> {

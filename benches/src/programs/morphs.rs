@@ -12,7 +12,7 @@ use examples::rng::Rng;
 use super::{Checksum, Outcome, Program, Scale};
 use crate::structures::Structure;
 use crate::structures::tree::{Plan, Tree};
-use crate::sys::resident_bytes;
+use crate::sys::{resident_bytes, warm_memory};
 
 /// A plain recursive copy; an object's bytes are those of the tree as allocated, without the copy.
 pub const CLONE: Program = Program {
@@ -34,12 +34,6 @@ const LOOKUPS: usize = 20_000;
 
 /// As much as either program takes, and more.
 const WARM_BYTES: usize = 1 << 30;
-
-/// Has the hypervisor, if there is one, hand out memory: where it takes idle memory back, a page that it has to give anew costs twenty times as much as one that
-/// the kernel clears, and the first of two programs to touch it would pay for both.
-fn warm_memory() {
-    drop(black_box(vec![1_u8; WARM_BYTES]));
-}
 
 /// Allocators keep memory in no use for a while, half a second or a second, and then part with it when the thread frees something. Without that, the figures would be those of
 /// whatever was freed last.
@@ -70,7 +64,7 @@ struct Weighed {
 }
 
 fn build() -> Weighed {
-    warm_memory();
+    warm_memory(WARM_BYTES);
     let mut rng = Rng::new(17);
     let keys: Vec<u64> = (0..NODES).map(|_| rng.next_u64()).collect();
     let chain = QueryChain::sample(&keys, LOOKUPS, 18);

@@ -1,15 +1,23 @@
 //! What we are held against, a file each.
 //!
-//! Adding an allocator is one file, one line in [`ALLOCATORS`], and a feature when it is another crate. A rival that this build leaves out is
-//! named by [`left_out`], so that a report never passes for complete when it is not.
+//! Adding an allocator is one file, one line in [`ALLOCATORS`], and a feature when it is another crate; adding an ordered map is one file, one line in [`integer_maps`] or
+//! [`maps`], and a feature. A rival that this build leaves out is named by [`left_out`], so that a report never passes for complete when it is not.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::NonNull;
 
 use crate::dispatch::Methods;
+use crate::ordered_map::{Key, Kind};
 use crate::raw_tree::NodeAllocator;
 
+#[cfg(feature = "bbtree")]
+pub mod bbtree;
+#[cfg(feature = "brie-tree")]
+mod brie;
 pub mod btreemap;
+pub mod ctree;
+#[cfg(feature = "indexset")]
+mod indexset;
 #[cfg(feature = "jemalloc")]
 mod jemalloc;
 #[cfg(feature = "mimalloc")]
@@ -59,12 +67,37 @@ pub fn left_out() -> Vec<&'static str> {
         ("mimalloc", cfg!(feature = "mimalloc")),
         ("jemalloc", cfg!(feature = "jemalloc")),
         ("snmalloc", cfg!(feature = "snmalloc")),
+        ("bbtree", cfg!(feature = "bbtree")),
+        ("brie-tree", cfg!(feature = "brie-tree")),
+        ("indexset", cfg!(feature = "indexset")),
     ];
     known
         .into_iter()
         .filter(|&(_, built)| !built)
         .map(|(name, _)| name)
         .collect()
+}
+
+/// The ordered maps that this build knows, for any keys: ours first, then std's.
+pub fn maps<K: Key>() -> Vec<Kind<K>> {
+    vec![
+        ctree::kind(),
+        btreemap::kind(),
+        #[cfg(feature = "bbtree")]
+        bbtree::kind(),
+        #[cfg(feature = "indexset")]
+        indexset::kind(),
+    ]
+}
+
+/// The same, and those whose keys are integers alone.
+pub fn integer_maps() -> Vec<Kind<u64>> {
+    let mut kinds = maps();
+    kinds.extend([
+        #[cfg(feature = "brie-tree")]
+        brie::kind(),
+    ]);
+    kinds
 }
 
 /// A global allocator as a source of nodes; it knows no hints and is called through one indirect call, which costs about a nanosecond.

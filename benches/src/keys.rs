@@ -1,0 +1,138 @@
+//! Sets of keys, the same in every run and on every machine.
+//!
+//! | set | what it is like | what it is hard for |
+//! |---|---|---|
+//! | [`random`] | even over all of `u64` | nobody; what figures are usually quoted for |
+//! | [`clustered`] | runs of consecutive numbers, with gaps of all sizes between them | a prefix or a shift that all nodes share |
+//! | [`events`] | who and when: a tuple of an account and a time | heads that hold the first field only |
+//! | [`words_and_paths`] | names and paths of 8 to 40 bytes | comparisons, each of which may miss |
+//! | [`long_prefixes`] | paths that differ in their last 16 bytes only | heads that begin at the first byte |
+
+use std::collections::HashSet;
+
+use examples::rng::Rng;
+
+/// `count` different numbers, even over all of `u64`, in random order; the largest number is not among them.
+pub fn random(count: usize, seed: u64) -> Vec<u64> {
+    let mut rng = Rng::new(seed);
+    // The generator's step is a bijection of its counter, so no number comes twice.
+    std::iter::repeat_with(|| rng.next_u64())
+        .filter(|&key| key != u64::MAX)
+        .take(count)
+        .collect()
+}
+
+/// `count` different numbers in random order: runs of 1 to 1024 consecutive ones, and between two runs a gap below 2^10 to 2^50, each power of two as likely as the others.
+///
+/// Identifiers come like that: blocks of them, handed out to many who count on by themselves.
+pub fn clustered(count: usize, seed: u64) -> Vec<u64> {
+    const RUN_MAX: usize = 1024;
+    const GAP_BITS: std::ops::RangeInclusive<u32> = 10..=50;
+    let mut rng = Rng::new(seed);
+    let mut keys = Vec::with_capacity(count);
+    let mut next = 0;
+    while keys.len() < count {
+        let run = (1 + rng.below(RUN_MAX)).min(count - keys.len());
+        keys.extend((next..).take(run));
+        let bits = GAP_BITS.start() + small(rng.below(GAP_BITS.count()));
+        // Their mean is below 2^45, so that 2^18 of them, as 2^27 keys would have, do not overflow.
+        next += run as u64 + (rng.next_u64() >> (64 - bits));
+    }
+    rng.shuffle(&mut keys);
+    keys
+}
+
+/// `count` different tuples of an account and a time in random order: a hundred times an account on average, in nanoseconds within a year. Accounts are even over `u32`.
+pub fn events(count: usize, seed: u64) -> Vec<(u32, u64)> {
+    const YEAR_NS: usize = 365 * 24 * 3600 * 1_000_000_000;
+    let mut rng = Rng::new(seed);
+    let accounts: Vec<u32> = (0..count.div_ceil(100))
+        .map(|_| small((rng.next_u64() >> 32).try_into().unwrap_or(0)))
+        .collect();
+    let mut seen = HashSet::with_capacity(count);
+    let mut keys = Vec::with_capacity(count);
+    while keys.len() < count {
+        let key = (
+            accounts[rng.below(accounts.len())],
+            rng.below(YEAR_NS) as u64,
+        );
+        if seen.insert(key) {
+            keys.push(key);
+        }
+    }
+    keys
+}
+
+/// `count` different strings of 8 to 40 bytes in random order: words of a large vocabulary, and paths that are made of them.
+///
+/// The words are those of the names of all Unicode characters, in small letters (`musical symbol quarter rest`); left out are the names that end in a code point or
+/// spell a syllable, two thirds of all, since they are numbers rather than words. First come the names themselves, as far as their lengths fit, then paths of files until there are enough:
+///
+/// ```text
+/// musical/symbol/phonetic-extension.rs        one to three words of a name, as folders
+/// ------ ------ ------------------ --         the last one or two words of another, as a file
+///                                             one of a few endings
+/// ```
+///
+/// Folders are as popular as names begin with them: `latin/small` has thousands of files, others have one.
+pub fn words_and_paths(count: usize, seed: u64) -> Vec<String> {
+    const BYTES: std::ops::RangeInclusive<usize> = 8..=40;
+    const ENDINGS: [&str; 8] = ["rs", "md", "txt", "toml", "html", "json", "png", "c"];
+    let names = unicode_names();
+    let mut rng = Rng::new(seed);
+    let mut seen: HashSet<String> = names
+        .iter()
+        .filter(|name| BYTES.contains(&name.len()))
+        .take(count)
+        .cloned()
+        .collect();
+    while seen.len() < count {
+        let folders: Vec<&str> = names[rng.below(names.len())].split(' ').collect();
+        let file: Vec<&str> = names[rng.below(names.len())].split(' ').collect();
+        let folders = &folders[..folders.len().min(1 + rng.below(3))];
+        let file = &file[file.len().saturating_sub(1 + rng.below(2))..];
+        let ending = ENDINGS[rng.below(ENDINGS.len())];
+        let path = format!("{}/{}.{ending}", folders.join("/"), file.join("-"));
+        if BYTES.contains(&path.len()) {
+            seen.insert(path);
+        }
+    }
+    // A hash set's order is another one in each process.
+    let mut keys: Vec<String> = seen.into_iter().collect();
+    keys.sort_unstable();
+    rng.shuffle(&mut keys);
+    keys
+}
+
+/// `count` different paths in random order: eight folders with names of the same length, and in each of them files that are named by 16 hexadecimal digits, as caches and stores of
+/// objects have them. 48 of the 64 bytes of a key are those of its folder.
+pub fn long_prefixes(count: usize, seed: u64) -> Vec<String> {
+    random(count, seed)
+        .into_iter()
+        .map(|number| {
+            let folder = number % 8;
+            format!("/srv/storage/projects/team-{folder}/artifacts/objects/{number:016x}")
+        })
+        .collect()
+}
+
+/// The names of all characters whose names are words, in code point order.
+fn unicode_names() -> Vec<String> {
+    let ends_in_code_point = |name: &str| {
+        name.rsplit_once('-').is_some_and(|(_, end)| {
+            end.len() >= 4 && end.bytes().all(|byte| byte.is_ascii_hexdigit())
+        })
+    };
+    let is_a_number = |name: &str| name.starts_with("HANGUL SYLLABLE") || ends_in_code_point(name);
+    ('\0'..=char::MAX)
+        .filter_map(unicode_names2::name)
+        .map(|name| name.to_string())
+        .filter(|name| !is_a_number(name))
+        .map(|name| name.to_lowercase())
+        .collect()
+}
+
+/// A number that is known to be small.
+fn small(number: usize) -> u32 {
+    u32::try_from(number).expect("it is below 2^32")
+}

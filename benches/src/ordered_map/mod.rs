@@ -1,0 +1,125 @@
+//! Ordered maps as the workloads see them: one trait, an adapter for each map in [`crate::rivals`].
+//!
+//! [`OrderedMap`] has the single operations, which an adapter passes on to its map in a line each; the maps are generic, so no adapter costs anything. What is timed are whole
+//! passes over thousands of operations ([`Passes`], [`ManyPasses`]), written once for all maps and compiled for each: a list of maps of different types is a list of
+//! [`Kind`]s, and the one virtual call of a pass does not show.
+//!
+//! Values are `u64` everywhere; what differs between the workloads are the keys.
+
+mod passes;
+
+use std::fmt;
+
+pub use passes::{ManyPasses, Passes, Updates};
+pub(crate) use passes::{add_in_order, low_half};
+
+/// A type of keys that workloads use.
+pub trait Key: Ord + Clone + fmt::Debug + 'static {
+    /// A number that is read from the key itself, for sums over iterators: a pass that is to visit keys has to touch them.
+    fn digest(&self) -> u64;
+}
+
+impl Key for u64 {
+    #[inline]
+    fn digest(&self) -> u64 {
+        *self
+    }
+}
+
+impl Key for (u32, u64) {
+    #[inline]
+    fn digest(&self) -> u64 {
+        u64::from(self.0) ^ self.1
+    }
+}
+
+impl Key for String {
+    #[inline]
+    fn digest(&self) -> u64 {
+        self.len() as u64
+    }
+}
+
+/// A map in its adapter.
+pub trait OrderedMap<K>: Default {
+    /// The value of `key`.
+    fn get(&self, key: &K) -> Option<&u64>;
+
+    /// Calls `use_value` with the value of each of `keys` in their order. A map that knows how to look many keys up at once does so here.
+    #[inline]
+    fn get_many(&self, keys: &[K], mut use_value: impl FnMut(Option<&u64>)) {
+        for key in keys {
+            use_value(self.get(key));
+        }
+    }
+
+    /// Adds an entry and returns the value that it replaces.
+    fn insert(&mut self, key: K, value: u64) -> Option<u64>;
+
+    /// Removes an entry and returns its value.
+    fn remove(&mut self, key: &K) -> Option<u64>;
+
+    /// Visits all entries in order, in the map's own `for` loop.
+    fn for_each(&self, visit: impl FnMut(&K, &u64));
+
+    /// Visits the first `count` entries with keys not less than `start`, in order, in the map's own `for` loop.
+    fn for_each_from(&self, start: &K, count: usize, visit: impl FnMut(&K, &u64));
+}
+
+/// Makes a small map for each group of keys.
+type MakeMany<K> = fn(&[Vec<K>]) -> Box<dyn ManyPasses<K>>;
+
+/// A kind of map, to make and measure.
+pub struct Kind<K> {
+    /// Its name in names of comparisons.
+    pub slug: &'static str,
+    /// Its name in words.
+    pub name: &'static str,
+    empty: fn() -> Box<dyn Passes<K>>,
+    many: MakeMany<K>,
+}
+
+impl<K: Key> Kind<K> {
+    /// The kind of `M`.
+    pub const fn of<M: OrderedMap<K> + 'static>(slug: &'static str, name: &'static str) -> Self {
+        Kind {
+            slug,
+            name,
+            empty: || Box::new(M::default()),
+            many: |groups| Box::new(passes::Many::<M>::of(groups)),
+        }
+    }
+
+    /// A map without entries.
+    pub fn empty(&self) -> Box<dyn Passes<K>> {
+        (self.empty)()
+    }
+
+    /// A map with `keys`, inserted one by one in their order, each with the value that [`value_of`] gives its place.
+    pub fn with_keys(&self, keys: &[K]) -> Box<dyn Passes<K>> {
+        let mut map = self.empty();
+        map.insert_all(keys);
+        map
+    }
+
+    /// A small map for each of `groups`, side by side, filled as [`Kind::with_keys`] does.
+    pub fn many(&self, groups: &[Vec<K>]) -> Box<dyn ManyPasses<K>> {
+        (self.many)(groups)
+    }
+}
+
+impl<K> fmt::Debug for Kind<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kind")
+            .field("slug", &self.slug)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The value of the key that was inserted as the `place`-th: different for each, and its lowest bit, which chooses the next query of a chain, is as good as random.
+#[inline]
+pub fn value_of(place: usize) -> u64 {
+    (place as u64)
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        .rotate_left(32)
+}

@@ -1,0 +1,203 @@
+//! Whole passes over a map or over many small ones: what is timed.
+
+use super::{Key, OrderedMap, value_of};
+use crate::queries::Chain;
+
+/// Passes over one map. Each returns a sum over its answers, which all maps must agree on.
+pub trait Passes<K> {
+    /// Follows a chain of lookups, of which each waits for the answer before.
+    fn get_dependent(&self, chain: &Chain<K>) -> u64;
+
+    /// Looks `queries` up one by one.
+    fn get_independent(&self, queries: &[K]) -> u64;
+
+    /// Looks `queries` up all at once, where the map knows how to.
+    fn get_many(&self, queries: &[K]) -> u64;
+
+    /// Visits all entries.
+    fn iterate(&self) -> u64;
+
+    /// Visits the first `count` entries from each of `starts` on.
+    fn ranges(&self, starts: &[K], count: usize) -> u64;
+
+    /// Inserts `keys` one by one, each with the [value of](value_of) its place.
+    fn insert_all(&mut self, keys: &[K]) -> u64;
+
+    /// Removes `keys` one by one.
+    fn remove_all(&mut self, keys: &[K]) -> u64;
+
+    /// Gets, inserts and removes in turns, as [`Updates`] says. Afterwards the map holds the keys that it held before.
+    fn mixed(&mut self, updates: &Updates<K>) -> u64;
+}
+
+/// A sequence of operations, half of them lookups and half of them updates, that leaves a map with the keys that it had.
+///
+/// ```text
+/// there:   get, insert arriving[0], get, remove leaving[0], get, insert arriving[1], get, remove leaving[1], ...
+/// back:    get, insert leaving[0], get, remove arriving[0], ...
+/// ```
+///
+/// The size stays within one entry of what it was. That the kinds of operations take turns is what a branch predictor learns at once; where the keys lie it cannot learn.
+#[derive(Clone, Debug)]
+pub struct Updates<K> {
+    /// Keys that stay in the map, in the order of the lookups: two for each pair of updates, there and back.
+    pub queries: Vec<K>,
+    /// Keys that are in the map before and afterwards.
+    pub leaving: Vec<K>,
+    /// Keys that are not, as many.
+    pub arriving: Vec<K>,
+}
+
+impl<K> Updates<K> {
+    /// Operations of a pass, there and back.
+    pub fn len(&self) -> usize {
+        2 * 4 * self.leaving.len()
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.leaving.is_empty()
+    }
+}
+
+impl<K: Key, M: OrderedMap<K>> Passes<K> for M {
+    fn get_dependent(&self, chain: &Chain<K>) -> u64 {
+        chain.follow(|key| low_half(self.get(key)))
+    }
+
+    fn get_independent(&self, queries: &[K]) -> u64 {
+        queries
+            .iter()
+            .fold(0, |sum, key| add_in_order(sum, self.get(key).copied()))
+    }
+
+    fn get_many(&self, queries: &[K]) -> u64 {
+        let mut sum = 0;
+        OrderedMap::get_many(self, queries, |value| {
+            sum = add_in_order(sum, value.copied());
+        });
+        sum
+    }
+
+    fn iterate(&self) -> u64 {
+        // Not in order, so that the sum is no chain: the adapters' order is tested elsewhere.
+        let mut sum = 0_u64;
+        self.for_each(|key, value| sum = sum.wrapping_add(key.digest() ^ value));
+        sum
+    }
+
+    fn ranges(&self, starts: &[K], count: usize) -> u64 {
+        let mut sum = 0_u64;
+        for start in starts {
+            let mut of_range = 0_u64;
+            self.for_each_from(start, count, |key, value| {
+                of_range = of_range.wrapping_add(key.digest() ^ value);
+            });
+            sum = add_in_order(sum, Some(of_range));
+        }
+        sum
+    }
+
+    fn insert_all(&mut self, keys: &[K]) -> u64 {
+        let mut sum = 0;
+        for (place, key) in keys.iter().enumerate() {
+            sum = add_in_order(sum, self.insert(key.clone(), value_of(place)));
+        }
+        sum
+    }
+
+    fn remove_all(&mut self, keys: &[K]) -> u64 {
+        keys.iter()
+            .fold(0, |sum, key| add_in_order(sum, self.remove(key)))
+    }
+
+    fn mixed(&mut self, updates: &Updates<K>) -> u64 {
+        let Updates {
+            queries,
+            leaving,
+            arriving,
+        } = updates;
+        let there = arriving.iter().zip(leaving);
+        let back = leaving.iter().zip(arriving);
+        let mut sum = 0;
+        for ((queries, (new, old)), place) in
+            queries.chunks_exact(2).zip(there.chain(back)).zip(0..)
+        {
+            sum = add_in_order(sum, self.get(&queries[0]).copied());
+            sum = add_in_order(sum, self.insert(new.clone(), value_of(place)));
+            sum = add_in_order(sum, self.get(&queries[1]).copied());
+            let removed = self.remove(old);
+            sum = add_in_order(sum, removed.map(|_value| 0));
+        }
+        sum
+    }
+}
+
+/// Passes over many small maps.
+pub trait ManyPasses<K> {
+    /// Looks keys up, each in the map of the number beside it.
+    fn get(&self, queries: &[(usize, K)]) -> u64;
+
+    /// Visits all entries of all maps.
+    fn iterate(&self) -> u64;
+
+    /// Makes a map for each of `groups`, inserts its keys, and drops it.
+    fn build_and_drop(&self, groups: &[Vec<K>]) -> u64;
+}
+
+/// Small maps side by side.
+pub(super) struct Many<M> {
+    maps: Vec<M>,
+}
+
+impl<M> Many<M> {
+    pub(super) fn of<K: Key>(groups: &[Vec<K>]) -> Self
+    where
+        M: OrderedMap<K>,
+    {
+        let filled = |keys: &Vec<K>| {
+            let mut map = M::default();
+            map.insert_all(keys);
+            map
+        };
+        Many {
+            maps: groups.iter().map(filled).collect(),
+        }
+    }
+}
+
+impl<K: Key, M: OrderedMap<K>> ManyPasses<K> for Many<M> {
+    fn get(&self, queries: &[(usize, K)]) -> u64 {
+        queries.iter().fold(0, |sum, (map, key)| {
+            add_in_order(sum, self.maps[*map].get(key).copied())
+        })
+    }
+
+    fn iterate(&self) -> u64 {
+        self.maps
+            .iter()
+            .fold(0, |sum, map| sum.wrapping_add(Passes::iterate(map)))
+    }
+
+    fn build_and_drop(&self, groups: &[Vec<K>]) -> u64 {
+        groups.iter().fold(0, |sum, keys| {
+            let mut map = M::default();
+            sum.wrapping_add(map.insert_all(keys))
+        })
+    }
+}
+
+/// Half of a value: the answer that chooses the next query.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the low half is what is asked for"
+)]
+pub(crate) fn low_half(value: Option<&u64>) -> u32 {
+    value.map_or(u32::MAX, |&value| value as u32)
+}
+
+/// `sum` with one more answer; another order of the same answers gives another sum.
+#[inline]
+pub(crate) fn add_in_order(sum: u64, value: Option<u64>) -> u64 {
+    sum.rotate_left(1).wrapping_add(value.unwrap_or(1))
+}
