@@ -3,6 +3,7 @@
 //! A lookup in a large `BTreeMap` spends its time waiting for memory, several times in a row: for the header of a node, for its keys,
 //! for its child pointers. The trees here are laid out so that a lookup waits once a level, and has few levels that are not in a cache.
 //!
+//! - [`CTreeMap`] and [`CTreeSet`]: what `BTreeMap` and `BTreeSet` do, method for method, and more: many keys at once, cursors, ranks.
 //! - [`FrozenCTreeMap`] and [`FrozenCTreeSet`]: built once, from sorted or unsorted entries, then looked up. Pointers are eliminated, as
 //!   in the C-trees of T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 3.2: where a child lies is computed.
 //!
