@@ -445,6 +445,93 @@ fn a_panicking_closure_leaves_a_whole_map() {
 }
 
 #[test]
+fn ranges_of_contradictory_bounds_give_nothing_twice() {
+    use core::borrow::Borrow;
+    use core::cmp::Ordering;
+
+    std::thread_local! {
+        static ANSWERS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// A borrowed form of the key whose order is drawn by lot.
+    #[derive(Debug, PartialEq, Eq)]
+    struct Lots(u16);
+    impl Ord for Lots {
+        fn cmp(&self, _: &Lots) -> Ordering {
+            let answers = ANSWERS.get();
+            ANSWERS.set(answers.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1));
+            match answers >> 62 {
+                0 | 1 => Ordering::Less,
+                2 => Ordering::Equal,
+                _ => Ordering::Greater,
+            }
+        }
+    }
+    impl PartialOrd for Lots {
+        fn partial_cmp(&self, other: &Lots) -> Option<Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+
+    #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+    struct Key(Lots);
+    impl Borrow<Lots> for Key {
+        fn borrow(&self) -> &Lots {
+            &self.0
+        }
+    }
+
+    let len = 100;
+    let entries = (0..len).map(|key| (Key(Lots(key)), [0; 64]));
+    // Built without a comparison, so that the keys are in the order of their numbers.
+    let mut map: CTreeMap<Key, Large> = CTreeMap::from_ascending(
+        entries,
+        allocator_api2::alloc::Global,
+        crate::tree::Options::PLAIN,
+    );
+    let mut crossed = 0;
+    for seed in 0..if cfg!(miri) { 20 } else { 2000_u64 } {
+        ANSWERS.set(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let bounds = (Bound::Included(Lots(0)), Bound::Excluded(Lots(0)));
+        let Ok(mut range) = catch_unwind(AssertUnwindSafe(|| map.range_mut(bounds))) else {
+            continue;
+        };
+        let mut given = [0; 100];
+        let mut firsts = [None; 2];
+        for step in 0_u64.. {
+            let is_front = (seed >> (step % 7)) & 1 == 0;
+            let entry = if is_front {
+                range.next()
+            } else {
+                range.next_back()
+            };
+            let Some((key, value)) = entry else { break };
+            value[0] += 1;
+            given[usize::from(key.0.0)] += 1;
+            firsts[usize::from(is_front)].get_or_insert(key.0.0);
+        }
+        assert_eq!((range.next(), range.next_back()), (None, None));
+        assert!(given.iter().all(|times| *times <= 1));
+        let [last, first] = firsts;
+        crossed += usize::from(last.is_some() && first > last);
+    }
+    assert!(
+        crossed > 0 || cfg!(miri),
+        "no range had its bounds the wrong way round"
+    );
+}
+
+#[test]
+fn constants_and_frozen_maps() {
+    const EMPTY: CTreeMap<String, Vec<u8>> = CTreeMap::new();
+    assert!(EMPTY.is_empty());
+    let frozen: crate::FrozenCTreeMap<u32, u32> = (0..500).map(|n| (n, 2 * n)).collect();
+    let map = CTreeMap::from(frozen.clone());
+    assert_eq!(map.check(), Ok(()));
+    assert!(map.into_iter().eq(frozen));
+}
+
+#[test]
 fn empty_maps_are_empty_everywhere() {
     let mut map: CTreeMap<u32, u32> = CTreeMap::new();
     assert_eq!(map.memory_usage(), 0);

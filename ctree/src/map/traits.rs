@@ -12,6 +12,7 @@ use allocator_api2::alloc::{Allocator, Global};
 use super::CTreeMap;
 use super::bulk::from_unsorted;
 use super::iter::{Iter, IterMut};
+use crate::FrozenCTreeMap;
 use crate::tree::Options;
 
 impl<K: Clone, V: Clone, A: Allocator + Clone> Clone for CTreeMap<K, V, A> {
@@ -56,6 +57,13 @@ impl<K: Ord, V, A: Allocator> From<CTreeMap<K, V, A>> for BTreeMap<K, V> {
     /// Moves the entries over.
     fn from(map: CTreeMap<K, V, A>) -> BTreeMap<K, V> {
         map.into_iter().collect()
+    }
+}
+
+impl<K, V> From<FrozenCTreeMap<K, V>> for CTreeMap<K, V> {
+    /// Moves the entries over in O(n), without a comparison, for changes that a frozen map does not allow.
+    fn from(map: FrozenCTreeMap<K, V>) -> CTreeMap<K, V> {
+        CTreeMap::from_ascending(map, Global, Options::PLAIN)
     }
 }
 

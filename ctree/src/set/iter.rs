@@ -126,7 +126,7 @@ impl<K> Default for Iter<'_, K> {
 
 impl<K: fmt::Debug> fmt::Debug for Iter<'_, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.clone()).finish()
+        f.debug_tuple("Iter").field(&self.inner).finish()
     }
 }
 

@@ -9,6 +9,7 @@ use allocator_api2::alloc::{Allocator, Global};
 
 use super::CTreeSet;
 use super::iter::Iter;
+use crate::FrozenCTreeSet;
 use crate::map::CTreeMap;
 use crate::tree::Options;
 
@@ -62,6 +63,16 @@ impl<K: Ord, A: Allocator> From<CTreeSet<K, A>> for BTreeSet<K> {
     /// Moves the keys over.
     fn from(set: CTreeSet<K, A>) -> BTreeSet<K> {
         set.into_iter().collect()
+    }
+}
+
+impl<K> From<FrozenCTreeSet<K>> for CTreeSet<K> {
+    /// Moves the keys over in O(n), without a comparison, for changes that a frozen set does not allow.
+    fn from(set: FrozenCTreeSet<K>) -> CTreeSet<K> {
+        let keys = set.into_iter().map(|key| (key, ()));
+        CTreeSet {
+            map: CTreeMap::from_ascending(keys, Global, Options::PLAIN),
+        }
     }
 }
 
