@@ -50,9 +50,11 @@ extern crate std;
 
 mod block;
 mod frozen;
+mod head;
 mod lane;
 mod narrow;
 mod plan;
 mod simd;
 
 pub use frozen::{CheckError, FrozenCTreeMap, FrozenCTreeSet, OrderError, frozen_map, frozen_set};
+pub use head::{Head, TotalF32, TotalF64};

@@ -96,25 +96,13 @@ impl<K, V> LaneTree<K, V> {
     /// # Panics
     /// When there are no entries, `K` is not an integer, or the size overflows.
     pub(crate) fn from_sorted(entries: Vec<(K, V)>) -> LaneTree<K, V> {
-        let kind = Self::kind();
-        let Some(plan) = Self::plan(&entries) else {
-            panic!("capacity overflow: {} entries", entries.len());
-        };
-        let block = Block::new(plan.block_bytes());
+        let tree = Self::without_entries(&entries);
+        let (keys, joined_values) = (tree.keys(), tree.joined_values());
         let mut values = Vec::new();
         if !Self::joined() {
             values.reserve_exact(entries.len());
             advise_vec(&values);
         }
-        let mut tree: LaneTree<K, V> = LaneTree {
-            block,
-            plan,
-            isa: Isa::detect(),
-            eager: EagerValues::NONE,
-            values,
-            marker: PhantomData,
-        };
-        let (keys, joined_values) = (tree.keys(), tree.joined_values());
         for (rank, (key, value)) in entries.into_iter().enumerate() {
             // SAFETY: `rank < plan.len()`, so that this is the place of a key within the block, aligned for it.
             unsafe { keys.at(rank).write(key) };
@@ -122,13 +110,68 @@ impl<K, V> LaneTree<K, V> {
                 // SAFETY: `rank < plan.len()`, so that this is the place of a value within the block, aligned for it.
                 unsafe { joined_values.at(rank).write(value) };
             } else {
-                tree.values.push(value);
+                values.push(value);
             }
         }
+        // SAFETY: all keys are written, and the values are joined or in `values`.
+        unsafe { tree.finish(values) }
+    }
+
+    /// [`from_sorted`](LaneTree::from_sorted) with the help of other threads.
+    ///
+    /// # Panics
+    /// As `from_sorted`, and when values are not [joined](LaneTree::joined).
+    #[cfg(feature = "rayon")]
+    pub(super) fn from_sorted_parallel(entries: Vec<(K, V)>) -> LaneTree<K, V>
+    where
+        K: Send,
+        V: Send,
+    {
+        use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+
+        assert!(Self::joined(), "values that own nothing lie in the leaves");
+        let tree = Self::without_entries(&entries);
+        let (keys, joined_values) = (tree.keys(), tree.joined_values());
+        entries
+            .into_par_iter()
+            .enumerate()
+            .for_each(|(rank, (key, value))| {
+                // SAFETY: `rank < plan.len()`, so that this is the place of a key within the block, aligned for it, and of no other.
+                unsafe { keys.at(rank).write(key) };
+                // SAFETY: the same of the value.
+                unsafe { joined_values.at(rank).write(value) };
+            });
+        // SAFETY: all keys and all values, which are joined, are written.
+        unsafe { tree.finish(Vec::new()) }
+    }
+
+    /// A tree that has room for `entries`, and none of them: not to be used before [`finish`](LaneTree::finish). If it is dropped before that,
+    /// its block is freed, which owns nothing.
+    fn without_entries(entries: &[(K, V)]) -> LaneTree<K, V> {
+        let Some(plan) = Self::plan(entries) else {
+            panic!("capacity overflow: {} entries", entries.len());
+        };
+        LaneTree {
+            block: Block::new(plan.block_bytes()),
+            plan,
+            isa: Isa::detect(),
+            eager: EagerValues::NONE,
+            values: Vec::new(),
+            marker: PhantomData,
+        }
+    }
+
+    /// Fills in what follows from the entries.
+    ///
+    /// # Safety
+    /// - The keys of all ranks are written, and nobody else knows of the block;
+    /// - the values are written, if they are joined, and otherwise `values` has them all.
+    unsafe fn finish(mut self, values: Vec<V>) -> LaneTree<K, V> {
+        self.values = values;
         // SAFETY: the block was made for this plan, for keys of this kind, all of which are written; nobody else knows of it.
-        unsafe { lane_block::fill(kind, tree.block.base(), &tree.plan) };
-        tree.eager = tree.eager_values();
-        tree
+        unsafe { lane_block::fill(Self::kind(), self.block.base(), &self.plan) };
+        self.eager = self.eager_values();
+        self
     }
 
     /// The plan that suits the entries: with narrow separators where they spare a level, or much of the index, and few keys are stray.

@@ -161,8 +161,13 @@ mod map;
 mod map_build;
 mod map_iter;
 mod map_traits;
+#[cfg(feature = "rayon")]
+mod parallel;
+#[cfg(feature = "serde")]
+mod serde;
 mod set;
 mod set_iter;
+mod set_ops;
 mod strided;
 
 #[cfg(test)]
@@ -179,9 +184,10 @@ pub mod frozen_map {
     };
 }
 
-/// Iterators over [`FrozenCTreeSet`].
+/// Iterators over [`FrozenCTreeSet`], and over two of them.
 pub mod frozen_set {
     pub use super::set_iter::{IntoIter, Iter, Range};
+    pub use super::set_ops::{Difference, Intersection, SymmetricDifference, Union};
 }
 
 #[cfg(test)]
