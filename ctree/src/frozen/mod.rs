@@ -154,6 +154,7 @@
 
 mod entries;
 mod error;
+mod head_nodes;
 mod key_tree;
 mod lane_block;
 mod lane_tree;

@@ -4,6 +4,8 @@
 //! it. `FromParallelIterator` is also what users of rayon look for. What is left, copying entries into leaves, goes in parallel for integer
 //! keys with values beside them; the pages that the copies touch first are then cleared in parallel too.
 
+use alloc::vec::Vec;
+
 use rayon::iter::{FromParallelIterator, IntoParallelIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
 
@@ -25,7 +27,7 @@ impl<K: Ord + Send, V: Send> FromParallelIterator<(K, V)> for FrozenCTreeMap<K, 
     /// assert_eq!(map.len(), 1000);
     /// ```
     fn from_par_iter<I: IntoParallelIterator<Item = (K, V)>>(entries: I) -> Self {
-        let mut entries: alloc::vec::Vec<(K, V)> = entries.into_par_iter().collect();
+        let mut entries: Vec<(K, V)> = entries.into_par_iter().collect();
         entries.par_sort_by(|(left, _), (right, _)| left.cmp(right));
         keep_last(&mut entries);
         if LaneKind::of::<K>().is_some() && LaneTree::<K, V>::joined() && !entries.is_empty() {

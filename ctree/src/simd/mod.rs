@@ -19,6 +19,7 @@
 //! the others by the tests. Only this module knows of architectures.
 
 mod descend;
+pub(crate) mod heads;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;

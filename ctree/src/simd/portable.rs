@@ -7,6 +7,7 @@
 use core::ptr::NonNull;
 
 use super::descend::{CountLess, assert_on_line, descend, descend_many};
+use super::heads::{At, HeadQuery, Stop, stop_by};
 use super::{EagerValues, Place};
 use crate::narrow::Lane;
 use crate::plan::{NODE_BYTES, Plan};
@@ -54,4 +55,20 @@ pub(super) unsafe fn lower_bound_many<L: Lane>(
 ) {
     // SAFETY: passed on.
     unsafe { descend_many::<L, Portable>(base, plan, eager, queries, ranks) }
+}
+
+/// [`stop_by`] without vector instructions.
+///
+/// # Safety
+/// As for [`stop_by`].
+#[inline(never)]
+pub(super) unsafe fn stop<Q: HeadQuery>(
+    base: NonNull<u8>,
+    level_at: &[usize],
+    eager: &EagerValues,
+    from: At,
+    query: Q,
+) -> Stop {
+    // SAFETY: passed on.
+    unsafe { stop_by::<Q, Portable>(base, level_at, eager, from, query) }
 }

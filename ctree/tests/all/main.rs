@@ -2,5 +2,8 @@
 
 mod doubles;
 mod edges;
+mod frozen_heads;
+mod frozen_narrow;
+mod frozen_sets;
 mod memory;
 mod model;
