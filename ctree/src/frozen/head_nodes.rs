@@ -13,10 +13,10 @@ use crate::plan::NODE_BYTES;
 use crate::simd::heads::{self, At, BytesQuery, FixedQuery, HeadQuery, NODE_HEADS, Stop};
 use crate::simd::{EagerValues, Isa};
 
-/// Fewest keys that get heads. Fewer are in the nearest caches with all that they own.
-pub(super) const HEADS_LEN_MIN: usize = 2 * NODE_HEADS;
+/// Fewest keys that get heads: for fewer, two or three comparisons of keys are as good.
+pub(super) const HEADS_LEN_MIN: usize = 5;
 
-/// Most lines of keys that are asked for when a search reaches its leaf.
+/// Most lines of keys, or of values, that are asked for when a search reaches its leaf.
 const EAGER_LINES_MAX: usize = 8;
 
 /// What the heads of a key type are.
@@ -90,7 +90,7 @@ impl HeadNodes {
             // SAFETY: the node is one of those that the block was made for, and has one lane more than heads.
             unsafe { block.base().add(node * NODE_BYTES).cast::<u64>().add(lane) }
         };
-        for level in 0..height {
+        for (level, &level_at) in level_at.iter().enumerate() {
             let rank_of = |child: usize| {
                 child.checked_mul(fan_out.pow(u32::try_from(level).unwrap_or(u32::MAX)))
             };
@@ -114,10 +114,10 @@ impl HeadNodes {
                         HeadsOf::Fixed(head) => head(key(rank)),
                     });
                     // SAFETY: a lane of the block, which nobody else knows of.
-                    unsafe { lane(level_at[level] + node, slot).write(head) };
+                    unsafe { lane(level_at + node, slot).write(head) };
                 }
                 // SAFETY: as above.
-                unsafe { lane(level_at[level] + node, NODE_HEADS).write(skip as u64) };
+                unsafe { lane(level_at + node, NODE_HEADS).write(skip as u64) };
             }
         }
         HeadNodes {
@@ -143,19 +143,27 @@ impl HeadNodes {
         }
     }
 
-    /// Goes down from a node as far as heads lead. Of `keys`, those of the leaf are asked for.
+    /// Goes down from a node as far as heads lead. Of `leaf_keys` and `values`, those of the leaf are asked for.
     ///
     /// # Panics
     /// When there is no such node.
     #[inline(always)]
-    pub(super) fn stop<Q: HeadQuery, K>(&self, from: At, query: Q, leaf_keys: &[K]) -> Stop {
-        let node_key_bytes = NODE_HEADS * size_of::<K>();
-        let lines = node_key_bytes.div_ceil(LINE_BYTES) + 1;
-        let eager = if lines <= EAGER_LINES_MAX {
-            EagerValues::new(leaf_keys.as_ptr().cast(), node_key_bytes, lines, 0)
-        } else {
-            EagerValues::NONE
-        };
+    pub(super) fn stop<Q: HeadQuery, K, V>(
+        &self,
+        from: At,
+        query: Q,
+        leaf_keys: &[K],
+        values: &[V],
+    ) -> Stop {
+        let eager = [
+            in_step(leaf_keys, NODE_HEADS),
+            if Q::KEYS_ARE_WHOLE {
+                // A leaf's values, and that of the separator behind it.
+                in_step(values, NODE_HEADS + 1)
+            } else {
+                EagerValues::NONE
+            },
+        ];
         assert!(
             from.node < self.node_count(from.level),
             "node {} of level {}",
@@ -209,7 +217,7 @@ impl Clone for HeadNodes {
         unsafe {
             block
                 .base()
-                .copy_from_nonoverlapping(self.block.base(), self.block.bytes())
+                .copy_from_nonoverlapping(self.block.base(), self.block.bytes());
         };
         HeadNodes {
             block,
@@ -217,6 +225,19 @@ impl Clone for HeadNodes {
             isa: self.isa,
             prefix_bytes: self.prefix_bytes,
         }
+    }
+}
+
+/// What to ask for of things that lie in step with the leaves, `count` for each, if these are not too many lines.
+#[inline(always)]
+fn in_step<T>(things: &[T], count: usize) -> EagerValues {
+    let leaf_bytes = count * size_of::<T>();
+    // They start anywhere within a line.
+    let lines = leaf_bytes.div_ceil(LINE_BYTES) + 1;
+    if leaf_bytes > 0 && lines <= EAGER_LINES_MAX {
+        EagerValues::new(things.as_ptr().cast(), leaf_bytes, lines, 0)
+    } else {
+        EagerValues::NONE
     }
 }
 
@@ -273,7 +294,7 @@ mod tests {
                 let (mut at, mut ranks) = (nodes.root(), 0);
                 // Each key stands somewhere on the way to its leaf.
                 let stop = loop {
-                    let stop = nodes.stop(at, query, &keys);
+                    let stop = nodes.stop(at, query, &keys, &[(); 0]);
                     assert_eq!(
                         stop.slot,
                         nodes

@@ -14,6 +14,9 @@
 //! the levels above it hold `n >> 4(l + 1)` in all, so that neither pointers nor offsets are stored: two plain vectors, one for the
 //! leaves, one for the levels above with the root first. No unsafe code, and a wrong `Ord` leads to a wrong answer, never further.
 //!
+//! **Keys that are pointers** have [`head_nodes`](super::head_nodes) beside them, if their type is known to have heads: a search then goes
+//! by these. All that follows is about keys of other types, and about maps of a few keys.
+//!
 //! A search compares each key on its way at most once, four to a node: log2(n) comparisons in all, of keys that lie together, where a
 //! binary search over an array would touch a new line with almost every comparison. The lines of a node are requested together.
 
@@ -223,10 +226,10 @@ impl<K> KeyTree<K> {
     {
         let mut at = heads.root();
         loop {
-            let stop = heads.stop(at, query_heads, &self.leaves);
+            let stop = heads.stop(at, query_heads, &self.leaves, values);
             let At { level, node } = stop.at;
             let mut slot = stop.slot;
-            if level == 0 {
+            if level == 0 && !H::KEYS_ARE_WHOLE {
                 // While the key is compared, if it is.
                 prefetch(values.as_ptr().wrapping_add(node * FAN_OUT + slot));
             }

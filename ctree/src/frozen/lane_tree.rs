@@ -56,7 +56,8 @@ pub(crate) enum Wanted {
 ///
 /// Invariants:
 /// - `LaneKind::of::<K>()` is `Some`;
-/// - `block` has `plan.block_bytes()` bytes, and `plan` was made for `K`'s size and, if [`joined`](LaneTree::joined), `V`'s;
+/// - `block` has `plan.block_bytes()` bytes, and `plan` was made for `K`'s size and, if [`joined`](LaneTree::joined), `V`'s, so that its leaves
+///   have `LEAF_BYTES`;
 /// - the first `plan.len()` key slots of the leaves hold keys, all other lanes of leaves and index hold what `plan` says;
 /// - `joined`: the first `plan.len()` value slots hold valid values, and `values` is empty; else `values.len() == plan.len()`.
 #[derive(Debug)]
@@ -82,6 +83,13 @@ impl<K, V> LaneTree<K, V> {
         0 => 1,
         bytes => NODE_BYTES / bytes,
     };
+
+    /// From one leaf to the next, as the plan has it: a constant here, so that no address needs a multiplication.
+    const LEAF_BYTES: usize =
+        (NODE_BYTES + Self::LANES * Self::JOINED_BYTES).next_multiple_of(LINE_BYTES);
+
+    /// Size of a value that lies in a leaf, 0 for one that does not.
+    const JOINED_BYTES: usize = if Self::joined() { size_of::<V>() } else { 0 };
 
     /// Whether values lie in the leaves. Folds to a constant.
     #[inline(always)]
@@ -151,6 +159,12 @@ impl<K, V> LaneTree<K, V> {
         let Some(plan) = Self::plan(entries) else {
             panic!("capacity overflow: {} entries", entries.len());
         };
+        assert!(
+            plan.leaf_bytes() == Self::LEAF_BYTES,
+            "leaves of {} B, planned with {} B",
+            Self::LEAF_BYTES,
+            plan.leaf_bytes()
+        );
         LaneTree {
             block: Block::new(plan.block_bytes()),
             plan,
@@ -177,12 +191,16 @@ impl<K, V> LaneTree<K, V> {
     /// The plan that suits the entries: with narrow separators where they spare a level, or much of the index, and few keys are stray.
     fn plan(entries: &[(K, V)]) -> Option<Plan> {
         let kind = Self::kind();
-        let value_bytes = if Self::joined() { size_of::<V>() } else { 0 };
-        let whole = Plan::new(entries.len(), kind.bytes(), value_bytes)?;
+        let whole = Plan::new(entries.len(), kind.bytes(), Self::JOINED_BYTES)?;
         let Some(narrowing) = Self::narrowing(entries) else {
             return Some(whole);
         };
-        let narrow = Plan::with_index(entries.len(), kind.bytes(), value_bytes, Some(narrowing))?;
+        let narrow = Plan::with_index(
+            entries.len(),
+            kind.bytes(),
+            Self::JOINED_BYTES,
+            Some(narrowing),
+        )?;
         let gains = narrow.height() < whole.height()
             || narrow.index_bytes() + NARROW_GAIN_BYTES_MIN <= whole.index_bytes();
         Some(if gains { narrow } else { whole })
@@ -218,7 +236,7 @@ impl<K, V> LaneTree<K, V> {
     pub(super) fn keys(&self) -> Strided<K> {
         // SAFETY: the first leaf starts inside the block.
         let base = unsafe { self.block.base().add(self.plan.leaf_at(0)) };
-        Strided::new(base, Self::LANES.trailing_zeros(), self.plan.leaf_bytes())
+        Strided::new(base, Self::LANES.trailing_zeros(), Self::LEAF_BYTES)
     }
 
     /// Where the values lie if they are joined, valid as the keys are; otherwise of no use.
@@ -226,7 +244,7 @@ impl<K, V> LaneTree<K, V> {
     fn joined_values(&self) -> Strided<V> {
         // SAFETY: the keys of the first leaf lie inside the block, and their end is at most one past its last byte.
         let base = unsafe { self.block.base().add(self.plan.leaf_at(0) + NODE_BYTES) };
-        Strided::new(base, Self::LANES.trailing_zeros(), self.plan.leaf_bytes())
+        Strided::new(base, Self::LANES.trailing_zeros(), Self::LEAF_BYTES)
     }
 
     /// Where the values lie, valid for ranks below `len` and for shared access as long as the tree is borrowed.

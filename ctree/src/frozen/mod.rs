@@ -3,7 +3,8 @@
 //! There are two trees below one interface, chosen by the type of the keys:
 //!
 //! - `lane_tree`: machine integers. Separators are copies, searched by SIMD; keys and small values share leaves.
-//! - `key_tree`: everything else. Each key lies in one place, the separators among them; two or three plain vectors, no unsafe code.
+//! - `key_tree`: everything else. Each key lies in one place, the separators among them; two or three plain vectors, no unsafe code. Where the
+//!   type of the keys has heads, `head_nodes` leads the search.
 //!
 //! Both number their entries in order, so that ranks, ranges and iterators are written once, in terms of ranks.
 //!

@@ -168,7 +168,7 @@ impl<K> FrozenCTreeSet<K> {
             results.len()
         );
         self.map.search_many(keys, Wanted::Ranks, |index, rank| {
-            results[index] = rank.is_ok()
+            results[index] = rank.is_ok();
         });
     }
 

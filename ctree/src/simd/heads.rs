@@ -25,6 +25,10 @@ const FAN_OUT: usize = NODE_HEADS + 1;
 
 /// A query that has heads.
 pub(crate) trait HeadQuery: Copy {
+    /// Whether equal heads are decided by keys that lie in the leaf. Then the value is waited for next, and worth asking for ahead of time;
+    /// otherwise it can be asked for while the key's other part is.
+    const KEYS_ARE_WHOLE: bool;
+
     /// The head behind the first `skip` bytes.
     fn head(self, skip: u64) -> u64;
 }
@@ -34,6 +38,8 @@ pub(crate) trait HeadQuery: Copy {
 pub(crate) struct BytesQuery<'a>(pub(crate) &'a [u8]);
 
 impl HeadQuery for BytesQuery<'_> {
+    const KEYS_ARE_WHOLE: bool = false;
+
     #[inline(always)]
     fn head(self, skip: u64) -> u64 {
         let bytes = self.0;
@@ -61,6 +67,8 @@ impl HeadQuery for BytesQuery<'_> {
 pub(crate) struct FixedQuery(pub(crate) u64);
 
 impl HeadQuery for FixedQuery {
+    const KEYS_ARE_WHOLE: bool = true;
+
     #[inline(always)]
     fn head(self, _: u64) -> u64 {
         self.0
@@ -92,11 +100,13 @@ pub(crate) struct Stop {
 /// - with `K` keys in the levels from `l` up, in node `n` of level `l` no more than `K - 16 n` heads are less than the largest integer, and
 ///   level `l - 1` has `K + 1` nodes;
 /// - `from` is one of the nodes.
+///
+/// Of what lies in step with the leaves, `eager` is asked for with the leaf.
 #[inline(always)]
 pub(super) unsafe fn stop_by<Q: HeadQuery, Count: CountLess<u64>>(
     base: NonNull<u8>,
     level_at: &[usize],
-    eager: &EagerValues,
+    eager: &[EagerValues; 2],
     from: At,
     query: Q,
 ) -> Stop {
@@ -112,7 +122,7 @@ pub(super) unsafe fn stop_by<Q: HeadQuery, Count: CountLess<u64>>(
                 .cast::<u64>()
         };
         if level == 0 {
-            eager.request(node);
+            eager.iter().for_each(|eager| eager.request(node));
         }
         // SAFETY: all 16 numbers of the node are initialised.
         let skip = unsafe { lanes.add(NODE_HEADS).read() };
@@ -144,7 +154,7 @@ pub(crate) unsafe fn stop<Q: HeadQuery>(
     isa: Isa,
     base: NonNull<u8>,
     level_at: &[usize],
-    eager: &EagerValues,
+    eager: &[EagerValues; 2],
     from: At,
     query: Q,
 ) -> Stop {

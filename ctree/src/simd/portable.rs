@@ -65,7 +65,7 @@ pub(super) unsafe fn lower_bound_many<L: Lane>(
 pub(super) unsafe fn stop<Q: HeadQuery>(
     base: NonNull<u8>,
     level_at: &[usize],
-    eager: &EagerValues,
+    eager: &[EagerValues; 2],
     from: At,
     query: Q,
 ) -> Stop {

@@ -260,7 +260,7 @@ pub(super) unsafe fn lower_bound_many_avx2<L: Lane>(
 pub(super) unsafe fn stop_avx512<Q: HeadQuery>(
     base: NonNull<u8>,
     level_at: &[usize],
-    eager: &EagerValues,
+    eager: &[EagerValues; 2],
     from: At,
     query: Q,
 ) -> Stop {
@@ -276,7 +276,7 @@ pub(super) unsafe fn stop_avx512<Q: HeadQuery>(
 pub(super) unsafe fn stop_avx2<Q: HeadQuery>(
     base: NonNull<u8>,
     level_at: &[usize],
-    eager: &EagerValues,
+    eager: &[EagerValues; 2],
     from: At,
     query: Q,
 ) -> Stop {
