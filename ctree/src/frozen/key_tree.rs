@@ -14,6 +14,9 @@
 //! the levels above it hold `n >> 4(l + 1)` in all, so that neither pointers nor offsets are stored: two plain vectors, one for the
 //! leaves, one for the levels above with the root first. No unsafe code, and a wrong `Ord` leads to a wrong answer, never further.
 //!
+//! **Keys that are pointers** have [`head_nodes`](super::head_nodes) beside them, if their type is known to have heads: a search then goes
+//! by these. All that follows is about keys of other types, and about maps of a few keys.
+//!
 //! A search compares each key on its way at most once, four to a node: log2(n) comparisons in all, of keys that lie together, where a
 //! binary search over an array would touch a new line with almost every comparison. The lines of a node are requested together.
 
@@ -21,8 +24,11 @@ use alloc::vec::{self, Vec};
 use core::borrow::Borrow;
 use core::cmp::Ordering;
 
+use super::head_nodes::{AnyQuery, HEADS_LEN_MIN, HeadNodes, HeadsOf};
 use crate::block::{LINE_BYTES, advise_vec};
-use crate::simd::prefetch_bytes;
+use crate::head::bytes_of;
+use crate::simd::heads::{At, HeadQuery};
+use crate::simd::{prefetch, prefetch_bytes};
 
 /// A level is this many bits of the rank.
 const LEVEL_BITS: u32 = 4;
@@ -43,6 +49,8 @@ pub(super) struct KeyTree<K> {
     leaves: Vec<K>,
     /// The other levels, the highest first.
     index: Vec<K>,
+    /// Heads of the keys, where their type has any and they are not few.
+    heads: Option<HeadNodes>,
 }
 
 /// Number of keys in the levels from `level` up, of `len` keys in all.
@@ -68,6 +76,7 @@ impl<K> KeyTree<K> {
         KeyTree {
             leaves: Vec::new(),
             index: Vec::new(),
+            heads: None,
         }
     }
 
@@ -96,12 +105,21 @@ impl<K> KeyTree<K> {
         for level in above.iter_mut().rev() {
             index.append(level);
         }
-        let tree = KeyTree { leaves, index };
+        let mut tree = KeyTree {
+            leaves,
+            index,
+            heads: None,
+        };
         assert!(
             tree.len() == len && tree.is_valid(),
             "{} keys where {len} were announced",
             tree.len()
         );
+        if let Some(heads) = HeadsOf::of()
+            && len >= HEADS_LEN_MIN
+        {
+            tree.heads = Some(HeadNodes::new(&heads, len, |rank| tree.key(rank)));
+        }
         tree
     }
 
@@ -119,7 +137,10 @@ impl<K> KeyTree<K> {
     /// Bytes allocated for the keys (not by them).
     pub(super) fn memory_bytes(&self) -> usize {
         // Zero-sized keys have an unlimited capacity, of no bytes.
-        self.leaves.capacity() * size_of::<K>() + self.index.capacity() * size_of::<K>()
+        let heads_bytes = self.heads.as_ref().map_or(0, HeadNodes::memory_bytes);
+        self.leaves.capacity() * size_of::<K>()
+            + self.index.capacity() * size_of::<K>()
+            + heads_bytes
     }
 
     /// The keys of a level.
@@ -149,6 +170,20 @@ impl<K> KeyTree<K> {
     where
         K: Borrow<Q>,
     {
+        if let (Some(heads), Some(query_heads)) = (&self.heads, AnyQuery::of::<K, Q>(query)) {
+            return match query_heads {
+                AnyQuery::Bytes(bytes) => {
+                    // In every node heads leave out at least what all keys share, so that the query has to share it.
+                    let shared = bytes_of(self.key(0)).unwrap_or(&[]);
+                    let prefix = shared.get(..heads.prefix_bytes()).unwrap_or(shared);
+                    if !bytes.0.starts_with(prefix) {
+                        return Err(if bytes.0 < prefix { 0 } else { self.len() });
+                    }
+                    self.search_by_heads(heads, bytes, query, values)
+                }
+                AnyQuery::Fixed(head) => self.search_by_heads(heads, head, query, values),
+            };
+        }
         let height = (usize::BITS - self.len().leading_zeros()).div_ceil(LEVEL_BITS);
         let mut node = 0;
         for level in (0..height).rev() {
@@ -173,6 +208,58 @@ impl<K> KeyTree<K> {
             }
         }
         Err(node)
+    }
+}
+
+impl<K> KeyTree<K> {
+    /// [`search`](KeyTree::search) by heads; compares keys only where heads are equal.
+    #[inline]
+    fn search_by_heads<Q: ?Sized + Ord, H: HeadQuery, V>(
+        &self,
+        heads: &HeadNodes,
+        query_heads: H,
+        query: &Q,
+        values: &[V],
+    ) -> Result<usize, usize>
+    where
+        K: Borrow<Q>,
+    {
+        let mut at = heads.root();
+        loop {
+            let stop = heads.stop(at, query_heads, &self.leaves, values);
+            let At { level, node } = stop.at;
+            let mut slot = stop.slot;
+            if level == 0 && !H::KEYS_ARE_WHOLE {
+                // While the key is compared, if it is.
+                prefetch(values.as_ptr().wrapping_add(node * FAN_OUT + slot));
+            }
+            let level_bits = LEVEL_BITS * u32::try_from(level).unwrap_or(u32::MAX);
+            if let Some(head) = stop.tie {
+                let start = node * NODE_KEYS;
+                let keys = self.level(level_bits / LEVEL_BITS);
+                let keys = &keys[start..keys.len().min(start + NODE_KEYS)];
+                let equal = heads.node(stop.at)[slot..]
+                    .iter()
+                    .take_while(|&&other| other == head)
+                    .count();
+                // Absent keys have a head too, which may be that of the query.
+                let first = slot.min(keys.len());
+                let equal = &keys[first..keys.len().min(slot + equal)];
+                match search_node(equal, query) {
+                    Ok(found) => {
+                        return Ok(((node * FAN_OUT + first + found + 1) << level_bits) - 1);
+                    }
+                    Err(before) => slot = first + before,
+                }
+            }
+            if level == 0 {
+                return Err(node * FAN_OUT + slot);
+            }
+            at = At {
+                level: level - 1,
+                node: node * FAN_OUT + slot,
+            };
+        }
     }
 }
 

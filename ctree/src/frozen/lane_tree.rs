@@ -56,7 +56,8 @@ pub(crate) enum Wanted {
 ///
 /// Invariants:
 /// - `LaneKind::of::<K>()` is `Some`;
-/// - `block` has `plan.block_bytes()` bytes, and `plan` was made for `K`'s size and, if [`joined`](LaneTree::joined), `V`'s;
+/// - `block` has `plan.block_bytes()` bytes, and `plan` was made for `K`'s size and, if [`joined`](LaneTree::joined), `V`'s, so that its leaves
+///   have `LEAF_BYTES`;
 /// - the first `plan.len()` key slots of the leaves hold keys, all other lanes of leaves and index hold what `plan` says;
 /// - `joined`: the first `plan.len()` value slots hold valid values, and `values` is empty; else `values.len() == plan.len()`.
 #[derive(Debug)]
@@ -83,6 +84,13 @@ impl<K, V> LaneTree<K, V> {
         bytes => NODE_BYTES / bytes,
     };
 
+    /// From one leaf to the next, as the plan has it: a constant here, so that no address needs a multiplication.
+    const LEAF_BYTES: usize =
+        (NODE_BYTES + Self::LANES * Self::JOINED_BYTES).next_multiple_of(LINE_BYTES);
+
+    /// Size of a value that lies in a leaf, 0 for one that does not.
+    const JOINED_BYTES: usize = if Self::joined() { size_of::<V>() } else { 0 };
+
     /// Whether values lie in the leaves. Folds to a constant.
     #[inline(always)]
     pub(super) const fn joined() -> bool {
@@ -96,25 +104,13 @@ impl<K, V> LaneTree<K, V> {
     /// # Panics
     /// When there are no entries, `K` is not an integer, or the size overflows.
     pub(crate) fn from_sorted(entries: Vec<(K, V)>) -> LaneTree<K, V> {
-        let kind = Self::kind();
-        let Some(plan) = Self::plan(&entries) else {
-            panic!("capacity overflow: {} entries", entries.len());
-        };
-        let block = Block::new(plan.block_bytes());
+        let tree = Self::without_entries(&entries);
+        let (keys, joined_values) = (tree.keys(), tree.joined_values());
         let mut values = Vec::new();
         if !Self::joined() {
             values.reserve_exact(entries.len());
             advise_vec(&values);
         }
-        let mut tree: LaneTree<K, V> = LaneTree {
-            block,
-            plan,
-            isa: Isa::detect(),
-            eager: EagerValues::NONE,
-            values,
-            marker: PhantomData,
-        };
-        let (keys, joined_values) = (tree.keys(), tree.joined_values());
         for (rank, (key, value)) in entries.into_iter().enumerate() {
             // SAFETY: `rank < plan.len()`, so that this is the place of a key within the block, aligned for it.
             unsafe { keys.at(rank).write(key) };
@@ -122,24 +118,89 @@ impl<K, V> LaneTree<K, V> {
                 // SAFETY: `rank < plan.len()`, so that this is the place of a value within the block, aligned for it.
                 unsafe { joined_values.at(rank).write(value) };
             } else {
-                tree.values.push(value);
+                values.push(value);
             }
         }
+        // SAFETY: all keys are written, and the values are joined or in `values`.
+        unsafe { tree.finish(values) }
+    }
+
+    /// [`from_sorted`](LaneTree::from_sorted) with the help of other threads.
+    ///
+    /// # Panics
+    /// As `from_sorted`, and when values are not [joined](LaneTree::joined).
+    #[cfg(feature = "rayon")]
+    pub(super) fn from_sorted_parallel(entries: Vec<(K, V)>) -> LaneTree<K, V>
+    where
+        K: Send,
+        V: Send,
+    {
+        use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+
+        assert!(Self::joined(), "values that own nothing lie in the leaves");
+        let tree = Self::without_entries(&entries);
+        let (keys, joined_values) = (tree.keys(), tree.joined_values());
+        entries
+            .into_par_iter()
+            .enumerate()
+            .for_each(|(rank, (key, value))| {
+                // SAFETY: `rank < plan.len()`, so that this is the place of a key within the block, aligned for it, and of no other.
+                unsafe { keys.at(rank).write(key) };
+                // SAFETY: the same of the value.
+                unsafe { joined_values.at(rank).write(value) };
+            });
+        // SAFETY: all keys and all values, which are joined, are written.
+        unsafe { tree.finish(Vec::new()) }
+    }
+
+    /// A tree that has room for `entries`, and none of them: not to be used before [`finish`](LaneTree::finish). If it is dropped before that,
+    /// its block is freed, which owns nothing.
+    fn without_entries(entries: &[(K, V)]) -> LaneTree<K, V> {
+        let Some(plan) = Self::plan(entries) else {
+            panic!("capacity overflow: {} entries", entries.len());
+        };
+        assert!(
+            plan.leaf_bytes() == Self::LEAF_BYTES,
+            "leaves of {} B, planned with {} B",
+            Self::LEAF_BYTES,
+            plan.leaf_bytes()
+        );
+        LaneTree {
+            block: Block::new(plan.block_bytes()),
+            plan,
+            isa: Isa::detect(),
+            eager: EagerValues::NONE,
+            values: Vec::new(),
+            marker: PhantomData,
+        }
+    }
+
+    /// Fills in what follows from the entries.
+    ///
+    /// # Safety
+    /// - The keys of all ranks are written, and nobody else knows of the block;
+    /// - the values are written, if they are joined, and otherwise `values` has them all.
+    unsafe fn finish(mut self, values: Vec<V>) -> LaneTree<K, V> {
+        self.values = values;
         // SAFETY: the block was made for this plan, for keys of this kind, all of which are written; nobody else knows of it.
-        unsafe { lane_block::fill(kind, tree.block.base(), &tree.plan) };
-        tree.eager = tree.eager_values();
-        tree
+        unsafe { lane_block::fill(Self::kind(), self.block.base(), &self.plan) };
+        self.eager = self.eager_values();
+        self
     }
 
     /// The plan that suits the entries: with narrow separators where they spare a level, or much of the index, and few keys are stray.
     fn plan(entries: &[(K, V)]) -> Option<Plan> {
         let kind = Self::kind();
-        let value_bytes = if Self::joined() { size_of::<V>() } else { 0 };
-        let whole = Plan::new(entries.len(), kind.bytes(), value_bytes)?;
+        let whole = Plan::new(entries.len(), kind.bytes(), Self::JOINED_BYTES)?;
         let Some(narrowing) = Self::narrowing(entries) else {
             return Some(whole);
         };
-        let narrow = Plan::with_index(entries.len(), kind.bytes(), value_bytes, Some(narrowing))?;
+        let narrow = Plan::with_index(
+            entries.len(),
+            kind.bytes(),
+            Self::JOINED_BYTES,
+            Some(narrowing),
+        )?;
         let gains = narrow.height() < whole.height()
             || narrow.index_bytes() + NARROW_GAIN_BYTES_MIN <= whole.index_bytes();
         Some(if gains { narrow } else { whole })
@@ -175,7 +236,7 @@ impl<K, V> LaneTree<K, V> {
     pub(super) fn keys(&self) -> Strided<K> {
         // SAFETY: the first leaf starts inside the block.
         let base = unsafe { self.block.base().add(self.plan.leaf_at(0)) };
-        Strided::new(base, Self::LANES.trailing_zeros(), self.plan.leaf_bytes())
+        Strided::new(base, Self::LANES.trailing_zeros(), Self::LEAF_BYTES)
     }
 
     /// Where the values lie if they are joined, valid as the keys are; otherwise of no use.
@@ -183,7 +244,7 @@ impl<K, V> LaneTree<K, V> {
     fn joined_values(&self) -> Strided<V> {
         // SAFETY: the keys of the first leaf lie inside the block, and their end is at most one past its last byte.
         let base = unsafe { self.block.base().add(self.plan.leaf_at(0) + NODE_BYTES) };
-        Strided::new(base, Self::LANES.trailing_zeros(), self.plan.leaf_bytes())
+        Strided::new(base, Self::LANES.trailing_zeros(), Self::LEAF_BYTES)
     }
 
     /// Where the values lie, valid for ranks below `len` and for shared access as long as the tree is borrowed.

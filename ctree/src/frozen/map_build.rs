@@ -13,8 +13,9 @@ use crate::block::advise_vec;
 use crate::lane::LaneKind;
 
 impl<K, V> FrozenCTreeMap<K, V> {
-    /// Builds the map from entries in the order of their keys, which nothing here relies on for memory safety.
-    pub(super) fn from_sorted_vec(entries: Vec<(K, V)>) -> FrozenCTreeMap<K, V> {
+    /// Builds the map from entries in the order of their keys, which nothing here relies on for memory safety. For what is known to be
+    /// sorted, such as the entries of another map.
+    pub(crate) fn from_sorted_vec(entries: Vec<(K, V)>) -> FrozenCTreeMap<K, V> {
         if entries.is_empty() {
             return FrozenCTreeMap::new();
         }
@@ -85,13 +86,18 @@ impl<K, V> FrozenCTreeMap<K, V> {
     {
         // The sort is stable and takes O(n) where the input is sorted already.
         entries.sort_by(|(left, _), (right, _)| left.cmp(right));
-        entries.dedup_by(|next, kept| {
-            let equal = next.0.cmp(&kept.0) == Ordering::Equal;
-            if equal {
-                core::mem::swap(next, kept);
-            }
-            equal
-        });
+        keep_last(&mut entries);
         Self::from_sorted_vec(entries)
     }
+}
+
+/// Of each run of equal keys, leaves the last entry.
+pub(super) fn keep_last<K: Ord, V>(entries: &mut Vec<(K, V)>) {
+    entries.dedup_by(|next, kept| {
+        let equal = next.0.cmp(&kept.0) == Ordering::Equal;
+        if equal {
+            core::mem::swap(next, kept);
+        }
+        equal
+    });
 }

@@ -3,7 +3,8 @@
 //! There are two trees below one interface, chosen by the type of the keys:
 //!
 //! - `lane_tree`: machine integers. Separators are copies, searched by SIMD; keys and small values share leaves.
-//! - `key_tree`: everything else. Each key lies in one place, the separators among them; two or three plain vectors, no unsafe code.
+//! - `key_tree`: everything else. Each key lies in one place, the separators among them; two or three plain vectors, no unsafe code. Where the
+//!   type of the keys has heads, `head_nodes` leads the search.
 //!
 //! Both number their entries in order, so that ranks, ranges and iterators are written once, in terms of ranks.
 //!
@@ -154,6 +155,7 @@
 
 mod entries;
 mod error;
+mod head_nodes;
 mod key_tree;
 mod lane_block;
 mod lane_tree;
@@ -161,8 +163,13 @@ mod map;
 mod map_build;
 mod map_iter;
 mod map_traits;
+#[cfg(feature = "rayon")]
+mod parallel;
+#[cfg(feature = "serde")]
+mod serde;
 mod set;
 mod set_iter;
+mod set_ops;
 mod strided;
 
 #[cfg(test)]
@@ -180,9 +187,10 @@ pub mod frozen_map {
     };
 }
 
-/// Iterators over [`FrozenCTreeSet`].
+/// Iterators over [`FrozenCTreeSet`], and over two of them.
 pub mod frozen_set {
     pub use super::set_iter::{IntoIter, Iter, Range};
+    pub use super::set_ops::{Difference, Intersection, SymmetricDifference, Union};
 }
 
 #[cfg(test)]

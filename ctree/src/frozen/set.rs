@@ -38,6 +38,18 @@ impl<K> FrozenCTreeSet<K> {
         }
     }
 
+    /// The set of a map's keys.
+    pub(super) fn from_map(map: FrozenCTreeMap<K, ()>) -> FrozenCTreeSet<K> {
+        FrozenCTreeSet { map }
+    }
+
+    /// Builds the set from keys in order, which nothing here relies on for memory safety.
+    pub(crate) fn from_ascending(keys: impl Iterator<Item = K>) -> FrozenCTreeSet<K> {
+        FrozenCTreeSet::from_map(FrozenCTreeMap::from_sorted_vec(
+            keys.map(|key| (key, ())).collect(),
+        ))
+    }
+
     /// Builds the set from keys that the caller claims are strictly ascending, and checks that, in O(n).
     ///
     /// # Errors
@@ -54,9 +66,7 @@ impl<K> FrozenCTreeSet<K> {
 
     /// Moves the keys of a `BTreeSet` over in O(n), without a comparison; the same as `From`.
     pub fn from_btree_set(set: BTreeSet<K>) -> FrozenCTreeSet<K> {
-        FrozenCTreeSet {
-            map: FrozenCTreeMap::from_sorted_vec(set.into_iter().map(|key| (key, ())).collect()),
-        }
+        FrozenCTreeSet::from_ascending(set.into_iter())
     }
 
     /// Number of keys.
@@ -158,7 +168,7 @@ impl<K> FrozenCTreeSet<K> {
             results.len()
         );
         self.map.search_many(keys, Wanted::Ranks, |index, rank| {
-            results[index] = rank.is_ok()
+            results[index] = rank.is_ok();
         });
     }
 

@@ -235,30 +235,34 @@ unsafe fn leaves_of_many<Separator: Copy, Count: CountLess<Separator>>(
 ) {
     leaves.fill(0);
     let start = base.as_ptr().cast_const();
-    let levels_below = plan.levels().skip(1).map(|level_at| Next {
-        first: start.wrapping_add(level_at),
-        stride_bytes: NODE_BYTES,
-    });
-    let leaves_below = Next {
-        first: start.wrapping_add(plan.leaf_at(0)),
-        stride_bytes: plan.leaf_bytes(),
-    };
-    let below = levels_below.chain([leaves_below]);
-    for (level, (level_at, next)) in plan.levels().zip(below).enumerate() {
+    for (level, level_at) in plan.levels().enumerate() {
+        let below = level + 1;
+        let is_last = below == plan.height();
         debug_assert!(
             leaves.iter().all(|&node| node < plan.node_count(level)),
             "level {level}"
         );
-        if level + 1 < plan.height() && plan.node_count_bound(level + 1) <= HOT_NODES_MAX {
+        if !is_last && plan.node_count_bound(below) <= HOT_NODES_MAX {
             // SAFETY: the level is the plan's, and by the invariants of `Plan` (as in `leaf_of`) the steps before led to nodes of it.
             unsafe { step_many::<Separator, Count>(base, level_at, queries, leaves, |_| ()) };
-        } else {
-            // SAFETY: as above.
-            unsafe {
-                step_many::<Separator, Count>(base, level_at, queries, leaves, |node| {
-                    next.request(node)
-                });
+            continue;
+        }
+        let next = if is_last {
+            Next {
+                first: start.wrapping_add(plan.leaf_at(0)),
+                stride_bytes: plan.leaf_bytes(),
             }
+        } else {
+            Next {
+                first: start.wrapping_add(plan.level_at(below)),
+                stride_bytes: NODE_BYTES,
+            }
+        };
+        // SAFETY: as above.
+        unsafe {
+            step_many::<Separator, Count>(base, level_at, queries, leaves, |node| {
+                next.request(node);
+            });
         }
     }
     debug_assert!(

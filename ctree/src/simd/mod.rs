@@ -19,6 +19,7 @@
 //! the others by the tests. Only this module knows of architectures.
 
 mod descend;
+pub(crate) mod heads;
 #[cfg(feature = "mmap")]
 mod leaves;
 mod nodes;

@@ -7,6 +7,7 @@
 use core::ptr::NonNull;
 
 use super::descend::{CountLess, assert_on_line, descend, descend_many};
+use super::heads::{At, HeadQuery, Stop, stop_by};
 #[cfg(feature = "mmap")]
 use super::leaves::count_each;
 use super::nodes::{self, Hit, NodeMap};
@@ -114,4 +115,20 @@ pub(super) unsafe fn count_in_leaves<Lane: Copy + Ord>(
 ) {
     // SAFETY: passed on.
     unsafe { count_each::<Lane, Portable>(leaves, leaf_bytes, queries, ranks) }
+}
+
+/// [`stop_by`] without vector instructions.
+///
+/// # Safety
+/// As for [`stop_by`].
+#[inline(never)]
+pub(super) unsafe fn stop<Q: HeadQuery>(
+    base: NonNull<u8>,
+    level_at: &[usize],
+    eager: &[EagerValues; 2],
+    from: At,
+    query: Q,
+) -> Stop {
+    // SAFETY: passed on.
+    unsafe { stop_by::<Q, Portable>(base, level_at, eager, from, query) }
 }

@@ -15,6 +15,7 @@ use core::arch::x86_64::{
 use core::ptr::NonNull;
 
 use super::descend::{CountLess, assert_on_line, descend, descend_many};
+use super::heads::{At, HeadQuery, Stop, stop_by};
 #[cfg(feature = "mmap")]
 use super::leaves::count_each;
 use super::nodes::{self, Hit, NodeMap};
@@ -418,4 +419,36 @@ pub(super) unsafe fn count_in_leaves_avx2<Lane: Copy>(
 {
     // SAFETY: passed on; this function has the instructions.
     unsafe { count_each::<Lane, Avx2>(leaves, leaf_bytes, queries, ranks) }
+}
+
+/// [`stop_by`] with AVX-512.
+///
+/// # Safety
+/// As for [`stop_by`], on a machine where [`has_avx512`] holds.
+#[target_feature(enable = "avx512f,avx512bw,popcnt")]
+pub(super) unsafe fn stop_avx512<Q: HeadQuery>(
+    base: NonNull<u8>,
+    level_at: &[usize],
+    eager: &[EagerValues; 2],
+    from: At,
+    query: Q,
+) -> Stop {
+    // SAFETY: passed on; this function has the instructions.
+    unsafe { stop_by::<Q, Avx512>(base, level_at, eager, from, query) }
+}
+
+/// [`stop_by`] with AVX2.
+///
+/// # Safety
+/// As for [`stop_by`], on a machine where [`has_avx2`] holds.
+#[target_feature(enable = "avx2,popcnt")]
+pub(super) unsafe fn stop_avx2<Q: HeadQuery>(
+    base: NonNull<u8>,
+    level_at: &[usize],
+    eager: &[EagerValues; 2],
+    from: At,
+    query: Q,
+) -> Stop {
+    // SAFETY: passed on; this function has the instructions.
+    unsafe { stop_by::<Q, Avx2>(base, level_at, eager, from, query) }
 }

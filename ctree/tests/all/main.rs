@@ -2,6 +2,9 @@
 
 mod doubles;
 mod edges;
+mod frozen_heads;
+mod frozen_narrow;
+mod frozen_sets;
 #[cfg(feature = "mmap")]
 mod mapped;
 mod memory;
