@@ -359,6 +359,10 @@ pub(crate) fn recognised<K>() -> Option<fn(&K) -> u64> {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "any integers will do, the lower halves of others among them"
+)]
 mod tests {
     use alloc::boxed::Box;
     use alloc::string::{String, ToString};

@@ -224,7 +224,7 @@ mod tests {
                 assert!(shape.values_at >= shape.keys_at + shape.capacity * size_of::<K>());
             }
             Lanes::Absent => {
-                assert!(shape.values_at >= shape.keys_at + shape.capacity * size_of::<K>())
+                assert!(shape.values_at >= shape.keys_at + shape.capacity * size_of::<K>());
             }
         }
         assert!(shape.header_at >= shape.values_at + shape.capacity * size_of::<V>());

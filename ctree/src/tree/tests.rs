@@ -1,7 +1,7 @@
 //! The core alone, held against std's map; the public maps are tested by the crate's integration tests.
 
-use std::collections::BTreeMap;
-use std::fmt::Debug;
+use alloc::collections::BTreeMap;
+use core::fmt::Debug;
 
 use allocator_api2::alloc::Global;
 use quickcheck::{Arbitrary, Gen, QuickCheck};
@@ -79,6 +79,7 @@ fn insert<K: Ord, V>(tree: &mut Tree<K, V, Global>, key: K, value: V) -> bool {
         Found::Gap(edge) => {
             // SAFETY: the edge is where the key belongs.
             let place = unsafe { tree.insert_at(edge, key, value) };
+            // SAFETY: the node of the entry that was just inserted.
             assert!(unsafe { tree.form().len(place.node) } > place.slot);
             true
         }
