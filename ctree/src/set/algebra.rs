@@ -15,6 +15,9 @@ use super::iter::Iter;
 use crate::map::CTreeMap;
 
 /// One set is this many times as long as the other when looking up the keys of the one in the other beats walking both.
+///
+/// Keys of 8 B, half of them common, on an Emerald Rapids (2 MB of L2, busy): searched 3 and walked 4 µs (2,000 keys, ratio 8), 1 and 3 µs (ratio 16);
+/// 17 and 12 ms (1 million, ratio 8), 10 and 11 ms (ratio 16).
 const SEARCH_RATIO: usize = 16;
 
 /// How the ranges of the keys of two sets lie, as far as it matters to their intersection.
