@@ -39,7 +39,7 @@ pub(super) const SUM_BYTES: usize = size_of::<u64>();
 /// How keys and values of two types are kept, and what their leaves look like: all that does not depend on the entries.
 ///
 /// [`Shape::of`] folds to constants, so that a lookup computes places by shifts and additions. (Read from the file's layout instead, the
-/// same took 12 ns a query in place of 8, in a batch and in the cache.)
+/// same took 12 ns a query in place of 9, in a batch and in the cache.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     /// What a key takes in a leaf.

@@ -492,6 +492,17 @@ fn prefetch_lines(start: *const u8, lines: usize) {
     }
 }
 
+/// As [`prefetch`], but only into the cache behind the nearest, for what is needed some hundred nanoseconds later: such requests do not
+/// queue for the few places that the nearest cache has for lines under way.
+#[cfg(feature = "mmap")]
+#[inline(always)]
+pub(crate) fn prefetch_far<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    x86::prefetch_far(address.cast::<u8>());
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
 /// Asks for the line that `address` lies in, without waiting for it. Any address is allowed: a prefetch never faults.
 #[inline(always)]
 pub(crate) fn prefetch<T>(address: *const T) {

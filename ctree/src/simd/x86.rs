@@ -58,6 +58,14 @@ pub(super) fn prefetch(address: *const u8) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast::<i8>()) }
 }
 
+/// Asks for the line that `address` lies in, up to the second cache.
+#[cfg(feature = "mmap")]
+#[inline(always)]
+pub(super) fn prefetch_far(address: *const u8) {
+    // SAFETY: as above.
+    unsafe { _mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T1 }>(address.cast::<i8>()) }
+}
+
 /// Counts with AVX-512: a node is two vectors, each comparison gives one bit a lane.
 struct Avx512;
 

@@ -14,7 +14,7 @@ use ctree::{
     AsStored, FrozenCTreeMap, MappedCTreeMap, MappedCTreeSet, OpenError, OpenOptions, Plain,
     Stored, StoredKey, VerifyError, WriteError,
 };
-use quickcheck::{Arbitrary, Gen, QuickCheck};
+use quickcheck::QuickCheck;
 
 /// A folder of its own for each test, which goes with it.
 struct Folder(PathBuf);
@@ -380,7 +380,7 @@ fn a_million_entries() {
             let query = queries[index];
             assert_eq!(
                 found.map(str::to_owned),
-                (query % 3 == 0).then(|| value(query / 3))
+                query.is_multiple_of(3).then(|| value(query / 3))
             );
         });
         // The index is small: a leaf has 32 keys of 4 B.
@@ -785,10 +785,8 @@ fn sealed_memory_is_immutable() {
     assert!(matches!(open(), Err(OpenError::NotImmutable)));
     let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
     // SAFETY: seals a file of ours.
-    assert_eq!(
-        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) },
-        0
-    );
+    let sealed = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) };
+    assert_eq!(sealed, 0);
     let map = open().unwrap();
     assert_eq!((map.get(&2), map.verify()), (Some(20), Ok(())));
     assert!(map.memory_usage() < map.file_bytes());
