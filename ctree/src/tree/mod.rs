@@ -274,7 +274,6 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     }
 
     /// Levels of nodes.
-    #[cfg(test)]
     pub(crate) fn level_count(&self) -> usize {
         self.raw.root.map_or(0, |_| self.raw.height + 1)
     }

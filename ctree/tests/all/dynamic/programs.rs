@@ -1,0 +1,90 @@
+//! Random programs on every type of map: many short ones, shrunk when they fail, and a long one.
+
+use std::borrow::Borrow;
+
+use ctree::{CTreeMap, TotalF64};
+use quickcheck::{Arbitrary, Gen, QuickCheck};
+
+use super::kinds::{Counted, Headed, Huge, Key, Plain, Value, Weightless};
+use super::operation::{Choices, Op};
+use super::program::{Kind, World};
+use crate::memory::held_bytes;
+use crate::times;
+
+impl Choices for Gen {
+    fn number(&mut self) -> usize {
+        usize::arbitrary(self)
+    }
+
+    fn byte(&mut self) -> u8 {
+        u8::arbitrary(self)
+    }
+}
+
+impl Arbitrary for Op {
+    fn arbitrary(g: &mut Gen) -> Op {
+        Op::any(g)
+    }
+}
+
+/// Runs a program on a new map, and asserts that nothing is left of it afterwards. Gives the most levels that the map has had.
+fn run<K: Key, V: Value>(kind: Kind<K, V>, ops: impl Iterator<Item = impl Borrow<Op>>) -> usize {
+    // The texts that some keys point at are made now, not within.
+    let _first = K::nth(0);
+    let (alive, held) = (Counted::alive(), held_bytes());
+    let mut world = World::new(kind);
+    for op in ops {
+        world.run(op.borrow());
+    }
+    let levels = world.finish();
+    assert_eq!(Counted::alive(), alive);
+    assert_eq!(held_bytes(), held);
+    levels
+}
+
+macro_rules! programs {
+    ($($name:ident: $key:ty => $value:ty, $kind:expr, levels $levels:literal;)*) => {$(
+        #[test]
+        fn $name() {
+            fn holds(ops: Vec<Op>) -> bool {
+                run::<$key, $value>($kind, ops.iter());
+                true
+            }
+            QuickCheck::new()
+                .rng(Gen::new(if cfg!(miri) { 12 } else { 120 }))
+                .tests(times(40) as u64)
+                .quickcheck(holds as fn(Vec<Op>) -> bool);
+            let mut g = Gen::new(100);
+            let steps = times(2000);
+            let long = std::iter::repeat_with(|| Op::arbitrary(&mut g)).take(steps);
+            let levels = run::<$key, $value>($kind, long);
+            // The tests are about trees, not about single nodes.
+            assert!(levels >= $levels || steps < 2000, "{levels} levels");
+        }
+    )*};
+}
+
+// Each pair of types is compiled anew, which takes longer than running it: each kind of key is here once, and the kinds of values with
+// keys for which they lie elsewhere. The fuzz target has other pairs.
+programs! {
+    bytes_to_huge_values: u8 => Huge, Kind::Plain, levels 3;
+    integers_to_integers: u64 => u64, Kind::Plain, levels 3;
+    integers_to_integers_with_ranks: u64 => u64, Kind::By(CTreeMap::with_ranks), levels 3;
+    integers_to_huge_values: u64 => Huge, Kind::Plain, levels 4;
+    integers_to_huge_values_with_ranks: u64 => Huge, Kind::By(CTreeMap::with_ranks), levels 4;
+    signed_integers_to_weightless_values: i32 => Weightless, Kind::Plain, levels 2;
+    signed_integers_to_weightless_values_with_ranks: i32 => Weightless, Kind::By(CTreeMap::with_ranks), levels 2;
+    characters_to_nothing: char => (), Kind::Plain, levels 2;
+    floats_to_texts: TotalF64 => String, Kind::Plain, levels 3;
+    texts_to_counted_values: String => Counted, Kind::Plain, levels 3;
+    texts_to_counted_values_with_ranks: String => Counted, Kind::By(CTreeMap::with_ranks), levels 3;
+    borrowed_texts_to_huge_values: &'static str => Huge, Kind::Plain, levels 4;
+    pairs_to_integers: (u32, u32) => u64, Kind::Plain, levels 3;
+    pairs_to_integers_with_ranks: (u32, u32) => u64, Kind::By(CTreeMap::with_ranks), levels 3;
+    keys_without_heads_to_counted_values: Plain => Counted, Kind::Plain, levels 3;
+    keys_without_heads_to_huge_values: Plain => Huge, Kind::Plain, levels 4;
+    keys_without_heads_to_huge_values_with_ranks: Plain => Huge, Kind::By(CTreeMap::with_ranks), levels 4;
+    keys_with_heads_to_counted_values: Headed => Counted, Kind::By(CTreeMap::with_heads), levels 3;
+    nothing_to_weightless_values: () => Weightless, Kind::Plain, levels 1;
+    nothing_to_weightless_values_with_ranks: () => Weightless, Kind::By(CTreeMap::with_ranks), levels 1;
+}
