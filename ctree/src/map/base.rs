@@ -372,10 +372,12 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     where
         K: Ord,
     {
-        match self.tree.find(&key) {
+        match self.tree.find_to_change(&key) {
             Found::Entry(place) => {
                 // SAFETY: the place was just found, and the map is borrowed mutably since.
                 let (_, old) = unsafe { self.entry_at_mut(place) };
+                // The key that is not needed goes first: should its destructor panic, the old value is still in the map.
+                drop(key);
                 Some(mem::replace(old, value))
             }
             Found::Gap(edge) => {
@@ -391,7 +393,7 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     where
         K: Ord,
     {
-        match self.tree.find(&key) {
+        match self.tree.find_to_change(&key) {
             Found::Entry(place) => {
                 // SAFETY: the place was just found, and the map is borrowed mutably since.
                 let old = unsafe { &mut *self.tree.form().key_at(place.node, place.slot) };
@@ -445,7 +447,7 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     where
         K: Ord,
     {
-        match self.tree.find(&key) {
+        match self.tree.find_to_change(&key) {
             // SAFETY: the place was just found, and the map is borrowed mutably since.
             Found::Entry(place) => Entry::Occupied(unsafe { OccupiedEntry::new(self, place) }),
             // SAFETY: the edge was just found, and the map is borrowed mutably since.

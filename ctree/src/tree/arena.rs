@@ -102,21 +102,24 @@ impl Arena {
     unsafe fn add_chunk<A: Allocator>(&mut self, alloc: &A, node: Layout) {
         let record = Layout::new::<Chunk>();
         let wanted = self.bytes.min(CHUNK_BYTES_MAX);
-        let (nodes_bytes, align) = if wanted >= CHUNK_BYTES_MAX / 2 {
+        let (nodes_bytes, align, slack) = if wanted >= CHUNK_BYTES_MAX / 2 {
             // A whole number of huge pages, aligned to them.
             let whole = (node.size() + record.size()).next_multiple_of(CHUNK_BYTES_MAX);
             let nodes = (whole - record.size()) / node.size();
-            (nodes * node.size(), node.align().max(CHUNK_BYTES_MAX))
+            (nodes * node.size(), node.align().max(CHUNK_BYTES_MAX), 0)
         } else {
-            ((wanted / node.size()).max(1) * node.size(), node.align())
+            // Small chunks have room to be aligned within: many allocators are slow when they are asked for an alignment.
+            let nodes_bytes = (wanted / node.size()).max(1) * node.size();
+            let slack = node.align().saturating_sub(record.align());
+            (nodes_bytes, record.align(), slack)
         };
         let record_at = nodes_bytes.next_multiple_of(record.align());
         let bytes = if align >= CHUNK_BYTES_MAX {
             (record_at + record.size()).next_multiple_of(CHUNK_BYTES_MAX)
         } else {
-            record_at + record.size()
+            slack + record_at + record.size()
         };
-        let Ok(layout) = Layout::from_size_align(bytes, align.max(record.align())) else {
+        let Ok(layout) = Layout::from_size_align(bytes, align) else {
             panic!("capacity overflow: {bytes} bytes");
         };
         let base = match alloc.allocate(layout) {
@@ -126,8 +129,16 @@ impl Arena {
         if align >= CHUNK_BYTES_MAX {
             crate::block::advise_huge_pages(base.as_ptr(), bytes);
         }
-        // SAFETY: the record fits behind the nodes, aligned: `record_at` is, and the base is aligned to more.
-        let chunk = unsafe { base.add(record_at) }.cast::<Chunk>();
+        // The allocator aligned the base to the nodes' alignment, or to the record's, and then the slack makes up for what is missing.
+        let padding = base.as_ptr().addr().wrapping_neg() & (node.align() - 1);
+        debug_assert!(
+            padding <= slack,
+            "{padding} B of {slack} B to align a chunk"
+        );
+        // SAFETY: the padding lies within the slack.
+        let nodes = unsafe { base.add(padding) };
+        // SAFETY: the record fits behind the nodes, aligned: `record_at` is, and the nodes are aligned to as much at least.
+        let chunk = unsafe { nodes.add(record_at) }.cast::<Chunk>();
         // SAFETY: as above.
         unsafe {
             chunk.write(Chunk {
@@ -137,7 +148,7 @@ impl Arena {
             });
         }
         self.chunks = Some(chunk);
-        self.unused = base.as_ptr();
+        self.unused = nodes.as_ptr();
         self.unused_bytes = nodes_bytes;
         self.bytes += bytes;
     }

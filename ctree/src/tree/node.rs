@@ -13,6 +13,7 @@
 
 use core::alloc::Layout;
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 
 use super::shape::{Shape, shape_of};
@@ -60,6 +61,35 @@ impl<K, V> core::fmt::Debug for Form<K, V> {
             .field("shape", self.shape())
             .field("ranked", &self.ranked)
             .finish()
+    }
+}
+
+/// Most items that are moved one by one.
+const MOVED_BY_ITEM_MAX: usize = 8;
+
+/// Moves `count` items to higher addresses; the ranges may overlap.
+///
+/// A few small items are moved one by one: a `memmove` would load them as vectors, which have to wait if their parts were stored just before, by the insertion
+/// before this one.
+///
+/// # Safety
+/// As for [`ptr::copy`]; `to` is not below `from`.
+#[inline(always)]
+unsafe fn move_up<T>(from: *mut T, to: *mut T, count: usize) {
+    if count <= MOVED_BY_ITEM_MAX && size_of::<T>() <= size_of::<u64>() {
+        for item in (0..count).rev() {
+            // SAFETY: item `item` of both ranges; those above it, which it may overlap with, have been moved already. (Volatile, so that the compiler does not
+            // make a `memmove` of the loop again.)
+            unsafe {
+                let item_moved = from.add(item).cast::<MaybeUninit<T>>().read_volatile();
+                to.add(item)
+                    .cast::<MaybeUninit<T>>()
+                    .write_volatile(item_moved);
+            }
+        }
+    } else {
+        // SAFETY: passed on.
+        unsafe { ptr::copy(from, to, count) };
     }
 }
 
@@ -392,18 +422,18 @@ impl<K, V> Form<K, V> {
         let moved = len - slot;
         // SAFETY: source and target lie within the slots of the node.
         unsafe {
-            ptr::copy(
+            move_up(
                 self.key_at(node, slot),
                 self.key_at(node, slot + count),
                 moved,
             );
-            ptr::copy(
+            move_up(
                 self.value_at(node, slot),
                 self.value_at(node, slot + count),
                 moved,
             );
             if self.has_heads() {
-                ptr::copy(
+                move_up(
                     self.head_at(node, slot),
                     self.head_at(node, slot + count),
                     moved,

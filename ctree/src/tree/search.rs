@@ -12,10 +12,13 @@ use allocator_api2::alloc::Allocator;
 use super::node::{Form, NodePtr};
 use super::{Edge, Found, Place, Tree};
 use crate::head::{bytes_of, head_of_bytes, recognised};
-use crate::lane::{LaneKind, same_integer, same_integers};
+use crate::lane::{LaneKind, by_lane, same_integer, same_integers};
 use crate::simd::{self, BATCH, Hit, prefetch, prefetch_bytes};
 
 use super::shape::LANE_BYTES;
+
+/// Most entries of a map of one leaf that are searched word by word before an insertion.
+const LEN_BY_WORDS_MAX: usize = 16;
 
 /// Fewest queries for which a batch is worth its set-up.
 const BATCH_MIN: usize = 4;
@@ -58,6 +61,42 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             return self.find_by_order(root, query);
         }
         self.find_among_others(root, query)
+    }
+
+    /// [`find`](Self::find) when an insertion will follow, if there is no entry.
+    ///
+    /// A vector that is loaded from a few words which were stored just before waits until they have left the core's store buffer. In a small map that grows,
+    /// the keys have been moved just before, by the insertion before this one; there a search word by word is faster.
+    #[inline]
+    pub(crate) fn find_to_change<Q: ?Sized + Ord>(&self, query: &Q) -> Found
+    where
+        K: Borrow<Q>,
+    {
+        if self.raw.height == 0
+            && let (Some(leaf), Some(kind)) = (self.raw.root, LaneKind::of::<K>())
+            && let Some(query) = same_integer::<K, Q>(query)
+        {
+            let form = self.form();
+            // SAFETY: the root is a node of this tree.
+            let len = unsafe { form.len(leaf) };
+            if len <= LEN_BY_WORDS_MAX {
+                let (slot, found) = by_lane!(kind, Lane => {
+                    // SAFETY: the query is an integer of this kind.
+                    let query = unsafe { NonNull::from(query).cast::<Lane>().read() };
+                    // SAFETY: the lanes below the length are initialised.
+                    let keys = unsafe { core::slice::from_raw_parts(leaf.cast::<Lane>().as_ptr(), len) };
+                    // std's binary search: no vectors, and no branches that depend on keys.
+                    let slot = keys.partition_point(|&key| key < query);
+                    (slot, keys.get(slot) == Some(&query))
+                });
+                return if found {
+                    Found::Entry(Place { node: leaf, slot })
+                } else {
+                    Found::Gap(Edge { leaf, slot })
+                };
+            }
+        }
+        self.find(query)
     }
 
     /// [`find`](Self::find) for keys that are no integers.
