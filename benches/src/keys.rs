@@ -111,7 +111,7 @@ pub fn long_prefixes(count: usize, seed: u64) -> Vec<String> {
         .into_iter()
         .map(|number| {
             let folder = number % 8;
-            format!("/srv/storage/projects/team-{folder}/artifacts/objects/{number:016x}")
+            format!("/data/storage/projects/team-{folder}/artifacts/objects/{number:016x}")
         })
         .collect()
 }

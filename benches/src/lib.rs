@@ -10,10 +10,12 @@
 //! | [`rivals`] | what we are held against, a file each |
 //! | [`raw_tree`], [`raw_chains`] | a search tree and hash chains whose nodes come from an allocator of choice |
 //! | [`structures`] | trees, lists, tables and octrees of boxes, as programs write them |
-//! | [`queries`] | what they are asked: keys drawn evenly, and hot keys |
+//! | [`ordered_map`] | ordered maps: the trait of their adapters, and the passes that are timed |
+//! | [`keys`] | what keys they hold |
+//! | [`queries`] | what structures are asked: keys drawn evenly, and hot keys |
 //! | [`births`] | the memory that their nodes come from |
 //! | [`programs`] | whole programs for allocators, each for a process of its own |
-//! | [`worker`] | those processes, allocators in turns |
+//! | [`worker`] | those processes, allocators in turns; and workloads in processes of their own |
 //! | [`figures`] | the thesis's figures 2-6 and 2-7, which the `figures` binary makes |
 //! | [`dispatch`] | the global allocator of `report`, chosen by the environment when the process starts |
 //! | [`output`] | JSON lines, table, Markdown, SVG |

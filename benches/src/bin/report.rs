@@ -144,7 +144,10 @@ fn run(args: &Args, workloads: &[&'static Workload]) -> Result<(), Box<dyn std::
     }
     if comparisons.is_empty() {
         let only = args.only.as_deref().unwrap_or_default();
-        return Err(format!("no comparison is called {only:?} in this build").into());
+        return Err(format!(
+            "no comparison is called {only:?} in this build, or in a run of this kind"
+        )
+        .into());
     }
     Ok(())
 }

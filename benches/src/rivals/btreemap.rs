@@ -1,8 +1,6 @@
-//! Rival: std's `BTreeMap`, its nodes in the system's malloc, as it stands in nearly every program.
+//! Rival: std's `BTreeMap`.
 
 use std::collections::BTreeMap;
-
-use examples::switch::{Source, born_in};
 
 use crate::ordered_map::{Key, Kind, OrderedMap};
 
@@ -45,15 +43,4 @@ impl<K: Key> OrderedMap<K> for BTreeMap<K, u64> {
             visit(key, value);
         }
     }
-}
-
-/// A map with `entries`, inserted in their order.
-pub fn build(entries: &[(u64, u64)]) -> BTreeMap<u64, u64> {
-    born_in(Source::System, || {
-        let mut map = BTreeMap::new();
-        for &(key, value) in entries {
-            map.insert(key, value);
-        }
-        map
-    })
 }

@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use ctree::{FrozenCTreeMap, FrozenCTreeSet};
 use examples::chain::QueryChain;
 use examples::rng::Rng;
-use examples::timing::nanoseconds_each;
 
-use super::{Comparison, Effort, Failure, Pass, SEED, SUITE, WARM_BYTES};
-use super::{alone, compare, warm_memory};
+use super::{Comparison, Effort, Failure, SEED, SUITE, WARM_BYTES};
+use super::{alone, duel, measures, sum_of, warm_memory};
 use crate::keys;
 use crate::ordered_map::{add_in_order, low_half, value_of};
 use crate::rivals::btreemap;
-use crate::workload::{KEYS_2M, Nanoseconds, Workload};
+use crate::workload::{KEYS_2M, Workload};
 
 /// Lookups that wait for each other: what a miss costs; lookups that do not: how many misses overlap; and lookups of which a batch is known at once, against
 /// single ones: what a level-synchronous batch gains.
@@ -58,7 +57,7 @@ fn frozen_2m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
         ours.get_many_with(&queries, |_, value| sum = add_in_order(sum, value.copied()));
         sum
     };
-    let theirs_one_by_one = || sum_of(&queries, |key| theirs.get(&key));
+    let theirs_one_by_one = || sum_of(&queries, |key| theirs.get(key).copied());
 
     let mut comparisons = Vec::new();
     comparisons.extend(against_btreemap(
@@ -70,54 +69,25 @@ fn frozen_2m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     comparisons.extend(against_btreemap(
         INDEPENDENT,
         effort,
-        || sum_of(&queries, |key| ours.get(&key)),
+        || sum_of(&queries, |key| ours.get(key).copied()),
         theirs_one_by_one,
     )?);
     comparisons.extend(against_btreemap(MANY, effort, many, theirs_one_by_one)?);
     Ok(comparisons)
 }
 
-/// A sum over the answers in their order.
-fn sum_of<'a>(queries: &[u64], mut get: impl FnMut(u64) -> Option<&'a u64>) -> u64 {
-    queries
-        .iter()
-        .fold(0, |sum, &key| add_in_order(sum, get(key).copied()))
-}
-
-/// Times one pass of each, of `effort.lookups` operations, if the user wants this part.
+/// Times one pass of each, if this run is to measure the part.
 fn against_btreemap(
     part: &'static str,
     effort: &Effort,
     ours: impl FnMut() -> u64,
     theirs: impl FnMut() -> u64,
 ) -> Result<Option<Comparison>, Failure> {
-    if !effort.wants(FROZEN_2M_NAME, part) {
+    if !measures(effort, FROZEN_2M_NAME, part) {
         return Ok(None);
     }
-    let passes: Vec<Pass<'_>> = vec![
-        ("ctree".to_owned(), Box::new(ours)),
-        (btreemap::NAME.to_owned(), Box::new(theirs)),
-    ];
-    let medians = compare(part, effort, passes)?;
-    let ns = Nanoseconds {
-        ours: nanoseconds_each(medians[0], effort.lookups),
-        theirs: nanoseconds_each(medians[1], effort.lookups),
-    };
     let name = format!("{part}_vs_{}", btreemap::SLUG);
-    Ok(Some(comparison(name, btreemap::NAME, ns, effort)))
-}
-
-fn comparison(name: String, rival: &str, ns: Nanoseconds, effort: &Effort) -> Comparison {
-    Comparison {
-        suite: SUITE,
-        name,
-        ours: ns.ours,
-        theirs: ns.theirs,
-        ratio: ns.theirs / ns.ours,
-        unit: "ns",
-        rival: rival.to_owned(),
-        runs: effort.rounds,
-    }
+    duel(part, name, btreemap::NAME, effort, ours, theirs).map(Some)
 }
 
 fn frozen_u32_set(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
@@ -146,19 +116,7 @@ fn frozen_u32_set(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
             add(sum, keys.partition_point(|key| key < query))
         })
     };
-    let passes: Vec<Pass<'_>> = vec![
-        ("ctree".to_owned(), Box::new(batches)),
-        ("binary search".to_owned(), Box::new(one_by_one)),
-    ];
-    let medians = compare(U32_SET, effort, passes)?;
-    let ns = Nanoseconds {
-        ours: nanoseconds_each(medians[0], queries.len()),
-        theirs: nanoseconds_each(medians[1], queries.len()),
-    };
-    Ok(vec![comparison(
-        U32_SET.to_owned(),
-        "binary search",
-        ns,
-        effort,
-    )])
+    let name = U32_SET.to_owned();
+    let row = duel(U32_SET, name, "binary search", effort, batches, one_by_one)?;
+    Ok(vec![row])
 }

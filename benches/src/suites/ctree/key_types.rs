@@ -3,7 +3,7 @@
 use examples::rng::Rng;
 
 use super::{Comparison, Effort, Failure, LookupParts, Maps, SEED, SUITE, WARM_BYTES};
-use super::{alone, few, warm_memory};
+use super::{alone, few_if_quick, warm_memory};
 use crate::keys;
 use crate::ordered_map::{Key, Kind};
 use crate::rivals;
@@ -118,7 +118,8 @@ fn look_up<K: Key>(
     }
     warm_memory(WARM_BYTES);
     let keys = keys();
-    let mut maps = Maps::with_keys(workload.name, effort, few(kinds, effort), &keys);
+    let kinds = few_if_quick(kinds, effort);
+    let mut maps = Maps::with_keys(workload.name, effort, kinds, &keys);
     let mut rng = Rng::new(SEED);
     maps.look_up(parts, || keys[rng.below(keys.len())].clone())
 }

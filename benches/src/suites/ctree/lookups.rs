@@ -3,7 +3,7 @@
 use examples::rng::Rng;
 
 use super::{Comparison, Effort, Failure, LookupParts, Maps, SEED, SUITE, WARM_BYTES};
-use super::{alone, warm_memory};
+use super::{alone, few, wanted, warm_memory};
 use crate::keys;
 use crate::programs::Scale;
 use crate::queries::{Queries, Skew};
@@ -56,7 +56,8 @@ fn lookups_2m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     // Of one stream of different numbers, the first half is in the maps and the second is not.
     let mut keys = keys::random(2 * KEYS_2M, SEED);
     let absent = keys.split_off(KEYS_2M);
-    let mut maps = Maps::with_keys(LOOKUPS_2M_NAME, effort, rivals::integer_maps(), &keys);
+    let kinds = wanted(rivals::integer_maps(), effort);
+    let mut maps = Maps::with_keys(LOOKUPS_2M_NAME, effort, kinds, &keys);
 
     let mut rng = Rng::new(SEED);
     let evenly = LookupParts {
@@ -95,9 +96,7 @@ fn lookups_2m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
 fn lookups_33m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     warm_memory(8 * WARM_BYTES);
     let keys = keys::random(KEYS_33M, SEED);
-    let mut kinds = rivals::maps();
-    // The others take minutes to build at this size.
-    kinds.truncate(2);
+    let kinds = few(rivals::integer_maps(), effort);
     let mut maps = Maps::with_keys(LOOKUPS_33M_NAME, effort, kinds, &keys);
     let mut rng = Rng::new(SEED);
     let parts = LookupParts {

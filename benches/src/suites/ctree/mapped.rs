@@ -9,11 +9,10 @@ use bbtree::unsync::BBTreeMap;
 use ctree::MappedCTreeMap;
 use examples::chain::QueryChain;
 use examples::rng::Rng;
-use examples::timing::nanoseconds_each;
 use memmap2::Mmap;
 
-use super::{Comparison, Effort, Failure, Pass, SEED, SUITE, WARM_BYTES};
-use super::{alone, compare, measures, warm_memory};
+use super::{Comparison, Effort, Failure, SEED, SUITE, WARM_BYTES};
+use super::{alone, duel, measures, sum_of, warm_memory};
 use crate::keys;
 use crate::ordered_map::{add_in_order, low_half, value_of};
 use crate::rivals::bbtree as rival;
@@ -126,14 +125,7 @@ fn write(keys: &[u64], ours: &Path, theirs: &Path) -> Result<(), Failure> {
     rival::write_file(&map, file).map_err(failure)
 }
 
-/// A sum over the answers in their order.
-fn sum_of(queries: &[u64], mut get: impl FnMut(&u64) -> Option<u64>) -> u64 {
-    queries
-        .iter()
-        .fold(0, |sum, key| add_in_order(sum, get(key)))
-}
-
-/// Times one pass of each, of `effort.lookups` operations, if this run is to measure the part.
+/// Times one pass of each, if this run is to measure the part.
 fn against_bbtree(
     part: &'static str,
     effort: &Effort,
@@ -143,21 +135,6 @@ fn against_bbtree(
     if !measures(effort, MAPPED_2M_NAME, part) {
         return Ok(None);
     }
-    let passes: Vec<Pass<'_>> = vec![
-        ("ctree".to_owned(), Box::new(ours)),
-        (rival::FILE_NAME.to_owned(), Box::new(theirs)),
-    ];
-    let medians = compare(part, effort, passes)?;
-    let [ours, theirs] =
-        [medians[0], medians[1]].map(|time| nanoseconds_each(time, effort.lookups));
-    Ok(Some(Comparison {
-        suite: SUITE,
-        name: format!("{part}_vs_{}", rival::FILE_SLUG),
-        ours,
-        theirs,
-        ratio: theirs / ours,
-        unit: "ns",
-        rival: rival::FILE_NAME.to_owned(),
-        runs: effort.rounds,
-    }))
+    let name = format!("{part}_vs_{}", rival::FILE_SLUG);
+    duel(part, name, rival::FILE_NAME, effort, ours, theirs).map(Some)
 }

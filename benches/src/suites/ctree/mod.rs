@@ -34,7 +34,7 @@ pub use updates::{MIXED_2M, UPDATES_2M};
 use examples::timing::nanoseconds_each;
 
 use super::{Pass, SEED, compare};
-use crate::ordered_map::{Key, Kind, Passes};
+use crate::ordered_map::{Key, Kind, Passes, add_in_order};
 use crate::programs::Scale;
 use crate::queries::Chain;
 use crate::rivals::ctree as ours;
@@ -60,13 +60,19 @@ fn wanted<K>(kinds: Vec<Kind<K>>, effort: &Effort) -> Vec<Kind<K>> {
     kinds.into_iter().filter(is_wanted).collect()
 }
 
-/// Those of `kinds` that a run has time for: in a quick one ours and std's, unless the user named another rival.
-fn few<K>(mut kinds: Vec<Kind<K>>, effort: &Effort) -> Vec<Kind<K>> {
-    let names_a_rival = |only: &str| only.contains("_vs_");
-    if effort.scale == Scale::Quick && !effort.only.as_deref().is_some_and(names_a_rival) {
-        kinds.truncate(2);
-    }
+/// Ours and std's, where the others would take too long; or ours and the one that the user named.
+fn few<K>(kinds: Vec<Kind<K>>, effort: &Effort) -> Vec<Kind<K>> {
+    let mut kinds = wanted(kinds, effort);
+    kinds.truncate(2);
     kinds
+}
+
+/// Those of `kinds` that a table beside the main one, or one of many builds, has time for: in a quick run [`few`], else all that are wanted.
+fn few_if_quick<K>(kinds: Vec<Kind<K>>, effort: &Effort) -> Vec<Kind<K>> {
+    match effort.scale {
+        Scale::Quick => few(kinds, effort),
+        Scale::Full => wanted(kinds, effort),
+    }
 }
 
 /// Parts that only full runs measure, and runs that name them: tables beside the main one.
@@ -125,6 +131,41 @@ fn against_each<K>(
         .collect()
 }
 
+/// A sum over the answers to `queries` in their order.
+fn sum_of(queries: &[u64], mut get: impl FnMut(&u64) -> Option<u64>) -> u64 {
+    queries
+        .iter()
+        .fold(0, |sum, key| add_in_order(sum, get(key)))
+}
+
+/// Times one pass of ours and one of a rival, of `effort.lookups` operations each; the comparison's name is `name`.
+fn duel(
+    part: &'static str,
+    name: String,
+    rival: &str,
+    effort: &Effort,
+    ours: impl FnMut() -> u64,
+    theirs: impl FnMut() -> u64,
+) -> Result<Comparison, Failure> {
+    let passes: Vec<Pass<'_>> = vec![
+        (ours::NAME.to_owned(), Box::new(ours)),
+        (rival.to_owned(), Box::new(theirs)),
+    ];
+    let medians = compare(part, effort, passes)?;
+    let [ours, theirs] =
+        [medians[0], medians[1]].map(|time| nanoseconds_each(time, effort.lookups));
+    Ok(Comparison {
+        suite: SUITE,
+        name,
+        ours,
+        theirs,
+        ratio: theirs / ours,
+        unit: "ns",
+        rival: rival.to_owned(),
+        runs: effort.rounds,
+    })
+}
+
 /// Maps of all kinds with the same entries.
 struct Maps<K> {
     /// Ours first.
@@ -160,9 +201,8 @@ impl LookupParts {
 }
 
 impl<K: Key> Maps<K> {
-    /// Maps of those `kinds` that are wanted, with `keys`, inserted in their order.
+    /// Maps of `kinds`, with `keys`, inserted in their order.
     fn with_keys(workload: &'static str, effort: &Effort, kinds: Vec<Kind<K>>, keys: &[K]) -> Self {
-        let kinds = wanted(kinds, effort);
         let maps = kinds.iter().map(|kind| kind.with_keys(keys)).collect();
         Maps {
             kinds,

@@ -6,7 +6,7 @@ use examples::rng::Rng;
 use examples::timing::{median, nanoseconds_each, timed};
 
 use super::{Comparison, Effort, Failure, Maps, SEED, SUITE, WARM_BYTES};
-use super::{against_each, alone, few, measures, wanted, warm_memory};
+use super::{against_each, alone, few_if_quick, measures, warm_memory};
 use crate::keys;
 use crate::ordered_map::{Kind, Passes, Updates};
 use crate::programs::Scale;
@@ -47,28 +47,27 @@ const MIXED_50_50: &str = "mixed_50_50_2m";
 
 fn updates_2m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     warm_memory(WARM_BYTES);
-    let kinds = few(wanted(rivals::integer_maps(), effort), effort);
+    let kinds = few_if_quick(rivals::integer_maps(), effort);
     let mut keys = keys::random(KEYS_2M, SEED);
     let mut comparisons = Vec::new();
-    if [INSERT_RANDOM, BYTES_PER_KEY, REMOVE_RANDOM]
-        .iter()
-        .any(|part| effort.wants(UPDATES_2M_NAME, part))
-    {
+    // First, in a young process.
+    if measures(effort, UPDATES_2M_NAME, BYTES_PER_KEY) {
         let bytes = weigh(&kinds, &keys)?;
         comparisons.extend(against_each(BYTES_PER_KEY, &kinds, &bytes, "B", 1));
+    }
+    let wants = |part| measures(effort, UPDATES_2M_NAME, part);
+    if wants(INSERT_RANDOM) || wants(REMOVE_RANDOM) {
         let mut removals = keys.clone();
         Rng::new(SEED).shuffle(&mut removals);
         let parts = Parts {
             insert: INSERT_RANDOM,
-            remove: effort
-                .wants(UPDATES_2M_NAME, REMOVE_RANDOM)
-                .then_some((REMOVE_RANDOM, &removals)),
+            remove: wants(REMOVE_RANDOM).then_some((REMOVE_RANDOM, &removals)),
         };
-        comparisons.splice(0..0, parts.measure(&kinds, &keys, effort)?);
+        comparisons.extend(parts.measure(&kinds, &keys, effort)?);
     }
     keys.sort_unstable();
     for (part, reversed) in [(INSERT_SORTED, false), (INSERT_REVERSE, true)] {
-        if measures(effort, UPDATES_2M_NAME, part) {
+        if wants(part) {
             if reversed {
                 keys.reverse();
             }
@@ -170,7 +169,7 @@ fn mixed_2m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let pairs = effort.lookups / 8;
     let mut keys = keys::random(KEYS_2M + pairs, SEED);
     let arriving = keys.split_off(KEYS_2M);
-    let kinds = few(wanted(rivals::integer_maps(), effort), effort);
+    let kinds = few_if_quick(rivals::integer_maps(), effort);
     let mut maps = Maps::with_keys(MIXED_50_50, effort, kinds, &keys);
     let mut rng = Rng::new(SEED);
     rng.shuffle(&mut keys);
