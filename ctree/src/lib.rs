@@ -5,6 +5,7 @@
 //!
 //! - [`FrozenCTreeMap`] and [`FrozenCTreeSet`]: built once, from sorted or unsorted entries, then looked up. Pointers are eliminated, as
 //!   in the C-trees of T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 3.2: where a child lies is computed.
+//! - [`MappedCTreeMap`] and [`MappedCTreeSet`] (feature `mmap`): the same as a file, written once and looked up where it lies.
 //!
 //! ```text
 //! level 0                  | s0 ... s15 |                      two cache lines of separators, 17 children a node
