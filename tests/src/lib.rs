@@ -19,3 +19,7 @@ mod ccmorph_guide {}
 #[cfg(doctest)]
 #[doc = include_str!("../../ccmorph/README.md")]
 mod ccmorph_readme {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/ctree-files.md")]
+mod ctree_files_guide {}

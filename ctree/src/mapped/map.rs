@@ -84,8 +84,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
 
     /// Writes a file of `entries`, whose keys must be strictly ascending, and returns their number.
     ///
-    /// What had the name of `path` is replaced in one step when all is written and flushed, as the
-    /// whole; a symbolic link stays, and what it names is replaced. The new file has the permissions of the old one.
+    /// What had the name of `path` is replaced in one step when all is written and flushed; a symbolic link stays, and what it names is replaced. The new file has the permissions of the old one.
     ///
     /// Holds the separators in memory, which are a sixteenth of the keys, and eight bytes for each 4 KiB of the file; values and heaps that
     /// cannot be written at once wait in a file of their own, in the same folder.

@@ -108,7 +108,12 @@ impl<'a> Spool<'a> {
             && let Some(folder) = self.folder
         {
             if self.file.is_none() {
-                self.file = Some(TempFile::create(folder)?);
+                let file = TempFile::create(folder)?;
+                // For nobody else's eyes, whatever the target's permissions will be.
+                #[cfg(unix)]
+                file.file()
+                    .set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+                self.file = Some(file);
             }
             if let Some(file) = &self.file {
                 file.file().write_all(&self.memory)?;

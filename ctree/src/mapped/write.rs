@@ -257,12 +257,13 @@ where
 {
     let (path, folder) = target(path)?;
     let temporary = TempFile::create(&folder)?;
-    let len = write_entries::<K, V, B, C>(temporary.file(), Some(&folder), entries)?;
+    // Before anything is in the file that not everybody should read.
     match fs::metadata(&path) {
         Ok(old) => temporary.file().set_permissions(old.permissions())?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error.into()),
     }
+    let len = write_entries::<K, V, B, C>(temporary.file(), Some(&folder), entries)?;
     temporary.file().sync_all()?;
     temporary.rename(&path)?;
     if cfg!(unix) {
