@@ -87,9 +87,9 @@ pub(crate) fn advise_vec<T>(vec: &Vec<T>) {
 
 /// Asks for huge pages behind the whole huge pages of a range. Without an operating system to ask, nothing happens.
 pub(crate) fn advise_huge_pages(start: *const u8, bytes: usize) {
-    #[cfg(feature = "std")]
+    #[cfg(all(feature = "std", unix, target_pointer_width = "64"))]
     ccmalloc::advise_huge_pages(start, bytes);
-    #[cfg(not(feature = "std"))]
+    #[cfg(not(all(feature = "std", unix, target_pointer_width = "64")))]
     let _nobody_to_ask = (start, bytes);
 }
 

@@ -48,7 +48,7 @@
 //! Maps of which keys and values are `Sync` are read by any number of threads at the same time, without locks. Changing a map that others read is not offered.
 //!
 //! # Without std
-//! The crate needs `core` and `alloc`. Its feature `std`, on by default, adds what an operating system is asked for: huge pages behind
+//! The crate needs `core` and `alloc`, on any target. Its feature `std`, on by default, adds what an operating system is asked for: huge pages behind
 //! large trees, and which vector instructions the machine has. Without it the search uses those that the program was compiled for.
 
 #![cfg_attr(not(test), no_std)]
@@ -67,24 +67,24 @@ mod frozen;
 mod head;
 mod lane;
 pub mod map;
-#[cfg(feature = "mmap")]
+#[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
 mod mapped;
 mod narrow;
 mod plan;
 pub mod set;
 mod simd;
-#[cfg(feature = "transparent")]
+#[cfg(all(feature = "transparent", unix, target_pointer_width = "64"))]
 pub mod transparent;
 mod tree;
 
 pub use frozen::{CheckError, FrozenCTreeMap, FrozenCTreeSet, OrderError, frozen_map, frozen_set};
 pub use head::{Head, TotalF32, TotalF64};
 pub use map::CTreeMap;
-#[cfg(feature = "mmap")]
+#[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
 pub use mapped::{
     AsStored, MappedCTreeMap, MappedCTreeSet, OpenError, OpenOptions, Plain, Stored, StoredKey,
     VerifyError, WriteError, mapped_map, mapped_set,
 };
 pub use set::CTreeSet;
-#[cfg(feature = "transparent")]
+#[cfg(all(feature = "transparent", unix, target_pointer_width = "64"))]
 pub use transparent::TransparentCTree;

@@ -60,6 +60,22 @@ impl<K: Ord, V, A: Allocator> From<CTreeMap<K, V, A>> for BTreeMap<K, V> {
     }
 }
 
+impl<K, V, A: Allocator> From<CTreeMap<K, V, A>> for FrozenCTreeMap<K, V> {
+    /// Moves the entries over in O(n), without a comparison.
+    ///
+    /// # Examples
+    /// ```
+    /// use ctree::{CTreeMap, FrozenCTreeMap};
+    ///
+    /// let map = CTreeMap::from([(2, "two"), (1, "one")]);
+    /// let frozen = FrozenCTreeMap::from(map);
+    /// assert_eq!(frozen.get_index(1), Some((&2, &"two")));
+    /// ```
+    fn from(map: CTreeMap<K, V, A>) -> FrozenCTreeMap<K, V> {
+        FrozenCTreeMap::from_sorted_vec(map.into_iter().collect())
+    }
+}
+
 impl<K, V> From<FrozenCTreeMap<K, V>> for CTreeMap<K, V> {
     /// Moves the entries over in O(n), without a comparison, for changes that a frozen map does not allow.
     fn from(map: FrozenCTreeMap<K, V>) -> CTreeMap<K, V> {

@@ -66,6 +66,13 @@ impl<K: Ord, A: Allocator> From<CTreeSet<K, A>> for BTreeSet<K> {
     }
 }
 
+impl<K, A: Allocator> From<CTreeSet<K, A>> for FrozenCTreeSet<K> {
+    /// Moves the keys over in O(n), without a comparison.
+    fn from(set: CTreeSet<K, A>) -> FrozenCTreeSet<K> {
+        FrozenCTreeSet::from_ascending(set.into_iter())
+    }
+}
+
 impl<K> From<FrozenCTreeSet<K>> for CTreeSet<K> {
     /// Moves the keys over in O(n), without a comparison, for changes that a frozen set does not allow.
     fn from(set: FrozenCTreeSet<K>) -> CTreeSet<K> {

@@ -20,7 +20,7 @@
 
 mod descend;
 pub(crate) mod heads;
-#[cfg(feature = "mmap")]
+#[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
 mod leaves;
 mod nodes;
 mod portable;
@@ -30,7 +30,7 @@ mod x86;
 #[cfg(test)]
 mod tests;
 
-#[cfg(feature = "mmap")]
+#[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
 pub(crate) use leaves::count_in_leaves;
 
 use core::ptr::{self, NonNull};
@@ -494,7 +494,7 @@ fn prefetch_lines(start: *const u8, lines: usize) {
 
 /// As [`prefetch`], but only into the cache behind the nearest, for what is needed some hundred nanoseconds later: such requests do not
 /// queue for the few places that the nearest cache has for lines under way.
-#[cfg(feature = "mmap")]
+#[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
 #[inline(always)]
 pub(crate) fn prefetch_far<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]

@@ -1,8 +1,12 @@
 //! The way down a tree of linked nodes, written once for all integers and instruction sets.
 //!
-//! As in [`descend`](super::descend), but a node's child is read from the node rather than computed, a node has [`LANE_BYTES`] of lanes, and the entry may
-//! be found on the way. So that an inner node costs the latency of one miss although two of its parts are needed, the lines with its children are asked for
-//! together with its lanes. A leaf's values are treated likewise.
+//! As in [`descend`](super::descend), but a node's child is read from the node rather than computed, and a node has [`LANE_BYTES`] of lanes. So that an
+//! inner node costs the latency of one miss although two of its parts are needed, the lines with its children are asked for together with its lanes. A
+//! leaf's values are treated likewise.
+//!
+//! **Entries of inner nodes.** On the way down nothing is compared for equality: a query that equals a key of an inner node goes to the child before it, and ends
+//! there behind all keys. So a search that ends at the end of a leaf says that it does not know yet ([`Hit::is_at_end`]), and whoever knows the tree looks at the
+//! entry that follows the leaf. That happens once for each leaf's worth of entries, and takes three instructions a level off all other searches.
 
 use core::ptr::NonNull;
 
@@ -34,19 +38,25 @@ pub(crate) struct NodeMap {
 /// Where a search ended. Two words, so that it is returned in registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hit {
-    /// The node: of the entry if it was found, else a leaf.
-    pub(crate) node: NonNull<u8>,
-    /// Number of lanes of the node that are less than the query; [`FOUND`] is added if the entry is there.
+    /// The leaf. (While a batch is on its way, the node that the search has come to.)
+    pub(crate) leaf: NonNull<u8>,
+    /// Number of lanes of the leaf that are less than the query; [`FOUND`] or [`AT_END`] may be added.
     slot: usize,
 }
 
 /// A slot with this bit is that of the entry.
 const FOUND: usize = 1 << 16;
 
+/// A slot with this bit may be behind all entries of the leaf, and the entry the one that follows.
+const AT_END: usize = 1 << 17;
+
 impl Hit {
     /// A search that is to begin at a node.
     pub(crate) const fn at(node: NonNull<u8>) -> Hit {
-        Hit { node, slot: 0 }
+        Hit {
+            leaf: node,
+            slot: 0,
+        }
     }
 
     /// The slot of the entry, or of the gap where it would be.
@@ -58,7 +68,13 @@ impl Hit {
     /// Whether the entry is there.
     #[inline(always)]
     pub(crate) fn is_found(self) -> bool {
-        self.slot >= FOUND
+        self.slot & FOUND != 0
+    }
+
+    /// Whether the slot may be the one behind all entries of the leaf.
+    #[inline(always)]
+    pub(crate) fn is_at_end(self) -> bool {
+        self.slot & AT_END != 0
     }
 }
 
@@ -80,22 +96,58 @@ pub(super) unsafe fn count_lanes<Lane: Copy, Count: CountLess<Lane>>(
     count
 }
 
-/// Whether the lane `slot` of a node belongs to an entry with the key `query`.
+/// Integers that know their largest, which is what lanes without an entry hold.
+pub(crate) trait Filler: Copy + PartialEq {
+    /// The largest.
+    const FILLER: Self;
+}
+
+macro_rules! impl_filler {
+    ($($lane:ty)*) => {$(
+        impl Filler for $lane {
+            const FILLER: Self = <$lane>::MAX;
+        }
+    )*};
+}
+
+impl_filler!(u8 u16 u32 u64 i8 i16 i32 i64);
+
+/// The last step of a search, in a leaf.
 ///
 /// # Safety
-/// As for [`find`]; `node` is one of the nodes.
+/// As for [`find`]; `leaf` is one of the leaves.
 #[inline(always)]
-unsafe fn is_entry<Lane: Copy + PartialEq>(
-    node: NonNull<u8>,
+unsafe fn find_in_leaf<Lane: Filler, Count: CountLess<Lane>>(
+    leaf: NonNull<u8>,
     map: &NodeMap,
-    slot: usize,
     query: Lane,
-) -> bool {
-    // The length is only read when the lane is equal: it lies in a line of its own.
-    // SAFETY: a slot below the number of lanes is that of an initialised lane; the length is initialised.
-    slot < LANE_BYTES / size_of::<Lane>()
-        && unsafe { node.cast::<Lane>().add(slot).read() } == query
-        && slot < usize::from(unsafe { node.add(map.len_at).cast::<u16>().read() })
+) -> Hit {
+    // SAFETY: lanes lie at the start of a node and are initialised.
+    let slot = unsafe { count_lanes::<Lane, Count>(leaf, query) };
+    if slot == LANE_BYTES / size_of::<Lane>() {
+        return Hit {
+            leaf,
+            slot: slot + AT_END,
+        };
+    }
+    // SAFETY: the slot is that of an initialised lane.
+    let lane = unsafe { leaf.cast::<Lane>().add(slot).read() };
+    let mut flag = 0;
+    if lane == query {
+        flag = FOUND;
+    }
+    if lane == Lane::FILLER {
+        // Filler, or an entry with the largest key: the length tells. It lies in a line of its own, and is not read otherwise.
+        // SAFETY: the length is initialised.
+        let len = usize::from(unsafe { leaf.add(map.len_at).cast::<u16>().read() });
+        if slot >= len {
+            flag = AT_END;
+        }
+    }
+    Hit {
+        leaf,
+        slot: slot + flag,
+    }
 }
 
 /// The child of a node.
@@ -119,7 +171,7 @@ unsafe fn child(node: NonNull<u8>, map: &NodeMap, slot: usize) -> NonNull<u8> {
 /// - `root` is a node of level `height` whose keys are integers of this type, that keeps the node invariant (see `tree::node`) with all below it, laid out after `map`;
 /// - the machine has the instructions that `Count` stands for.
 #[inline(always)]
-pub(super) unsafe fn find<Lane: Copy + PartialEq, Count: CountLess<Lane>>(
+pub(super) unsafe fn find<Lane: Filler, Count: CountLess<Lane>>(
     root: NonNull<u8>,
     height: usize,
     map: &NodeMap,
@@ -129,38 +181,29 @@ pub(super) unsafe fn find<Lane: Copy + PartialEq, Count: CountLess<Lane>>(
     for _ in 0..height {
         prefetch_lines(node.as_ptr().wrapping_add(map.children_at), map.child_lines);
         // SAFETY: lanes lie at the start of a node and are initialised. Those without an entry hold the largest integer, which is less than no query, so that
-        // the count is at most the node's length, whatever the others hold.
-        let slot = unsafe { count_lanes::<Lane, Count>(node, query) };
-        // SAFETY: passed on.
-        if unsafe { is_entry(node, map, slot, query) } {
-            return Hit {
-                node,
-                slot: slot + FOUND,
-            };
-        }
-        // SAFETY: an inner node has children up to its length, of which `slot` is one.
-        node = unsafe { child(node, map, slot) };
+        // the count is at most the node's length, whatever the others hold. An inner node has children up to its length, of which `slot` is one.
+        node = unsafe {
+            let slot = count_lanes::<Lane, Count>(node, query);
+            child(node, map, slot)
+        };
     }
     prefetch_lines(
         node.as_ptr().wrapping_add(map.values_at),
         map.eager_value_lines,
     );
-    // SAFETY: as above.
-    let slot = unsafe { count_lanes::<Lane, Count>(node, query) };
-    // SAFETY: passed on.
-    let found = unsafe { is_entry(node, map, slot, query) };
-    Hit {
-        node,
-        slot: slot + if found { FOUND } else { 0 },
-    }
+    // SAFETY: after `height` levels the node is a leaf.
+    unsafe { find_in_leaf::<Lane, Count>(node, map, query) }
 }
+
+/// Nodes of this level and above are few enough to be in a cache: a batch does not ask for them ahead of time.
+const CACHED_LEVEL_MIN: usize = 2;
 
 /// Searches for each of `queries`, which go down level by level.
 ///
 /// # Safety
 /// As for [`find`]; there are at most [`BATCH`] queries, and as many hits.
 #[inline(always)]
-pub(super) unsafe fn find_many<Lane: Copy + PartialEq, Count: CountLess<Lane>>(
+pub(super) unsafe fn find_many<Lane: Filler, Count: CountLess<Lane>>(
     root: NonNull<u8>,
     height: usize,
     map: &NodeMap,
@@ -174,37 +217,33 @@ pub(super) unsafe fn find_many<Lane: Copy + PartialEq, Count: CountLess<Lane>>(
         hits.len()
     );
     hits.fill(Hit::at(root));
-    for _ in 0..height {
-        for (hit, &query) in hits.iter_mut().zip(queries) {
-            if hit.is_found() {
-                continue;
+    for level in (0..height).rev() {
+        if level >= CACHED_LEVEL_MIN {
+            for (hit, &query) in hits.iter_mut().zip(queries) {
+                // SAFETY: as in `find`.
+                hit.leaf = unsafe {
+                    let slot = count_lanes::<Lane, Count>(hit.leaf, query);
+                    child(hit.leaf, map, slot)
+                };
             }
-            // SAFETY: as in `find`.
-            let slot = unsafe { count_lanes::<Lane, Count>(hit.node, query) };
-            // SAFETY: passed on.
-            if unsafe { is_entry(hit.node, map, slot, query) } {
-                hit.slot = slot + FOUND;
-                continue;
+        } else {
+            for (hit, &query) in hits.iter_mut().zip(queries) {
+                // SAFETY: as in `find`.
+                hit.leaf = unsafe {
+                    let slot = count_lanes::<Lane, Count>(hit.leaf, query);
+                    child(hit.leaf, map, slot)
+                };
+                prefetch_lines(hit.leaf.as_ptr(), LANE_BYTES / LINE_BYTES);
             }
-            // SAFETY: as in `find`.
-            hit.node = unsafe { child(hit.node, map, slot) };
-            prefetch_lines(hit.node.as_ptr(), LANE_BYTES / LINE_BYTES);
         }
     }
     for (hit, &query) in hits.iter_mut().zip(queries) {
-        if !hit.is_found() {
-            // SAFETY: as in `find`.
-            let slot = unsafe { count_lanes::<Lane, Count>(hit.node, query) };
-            // SAFETY: passed on.
-            let found = unsafe { is_entry(hit.node, map, slot, query) };
-            hit.slot = slot + if found { FOUND } else { 0 };
-        }
-        if hit.is_found() {
-            prefetch(
-                hit.node
-                    .as_ptr()
-                    .wrapping_add(map.values_at + hit.slot() * map.value_bytes),
-            );
-        }
+        // SAFETY: as in `find`.
+        *hit = unsafe { find_in_leaf::<Lane, Count>(hit.leaf, map, query) };
+        prefetch(
+            hit.leaf
+                .as_ptr()
+                .wrapping_add(map.values_at + hit.slot() * map.value_bytes),
+        );
     }
 }

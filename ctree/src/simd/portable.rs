@@ -8,9 +8,9 @@ use core::ptr::NonNull;
 
 use super::descend::{CountLess, assert_on_line, descend, descend_many};
 use super::heads::{At, HeadQuery, Stop, stop_by};
-#[cfg(feature = "mmap")]
+#[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
 use super::leaves::count_each;
-use super::nodes::{self, Hit, NodeMap};
+use super::nodes::{self, Filler, Hit, NodeMap};
 use super::{EagerValues, Place};
 use crate::narrow::Lane;
 use crate::plan::{NODE_BYTES, Plan};
@@ -65,7 +65,7 @@ pub(super) unsafe fn lower_bound_many<L: Lane>(
 /// # Safety
 /// As for [`nodes::find`]; no instructions are needed.
 #[inline(never)]
-pub(super) unsafe fn find<Lane: Copy + Ord>(
+pub(super) unsafe fn find<Lane: Filler + Ord>(
     root: NonNull<u8>,
     height: usize,
     map: &NodeMap,
@@ -80,7 +80,7 @@ pub(super) unsafe fn find<Lane: Copy + Ord>(
 /// # Safety
 /// As for [`nodes::find_many`]; no instructions are needed.
 #[inline(never)]
-pub(super) unsafe fn find_many<Lane: Copy + Ord>(
+pub(super) unsafe fn find_many<Lane: Filler + Ord>(
     root: NonNull<u8>,
     height: usize,
     map: &NodeMap,
@@ -105,7 +105,7 @@ pub(super) unsafe fn count<Lane: Copy + Ord>(node: NonNull<u8>, query: Lane) -> 
 ///
 /// # Safety
 /// As for [`count_each`]; no instructions are needed.
-#[cfg(feature = "mmap")]
+#[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
 #[inline(never)]
 pub(super) unsafe fn count_in_leaves<Lane: Copy + Ord>(
     leaves: NonNull<u8>,

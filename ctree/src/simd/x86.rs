@@ -16,9 +16,9 @@ use core::ptr::NonNull;
 
 use super::descend::{CountLess, assert_on_line, descend, descend_many};
 use super::heads::{At, HeadQuery, Stop, stop_by};
-#[cfg(feature = "mmap")]
+#[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
 use super::leaves::count_each;
-use super::nodes::{self, Hit, NodeMap};
+use super::nodes::{self, Filler, Hit, NodeMap};
 use super::{EagerValues, Place};
 use crate::block::LINE_BYTES;
 use crate::narrow::Lane;
@@ -59,7 +59,7 @@ pub(super) fn prefetch(address: *const u8) {
 }
 
 /// Asks for the line that `address` lies in, up to the second cache.
-#[cfg(feature = "mmap")]
+#[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
 #[inline(always)]
 pub(super) fn prefetch_far(address: *const u8) {
     // SAFETY: as above.
@@ -272,7 +272,7 @@ pub(super) unsafe fn lower_bound_many_avx2<L: Lane>(
     private_bounds,
     reason = "the bound only says for which integers the path exists"
 )]
-pub(super) unsafe fn find_avx512<Lane: Copy + PartialEq>(
+pub(super) unsafe fn find_avx512<Lane: Filler>(
     root: NonNull<u8>,
     height: usize,
     map: &NodeMap,
@@ -294,7 +294,7 @@ where
     private_bounds,
     reason = "the bound only says for which integers the path exists"
 )]
-pub(super) unsafe fn find_many_avx512<Lane: Copy + PartialEq>(
+pub(super) unsafe fn find_many_avx512<Lane: Filler>(
     root: NonNull<u8>,
     height: usize,
     map: &NodeMap,
@@ -333,7 +333,7 @@ where
     private_bounds,
     reason = "the bound only says for which integers the path exists"
 )]
-pub(super) unsafe fn find_avx2<Lane: Copy + PartialEq>(
+pub(super) unsafe fn find_avx2<Lane: Filler>(
     root: NonNull<u8>,
     height: usize,
     map: &NodeMap,
@@ -355,7 +355,7 @@ where
     private_bounds,
     reason = "the bound only says for which integers the path exists"
 )]
-pub(super) unsafe fn find_many_avx2<Lane: Copy + PartialEq>(
+pub(super) unsafe fn find_many_avx2<Lane: Filler>(
     root: NonNull<u8>,
     height: usize,
     map: &NodeMap,
@@ -389,7 +389,7 @@ where
 ///
 /// # Safety
 /// As for [`count_each`], on a machine where [`has_avx512`] holds.
-#[cfg(feature = "mmap")]
+#[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
 #[target_feature(enable = "avx512f,avx512bw,popcnt")]
 #[expect(
     private_bounds,
@@ -411,7 +411,7 @@ pub(super) unsafe fn count_in_leaves_avx512<Lane: Copy>(
 ///
 /// # Safety
 /// As for [`count_each`], on a machine where [`has_avx2`] holds.
-#[cfg(feature = "mmap")]
+#[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
 #[target_feature(enable = "avx2,popcnt")]
 #[expect(
     private_bounds,

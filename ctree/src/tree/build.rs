@@ -7,6 +7,7 @@ use core::mem::{self, ManuallyDrop};
 
 use allocator_api2::alloc::Allocator;
 
+use super::insert::LEVELS_MAX;
 use super::node::{Form, NodePtr};
 use super::{Edge, Options, Place, Tree};
 use crate::head::{bytes_of, head_of_bytes};
@@ -144,14 +145,15 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
                 }
             };
             let level = form.level(below);
-            let mut branch = self.tree.new_node(0);
+            // The nodes of the branch, and a new root if there is no node with room.
+            let made = level + 1 + usize::from(above.is_none());
+            let nodes = self.tree.new_nodes::<{ LEVELS_MAX + 1 }>(made);
             for level in 1..=level {
-                let parent = self.tree.new_node(level);
-                form.set_child(parent, 0, branch);
-                branch = parent;
+                form.set_child(nodes[level], 0, nodes[level - 1]);
             }
+            let branch = nodes[level];
             let above = above.unwrap_or_else(|| {
-                let root = self.tree.new_node(level + 1);
+                let root = nodes[level + 1];
                 form.set_child(root, 0, below);
                 self.tree.raw.root = Some(root);
                 self.tree.raw.height = level + 1;

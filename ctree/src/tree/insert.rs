@@ -13,10 +13,10 @@ use super::node::NodePtr;
 use super::{Edge, Place, Tree};
 
 /// Most levels that a tree can have: each inner node but the root has at least two children, and the leaves fit into the address space.
-const LEVELS_MAX: usize = 64;
+pub(super) const LEVELS_MAX: usize = 64;
 
 /// A neighbour is given entries if it has room for a share of its capacity of one in so many, at least.
-const ROOM_SHARE: usize = 8;
+const ROOM_SHARE: usize = 4;
 
 /// Where a node is split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,11 +167,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             node = unsafe { form.parent(this) };
         }
         // A neighbour for each, and a new root if the root is among them.
-        let mut spare = [edge.leaf; LEVELS_MAX + 1];
         let spares = levels + usize::from(node.is_none());
-        for (level, spare) in spare.iter_mut().enumerate().take(spares) {
-            *spare = self.new_node(level);
-        }
+        let spare = self.new_nodes::<{ LEVELS_MAX + 1 }>(spares);
         // SAFETY: the leaf is one of this tree.
         let growth = unsafe { self.growth(*edge) };
         if node.is_none() {

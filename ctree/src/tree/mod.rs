@@ -296,6 +296,35 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         node
     }
 
+    /// A node for each of the lowest `count` levels, as [`new_node`](Self::new_node) makes them. If the allocator panics, those made before are given back.
+    fn new_nodes<const MAX: usize>(&mut self, count: usize) -> [NodePtr; MAX] {
+        /// The nodes made so far, which go back when it is dropped.
+        struct Made<'a, K, V, A: Allocator, const MAX: usize> {
+            tree: &'a mut Tree<K, V, A>,
+            nodes: [NodePtr; MAX],
+            count: usize,
+        }
+        impl<K, V, A: Allocator, const MAX: usize> Drop for Made<'_, K, V, A, MAX> {
+            fn drop(&mut self) {
+                for node in &self.nodes[..self.count] {
+                    // SAFETY: a new node that nobody else knows of.
+                    unsafe { self.tree.free_node(*node) };
+                }
+            }
+        }
+        let mut made = Made {
+            tree: self,
+            nodes: [NodePtr::dangling(); MAX],
+            count: 0,
+        };
+        while made.count < count {
+            made.nodes[made.count] = made.tree.new_node(made.count);
+            made.count += 1;
+        }
+        made.count = 0;
+        made.nodes
+    }
+
     /// Takes a node out of use.
     ///
     /// # Safety
