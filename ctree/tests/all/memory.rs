@@ -13,6 +13,11 @@ thread_local! {
     static HELD_BYTES: Cell<isize> = const { Cell::new(0) };
 }
 
+/// Bytes that this thread has allocated, less those that it has freed.
+pub(crate) fn held_bytes() -> isize {
+    HELD_BYTES.get()
+}
+
 fn count(bytes: usize, sign: isize) {
     let bytes = isize::try_from(bytes).expect("a layout is at most isize::MAX bytes");
     // At the end of a thread, when its counter is gone, nobody asks any more.

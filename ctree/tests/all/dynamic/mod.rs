@@ -1,0 +1,6 @@
+//! The dynamic map and set.
+
+mod kinds;
+mod operation;
+mod program;
+mod programs;

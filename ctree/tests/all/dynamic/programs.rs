@@ -1,0 +1,92 @@
+//! Random programs on every type of map: many short ones, shrunk when they fail, and a long one.
+
+use std::borrow::Borrow;
+use std::cmp::Reverse;
+
+use ctree::{CTreeMap, TotalF64};
+use quickcheck::{Arbitrary, Gen, QuickCheck};
+
+use super::kinds::{Counted, Headed, Huge, Key, Plain, Value, Weightless};
+use super::operation::{Choices, Op};
+use super::program::{Kind, World};
+use crate::memory::held_bytes;
+use crate::times;
+
+impl Choices for Gen {
+    fn number(&mut self) -> usize {
+        usize::arbitrary(self)
+    }
+
+    fn byte(&mut self) -> u8 {
+        u8::arbitrary(self)
+    }
+}
+
+impl Arbitrary for Op {
+    fn arbitrary(g: &mut Gen) -> Op {
+        Op::any(g)
+    }
+}
+
+/// Runs a program on a new map, and asserts that nothing is left of it afterwards.
+fn run<K: Key, V: Value>(kind: Kind<K, V>, ops: impl Iterator<Item = impl Borrow<Op>>) {
+    // The texts that some keys point at are made now, not within.
+    let _first = K::nth(0);
+    let (alive, held) = (Counted::alive(), held_bytes());
+    let mut world = World::new(kind);
+    for op in ops {
+        world.run(op.borrow());
+    }
+    world.finish();
+    assert_eq!(Counted::alive(), alive);
+    assert_eq!(held_bytes(), held);
+}
+
+macro_rules! programs {
+    ($($name:ident: $key:ty => $value:ty, $kind:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            fn holds(ops: Vec<Op>) -> bool {
+                run::<$key, $value>($kind, ops.iter());
+                true
+            }
+            QuickCheck::new()
+                .rng(Gen::new(if cfg!(miri) { 12 } else { 120 }))
+                .tests(times(40) as u64)
+                .quickcheck(holds as fn(Vec<Op>) -> bool);
+            let mut g = Gen::new(100);
+            let long = std::iter::repeat_with(|| Op::arbitrary(&mut g)).take(times(2000));
+            run::<$key, $value>($kind, long);
+        }
+    )*};
+}
+
+programs! {
+    bytes_to_nothing: u8 => (), Kind::Plain;
+    bytes_to_huge_values: u8 => Huge, Kind::Plain;
+    integers_to_integers: u64 => u64, Kind::Plain;
+    integers_to_counted_values: u64 => Counted, Kind::Plain;
+    integers_to_huge_values: u64 => Huge, Kind::Plain;
+    integers_to_integers_with_ranks: u64 => u64, Kind::By(CTreeMap::with_ranks);
+    integers_to_huge_values_with_ranks: u64 => Huge, Kind::By(CTreeMap::with_ranks);
+    signed_integers_to_texts: i32 => String, Kind::Plain;
+    signed_integers_to_weightless_values_with_ranks: i32 => Weightless, Kind::By(CTreeMap::with_ranks);
+    characters_to_counted_values: char => Counted, Kind::Plain;
+    floats_to_nothing: TotalF64 => (), Kind::Plain;
+    texts_to_counted_values: String => Counted, Kind::Plain;
+    texts_to_huge_values: String => Huge, Kind::Plain;
+    texts_to_integers_with_ranks: String => u64, Kind::By(CTreeMap::with_ranks);
+    borrowed_texts_to_integers: &'static str => u64, Kind::Plain;
+    byte_strings_to_nothing: Vec<u8> => (), Kind::Plain;
+    pairs_to_integers: (u32, u32) => u64, Kind::Plain;
+    wide_pairs_to_nothing: (u64, u64) => (), Kind::Plain;
+    keys_without_heads_to_counted_values: Plain => Counted, Kind::Plain;
+    keys_without_heads_to_huge_values: Plain => Huge, Kind::Plain;
+    keys_without_heads_to_nothing_with_ranks: Plain => (), Kind::By(CTreeMap::with_ranks);
+    keys_with_heads_to_counted_values: Headed => Counted, Kind::By(CTreeMap::with_heads);
+    keys_with_heads_to_huge_values: Headed => Huge, Kind::By(CTreeMap::with_heads);
+    reversed_integers_to_integers: Reverse<u64> => u64, Kind::Plain;
+    boxes_to_texts: Box<u64> => String, Kind::Plain;
+    nothing_to_counted_values: () => Counted, Kind::Plain;
+    nothing_to_nothing: () => Weightless, Kind::By(CTreeMap::with_ranks);
+}
