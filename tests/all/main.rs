@@ -6,5 +6,6 @@ static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
 mod maps;
 mod messages;
 mod predictions;
+mod std_surface;
 mod stress;
 mod trees;

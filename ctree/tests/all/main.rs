@@ -5,6 +5,14 @@ mod dynamic;
 mod edges;
 mod memory;
 mod model;
+#[allow(
+    dead_code,
+    unused_imports,
+    clippy::all,
+    reason = "only the type checker reads it, and the signatures are the standard library's"
+)]
+#[rustfmt::skip]
+mod std_signatures;
 
 /// `count`, or a small part of it under Miri, which takes a thousand times as long, or when `QUICKCHECK_TESTS` asks for few cases, as
 /// it does under the sanitizers.

@@ -273,10 +273,7 @@ impl Op {
             38..44 => Op::InsertMany(Run::any(choices)),
             44 | 45 => Op::Extend(Run::any(choices)),
             46..54 => Op::RemoveMany(Run::any(choices)),
-            54..59 => Op::Range(
-                (any_bound(choices), any_bound(choices)),
-                Ends::any(choices),
-            ),
+            54..59 => Op::Range((any_bound(choices), any_bound(choices)), Ends::any(choices)),
             59 | 60 => Op::RangeMut(
                 (any_bound(choices), any_bound(choices)),
                 Ends::any(choices),

@@ -634,13 +634,22 @@ impl<K: Key, V: Value> World<K, V> {
 
     fn rebuild(&mut self, sorted: bool) {
         let entries: Vec<(K, V)> = std::mem::take(&mut self.ours).into_iter().collect();
-        assert!(entries.iter().map(|(key, value)| (key, value)).eq(&self.theirs));
+        assert!(
+            entries
+                .iter()
+                .map(|(key, value)| (key, value))
+                .eq(&self.theirs)
+        );
         let built = if sorted {
             CTreeMap::from_sorted_iter(entries).expect("the entries of a map are in order")
         } else {
             // As they were, some with another value, all in reverse, some again with the value that counts.
             let all = entries.iter().rev().cloned().map(|(key, value)| {
-                let value = if picks(3, &key) { V::numbered(55) } else { value };
+                let value = if picks(3, &key) {
+                    V::numbered(55)
+                } else {
+                    value
+                };
                 (key, value)
             });
             let again = entries.iter().filter(|(key, _)| picks(3, key)).cloned();
@@ -683,7 +692,11 @@ impl<K: Key, V: Value> World<K, V> {
                 }
                 Step::Peek => {}
                 Step::Change(right, value) => {
-                    let index = if right { Some(left) } else { left.checked_sub(1) };
+                    let index = if right {
+                        Some(left)
+                    } else {
+                        left.checked_sub(1)
+                    };
                     let expected = index.and_then(|index| entries.get_mut(index));
                     let ours = if right {
                         cursor.peek_next()
