@@ -4,3 +4,4 @@ mod kinds;
 mod operation;
 mod program;
 mod programs;
+mod set_program;

@@ -29,7 +29,7 @@ pub(crate) type KeyNumber = u16;
 /// The number of a value.
 pub(crate) type ValueNumber = u32;
 
-fn any_key(choices: &mut impl Choices) -> KeyNumber {
+pub(crate) fn any_key(choices: &mut impl Choices) -> KeyNumber {
     let end = match choices.byte() {
         0..96 => 32,
         96..224 => 512,
@@ -51,7 +51,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    fn any(choices: &mut impl Choices) -> Run {
+    pub(crate) fn any(choices: &mut impl Choices) -> Run {
         let count = match choices.byte() {
             0..128 => choices.below(20),
             128..250 => choices.below(200),
@@ -85,7 +85,7 @@ impl Run {
 pub(crate) struct Ends(u64);
 
 impl Ends {
-    fn any(choices: &mut impl Choices) -> Ends {
+    pub(crate) fn any(choices: &mut impl Choices) -> Ends {
         Ends(match choices.byte() % 4 {
             0 => u64::MAX,
             1 => 0,
@@ -103,7 +103,7 @@ impl Ends {
 /// The two bounds of a range. One that `BTreeMap` refuses is not run.
 pub(crate) type Bounds = (Bound<KeyNumber>, Bound<KeyNumber>);
 
-fn any_bound(choices: &mut impl Choices) -> Bound<KeyNumber> {
+pub(crate) fn any_bound(choices: &mut impl Choices) -> Bound<KeyNumber> {
     match choices.byte() % 5 {
         0 | 1 => Bound::Included(any_key(choices)),
         2 | 3 => Bound::Excluded(any_key(choices)),
@@ -185,7 +185,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    fn any(choices: &mut impl Choices) -> Step {
+    pub(crate) fn any(choices: &mut impl Choices) -> Step {
         match choices.byte() % 12 {
             0 | 1 => Step::Next,
             2 | 3 => Step::Prev,

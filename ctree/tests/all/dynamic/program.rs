@@ -104,19 +104,19 @@ macro_rules! entry {
     }};
 }
 
-fn hash_of<T: Hash>(value: &T) -> u64 {
+pub(crate) fn hash_of<T: Hash>(value: &T) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
 }
 
 /// Whether one in `one_in` picks this key: 0 picks none.
-fn picks<K: Hash>(one_in: u8, key: &K) -> bool {
+pub(crate) fn picks<K: Hash>(one_in: u8, key: &K) -> bool {
     one_in > 0 && hash_of(key) % u64::from(one_in) == 0
 }
 
 /// Whether `BTreeMap::range` panics, except perhaps on an empty map.
-fn is_refused<K: Ord>((start, end): &(Bound<K>, Bound<K>)) -> bool {
+pub(crate) fn is_refused<K: Ord>((start, end): &(Bound<K>, Bound<K>)) -> bool {
     match (start, end) {
         (Bound::Excluded(start), Bound::Excluded(end)) => start >= end,
         (
@@ -127,7 +127,7 @@ fn is_refused<K: Ord>((start, end): &(Bound<K>, Bound<K>)) -> bool {
     }
 }
 
-fn keys_of<K: Key>((start, end): Bounds) -> (Bound<K>, Bound<K>) {
+pub(crate) fn keys_of<K: Key>((start, end): Bounds) -> (Bound<K>, Bound<K>) {
     (start.map(K::nth), end.map(K::nth))
 }
 
@@ -146,13 +146,13 @@ fn take_all<T>(mut iterator: impl DoubleEndedIterator<Item = T>, ends: Ends) -> 
 
 /// Whether an iterator's hint is its length, or only a bound of it.
 #[derive(Clone, Copy, PartialEq)]
-enum Length {
+pub(crate) enum Length {
     Exact,
     Bounded,
 }
 
 /// Takes all elements from the ends that are named, and asserts that they are those of the model and that nothing follows.
-fn assert_walk<A: PartialEq<B> + Debug, B: Debug>(
+pub(crate) fn assert_walk<A: PartialEq<B> + Debug, B: Debug>(
     mut ours: impl DoubleEndedIterator<Item = A>,
     theirs: impl IntoIterator<Item = B>,
     ends: Ends,
@@ -811,7 +811,7 @@ impl<K: Key, V: Value> World<K, V> {
 }
 
 /// How many keys are on the left of the gap that a cursor starts at.
-fn place_of<'a, K: Ord + 'a>(
+pub(crate) fn place_of<'a, K: Ord + 'a>(
     keys: impl Iterator<Item = &'a K>,
     lower: bool,
     bound: Bound<&K>,
