@@ -8,6 +8,7 @@ mod model;
 #[allow(
     dead_code,
     unused_imports,
+    unused_qualifications,
     clippy::all,
     reason = "only the type checker reads it, and the signatures are the standard library's"
 )]

@@ -192,7 +192,8 @@ impl Key for Headed {
     }
 }
 
-impl Head for Headed {
+// SAFETY: the type has no lifetimes.
+unsafe impl Head for Headed {
     fn head(&self) -> u64 {
         self.0
             .bytes()

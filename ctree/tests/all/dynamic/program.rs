@@ -31,78 +31,86 @@ pub(crate) struct World<K, V> {
 /// What an operation on an entry showed.
 type Seen<K, V> = (Option<K>, Option<V>);
 
-/// What a way does to an occupied entry of either map.
+/// A function that does what a way says to an occupied entry of one of the maps.
 macro_rules! occupied {
-    ($entry:expr, $way:expr, $value:expr) => {{
-        let mut entry = $entry;
-        match $way {
-            OccupiedWay::Look => (Some(entry.key().clone()), Some(entry.get().clone())),
-            OccupiedWay::GetMut => {
-                let old = std::mem::replace(entry.get_mut(), $value.clone());
-                (Some(entry.key().clone()), Some(old))
-            }
-            OccupiedWay::IntoMut => (
-                None,
-                Some(std::mem::replace(entry.into_mut(), $value.clone())),
-            ),
-            OccupiedWay::Insert => (None, Some(entry.insert($value.clone()))),
-            OccupiedWay::Remove => (None, Some(entry.remove())),
-            OccupiedWay::RemoveEntry => {
-                let (key, value) = entry.remove_entry();
-                (Some(key), Some(value))
+    ($name:ident, $module:ident) => {
+        fn $name<K: Key, V: Value>(
+            mut entry: $module::OccupiedEntry<'_, K, V>,
+            way: OccupiedWay,
+            value: V,
+        ) -> Seen<K, V> {
+            match way {
+                OccupiedWay::Look => (Some(entry.key().clone()), Some(entry.get().clone())),
+                OccupiedWay::GetMut => (
+                    Some(entry.key().clone()),
+                    Some(std::mem::replace(entry.get_mut(), value)),
+                ),
+                OccupiedWay::IntoMut => (None, Some(std::mem::replace(entry.into_mut(), value))),
+                OccupiedWay::Insert => (None, Some(entry.insert(value))),
+                OccupiedWay::Remove => (None, Some(entry.remove())),
+                OccupiedWay::RemoveEntry => {
+                    let (key, value) = entry.remove_entry();
+                    (Some(key), Some(value))
+                }
             }
         }
-    }};
+    };
 }
 
-/// What a way does to an entry of either map, whose entry type is in the module named.
+occupied!(our_occupied, map);
+occupied!(their_occupied, btree_map);
+
+/// A function that does what a way says to an entry of one of the maps.
 macro_rules! entry {
-    ($map:expr, $module:ident, $key:expr, $way:expr, $value:expr) => {{
-        let (key, value) = ($key.clone(), $value.clone());
-        let entry = $map.entry(key);
-        assert_eq!(*entry.key(), *$key);
-        match $way {
-            EntryWay::OrInsert => (None, Some(entry.or_insert(value).clone())),
-            EntryWay::OrInsertWith => (None, Some(entry.or_insert_with(|| value).clone())),
-            EntryWay::OrInsertWithKey => {
-                let mut seen = None;
-                let new = entry.or_insert_with_key(|key| {
-                    seen = Some(key.clone());
-                    value
-                });
-                let new = new.clone();
-                (seen, Some(new))
-            }
-            EntryWay::OrDefault => (None, Some(entry.or_default().clone())),
-            EntryWay::AndModify => {
-                let mut old = None;
-                let entry = entry.and_modify(|place| old = Some(std::mem::replace(place, value)));
-                let new = entry.or_insert_with(V::default);
-                *new = $value.clone();
-                (None, old)
-            }
-            EntryWay::InsertEntry(way) => {
-                occupied!(entry.insert_entry(value), way, V::numbered(7))
-            }
-            EntryWay::Match(way) => match entry {
-                $module::Entry::Vacant(entry) => (None, Some(entry.insert(value).clone())),
-                $module::Entry::Occupied(entry) => occupied!(entry, way, value),
-            },
-            EntryWay::IntoKey => match entry {
-                $module::Entry::Vacant(entry) => (Some(entry.into_key()), None),
-                $module::Entry::Occupied(entry) => {
-                    (Some(entry.key().clone()), Some(entry.get().clone()))
+    ($name:ident, $module:ident, $occupied:ident) => {
+        fn $name<K: Key, V: Value>(
+            entry: $module::Entry<'_, K, V>,
+            way: EntryWay,
+            value: V,
+        ) -> Seen<K, V> {
+            use $module::Entry::{Occupied, Vacant};
+            match (way, entry) {
+                (EntryWay::OrInsert, entry) => (None, Some(entry.or_insert(value).clone())),
+                (EntryWay::OrInsertWith, entry) => {
+                    (None, Some(entry.or_insert_with(|| value).clone()))
                 }
-            },
-            EntryWay::InsertVacantEntry(way) => match entry {
-                $module::Entry::Vacant(entry) => {
-                    occupied!(entry.insert_entry(value), way, V::numbered(7))
+                (EntryWay::OrInsertWithKey, entry) => {
+                    let mut seen = None;
+                    let place = entry.or_insert_with_key(|key| {
+                        seen = Some(key.clone());
+                        value
+                    });
+                    let value = Some(place.clone());
+                    (seen, value)
                 }
-                $module::Entry::Occupied(entry) => occupied!(entry, way, value),
-            },
+                (EntryWay::OrDefault, entry) => (None, Some(entry.or_default().clone())),
+                (EntryWay::AndModify, entry) => {
+                    let mut old = None;
+                    let entry = entry.and_modify(|place| {
+                        old = Some(std::mem::replace(place, value.clone()));
+                    });
+                    *entry.or_insert_with(V::default) = value;
+                    (None, old)
+                }
+                (EntryWay::InsertEntry(way), entry) => {
+                    $occupied(entry.insert_entry(value), way, V::numbered(7))
+                }
+                (EntryWay::Match(_), Vacant(entry)) => (None, Some(entry.insert(value).clone())),
+                (EntryWay::InsertVacantEntry(way), Vacant(entry)) => {
+                    $occupied(entry.insert_entry(value), way, V::numbered(7))
+                }
+                (EntryWay::IntoKey, Vacant(entry)) => (Some(entry.into_key()), None),
+                (EntryWay::IntoKey, Occupied(entry)) => $occupied(entry, OccupiedWay::Look, value),
+                (EntryWay::Match(way) | EntryWay::InsertVacantEntry(way), Occupied(entry)) => {
+                    $occupied(entry, way, value)
+                }
+            }
         }
-    }};
+    };
 }
+
+entry!(our_entry, map, our_occupied);
+entry!(their_entry, btree_map, their_occupied);
 
 pub(crate) fn hash_of<T: Hash>(value: &T) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -432,27 +440,28 @@ impl<K: Key, V: Value> World<K, V> {
                 }
             }
             Op::Entry(key, way, value) => {
-                let (key, value) = (&K::nth(*key), &V::numbered(*value));
+                let key = K::nth(*key);
+                let (mine, other) = (ours.entry(key.clone()), theirs.entry(key));
+                assert_eq!(mine.key(), other.key());
                 if size_of::<V>() < 100 {
-                    assert_eq!(
-                        format!("{:?}", ours.entry(key.clone())),
-                        format!("{:?}", theirs.entry(key.clone()))
-                    );
+                    assert_eq!(format!("{mine:?}"), format!("{other:?}"));
                 }
-                let ours: Seen<K, V> = entry!(ours, map, key, *way, value);
-                let theirs: Seen<K, V> = entry!(theirs, btree_map, key, *way, value);
-                assert_eq!(ours, theirs);
+                assert_eq!(
+                    our_entry(mine, *way, V::numbered(*value)),
+                    their_entry(other, *way, V::numbered(*value))
+                );
             }
             Op::EndEntry(first, way, value) => {
-                let value = &V::numbered(*value);
+                let value = || V::numbered(*value);
                 let (ours, theirs) = if *first {
                     (ours.first_entry(), theirs.first_entry())
                 } else {
                     (ours.last_entry(), theirs.last_entry())
                 };
-                let ours: Option<Seen<K, V>> = ours.map(|entry| occupied!(entry, way, value));
-                let theirs: Option<Seen<K, V>> = theirs.map(|entry| occupied!(entry, way, value));
-                assert_eq!(ours, theirs);
+                assert_eq!(
+                    ours.map(|entry| our_occupied(entry, *way, value())),
+                    theirs.map(|entry| their_occupied(entry, *way, value()))
+                );
             }
             Op::Pop(first, times) => {
                 for _ in 0..*times {

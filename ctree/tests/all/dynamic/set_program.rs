@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use ctree::{CTreeSet, TotalF64};
+use ctree::CTreeSet;
 use quickcheck::{Arbitrary, Gen, QuickCheck};
 
-use super::kinds::{Headed, Key, Plain};
+use super::kinds::{Headed, Key};
 use super::operation::{Bounds, Choices, Ends, KeyNumber, Run, Step, any_bound, any_key};
 use super::program::{Length, assert_walk, hash_of, is_refused, keys_of, picks, place_of};
 use crate::memory::held_bytes;
@@ -425,10 +425,9 @@ programs! {
     sets_of_bytes: u8, CTreeSet::new;
     sets_of_integers: u64, CTreeSet::new;
     sets_of_integers_with_ranks: u64, CTreeSet::with_ranks;
-    sets_of_floats: TotalF64, CTreeSet::new;
-    sets_of_texts: String, CTreeSet::new;
-    sets_of_pairs: (u32, u32), CTreeSet::new;
-    sets_of_keys_without_heads: Plain, CTreeSet::new;
+    sets_of_byte_strings: Vec<u8>, CTreeSet::new;
+    sets_of_wide_pairs: (u64, u64), CTreeSet::new;
+    sets_of_boxes: Box<u64>, CTreeSet::new;
     sets_of_keys_with_heads: Headed, CTreeSet::with_heads;
     sets_of_reversed_integers_with_ranks: Reverse<u64>, CTreeSet::with_ranks;
     sets_of_nothing: (), CTreeSet::new;
