@@ -137,6 +137,12 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         self.tree.memory_bytes()
     }
 
+    /// Levels of nodes: 0 while there is none. For this crate's tests, which have to reach some.
+    #[doc(hidden)]
+    pub fn level_count(&self) -> usize {
+        self.tree.level_count()
+    }
+
     /// Checks the whole structure: the order of the keys, the fill of the nodes, and all that nodes say about their keys and children.
     ///
     /// Meant for tests; takes O(n log n).

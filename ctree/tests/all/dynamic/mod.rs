@@ -1,7 +1,11 @@
 //! The dynamic map and set.
 
+mod allocators;
+mod iterators;
 mod kinds;
+mod lawless;
 mod operation;
+mod panics;
 mod program;
 mod programs;
 mod set_program;

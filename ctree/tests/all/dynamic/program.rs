@@ -26,6 +26,7 @@ pub(crate) struct World<K, V> {
     ours: CTreeMap<K, V>,
     theirs: BTreeMap<K, V>,
     kind: Kind<K, V>,
+    levels_max: usize,
 }
 
 /// What an operation on an entry showed.
@@ -200,6 +201,7 @@ impl<K: Key, V: Value> World<K, V> {
             ours: CTreeMap::new(),
             theirs: BTreeMap::new(),
             kind,
+            levels_max: 0,
         };
         world.ours = world.empty();
         world
@@ -363,6 +365,7 @@ impl<K: Key, V: Value> World<K, V> {
             }
             Op::Compare(run) => self.compare(*run),
         }
+        self.levels_max = self.levels_max.max(self.ours.level_count());
         if self.theirs.len() > Self::LEN_MAX {
             self.thin_out();
         }
@@ -391,8 +394,8 @@ impl<K: Key, V: Value> World<K, V> {
         assert_eq!(self.ours.last_key_value(), self.theirs.last_key_value());
     }
 
-    /// Looks for each of the model's keys, and moves everything out.
-    pub(crate) fn finish(self) {
+    /// Looks for each of the model's keys, and moves everything out. Gives the most levels that the map has had.
+    pub(crate) fn finish(self) -> usize {
         for (rank, (key, value)) in self.theirs.iter().enumerate() {
             assert_eq!(self.ours.get(key), Some(value));
             if rank % 64 == 0 {
@@ -400,6 +403,7 @@ impl<K: Key, V: Value> World<K, V> {
             }
         }
         assert!(self.ours.into_iter().eq(self.theirs));
+        self.levels_max
     }
 
     fn run_one(&mut self, op: &Op) {

@@ -27,8 +27,8 @@ impl Arbitrary for Op {
     }
 }
 
-/// Runs a program on a new map, and asserts that nothing is left of it afterwards.
-fn run<K: Key, V: Value>(kind: Kind<K, V>, ops: impl Iterator<Item = impl Borrow<Op>>) {
+/// Runs a program on a new map, and asserts that nothing is left of it afterwards. Gives the most levels that the map has had.
+fn run<K: Key, V: Value>(kind: Kind<K, V>, ops: impl Iterator<Item = impl Borrow<Op>>) -> usize {
     // The texts that some keys point at are made now, not within.
     let _first = K::nth(0);
     let (alive, held) = (Counted::alive(), held_bytes());
@@ -36,13 +36,14 @@ fn run<K: Key, V: Value>(kind: Kind<K, V>, ops: impl Iterator<Item = impl Borrow
     for op in ops {
         world.run(op.borrow());
     }
-    world.finish();
+    let levels = world.finish();
     assert_eq!(Counted::alive(), alive);
     assert_eq!(held_bytes(), held);
+    levels
 }
 
 macro_rules! programs {
-    ($($name:ident: $key:ty => $value:ty, $kind:expr;)*) => {$(
+    ($($name:ident: $key:ty => $value:ty, $kind:expr, levels $levels:literal;)*) => {$(
         #[test]
         fn $name() {
             fn holds(ops: Vec<Op>) -> bool {
@@ -54,8 +55,11 @@ macro_rules! programs {
                 .tests(times(40) as u64)
                 .quickcheck(holds as fn(Vec<Op>) -> bool);
             let mut g = Gen::new(100);
-            let long = std::iter::repeat_with(|| Op::arbitrary(&mut g)).take(times(2000));
-            run::<$key, $value>($kind, long);
+            let steps = times(2000);
+            let long = std::iter::repeat_with(|| Op::arbitrary(&mut g)).take(steps);
+            let levels = run::<$key, $value>($kind, long);
+            // The tests are about trees, not about single nodes.
+            assert!(levels >= $levels || steps < 2000, "{levels} levels");
         }
     )*};
 }
@@ -63,24 +67,24 @@ macro_rules! programs {
 // Each pair of types is compiled anew, which takes longer than running it: each kind of key is here once, and the kinds of values with
 // keys for which they lie elsewhere. The fuzz target has other pairs.
 programs! {
-    bytes_to_huge_values: u8 => Huge, Kind::Plain;
-    integers_to_integers: u64 => u64, Kind::Plain;
-    integers_to_integers_with_ranks: u64 => u64, Kind::By(CTreeMap::with_ranks);
-    integers_to_huge_values: u64 => Huge, Kind::Plain;
-    integers_to_huge_values_with_ranks: u64 => Huge, Kind::By(CTreeMap::with_ranks);
-    signed_integers_to_weightless_values: i32 => Weightless, Kind::Plain;
-    signed_integers_to_weightless_values_with_ranks: i32 => Weightless, Kind::By(CTreeMap::with_ranks);
-    characters_to_nothing: char => (), Kind::Plain;
-    floats_to_texts: TotalF64 => String, Kind::Plain;
-    texts_to_counted_values: String => Counted, Kind::Plain;
-    texts_to_counted_values_with_ranks: String => Counted, Kind::By(CTreeMap::with_ranks);
-    borrowed_texts_to_huge_values: &'static str => Huge, Kind::Plain;
-    pairs_to_integers: (u32, u32) => u64, Kind::Plain;
-    pairs_to_integers_with_ranks: (u32, u32) => u64, Kind::By(CTreeMap::with_ranks);
-    keys_without_heads_to_counted_values: Plain => Counted, Kind::Plain;
-    keys_without_heads_to_huge_values: Plain => Huge, Kind::Plain;
-    keys_without_heads_to_huge_values_with_ranks: Plain => Huge, Kind::By(CTreeMap::with_ranks);
-    keys_with_heads_to_counted_values: Headed => Counted, Kind::By(CTreeMap::with_heads);
-    nothing_to_weightless_values: () => Weightless, Kind::Plain;
-    nothing_to_weightless_values_with_ranks: () => Weightless, Kind::By(CTreeMap::with_ranks);
+    bytes_to_huge_values: u8 => Huge, Kind::Plain, levels 3;
+    integers_to_integers: u64 => u64, Kind::Plain, levels 3;
+    integers_to_integers_with_ranks: u64 => u64, Kind::By(CTreeMap::with_ranks), levels 3;
+    integers_to_huge_values: u64 => Huge, Kind::Plain, levels 4;
+    integers_to_huge_values_with_ranks: u64 => Huge, Kind::By(CTreeMap::with_ranks), levels 4;
+    signed_integers_to_weightless_values: i32 => Weightless, Kind::Plain, levels 2;
+    signed_integers_to_weightless_values_with_ranks: i32 => Weightless, Kind::By(CTreeMap::with_ranks), levels 2;
+    characters_to_nothing: char => (), Kind::Plain, levels 2;
+    floats_to_texts: TotalF64 => String, Kind::Plain, levels 3;
+    texts_to_counted_values: String => Counted, Kind::Plain, levels 3;
+    texts_to_counted_values_with_ranks: String => Counted, Kind::By(CTreeMap::with_ranks), levels 3;
+    borrowed_texts_to_huge_values: &'static str => Huge, Kind::Plain, levels 4;
+    pairs_to_integers: (u32, u32) => u64, Kind::Plain, levels 3;
+    pairs_to_integers_with_ranks: (u32, u32) => u64, Kind::By(CTreeMap::with_ranks), levels 3;
+    keys_without_heads_to_counted_values: Plain => Counted, Kind::Plain, levels 3;
+    keys_without_heads_to_huge_values: Plain => Huge, Kind::Plain, levels 4;
+    keys_without_heads_to_huge_values_with_ranks: Plain => Huge, Kind::By(CTreeMap::with_ranks), levels 4;
+    keys_with_heads_to_counted_values: Headed => Counted, Kind::By(CTreeMap::with_heads), levels 3;
+    nothing_to_weightless_values: () => Weightless, Kind::Plain, levels 1;
+    nothing_to_weightless_values_with_ranks: () => Weightless, Kind::By(CTreeMap::with_ranks), levels 1;
 }
