@@ -20,8 +20,8 @@ that calls ours, and for each trait a function with the same bounds that needs o
 cargo test -p ctree -p tests --test all std_s
 ```
 
-That the methods also *do* the same is shown by random programs that run on both (`ctree/tests/all/dynamic`), which compare the auto traits and variance of all types, too. Where the standard library says
-`A: Allocator`, read the trait of `allocator-api2`. What `ctree` has beyond this list stands in its documentation: `cargo doc -p ctree --open`.
+That the methods also *do* the same is shown by random programs that run on both, in `ctree/tests/all/dynamic`, where the auto traits and the variance of all types are compared, too. Where the standard
+library says `A: Allocator`, read the trait of `allocator-api2`. What `ctree` has beyond this list stands in its documentation: `cargo doc -p ctree --open`.
 ",
         version = super::VERSION,
         traits = items.len() - methods,

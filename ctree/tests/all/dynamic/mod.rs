@@ -1,6 +1,7 @@
 //! The dynamic map and set.
 
 mod allocators;
+mod edges;
 mod iterators;
 mod kinds;
 mod lawless;

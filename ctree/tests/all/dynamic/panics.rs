@@ -464,11 +464,6 @@ fn every_call_of_user_code_may_panic_in_small_nodes_of_integers() {
 }
 
 #[test]
-fn every_call_of_user_code_may_panic_in_wide_nodes() {
-    each_call_panics::<Piece, Piece>(CTreeMap::new);
-}
-
-#[test]
 fn borrowing_may_panic() {
     let fuse = Rc::new(Fuse::default());
     let mut map: CTreeMap<Piece, u32> = (0..COUNT).map(|n| (Piece::new(n, &fuse), n)).collect();
