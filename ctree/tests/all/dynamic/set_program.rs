@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use ctree::CTreeSet;
+use ctree::{CTreeSet, TotalF64};
 use quickcheck::{Arbitrary, Gen, QuickCheck};
 
 use super::kinds::{Headed, Key};
@@ -425,6 +425,8 @@ programs! {
     sets_of_bytes: u8, CTreeSet::new;
     sets_of_integers: u64, CTreeSet::new;
     sets_of_integers_with_ranks: u64, CTreeSet::with_ranks;
+    sets_of_characters: char, CTreeSet::new;
+    sets_of_floats: TotalF64, CTreeSet::new;
     sets_of_byte_strings: Vec<u8>, CTreeSet::new;
     sets_of_wide_pairs: (u64, u64), CTreeSet::new;
     sets_of_boxes: Box<u64>, CTreeSet::new;
