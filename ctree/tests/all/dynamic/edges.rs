@@ -37,6 +37,11 @@ impl PartialEq for Marked {
 
 impl Eq for Marked {}
 
+/// The mark of a number.
+fn mark(number: u32) -> char {
+    char::from_u32(u32::from(b'a') + number).expect("a letter")
+}
+
 /// The marks and values of a map, in order.
 fn marks<'a>(entries: impl Iterator<Item = (&'a Marked, &'a u32)>) -> Vec<(u32, char, u32)> {
     entries.map(|(key, value)| (key.0, key.1, *value)).collect()
@@ -78,7 +83,7 @@ fn of_equal_keys_the_one_stays_that_stays_in_std() {
         assert_eq!(map.get_key_value(&Marked(6, 'x')).unwrap().0.1, 'a');
     });
     // Of equal keys in a source the last one stays.
-    let source = || (0..500u32).map(|n| (Marked(n % 90, char::from(b'a' + (n / 90) as u8)), n));
+    let source = || (0..500).map(|n| (Marked(n % 90, mark(n / 90)), n));
     let (ours, theirs): (CTreeMap<_, _>, BTreeMap<_, _>) = (source().collect(), source().collect());
     assert_eq!(marks(ours.iter()), marks(theirs.iter()));
 
@@ -104,8 +109,7 @@ fn of_equal_keys_the_one_stays_that_stays_in_std() {
 fn insert_many_is_insert_many_times() {
     let mut many: CTreeMap<Marked, u32> = CTreeMap::new();
     let mut one_by_one = many.clone();
-    let source =
-        || (0..1000u32).map(|n| (Marked(n * 31 % 300, char::from(b'a' + (n / 300) as u8)), n));
+    let source = || (0..1000).map(|n| (Marked(n * 31 % 300, mark(n / 300)), n));
     many.insert_many(source());
     for (key, value) in source() {
         one_by_one.insert(key, value);
@@ -222,12 +226,7 @@ fn sources_may_lie_about_their_length() {
             assert!(map.iter().eq(&expected), "{hint:?}");
         }
         let built = CTreeMap::from_sorted_iter(sorted()).unwrap();
-        assert!(
-            built.iter().eq(sorted()
-                .map(|(key, value)| (key, value))
-                .collect::<BTreeMap<_, _>>()
-                .iter())
-        );
+        assert!(built.iter().eq(sorted().collect::<BTreeMap<_, _>>().iter()));
         let set: CTreeSet<u32> = Hinted(0..count, hint).collect();
         assert_eq!(set.len(), 500);
     }

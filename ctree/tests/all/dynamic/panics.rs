@@ -494,12 +494,13 @@ fn borrowing_may_panic() {
 
 #[test]
 fn set_operations_may_panic() {
-    let scenarios: [(&str, fn(&mut CTreeSet<Piece>, &CTreeSet<Piece>, &Rc<Fuse>)); 6] = [
+    type Scenario = fn(&mut CTreeSet<Piece>, &CTreeSet<Piece>, &Rc<Fuse>);
+    let scenarios: [(&str, Scenario); 6] = [
         ("union", |left, right, _| *left = &*left | right),
         ("intersection", |left, right, _| *left = &*left & right),
         ("difference", |left, right, _| *left = &*left - right),
         ("symmetric_difference", |left, right, _| {
-            *left = &*left ^ right
+            *left = &*left ^ right;
         }),
         ("predicates", |left, right, _| {
             assert!(!left.is_subset(right) && !left.is_superset(right) && !left.is_disjoint(right));
