@@ -440,8 +440,9 @@ fn each_call_panics<K: Part, V: Part>(make: fn() -> CTreeMap<K, V>) {
                 }
             }
         }
-        // A scenario without user code would be none; but maps of integers have some.
-        assert!(panics > 0 || size_of::<K>() == size_of::<u64>(), "{name}");
+        // Nothing of the user's is called when entries are only moved, and little when keys are integers.
+        let is_quiet = name == "compact" || size_of::<K>() == size_of::<u64>();
+        assert!(panics > 0 || is_quiet, "{name}");
     }
     assert!(lost.is_empty(), "scenario, calls, objects lost: {lost:?}");
 }
