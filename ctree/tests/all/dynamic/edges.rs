@@ -117,6 +117,44 @@ fn insert_many_is_insert_many_times() {
     assert_eq!(marks(many.iter()), marks(one_by_one.iter()));
 }
 
+#[test]
+fn insert_many_into_a_large_map_works_in_batches() {
+    type Value = (Counted, [u64; 127]);
+    let value = |n: u64| -> Value { (Counted::numbered(1), [n; 127]) };
+    let alive = Counted::alive();
+    // More bytes than a cache has: from there on entries are gathered before they are inserted.
+    let large = 2 * (2 << 20) / size_of::<(u64, Value)>() as u64;
+    let mut map: CTreeMap<u64, Value> = (0..large).map(|n| (3 * n, value(n))).collect();
+    let mut theirs: BTreeMap<u64, u64> = (0..large).map(|n| (3 * n, n)).collect();
+    for count in [0, 1, 14, 15, 16, 200] {
+        // Some new, some there already, some twice.
+        let source = || (0..count).map(|n| (n * n * 7 % (4 * large), n + 5));
+        map.insert_many(source().map(|(key, n)| (key, value(n))));
+        theirs.extend(source());
+        assert_eq!(map.check(), Ok(()));
+        assert!(
+            map.iter()
+                .map(|(key, held)| (*key, held.1[7]))
+                .eq(theirs.clone())
+        );
+        assert_eq!(Counted::alive() - alive, map.len());
+    }
+    for until_panic in 0..40 {
+        let source = (0..100).map(|n| {
+            if n == until_panic {
+                std::panic::resume_unwind(Box::new("the source has run dry"));
+            }
+            (3 * n + 1, value(n))
+        });
+        let outcome = catch_unwind(AssertUnwindSafe(|| map.insert_many(source)));
+        assert!(outcome.is_err());
+        assert_eq!(map.check(), Ok(()));
+        assert_eq!(Counted::alive() - alive, map.len());
+    }
+    drop(map);
+    assert_eq!(Counted::alive(), alive);
+}
+
 /// The message that something panics with.
 fn message<R>(what: impl FnOnce() -> R) -> String {
     let payload = catch_unwind(AssertUnwindSafe(what)).err().expect("a panic");

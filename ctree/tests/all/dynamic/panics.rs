@@ -428,7 +428,10 @@ fn each_call_panics<K: Part, V: Part>(make: fn() -> CTreeMap<K, V>) {
             assert_eq!(map.check(), Ok(()), "{name} {calls}");
             assert!(at_start == COUNT as usize);
             drop(stage);
-            if fuse.alive.get() != 0 {
+            // Where one half of an entry is dropped and the other given out, the drop runs when the result already stands in the return
+            // slot, which the compiler does not drop when it panics (rust-lang/rust#47949): that one is lost, as it is in std.
+            let halves = ["remove", "entry", "into_keys", "into_values"].contains(&name);
+            if fuse.alive.get() > usize::from(outcome.is_err() && halves) {
                 lost.push((name, calls, fuse.alive.get()));
             }
             match outcome {
