@@ -374,6 +374,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     {
         match self.tree.find_to_change(&key) {
             Found::Entry(place) => {
+                // Now, and not when the old value stands in the return slot, where it is lost if this panics.
+                drop(key);
                 // SAFETY: the place was just found, and the map is borrowed mutably since.
                 let (_, old) = unsafe { self.entry_at_mut(place) };
                 // The key that is not needed goes first: should its destructor panic, the old value is still in the map.

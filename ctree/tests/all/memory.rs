@@ -191,3 +191,80 @@ fn a_compact_map_takes_little_more_than_its_entries() {
     );
     assert_eq!(map.check(), Ok(()));
 }
+
+#[test]
+fn memory_usage_of_dynamic_maps_is_what_was_allocated() {
+    let lens: [u32; 7] = [0, 1, 31, 33, 300, 5_000, 200_000];
+    for len in lens.into_iter().take(if cfg!(miri) { 5 } else { 7 }) {
+        let scattered = move || (0..len).map(|n| n.wrapping_mul(0x9E37_79B1));
+        held_agrees(
+            "inserted one by one",
+            || {
+                let mut map = CTreeMap::new();
+                for n in scattered() {
+                    map.insert(n, u64::from(n));
+                }
+                map
+            },
+            CTreeMap::memory_usage,
+        );
+        held_agrees(
+            "collected",
+            || {
+                scattered()
+                    .map(|n| ((n, n), [n; 9]))
+                    .collect::<CTreeMap<_, _>>()
+            },
+            CTreeMap::memory_usage,
+        );
+        held_agrees(
+            "with ranks",
+            || {
+                let mut set = CTreeSet::with_ranks();
+                set.extend(scattered());
+                set
+            },
+            CTreeSet::memory_usage,
+        );
+        held_agrees(
+            "thinned out",
+            || {
+                let mut map: CTreeMap<u64, u64> = scattered().map(|n| (n.into(), 1)).collect();
+                map.retain(|key, _| key % 16 == 3);
+                map
+            },
+            CTreeMap::memory_usage,
+        );
+        held_agrees(
+            "compacted",
+            || {
+                let mut map: CTreeMap<u64, u64> = scattered().map(|n| (n.into(), 1)).collect();
+                map.retain(|key, _| key % 16 == 3);
+                let before = map.memory_usage();
+                map.compact();
+                assert!(map.memory_usage() <= before);
+                map
+            },
+            CTreeMap::memory_usage,
+        );
+        let original: CTreeMap<u128, u8> = scattered().map(|n| (n.into(), 1)).collect();
+        held_agrees("clone", || original.clone(), CTreeMap::memory_usage);
+    }
+}
+
+#[test]
+fn a_compact_map_takes_half_as_much_again_at_most() {
+    let len = if cfg!(miri) { 2_000 } else { 100_000 };
+    let mut map: CTreeMap<u64, u64> = (0..len).map(|n| (n * 7919 % 1_000_003, n)).collect();
+    for n in 0..len / 2 {
+        map.remove(&(n * 7919 % 1_000_003));
+    }
+    map.compact();
+    let entry_bytes = map.len() * 16;
+    assert!(
+        map.memory_usage() * 2 < entry_bytes * 3,
+        "{} bytes for {entry_bytes}",
+        map.memory_usage()
+    );
+    assert_eq!(map.check(), Ok(()));
+}

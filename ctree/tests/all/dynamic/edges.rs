@@ -37,6 +37,11 @@ impl PartialEq for Marked {
 
 impl Eq for Marked {}
 
+/// The mark of a number.
+fn mark(number: u32) -> char {
+    char::from_u32(u32::from(b'a') + number).expect("a letter")
+}
+
 /// The marks and values of a map, in order.
 fn marks<'a>(entries: impl Iterator<Item = (&'a Marked, &'a u32)>) -> Vec<(u32, char, u32)> {
     entries.map(|(key, value)| (key.0, key.1, *value)).collect()
@@ -78,7 +83,7 @@ fn of_equal_keys_the_one_stays_that_stays_in_std() {
         assert_eq!(map.get_key_value(&Marked(6, 'x')).unwrap().0.1, 'a');
     });
     // Of equal keys in a source the last one stays.
-    let source = || (0..500u32).map(|n| (Marked(n % 90, char::from(b'a' + (n / 90) as u8)), n));
+    let source = || (0..500).map(|n| (Marked(n % 90, mark(n / 90)), n));
     let (ours, theirs): (CTreeMap<_, _>, BTreeMap<_, _>) = (source().collect(), source().collect());
     assert_eq!(marks(ours.iter()), marks(theirs.iter()));
 
@@ -104,13 +109,50 @@ fn of_equal_keys_the_one_stays_that_stays_in_std() {
 fn insert_many_is_insert_many_times() {
     let mut many: CTreeMap<Marked, u32> = CTreeMap::new();
     let mut one_by_one = many.clone();
-    let source =
-        || (0..1000u32).map(|n| (Marked(n * 31 % 300, char::from(b'a' + (n / 300) as u8)), n));
+    let source = || (0..1000).map(|n| (Marked(n * 31 % 300, mark(n / 300)), n));
     many.insert_many(source());
     for (key, value) in source() {
         one_by_one.insert(key, value);
     }
     assert_eq!(marks(many.iter()), marks(one_by_one.iter()));
+}
+
+#[test]
+fn insert_many_into_a_large_map_works_in_batches() {
+    type Value = (Counted, [u64; 127]);
+    let value = |n: u64| -> Value { (Counted::numbered(1), [n; 127]) };
+    let alive = Counted::alive();
+    // More bytes than a cache has: from there on entries are gathered before they are inserted.
+    let large = 2 * (2 << 20) / size_of::<(u64, Value)>() as u64;
+    let mut map: CTreeMap<u64, Value> = (0..large).map(|n| (3 * n, value(n))).collect();
+    let mut theirs: BTreeMap<u64, u64> = (0..large).map(|n| (3 * n, n)).collect();
+    for count in [0, 1, 14, 15, 16, 200] {
+        // Some new, some there already, some twice.
+        let source = || (0..count).map(|n| (n * n * 7 % (4 * large), n + 5));
+        map.insert_many(source().map(|(key, n)| (key, value(n))));
+        theirs.extend(source());
+        assert_eq!(map.check(), Ok(()));
+        assert!(
+            map.iter()
+                .map(|(key, held)| (*key, held.1[7]))
+                .eq(theirs.clone())
+        );
+        assert_eq!(Counted::alive() - alive, map.len());
+    }
+    for until_panic in 0..40 {
+        let source = (0..100).map(|n| {
+            if n == until_panic {
+                std::panic::resume_unwind(Box::new("the source has run dry"));
+            }
+            (3 * n + 1, value(n))
+        });
+        let outcome = catch_unwind(AssertUnwindSafe(|| map.insert_many(source)));
+        assert!(outcome.is_err());
+        assert_eq!(map.check(), Ok(()));
+        assert_eq!(Counted::alive() - alive, map.len());
+    }
+    drop(map);
+    assert_eq!(Counted::alive(), alive);
 }
 
 /// The message that something panics with.
@@ -132,7 +174,6 @@ fn what_std_refuses_is_refused() {
     for said in [
         message(|| map.range(3..2).count()),
         message(|| map.range_mut(3..2).count()),
-        message(|| map.extract_if(3..2, |_, _| true).count()),
         message(|| set.range(3..2).count()),
         message(|| set.range(3..=1).count()),
     ] {
@@ -154,6 +195,8 @@ fn what_std_refuses_is_refused() {
     assert!(message(|| map.get_many(&[1, 2], &mut [None])).contains("2 keys but 1 results"));
     assert!(message(|| map.contains_many(&[1], &mut [])).contains("1 keys but 0 results"));
     assert!(message(|| set.contains_many(&[1], &mut [])).contains("1 keys but 0 results"));
+    // What std does not refuse.
+    assert_eq!(map.extract_if(3..2, |_, _| true).count(), 0);
     assert_eq!((map.len(), map.check()), (100, Ok(())));
 }
 
@@ -222,12 +265,7 @@ fn sources_may_lie_about_their_length() {
             assert!(map.iter().eq(&expected), "{hint:?}");
         }
         let built = CTreeMap::from_sorted_iter(sorted()).unwrap();
-        assert!(
-            built.iter().eq(sorted()
-                .map(|(key, value)| (key, value))
-                .collect::<BTreeMap<_, _>>()
-                .iter())
-        );
+        assert!(built.iter().eq(sorted().collect::<BTreeMap<_, _>>().iter()));
         let set: CTreeSet<u32> = Hinted(0..count, hint).collect();
         assert_eq!(set.len(), 500);
     }

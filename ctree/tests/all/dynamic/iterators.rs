@@ -234,7 +234,6 @@ fn auto_traits_are_those_of_std() {
     all_types_alike!(u8, &'static mut u8);
     all_types_alike!(std::marker::PhantomPinned, u8);
     all_types_alike!(u8, std::marker::PhantomPinned);
-    // (That of std is younger than the oldest Rust that this builds with.)
     type ExtractIf<K> = map::ExtractIf<'static, K, u8, std::ops::RangeFull, Pick<K, u8>>;
     assert!(implements!(ExtractIf<u64>: Send) && implements!(ExtractIf<u64>: Sync));
     assert!(!implements!(ExtractIf<Rc<u8>>: Send) && !implements!(ExtractIf<Rc<u8>>: Sync));

@@ -107,7 +107,7 @@ impl Key for &'static str {
 impl Key for Vec<u8> {
     fn nth(number: u16) -> Vec<u8> {
         let mut bytes = text(number).into_bytes();
-        if number % 32 == 0 {
+        if number.is_multiple_of(32) {
             bytes.insert(0, 0xFF);
         }
         bytes

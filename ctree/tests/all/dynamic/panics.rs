@@ -428,7 +428,10 @@ fn each_call_panics<K: Part, V: Part>(make: fn() -> CTreeMap<K, V>) {
             assert_eq!(map.check(), Ok(()), "{name} {calls}");
             assert!(at_start == COUNT as usize);
             drop(stage);
-            if fuse.alive.get() != 0 {
+            // Where one half of an entry is dropped and the other given out, the drop runs when the result already stands in the return
+            // slot, which the compiler does not drop when it panics (rust-lang/rust#47949): that one is lost, as it is in std.
+            let halves = ["remove", "entry", "into_keys", "into_values"].contains(&name);
+            if fuse.alive.get() > usize::from(outcome.is_err() && halves) {
                 lost.push((name, calls, fuse.alive.get()));
             }
             match outcome {
@@ -440,8 +443,9 @@ fn each_call_panics<K: Part, V: Part>(make: fn() -> CTreeMap<K, V>) {
                 }
             }
         }
-        // A scenario without user code would be none; but maps of integers have some.
-        assert!(panics > 0 || size_of::<K>() == size_of::<u64>(), "{name}");
+        // Nothing of the user's is called when entries are only moved, and little when keys are integers.
+        let is_quiet = name == "compact" || size_of::<K>() == size_of::<u64>();
+        assert!(panics > 0 || is_quiet, "{name}");
     }
     assert!(lost.is_empty(), "scenario, calls, objects lost: {lost:?}");
 }
@@ -494,12 +498,13 @@ fn borrowing_may_panic() {
 
 #[test]
 fn set_operations_may_panic() {
-    let scenarios: [(&str, fn(&mut CTreeSet<Piece>, &CTreeSet<Piece>, &Rc<Fuse>)); 6] = [
+    type Scenario = fn(&mut CTreeSet<Piece>, &CTreeSet<Piece>, &Rc<Fuse>);
+    let scenarios: [(&str, Scenario); 6] = [
         ("union", |left, right, _| *left = &*left | right),
         ("intersection", |left, right, _| *left = &*left & right),
         ("difference", |left, right, _| *left = &*left - right),
         ("symmetric_difference", |left, right, _| {
-            *left = &*left ^ right
+            *left = &*left ^ right;
         }),
         ("predicates", |left, right, _| {
             assert!(!left.is_subset(right) && !left.is_superset(right) && !left.is_disjoint(right));
