@@ -378,8 +378,6 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
                 drop(key);
                 // SAFETY: the place was just found, and the map is borrowed mutably since.
                 let (_, old) = unsafe { self.entry_at_mut(place) };
-                // The key that is not needed goes first: should its destructor panic, the old value is still in the map.
-                drop(key);
                 Some(mem::replace(old, value))
             }
             Found::Gap(edge) => {
