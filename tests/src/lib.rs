@@ -23,3 +23,15 @@ mod ccmorph_readme {}
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/ctree-files.md")]
 mod ctree_files_guide {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/ctree.md")]
+mod ctree_guide {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/ctree-frozen.md")]
+mod ctree_frozen_guide {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../ctree/README.md")]
+mod ctree_readme {}
