@@ -12,9 +12,10 @@ use allocator_api2::alloc::Allocator;
 use super::navigate::NO_GUESS;
 use super::node::{Form, NodePtr};
 use super::{Edge, Found, Place, Tree};
+use crate::block::LINE_BYTES;
 use crate::head::{bytes_of, head_of_bytes, recognised};
 use crate::lane::{LaneKind, by_lane, same_integer, same_integers};
-use crate::simd::{self, Hit, prefetch, prefetch_bytes};
+use crate::simd::{self, CHILD_LINES, Hit, prefetch, prefetch_fixed};
 
 use super::shape::LANE_BYTES;
 
@@ -231,9 +232,11 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         loop {
             // SAFETY: the node is a node of this tree, of this level, and has heads.
             let searched = unsafe {
-                prefetch_bytes(node.as_ptr(), LANE_BYTES);
+                prefetch_fixed::<{ LANE_BYTES / LINE_BYTES }>(node.as_ptr());
+                let shape = form.shape();
+                prefetch(node.as_ptr().wrapping_add(shape.header_at));
                 if level > 0 {
-                    form.request_children(node);
+                    prefetch_fixed::<CHILD_LINES>(node.as_ptr().wrapping_add(shape.children_at));
                 }
                 let head = head(form.prefix_bytes(node));
                 let start = simd::count_heads(isa, node, head);
@@ -241,6 +244,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                 // Filler is not less than any head, so `start <= len`.
                 debug_assert!(start <= len, "head {start} of {len}");
                 if start < len && form.head_at(node, start).read() == head {
+                    // Most likely the entry: its value is on the way while its key is compared.
+                    prefetch(form.value_at(node, start));
                     let end = match head.checked_add(1) {
                         Some(next)
                             if form.head_at(node, (start + 1).min(len - 1)).read() == head =>
@@ -402,17 +407,5 @@ impl<K, V> Form<K, V> {
             }
         }
         Err(start)
-    }
-
-    /// Asks for the lines with the children of a node.
-    ///
-    /// # Safety
-    /// `node` is an inner node of this form.
-    #[inline(always)]
-    unsafe fn request_children(self, node: NodePtr) {
-        let shape = self.shape();
-        // From the header, which stands right before them.
-        let start = node.as_ptr().wrapping_add(shape.header_at);
-        prefetch_bytes(start, shape.counts_at - shape.header_at);
     }
 }
