@@ -40,7 +40,7 @@ use crate::lane::{LaneKind, by_lane};
 use crate::narrow;
 use crate::plan::{NODE_BYTES, Plan};
 
-pub(crate) use nodes::{CHILD_LINES, Hit, NodeMap, VALUE_LINES_MAX, prefetch_fixed};
+pub(crate) use nodes::{CHILD_LINES, Hit, NodeMap, prefetch_fixed};
 
 /// Queries that a batch searches for at the same time: a few times as many as a core has misses under way (about twenty), while their
 /// state still fits into a few lines.

@@ -21,7 +21,7 @@ use core::mem::offset_of;
 use super::node::Header;
 use crate::block::LINE_BYTES;
 use crate::lane::LaneKind;
-use crate::simd::{NodeMap, VALUE_LINES_MAX};
+use crate::simd::NodeMap;
 
 /// Size of the lanes of a node: 32 keys of 8 B.
 pub(crate) const LANE_BYTES: usize = 256;
@@ -31,6 +31,9 @@ const ENTRY_BYTES_MAX: usize = 4096;
 
 /// Fewest entries that a node has room for. Three would do for all that happens to a node.
 const CAPACITY_MIN: usize = 4;
+
+/// Most lines of values that a single search asks for before it knows the slot.
+const EAGER_VALUE_LINES_MAX: usize = 4;
 
 /// Offsets within the nodes of one kind of tree, in bytes.
 ///
@@ -132,7 +135,11 @@ impl Shape {
                 children_at,
                 values_at,
                 value_bytes: size_of::<V>(),
-                asks_for_values: 0 < value_lines && value_lines <= VALUE_LINES_MAX,
+                eager_value_lines: if value_lines <= EAGER_VALUE_LINES_MAX {
+                    value_lines
+                } else {
+                    0
+                },
             },
         }
     }
