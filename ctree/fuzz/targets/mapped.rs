@@ -23,7 +23,9 @@ const SUMS_SUM_AT: usize = 168;
 
 /// The number at a place of the header.
 fn number(file: &[u8], at: usize) -> usize {
-    let bytes = file[at..at + 8].try_into().expect("a number has eight bytes");
+    let bytes = file[at..at + 8]
+        .try_into()
+        .expect("a number has eight bytes");
     usize::try_from(u64::from_ne_bytes(bytes)).unwrap_or(usize::MAX)
 }
 

@@ -133,7 +133,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     }
 
     /// Writes the bytes of a file, from the start of `out` on; what is to be done so that they appear at once and stay is left to the
-    /// caller. All that cannot be written at once is held in memory.
+    /// caller. All that cannot be written at once is held in memory. `out` should be empty: what it holds behind the last byte written stays, and makes it a file that
+    /// does not open.
     ///
     /// # Errors
     /// All of [`WriteError`] but `NotAFile`. What `out` holds then is no file.

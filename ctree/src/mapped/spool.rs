@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -28,17 +29,19 @@ pub(super) struct TempFile {
 
 impl TempFile {
     /// Makes a new file in `folder`, which nobody else has open, readable and writable.
-    pub(super) fn create(folder: &Path) -> io::Result<TempFile> {
+    ///
+    /// A private one can be opened by its owner alone, from the start: whoever opens a file before its permissions are changed goes on reading.
+    pub(super) fn create(folder: &Path, is_private: bool) -> io::Result<TempFile> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let path = folder.join(format!(".ctree-{}-{number}.tmp", process::id()));
-            match File::options()
-                .read(true)
-                .write(true)
-                .create_new(true)
-                .open(&path)
-            {
+            let mut options = File::options();
+            options.read(true).write(true).create_new(true);
+            if is_private {
+                options.mode(0o600);
+            }
+            match options.open(&path) {
                 Ok(file) => {
                     return Ok(TempFile {
                         path,
@@ -108,12 +111,8 @@ impl<'a> Spool<'a> {
             && let Some(folder) = self.folder
         {
             if self.file.is_none() {
-                let file = TempFile::create(folder)?;
                 // For nobody else's eyes, whatever the target's permissions will be.
-                #[cfg(unix)]
-                file.file()
-                    .set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-                self.file = Some(file);
+                self.file = Some(TempFile::create(folder, true)?);
             }
             if let Some(file) = &self.file {
                 file.file().write_all(&self.memory)?;

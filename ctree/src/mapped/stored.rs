@@ -61,7 +61,7 @@ pub(super) const HEAP_CELL_BYTES: usize = size_of::<u64>();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub unsafe trait Plain: Copy + Send + Sync + 'static {
-    /// Names the type in files, in at most 96 bytes: a file is refused where another name is expected.
+    /// Names the type in files, in at most 95 bytes: a file is refused where another name is expected.
     ///
     /// Two types should share a name only if one may be read as the other. The name of a type of your own should say whose it is, and
     /// change with its fields.

@@ -256,12 +256,14 @@ where
     C: AsStored<V>,
 {
     let (path, folder) = target(path)?;
-    let temporary = TempFile::create(&folder)?;
-    // Before anything is in the file that not everybody should read.
-    match fs::metadata(&path) {
-        Ok(old) => temporary.file().set_permissions(old.permissions())?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+    let old = match fs::metadata(&path) {
+        Ok(old) => Some(old),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error.into()),
+    };
+    let temporary = TempFile::create(&folder, old.is_some())?;
+    if let Some(old) = old {
+        temporary.file().set_permissions(old.permissions())?;
     }
     let len = write_entries::<K, V, B, C>(temporary.file(), Some(&folder), entries)?;
     temporary.file().sync_all()?;
