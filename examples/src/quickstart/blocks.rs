@@ -27,6 +27,9 @@
 //! Index nodes of 16 separators, 128 B, 17 children; leaves of 16 entries, 128 B of keys and 64 B of values. All lines of a node are asked for together: one
 //! round. The comparisons have no branches, so nothing is mispredicted; loading, comparing and counting 16 keys takes
 //! about 20 cycles, half as much again as a branch-free visit of a tree node.
+//!
+//! (Keys that are spread more evenly get an index of half that size, with 32 separators of 32 bits a node. Phrases begin alike too often for that, which shows in the memory: 12.5 B
+//! an entry, where a narrow index would make it 12.3.)
 
 use ccmodel::{Machine, SearchLevel};
 
