@@ -104,7 +104,8 @@ impl From<io::Error> for OpenError {
     }
 }
 
-/// Why a file was not written. What stood under its name before still does.
+/// Why a file was not written. What stood under its name before still does, unless flushing the folder failed, the last step of all: then the new file is there, but might not
+/// survive a loss of power.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WriteError {

@@ -261,6 +261,12 @@ where
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error.into()),
     };
+    // To be flushed in the end: that it can be opened has to be known before anything is replaced.
+    let folder_file = if cfg!(unix) {
+        Some(File::open(&folder)?)
+    } else {
+        None
+    };
     let temporary = TempFile::create(&folder, old.is_some())?;
     if let Some(old) = old {
         temporary.file().set_permissions(old.permissions())?;
@@ -268,8 +274,8 @@ where
     let len = write_entries::<K, V, B, C>(temporary.file(), Some(&folder), entries)?;
     temporary.file().sync_all()?;
     temporary.rename(&path)?;
-    if cfg!(unix) {
-        File::open(&folder)?.sync_all()?;
+    if let Some(folder_file) = folder_file {
+        folder_file.sync_all()?;
     }
     Ok(len)
 }
