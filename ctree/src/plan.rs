@@ -76,8 +76,11 @@ pub(crate) struct Plan {
     lanes: usize,
     /// Separators in a node of the index: as many, or with narrow ones twice as many.
     index_lanes: usize,
-    /// How separators were made of keys, if they are narrow.
-    narrowing: Option<Narrowing>,
+    /// Whether separators are narrow.
+    is_narrow: bool,
+    /// How they were made of keys, then. (Not an `Option`: code that is inlined works on it before it asks whether it is there, which is as good, but not to those who check
+    /// what is initialised.)
+    narrowing: Narrowing,
     /// Size of the whole.
     block_bytes: usize,
 }
@@ -136,7 +139,8 @@ impl Plan {
             leaf_count,
             lanes,
             index_lanes,
-            narrowing,
+            is_narrow: narrowing.is_some(),
+            narrowing: narrowing.unwrap_or(Narrowing::new(0, 0)),
             block_bytes,
         })
     }
@@ -173,7 +177,7 @@ impl Plan {
     /// How separators were made of keys, if they are narrow: integers of 32 bits.
     #[inline(always)]
     pub(crate) fn narrowing(&self) -> Option<Narrowing> {
-        self.narrowing
+        self.is_narrow.then_some(self.narrowing)
     }
 
     /// Size of the index, filler behind it included.
