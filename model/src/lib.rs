@@ -44,6 +44,7 @@ pub mod cli;
 mod colour;
 mod cost;
 mod footprint;
+mod hierarchy;
 mod layout;
 mod machine;
 mod neighbours;
@@ -62,6 +63,9 @@ pub use choose::{Basis, Choice, choose_layout, choose_layout_weighted, rank_layo
 pub use colour::{CacheGeometry, ColourError, ColourGain, Coloured, Colouring};
 pub use cost::{Gain, morph_cost, morph_gain};
 pub use footprint::{BlockClass, Footprint, FootprintBuilder, Replacement};
+pub use hierarchy::{
+    CacheLevel, Hierarchy, HierarchyError, Inclusion, MAX_CACHES, ReplacementPolicy,
+};
 pub use layout::{ExtentError, Layout, NodeExtent, ParseLayoutError, Placement};
 pub use machine::{
     ColourProbe, CurvePoint, Evidence, Level, LevelKind, MACHINE_FORMAT, Machine, MachineError,
