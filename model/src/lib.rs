@@ -37,6 +37,7 @@
 //! than predicted. Operations count as dependent: independent ones overlap and are faster. Operations that touch a good part
 //! of a cache, walks along lists above all, miss more than predicted; [`Prediction::crowded_levels`] names the caches.
 
+mod accesses;
 mod calibrate;
 mod choose;
 #[cfg(feature = "cli")]
@@ -56,8 +57,10 @@ mod shape;
 mod sys;
 pub mod thesis;
 mod topology;
+pub mod validate;
 mod visits;
 
+pub use accesses::{Access, Accesses, Operations};
 pub use calibrate::CalibrateOptions;
 pub use choose::{Basis, Choice, choose_layout, choose_layout_weighted, rank_layouts};
 pub use colour::{CacheGeometry, ColourError, ColourGain, Coloured, Colouring};
