@@ -9,7 +9,6 @@ use core::ptr::NonNull;
 
 use allocator_api2::alloc::Allocator;
 
-use super::navigate::NO_GUESS;
 use super::node::{Form, NodePtr};
 use super::{Edge, Found, Place, Tree};
 use crate::block::LINE_BYTES;
@@ -62,7 +61,7 @@ impl<K, V> Form<K, V> {
     unsafe fn found_at_end(self, edge: Edge, query: &K) -> Found {
         // SAFETY: the edge is at a leaf of the tree; keys and query are integers of one type.
         unsafe {
-            match self.entry_after_leaf(edge.leaf, &mut { NO_GUESS }) {
+            match self.entry_after(edge.leaf) {
                 Some(place) if same_integer_value(&*self.key_at(place.node, place.slot), query) => {
                     Found::Entry(place)
                 }
