@@ -494,7 +494,6 @@ fn prefetch_lines(start: *const u8, lines: usize) {
 
 /// As [`prefetch`], but only into the cache behind the nearest, for what is needed some hundred nanoseconds later: such requests do not
 /// queue for the few places that the nearest cache has for lines under way.
-#[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
 #[inline(always)]
 pub(crate) fn prefetch_far<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]

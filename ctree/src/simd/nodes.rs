@@ -11,7 +11,7 @@
 use core::ptr::NonNull;
 
 use super::descend::CountLess;
-use super::{BATCH, prefetch, prefetch_lines};
+use super::{BATCH, prefetch, prefetch_far, prefetch_lines};
 use crate::block::LINE_BYTES;
 use crate::plan::NODE_BYTES;
 use crate::tree::shape::LANE_BYTES;
@@ -210,6 +210,27 @@ pub(super) unsafe fn find<Lane: Filler, Count: CountLess<Lane>>(
 /// Nodes of this level and above are few enough to be in a cache: a batch does not ask for them ahead of time.
 const CACHED_LEVEL_MIN: usize = 2;
 
+/// One step down of all queries of a batch: from the inner node that each has come to, to its child, which `request` asks for.
+///
+/// # Safety
+/// As for [`find`]; the hits are at inner nodes of one level.
+#[inline(always)]
+unsafe fn step_many<Lane: Filler, Count: CountLess<Lane>>(
+    map: &NodeMap,
+    queries: &[Lane],
+    hits: &mut [Hit],
+    request: impl Fn(*const u8),
+) {
+    for (hit, &query) in hits.iter_mut().zip(queries) {
+        // SAFETY: as in `find`.
+        hit.leaf = unsafe {
+            let slot = count_lanes::<Lane, Count>(hit.leaf, query);
+            child(hit.leaf, map, slot)
+        };
+        request(hit.leaf.as_ptr());
+    }
+}
+
 /// Searches for each of `queries`, which go down level by level.
 ///
 /// # Safety
@@ -231,28 +252,31 @@ pub(super) unsafe fn find_many<Lane: Filler, Count: CountLess<Lane>>(
     hits.fill(Hit::at(root));
     for level in (0..height).rev() {
         if level >= CACHED_LEVEL_MIN {
-            for (hit, &query) in hits.iter_mut().zip(queries) {
-                // SAFETY: as in `find`.
-                hit.leaf = unsafe {
-                    let slot = count_lanes::<Lane, Count>(hit.leaf, query);
-                    child(hit.leaf, map, slot)
-                };
+            // SAFETY: passed on: these are the levels in turn.
+            unsafe { step_many::<Lane, Count>(map, queries, hits, |_| ()) };
+        } else if level > 0 {
+            // SAFETY: the same.
+            unsafe {
+                step_many::<Lane, Count>(map, queries, hits, |node| {
+                    prefetch_fixed::<{ LANE_BYTES / LINE_BYTES }>(node);
+                });
             }
         } else {
-            for (hit, &query) in hits.iter_mut().zip(queries) {
-                // SAFETY: as in `find`.
-                hit.leaf = unsafe {
-                    let slot = count_lanes::<Lane, Count>(hit.leaf, query);
-                    child(hit.leaf, map, slot)
-                };
-                prefetch_fixed::<{ LANE_BYTES / LINE_BYTES }>(hit.leaf.as_ptr());
+            // SAFETY: the same.
+            unsafe {
+                step_many::<Lane, Count>(map, queries, hits, |leaf| {
+                    // Not into the nearest cache: in one run among 2 million keys, 34.3 ns a query instead of 35.5.
+                    for line in 0..LANE_BYTES / LINE_BYTES {
+                        prefetch_far(leaf.wrapping_add(line * LINE_BYTES));
+                    }
+                });
             }
         }
     }
     for (hit, &query) in hits.iter_mut().zip(queries) {
         // SAFETY: as in `find`.
         *hit = unsafe { find_in_leaf::<Lane, Count>(hit.leaf, map, query) };
-        prefetch(
+        prefetch_far(
             hit.leaf
                 .as_ptr()
                 .wrapping_add(map.values_at + hit.slot() * map.value_bytes),

@@ -4,13 +4,13 @@
 //! call is inlined into them, so that a whole search holds no call and no switch of the instruction set.
 
 use core::arch::x86_64::{
-    __m256i, __m512i, _MM_HINT_T0, _mm_prefetch, _mm256_cmpgt_epi8, _mm256_cmpgt_epi16,
-    _mm256_cmpgt_epi32, _mm256_cmpgt_epi64, _mm256_load_si256, _mm256_movemask_epi8,
-    _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_xor_si256,
-    _mm512_cmplt_epi8_mask, _mm512_cmplt_epi16_mask, _mm512_cmplt_epi32_mask,
-    _mm512_cmplt_epi64_mask, _mm512_cmplt_epu8_mask, _mm512_cmplt_epu16_mask,
-    _mm512_cmplt_epu32_mask, _mm512_cmplt_epu64_mask, _mm512_load_si512, _mm512_set1_epi8,
-    _mm512_set1_epi16, _mm512_set1_epi32, _mm512_set1_epi64,
+    __m256i, __m512i, _MM_HINT_T0, _MM_HINT_T1, _mm_prefetch, _mm256_cmpgt_epi8,
+    _mm256_cmpgt_epi16, _mm256_cmpgt_epi32, _mm256_cmpgt_epi64, _mm256_load_si256,
+    _mm256_movemask_epi8, _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_epi32,
+    _mm256_set1_epi64x, _mm256_xor_si256, _mm512_cmplt_epi8_mask, _mm512_cmplt_epi16_mask,
+    _mm512_cmplt_epi32_mask, _mm512_cmplt_epi64_mask, _mm512_cmplt_epu8_mask,
+    _mm512_cmplt_epu16_mask, _mm512_cmplt_epu32_mask, _mm512_cmplt_epu64_mask, _mm512_load_si512,
+    _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_epi32, _mm512_set1_epi64,
 };
 use core::ptr::NonNull;
 
@@ -59,11 +59,10 @@ pub(super) fn prefetch(address: *const u8) {
 }
 
 /// Asks for the line that `address` lies in, up to the second cache.
-#[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
 #[inline(always)]
 pub(super) fn prefetch_far(address: *const u8) {
     // SAFETY: as above.
-    unsafe { _mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T1 }>(address.cast::<i8>()) }
+    unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast::<i8>()) }
 }
 
 /// Counts with AVX-512: a node is two vectors, each comparison gives one bit a lane.

@@ -8,7 +8,6 @@
 
 use allocator_api2::alloc::Allocator;
 
-use super::navigate::NO_GUESS;
 use super::node::NodePtr;
 use super::{Edge, Place, Tree};
 
@@ -239,18 +238,10 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     unsafe fn growth(&self, edge: Edge) -> Growth {
         // SAFETY: the leaf is a node of this tree.
         unsafe {
-            if edge.slot == 0
-                && self
-                    .form()
-                    .entry_before_leaf(edge.leaf, &mut { NO_GUESS })
-                    .is_none()
-            {
+            if edge.slot == 0 && self.form().entry_before(edge.leaf).is_none() {
                 Growth::AtStart
             } else if edge.slot == self.form().len(edge.leaf)
-                && self
-                    .form()
-                    .entry_after_leaf(edge.leaf, &mut { NO_GUESS })
-                    .is_none()
+                && self.form().entry_after(edge.leaf).is_none()
             {
                 Growth::AtEnd
             } else {
