@@ -37,6 +37,7 @@ pub(crate) mod node;
 mod ranks;
 mod remove;
 mod search;
+mod search_many;
 pub(crate) mod shape;
 
 pub(crate) use build::Builder;

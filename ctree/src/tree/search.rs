@@ -5,6 +5,7 @@
 
 use core::borrow::Borrow;
 use core::cmp::Ordering;
+use core::ops::Range;
 use core::ptr::NonNull;
 
 use allocator_api2::alloc::Allocator;
@@ -13,21 +14,13 @@ use super::node::{Form, NodePtr};
 use super::{Edge, Found, Place, Tree};
 use crate::block::LINE_BYTES;
 use crate::head::{bytes_of, head_of_bytes, recognised};
-use crate::lane::{LaneKind, by_lane, same_integer, same_integers};
-use crate::simd::{self, CHILD_LINES, Hit, prefetch, prefetch_fixed};
+use crate::lane::{LaneKind, by_lane, same_integer};
+use crate::simd::{self, CHILD_LINES, Hit, Isa, prefetch, prefetch_fixed};
 
 use super::shape::LANE_BYTES;
 
 /// Most entries of a map of one leaf that are searched word by word before an insertion.
 const LEN_BY_WORDS_MAX: usize = 16;
-
-/// Queries that go down together. In one run, nanoseconds a query among 2 million keys: 32 together 34.3, 64 together 33.1, 128 together 34.
-const BATCH: usize = 64;
-
-const _: () = assert!(BATCH <= simd::BATCH);
-
-/// Fewest queries for which a batch is worth its set-up.
-const BATCH_MIN: usize = 4;
 
 impl<K, V> Form<K, V> {
     /// The place or gap of a search for an integer.
@@ -35,7 +28,7 @@ impl<K, V> Form<K, V> {
     /// # Safety
     /// The hit is what a search for `query`, of the type of `K`, gave in a tree of this form, which has not changed since.
     #[inline(always)]
-    unsafe fn found(self, hit: Hit, query: &K) -> Found {
+    pub(super) unsafe fn found(self, hit: Hit, query: &K) -> Found {
         let edge = Edge {
             leaf: hit.leaf,
             slot: hit.slot(),
@@ -237,27 +230,13 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                 if level > 0 {
                     prefetch_fixed::<CHILD_LINES>(node.as_ptr().wrapping_add(shape.children_at));
                 }
-                let head = head(form.prefix_bytes(node));
-                let start = simd::count_heads(isa, node, head);
-                let len = form.len(node);
-                // Filler is not less than any head, so `start <= len`.
-                debug_assert!(start <= len, "head {start} of {len}");
-                if start < len && form.head_at(node, start).read() == head {
-                    // Most likely the entry: its value is on the way while its key is compared.
-                    prefetch(form.value_at(node, start));
-                    let end = match head.checked_add(1) {
-                        Some(next)
-                            if form.head_at(node, (start + 1).min(len - 1)).read() == head =>
-                        {
-                            simd::count_heads(isa, node, next)
-                        }
-                        // Most heads occur once.
-                        Some(_) => start + 1,
-                        None => len,
-                    };
-                    form.search_keys(node, start, end.clamp(start, len), query)
+                let slots = form.slots_of_head(isa, node, head(form.prefix_bytes(node)));
+                if slots.is_empty() {
+                    Err(slots.start)
                 } else {
-                    Err(start)
+                    // Most likely the entry: its value is on the way while its key is compared.
+                    prefetch(form.value_at(node, slots.start));
+                    form.search_keys(node, slots.start, slots.end, query)
                 }
             };
             match searched {
@@ -293,99 +272,42 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             Found::Gap(edge) => edge,
         }
     }
-
-    /// [`find`](Self::find) for many queries; calls `use_place(i, place)` for each `i` in turn, with the place of the entry if there is one.
-    ///
-    /// Integers go down the tree in batches, so that their misses overlap.
-    #[inline]
-    pub(crate) fn find_many<Q: Ord>(
-        &self,
-        queries: &[Q],
-        mut use_place: impl FnMut(usize, Option<Place>),
-    ) where
-        K: Borrow<Q>,
-    {
-        if queries.len() >= BATCH_MIN
-            && let (Some(root), Some(kind), Some(queries)) = (
-                self.raw.root,
-                LaneKind::of::<K>(),
-                same_integers::<K, Q>(queries),
-            )
-        {
-            let map = &self.form().shape().map;
-            let mut hits = [Hit::at(root); BATCH];
-            let mut index = 0;
-            for batch in queries.chunks(BATCH) {
-                let hits = &mut hits[..batch.len()];
-                let lanes = NonNull::from(batch).cast::<u8>();
-                let (isa, height) = (self.raw.isa, self.raw.height);
-                // SAFETY: as in `find`; there are as many queries as hits.
-                unsafe { simd::find_many(kind, isa, root, height, map, lanes, hits) };
-                for (hit, query) in hits.iter().zip(batch) {
-                    // SAFETY: the hit is that of this query.
-                    let place = match unsafe { self.form().found(*hit, query) } {
-                        Found::Entry(place) => Some(place),
-                        Found::Gap(_) => None,
-                    };
-                    use_place(index, place);
-                    index += 1;
-                }
-            }
-            return;
-        }
-        for (index, query) in queries.iter().enumerate() {
-            let place = match self.find(query) {
-                Found::Entry(place) => Some(place),
-                Found::Gap(_) => None,
-            };
-            use_place(index, place);
-        }
-    }
-
-    /// Brings the nodes on the way to each key into the cache, if keys are integers: for insertions that are about to follow.
-    pub(crate) fn prefetch_many(&self, entries: &[(K, V)]) {
-        let (Some(root), Some(kind)) = (self.raw.root, LaneKind::of::<K>()) else {
-            return;
-        };
-        if self.raw.height == 0 || entries.len() < BATCH_MIN {
-            return;
-        }
-        let form = self.form();
-        let map = &form.shape().map;
-        let mut hits = [Hit::at(root); BATCH];
-        for batch in entries.chunks(BATCH) {
-            let hits = &mut hits[..batch.len()];
-            let mut keys = [const { core::mem::MaybeUninit::<K>::uninit() }; BATCH];
-            for (slot, (key, _)) in keys.iter_mut().zip(batch) {
-                // SAFETY: integers are `Copy`; the entry keeps its own.
-                slot.write(unsafe { core::ptr::read(key) });
-            }
-            // SAFETY: as in `find`; the keys of this batch are initialised.
-            unsafe {
-                simd::find_many(
-                    kind,
-                    self.raw.isa,
-                    root,
-                    self.raw.height,
-                    map,
-                    NonNull::from(&keys).cast(),
-                    hits,
-                );
-                for hit in &*hits {
-                    prefetch(form.header(hit.leaf).as_ptr());
-                }
-            }
-        }
-    }
 }
 
 impl<K, V> Form<K, V> {
+    /// The slots whose heads are equal to `head`; where there are none, the empty range at the gap where they would be.
+    ///
+    /// # Safety
+    /// `node` is a node of a tree of this form, which has heads.
+    #[inline(always)]
+    pub(super) unsafe fn slots_of_head(self, isa: Isa, node: NodePtr, head: u64) -> Range<usize> {
+        // SAFETY: the node has heads; slots below its length are asked for.
+        unsafe {
+            let start = simd::count_heads(isa, node, head);
+            let len = self.len(node);
+            // Filler is not less than any head, so `start <= len`.
+            debug_assert!(start <= len, "head {start} of {len}");
+            if start >= len || self.head_at(node, start).read() != head {
+                return start..start;
+            }
+            let end = match head.checked_add(1) {
+                Some(next) if self.head_at(node, (start + 1).min(len - 1)).read() == head => {
+                    simd::count_heads(isa, node, next)
+                }
+                // Most heads occur once.
+                Some(_) => start + 1,
+                None => len,
+            };
+            start..end.clamp(start, len)
+        }
+    }
+
     /// Searches the keys of the slots `start..end`, which should be in order.
     ///
     /// # Safety
     /// `node` is a node of this form, `start <= end <= len`.
     #[inline(always)]
-    unsafe fn search_keys<Q: ?Sized + Ord>(
+    pub(super) unsafe fn search_keys<Q: ?Sized + Ord>(
         self,
         node: NodePtr,
         mut start: usize,

@@ -179,7 +179,40 @@ fn run<K: Step, V: Clone + PartialEq + Debug>(
         }
         assert_eq!(tree.len(), model.len());
     }
+    assert_eq!(found_many(&tree, &model), Ok(()));
     assert_eq!(into_entries(tree), Vec::from_iter(model));
+}
+
+/// Looks for all keys at once, and for as many others.
+fn found_many<K: Step, V: Clone + PartialEq + Debug>(
+    tree: &Tree<K, V, Global>,
+    model: &BTreeMap<K, V>,
+) -> Result<(), K> {
+    let queries: Vec<K> = model
+        .keys()
+        .flat_map(|key| [key.clone(), key.step(1)])
+        .collect();
+    let (mut wrong, mut next) = (None, 0);
+    tree.find_many(&queries, |index, place| {
+        assert_eq!(index, next, "answers come in the order of the queries");
+        next += 1;
+        let found = place.map(|place| {
+            // SAFETY: the place was just found.
+            unsafe {
+                let form = tree.form();
+                (
+                    (*form.key_at(place.node, place.slot)).clone(),
+                    (*form.value_at(place.node, place.slot)).clone(),
+                )
+            }
+        });
+        let expected = model.get_key_value(&queries[index]);
+        if found != expected.map(|(key, value)| (key.clone(), value.clone())) {
+            wrong = Some(queries[index].clone());
+        }
+    });
+    assert_eq!(next, queries.len());
+    wrong.map_or(Ok(()), Err)
 }
 
 /// Fewer under what makes programs slow: the interpreter, and the checkers of memory accesses, which ask for few cases themselves.
