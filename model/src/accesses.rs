@@ -7,6 +7,7 @@
 //! same description that the tiers predict from.
 
 use crate::probability::BlockProbabilities;
+use crate::tiers::Source;
 use crate::{Placement, Shape, Visits};
 
 /// One read of an operation.
@@ -89,6 +90,15 @@ impl Accesses {
             self.touched_bytes,
             block_bytes,
         )
+    }
+
+    /// What the tiers predict from.
+    pub(crate) fn source(&self) -> Source<'_> {
+        Source {
+            visits: &self.visits,
+            placement: &self.placement,
+            touched_bytes: self.touched_bytes,
+        }
     }
 
     /// Random operations, the same for equal seeds.

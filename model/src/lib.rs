@@ -56,6 +56,7 @@ mod sample;
 mod shape;
 mod sys;
 pub mod thesis;
+mod tiers;
 mod topology;
 pub mod validate;
 mod visits;
@@ -79,5 +80,9 @@ pub use probability::BlockProbabilities;
 pub use probe::{ProbeError, TreeProbe};
 pub use shape::{NO_NODE, Shape, ShapeError};
 pub use sys::PagedMemory;
+pub use tiers::{
+    ClosedForm, FrameMap, LevelPrediction, NoClosedForm, ParseTierError, Tier, predict_misses,
+    predict_transient,
+};
 pub use topology::{CacheFacts, CacheKind, Fact, HugePages, Source, Sources, Topology};
 pub use visits::{Visits, ends_of_accesses};
