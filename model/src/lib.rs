@@ -46,7 +46,9 @@ mod colour;
 mod cost;
 mod footprint;
 mod hierarchy;
+mod keys;
 mod layout;
+mod lines;
 mod machine;
 mod neighbours;
 mod predict;
@@ -54,6 +56,7 @@ mod probability;
 mod probe;
 mod sample;
 mod shape;
+mod structure;
 mod sys;
 pub mod thesis;
 mod tiers;
@@ -61,7 +64,7 @@ mod topology;
 pub mod validate;
 mod visits;
 
-pub use accesses::{Access, Accesses, Operations};
+pub use accesses::{Access, Accesses, Lengths, Operations};
 pub use calibrate::CalibrateOptions;
 pub use choose::{Basis, Choice, choose_layout, choose_layout_weighted, rank_layouts};
 pub use colour::{CacheGeometry, ColourError, ColourGain, Coloured, Colouring};
@@ -70,6 +73,7 @@ pub use footprint::{BlockClass, Footprint, FootprintBuilder, Replacement};
 pub use hierarchy::{
     CacheLevel, Hierarchy, HierarchyError, Inclusion, MAX_CACHES, ReplacementPolicy,
 };
+pub use keys::{KeyDistribution, KeysError};
 pub use layout::{ExtentError, Layout, NodeExtent, ParseLayoutError, Placement};
 pub use machine::{
     ColourProbe, CurvePoint, Evidence, Level, LevelKind, MACHINE_FORMAT, Machine, MachineError,
@@ -79,6 +83,10 @@ pub use predict::{LevelMisses, Prediction, Predictor, SearchLevel, predict_level
 pub use probability::BlockProbabilities;
 pub use probe::{ProbeError, TreeProbe};
 pub use shape::{NO_NODE, Shape, ShapeError};
+pub use structure::{
+    Built, EdgeList, EdgesError, Growth, InNode, Links, Operation, ParseOperationError, Sizes,
+    Structure, StructureError, WalkError, Walked, Walker, read_edges, walk,
+};
 pub use sys::PagedMemory;
 pub use tiers::{
     ClosedForm, FrameMap, LevelPrediction, NoClosedForm, ParseTierError, Tier, predict_misses,
