@@ -23,7 +23,6 @@ mod tests;
 use std::sync::Arc;
 
 use crate::probability::BlockProbabilities;
-use crate::tiers::Source;
 use crate::{Placement, Shape, Visits};
 pub use operations::Operations;
 pub use points::Lengths;
@@ -171,13 +170,9 @@ impl Accesses {
         }
     }
 
-    /// What the tiers predict from.
-    pub(crate) fn source(&self) -> Source<'_> {
-        Source {
-            visits: &self.visits,
-            placement: &self.placement,
-            touched_bytes: self.touched_bytes,
-        }
+    /// Whether an operation reads the points from a root to where it ends, each once.
+    pub(crate) fn is_paths(&self) -> bool {
+        matches!(self.order, Order::Path)
     }
 
     /// Random operations, the same for equal seeds.

@@ -17,8 +17,8 @@
 //! above holds what both have room for. Translation buffers are caches of pages.
 //!
 //! **What is assumed.** Operations are drawn independently of each other, from a distribution that does not change;
-//! blocks of one set are independent of each other within an operation too, unless the cache is direct-mapped
-//! (`direct`, exact). Tree-PLRU counts as LRU.
+//! blocks of one set are independent of each other within an operation too, unless the cache is direct-mapped and the
+//! operations are searches (`direct`, exact). Tree-PLRU counts as LRU.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,6 +27,7 @@ mod cascade;
 mod classes;
 mod closed;
 mod direct;
+mod paths;
 mod random;
 mod renewal;
 mod sets;
@@ -42,6 +43,8 @@ use crate::Accesses;
 
 /// A way to predict misses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
+#[cfg_attr(feature = "json", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Tier {
     /// For each level the most exact one that knows enough; the prediction says which and why.
@@ -166,7 +169,7 @@ pub fn predict_misses(
 ) -> Vec<LevelPrediction> {
     named(
         hierarchy,
-        outcomes(&accesses.source(), hierarchy, frames, tier, None),
+        outcomes(&Source::Operations(accesses), hierarchy, frames, tier, None),
         |outcome| outcome.misses,
     )
 }
@@ -186,7 +189,7 @@ pub fn predict_transient(
     let first = Some(operations as f64);
     named(
         hierarchy,
-        outcomes(&accesses.source(), hierarchy, frames, tier, first),
+        outcomes(&Source::Operations(accesses), hierarchy, frames, tier, first),
         |outcome| outcome.of_first,
     )
 }

@@ -7,12 +7,15 @@ use super::random;
 use super::renewal::Stream;
 use super::sets::{Member, Room, Solver, Tables};
 use super::source::Source;
+use super::paths::{self, Sets};
 use super::{FrameMap, Tier, direct};
 use crate::footprint::Replacement;
 use crate::hierarchy::{CacheLevel, Inclusion, ReplacementPolicy};
 
 /// Sets whose result is kept, in case that another one is the same.
 const KEPT_SETS: usize = 4096;
+/// Operations that request so many of a cache's blocks are gone through one by one.
+const CROWDED_SHARE: f64 = 0.004;
 /// Passes in which an inclusive cache's content and requests are brought together.
 const INCLUSIVE_PASSES: usize = 3;
 /// Pages of frames that are random.
@@ -63,10 +66,14 @@ pub(crate) fn outcomes(
         };
         let outcome = if tier == Tier::Footprint {
             blocks.through_footprint(source, level, &kind, first)
-        } else if i == 0 && level.geometry.associativity() == 1 && grouping.share >= 1.0 {
+        } else if i == 0
+            && level.geometry.associativity() == 1
+            && grouping.share >= 1.0
+            && source.is_paths()
+        {
             blocks.through_direct(source, level, &grouping, first)
         } else {
-            blocks.through_sets(level, &kind, grouping, first)
+            blocks.through_sets(source, level, &kind, grouping, first)
         };
         for upper in &mut outcomes {
             upper.misses += outcome.evicted_above;
@@ -277,7 +284,7 @@ impl Blocks {
                 blocks: self.blocks.clone(),
                 before_last: Vec::new(),
             }
-            .through_sets(level, &kind, *grouping, first);
+            .through_sets(source, level, &kind, *grouping, first);
             result.of_first = estimate.of_first;
             if estimate.misses > 0.0 {
                 result.of_first *= steady / estimate.misses;
@@ -293,6 +300,7 @@ impl Blocks {
     /// By what competes in each set.
     fn through_sets(
         &mut self,
+        source: &Source<'_>,
         level: &CacheLevel,
         kind: &LevelKind<'_>,
         grouping: Grouping,
@@ -364,7 +372,39 @@ impl Blocks {
             }
         }
         drop(rates);
+        let touches: f64 = self.requests().sum();
+        let crowd = members.crowd(self.requests().collect::<Vec<f64>>().as_slice()) * grouping.share;
+        if level.policy != ReplacementPolicy::Random
+            && kind.above.is_none()
+            && source.is_paths()
+            && crowd > CROWDED_SHARE * room.mean()
+        {
+            let sets = Sets {
+                blocks: &self.blocks,
+                classes: &classes,
+                block_bytes: self.block_bytes,
+                groups: grouping.groups,
+                share: grouping.share,
+                ways: room.mean(),
+                times: &times,
+                requested: &requested,
+                unrequested: &averaged[0],
+            };
+            let width = averaged.len();
+            let estimate = |block: usize| results[block * width];
+            let factors = paths::corrections(source, &sets, estimate, touches);
+            for (averages, &class) in results.chunks_exact_mut(width).zip(&classes.of_block) {
+                averages[0] = (averages[0] * factors[class as usize]).min(1.0);
+            }
+        }
         self.finish(&classes, &results, averaged.len(), kind.inclusive, first)
+    }
+
+    /// Requests of an operation, by block.
+    fn requests(&self) -> impl Iterator<Item = f64> {
+        self.blocks
+            .iter()
+            .map(|block| block.probability * f64::from(block.reaching))
     }
 
     /// From averages by block to misses; notes what reaches the next level.
@@ -383,10 +423,10 @@ impl Blocks {
             let missed_share = averages[0].clamp(0.0, 1.0);
             let mut requests = block.probability * f64::from(block.reaching);
             if inclusive {
-                let cycle = averages[1] + missed_share / block.probability;
-                let all = (1.0 / cycle).max(requests);
-                sums.evicted_above += all - requests;
-                requests = all;
+                let known = &classes.classes[class as usize];
+                let (more, hidden) = known.evicted(averages[1], missed_share);
+                sums.evicted_above += requests * more + hidden;
+                requests += requests * more + hidden;
             }
             let misses = requests * missed_share;
             sums.misses += misses;
@@ -405,12 +445,31 @@ fn class_rates(classes: &Classes, results: &[f64], width: usize) -> Vec<f64> {
     let mut sums = vec![(0.0, 0.0); classes.classes.len()];
     for (&class, averages) in classes.of_block.iter().zip(results.chunks_exact(width)) {
         let known = &classes.classes[class as usize];
-        let cycle = averages[1] + averages[0].clamp(0.0, 1.0) / known.probability;
+        let (more, hidden) = known.evicted(averages[1], averages[0].clamp(0.0, 1.0));
         let sum = &mut sums[class as usize];
-        sum.0 += (1.0 / cycle).max(known.stream.rate());
+        sum.0 += known.stream.rate() * (1.0 + more) + hidden;
         sum.1 += 1.0;
     }
     sums.iter().map(|&(rate, blocks)| rate / blocks).collect()
+}
+
+impl Class {
+    /// Requests that an inclusive cache gets because it has evicted a block above: as a share of the requests that there are anyway, and
+    /// for blocks that nobody requests otherwise, by themselves.
+    ///
+    /// Between two requests pass `waiting` operations in which the block stays, and where it is evicted, with probability `missed`,
+    /// those up to the next touch.
+    fn evicted(&self, waiting: f64, missed: f64) -> (f64, f64) {
+        let cycle = waiting + missed / self.probability;
+        let rate = self.stream.rate();
+        if rate * cycle > 1e-6 {
+            let more = 1.0 / (rate * cycle) - 1.0;
+            // Sums of tables.
+            (if more > 1e-3 { more } else { 0.0 }, 0.0)
+        } else {
+            (0.0, 1.0 / cycle)
+        }
+    }
 }
 
 /// What is averaged over the time of forgetting.
@@ -430,13 +489,14 @@ fn averaged_tables(
         }
     })];
     if inclusive {
+        // Up to the last operation before the time.
         tables.push(Table::new(classes, never + 1, |class, i| {
-            let time = if i == never {
-                1e18
-            } else {
-                0.5 * (from(i) + times[i])
-            };
-            class.stream.waiting(time)
+            if i == never {
+                return class.stream.waiting(1e18);
+            }
+            let (a, b) = (from(i), times[i] - 1.0);
+            let at = |t: f64| class.stream.waiting(t);
+            (at(a) + 4.0 * at(0.5 * (a + b)) + at(b)) / 6.0
         }));
     }
     if let Some(operations) = first {
@@ -493,6 +553,18 @@ impl Members {
             blocks: order,
             starts,
         }
+    }
+
+    /// Requests of an operation to the group that an average request goes to.
+    fn crowd(&self, requests: &[f64]) -> f64 {
+        let (mut all, mut squares) = (0.0, 0.0);
+        for group in self.starts.windows(2) {
+            let blocks = &self.blocks[group[0] as usize..group[1] as usize];
+            let sum: f64 = blocks.iter().map(|&block| requests[block as usize]).sum();
+            all += sum;
+            squares += sum * sum;
+        }
+        if all > 0.0 { squares / all } else { 0.0 }
     }
 
     /// Calls `solve` for each group that differs from those before, and spreads what it finds to the group's blocks.

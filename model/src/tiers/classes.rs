@@ -160,6 +160,15 @@ impl Table {
         Table { columns, cells }
     }
 
+    /// Replaces each cell by `cell(class, i, before)`.
+    pub(crate) fn replace(&mut self, cell: impl Fn(usize, usize, f64) -> f64) {
+        for (class, row) in self.cells.chunks_exact_mut(self.columns).enumerate() {
+            for (i, value) in row.iter_mut().enumerate() {
+                *value = cell(class, i, *value);
+            }
+        }
+    }
+
     /// All times of one class.
     pub(crate) fn row(&self, class: u32) -> &[f64] {
         &self.cells[class as usize * self.columns..][..self.columns]

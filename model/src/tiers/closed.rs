@@ -98,7 +98,7 @@ impl ClosedForm {
         }
         let (arity, nodes) = (f64::from(arity), nodes as f64);
         let mut at_depth = Vec::new();
-        let (mut left, mut level) = (nodes, 1.0);
+        let (mut left, mut level) = (nodes, 1.0f64);
         while left > 0.0 {
             at_depth.push(level.min(left));
             left -= level;

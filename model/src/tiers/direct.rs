@@ -29,8 +29,6 @@ struct Read {
     block: u64,
     /// Index of the path's read that was the newest in this set before.
     before: u32,
-    /// P(the operation visits the point).
-    probability: f64,
     /// Index of the block in the sums.
     index: u32,
 }
@@ -45,28 +43,28 @@ pub(crate) fn misses(source: &Source<'_>, block_bytes: u64, sets: u64) -> Vec<(u
         first: f64,
         last: f64,
         within: f64,
-        touched: f64,
     }
     let probabilities = source.blocks(block_bytes);
-    let numbers: Vec<u64> = probabilities.iter().map(|&(number, _)| number).collect();
-    let mut sums = vec![Sums::default(); numbers.len()];
+    let ranks = Ranks::of(&probabilities);
+    let mut sums = vec![Sums::default(); probabilities.len()];
     let mut newest = vec![NONE; usize::try_from(sets).unwrap_or(usize::MAX)];
     let mut path: Vec<Read> = Vec::new();
-    let mut hint = 0;
-    source.for_each_point(|depth, probability, first_byte, last_byte| {
+    source.for_each_point(|depth, point| {
+        let probability = point.probability;
         while let Some(read) = path.last()
             && read.depth >= depth
         {
             newest[read.set as usize] = read.before;
             path.pop();
         }
-        for block in first_byte / block_bytes..=last_byte / block_bytes {
+        for block in point.first_byte / block_bytes..=point.last_byte / block_bytes {
             #[expect(clippy::cast_possible_truncation, reason = "below the number of sets, which indexes an array")]
             let set = (block & (sets - 1)) as u32;
-            if numbers.get(hint) != Some(&block) {
-                hint = numbers.partition_point(|&other| other < block);
-            }
-            let here = &mut sums[hint];
+            let Some(rank) = ranks.of_block(block) else {
+                // Never touched: no operation goes there.
+                continue;
+            };
+            let here = &mut sums[rank];
             match path.get(newest[set as usize] as usize) {
                 None => {
                     here.first += probability;
@@ -79,21 +77,20 @@ pub(crate) fn misses(source: &Source<'_>, block_bytes: u64, sets: u64) -> Vec<(u
                     sums[before].last -= probability;
                 }
             }
-            sums[hint].last += probability;
+            sums[rank].last += probability;
             path.push(Read {
                 depth,
                 set,
                 block,
                 before: newest[set as usize],
-                probability,
-                index: u32::try_from(hint).unwrap_or(NONE),
+                index: u32::try_from(rank).unwrap_or(NONE),
             });
             newest[set as usize] = u32::try_from(path.len() - 1).unwrap_or(NONE);
         }
     });
     let mut visited = vec![0.0; newest.len()];
     let set_of = |number: u64| usize::try_from(number & (sets - 1)).unwrap_or(0);
-    for (&number, sums) in numbers.iter().zip(&sums) {
+    for (&(number, _), sums) in probabilities.iter().zip(&sums) {
         visited[set_of(number)] += sums.first;
     }
     probabilities
@@ -105,4 +102,42 @@ pub(crate) fn misses(source: &Source<'_>, block_bytes: u64, sets: u64) -> Vec<(u
             (number, probability, sums.first * (1.0 - left) + sums.within)
         })
         .collect()
+}
+
+/// Block numbers that occur, from number to rank.
+enum Ranks<'a> {
+    /// By number less the first one.
+    Dense { first: u64, ranks: Vec<u32> },
+    Sparse(&'a [(u64, f64)]),
+}
+
+impl Ranks<'_> {
+    fn of(blocks: &[(u64, f64)]) -> Ranks<'_> {
+        let (Some(&(first, _)), Some(&(last, _))) = (blocks.first(), blocks.last()) else {
+            return Ranks::Sparse(blocks);
+        };
+        match usize::try_from(last - first) {
+            Ok(distance) if distance / 16 < blocks.len() => {
+                let mut ranks = vec![NONE; distance + 1];
+                for (rank, &(number, _)) in (0u32..).zip(blocks) {
+                    // At most `distance`.
+                    if let Ok(place) = usize::try_from(number - first) {
+                        ranks[place] = rank;
+                    }
+                }
+                Ranks::Dense { first, ranks }
+            }
+            _ => Ranks::Sparse(blocks),
+        }
+    }
+
+    fn of_block(&self, block: u64) -> Option<usize> {
+        match self {
+            Ranks::Dense { first, ranks } => {
+                let place = usize::try_from(block.checked_sub(*first)?).ok()?;
+                ranks.get(place).filter(|&&rank| rank != NONE).map(|&rank| rank as usize)
+            }
+            Ranks::Sparse(blocks) => blocks.binary_search_by_key(&block, |&(number, _)| number).ok(),
+        }
+    }
 }

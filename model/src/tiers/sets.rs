@@ -21,9 +21,6 @@
 //!   the rarer one to fall, backwards from the full convolution of the hot blocks where it is not; both are stable.
 //! - **Sets chosen at random** (page frames decide): a block competes with each other one with probability `share`, which scales each
 //!   `Q_c`. All sets at once are one group then.
-//!
-//! Tried and dropped: the normal distribution for sets of few ways (4 % at 8 ways); Poisson for all cold blocks (1 % where
-//! hundreds of blocks have `Q` of 0.1 to 0.3).
 
 use super::classes::Table;
 
@@ -76,6 +73,12 @@ impl Room {
             stays.push(left);
         }
         Room { ways, stays }
+    }
+
+    /// Expected room in blocks.
+    pub(crate) fn mean(&self) -> f64 {
+        let more: f64 = self.stays.iter().skip(self.ways).sum();
+        self.ways as f64 + more
     }
 }
 
@@ -402,6 +405,29 @@ fn binomial(mean: f64, squares: f64, len: usize, distribution: &mut Vec<f64>) {
             mean / (j + 1.0)
         };
     }
+}
+
+/// P(at least `least` of tosses with chance `chance` fall, of which `mean` are expected): the number of tosses may be any real one.
+pub(crate) fn binomial_tail(mean: f64, chance: f64, least: f64) -> f64 {
+    if least <= 0.0 {
+        return 1.0;
+    }
+    let (first, odds) = if chance < 1e-9 {
+        ((-mean).exp(), 0.0)
+    } else {
+        ((mean / chance * (-chance).ln_1p()).exp(), chance / (1.0 - chance))
+    };
+    let (mut term, mut below, mut j) = (first, 0.0, 0.0);
+    while j < least {
+        below += term;
+        term *= if odds > 0.0 {
+            (mean / chance - j).max(0.0) / (j + 1.0) * odds
+        } else {
+            mean / (j + 1.0)
+        };
+        j += 1.0;
+    }
+    (1.0 - below).clamp(0.0, 1.0)
 }
 
 /// P(a standard normal variable is at least `x`); absolute error below 1.5e-7 (Abramowitz and Stegun, *Handbook of Mathematical Functions*,
