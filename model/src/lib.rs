@@ -54,6 +54,7 @@ mod probability;
 mod probe;
 mod sample;
 mod shape;
+mod simulator;
 mod sys;
 pub mod thesis;
 mod topology;
@@ -78,6 +79,12 @@ pub use predict::{LevelMisses, Prediction, Predictor, SearchLevel, predict_level
 pub use probability::BlockProbabilities;
 pub use probe::{ProbeError, TreeProbe};
 pub use shape::{NO_NODE, Shape, ShapeError};
+pub use simulator::{
+    BinaryTrace, BinaryTraceWriter, CachegrindCounts, CachegrindModel, Frames, LevelCounts,
+    MAX_TRACE_ACCESS_BYTES, Missed, SimulatedCounts, Simulator, TextTrace, Trace, TraceCounts,
+    TraceError, TraceKind, TraceMode, TraceOptions, TraceRecord, TraceSink, simulate_trace,
+    simulator_speed,
+};
 pub use sys::PagedMemory;
 pub use topology::{CacheFacts, CacheKind, Fact, HugePages, Source, Sources, Topology};
 pub use visits::{Visits, ends_of_accesses};
