@@ -57,7 +57,6 @@ mod probe;
 mod sample;
 mod shape;
 mod simulator;
-};
 mod structure;
 mod sys;
 pub mod thesis;
@@ -85,17 +84,15 @@ pub use predict::{LevelMisses, Prediction, Predictor, SearchLevel, predict_level
 pub use probability::BlockProbabilities;
 pub use probe::{ProbeError, TreeProbe};
 pub use shape::{NO_NODE, Shape, ShapeError};
-<<<<<<< HEAD
-pub use structure::{
-    Built, EdgeList, EdgesError, Growth, InNode, Links, Operation, ParseOperationError, Sizes,
-    Structure, StructureError, WalkError, Walked, Walker, read_edges, walk,
-=======
 pub use simulator::{
     BinaryTrace, BinaryTraceWriter, CachegrindCounts, CachegrindModel, Frames, LevelCounts,
     MAX_TRACE_ACCESS_BYTES, Missed, SimulatedCounts, Simulator, TextTrace, Trace, TraceCounts,
     TraceError, TraceKind, TraceMode, TraceOptions, TraceRecord, TraceSink, simulate_trace,
     simulator_speed,
->>>>>>> 5719a5a66ea5576bc17714ffc75ee08b04b8340e
+};
+pub use structure::{
+    Built, EdgeList, EdgesError, Growth, InNode, Links, Operation, ParseOperationError, Sizes,
+    Structure, StructureError, WalkError, Walked, Walker, read_edges, walk,
 };
 pub use sys::PagedMemory;
 pub use tiers::{
