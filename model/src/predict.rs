@@ -11,6 +11,10 @@
 //! where the waits are the misses, less those that come with another one: both lines of a node that straddles are
 //! requested at once.
 //!
+//! Capacities say what a program gets of caches that it shares, and are what a measured machine has. Of a
+//! [preset](Machine::preset) the caches are known as they are built, and the misses are those of the [tiers](crate::predict_misses),
+//! which know its sets.
+//!
 //! Where the machine says so, the misses of a far level cost less when they [lie near each
 //! other](crate::NeighbourShare).
 //!
@@ -35,9 +39,10 @@
 
 use crate::colour::ColouredLevel;
 use crate::footprint::{Replacement, absent};
-use crate::machine::{ErrorBand, LevelKind, LookAhead, NeighbourShare};
+use crate::machine::{ErrorBand, LevelKind, LookAhead, NeighbourShare, Origin};
 use crate::neighbours::missed_blocks;
 use crate::probability::BlockProbabilities;
+use crate::tiers::{FrameMap, Source, Tier, outcomes};
 use crate::{
     Footprint, FootprintBuilder, Level, Machine, NodeExtent, PageSize, Placement, SearchStyle,
     Shape, Visits,
@@ -156,11 +161,27 @@ impl Prediction {
 }
 
 /// Sums a level's steps: misses (weighted mean) and nanoseconds.
-fn level_misses(level: &Level, footprint: &Footprint, replacement: Replacement) -> LevelMisses {
+///
+/// `known` are the misses at each step where more than capacities are known; which share of them is waited for is always
+/// taken from the capacity.
+fn level_misses(
+    level: &Level,
+    footprint: &Footprint,
+    replacement: Replacement,
+    known: Option<&[f64]>,
+) -> LevelMisses {
     let (mut ns, mut weighted, mut plain) = (0.0, 0.0, 0.0);
-    for step in &level.steps {
-        let (misses, waits) =
+    for (i, step) in level.steps.iter().enumerate() {
+        let (mut misses, mut waits) =
             footprint.misses_and_waits(step.capacity_bytes / level.block_bytes as f64, replacement);
+        if let Some(&known) = known.and_then(|known| known.get(i)) {
+            waits = if misses > 0.0 {
+                known * waits / misses
+            } else {
+                known
+            };
+            misses = known;
+        }
         ns += waits * step.step_ns;
         weighted += misses * step.step_ns;
         plain += misses;
@@ -283,6 +304,16 @@ impl Predictor {
             replacement: machine.replacement,
             sizes: Vec::new(),
         };
+        let source = Source::Searches {
+            visits: &self.visits,
+            placement,
+            touched_bytes: touched,
+        };
+        // A coloured level has blocks of its own kind only; the geometry knows nothing of that.
+        let geometry = match parts {
+            None => ByGeometry::of(&source, pages, machine),
+            Some(_) => None,
+        };
         let mut levels = Vec::new();
         for (i, level) in machine.levels_for(pages).enumerate() {
             let mut misses = match parts.filter(|parts| parts.name == level.name) {
@@ -291,6 +322,9 @@ impl Predictor {
                     level,
                     seen.footprint(level.block_bytes),
                     machine.replacement,
+                    geometry
+                        .as_ref()
+                        .and_then(|geometry| geometry.of_level(level)),
                 ),
             };
             if i > 0 && level.kind == LevelKind::Data {
@@ -331,6 +365,53 @@ impl Predictor {
             }
         };
         (operations, misses.min(look_ahead.misses).max(1.0))
+    }
+}
+
+/// Misses of a machine whose levels are its caches as they are built: by their sets, for each level and step.
+struct ByGeometry {
+    levels: Vec<(String, Vec<f64>)>,
+}
+
+impl ByGeometry {
+    /// `None` where levels are measured, which tells what the program really gets of them, where nothing is known of sets, and for
+    /// samples of nodes.
+    fn of(source: &Source<'_>, pages: PageSize, machine: &Machine) -> Option<ByGeometry> {
+        let hierarchy = machine.hierarchy.as_ref()?;
+        if machine.origin != Origin::Preset || !source.is_whole() {
+            return None;
+        }
+        let frames = match pages {
+            // A machine without translation shows its caches the program's addresses.
+            PageSize::Small4K if !hierarchy.tlbs().is_empty() => FrameMap::Random,
+            PageSize::Small4K | PageSize::Huge2M => FrameMap::Identity,
+        };
+        let outcomes = outcomes(source, hierarchy, frames, Tier::Auto, None);
+        let (of_caches, of_tlbs) = outcomes.split_at(hierarchy.caches().len());
+        let caches = hierarchy.caches().iter().zip(of_caches);
+        let mut levels: Vec<(String, Vec<f64>)> = caches
+            .map(|(cache, outcome)| (cache.name.clone(), vec![outcome.misses]))
+            .collect();
+        let page_bytes = hierarchy
+            .tlbs()
+            .first()
+            .map(|tlb| tlb.geometry.block_bytes());
+        let translating = machine.levels_for(pages).filter(|level| {
+            level.kind == LevelKind::Pages(pages) && Some(level.block_bytes) == page_bytes
+        });
+        for level in translating {
+            let misses = of_tlbs.iter().map(|outcome| outcome.misses);
+            levels.push((level.name.clone(), misses.collect()));
+        }
+        Some(ByGeometry { levels })
+    }
+
+    /// Misses at each step of a level that is one cache, or as many translation buffers as it has steps.
+    fn of_level(&self, level: &Level) -> Option<&[f64]> {
+        let known = self.levels.iter().find(|(name, _)| *name == level.name);
+        known
+            .map(|(_, misses)| misses.as_slice())
+            .filter(|misses| misses.len() == level.steps.len())
     }
 }
 
@@ -378,7 +459,7 @@ impl SeenBlocks<'_> {
             for step in &mut part.steps {
                 step.capacity_bytes *= share;
             }
-            level_misses(&part, &blocks.footprint(), self.replacement)
+            level_misses(&part, &blocks.footprint(), self.replacement, None)
         };
         let (hot, cold) = (of(true, parts.hot_share), of(false, 1.0 - parts.hot_share));
         LevelMisses {
@@ -446,7 +527,8 @@ pub(crate) fn far_costs(
         .skip(1)
         .filter(|level| level.kind == LevelKind::Data)
     {
-        let ns = level_misses(level, seen.footprint(level.block_bytes), replacement).ns;
+        let footprint = seen.footprint(level.block_bytes);
+        let ns = level_misses(level, footprint, replacement, None).ns;
         for (cost, &block_bytes) in costs.iter_mut().zip(block_sizes) {
             let all = NeighbourShare {
                 block_bytes,

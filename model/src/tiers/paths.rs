@@ -136,10 +136,16 @@ impl Sets<'_> {
         let here = self.blocks.get(*hint).map(|block| block.number);
         if here != Some(number) {
             // Where numbers have no gaps, the place is known.
-            let guess = self.blocks.first().and_then(|first| usize::try_from(number.checked_sub(first.number)?).ok())?;
+            let guess = self
+                .blocks
+                .first()
+                .and_then(|first| usize::try_from(number.checked_sub(first.number)?).ok())?;
             *hint = match self.blocks.get(guess) {
                 Some(block) if block.number == number => guess,
-                _ => self.blocks.binary_search_by_key(&number, |block| block.number).ok()?,
+                _ => self
+                    .blocks
+                    .binary_search_by_key(&number, |block| block.number)
+                    .ok()?,
             };
         }
         Some(*hint)
@@ -161,14 +167,25 @@ struct Passed {
 }
 
 /// For each class, by how much independence errs: misses by request over what `estimates` say, which are one for each block.
-pub(crate) fn corrections(source: &Source<'_>, sets: &Sets<'_>, estimates: impl Fn(usize) -> f64, touches: f64) -> Vec<f64> {
+pub(crate) fn corrections(
+    source: &Source<'_>,
+    sets: &Sets<'_>,
+    estimates: impl Fn(usize) -> f64,
+    touches: f64,
+) -> Vec<f64> {
     let classes = sets.classes.classes.len();
     let (mut found, mut expected) = (vec![0.0; classes], vec![0.0; classes]);
     // Each read that is asked for looks at those of its set, at some twenty times.
     let beside = (touches * sets.share / sets.groups as f64).max(1.0);
     let steps = touches.min(ASKED as f64) * beside * 20.0;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most SAMPLES")]
-    let samples = (STEPS / steps).min(f64::from(SAMPLES)).min(4.0 * sets.blocks.len() as f64) as u32;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at most SAMPLES"
+    )]
+    let samples = (STEPS / steps)
+        .min(f64::from(SAMPLES))
+        .min(4.0 * sets.blocks.len() as f64) as u32;
     let samples = samples.max(SAMPLES_MIN);
     let mut passed: Vec<Passed> = Vec::new();
     let mut kinds: Vec<Kind> = Vec::new();
@@ -205,7 +222,11 @@ pub(crate) fn corrections(source: &Source<'_>, sets: &Sets<'_>, estimates: impl 
         source.for_each_sample(samples, |reads| go_through(&Together::default(), reads));
     }
     let (all_found, all_expected): (f64, f64) = (found.iter().sum(), expected.iter().sum());
-    let overall = if all_expected > 0.0 { all_found / all_expected } else { 1.0 };
+    let overall = if all_expected > 0.0 {
+        all_found / all_expected
+    } else {
+        1.0
+    };
     // A class of which little was seen goes with all.
     let little = 1e-3 * all_expected;
     (found.iter().zip(&expected))
@@ -259,8 +280,10 @@ impl Together {
 
     /// P(an operation touches both); by their points alone where operations are not known.
     fn both(&self, one: &Passed, other: &Passed) -> f64 {
-        let (Some(a), Some(b)) = (self.intervals.get(&one.index), self.intervals.get(&other.index))
-        else {
+        let (Some(a), Some(b)) = (
+            self.intervals.get(&one.index),
+            self.intervals.get(&other.index),
+        ) else {
             return one.point.min(other.point);
         };
         let (mut i, mut j, mut sum) = (0, 0, 0.0);
@@ -401,7 +424,9 @@ impl SetTables {
     fn column_of(&self, time: f64) -> (usize, f64) {
         let above = self.times.partition_point(|&other| other < time);
         let column = above.min(self.times.len() - 1);
-        let below = column.checked_sub(1).map_or(0.0, |before| self.times[before]);
+        let below = column
+            .checked_sub(1)
+            .map_or(0.0, |before| self.times[before]);
         let share = (time - below) / (self.times[column] - below);
         (column, share.clamp(0.0, 1.0))
     }
