@@ -340,7 +340,10 @@ impl Blocks {
             }
             _ => Room::exactly(ways),
         };
-        let classes = Classes::of(&self.blocks);
+        let exclusive = kind.above.is_none()
+            && source.is_paths()
+            && paths::exclusive(source, self.block_bytes, grouping.groups);
+        let classes = Classes::of(&self.blocks, exclusive);
         let members = Members::of(&self.blocks, grouping.groups);
         let rarest = classes.classes.iter().map(|class| class.stream.rate());
         let times = times(
@@ -348,6 +351,7 @@ impl Blocks {
                 .filter(|&rate| rate > 0.0)
                 .fold(1.0, f64::min)
                 .max(1e-16),
+            exclusive,
         );
         let averaged = averaged_tables(&classes.classes, &times, kind, first);
         let mut requested = Table::new(&classes.classes, times.len(), |class, i| {
@@ -399,6 +403,7 @@ impl Blocks {
         if level.policy != ReplacementPolicy::Random
             && kind.above.is_none()
             && source.is_paths()
+            && !exclusive
             && crowd > CROWDED_SHARE * room.mean()
         {
             let sets = Sets {

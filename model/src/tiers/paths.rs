@@ -17,24 +17,16 @@
 //! N = (blocks of o in b's set) - 1 + (others in b's set, read by operations that do not read b)
 //! ```
 //!
-//! **Two clocks.** When no operation reads two blocks of one set, let operations come at random times, one in a unit on average; misses
-//! do not depend on when. Then those that read `b` and those that read `c` are independent streams with rates `p_b` and `p_c`, and blocks
-//! of a set are independent of each other: nothing is approximate.
-//!
-//! ```text
-//! P(b not read within t) = exp(-p_b t)        P(c is read in between) = 1 - exp(-p_c t)
-//! ```
-//!
-//! When operations read several blocks of a set, numbers vary more than those of independent blocks do in random times, and about as much as
-//! they do in a given number of operations. So time is counted in operations, of which those in between do not read `b`:
+//! Time is counted in operations, of which those in between do not read `b`:
 //!
 //! ```text
 //! P(b not read within t) = (1 - p_b)^t        P(c is read in between) = 1 - (1 - (p_c - p_bc))^((t - 1) / (1 - p_b))
 //! ```
 //!
-//! where `p_bc` is the probability of an operation that reads both. (Tried and dropped: random times with the variance of what
-//! operations read together added. It was better where that is little, by some tenths of a percent, and worse by several percent in sets of
-//! few ways in which subtrees meet.)
+//! where `p_bc` is the probability of an operation that reads both. (Tried and dropped: operations at random times, with the variance of what
+//! they read together added. It was as good where that is little, and worse by several percent in sets of few ways in which subtrees meet.)
+//! When no operation reads two blocks of one set, operations at random times make all blocks of a set independent, and `sets` is
+//! exact: see [`exclusive`].
 //!
 //! **Which blocks are read with `b`** and how often is known for those of `o`: both are unions of intervals of operations.
 //! Others are like them: where `o` goes on to one of several brothers, each with probability `p_bc / p_b`, there are `p_b / p_bc - 1` others.
@@ -59,10 +51,6 @@ const SAMPLES_MIN: u32 = 60;
 const ASKED: usize = 96;
 /// Up to so many reads in all it is looked up which operations touch which of their blocks; else that follows from single points.
 const KNOWN_READS: f64 = 1e6;
-/// Times at which sets are looked at: the first, the ratio of two, and the last one times the rate of the rarest block.
-const FIRST_TIME: f64 = 0.05;
-const TIME_STEP: f64 = 1.15;
-const LAST_TIME: f64 = 40.0;
 /// Chances nearer to 0 and 1 than this are settled.
 const SURE: f64 = 1e-6;
 
@@ -189,17 +177,7 @@ pub(crate) fn corrections(
     let samples = samples.max(SAMPLES_MIN);
     let mut passed: Vec<Passed> = Vec::new();
     let mut kinds: Vec<Kind> = Vec::new();
-    // Whether any operation reads two blocks that can compete.
-    let mut clock = Clock::Random;
-    source.for_each_sample(samples, |reads| {
-        if clock == Clock::Random {
-            passes(sets, reads, &mut passed);
-            if passed.windows(2).any(|pair| pair[0].group == pair[1].group) {
-                clock = Clock::Operations;
-            }
-        }
-    });
-    let tables = SetTables::of(sets, clock);
+    let tables = SetTables::of(sets);
     let mut go_through = |together: &Together, reads: &[Read]| {
         passes(sets, reads, &mut passed);
         let stride = passed.len().div_ceil(ASKED).max(1);
@@ -299,6 +277,25 @@ impl Together {
     }
 }
 
+/// Whether no operation reads two blocks of one group: as far as `SAMPLES` operations show. O(points).
+pub(crate) fn exclusive(source: &Source<'_>, block_bytes: u64, groups: u64) -> bool {
+    let mut exclusive = true;
+    let mut seen: Vec<(u64, u64)> = Vec::new();
+    source.for_each_sample(SAMPLES, |reads| {
+        if exclusive {
+            seen.clear();
+            for read in reads {
+                let numbers = read.first_byte / block_bytes..=read.last_byte / block_bytes;
+                seen.extend(numbers.map(|number| (number & (groups - 1), number)));
+            }
+            seen.sort_unstable();
+            seen.dedup();
+            exclusive = seen.windows(2).all(|pair| pair[0].0 != pair[1].0);
+        }
+    });
+    exclusive
+}
+
 /// The blocks of an operation, by group.
 fn passes(sets: &Sets<'_>, reads: &[Read], passed: &mut Vec<Passed>) {
     passed.clear();
@@ -343,18 +340,8 @@ struct Kind {
     together: f64,
 }
 
-/// How time is counted.
-#[derive(Clone, Copy, PartialEq)]
-enum Clock {
-    /// Operations come at random times.
-    Random,
-    /// One operation is one unit.
-    Operations,
-}
-
 /// What happens in time, by class and by set.
 struct SetTables {
-    clock: Clock,
     times: Vec<f64>,
     /// P(read within the time).
     read: Table,
@@ -365,23 +352,13 @@ struct SetTables {
 }
 
 impl SetTables {
-    fn of(sets: &Sets<'_>, clock: Clock) -> SetTables {
+    fn of(sets: &Sets<'_>) -> SetTables {
         let rarest = sets.blocks.iter().map(|block| block.probability);
         let rarest = rarest.fold(1.0, f64::min);
-        let times = match clock {
-            Clock::Operations => times(rarest),
-            Clock::Random => {
-                let end = LAST_TIME / rarest.max(1e-16);
-                let steps = std::iter::successors(Some(FIRST_TIME), |&t| Some(t * TIME_STEP));
-                steps.take_while(|&t| t < end).collect()
-            }
-        };
+        let times = times(rarest, false);
         let columns = times.len();
         let classes = &sets.classes.classes;
-        let decay = |class: &Class| match clock {
-            Clock::Random => class.probability,
-            Clock::Operations => -(-class.probability.min(1.0 - 1e-12)).ln_1p(),
-        };
+        let decay = |class: &Class| -(-class.probability.min(1.0 - 1e-12)).ln_1p();
         let read = Table::new(classes, columns, |class, i| {
             -(-decay(class) * times[i]).exp_m1()
         });
@@ -391,7 +368,7 @@ impl SetTables {
             }
             let (from, to) = (if i == 0 { 0.0 } else { times[i - 1] }, times[i]);
             let lost = (-decay(class) * from).exp() * -(-decay(class) * (to - from)).exp_m1();
-            // Both the mean of (1 - p)^u over u = from, .., to - 1 and that of exp(-p u) from `from` to `to`.
+            // Sum of (1 - p)^u over u = from, .., to - 1.
             lost / (class.probability * (to - from))
         });
         let groups = usize::try_from(sets.groups).unwrap_or(1);
@@ -412,7 +389,6 @@ impl SetTables {
             }
         }
         SetTables {
-            clock,
             times,
             read,
             unread,
@@ -476,10 +452,7 @@ impl SetTables {
         let weights = self.unread.row(block.class);
         let last = columns - 1;
         let forgotten = |i: usize| {
-            let time = match self.clock {
-                Clock::Random => self.times[i],
-                Clock::Operations => (self.times[i] - 1.0) / (1.0 - block.probability).max(1e-9),
-            };
+            let time = (self.times[i] - 1.0) / (1.0 - block.probability).max(1e-9);
             let (column, share) = self.column_of(time);
             let mut between = match column.checked_sub(1) {
                 Some(before) => cells[before].towards(cells[column], share),

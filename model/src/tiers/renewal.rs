@@ -92,6 +92,19 @@ impl Stream {
         Stream { rate, kind }
     }
 
+    /// Requests for a block that stands with no other one in its set on the path of any operation, when operations come at
+    /// random times, one in a unit on average: misses do not depend on when operations come, and the requests for such blocks are
+    /// independent of each other then.
+    pub(crate) fn at_random_times(probability: f64) -> Stream {
+        let rate = probability.clamp(0.0, 1.0);
+        let kind = if rate.is_nan() || rate <= NEVER {
+            Kind::Silent
+        } else {
+            Kind::Memoryless { decay: rate }
+        };
+        Stream { rate, kind }
+    }
+
     /// Requests an operation.
     pub(crate) fn rate(&self) -> f64 {
         if self.kind == Kind::Silent {
