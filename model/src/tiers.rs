@@ -34,6 +34,7 @@ mod sets;
 mod source;
 #[cfg(test)]
 mod tests;
+mod victim;
 
 pub use closed::{ClosedForm, NoClosedForm};
 pub(crate) use source::Source;

@@ -8,6 +8,7 @@ use super::random;
 use super::renewal::Stream;
 use super::sets::{Member, Room, Solver, Tables};
 use super::source::Source;
+use super::victim::Rooms;
 use super::{FrameMap, Tier, direct};
 use crate::CacheGeometry;
 use crate::footprint::Replacement;
@@ -316,35 +317,27 @@ impl Blocks {
         grouping: Grouping,
         first: Option<f64>,
     ) -> Misses {
-        if kind.victim && self.before_last.len() == self.blocks.len() {
-            // A victim cache and the one above it together hold what was requested of the latter last.
-            for (block, &before) in self.blocks.iter_mut().zip(&self.before_last) {
-                block.reaching = before;
-            }
-        }
-        self.before_last = self.blocks.iter().map(|block| block.reaching).collect();
         let ways = usize::try_from(level.geometry.associativity()).unwrap_or(usize::MAX);
-        let room = match (kind.victim, kind.above) {
+        let members = Members::of(&self.blocks, grouping.groups);
+        let rooms = match (kind.victim, kind.above) {
             (true, Some(above)) => {
-                let trials = usize::try_from(above.geometry.associativity()).unwrap_or(usize::MAX);
-                let chance = above.geometry.sets() as f64 / level.geometry.sets() as f64;
-                if chance <= 1.0 {
-                    Room::with_more(ways, trials, chance)
-                } else {
-                    Room::exactly(
-                        ways + trials
-                            * usize::try_from(above.geometry.sets() / level.geometry.sets())
-                                .unwrap_or(1),
-                    )
+                let missed: Vec<f64> = self.requests().collect();
+                let taken_in: Vec<f64> = members.sums(&missed).collect();
+                if self.before_last.len() == self.blocks.len() {
+                    // Both together hold what was requested of the one above last.
+                    for (block, &before) in self.blocks.iter_mut().zip(&self.before_last) {
+                        block.reaching = before;
+                    }
                 }
+                Rooms::behind(above, level, &taken_in)
             }
-            _ => Room::exactly(ways),
+            _ => Rooms::alike(Room::exactly(ways)),
         };
+        self.before_last = self.blocks.iter().map(|block| block.reaching).collect();
         let exclusive = kind.above.is_none()
             && source.is_paths()
             && paths::exclusive(source, self.block_bytes, grouping.groups);
         let classes = Classes::of(&self.blocks, exclusive);
-        let members = Members::of(&self.blocks, grouping.groups);
         let rarest = classes.classes.iter().map(|class| class.stream.rate());
         let times = times(
             rarest
@@ -379,21 +372,33 @@ impl Blocks {
                 times: times.len(),
             };
             if level.policy == ReplacementPolicy::Random {
-                members.solve(&classes, averaged.len(), &mut results, |members, out| {
-                    random::solve(
-                        members,
-                        grouping.share,
-                        ways,
-                        &classes.classes,
-                        &tables,
-                        out,
-                    );
-                });
+                members.solve(
+                    &classes,
+                    averaged.len(),
+                    &rooms,
+                    &mut results,
+                    |members, _, out| {
+                        random::solve(
+                            members,
+                            grouping.share,
+                            ways,
+                            &classes.classes,
+                            &tables,
+                            out,
+                        );
+                    },
+                );
             } else {
                 let mut solver = Solver::default();
-                members.solve(&classes, averaged.len(), &mut results, |members, out| {
-                    solver.solve(members, grouping.share, &room, &tables, out);
-                });
+                members.solve(
+                    &classes,
+                    averaged.len(),
+                    &rooms,
+                    &mut results,
+                    |members, room, out| {
+                        solver.solve(members, grouping.share, room, &tables, out);
+                    },
+                );
             }
         }
         drop(rates);
@@ -404,7 +409,7 @@ impl Blocks {
             && kind.above.is_none()
             && source.is_paths()
             && !exclusive
-            && crowd > CROWDED_SHARE * room.mean()
+            && crowd > CROWDED_SHARE * ways as f64
         {
             let sets = Sets {
                 blocks: &self.blocks,
@@ -412,7 +417,7 @@ impl Blocks {
                 block_bytes: self.block_bytes,
                 groups: grouping.groups,
                 share: grouping.share,
-                ways: room.mean(),
+                ways: ways as f64,
             };
             let width = averaged.len();
             let estimate = |block: usize| results[block * width];
@@ -606,12 +611,18 @@ impl Members {
         }
     }
 
+    /// Sums over the blocks of each group.
+    fn sums(&self, of_blocks: &[f64]) -> impl Iterator<Item = f64> {
+        self.starts.windows(2).map(|group| {
+            let blocks = &self.blocks[group[0] as usize..group[1] as usize];
+            blocks.iter().map(|&block| of_blocks[block as usize]).sum()
+        })
+    }
+
     /// Requests of an operation to the group that an average request goes to.
     fn crowd(&self, requests: &[f64]) -> f64 {
         let (mut all, mut squares) = (0.0, 0.0);
-        for group in self.starts.windows(2) {
-            let blocks = &self.blocks[group[0] as usize..group[1] as usize];
-            let sum: f64 = blocks.iter().map(|&block| requests[block as usize]).sum();
+        for sum in self.sums(requests) {
             all += sum;
             squares += sum * sum;
         }
@@ -623,15 +634,18 @@ impl Members {
         &self,
         classes: &Classes,
         width: usize,
+        rooms: &Rooms,
         results: &mut [f64],
-        mut solve: impl FnMut(&[Member], &mut Vec<f64>),
+        mut solve: impl FnMut(&[Member], &Room, &mut Vec<f64>),
     ) {
         let mut counts = vec![0u32; classes.classes.len()];
         let mut places = vec![0u32; classes.classes.len()];
         let mut members: Vec<Member> = Vec::new();
         let mut found: Vec<f64> = Vec::new();
-        let mut kept: HashMap<Vec<Member>, Vec<f64>> = HashMap::new();
-        for group in self.starts.windows(2) {
+        let mut kept: Vec<HashMap<Vec<Member>, Vec<f64>>> = vec![HashMap::new(); rooms.len()];
+        for (number, group) in self.starts.windows(2).enumerate() {
+            let room = rooms.index(number);
+            let kept = &mut kept[room];
             let blocks = &self.blocks[group[0] as usize..group[1] as usize];
             members.clear();
             for &block in blocks {
@@ -649,7 +663,7 @@ impl Members {
             let averages: &[f64] = match kept.get(&members) {
                 Some(known) => known,
                 None => {
-                    solve(&members, &mut found);
+                    solve(&members, rooms.room(room), &mut found);
                     if kept.len() >= KEPT_SETS {
                         kept.clear();
                     }

@@ -48,8 +48,7 @@ impl Room {
         }
     }
 
-    /// `ways` blocks and as many more as of `trials` tosses succeed with probability `chance`: those that a cache above
-    /// holds.
+    /// `ways` blocks and as many more as of `trials` tosses succeed with probability `chance`, the least of two such numbers.
     pub(crate) fn with_more(ways: usize, trials: usize, chance: f64) -> Room {
         let mean = trials as f64 * chance;
         if ways + trials > EXACT_WAYS {
@@ -70,15 +69,9 @@ impl Room {
             if left < 1e-9 {
                 break;
             }
-            stays.push(left);
+            stays.push(left * left);
         }
         Room { ways, stays }
-    }
-
-    /// Expected room in blocks.
-    pub(crate) fn mean(&self) -> f64 {
-        let more: f64 = self.stays.iter().skip(self.ways).sum();
-        self.ways as f64 + more
     }
 }
 
