@@ -36,7 +36,7 @@
 //! drawn.
 
 use std::collections::HashMap;
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
 
 use super::classes::{Block, Class, Classes, Table, times};
 use super::sets::{binomial_tail, normal_tail};
@@ -191,13 +191,18 @@ pub(crate) fn corrections(
     };
     if touches * f64::from(samples) < KNOWN_READS {
         let mut taken: Vec<Vec<Read>> = Vec::new();
-        source.for_each_sample(samples, |reads| taken.push(reads.to_vec()));
+        source.for_each_sample(samples, |reads| {
+            taken.push(reads.to_vec());
+        });
         let together = Together::of(source, sets, &taken);
         for reads in &taken {
             go_through(&together, reads);
         }
     } else {
-        source.for_each_sample(samples, |reads| go_through(&Together::default(), reads));
+        let unknown = Together::default();
+        source.for_each_sample(samples, |reads| {
+            go_through(&unknown, reads);
+        });
     }
     let (all_found, all_expected): (f64, f64) = (found.iter().sum(), expected.iter().sum());
     let overall = if all_expected > 0.0 {
@@ -277,23 +282,25 @@ impl Together {
     }
 }
 
-/// Whether no operation reads two blocks of one group: as far as `SAMPLES` operations show. O(points).
+/// Whether no operation reads two blocks of one group: as far as [`SAMPLES`] operations show. O(points), and far less where the
+/// answer is no.
 pub(crate) fn exclusive(source: &Source<'_>, block_bytes: u64, groups: u64) -> bool {
-    let mut exclusive = true;
     let mut seen: Vec<(u64, u64)> = Vec::new();
-    source.for_each_sample(SAMPLES, |reads| {
-        if exclusive {
-            seen.clear();
-            for read in reads {
-                let numbers = read.first_byte / block_bytes..=read.last_byte / block_bytes;
-                seen.extend(numbers.map(|number| (number & (groups - 1), number)));
-            }
-            seen.sort_unstable();
-            seen.dedup();
-            exclusive = seen.windows(2).all(|pair| pair[0].0 != pair[1].0);
+    let found = source.try_for_each_sample(SAMPLES, |reads| {
+        seen.clear();
+        for read in reads {
+            let numbers = read.first_byte / block_bytes..=read.last_byte / block_bytes;
+            seen.extend(numbers.map(|number| (number & (groups - 1), number)));
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        if seen.windows(2).all(|pair| pair[0].0 != pair[1].0) {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
         }
     });
-    exclusive
+    found.is_continue()
 }
 
 /// The blocks of an operation, by group.

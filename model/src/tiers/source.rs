@@ -1,5 +1,7 @@
 //! What the tiers need to know of operations, whoever describes them.
 
+use std::ops::ControlFlow;
+
 use crate::{Accesses, BlockProbabilities, Placement, Visits};
 
 /// Operations of any kind, or searches in a tree of which no more is known than how often each node is visited.
@@ -56,8 +58,11 @@ impl Source<'_> {
         blocks
     }
 
-    /// Calls `read` with each point's depth and read, in depth-first order. O(points).
-    pub(crate) fn for_each_point(&self, mut read: impl FnMut(u32, Read)) {
+    /// Calls `read` with each point's depth and read, in depth-first order, until it breaks off. O(points).
+    fn try_for_each_point(
+        &self,
+        mut read: impl FnMut(u32, Read) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let visits = match self {
             Source::Operations(accesses) => accesses.visits(),
             Source::Searches { visits, .. } => visits,
@@ -83,21 +88,42 @@ impl Source<'_> {
             }
             let start = next[level];
             (next[level], next[level + 1]) = (start + probability, start);
-            read(
-                depth,
-                Read {
-                    start,
-                    probability,
-                    first_byte,
-                    last_byte: first_byte.saturating_add(u64::from(bytes.max(1)) - 1),
-                },
-            );
+            let read_of_point = Read {
+                start,
+                probability,
+                first_byte,
+                last_byte: first_byte.saturating_add(u64::from(bytes.max(1)) - 1),
+            };
+            read(depth, read_of_point)?;
         }
+        ControlFlow::Continue(())
+    }
+
+    /// Calls `read` with each point's depth and read, in depth-first order. O(points).
+    pub(crate) fn for_each_point(&self, mut read: impl FnMut(u32, Read)) {
+        // It never breaks off.
+        let _ = self.try_for_each_point(|depth, point| {
+            read(depth, point);
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// As [`try_for_each_sample`](Source::try_for_each_sample), to the end.
+    pub(crate) fn for_each_sample(&self, samples: u32, mut take: impl FnMut(&[Read])) {
+        // It never breaks off.
+        let _ = self.try_for_each_sample(samples, |reads| {
+            take(reads);
+            ControlFlow::Continue(())
+        });
     }
 
     /// Calls `take` with the reads of about `samples` operations, drawn evenly: one from each of so many slices of equal probability, in
-    /// depth-first order of where they end. O(points) and the length of what is taken.
-    pub(crate) fn for_each_sample(&self, samples: u32, mut take: impl FnMut(&[Read])) {
+    /// depth-first order of where they end, until it breaks off. O(points) and the length of what is taken.
+    pub(crate) fn try_for_each_sample(
+        &self,
+        samples: u32,
+        mut take: impl FnMut(&[Read]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let mut path: Vec<Read> = Vec::new();
         let mut depths: Vec<u32> = Vec::new();
         // Probability that is left for operations that end at the point itself.
@@ -107,17 +133,18 @@ impl Source<'_> {
             if let Some(end) = ends.pop() {
                 passed += end.max(0.0) * f64::from(samples);
                 while passed > next {
-                    take(path);
+                    take(path)?;
                     next += 1.0;
                 }
             }
             path.pop();
+            ControlFlow::Continue(())
         };
-        self.for_each_point(|depth, read| {
+        self.try_for_each_point(|depth, read| {
             while let Some(&last) = depths.last()
                 && last >= depth
             {
-                leave(&mut path, &mut ends);
+                leave(&mut path, &mut ends)?;
                 depths.pop();
             }
             if let Some(above) = ends.last_mut() {
@@ -126,10 +153,12 @@ impl Source<'_> {
             path.push(read);
             depths.push(depth);
             ends.push(read.probability);
-        });
+            ControlFlow::Continue(())
+        })?;
         while !path.is_empty() {
-            leave(&mut path, &mut ends);
+            leave(&mut path, &mut ends)?;
         }
+        ControlFlow::Continue(())
     }
 }
 

@@ -201,14 +201,16 @@ fn layouts() -> [Layout; 7] {
     ]
 }
 
-/// The largest first, so that no thread is left alone with one.
+/// The largest first, so that no thread is left alone with one. In full: nodes of 32 bytes in trees of each size, the others in trees of
+/// every second one.
 fn cases(effort: Effort) -> Vec<Case> {
-    let (bits, node_bytes): (&[u32], &[u32]) = match effort {
-        Effort::Quick => (&[18, 15], &[24, 32]),
-        Effort::Full => (&[22, 21, 20, 19, 18, 17, 16, 15, 14], &[24, 32, 56]),
+    let (bits, odd, node_bytes): (&[u32], &[u32], &[u32]) = match effort {
+        Effort::Quick => (&[18, 15], &[24, 32], &[24, 32]),
+        Effort::Full => (&[22, 21, 20, 19, 18, 17, 16, 15, 14], &[32], &[24, 32, 56]),
     };
     let mut cases = Vec::new();
     for &bits in bits {
+        let node_bytes = if bits % 2 == 0 { node_bytes } else { odd };
         for &node_bytes in node_bytes {
             let of = |layout| Case {
                 bits,
