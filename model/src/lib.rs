@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | who points to whom | [`Shape`] | parents of nodes, or generated |
 //! | where nodes lie | [`Placement`] | a [`Layout`], or the addresses of a live heap |
-//! | what a miss costs | [`Machine`] | [`Machine::this`], [`Machine::calibrate`], a file, a preset |
+//! | what a miss costs | [`Machine`] | [`Machine::this`], [`Machine::calibrate`], a file, a [preset](Machine::presets) |
 //!
 //! ```
 //! use ccmodel::{Layout, Machine, NodeExtent, PageSize, Shape, predict_tree};
@@ -30,11 +30,11 @@
 //! A *level* is named after what was missed: a miss of `L2` is a load that the second-level cache does not serve. A *step*
 //! is the latency that such a miss adds.
 //!
-//! **Features.** `json` reads and writes machine files (serde); `cli`, on by default, is the `model` binary (clap). Without
-//! both, the only dependency is `libc`.
+//! **Features.** `json` reads and writes machine files (serde); `counters` reads hardware counters on Linux (perf-event); `cli`, on
+//! by default, is the `model` binary (clap) with both. Without them, the only dependency is `libc`.
 //!
 //! **Known limits.** Caches count as fully associative: structures whose hot nodes lie large powers of two apart miss more
-//! than predicted. Operations count as dependent: independent ones overlap and are faster. Operations that touch a good part
+//! than predicted. Operations count as dependent unless [`Predictor::overlap`] says otherwise. Operations that touch a good part
 //! of a cache, walks along lists above all, miss more than predicted; [`Prediction::crowded_levels`] names the caches.
 
 mod accesses;
@@ -44,9 +44,12 @@ mod choose;
 pub mod cli;
 mod colour;
 mod cost;
+pub mod counters;
 mod footprint;
 mod hierarchy;
+mod keys;
 mod layout;
+mod lines;
 mod machine;
 mod neighbours;
 mod predict;
@@ -54,13 +57,16 @@ mod probability;
 mod probe;
 mod sample;
 mod shape;
+mod simulator;
+mod structure;
 mod sys;
 pub mod thesis;
+mod tiers;
 mod topology;
 pub mod validate;
 mod visits;
 
-pub use accesses::{Access, Accesses, Operations};
+pub use accesses::{Access, Accesses, Lengths, Operations};
 pub use calibrate::CalibrateOptions;
 pub use choose::{Basis, Choice, choose_layout, choose_layout_weighted, rank_layouts};
 pub use colour::{CacheGeometry, ColourError, ColourGain, Coloured, Colouring};
@@ -69,15 +75,34 @@ pub use footprint::{BlockClass, Footprint, FootprintBuilder, Replacement};
 pub use hierarchy::{
     CacheLevel, Hierarchy, HierarchyError, Inclusion, MAX_CACHES, ReplacementPolicy,
 };
+pub use keys::{KeyDistribution, KeysError};
 pub use layout::{ExtentError, Layout, NodeExtent, ParseLayoutError, Placement};
 pub use machine::{
-    ColourProbe, CurvePoint, Evidence, Level, LevelKind, MACHINE_FORMAT, Machine, MachineError,
-    NeighbourShare, Origin, PageSize, SearchCosts, SearchStyle, Step,
+    ChaseReading, ColourProbe, CurvePoint, ErrorBand, Evidence, GranuleProbe, Level, LevelKind,
+    LevelLatency, LookAhead, MACHINE_FORMAT, Machine, MachineError, NeighbourShare, Origin,
+    OverlapPoint, PagePoint, PageSize, Preset, Quietness, SearchCosts, SearchStyle, Step,
+    TranslationLevel, TranslationProbe, UnknownPreset, Verdict,
 };
-pub use predict::{LevelMisses, Prediction, Predictor, SearchLevel, predict_levels, predict_tree};
+pub use predict::{
+    LevelMisses, Overlap, Prediction, Predictor, SearchLevel, predict_levels, predict_tree,
+};
 pub use probability::BlockProbabilities;
 pub use probe::{ProbeError, TreeProbe};
 pub use shape::{NO_NODE, Shape, ShapeError};
+pub use simulator::{
+    BinaryTrace, BinaryTraceWriter, CachegrindCounts, CachegrindModel, Frames, LevelCounts,
+    MAX_TRACE_ACCESS_BYTES, Missed, SimulatedCounts, Simulator, TextTrace, Trace, TraceCounts,
+    TraceError, TraceKind, TraceMode, TraceOptions, TraceRecord, TraceSink, simulate_trace,
+    simulator_speed,
+};
+pub use structure::{
+    Built, EdgeList, EdgesError, Growth, InNode, Links, Operation, ParseOperationError, Sizes,
+    Structure, StructureError, WalkError, Walked, Walker, read_edges, walk,
+};
 pub use sys::PagedMemory;
+pub use tiers::{
+    ClosedForm, FrameMap, LevelPrediction, NoClosedForm, ParseTierError, Tier, predict_misses,
+    predict_transient,
+};
 pub use topology::{CacheFacts, CacheKind, Fact, HugePages, Source, Sources, Topology};
 pub use visits::{Visits, ends_of_accesses};

@@ -109,9 +109,12 @@ fn a_sample_predicts_what_all_nodes_do() {
         ("trees of 1000", forest(150, 1000)),
         ("trees of 40000", forest(4, 40_000)),
     ];
+    // Samples of nodes fill no sets; what the sets of a preset do is no matter of how good the sample is.
+    let mut thesis = Machine::thesis();
+    thesis.hierarchy = None;
     for (name, shape) in shapes {
         for bytes in [24, 32, 64] {
-            for machine in [&small_machine(), &Machine::thesis()] {
+            for machine in [&small_machine(), &thesis] {
                 let (error, regret) = error_and_regret(&shape, node(bytes), None, machine);
                 assert!(error < 0.10, "{name}, {bytes} B, {}: {error}", machine.name);
                 assert!(
