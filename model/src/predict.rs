@@ -34,10 +34,9 @@
 //! |---|---|---|---|---|
 //! | other programs, number not recorded; random-insert trees up to 2^21 | 96 | 0.79 to 1.27, one 1.37, one 2.30 | | 163 of 164 |
 //! | the same, later that day | 96 | 0.88 to 1.19 | | 164 of 166 |
-//! | six programs for each processor | 48 | 0.85 to 1.27 | 7 % | 78 of 82 |
+//! | five to seven programs for each processor | 168 | 0.77 to 1.30 | 7.6 % | 296 of 306 |
 //!
-//! What is left is systematic in part: without branches, layouts with many neighbours take 5 to 10 % less than predicted, since misses of the first
-//! level that lie near each other are cheaper too, which is not modelled.
+//! What is left is systematic in part: searches with branches took 5 % longer than predicted on the whole, branch-free ones as long.
 
 use crate::colour::ColouredLevel;
 use crate::footprint::{Replacement, absent};
@@ -100,7 +99,8 @@ impl LevelMisses {
 /// independent or not: predict it as dependent. On an Emerald Rapids (two virtual processors, other programs running), independent
 /// searches with an early exit in trees of 2^14 to 2^21 nodes took 0.96 to 1.02 of the time of dependent ones, whatever
 /// layout and style. Branch-free descents of complete trees of 2^9 to 2^22 nodes of 64 bytes were 3.0 (2^9) to 1.9 (2^22) times faster,
-/// where the formula with 20 nodes ahead says 3.2 to 1.9; those with branches 1.0 to 1.16 times.
+/// where the formula with 20 nodes ahead says 3.2 to 1.9; those with branches 1.0 to 1.16 times. Predicted whole, branch-free
+/// descents of nodes of 24 bytes took 1.01 to 1.19 of what was said from 2^18 to 2^22 nodes, and 0.74 to 0.76 at 2^16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Overlap {
     /// What an operation does follows from the result of the one before.
