@@ -59,6 +59,9 @@ use quietness::Listener;
 
 /// Bytes of a line, the unit of the chases.
 const LINE_BYTES: u64 = 64;
+/// Timed runs are to take no longer than this: where other programs want the processor too, a run of several milliseconds is hardly ever
+/// left alone, and then even the lower quartile of many is somebody else's time.
+const RUN_NS: f64 = 250_000.0;
 /// What caches behave like; the [footprint module](crate::Footprint) has the measurement.
 const REPLACEMENT: Replacement = Replacement::Random;
 /// TLBs do not show how many ways they have; no processor since 2015 has fewer.
@@ -273,6 +276,16 @@ fn lines_of(memory: &PagedMemory) -> u64 {
 )]
 fn line_start(line: u64) -> usize {
     line as usize * LINE_WORDS
+}
+
+/// In how many runs to cut one that would take so long.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped to small numbers"
+)]
+fn runs_for(ns: f64) -> u32 {
+    (ns / RUN_NS).ceil().clamp(1.0, 12.0) as u32
 }
 
 /// The lower quartile of the samples, 0 when there are none: disturbances only ever add time.

@@ -27,15 +27,20 @@
 //!   comes after the miss, not under it.
 //! - **The wrong path's loads cost nothing.** They fetch siblings of visited nodes, with about the same probability at each
 //!   depth; all blocks are then touched more often by one factor, which leaves what is cached as it was. This is the
-//!   roughest of the three: random trees of 2^16 to 2^20 nodes took 0 to 20 % longer with branches than without,
-//!   beyond the difference that the instruction costs predict.
+//!   roughest of the three: with scattered nodes of a line each and more, searches with branches took up to 7 ns more for each wrong
+//!   guess than the instruction costs predict; with nodes of 24 bytes hardly any.
 //!
-//! Measured against predicted nanoseconds, `cargo run --release -p ccmodel --example validate_bst`, 20 November 2026, a
-//! virtual machine of two Emerald Rapids cores with other programs running: random-insert trees of 2^16 to 2^21 nodes of
-//! 24 bytes, six layouts, both page sizes, calibrated before each set. Branch-free: 48 ratios from 0.79 to 1.27, 79 of 80
-//! clearly different pairs of layouts ranked as measured. With branches: 46 of 48 ratios from 0.79 to 1.27, one of 1.37,
-//! one of 2.30 in a disturbed set (the same layout had 1.24 in the other page size), 84 of 84 pairs. In later runs of the
-//! same day, one each: branch-free 0.88 to 1.19, 77 of 77 pairs; with branches 0.88 to 1.18, 87 of 89.
+//! Measured against predicted nanoseconds ([`validate`](crate::validate::clock) has the method), a virtual machine of two Emerald Rapids cores,
+//! November 2026, searches with branches and without in random-insert and complete trees of 2^16 to 2^22 nodes of 24 bytes, six layouts,
+//! both page sizes, calibrated before each set:
+//!
+//! | running beside it | timings | measured over predicted | mean error | clearly different pairs ranked as measured |
+//! |---|---|---|---|---|
+//! | other programs, number not recorded; random-insert trees up to 2^21 | 96 | 0.79 to 1.27, one 1.37, one 2.30 | | 163 of 164 |
+//! | the same, later that day | 96 | 0.88 to 1.19 | | 164 of 166 |
+//! | five to seven programs for each processor | 168 | 0.77 to 1.30 | 7.6 % | 296 of 306 |
+//!
+//! What is left is systematic in part: searches with branches took 5 % longer than predicted on the whole, branch-free ones as long.
 
 use crate::colour::ColouredLevel;
 use crate::footprint::{Replacement, absent};
@@ -99,7 +104,8 @@ impl LevelMisses {
 /// independent or not: predict it as dependent. On an Emerald Rapids (two virtual processors, other programs running), independent
 /// searches with an early exit in trees of 2^14 to 2^21 nodes took 0.96 to 1.02 of the time of dependent ones, whatever
 /// layout and style. Branch-free descents of complete trees of 2^9 to 2^22 nodes of 64 bytes were 3.0 (2^9) to 1.9 (2^22) times faster,
-/// where the formula with 20 nodes ahead says 3.2 to 1.9; those with branches 1.0 to 1.16 times.
+/// where the formula with 20 nodes ahead says 3.2 to 1.9; those with branches 1.0 to 1.16 times. Predicted whole, branch-free
+/// descents of nodes of 24 bytes took 1.01 to 1.19 of what was said from 2^18 to 2^22 nodes, and 0.74 to 0.76 at 2^16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Overlap {
     /// What an operation does follows from the result of the one before.

@@ -140,8 +140,8 @@ impl TreeProbe {
     /// Runs descents for uniformly random keys, from the root to where a missing child ends them, whether or not the key was found on the way;
     /// returns nanoseconds for one descent.
     ///
-    /// In a tree whose leaves are all as deep the processor knows where a descent ends, other than of a [search]
-    /// (TreeProbe::random_search_ns), and can begin an independent one before: its key is known before that.
+    /// In a tree whose leaves are all as deep the processor knows where a descent ends, other than where a search does that stops at
+    /// its key, and can begin an independent one before: its key is known before that.
     pub fn random_descent_ns(
         &mut self,
         style: SearchStyle,

@@ -19,6 +19,7 @@
 //!
 //! Cost: three passes over arrays, about 10 ns a node, and then what the sample takes.
 
+use crate::visits::wrong_guesses;
 use crate::{NO_NODE, Shape, Visits};
 
 /// The part of a forest by which layouts are ranked.
@@ -220,6 +221,7 @@ impl Builder<'_> {
         };
         let sums: Vec<f64> = self.chosen.iter().map(|&v| probability(v)).collect();
         let mut ends = Vec::new();
+        let branching = !self.shape.is_chains();
         let mispredictions: Vec<f64> = (self.chosen.iter().zip(&sums).enumerate())
             .map(|(index, (&v, &sum))| {
                 // In the whole shape: at the rim of the top, most children are not in the sample.
@@ -232,7 +234,8 @@ impl Builder<'_> {
                 let kept = sampled.children(number(index)).iter();
                 let kept: f64 = kept.map(|&child| sums[child as usize]).sum();
                 ends.push((sum - kept).max(0.0));
-                (sum - likeliest.max(sum - below)).max(0.0)
+                let children = self.shape.children(v).len();
+                wrong_guesses(sum, below, likeliest, children, branching)
             })
             .collect();
         let visits = Visits::of_sample(

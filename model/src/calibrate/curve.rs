@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use super::fit::fit_steps;
-use super::{CalibrateOptions, LINE_BYTES, line_start, typical};
+use super::{CalibrateOptions, LINE_BYTES, line_start, runs_for, typical};
 use crate::machine::{CurvePoint, Evidence, Level, LevelKind};
 use crate::probe::{next_state, scale};
 use crate::topology::Topology;
@@ -15,6 +15,8 @@ use crate::{PageSize, PagedMemory};
 pub(super) const LINE_WORDS: usize = 8;
 /// Smallest working set of the curve.
 pub(super) const FIRST_BYTES: f64 = 16_384.0;
+/// Loads of a timed run.
+const LOADS: u32 = 12_000;
 /// Steps below this are noise.
 pub(super) const MIN_STEP_NS: f64 = 0.1;
 
@@ -38,7 +40,8 @@ impl Chase {
         ns
     }
 
-    /// Warms the working set up and takes the lower quartile of `runs` runs.
+    /// Warms the working set up and takes the lower quartile of `runs` runs of 12000 loads, cut into more and shorter ones where
+    /// those would take long.
     pub(super) fn point(&mut self, memory: &PagedMemory, bytes: f64, runs: u32) -> CurvePoint {
         let words = memory.as_slice();
         let available = (words.len() / LINE_WORDS) as f64;
@@ -49,10 +52,11 @@ impl Chase {
         )]
         #[expect(clippy::cast_sign_loss, reason = "at least 1")]
         let (lines, warm_up) = (lines as u64, (2.0 * lines).min(150_000.0) as u32);
-        self.run(words, lines, warm_up);
+        let warm_ns = self.run(words, lines, warm_up);
+        let parts = runs_for(warm_ns * f64::from(LOADS));
         CurvePoint {
             bytes: (lines * LINE_BYTES) as f64,
-            ns: typical((0..runs).map(|_| self.run(words, lines, 12_000))),
+            ns: typical((0..runs * parts).map(|_| self.run(words, lines, LOADS / parts))),
         }
     }
 }

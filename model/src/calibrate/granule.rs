@@ -20,8 +20,10 @@ use crate::probe::{next_state, scale};
 const PAGE_LINES: u64 = 64;
 /// Lines of the blocks that are tried.
 const BLOCK_LINES: [u64; 6] = [2, 4, 8, 16, 32, 64];
-/// Pairs of a run.
-const PAIRS: u32 = 3000;
+/// Pairs of a run: a quarter of a millisecond.
+const PAIRS: u32 = 1000;
+/// Runs for each timed run of other measurements.
+const RUNS: u32 = 3;
 
 /// Measures in all of this memory, which no cache should hold.
 pub(super) fn measure(memory: &PagedMemory, runs: u32) -> GranuleProbe {
@@ -30,7 +32,7 @@ pub(super) fn measure(memory: &PagedMemory, runs: u32) -> GranuleProbe {
     let mut state = 1;
     let mut far = Vec::new();
     let mut near = BLOCK_LINES.map(|_| Vec::new());
-    for _ in 0..=runs {
+    for _ in 0..RUNS * runs.max(1) {
         far.push(run(words, pages, None, &mut state));
         for (&lines, samples) in BLOCK_LINES.iter().zip(&mut near) {
             samples.push(run(words, pages, Some(lines), &mut state));

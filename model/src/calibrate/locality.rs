@@ -78,7 +78,7 @@ fn scattered_times(
         );
     }
     let mut samples = [const { Vec::new() }; BLOCKS.len()];
-    // Runs of about a millisecond, shorter than a scheduler's slice; the trees in turns, each warmed up first.
+    // Runs of about a quarter of a millisecond, much shorter than a scheduler's slice; the trees in turns, each warmed up first.
     for round in 0..4 {
         for (probe, samples) in probes.iter_mut().zip(&mut samples) {
             probe.random_search_ns(
@@ -86,7 +86,7 @@ fn scattered_times(
                 if round == 0 { 40_000 } else { 10_000 },
             );
             samples.extend(
-                (0..2 * runs).map(|_| probe.random_search_ns(SearchStyle::BranchFree, 1000)),
+                (0..8 * runs).map(|_| probe.random_search_ns(SearchStyle::BranchFree, 250)),
             );
         }
     }

@@ -15,8 +15,10 @@ use crate::PagedMemory;
 use crate::machine::OverlapPoint;
 use crate::probe::{next_state, scale};
 
-/// Loads of a run, over all chains.
-const LOADS: u32 = 12_000;
+/// Loads of a run, over all chains: at most about a quarter of a millisecond.
+const LOADS: u32 = 2400;
+/// Runs for each timed run of other measurements.
+const TIMES: u32 = 5;
 
 /// Nanoseconds of a load, from one chain to 32.
 pub(super) fn measure(memory: &PagedMemory, runs: u32) -> Vec<OverlapPoint> {
@@ -36,7 +38,7 @@ pub(super) fn measure(memory: &PagedMemory, runs: u32) -> Vec<OverlapPoint> {
     let (words, lines) = (memory.as_slice(), lines_of(memory));
     let mut state = 1;
     let mut samples = RUNS.map(|_| Vec::new());
-    for _ in 0..=runs {
+    for _ in 0..TIMES * runs.max(1) {
         for ((_, run), samples) in RUNS.iter().zip(&mut samples) {
             samples.push(run(words, lines, &mut state));
         }
@@ -67,8 +69,9 @@ pub(super) fn misses(points: &[OverlapPoint]) -> f64 {
 fn run<const K: usize>(words: &[u64], lines: u64, random: &mut u64) -> f64 {
     let mut states = [0; K];
     for state in &mut states {
+        // All chains follow the one sequence of the generator: far from each other, or one would load what the next is about to.
         *random = next_state(*random);
-        *state = *random;
+        *state = scatter(*random);
     }
     let rounds = (LOADS as usize / K).max(1);
     let start = Instant::now();
@@ -80,8 +83,18 @@ fn run<const K: usize>(words: &[u64], lines: u64, random: &mut u64) -> f64 {
         }
     }
     let ns = start.elapsed().as_nanos() as f64 / (rounds * K) as f64;
-    black_box(states);
+    // The next run goes on elsewhere.
+    *random = black_box(states)
+        .iter()
+        .fold(*random, |sum, state| sum.wrapping_add(*state));
     ns
+}
+
+/// A state far along the generator's sequence: neighbours of the sequence give strangers (the finalizer of `SplitMix64`).
+fn scatter(state: u64) -> u64 {
+    let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]
@@ -97,6 +110,25 @@ mod tests {
         assert!((misses(&[]) - 1.0).abs() < 1e-9);
         let stopped_clock = [OverlapPoint { chains: 1, ns: 0.0 }];
         assert!((misses(&stopped_clock) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn chains_do_not_follow_each_other() {
+        let lines = 1 << 20;
+        let mut random = 1;
+        let mut chains = [0; 8].map(|_: u64| {
+            random = next_state(random);
+            scatter(random)
+        });
+        let mut loaded = std::collections::HashSet::new();
+        for _ in 0..1000 {
+            for state in &mut chains {
+                *state = next_state(*state);
+                loaded.insert(scale(*state, lines));
+            }
+        }
+        // 8000 draws out of a million hit some 30 lines twice.
+        assert!(loaded.len() > 7900, "{}", loaded.len());
     }
 
     #[test]

@@ -67,9 +67,9 @@ pub(super) fn look_ahead(
     let mut tree = TreeProbe::new(&shape, &placement, node, PageSize::Huge2M).ok()?;
     let styles = [SearchStyle::BranchFree, SearchStyle::Branches];
     let mut samples = styles.map(|_| [Vec::new(), Vec::new()]);
-    for round in 0..=2 * runs {
+    for round in 0..=4 * runs {
         for (style, [one, many]) in styles.into_iter().zip(&mut samples) {
-            let searches = if round == 0 { 20_000 } else { 500 };
+            let searches = if round == 0 { 20_000 } else { 300 };
             let dependent = tree.random_descent_ns(style, Overlap::Dependent, searches);
             let independent = tree.random_descent_ns(style, Overlap::Independent, searches);
             if round > 0 {

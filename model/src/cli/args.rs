@@ -33,7 +33,7 @@ pub(super) struct TopologyArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct CalibrateArgs {
-    /// Take two seconds instead of ten
+    /// Take five seconds instead of twenty
     #[arg(long)]
     pub(super) quick: bool,
     /// Write the machine file here, for `predict --machine FILE`

@@ -91,7 +91,7 @@ impl LookAhead {
 
     /// What an Emerald Rapids showed, rounded; a Zen 5 had 18 to 20 misses under way.
     pub const USUAL: LookAhead = LookAhead {
-        misses: 16.0,
+        misses: 14.0,
         nodes_ahead: 20.0,
         branches: 1.0,
     };

@@ -242,3 +242,19 @@ fn presets_and_measurements_come_back_as_they_went() {
     };
     assert_eq!(Machine::from_json(&machine.to_json()), Ok(machine));
 }
+
+#[cfg(feature = "json")]
+quickcheck::quickcheck! {
+    /// Whatever a file holds, reading it ends with a machine that passes its check or a message that can be printed.
+    fn damaged_files_are_machines_or_messages(damages: Vec<(u16, u8)>) -> bool {
+        let mut bytes = Machine::thesis().to_json().into_bytes();
+        for (place, byte) in damages.into_iter().take(3) {
+            let place = usize::from(place) % bytes.len();
+            bytes[place] = byte;
+        }
+        match Machine::from_json(&String::from_utf8_lossy(&bytes)) {
+            Ok(machine) => machine.check().is_ok(),
+            Err(error) => !error.to_string().contains(char::is_control),
+        }
+    }
+}

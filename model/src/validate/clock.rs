@@ -13,8 +13,8 @@
 //! Layouts are measured in turns and in short runs, of which the lower quartile counts, so that what others do hits all of them or
 //! none.
 //!
-//! Independent operations are timed as branch-free descents in full trees, in the layouts that put no large powers of two between nodes that are
-//! used together there (the footprint tier knows no sets). Searches that stop early do not overlap: see [`Overlap`].
+//! Independent operations are timed as branch-free descents in full trees, in the two layouts that put no large powers of two between nodes
+//! that are used together there (the footprint tier knows no sets). Searches that stop early do not overlap: see [`Overlap`].
 //!
 //! Two claims come of it: [`ClockReport::error_mean`], and [`ClockReport::order_agreement`]: of pairs of layouts of the same
 //! tree whose measured times differ by more than 10 %, the share that the model puts in the right order.
@@ -31,10 +31,15 @@ use crate::{
 const NODE_BYTES: u32 = 24;
 /// Pairs of layouts closer than this are not ranked.
 const CLEAR_RATIO: f64 = 1.1;
-/// Searches to warm a tree up, of a timed run, and timed runs of a round.
+/// Searches to warm a tree up.
 const WARM_SEARCHES: u32 = 30_000;
-const SEARCHES: u32 = 1500;
-const RUNS: usize = 6;
+/// A timed run is to take so long: where other programs want the processor too, a run of several milliseconds is hardly ever left
+/// alone, and then even the lower quartile of many is somebody else's time.
+const RUN_NS: f64 = 250_000.0;
+/// Searches of a timed run, at most.
+const SEARCHES_MAX: f64 = 2000.0;
+/// Timed runs of a round.
+const RUNS: usize = 24;
 
 /// How a tree came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +66,7 @@ impl Case {
         let (random, breadth) = (Layout::Random { seed: 11 }, Layout::BreadthFirst);
         let block_bytes = 64;
         match self.grown {
-            Grown::Full => vec![random, breadth, Layout::VanEmdeBoas],
+            Grown::Full => vec![random, breadth],
             Grown::Complete | Grown::Random => vec![
                 random,
                 breadth,
@@ -168,7 +173,7 @@ pub struct ClockReport {
 }
 
 impl ClockReport {
-    /// Builds, calibrates and measures. Takes about half a minute in the quick form, two to three minutes otherwise, and 2 GB of
+    /// Builds, calibrates and measures. Takes about half a minute in the quick form, two minutes otherwise, with other programs running twice that, and 2 GB of
     /// memory. `progress` is called with the finished part.
     ///
     /// # Errors
@@ -210,15 +215,23 @@ impl ClockReport {
         let mut samples = vec![vec![Vec::new(); layouts.len()]; case.ways().len()];
         for _ in 0..rounds {
             for (i, tree) in trees.iter_mut().enumerate() {
-                tree.random_search_ns(SearchStyle::BranchFree, WARM_SEARCHES);
+                let warm_ns = tree.random_search_ns(SearchStyle::BranchFree, WARM_SEARCHES);
+                let searches = (RUN_NS / warm_ns.max(1.0)).clamp(50.0, SEARCHES_MAX);
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "clamped to small numbers"
+                )]
+                let searches = searches as u32;
                 for (&(style, overlap), samples) in case.ways().iter().zip(&mut samples) {
                     samples[i].extend((0..RUNS).map(|_| match overlap {
-                        Overlap::Dependent => tree.random_search_ns(style, SEARCHES),
-                        Overlap::Independent => tree.random_descent_ns(style, overlap, SEARCHES),
+                        Overlap::Dependent => tree.random_search_ns(style, searches),
+                        Overlap::Independent => tree.random_descent_ns(style, overlap, searches),
                     }));
                 }
             }
         }
+        drop(trees);
         for (&(style, overlap), samples) in case.ways().iter().zip(samples) {
             let predictor = case.predictor(&shape, style, overlap);
             for ((&layout, placement), samples) in layouts.iter().zip(&placements).zip(samples) {

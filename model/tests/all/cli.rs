@@ -230,9 +230,15 @@ fn machine_files_are_read_and_bad_ones_refused() {
     }
     let odd = Machine::thesis()
         .to_json()
-        .replace("\"block_bytes\": 64", "\"block_bytes\": 48");
+        .replacen("\"block_bytes\": 64", "\"block_bytes\": 48", 1);
     let odd = TempFile::new("odd.json", &odd);
     assert!(refusal(&small(&["--machine", odd.path()])).contains("block_bytes"));
+    let contradiction = Machine::thesis()
+        .to_json()
+        .replacen("\"sets\": 1024", "\"sets\": 512", 1);
+    let contradiction = TempFile::new("contradiction.json", &contradiction);
+    let line = refusal(&small(&["--machine", contradiction.path()]));
+    assert!(line.contains("8192 bytes, not 16384"), "{line}");
     assert!(refusal(&small(&["--machine", "no/such/file"])).contains("no/such/file"));
 }
 
