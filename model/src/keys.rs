@@ -284,3 +284,6 @@ impl fmt::Display for KeysError {
 }
 
 impl std::error::Error for KeysError {}
+
+#[cfg(test)]
+mod tests;

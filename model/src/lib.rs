@@ -55,6 +55,7 @@ mod predict;
 mod probability;
 mod probe;
 mod sample;
+mod sequence;
 mod shape;
 mod structure;
 mod sys;
