@@ -183,6 +183,11 @@ impl Accesses {
         self.tickets.measure(self.spans[point as usize])
     }
 
+    /// Whether an operation reads the points from a root to where it ends, each once.
+    pub(crate) fn is_paths(&self) -> bool {
+        matches!(self.order, Order::Path)
+    }
+
     /// Random operations, the same for equal seeds.
     pub fn operations(&self, seed: u64) -> Operations<'_> {
         Operations::new(self, seed)

@@ -60,6 +60,7 @@ mod shape;
 mod structure;
 mod sys;
 pub mod thesis;
+mod tiers;
 mod topology;
 pub mod validate;
 mod visits;
@@ -88,5 +89,9 @@ pub use structure::{
     Structure, StructureError, WalkError, Walked, Walker, read_edges, walk,
 };
 pub use sys::PagedMemory;
+pub use tiers::{
+    ClosedForm, FrameMap, LevelPrediction, NoClosedForm, ParseTierError, Tier, predict_misses,
+    predict_transient,
+};
 pub use topology::{CacheFacts, CacheKind, Fact, HugePages, Source, Sources, Topology};
 pub use visits::{Visits, ends_of_accesses};
