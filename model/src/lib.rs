@@ -55,7 +55,6 @@ mod predict;
 mod probability;
 mod probe;
 mod sample;
-mod sequence;
 mod shape;
 mod structure;
 mod sys;

@@ -22,9 +22,17 @@
 //!
 //! What it costs: O(W) for each step, and for each step that reads one of the first `W` blocks of its set as many as it takes to
 //! meet `W` others.
+//!
+//! **Levels in a row** are each predicted as if they saw all reads. What the first level always has does not reach the second one, which
+//! then forgets it sooner; but for a sequence that is longer than the second level, what the first one always has is next to
+//! nothing. A victim cache has the room of the one above it too.
 
 use std::collections::HashMap;
 
+use super::cascade::{FRAME_BYTES, Outcome};
+use super::{FrameMap, Tier};
+use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion, ReplacementPolicy};
+use crate::shape::random::SplitMix64;
 use crate::{Accesses, CacheGeometry};
 
 impl Accesses {
@@ -55,25 +63,8 @@ impl Accesses {
         set_block: impl Fn(u64) -> u64,
     ) -> Option<f64> {
         let steps = self.sequence_steps()?;
-        let shift = cache.block_bytes().trailing_zeros();
-        let mut sets: HashMap<u64, Vec<Step>> = HashMap::new();
-        for (point, reach) in steps {
-            let access = self.access(point);
-            let last_byte = access.address.saturating_add(u64::from(access.bytes) - 1);
-            for block in access.address >> shift..=last_byte >> shift {
-                let set = set_block(block) & (cache.sets() - 1);
-                let steps = sets.entry(set).or_default();
-                // A block that is read again at once is there.
-                if steps.last().is_none_or(|step| step.block != block) {
-                    steps.push(Step { block, reach });
-                }
-            }
-        }
-        let ways = usize::try_from(cache.associativity()).unwrap_or(usize::MAX);
-        // In the order of sets, so that sums round alike each time.
-        let mut sets: Vec<(u64, Vec<Step>)> = sets.into_iter().collect();
-        sets.sort_unstable_by_key(|&(set, _)| set);
-        Some(sets.iter().map(|(_, steps)| set_misses(steps, ways)).sum())
+        let sets = self.steps_by_set(&steps, cache, set_block);
+        Some(misses(&sets, cache.associativity(), None).0)
     }
 
     /// The points of the sequence with the probability that an operation reads them.
@@ -93,41 +84,154 @@ impl Accesses {
                 .collect(),
         )
     }
+
+    /// The blocks that are read, those of each set together and in the order of the sequence.
+    fn steps_by_set(
+        &self,
+        points: &[(u32, f64)],
+        cache: CacheGeometry,
+        set_block: impl Fn(u64) -> u64,
+    ) -> Vec<(u64, Step)> {
+        let shift = cache.block_bytes().trailing_zeros();
+        let mut steps = Vec::with_capacity(points.len());
+        for &(point, reach) in points {
+            let access = self.access(point);
+            let last_byte = access.address.saturating_add(u64::from(access.bytes) - 1);
+            steps.extend((access.address >> shift..=last_byte >> shift).map(|block| {
+                let set = set_block(block) & (cache.sets() - 1);
+                (set, Step { block, reach })
+            }));
+        }
+        steps.sort_by_key(|&(set, _)| set);
+        // A block that is read again at once, as far as its set can tell, is there.
+        steps.dedup_by_key(|&mut (set, step)| (set, step.block));
+        steps
+    }
+}
+
+/// Misses of each level of a hierarchy, caches first, if operations read one sequence and all levels forget what was least recently
+/// used; with those of the `first` operations from empty caches.
+pub(super) fn outcomes(
+    accesses: &Accesses,
+    hierarchy: &Hierarchy,
+    frames: FrameMap,
+    first: Option<f64>,
+) -> Option<Vec<Outcome>> {
+    let (caches, tlbs) = (hierarchy.caches(), hierarchy.tlbs());
+    let is_lru = |level: &CacheLevel| level.policy == ReplacementPolicy::Lru;
+    if !caches.iter().chain(tlbs).all(is_lru) {
+        return None;
+    }
+    let points = accesses.sequence_steps()?;
+    let outcome = |level: &CacheLevel, frames: FrameMap, above: Option<&CacheLevel>| {
+        let geometry = level.geometry;
+        let in_a_page = FRAME_BYTES / geometry.block_bytes();
+        let sets = accesses.steps_by_set(&points, geometry, |block| match frames {
+            FrameMap::Random if in_a_page > 1 => {
+                let frame = SplitMix64::new(block / in_a_page).next_u64();
+                frame
+                    .wrapping_mul(in_a_page)
+                    .wrapping_add(block % in_a_page)
+            }
+            _ => block,
+        });
+        // Some sets have a way more than others where the cache above has fewer sets.
+        let more = above.map_or(0.0, |above| above.blocks() as f64 / geometry.sets() as f64);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "at most the blocks of a cache"
+        )]
+        let whole = more as u64;
+        let ways = geometry.associativity() + whole;
+        let mut result = misses(&sets, ways, first);
+        let share = more - whole as f64;
+        if share > 0.0 {
+            let other = misses(&sets, ways + 1, first);
+            result.0 += share * (other.0 - result.0);
+            result.1 += share * (other.1 - result.1);
+        }
+        Outcome {
+            misses: result.0,
+            of_first: result.1,
+            tier: Tier::Sequence,
+            reason: "all operations read one sequence: what comes between two touches is known"
+                .to_owned(),
+        }
+    };
+    let last = caches.len() - 1;
+    let is_victim = |i: usize| i == last && hierarchy.inclusion() == Inclusion::VictimLast;
+    let of_caches = caches.iter().enumerate().map(|(i, level)| {
+        let above = i.checked_sub(1).filter(|_| is_victim(i));
+        outcome(level, frames, above.map(|above| &caches[above]))
+    });
+    let of_tlbs = tlbs
+        .iter()
+        .map(|level| outcome(level, FrameMap::Identity, None));
+    Some(of_caches.chain(of_tlbs).collect())
+}
+
+/// Misses of an operation, and of the first so many operations together, over all sets.
+fn misses(steps: &[(u64, Step)], ways: u64, first: Option<f64>) -> (f64, f64) {
+    let ways = usize::try_from(ways).unwrap_or(usize::MAX);
+    let (mut steady, mut of_first) = (0.0, 0.0);
+    let mut of_set = Vec::new();
+    for set in steps.chunk_by(|a, b| a.0 == b.0) {
+        of_set.clear();
+        of_set.extend(set.iter().map(|&(_, step)| step));
+        set_misses(&of_set, ways, |step, is_first, misses| {
+            steady += misses;
+            if let Some(operations) = first {
+                // The first touch of all misses, those after it as in the steady state.
+                let reads = operations * step.reach;
+                let cold = if is_first && operations > 0.0 {
+                    -(operations * (-step.reach).ln_1p()).exp_m1()
+                } else {
+                    0.0
+                };
+                let again = if reads > 0.0 {
+                    (reads - cold).max(0.0) / reads
+                } else {
+                    0.0
+                };
+                of_first += cold + again * operations * misses;
+            }
+        });
+    }
+    (steady, of_first)
 }
 
 /// One block that is read.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Step {
     block: u64,
     /// P(an operation reads it).
     reach: f64,
 }
 
-/// Misses of one operation in one set, whose blocks are read in this order.
-fn set_misses(steps: &[Step], ways: usize) -> f64 {
+/// Calls `tell` for each step of one set, whose blocks are read in this order: with the step, whether it is the first of its block, and
+/// how often an operation misses there.
+fn set_misses(steps: &[Step], ways: usize, mut tell: impl FnMut(Step, bool, f64)) {
     let order = Order::of(steps);
-    if order.blocks <= ways {
-        return 0.0;
-    }
-    let mut misses = 0.0;
+    let has_room = order.blocks <= ways;
     let mut stack = Stack::new(ways);
     let mut others = Others::new(order.blocks);
     let mut seen = 0;
-    for (i, (&rank, step)) in order.ranks.iter().zip(steps).enumerate() {
+    for (i, (&rank, &step)) in order.ranks.iter().zip(steps).enumerate() {
         let is_first = rank == seen;
-        let is_present = stack.touch(rank);
-        if is_first {
-            seen += 1;
-            misses += if rank >= ways {
-                step.reach
-            } else {
-                order.first_misses(steps, i, ways, &mut others)
-            };
-        } else if !is_present {
-            misses += step.reach;
+        seen += usize::from(is_first);
+        if has_room {
+            tell(step, is_first, 0.0);
+            continue;
         }
+        let is_present = stack.touch(rank);
+        let misses = match (is_first, is_present) {
+            (true, _) if rank < ways => order.first_misses(steps, i, ways, &mut others),
+            (false, true) => 0.0,
+            _ => step.reach,
+        };
+        tell(step, is_first, misses);
     }
-    misses
 }
 
 /// The blocks of a set, numbered as they are first read.
