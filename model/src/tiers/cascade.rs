@@ -145,18 +145,18 @@ fn choose(
             by_frames,
         ),
         Tier::PerSet => (tier, say("asked for"), by_map),
-        Tier::Auto if frames_decide => (
+        Tier::Auto | Tier::Sequence if frames_decide => (
             Tier::Poisson,
             say("sets are chosen by bits above the page, whose frames are random"),
             by_frames,
         ),
-        Tier::Auto if sets == 1 => (Tier::PerSet, say("all blocks compete in one set"), by_map),
+        Tier::Auto | Tier::Sequence if sets == 1 => (Tier::PerSet, say("all blocks compete in one set"), by_map),
         Tier::Auto if frames == FrameMap::Random => (
             Tier::PerSet,
             say("sets are chosen by bits within the page, which no frame changes"),
             by_map,
         ),
-        Tier::Auto => (
+        Tier::Auto | Tier::Sequence => (
             Tier::PerSet,
             say("sets follow from the addresses"),
             by_map,
