@@ -167,8 +167,11 @@ fn word(growth: Growth) -> &'static str {
 
 const RANDOM_GROWTH: Growth = Growth::RandomInsert { seed: SEED };
 
+/// What a row holds.
+type Cases = fn(Effort) -> Vec<Case>;
+
 /// The rows and what they hold.
-const ROWS: [(&str, fn(Effort) -> Vec<Case>); 6] = [
+const ROWS: [(&str, Cases); 6] = [
     ("zipf_error_max", zipf),
     ("random_shape_error_max", random_shapes),
     ("btree_error_max", b_trees),
