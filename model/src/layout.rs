@@ -61,6 +61,7 @@ use crate::shape::random;
 use cluster::{Blocks, Clusters};
 use grid::Grid;
 pub use name::ParseLayoutError;
+pub(crate) use name::edits;
 use preorder::Preorder;
 use std::fmt;
 

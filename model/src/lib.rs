@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | who points to whom | [`Shape`] | parents of nodes, or generated |
 //! | where nodes lie | [`Placement`] | a [`Layout`], or the addresses of a live heap |
-//! | what a miss costs | [`Machine`] | [`Machine::this`], [`Machine::calibrate`], a file, a preset |
+//! | what a miss costs | [`Machine`] | [`Machine::this`], [`Machine::calibrate`], a file, a [preset](Machine::presets) |
 //!
 //! ```
 //! use ccmodel::{Layout, Machine, NodeExtent, PageSize, Shape, predict_tree};
@@ -30,11 +30,11 @@
 //! A *level* is named after what was missed: a miss of `L2` is a load that the second-level cache does not serve. A *step*
 //! is the latency that such a miss adds.
 //!
-//! **Features.** `json` reads and writes machine files (serde); `cli`, on by default, is the `model` binary (clap). Without
-//! both, the only dependency is `libc`.
+//! **Features.** `json` reads and writes machine files (serde); `counters` reads hardware counters on Linux (perf-event); `cli`, on
+//! by default, is the `model` binary (clap) with both. Without them, the only dependency is `libc`.
 //!
 //! **Known limits.** Caches count as fully associative: structures whose hot nodes lie large powers of two apart miss more
-//! than predicted. Operations count as dependent: independent ones overlap and are faster. Operations that touch a good part
+//! than predicted. Operations count as dependent unless [`Predictor::overlap`] says otherwise. Operations that touch a good part
 //! of a cache, walks along lists above all, miss more than predicted; [`Prediction::crowded_levels`] names the caches.
 
 mod accesses;
@@ -44,6 +44,7 @@ mod choose;
 pub mod cli;
 mod colour;
 mod cost;
+pub mod counters;
 mod footprint;
 mod hierarchy;
 mod keys;
@@ -77,10 +78,14 @@ pub use hierarchy::{
 pub use keys::{KeyDistribution, KeysError};
 pub use layout::{ExtentError, Layout, NodeExtent, ParseLayoutError, Placement};
 pub use machine::{
-    ColourProbe, CurvePoint, Evidence, Level, LevelKind, MACHINE_FORMAT, Machine, MachineError,
-    NeighbourShare, Origin, PageSize, SearchCosts, SearchStyle, Step,
+    ChaseReading, ColourProbe, CurvePoint, ErrorBand, Evidence, GranuleProbe, Level, LevelKind,
+    LevelLatency, LookAhead, MACHINE_FORMAT, Machine, MachineError, NeighbourShare, Origin,
+    OverlapPoint, PagePoint, PageSize, Preset, Quietness, SearchCosts, SearchStyle, Step,
+    TranslationLevel, TranslationProbe, UnknownPreset, Verdict,
 };
-pub use predict::{LevelMisses, Prediction, Predictor, SearchLevel, predict_levels, predict_tree};
+pub use predict::{
+    LevelMisses, Overlap, Prediction, Predictor, SearchLevel, predict_levels, predict_tree,
+};
 pub use probability::BlockProbabilities;
 pub use probe::{ProbeError, TreeProbe};
 pub use shape::{NO_NODE, Shape, ShapeError};

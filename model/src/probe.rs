@@ -3,7 +3,7 @@
 //! Predictions are worth what a clock says of them. A probe takes the same shape and placement as a prediction, writes a
 //! binary search tree into memory of the chosen page size, node for node at the offsets of the placement, and measures
 //! dependent searches: the key of each search follows from the address at which the one before ended, so that no two of
-//! them overlap.
+//! them overlap. For comparison, it measures descents that do not wait for each other.
 //!
 //! ```text
 //! node at its offset:   | key | left child | right child | rest of the node, never touched |
@@ -17,7 +17,7 @@ use std::hint::black_box;
 use std::io;
 use std::time::Instant;
 
-use crate::{NO_NODE, NodeExtent, PageSize, PagedMemory, Placement, SearchStyle, Shape};
+use crate::{NO_NODE, NodeExtent, Overlap, PageSize, PagedMemory, Placement, SearchStyle, Shape};
 
 /// Words of a node that a search reads.
 const NODE_WORDS: usize = 3;
@@ -137,6 +137,47 @@ impl TreeProbe {
         ns
     }
 
+    /// Runs descents for uniformly random keys, from the root to where a missing child ends them, whether or not the key was found on the way;
+    /// returns nanoseconds for one descent.
+    ///
+    /// In a tree whose leaves are all as deep the processor knows where a descent ends, other than of a [search]
+    /// (TreeProbe::random_search_ns), and can begin an independent one before: its key is known before that.
+    pub fn random_descent_ns(
+        &mut self,
+        style: SearchStyle,
+        overlap: Overlap,
+        descents: u32,
+    ) -> f64 {
+        match style {
+            SearchStyle::Branches => self.timed_descents(overlap, descents, descend::<true>),
+            SearchStyle::BranchFree => self.timed_descents(overlap, descents, descend::<false>),
+        }
+    }
+
+    #[inline(always)]
+    fn timed_descents(
+        &mut self,
+        overlap: Overlap,
+        descents: u32,
+        descend: impl Fn(&[u64], usize, u64) -> usize,
+    ) -> f64 {
+        let (nodes, root) = (self.nodes, self.root);
+        let (mut state, mut sum) = (self.state, 0u64);
+        let words = self.memory.as_slice();
+        let start = Instant::now();
+        for _ in 0..descents {
+            state = next_state(state);
+            let found = descend(words, root, scale(state, nodes)) as u64;
+            sum = sum.wrapping_add(found);
+            if overlap == Overlap::Dependent {
+                state = state.wrapping_add(found);
+            }
+        }
+        let ns = start.elapsed().as_nanos() as f64 / f64::from(descents.max(1));
+        self.state = black_box(state).wrapping_add(black_box(sum));
+        ns
+    }
+
     /// Runs dependent searches for the same few keys over and over, so that every branch is predicted; returns
     /// nanoseconds for one search.
     pub(crate) fn predictable_search_ns(&mut self, keys: [u64; 2], searches: u32) -> f64 {
@@ -238,6 +279,25 @@ fn search<const BRANCHES: bool>(words: &[u64], root: usize, key: u64) -> usize {
     NONE
 }
 
+/// The way from the root to a missing child; returns the index of the last node whose key is not above the wanted one.
+#[inline(never)]
+fn descend<const BRANCHES: bool>(words: &[u64], root: usize, key: u64) -> usize {
+    let (mut at, mut found) = (root, NONE);
+    while let Some(&[node_key, left, right]) = node_at(words, at) {
+        if key < node_key {
+            at = link(left);
+            if BRANCHES {
+                // Opaque to the compiler, so the two arms cannot become one selection.
+                black_box(());
+            }
+        } else {
+            found = at;
+            at = link(right);
+        }
+    }
+    found
+}
+
 /// Why a tree cannot be probed.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -325,6 +385,16 @@ mod tests {
             // The clock is not judged, only that the searches end and find their keys.
             assert!(tree.random_search_ns(SearchStyle::Branches, 100) >= 0.0);
             assert!(tree.random_search_ns(SearchStyle::BranchFree, 100) >= 0.0);
+            for overlap in [Overlap::Dependent, Overlap::Independent] {
+                assert!(tree.random_descent_ns(SearchStyle::Branches, overlap, 100) >= 0.0);
+                assert!(tree.random_descent_ns(SearchStyle::BranchFree, overlap, 100) >= 0.0);
+            }
+            assert!((0..1000).all(|key| {
+                let words = tree.memory.as_slice();
+                let found = descend::<false>(words, tree.root, key);
+                found == search::<true>(words, tree.root, key)
+                    && found == descend::<true>(words, tree.root, key)
+            }));
         }
     }
 

@@ -10,9 +10,12 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::hierarchy::{Hierarchy, Inclusion};
 use crate::sys;
 
 mod cpuid;
+mod geometry;
+pub(crate) use geometry::fold;
 
 /// Where a fact comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +96,10 @@ pub struct CacheFacts {
     pub line_bytes: u64,
     /// Lines in a set; 0 when unknown.
     pub ways: u32,
+    /// Number of sets; 0 when unknown, and when it contradicts the size.
+    pub sets: u64,
+    /// Whether what it evicts leaves the levels above it too, as `CPUID` says; `None` when unknown.
+    pub inclusive: Option<bool>,
     /// Number of processors of this system that share it; 0 when unknown. Other guests of a hypervisor are not counted.
     pub shared_by: u32,
     /// Where this comes from.
@@ -107,6 +114,17 @@ impl CacheFacts {
             && (8..=4096).contains(&self.line_bytes)
             && self.size_bytes >= self.line_bytes
             && self.size_bytes <= 1 << 40
+    }
+
+    /// Whether sets, ways and lines make up the size, or are not known.
+    fn is_consistent(&self) -> bool {
+        self.sets == 0
+            || self.ways == 0
+            || self
+                .sets
+                .checked_mul(u64::from(self.ways))
+                .and_then(|lines| lines.checked_mul(self.line_bytes))
+                == Some(self.size_bytes)
     }
 }
 
@@ -164,6 +182,8 @@ pub struct Topology {
     pub virtualised: Fact<bool>,
     /// Caches that the first processor uses, by level.
     pub caches: Vec<CacheFacts>,
+    /// Who holds what of whom.
+    pub inclusion: Fact<Inclusion>,
     /// Size of a small page in bytes.
     pub page_bytes: Fact<u64>,
     /// Mode of transparent huge pages.
@@ -205,7 +225,25 @@ impl Topology {
             ));
         }
         caches.sort_by_key(|cache| (cache.level, cache.kind != CacheKind::Data));
+        for cache in caches.iter_mut().filter(|cache| !cache.is_consistent()) {
+            notes.push(format!(
+                "L{} {}: {} sets of {} lines of {} bytes are not its {} bytes: sets and ways count as unknown",
+                cache.level, cache.kind, cache.sets, cache.ways, cache.line_bytes, cache.size_bytes
+            ));
+            (cache.sets, cache.ways) = (0, 0);
+        }
+        if processor {
+            // Sysfs does not know, and a level is the same cache in both.
+            let told = cpuid::caches();
+            for cache in caches.iter_mut().filter(|cache| cache.inclusive.is_none()) {
+                cache.inclusive = (told.iter())
+                    .find(|other| other.level == cache.level && other.kind == cache.kind)
+                    .and_then(|other| other.inclusive);
+            }
+        }
         let cpuinfo = fs::read_to_string(sources.root.join("proc/cpuinfo")).unwrap_or_default();
+        let inclusion = inclusion(&caches, &vendor(&cpuinfo, processor));
+        notes.extend(geometry::doubts(&caches, inclusion.source));
         let virtualised = virtualised(&cpuinfo, processor);
         if virtualised.value && caches.iter().any(|cache| cache.level >= 3) {
             notes.push(
@@ -217,6 +255,7 @@ impl Topology {
             cpu_name: cpu_name(&cpuinfo, processor),
             virtualised,
             caches,
+            inclusion,
             page_bytes: known_or(
                 processor
                     .then(sys::page_bytes)
@@ -233,6 +272,15 @@ impl Topology {
     /// Caches that hold data, the one next to the processor first, one for each level.
     pub fn data_caches(&self) -> impl Iterator<Item = &CacheFacts> {
         data_caches(&self.caches)
+    }
+
+    /// The data caches as they are built, with LRU replacement, for nobody publishes what they do, and without TLBs, which have
+    /// to be measured. `None` when they contradict each other.
+    ///
+    /// A cache whose number of sets is no power of two (slices, chosen by a hash of the address) becomes one of the same size with
+    /// the most sets that are one and at least as many ways; where ways are not known, at least eight. [`notes`](Topology::notes) say so.
+    pub fn hierarchy(&self) -> Option<Hierarchy> {
+        geometry::hierarchy(&self.caches, self.inclusion.value)
     }
 }
 
@@ -263,6 +311,8 @@ fn default_caches() -> Vec<CacheFacts> {
         size_bytes,
         line_bytes: 64,
         ways,
+        sets: size_bytes / 64 / u64::from(ways),
+        inclusive: None,
         shared_by: 0,
         source: Source::Default,
     };
@@ -304,6 +354,10 @@ fn cache_from_sysfs(folder: &Path) -> Option<CacheFacts> {
         size_bytes: parse_size(&read("size")?)?,
         line_bytes: u64::from(number("coherency_line_size")?),
         ways: number("ways_of_associativity").unwrap_or(0),
+        // Sets of one partition; there is one on all machines that this was tried on.
+        sets: u64::from(number("number_of_sets").unwrap_or(0))
+            * u64::from(number("physical_line_partition").unwrap_or(1).max(1)),
+        inclusive: None,
         shared_by: read("shared_cpu_list")
             .and_then(|list| count_cpus(&list))
             .unwrap_or(0),
@@ -358,6 +412,32 @@ fn cpu_name(cpuinfo: &str, ask_processor: bool) -> Fact<String> {
     match ask_processor.then(cpuid::brand).flatten() {
         Some(name) => Fact::new(printable(&name), Source::Cpuid),
         None => Fact::new("unknown processor".to_owned(), Source::Default),
+    }
+}
+
+/// Who made the processor, as it says itself.
+fn vendor(cpuinfo: &str, ask_processor: bool) -> Fact<String> {
+    if let Some(vendor) = cpuinfo_value(cpuinfo, "vendor_id") {
+        return Fact::new(vendor.to_owned(), Source::Sysfs);
+    }
+    match ask_processor.then(cpuid::vendor).flatten() {
+        Some(vendor) => Fact::new(vendor, Source::Cpuid),
+        None => Fact::new(String::new(), Source::Default),
+    }
+}
+
+/// Third-level caches of AMD's Zen and its kin are filled by what the second level evicts, say its optimisation guides; of all
+/// others, the processor says whether they are inclusive.
+fn inclusion(caches: &[CacheFacts], vendor: &Fact<String>) -> Fact<Inclusion> {
+    let victims = ["AuthenticAMD", "HygonGenuine"].contains(&vendor.value.as_str());
+    let Some(last) = data_caches(caches).last() else {
+        return Fact::new(Inclusion::NonInclusive, Source::Default);
+    };
+    match last.inclusive {
+        _ if victims && last.level >= 3 => Fact::new(Inclusion::VictimLast, vendor.source),
+        Some(true) => Fact::new(Inclusion::Inclusive, Source::Cpuid),
+        Some(false) => Fact::new(Inclusion::NonInclusive, Source::Cpuid),
+        None => Fact::new(Inclusion::NonInclusive, Source::Default),
     }
 }
 

@@ -1,4 +1,7 @@
+use super::curve::{FIRST_BYTES, MIN_STEP_NS};
+use super::fit::fit_steps;
 use super::*;
+use crate::machine::{CurvePoint, Evidence, PagePoint, TranslationLevel};
 
 /// The curve of known levels at 28 sizes, two to the doubling.
 fn curve(base: f64, steps: &[(f64, f64)]) -> Vec<CurvePoint> {
@@ -59,7 +62,7 @@ fn a_flat_or_empty_curve_has_no_steps() {
 
 #[test]
 fn search_costs_are_finite_and_not_negative() {
-    let costs = measure_search(1).unwrap();
+    let costs = search::costs(1).unwrap();
     for ns in [
         costs.operation_ns,
         costs.node_ns,
@@ -108,4 +111,38 @@ fn steps_without_a_known_cache_are_left_out() {
         ..Evidence::default()
     };
     assert_eq!(data_levels(&evidence, &topology), []);
+}
+
+#[test]
+fn what_drowned_in_noise_is_said() {
+    let topology = Topology::read(&crate::Sources {
+        root: "/nonexistent".into(),
+        ask_processor: false,
+    });
+    let point = |ns| PagePoint { pages: 8192, ns };
+    let level = |entries, miss_ns| TranslationLevel { entries, miss_ns };
+    let probe = |levels: &[TranslationLevel], huge_ns| TranslationProbe {
+        small_pages: vec![point(20.0)],
+        huge_pages: vec![point(huge_ns)],
+        levels: levels.to_vec(),
+    };
+    let quiet = Quietness::new(Vec::new(), None, None);
+    let loud = Quietness::new(Vec::new(), Some(0.5), None);
+    let both = [level(96, 2.0), level(2048, 18.0)];
+    let said = |probe, quietness| doubts(&topology, &Some(probe), quietness);
+    let nothing = said(probe(&both, 0.5), &quiet);
+    assert_eq!(nothing, topology.notes, "only what the system leaves open");
+    assert!(said(probe(&both, 0.5), &loud)[0].contains("loud"));
+    assert!(said(probe(&both, 15.0), &quiet)[0].contains("huge pages"));
+    assert!(said(probe(&both[..1], 0.5), &quiet)[0].contains("1 of the two"));
+    // As a hierarchy: with those TLBs that showed.
+    let caches = topology.hierarchy().unwrap();
+    let whole = with_tlbs(caches.clone(), Some(&probe(&both, 0.5)));
+    let geometries: Vec<(u64, u64)> = whole
+        .tlbs()
+        .iter()
+        .map(|tlb| (tlb.geometry.sets(), tlb.geometry.associativity()))
+        .collect();
+    assert_eq!(geometries, [(16, 6), (256, 8)]);
+    assert_eq!(with_tlbs(caches.clone(), None), caches);
 }

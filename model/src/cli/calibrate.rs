@@ -5,14 +5,17 @@ use std::io::{IsTerminal, Write, stderr};
 
 use super::args::CalibrateArgs;
 use super::{CliError, human_bytes};
-use crate::{CalibrateOptions, Machine};
+use crate::{CalibrateOptions, LevelKind, Machine};
+
+/// Characters of the progress bar.
+const BAR_CHARS: usize = 40;
 
 pub(super) fn run(
     args: &CalibrateArgs,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), CliError> {
-    // Asked first: a measurement of ten seconds that cannot be stored is a nuisance.
+    // Asked first: a measurement of half a minute that cannot be stored is a nuisance.
     if let Some(path) = &args.output {
         let cannot = |error| CliError::Request(format!("cannot write {}: {error}", path.display()));
         fs::OpenOptions::new()
@@ -24,7 +27,7 @@ pub(super) fn run(
     let show = stderr().is_terminal();
     let machine = Machine::calibrate(CalibrateOptions {
         quick: args.quick,
-        progress: show.then_some(|done| eprint!("\rmeasuring {:3.0} %", 100.0 * done)),
+        progress: show.then_some(|done| eprint!("\rmeasuring {}", bar(done))),
     });
     if show {
         writeln!(err)?;
@@ -44,31 +47,22 @@ pub(super) fn run(
     Ok(())
 }
 
+/// `[######........] 43 %`
+fn bar(done: f64) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 0 and the number of characters"
+    )]
+    let full = (done.clamp(0.0, 1.0) * BAR_CHARS as f64) as usize;
+    let (full, empty) = ("#".repeat(full), ".".repeat(BAR_CHARS - full));
+    format!("[{full}{empty}] {:3.0} %", 100.0 * done.clamp(0.0, 1.0))
+}
+
 fn table(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
     writeln!(out, "{}", machine.name)?;
-    writeln!(
-        out,
-        "{:<8} {:>8} {:>20} {:>12}",
-        "level", "block", "effective capacity", "miss costs"
-    )?;
-    for level in &machine.levels {
-        writeln!(
-            out,
-            "{:<8} {:>8} {:>20} {:>9.1} ns",
-            level.name,
-            human_bytes(level.block_bytes as f64),
-            human_bytes(level.capacity_bytes()),
-            level.step_ns()
-        )?;
-    }
-    for neighbour in &machine.neighbours {
-        writeln!(
-            out,
-            "{:.0} % of a far miss are paid once for each {}",
-            100.0 * neighbour.share,
-            human_bytes(neighbour.block_bytes as f64)
-        )?;
-    }
+    levels(machine, out)?;
+    memory(machine, out)?;
     for probe in &machine.evidence.colours {
         writeln!(
             out,
@@ -85,8 +79,126 @@ fn table(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
         "search: {:.1} ns an operation, {:.2} ns a node (branch-free {:.2}), {:.1} ns a misprediction",
         search.operation_ns, search.node_ns, search.branch_free_node_ns, search.misprediction_ns
     )?;
+    let overlap = machine.overlap;
+    writeln!(
+        out,
+        "overlap of independent work: {:.0} far misses at once; searches {:.0} nodes ahead branch-free, {:.1} times through their misses with branches",
+        overlap.misses, overlap.nodes_ahead, overlap.branches
+    )?;
+    if let Some(quietness) = &machine.evidence.quietness {
+        let band = machine.error_band();
+        writeln!(out, "while measured, {quietness}")?;
+        writeln!(
+            out,
+            "times predicted with these figures: {:.0} % less to {:.0} % more",
+            100.0 * (1.0 - band.low),
+            100.0 * (band.high - 1.0)
+        )?;
+    }
     for note in &machine.notes {
         writeln!(out, "note: {note}")?;
     }
     Ok(())
+}
+
+/// A line for each level, and one for what lies behind them.
+fn levels(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
+    writeln!(
+        out,
+        "{:<8} {:>8} {:>20} {:>12} {:>12}",
+        "level", "block", "effective capacity", "hit", "miss adds"
+    )?;
+    let latencies = machine.latencies();
+    for level in &machine.levels {
+        let hit = latencies
+            .iter()
+            .find(|latency| level.kind == LevelKind::Data && latency.name == level.name);
+        writeln!(
+            out,
+            "{:<8} {:>8} {:>20} {:>12} {:>9.1} ns",
+            level.name,
+            human_bytes(level.block_bytes as f64),
+            human_bytes(level.capacity_bytes()),
+            hit.map_or(String::new(), |hit| format!("{:.1} ns", hit.hit_ns)),
+            level.step_ns()
+        )?;
+    }
+    if let Some(memory) = latencies.last() {
+        writeln!(
+            out,
+            "{:<8} {:>8} {:>20} {:>9.1} ns",
+            memory.name, "", "", memory.hit_ns
+        )?;
+    }
+    Ok(())
+}
+
+/// Translation and what memory delivers.
+fn memory(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
+    if let Some(probe) = &machine.evidence.translation {
+        for (name, level) in ["dTLB", "STLB"].iter().zip(&probe.levels) {
+            writeln!(
+                out,
+                "{name}: {} entries, a miss adds {:.1} ns",
+                level.entries, level.miss_ns
+            )?;
+        }
+        match probe.huge_pages_reach() {
+            Some(true) => writeln!(out, "huge pages extend what the TLBs reach")?,
+            Some(false) => writeln!(out, "huge pages do not extend what the TLBs reach")?,
+            None => {}
+        }
+    }
+    if let Some(granule) = &machine.evidence.granule {
+        writeln!(
+            out,
+            "a miss of memory brings in {}: far loads {:.1} ns, another line of 128 B {:.1}",
+            human_bytes(granule.bytes() as f64),
+            granule.far_ns,
+            granule
+                .near
+                .first()
+                .map_or(granule.far_ns, |point| point.ns)
+        )?;
+    }
+    for neighbour in &machine.neighbours {
+        writeln!(
+            out,
+            "in trees, {:.0} % of a far miss are paid once for each {}",
+            100.0 * neighbour.share,
+            human_bytes(neighbour.block_bytes as f64)
+        )?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_fills() {
+        for (done, full) in [
+            (-1.0, 0),
+            (0.0, 0),
+            (0.5, 20),
+            (1.0, 40),
+            (f64::NAN, 0),
+            (7.0, 40),
+        ] {
+            let bar = bar(done);
+            assert_eq!(bar.matches('#').count(), full, "{bar}");
+            assert_eq!(bar.matches(['#', '.']).count(), BAR_CHARS, "{bar}");
+        }
+    }
+
+    #[test]
+    fn presets_can_be_shown_too() {
+        for preset in Machine::presets() {
+            let mut out = Vec::new();
+            table(&preset.machine(), &mut out).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            assert!(text.contains("L1") && text.contains("memory"), "{text}");
+        }
+    }
 }

@@ -4,6 +4,8 @@ use std::io::Write;
 
 use super::args::TopologyArgs;
 use super::{CliError, human_bytes, write_json};
+use crate::Inclusion;
+use crate::counters::{Counters, Event};
 use crate::topology::{Fact, Topology};
 
 pub(super) fn run(args: &TopologyArgs, out: &mut dyn Write) -> Result<(), CliError> {
@@ -45,8 +47,10 @@ pub(super) fn run(args: &TopologyArgs, out: &mut dyn Write) -> Result<(), CliErr
             human_bytes(cache.size_bytes as f64),
             cache.line_bytes
         );
-        if cache.ways > 0 {
-            facts += &format!(", {} ways", cache.ways);
+        match (cache.sets, cache.ways) {
+            (_, 0) => {}
+            (0, ways) => facts += &format!(", {ways} ways"),
+            (sets, ways) => facts += &format!(", {sets} sets of {ways}"),
         }
         if cache.shared_by > 1 {
             facts += &format!(", shared by {}", cache.shared_by);
@@ -56,6 +60,23 @@ pub(super) fn run(args: &TopologyArgs, out: &mut dyn Write) -> Result<(), CliErr
             facts,
             cache.source,
         )?;
+    }
+    let last_level = match topology.inclusion.value {
+        Inclusion::NonInclusive => "not inclusive",
+        Inclusion::Inclusive => "inclusive",
+        Inclusion::VictimLast => "holds what the level above evicts",
+    };
+    row(
+        "last level",
+        last_level.to_owned(),
+        topology.inclusion.source,
+    )?;
+    match Counters::new() {
+        Ok(counters) => {
+            let names: Vec<&str> = counters.events().map(Event::name).collect();
+            writeln!(out, "{:<18} {}", "counters", names.join(", "))?;
+        }
+        Err(error) => writeln!(out, "{:<18} {error}", "counters")?,
     }
     for note in &topology.notes {
         writeln!(out, "note: {note}")?;

@@ -178,7 +178,7 @@ fn nearest(text: &str) -> &'static str {
 }
 
 /// Levenshtein distance: insertions, removals and replacements of characters that turn `a` into `b`.
-fn edits(a: &str, b: &str) -> usize {
+pub(crate) fn edits(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
     for (i, x) in a.chars().enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], i + 1);

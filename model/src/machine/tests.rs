@@ -111,12 +111,12 @@ fn machine_files_come_back_as_they_went() {
 #[test]
 fn other_versions_and_broken_files_are_told_apart() {
     let text = Machine::thesis().to_json();
-    let other = text.replacen("\"format\": 1", "\"format\": 2", 1);
+    let other = text.replacen("\"format\": 2", "\"format\": 1", 1);
     assert_eq!(
         Machine::from_json(&other),
-        Err(MachineError::Format { found: 2 })
+        Err(MachineError::Format { found: 1 })
     );
-    for broken in ["", "{}", "[1]", "{\"format\": 1}", &text[..text.len() / 2]] {
+    for broken in ["", "{}", "[1]", "{\"format\": 2}", &text[..text.len() / 2]] {
         assert!(
             matches!(Machine::from_json(broken), Err(MachineError::Syntax { .. })),
             "{broken}"
@@ -152,4 +152,93 @@ fn colours_reach_what_a_probe_has_shown() {
     // A miss that costs nothing can save nothing.
     machine.evidence.colours[1].miss_ns = 0.0;
     assert_eq!(machine.colour_way_bytes(), 4096);
+}
+
+#[test]
+fn nothing_overlaps_less_than_not_at_all() {
+    for change in [
+        |look: &mut LookAhead| look.misses = 0.5,
+        |look: &mut LookAhead| look.nodes_ahead = -1.0,
+        |look: &mut LookAhead| look.branches = f64::NAN,
+        |look: &mut LookAhead| look.misses = 1e9,
+    ] {
+        let mut machine = Machine::thesis();
+        change(&mut machine.overlap);
+        let message = machine.check().unwrap_err().to_string();
+        assert!(message.contains("overlap."), "{message}");
+    }
+}
+
+#[cfg(feature = "json")]
+#[test]
+fn contradictory_caches_are_refused() {
+    let text = Machine::thesis().to_json();
+    let changed = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from}: {text}");
+        Machine::from_json(&text.replacen(from, to, 1))
+            .unwrap_err()
+            .to_string()
+    };
+    let message = changed("\"sets\": 1024", "\"sets\": 2048");
+    assert!(message.contains("are 32768 bytes, not 16384"), "{message}");
+    let message = changed("\"sets\": 1024", "\"sets\": 1000");
+    assert!(message.contains("1000 sets"), "{message}");
+    let message = changed("\"ways\": 1", "\"ways\": 0");
+    assert!(message.contains("0 blocks"), "{message}");
+    let message = changed(
+        "\"inclusion\": \"non-inclusive\"",
+        "\"inclusion\": \"victim-last\"",
+    );
+    assert!(message.contains("victim"), "{message}");
+    let message = changed("\"policy\": \"lru\"", "\"policy\": \"clock\"");
+    assert!(message.contains("clock"), "{message}");
+    let none = text.replace("\"hierarchy\": {", "\"hierarchie\": {");
+    assert!(Machine::from_json(&none).is_err());
+}
+
+#[cfg(feature = "json")]
+#[test]
+fn presets_and_measurements_come_back_as_they_went() {
+    for preset in Machine::presets() {
+        let machine = preset.machine();
+        assert_eq!(Machine::from_json(&machine.to_json()), Ok(machine));
+    }
+    let mut machine = Machine::thesis();
+    machine.evidence = Evidence {
+        hit_ns: Some(1.5),
+        translation: Some(TranslationProbe {
+            small_pages: vec![PagePoint {
+                pages: 16,
+                ns: 0.25,
+            }],
+            huge_pages: Vec::new(),
+            levels: vec![TranslationLevel {
+                entries: 96,
+                miss_ns: 2.0,
+            }],
+        }),
+        granule: Some(GranuleProbe {
+            far_ns: 100.0,
+            near: vec![CurvePoint {
+                bytes: 128.0,
+                ns: 20.0,
+            }],
+        }),
+        overlap: vec![OverlapPoint {
+            chains: 2,
+            ns: 50.0,
+        }],
+        quietness: Some(Quietness::new(
+            vec![ChaseReading {
+                name: "L1".to_owned(),
+                before_ns: 1.0,
+                after_ns: 1.125,
+                spread: 0.5,
+            }],
+            None,
+            Some(0.25),
+        )),
+        ..Evidence::default()
+    };
+    assert_eq!(Machine::from_json(&machine.to_json()), Ok(machine));
 }

@@ -157,6 +157,45 @@ fn page_levels_count_only_for_their_pages() {
     );
 }
 
+#[test]
+fn independent_operations_overlap_as_the_machine_does() {
+    let mut machine = neighbourly();
+    machine.overlap = LookAhead {
+        misses: 3.0,
+        nodes_ahead: 100.0,
+        branches: 2.0,
+    };
+    let shape = Shape::random_binary(100_000, 1);
+    let placement = Layout::Random { seed: 1 }.place(&shape, node());
+    let predict = |style, overlap, machine: &Machine| {
+        let predictor = Predictor::new(&shape).style(style).overlap(overlap);
+        predictor.predict(&placement, node(), PageSize::Huge2M, machine)
+    };
+    for style in [SearchStyle::Branches, SearchStyle::BranchFree] {
+        let (one, many) = (
+            predict(style, Overlap::Dependent, &machine),
+            predict(style, Overlap::Independent, &machine),
+        );
+        let waits = |prediction: &Prediction| prediction.ns - prediction.cpu_ns;
+        let (operations, misses) = match style {
+            SearchStyle::Branches => (1.0, 2.0),
+            SearchStyle::BranchFree => (1.0 + 100.0 / one.nodes_visited, 3.0),
+        };
+        assert!((many.cpu_ns * operations - one.cpu_ns).abs() < 1e-9 * one.cpu_ns);
+        assert!((waits(&many) * misses - waits(&one)).abs() < 1e-9 * one.ns);
+        assert_eq!(many.misses("L2"), one.misses("L2"), "what is missed stays");
+        assert!(many.ns_low < many.ns && many.ns < many.ns_high);
+        let alone = Machine {
+            overlap: LookAhead::NONE,
+            ..machine.clone()
+        };
+        assert_eq!(
+            predict(style, Overlap::Independent, &alone),
+            predict(style, Overlap::Dependent, &alone)
+        );
+    }
+}
+
 fn b_tree(nodes: f64) -> Vec<SearchLevel> {
     [1.0, nodes / 256.0, nodes / 16.0, nodes]
         .into_iter()

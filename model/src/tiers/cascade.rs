@@ -418,15 +418,16 @@ impl Blocks {
                 groups: grouping.groups,
                 share: grouping.share,
                 ways: room.mean(),
-                times: &times,
-                requested: &requested,
-                unrequested: &averaged[0],
             };
             let width = averaged.len();
             let estimate = |block: usize| results[block * width];
             let factors = paths::corrections(source, &sets, estimate, touches);
             for (averages, &class) in results.chunks_exact_mut(width).zip(&classes.of_block) {
-                averages[0] = (averages[0] * factors[class as usize]).min(1.0);
+                let factor = factors[class as usize];
+                averages[0] = (averages[0] * factor).min(1.0);
+                if first.is_some() {
+                    averages[width - 1] *= factor;
+                }
             }
         }
         self.finish(&classes, &results, averaged.len(), kind.inclusive, first)

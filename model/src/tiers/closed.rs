@@ -7,15 +7,15 @@
 //! - **random**: a block holds `m` nodes that have nothing to do with each other, so it stays untouched for `t` searches with
 //!   probability `g(t)^m`, where `g(t) = sum over d of (k^d / n) (1 - p_d)^t`.
 //! - **breadth-first**: a level's blocks hold `m` brothers and cousins, of which a search visits one at most: `m p_d`.
-//! - **clusters** of one block: a cluster is touched when its root is. From a root on, whole levels are taken as long as they fit, and what is left
+//! - **clusters** of one block, in van Emde Boas order: a cluster is touched when its root is. From a root on, whole levels are taken as long as they fit, and what is left
 //!   below are roots again, so the number of roots of each height follows from the one above. Fragments share blocks.
 //!
 //! The number of distinct blocks in `t` searches, `U(t)`, gives the misses of a cache of `C` blocks as in the
 //! [footprint tier](crate::Footprint): `U(t_C + 1) - U(t_C)` where `U(t_C) = C`.
 //!
-//! **Where it does not apply.** Depth-first and van Emde Boas orders have no such classes that do not depend on where each subtree
-//! begins within a block, and depth-first order of a complete tree meets few of a cache's sets, which no count of blocks
-//! knows. Pages that hold many clusters are the same. Those are for the other tiers.
+//! **Where it does not apply.** Depth-first order of a complete tree, of nodes or of clusters, meets few of a cache's sets, which no
+//! count of blocks knows. In van Emde Boas order of nodes, and in pages that hold many clusters, which nodes share a block depends on
+//! where each subtree begins within it. Those are for the other tiers.
 
 use std::fmt;
 
@@ -90,10 +90,12 @@ impl ClosedForm {
             return refuse(format!("{nodes} nodes with {arity} children each are no tree"));
         }
         match layout {
-            Layout::Random { .. }
-            | Layout::BreadthFirst
-            | Layout::SubtreeCluster { .. }
-            | Layout::ClusterVanEmdeBoas { .. } => {}
+            Layout::Random { .. } | Layout::BreadthFirst | Layout::ClusterVanEmdeBoas { .. } => {}
+            Layout::DepthFirst | Layout::SubtreeCluster { .. } => {
+                return refuse(format!(
+                    "complete trees in the layout {layout} meet few of a cache's sets"
+                ));
+            }
             _ => return refuse(format!("none is known for the layout {layout}")),
         }
         let (arity, nodes) = (f64::from(arity), nodes as f64);
@@ -141,8 +143,7 @@ impl ClosedForm {
                 }
                 Ok(Blocks::Classes(classes))
             }
-            Layout::SubtreeCluster { block_bytes: b }
-            | Layout::ClusterVanEmdeBoas { block_bytes: b }
+            Layout::ClusterVanEmdeBoas { block_bytes: b }
                 if u64::from(b) == block_bytes && self.node.stride_bytes() <= block_bytes =>
             {
                 Ok(Blocks::Classes(self.clusters((block / stride).floor())))

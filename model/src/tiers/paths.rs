@@ -1,12 +1,12 @@
 //! Where operations are long against a cache: what stands on one path comes and goes together.
 //!
 //! `sets` takes blocks as independent. For a search in a tree, of which a cache holds hundreds of blocks, that is near enough; for a
-//! buffer of 64 pages, or a list longer than a cache, it is not. Let an operation `o` read block `b`, and let `b` be read again
-//! `t` operations later. In between
+//! buffer of 64 pages, or a set in which the tops of all subtrees meet, it is not. Let an operation `o` read block `b`, and let `b` be read again
+//! a while later. In between
 //!
 //! ```text
 //! o:                     .. ancestors of b, b, | the rest of o: n_a blocks after b
-//! t - 1 operations:      none of them reads b, so none reads what can be reached only through b
+//! operations between:    none of them reads b, so none reads what can be reached only through b
 //! the next one with b:   the ancestors of b, again, n_b blocks |, b
 //! ```
 //!
@@ -14,16 +14,30 @@
 //! is again. So what has come in between is *all of `o` but `b`*, plus what the operations in between read elsewhere:
 //!
 //! ```text
-//! N(t) = (blocks of o in b's set) - 1 + (others in b's set, by t - 1 operations that do not read b)
+//! N = (blocks of o in b's set) - 1 + (others in b's set, read by operations that do not read b)
 //! ```
 //!
-//! For one list that is read up to a random place, the second part is empty: `b` is missed when the operation before went at
-//! least as far as the cache has room, which is the exact answer (a cache of `C` of `n` blocks misses
-//! `C (n - C) / n + (n - C)^2 / 2n` for places that are equally likely).
+//! **Two clocks.** When no operation reads two blocks of one set, let operations come at random times, one in a unit on average; misses
+//! do not depend on when. Then those that read `b` and those that read `c` are independent streams with rates `p_b` and `p_c`, and blocks
+//! of a set are independent of each other: nothing is approximate.
 //!
-//! The second part is a sum of tosses as in `sets`, without those blocks that `o` reads, and without what hangs below `b` and `o` does not
-//! read: the latter is known from `o` itself, whose next reads stand for all their brothers. Given that an operation does not read `b`,
-//! others are read `1 / (1 - p_b)` times as often. The number of tosses that fall is described by its first three cumulants.
+//! ```text
+//! P(b not read within t) = exp(-p_b t)        P(c is read in between) = 1 - exp(-p_c t)
+//! ```
+//!
+//! When operations read several blocks of a set, numbers vary more than those of independent blocks do in random times, and about as much as
+//! they do in a given number of operations. So time is counted in operations, of which those in between do not read `b`:
+//!
+//! ```text
+//! P(b not read within t) = (1 - p_b)^t        P(c is read in between) = 1 - (1 - (p_c - p_bc))^((t - 1) / (1 - p_b))
+//! ```
+//!
+//! where `p_bc` is the probability of an operation that reads both. (Tried and dropped: random times with the variance of what
+//! operations read together added. It was better where that is little, by some tenths of a percent, and worse by several percent in sets of
+//! few ways in which subtrees meet.)
+//!
+//! **Which blocks are read with `b`** and how often is known for those of `o`: both are unions of intervals of operations.
+//! Others are like them: where `o` goes on to one of several brothers, each with probability `p_bc / p_b`, there are `p_b / p_bc - 1` others.
 //!
 //! Some thousand operations, drawn evenly, are gone through like this. What comes out is held against what independent
 //! blocks give for the same reads, and the ratio, class by class, corrects all blocks: so little depends on which operations were
@@ -32,7 +46,7 @@
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
-use super::classes::{Block, Classes, Table};
+use super::classes::{Block, Class, Classes, Table, times};
 use super::sets::{binomial_tail, normal_tail};
 use super::source::{Read, Source};
 
@@ -45,6 +59,10 @@ const SAMPLES_MIN: u32 = 60;
 const ASKED: usize = 96;
 /// Up to so many reads in all it is looked up which operations touch which of their blocks; else that follows from single points.
 const KNOWN_READS: f64 = 1e6;
+/// Times at which sets are looked at: the first, the ratio of two, and the last one times the rate of the rarest block.
+const FIRST_TIME: f64 = 0.05;
+const TIME_STEP: f64 = 1.15;
+const LAST_TIME: f64 = 40.0;
 /// Chances nearer to 0 and 1 than this are settled.
 const SURE: f64 = 1e-6;
 
@@ -64,7 +82,7 @@ impl Cumulants {
         self.third += spread * (1.0 - 2.0 * chance);
     }
 
-    fn between(self, other: Cumulants, share: f64) -> Cumulants {
+    fn towards(self, other: Cumulants, share: f64) -> Cumulants {
         let mix = |a: f64, b: f64| a + share * (b - a);
         Cumulants {
             mean: mix(self.mean, other.mean),
@@ -105,10 +123,6 @@ pub(crate) struct Sets<'a> {
     pub(crate) groups: u64,
     pub(crate) share: f64,
     pub(crate) ways: f64,
-    pub(crate) times: &'a [f64],
-    pub(crate) requested: &'a Table,
-    /// P(not requested again), as averaged over steps between times.
-    pub(crate) unrequested: &'a Table,
 }
 
 impl Sets<'_> {
@@ -144,28 +158,38 @@ struct Passed {
     /// P(block), P(the read that first touched it).
     probability: f64,
     point: f64,
-    reaching: f64,
 }
 
 /// For each class, by how much independence errs: misses by request over what `estimates` say, which are one for each block.
 pub(crate) fn corrections(source: &Source<'_>, sets: &Sets<'_>, estimates: impl Fn(usize) -> f64, touches: f64) -> Vec<f64> {
-    let tables = SetTables::of(sets);
     let classes = sets.classes.classes.len();
     let (mut found, mut expected) = (vec![0.0; classes], vec![0.0; classes]);
     // Each read that is asked for looks at those of its set, at some twenty times.
     let beside = (touches * sets.share / sets.groups as f64).max(1.0);
     let steps = touches.min(ASKED as f64) * beside * 20.0;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most SAMPLES")]
-    let samples = (STEPS / steps).min(f64::from(SAMPLES)) as u32;
+    let samples = (STEPS / steps).min(f64::from(SAMPLES)).min(4.0 * sets.blocks.len() as f64) as u32;
     let samples = samples.max(SAMPLES_MIN);
     let mut passed: Vec<Passed> = Vec::new();
+    let mut kinds: Vec<Kind> = Vec::new();
+    // Whether any operation reads two blocks that can compete.
+    let mut clock = Clock::Random;
+    source.for_each_sample(samples, |reads| {
+        if clock == Clock::Random {
+            passes(sets, reads, &mut passed);
+            if passed.windows(2).any(|pair| pair[0].group == pair[1].group) {
+                clock = Clock::Operations;
+            }
+        }
+    });
+    let tables = SetTables::of(sets, clock);
     let mut go_through = |together: &Together, reads: &[Read]| {
         passes(sets, reads, &mut passed);
         let stride = passed.len().div_ceil(ASKED).max(1);
         for at in (stride / 2..passed.len()).step_by(stride) {
             let block = passed[at];
-            let requests = block.reaching * stride as f64;
-            let missed = tables.missed(sets, together, &passed, at);
+            let requests = stride as f64;
+            let missed = tables.missed(sets, together, &passed, &mut kinds, at);
             found[block.class as usize] += requests * missed;
             expected[block.class as usize] += requests * estimates(block.index as usize);
         }
@@ -271,7 +295,6 @@ fn passes(sets: &Sets<'_>, reads: &[Read], passed: &mut Vec<Passed>) {
                 index: u32::try_from(index).unwrap_or(u32::MAX),
                 probability: block.probability,
                 point: read.probability,
-                reaching: f64::from(block.reaching),
             });
         }
     }
@@ -285,45 +308,102 @@ fn passes(sets: &Sets<'_>, reads: &[Read], passed: &mut Vec<Passed>) {
     });
 }
 
-/// What a block of the operation itself does to those between.
+/// What is left of the reads of a block of the operation itself, and of its brothers, by the operations in between.
 #[derive(Clone, Copy)]
 struct Kind {
     class: u32,
-    /// Which share of its requests by the operations in between are left, when it did not come with the operation itself.
-    left: f64,
+    /// Whether it is counted already, as one that the operation brings.
+    is_own: bool,
     /// How many blocks of its kind can be reached through the block in question.
     brothers: f64,
-    /// Which share of its touches come through the block in question.
-    through: f64,
+    /// Which share of its touches comes with the block in question.
+    together: f64,
 }
 
-/// Cumulants by group and time.
+/// How time is counted.
+#[derive(Clone, Copy, PartialEq)]
+enum Clock {
+    /// Operations come at random times.
+    Random,
+    /// One operation is one unit.
+    Operations,
+}
+
+/// What happens in time, by class and by set.
 struct SetTables {
-    columns: usize,
+    clock: Clock,
+    times: Vec<f64>,
+    /// P(read within the time).
+    read: Table,
+    /// P(not read again), mean over the steps between times, and 0 for never.
+    unread: Table,
+    /// By set and time, the number of blocks that are read.
     cells: Vec<Cumulants>,
 }
 
 impl SetTables {
-    fn of(sets: &Sets<'_>) -> SetTables {
-        let columns = sets.times.len();
+    fn of(sets: &Sets<'_>, clock: Clock) -> SetTables {
+        let rarest = sets.blocks.iter().map(|block| block.probability);
+        let rarest = rarest.fold(1.0, f64::min);
+        let times = match clock {
+            Clock::Operations => times(rarest),
+            Clock::Random => {
+                let end = LAST_TIME / rarest.max(1e-16);
+                let steps = std::iter::successors(Some(FIRST_TIME), |&t| Some(t * TIME_STEP));
+                steps.take_while(|&t| t < end).collect()
+            }
+        };
+        let columns = times.len();
+        let classes = &sets.classes.classes;
+        let decay = |class: &Class| match clock {
+            Clock::Random => class.probability,
+            Clock::Operations => -(-class.probability.min(1.0 - 1e-12)).ln_1p(),
+        };
+        let read = Table::new(classes, columns, |class, i| {
+            -(-decay(class) * times[i]).exp_m1()
+        });
+        let unread = Table::new(classes, columns + 1, |class, i| {
+            if i == columns {
+                return 0.0;
+            }
+            let (from, to) = (if i == 0 { 0.0 } else { times[i - 1] }, times[i]);
+            let lost = (-decay(class) * from).exp() * -(-decay(class) * (to - from)).exp_m1();
+            // Both the mean of (1 - p)^u over u = from, .., to - 1 and that of exp(-p u) from `from` to `to`.
+            lost / (class.probability * (to - from))
+        });
         let groups = usize::try_from(sets.groups).unwrap_or(1);
-        let classes = sets.classes.classes.len();
-        let mut counts = vec![0u32; groups * classes];
+        let mut counts = vec![0u32; groups * classes.len()];
         for (block, &class) in sets.blocks.iter().zip(&sets.classes.of_block) {
             let group = usize::try_from(block.number & (sets.groups - 1)).unwrap_or(0);
-            counts[group * classes + class as usize] += 1;
+            counts[group * classes.len() + class as usize] += 1;
         }
         let mut cells = vec![Cumulants::default(); groups * columns];
-        for (counts, cells) in counts.chunks_exact(classes.max(1)).zip(cells.chunks_exact_mut(columns)) {
+        let of_sets = counts.chunks_exact(classes.len().max(1));
+        for (counts, cells) in of_sets.zip(cells.chunks_exact_mut(columns)) {
             for (class, &count) in (0u32..).zip(counts) {
                 if count > 0 {
-                    for (cell, &chance) in cells.iter_mut().zip(sets.requested.row(class)) {
+                    for (cell, &chance) in cells.iter_mut().zip(read.row(class)) {
                         cell.add(sets.share * chance, f64::from(count));
                     }
                 }
             }
         }
-        SetTables { columns, cells }
+        SetTables {
+            clock,
+            times,
+            read,
+            unread,
+            cells,
+        }
+    }
+
+    /// Between which times a time lies: the upper one's column, and how far from the lower one.
+    fn column_of(&self, time: f64) -> (usize, f64) {
+        let above = self.times.partition_point(|&other| other < time);
+        let column = above.min(self.times.len() - 1);
+        let below = column.checked_sub(1).map_or(0.0, |before| self.times[before]);
+        let share = (time - below) / (self.times[column] - below);
+        (column, share.clamp(0.0, 1.0))
     }
 
     /// Misses by request of the `at`-th block of an operation.
@@ -332,84 +412,74 @@ impl SetTables {
         sets: &Sets<'_>,
         together: &Together,
         passed: &[Passed],
+        kinds: &mut Vec<Kind>,
         at: usize,
     ) -> f64 {
         let block = passed[at];
         // Those of its set stand around it.
-        let from = passed[..at].iter().rposition(|p| p.group != block.group).map_or(0, |i| i + 1);
-        let beside = passed[at..].iter().position(|p| p.group != block.group);
-        let to = beside.map_or(passed.len(), |i| at + i);
-        let set = &passed[from..to];
-        let cells = &self.cells[block.group as usize * self.columns..][..self.columns];
-        // Blocks that the operation itself brings between two requests of this one; and of each, how many there are of its kind that
-        // are reached with this block alone, and which share of their touches that is.
+        let is_other = |p: &Passed| p.group != block.group;
+        let from = passed[..at].iter().rposition(is_other).map_or(0, |i| i + 1);
+        let to = passed[at..].iter().position(is_other);
+        let set = &passed[from..to.map_or(passed.len(), |i| at + i)];
+        // Blocks that the operation itself brings between two reads of this one.
         let mut own = Cumulants::default();
-        let mut kinds: Vec<Kind> = Vec::new();
+        kinds.clear();
         for other in set {
             if other.index == block.index {
                 kinds.push(Kind {
                     class: other.class,
-                    left: 0.0,
+                    is_own: true,
                     brothers: 0.0,
-                    through: 0.0,
+                    together: 1.0,
                 });
                 continue;
             }
-            let is_between = other.first < block.first || other.last > block.last;
-            if is_between {
-                own.add(sets.share * other.reaching.min(1.0), 1.0);
+            let is_own = other.first < block.first || other.last > block.last;
+            if is_own {
+                own.add(sets.share, 1.0);
             }
             let both = together.both(&block, other);
-            let brothers = (block.probability / both - 1.0).max(0.0);
-            let through = (both / other.probability).min(1.0);
-            let requested = if is_between { other.reaching.min(1.0) } else { 0.0 };
-            // Operations between may touch this block, if the caches before hold it.
-            let reached = through * (1.0 - block.reaching).max(0.0) + (1.0 - through);
-            let is_above = both > 0.99 * block.probability;
             kinds.push(Kind {
                 class: other.class,
-                left: (1.0 - requested) * if is_above { 1.0 } else { reached },
-                brothers: brothers * block.reaching.min(1.0),
-                through,
+                is_own,
+                brothers: (block.probability / both - 1.0).max(0.0),
+                together: (both / other.probability).min(1.0),
             });
         }
-        let weights = sets.unrequested.row(block.class);
-        let last = self.columns - 1;
+        let columns = self.times.len();
+        let cells = &self.cells[block.group as usize * columns..][..columns];
+        let weights = self.unread.row(block.class);
+        let last = columns - 1;
         let forgotten = |i: usize| {
-            let mut others = own;
-            let between = (sets.times[i] - 1.0) / (1.0 - block.probability).max(1e-9);
-            if between > 0.0 {
-                let (column, share) = column_of(sets.times, between);
-                let mut all = if column == 0 {
-                    Cumulants::default().between(cells[0], share)
+            let time = match self.clock {
+                Clock::Random => self.times[i],
+                Clock::Operations => (self.times[i] - 1.0) / (1.0 - block.probability).max(1e-9),
+            };
+            let (column, share) = self.column_of(time);
+            let mut between = match column.checked_sub(1) {
+                Some(before) => cells[before].towards(cells[column], share),
+                None => Cumulants::default().towards(cells[0], share),
+            };
+            for kind in kinds.iter() {
+                let row = self.read.row(kind.class);
+                let before = column.checked_sub(1).map_or(0.0, |before| row[before]);
+                let chance = before + share * (row[column] - before);
+                // Without those operations that read this block too: P(c, not b).
+                let without = if kind.together > 0.999 {
+                    0.0
                 } else {
-                    cells[column - 1].between(cells[column], share)
+                    1.0 - (1.0 - chance).powf(1.0 - kind.together)
                 };
-                for kind in &kinds {
-                    let row = sets.requested.row(kind.class);
-                    let chance = if column == 0 {
-                        share * row[0]
-                    } else {
-                        row[column - 1] + share * (row[column] - row[column - 1])
-                    };
-                    all.add(sets.share * chance, -1.0);
-                    all.add(sets.share * chance * kind.left, 1.0);
-                    if kind.brothers > 0.0 {
-                        // They are touched without this block as well, or not at all.
-                        let without = if kind.through > 0.99 {
-                            0.0
-                        } else {
-                            1.0 - (1.0 - chance).powf(1.0 - kind.through)
-                        };
-                        all.add(sets.share * chance, -kind.brothers);
-                        all.add(sets.share * without, kind.brothers);
-                    }
-                }
-                others.mean += all.mean.max(0.0);
-                others.variance += all.variance.max(0.0);
-                others.third += all.third.max(0.0);
+                between.add(sets.share * chance, -1.0 - kind.brothers);
+                let left = kind.brothers + if kind.is_own { 0.0 } else { 1.0 };
+                between.add(sets.share * without, left);
             }
-            others.at_least(sets.ways)
+            Cumulants {
+                mean: own.mean + between.mean.max(0.0),
+                variance: own.variance + between.variance.max(0.0),
+                third: own.third + between.third.max(0.0),
+            }
+            .at_least(sets.ways)
         };
         // From where the set is about full, upwards and downwards.
         let start = cells
@@ -434,11 +504,4 @@ impl SetTables {
         }
         (sum + weights[end + 1]).clamp(0.0, 1.0)
     }
-}
-
-/// Between which times a time lies: the upper one's column, and how far from the lower one.
-fn column_of(times: &[f64], time: f64) -> (usize, f64) {
-    let column = times.partition_point(|&other| other < time).min(times.len() - 1);
-    let below = if column == 0 { 0.0 } else { times[column - 1] };
-    (column, ((time - below) / (times[column] - below)).clamp(0.0, 1.0))
 }

@@ -213,7 +213,7 @@ quickcheck! {
     }
 
     fn more_ways_never_miss_more(nodes: u16, seed: u64, ways: u8, sets: u8) -> bool {
-        let shape = Shape::random_binary(u32::from(nodes), seed);
+        let shape = Shape::random_binary(u32::from(nodes % 600), seed);
         let placement = Layout::DepthFirst.place(&shape, NodeExtent::new(32, 8).unwrap());
         let accesses = Accesses::searches(&shape, &placement, 32, None);
         let (ways, sets) = (u64::from(ways % 20) + 1, 1 << (sets % 5));

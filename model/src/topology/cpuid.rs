@@ -23,7 +23,7 @@ pub(super) fn caches() -> Vec<CacheFacts> {
 }
 
 /// One subleaf; `None` at the end of the list.
-pub(super) fn decode_cache([eax, ebx, ecx, _]: [u32; 4]) -> Option<CacheFacts> {
+pub(super) fn decode_cache([eax, ebx, ecx, edx]: [u32; 4]) -> Option<CacheFacts> {
     let kind = match eax & 0x1F {
         1 => CacheKind::Data,
         2 => CacheKind::Instruction,
@@ -40,6 +40,8 @@ pub(super) fn decode_cache([eax, ebx, ecx, _]: [u32; 4]) -> Option<CacheFacts> {
         size_bytes: line_bytes * partitions * u64::from(ways) * sets,
         line_bytes,
         ways,
+        sets: sets * partitions,
+        inclusive: Some(edx & 0b10 != 0),
         // The count in this leaf is of identifiers, not of processors that exist.
         shared_by: 0,
         source: Source::Cpuid,
@@ -57,6 +59,17 @@ pub(super) fn brand() -> Option<String> {
     let text = String::from_utf8_lossy(&bytes);
     let name = text.trim_matches(|c: char| c == '\0' || c.is_whitespace());
     (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// Who made the processor.
+pub(super) fn vendor() -> Option<String> {
+    let [_, ebx, ecx, edx] = cpuid(0, 0)?;
+    let bytes = [ebx, edx, ecx].map(u32::to_le_bytes).concat();
+    Some(
+        String::from_utf8_lossy(&bytes)
+            .trim_matches('\0')
+            .to_owned(),
+    )
 }
 
 /// Whether a hypervisor announces itself.

@@ -26,6 +26,12 @@ impl Tree {
         }
     }
 
+    fn geometry(&self, index: u32, ways: &str, sets: &str) {
+        let folder = format!("sys/devices/system/cpu/cpu0/cache/index{index}");
+        self.write(&format!("{folder}/ways_of_associativity"), ways);
+        self.write(&format!("{folder}/number_of_sets"), sets);
+    }
+
     fn read(&self) -> Topology {
         Topology::read(&Sources {
             root: self.0.clone(),
@@ -82,6 +88,9 @@ fn a_full_tree_is_read() {
     tree.cache(1, entry("1", "Instruction", "32K", "64"));
     tree.cache(2, entry("2", "Unified", "1024K", "64"));
     tree.cache(3, entry("3", "Unified", "32M", "128"));
+    tree.geometry(0, "12\n", "64\n");
+    tree.geometry(2, "16", "1024");
+    tree.geometry(3, "16", "16384");
     tree.write(
         "sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list",
         "0-3,8\n",
@@ -92,7 +101,7 @@ fn a_full_tree_is_read() {
     );
     tree.write(
         "proc/cpuinfo",
-        "processor : 0\nmodel name\t: Fast One\nflags\t: fpu hypervisor sse\n",
+        "processor : 0\nvendor_id\t: AuthenticAMD\nmodel name\t: Fast One\nflags\t: fpu hypervisor sse\n",
     );
     tree.write("proc/meminfo", "MemTotal:       2048 kB\nMemFree: 1 kB\n");
     let topology = tree.read();
@@ -154,9 +163,12 @@ fn cpuid_leaves_are_decoded() {
     let registers = [0x121, (11 << 22) | 63, 63, 0];
     let cache = cpuid::decode_cache(registers).unwrap();
     assert_eq!(
-        (cache.level, cache.size_bytes, cache.ways),
-        (1, 48 << 10, 12)
+        (cache.level, cache.size_bytes, cache.ways, cache.sets),
+        (1, 48 << 10, 12, 64)
     );
+    assert_eq!(cache.inclusive, Some(false));
+    let inclusive = cpuid::decode_cache([0x163, (15 << 22) | 63, 1023, 0b10]).unwrap();
+    assert_eq!(inclusive.inclusive, Some(true));
     assert_eq!(cpuid::decode_cache([0; 4]), None);
     // Whatever this processor says makes sense.
     assert!(cpuid::caches().iter().all(CacheFacts::is_plausible));
@@ -168,4 +180,62 @@ fn this_machine_has_a_first_level() {
     assert_eq!(topology.data_caches().next().unwrap().level, 1);
     assert!(topology.page_bytes.value.is_power_of_two());
     assert!(topology.memory_bytes.value > 1 << 20);
+}
+
+/// Sets and ways of each cache of a hierarchy.
+fn geometries(topology: &Topology) -> Vec<(u64, u64)> {
+    let hierarchy = topology.hierarchy().unwrap();
+    let geometry = |level: &crate::CacheLevel| level.geometry;
+    let geometries = hierarchy.caches().iter().map(geometry);
+    geometries.map(|g| (g.sets(), g.associativity())).collect()
+}
+
+#[test]
+fn sets_and_ways_become_a_hierarchy() {
+    let tree = Tree::new("sets");
+    tree.cache(0, entry("1", "Data", "48K", "64"));
+    tree.geometry(0, "12", "64");
+    tree.cache(2, entry("2", "Unified", "2048K", "64"));
+    tree.geometry(2, "16", "2048");
+    tree.cache(3, entry("3", "Unified", "266240K", "64"));
+    tree.geometry(3, "20", "212992");
+    tree.write("proc/cpuinfo", "vendor_id\t: AuthenticAMD\n");
+    let topology = tree.read();
+    assert_eq!(geometries(&topology), [(64, 12), (2048, 16), (1 << 16, 65)]);
+    let hierarchy = topology.hierarchy().unwrap();
+    assert_eq!(hierarchy.inclusion(), Inclusion::VictimLast);
+    assert_eq!(topology.inclusion.source, Source::Sysfs);
+    assert_eq!(topology.notes.len(), 1, "{:?}", topology.notes);
+    assert!(topology.notes[0].contains("212992 sets of 20 ways"));
+    tree.write("proc/cpuinfo", "vendor_id\t: GenuineIntel\n");
+    let topology = tree.read();
+    assert_eq!(topology.inclusion.value, Inclusion::NonInclusive);
+    assert!(
+        topology.notes[1].contains("inclusive"),
+        "{:?}",
+        topology.notes
+    );
+}
+
+#[test]
+fn contradictory_geometry_counts_as_unknown() {
+    let tree = Tree::new("contradiction");
+    tree.cache(0, entry("1", "Data", "48K", "64"));
+    tree.geometry(0, "12", "65");
+    tree.cache(1, entry("2", "Unified", "1M", "64"));
+    let topology = tree.read();
+    let first = &topology.caches[0];
+    assert_eq!((first.sets, first.ways, first.size_bytes), (0, 0, 48 << 10));
+    assert!(
+        topology.notes[0].contains("65 sets of 12"),
+        "{:?}",
+        topology.notes
+    );
+    // At least eight ways where nobody says.
+    assert_eq!(geometries(&topology), [(64, 12), (2048, 8)]);
+    assert!(
+        topology.notes[2].contains("does not say"),
+        "{:?}",
+        topology.notes
+    );
 }

@@ -3,6 +3,7 @@
 //! Each check yields a [`Row`]: what was found, what is allowed, and a line that says how it was found. `model validate`
 //! prints them.
 
+pub mod clock;
 pub mod steady;
 pub mod structures;
 

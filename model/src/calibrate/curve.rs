@@ -1,0 +1,146 @@
+//! The latency curve: dependent loads of random lines in working sets of all sizes, and what it says of levels.
+//!
+//! [`calibrate`](crate::CalibrateOptions) has the reasoning.
+
+use std::time::Instant;
+
+use super::fit::fit_steps;
+use super::{CalibrateOptions, LINE_BYTES, line_start, typical};
+use crate::machine::{CurvePoint, Evidence, Level, LevelKind};
+use crate::probe::{next_state, scale};
+use crate::topology::Topology;
+use crate::{PageSize, PagedMemory};
+
+/// Words of a line.
+pub(super) const LINE_WORDS: usize = 8;
+/// Smallest working set of the curve.
+pub(super) const FIRST_BYTES: f64 = 16_384.0;
+/// Steps below this are noise.
+pub(super) const MIN_STEP_NS: f64 = 0.1;
+
+/// The dependent loads; keeps its random state from run to run.
+pub(super) struct Chase {
+    pub(super) state: u64,
+}
+
+impl Chase {
+    /// Loads `loads` random lines of the first `lines` lines, one after the other; nanoseconds a load.
+    pub(super) fn run(&mut self, words: &[u64], lines: u64, loads: u32) -> f64 {
+        let mut state = self.state;
+        let start = Instant::now();
+        for _ in 0..loads {
+            state = next_state(state);
+            // The words are all 0, which the compiler does not know: the next address waits for the load.
+            state = state.wrapping_add(words[line_start(scale(state, lines))]);
+        }
+        let ns = start.elapsed().as_nanos() as f64 / f64::from(loads.max(1));
+        self.state = std::hint::black_box(state);
+        ns
+    }
+
+    /// Warms the working set up and takes the lower quartile of `runs` runs.
+    pub(super) fn point(&mut self, memory: &PagedMemory, bytes: f64, runs: u32) -> CurvePoint {
+        let words = memory.as_slice();
+        let available = (words.len() / LINE_WORDS) as f64;
+        let lines = (bytes / LINE_BYTES as f64).round().clamp(1.0, available);
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "both were clamped to the range of the type"
+        )]
+        #[expect(clippy::cast_sign_loss, reason = "at least 1")]
+        let (lines, warm_up) = (lines as u64, (2.0 * lines).min(150_000.0) as u32);
+        self.run(words, lines, warm_up);
+        CurvePoint {
+            bytes: (lines * LINE_BYTES) as f64,
+            ns: typical((0..runs).map(|_| self.run(words, lines, 12_000))),
+        }
+    }
+}
+
+/// Both latency curves, measured in turns, four points to the doubling up to 64 MB and two beyond.
+pub(super) fn measure_curves(
+    chase: &mut Chase,
+    huge: &PagedMemory,
+    small: &PagedMemory,
+    options: CalibrateOptions,
+) -> Evidence {
+    let mut evidence = Evidence::default();
+    let bytes_of = |memory: &PagedMemory| size_of_val(memory.as_slice()) as f64;
+    let largest = bytes_of(huge).max(bytes_of(small));
+    let doublings = (largest / FIRST_BYTES).log2();
+    let mut bytes = FIRST_BYTES;
+    while bytes <= largest * 1.001 {
+        for (memory, points) in [
+            (huge, &mut evidence.huge_pages),
+            (small, &mut evidence.small_pages),
+        ] {
+            if bytes <= bytes_of(memory) * 1.001 {
+                points.push(chase.point(memory, bytes, options.runs()));
+            }
+        }
+        options.report(0.6 * (bytes / FIRST_BYTES).log2() / doublings);
+        bytes *= 2f64.sqrt();
+    }
+    evidence
+}
+
+/// Levels that hold data: the steps of the curve in huge pages, each given to the cache that it is nearest to.
+pub(super) fn data_levels(evidence: &Evidence, topology: &Topology) -> Vec<Level> {
+    let weights: Vec<f64> = evidence
+        .huge_pages
+        .iter()
+        .map(|point| 1.0 / point.ns.max(0.1))
+        .collect();
+    let steps = fit_steps(&evidence.huge_pages, &weights, MIN_STEP_NS);
+    let mut levels: Vec<Level> = topology
+        .data_caches()
+        .map(|cache| Level {
+            name: format!("L{}", cache.level),
+            kind: LevelKind::Data,
+            block_bytes: cache.line_bytes,
+            steps: Vec::new(),
+        })
+        .collect();
+    let nominal: Vec<f64> = topology
+        .data_caches()
+        .map(|cache| cache.size_bytes as f64)
+        .collect();
+    for step in steps {
+        // The first cache that could still have served half of such a working set, else the last.
+        let index = nominal
+            .iter()
+            .position(|size| step.capacity_bytes <= 2.0 * size);
+        if let Some(level) = levels.get_mut(index.unwrap_or(nominal.len().saturating_sub(1))) {
+            level.steps.push(step);
+        }
+    }
+    levels.retain(|level| !level.steps.is_empty());
+    levels
+}
+
+/// The cost of translating small pages: steps of the difference between the curves.
+pub(super) fn translation_level(evidence: &Evidence) -> Option<Level> {
+    let far = evidence.huge_pages.last()?.ns;
+    let (points, weights): (Vec<CurvePoint>, Vec<f64>) = evidence
+        .small_pages
+        .iter()
+        .enumerate()
+        .map(|(i, small)| {
+            // Beyond the largest working set in huge pages their curve is flat.
+            let huge = evidence.huge_pages.get(i).map_or(far, |point| point.ns);
+            let point = CurvePoint {
+                bytes: small.bytes,
+                ns: (small.ns - huge).max(0.0),
+            };
+            (point, 1.0 / small.ns.max(0.1))
+        })
+        .unzip();
+    let pages = PageSize::Small4K;
+    let steps = fit_steps(&points, &weights, MIN_STEP_NS);
+    (!steps.is_empty()).then(|| Level {
+        name: "TLB-4k".to_owned(),
+        kind: LevelKind::Pages(pages),
+        block_bytes: pages.bytes(),
+        steps,
+    })
+}

@@ -1,0 +1,206 @@
+//! How far a machine's numbers can be trusted, and what they say level by level.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::{Evidence, Level, LevelKind, Machine, Origin, Verdict};
+
+/// Between which factors of a prediction the clock is expected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
+pub struct ErrorBand {
+    /// Measured over predicted, at least; at most 1.
+    pub low: f64,
+    /// Measured over predicted, at most; at least 1.
+    pub high: f64,
+}
+
+impl ErrorBand {
+    /// This band made wider on both sides.
+    #[must_use]
+    pub fn widened(self, factor: f64) -> ErrorBand {
+        ErrorBand {
+            low: self.low / factor,
+            high: self.high * factor,
+        }
+    }
+}
+
+/// After so long, what others do to a shared cache is another matter.
+const FRESH: Duration = Duration::from_secs(10 * 60);
+/// After so long, it may be a machine with other memory, kernel or neighbours.
+const STALE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What a data level costs to reach, and how much of it there is.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
+pub struct LevelLatency {
+    /// Name of the level, or `memory`.
+    pub name: String,
+    /// Effective capacity in bytes; `None` for memory.
+    pub capacity_bytes: Option<f64>,
+    /// Nanoseconds from the address of a load to its value, when the level serves it; without the latency of the first level
+    /// where that was not measured.
+    pub hit_ns: f64,
+}
+
+impl Machine {
+    /// When the machine was measured, seen from now; `None` unless it was, or when the clock says that it is yet to be.
+    pub fn age(&self) -> Option<Duration> {
+        self.age_at(SystemTime::now())
+    }
+
+    fn age_at(&self, now: SystemTime) -> Option<Duration> {
+        let Origin::Calibrated { unix_seconds, .. } = self.origin else {
+            return None;
+        };
+        let since_epoch = now.duration_since(UNIX_EPOCH).ok()?;
+        since_epoch.checked_sub(Duration::from_secs(unix_seconds))
+    }
+
+    /// The factors of a predicted time between which the clock is expected.
+    ///
+    /// | numbers | measured over predicted |
+    /// |---|---|
+    /// | calibrated, quiet, at most ten minutes old | 0.85 to 1.2 |
+    /// | the same, busy or not known | 0.75 to 1.35 |
+    /// | the same, loud | 0.6 to 1.7 |
+    /// | in the short form | 1.05 times wider |
+    /// | older than ten minutes; a day | 1.15, 1.4 times wider |
+    /// | defaults of this machine, presets | 0.4 to 2.5 |
+    ///
+    /// The first rows are what nine tenths and more of the comparisons of [`validate`](crate::validate) lay within, each run with
+    /// its own reading; those of age are the drift of the memory's latency over minutes and hours on shared machines. The last
+    /// row is a guess that was right here: latencies of memory differ by that much between machines.
+    pub fn error_band(&self) -> ErrorBand {
+        self.error_band_at(SystemTime::now())
+    }
+
+    fn error_band_at(&self, now: SystemTime) -> ErrorBand {
+        let Origin::Calibrated { quick, .. } = self.origin else {
+            return ErrorBand {
+                low: 0.4,
+                high: 2.5,
+            };
+        };
+        let verdict = (self.evidence.quietness.as_ref()).map(|quietness| quietness.verdict);
+        let (low, high) = match verdict {
+            Some(Verdict::Quiet) => (0.85, 1.2),
+            Some(Verdict::Busy) | None => (0.75, 1.35),
+            Some(Verdict::Loud) => (0.6, 1.7),
+        };
+        let mut band = ErrorBand { low, high };
+        if quick {
+            band = band.widened(1.05);
+        }
+        // A machine file of the future is of unknown age.
+        match self.age_at(now) {
+            Some(age) if age <= FRESH => band,
+            Some(age) if age <= STALE => band.widened(1.15),
+            _ => band.widened(1.4),
+        }
+    }
+
+    /// What a load costs that each level serves, and last one that memory does: the sum of the steps before it.
+    pub fn latencies(&self) -> Vec<LevelLatency> {
+        let Evidence { hit_ns, .. } = self.evidence;
+        let mut ns = hit_ns.unwrap_or(0.0);
+        let data = (self.levels.iter()).filter(|level| level.kind == LevelKind::Data);
+        let mut latencies: Vec<LevelLatency> = data
+            .map(|level| {
+                let latency = LevelLatency {
+                    name: level.name.clone(),
+                    capacity_bytes: Some(Level::capacity_bytes(level)),
+                    hit_ns: ns,
+                };
+                ns += level.step_ns();
+                latency
+            })
+            .collect();
+        latencies.push(LevelLatency {
+            name: "memory".to_owned(),
+            capacity_bytes: None,
+            hit_ns: ns,
+        });
+        latencies
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Quietness;
+
+    fn calibrated(unix_seconds: u64, verdict: Option<Verdict>) -> Machine {
+        let mut machine = Machine::thesis();
+        machine.origin = Origin::Calibrated {
+            unix_seconds,
+            quick: false,
+        };
+        machine.evidence.quietness = verdict.map(|verdict| Quietness {
+            verdict,
+            readings: Vec::new(),
+            steal_share: None,
+            load_per_processor: None,
+        });
+        machine
+    }
+
+    #[test]
+    fn bands_widen_with_noise_and_age() {
+        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        let width = |machine: &Machine, now| {
+            let band = machine.error_band_at(at(now));
+            assert!(band.low < 1.0 && band.high > 1.0);
+            band.high / band.low
+        };
+        let quiet = calibrated(1000, Some(Verdict::Quiet));
+        let widths = [
+            width(&quiet, 1060),
+            width(&calibrated(1000, Some(Verdict::Busy)), 1060),
+            width(&calibrated(1000, Some(Verdict::Loud)), 1060),
+            width(&Machine::thesis(), 1060),
+        ];
+        assert!(widths.is_sorted_by(|a, b| a < b), "{widths:?}");
+        assert!(width(&quiet, 1060) < width(&quiet, 5000));
+        assert!(width(&quiet, 5000) < width(&quiet, 1_000_000));
+        // From the future: of unknown age.
+        assert!(width(&quiet, 5000) < width(&quiet, 10));
+        let mut quick = quiet.clone();
+        quick.origin = Origin::Calibrated {
+            unix_seconds: 1000,
+            quick: true,
+        };
+        assert!(width(&quiet, 1060) < width(&quick, 1060));
+    }
+
+    #[test]
+    fn ages_count_from_the_measurement() {
+        let now = UNIX_EPOCH + Duration::from_secs(5000);
+        assert_eq!(
+            calibrated(2000, None).age_at(now),
+            Some(Duration::from_secs(3000))
+        );
+        assert_eq!(calibrated(5001, None).age_at(now), None);
+        assert_eq!(Machine::thesis().age_at(now), None);
+        assert!(
+            calibrated(2000, None)
+                .age()
+                .is_some_and(|age| age > Duration::from_secs(1 << 20))
+        );
+    }
+
+    #[test]
+    fn latencies_add_up_level_by_level() {
+        let mut machine = Machine::thesis();
+        machine.evidence.hit_ns = Some(5.0);
+        let latencies = machine.latencies();
+        let names: Vec<&str> = latencies.iter().map(|l| l.name.as_str()).collect();
+        assert_eq!(names, ["L1", "L2", "memory"]);
+        let cycle_ns = 1e3 / 167.0;
+        for (latency, cycles) in latencies.iter().zip([0.0, 6.0, 70.0]) {
+            assert!((latency.hit_ns - 5.0 - cycles * cycle_ns).abs() < 1e-9);
+        }
+        assert_eq!(latencies[2].capacity_bytes, None);
+        assert_eq!(latencies[0].capacity_bytes, Some(16384.0));
+    }
+}

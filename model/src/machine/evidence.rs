@@ -1,0 +1,325 @@
+//! What calibration measured, kept beside what was concluded from it.
+
+use std::fmt;
+
+/// One point of a measured latency curve: dependent loads of random lines in a working set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+pub struct CurvePoint {
+    /// Size of the working set.
+    pub bytes: f64,
+    /// Nanoseconds a load.
+    pub ns: f64,
+}
+
+/// What calibration measured, kept beside what was concluded from it.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+pub struct Evidence {
+    /// Latency curve in 4 KiB pages.
+    pub small_pages: Vec<CurvePoint>,
+    /// Latency curve in 2 MiB pages.
+    pub huge_pages: Vec<CurvePoint>,
+    /// Nanoseconds of a search in a tree whose aligned blocks of this many bytes were scattered; the last entry is the
+    /// tree as it was.
+    pub scattered: Vec<CurvePoint>,
+    /// Whether colours keep parts of a cache apart, for each cache that was probed.
+    #[cfg_attr(feature = "json", serde(default))]
+    pub colours: Vec<ColourProbe>,
+    /// Nanoseconds from the address of a load to its value, where the first-level cache serves it.
+    #[cfg_attr(feature = "json", serde(default))]
+    pub hit_ns: Option<f64>,
+    /// What translating addresses costs.
+    #[cfg_attr(feature = "json", serde(default))]
+    pub translation: Option<TranslationProbe>,
+    /// How much memory delivers at once.
+    #[cfg_attr(feature = "json", serde(default))]
+    pub granule: Option<GranuleProbe>,
+    /// Nanoseconds of a far load, for numbers of independent chains of loads.
+    #[cfg_attr(feature = "json", serde(default))]
+    pub overlap: Vec<OverlapPoint>,
+    /// How quiet it was meanwhile.
+    #[cfg_attr(feature = "json", serde(default))]
+    pub quietness: Option<Quietness>,
+}
+
+/// What touching one line in each of a number of pages costs, beyond touching as many lines that lie together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+pub struct PagePoint {
+    /// Pages of 4 KiB, visited in turns.
+    pub pages: u64,
+    /// Nanoseconds a load, beyond that of lines that lie together.
+    pub ns: f64,
+}
+
+/// A buffer of translations, as it shows from outside.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+pub struct TranslationLevel {
+    /// Most pages that could be visited in turns without missing it.
+    pub entries: u64,
+    /// What missing it adds to a load, in nanoseconds.
+    pub miss_ns: f64,
+}
+
+/// What translating addresses costs, by how many pages are in use.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+pub struct TranslationProbe {
+    /// In pages of 4 KiB.
+    pub small_pages: Vec<PagePoint>,
+    /// The same lines in pages of 2 MiB.
+    pub huge_pages: Vec<PagePoint>,
+    /// The buffers that the small pages show, the first-level one first; missing the last one is a walk through the page table. Two
+    /// where all is well, fewer where a step drowned in noise.
+    pub levels: Vec<TranslationLevel>,
+}
+
+impl TranslationProbe {
+    /// Of what small pages cost, huge ones must save this part for their reach to count as larger.
+    const SAVED_SHARE_MIN: f64 = 0.7;
+
+    /// What a walk through the page table costs, as far as it shows: missing the last buffer.
+    pub fn walk_ns(&self) -> Option<f64> {
+        (self.levels.len() >= 2).then(|| self.levels[self.levels.len() - 1].miss_ns)
+    }
+
+    /// Whether as many small pages as no buffer holds cost hardly anything when they are parts of huge ones, so that huge pages
+    /// extend what the buffers reach. They do not where a hypervisor backs huge pages with small ones: the buffers then hold
+    /// small pieces of them, and only the walks are shorter. `None` when nothing showed.
+    pub fn huge_pages_reach(&self) -> Option<bool> {
+        let (small, huge) = (self.small_pages.last()?, self.huge_pages.last()?);
+        (!self.levels.is_empty() && small.ns > 0.0)
+            .then_some(huge.ns < (1.0 - TranslationProbe::SAVED_SHARE_MIN) * small.ns)
+    }
+}
+
+/// What a second load costs right after a far one, by how near it lies.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+pub struct GranuleProbe {
+    /// Nanoseconds of a load anywhere else.
+    pub far_ns: f64,
+    /// Nanoseconds of a second load of another line of the same aligned block of so many bytes, by ascending size.
+    pub near: Vec<CurvePoint>,
+}
+
+impl GranuleProbe {
+    /// A line came along when its load costs at most this share of a far one.
+    const CAME_ALONG_SHARE: f64 = 0.5;
+
+    /// How much a miss brings in: the largest block of which another line costs less than half of a far load; a line of 64 bytes
+    /// where no block of two does.
+    pub fn bytes(&self) -> u64 {
+        let came = |point: &&CurvePoint| point.ns < GranuleProbe::CAME_ALONG_SHARE * self.far_ns;
+        let last = self.near.iter().take_while(came).last();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "clamped to sizes of blocks"
+        )]
+        last.map_or(64, |point| point.bytes.clamp(64.0, 1e9) as u64)
+    }
+}
+
+/// What a far load costs when several chains of dependent loads go side by side.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+pub struct OverlapPoint {
+    /// Number of chains.
+    pub chains: u32,
+    /// Nanoseconds a load: those of a round over the chains.
+    pub ns: f64,
+}
+
+/// The same short chase again and again, before everything else was measured and after it.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+pub struct ChaseReading {
+    /// What the chase keeps busy: `L1`, `L2`, `memory`.
+    pub name: String,
+    /// Median nanoseconds a load before.
+    pub before_ns: f64,
+    /// Median nanoseconds a load after.
+    pub after_ns: f64,
+    /// How far apart the slow and the fast ones are: the ninth decile over the first, less 1; the larger of before and after.
+    pub spread: f64,
+}
+
+impl ChaseReading {
+    /// How much the median moved: the larger over the smaller, less 1.
+    pub fn drift(&self) -> f64 {
+        let (less, more) = (
+            self.before_ns.min(self.after_ns),
+            self.before_ns.max(self.after_ns),
+        );
+        if less > 0.0 { more / less - 1.0 } else { 0.0 }
+    }
+}
+
+/// How far a measurement can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", serde(rename_all = "lowercase"))]
+pub enum Verdict {
+    /// Nothing else ran.
+    Quiet,
+    /// Other programs took their share of the last-level cache and the memory now and then.
+    Busy,
+    /// Others took so much that figures hold for that moment only.
+    Loud,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Verdict::Quiet => "quiet",
+            Verdict::Busy => "busy",
+            Verdict::Loud => "loud",
+        })
+    }
+}
+
+/// How quiet the machine was while it was measured.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+pub struct Quietness {
+    /// What all of it comes to; [`Quietness::judge`] says how.
+    pub verdict: Verdict,
+    /// Chases that were repeated.
+    pub readings: Vec<ChaseReading>,
+    /// Part of the processors' time that a hypervisor gave to others meanwhile; `None` where the system does not say.
+    pub steal_share: Option<f64>,
+    /// Programs that wanted to run, for each processor, in the minute before the end: about `1 / processors` when this was the
+    /// only one. `None` where the system does not say.
+    pub load_per_processor: Option<f64>,
+}
+
+impl Quietness {
+    /// Up to this spread or drift of a chase, nothing else ran.
+    const QUIET_SPREAD: f64 = 0.10;
+    /// Beyond this one, figures hold for the moment only.
+    const LOUD_SPREAD: f64 = 0.40;
+    /// Stolen time counts in itself and as a sign of what the thieves do to the caches.
+    const QUIET_STEAL: f64 = 0.01;
+    const LOUD_STEAL: f64 = 0.05;
+    /// A load of one program a processor leaves none idle.
+    const QUIET_LOAD: f64 = 0.75;
+    const LOUD_LOAD: f64 = 1.5;
+
+    /// The verdict on these readings: that of the worst of them. A spread or drift of a chase is quiet up to 10 % and loud
+    /// beyond 40 %, stolen time up to 1 % and beyond 5 %, load up to 0.75 programs a processor and beyond 1.5.
+    pub fn judge(
+        readings: &[ChaseReading],
+        steal_share: Option<f64>,
+        load_per_processor: Option<f64>,
+    ) -> Verdict {
+        let grade = |value: f64, quiet: f64, loud: f64| {
+            if value <= quiet {
+                Verdict::Quiet
+            } else if value <= loud {
+                Verdict::Busy
+            } else {
+                Verdict::Loud
+            }
+        };
+        let chases = readings.iter().map(|reading| {
+            grade(
+                reading.spread.max(reading.drift()),
+                Quietness::QUIET_SPREAD,
+                Quietness::LOUD_SPREAD,
+            )
+        });
+        let steal =
+            steal_share.map(|share| grade(share, Quietness::QUIET_STEAL, Quietness::LOUD_STEAL));
+        let load =
+            load_per_processor.map(|load| grade(load, Quietness::QUIET_LOAD, Quietness::LOUD_LOAD));
+        chases
+            .chain(steal)
+            .chain(load)
+            .max()
+            .unwrap_or(Verdict::Quiet)
+    }
+
+    /// Takes the readings together.
+    pub fn new(
+        readings: Vec<ChaseReading>,
+        steal_share: Option<f64>,
+        load_per_processor: Option<f64>,
+    ) -> Quietness {
+        Quietness {
+            verdict: Quietness::judge(&readings, steal_share, load_per_processor),
+            readings,
+            steal_share,
+            load_per_processor,
+        }
+    }
+}
+
+impl fmt::Display for Quietness {
+    /// One line: the verdict and what it rests on.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.verdict)?;
+        for (i, reading) in self.readings.iter().enumerate() {
+            write!(
+                f,
+                "{} {} spread {:.0} % drift {:.0} %",
+                if i == 0 { ":" } else { "," },
+                reading.name,
+                100.0 * reading.spread,
+                100.0 * reading.drift()
+            )?;
+        }
+        if let Some(steal) = self.steal_share {
+            write!(f, ", stolen time {:.1} %", 100.0 * steal)?;
+        }
+        if let Some(load) = self.load_per_processor {
+            write!(f, ", load {load:.2} a processor")?;
+        }
+        Ok(())
+    }
+}
+
+/// What loads of a few hot lines cost beside many cold ones, of the same colour of a cache and of another one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+pub struct ColourProbe {
+    /// The size of a way of the cache.
+    pub way_bytes: u64,
+    /// Nanoseconds of a hot load and some cold ones, when the cold lines are of another colour.
+    pub other_ns: f64,
+    /// The same, when they are of the same colour.
+    pub same_ns: f64,
+    /// What a miss of the cache costs.
+    pub miss_ns: f64,
+}
+
+impl ColourProbe {
+    /// Of the hot loads, this part must be saved from missing.
+    const SAVED_SHARE_MIN: f64 = 0.15;
+
+    /// The part of the hot loads that the other colour saved from missing, about.
+    pub fn saved_share(&self) -> f64 {
+        if self.miss_ns > 0.0 {
+            (self.same_ns - self.other_ns) / self.miss_ns
+        } else {
+            0.0
+        }
+    }
+
+    /// Whether colours keep the two apart.
+    pub fn works(&self) -> bool {
+        self.saved_share() > ColourProbe::SAVED_SHARE_MIN
+    }
+}

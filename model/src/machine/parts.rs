@@ -1,0 +1,203 @@
+//! What a machine is made of: pages, levels and their steps, instruction costs, where numbers come from.
+
+use std::fmt;
+
+/// Size of the pages that the structure lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+pub enum PageSize {
+    /// 4 KiB, what `malloc` gives unless told otherwise.
+    #[default]
+    #[cfg_attr(feature = "json", serde(rename = "4k"))]
+    Small4K,
+    /// 2 MiB, what `madvise(MADV_HUGEPAGE)` asks for.
+    #[cfg_attr(feature = "json", serde(rename = "2m"))]
+    Huge2M,
+}
+
+impl PageSize {
+    /// The size in bytes.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            PageSize::Small4K => 4 << 10,
+            PageSize::Huge2M => 2 << 20,
+        }
+    }
+}
+
+impl fmt::Display for PageSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PageSize::Small4K => "4k",
+            PageSize::Huge2M => "2m",
+        })
+    }
+}
+
+/// How a search goes from a node to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum SearchStyle {
+    /// A conditional jump to one of two loads: what a compiler makes of a search that does anything else on the way.
+    /// The processor runs ahead on its guess and loses time when it is wrong.
+    #[default]
+    Branches,
+    /// Both links are loaded and one is selected: what a compiler makes of the smallest search loops.
+    BranchFree,
+}
+
+/// Costs of a search that have nothing to do with misses.
+///
+/// A search with branches takes `operation_ns + node_ns x nodes visited + misprediction_ns x mispredictions`, a
+/// branch-free one `operation_ns + branch_free_node_ns x nodes visited`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+pub struct SearchCosts {
+    /// Fixed part of an operation, the misprediction at its end included, in nanoseconds.
+    pub operation_ns: f64,
+    /// Visiting one node that lies in the first-level cache, its branch predicted, in nanoseconds.
+    pub node_ns: f64,
+    /// One mispredicted branch, in nanoseconds.
+    pub misprediction_ns: f64,
+    /// Visiting one node that lies in the first-level cache without a branch, in nanoseconds.
+    pub branch_free_node_ns: f64,
+}
+
+/// How far work that does not wait for other work overlaps.
+///
+/// Operations are *independent* when the processor can start one before it has the result of the one before: lookups of a batch, say.
+/// How far it gets ahead is bounded by how many misses it can have under way, by how many instructions it holds, and with branches by
+/// how often it guesses wrong; [`Overlap`](crate::Overlap) has the formula.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+pub struct LookAhead {
+    /// Far misses under way at once, when all loads are independent; at least 1.
+    pub misses: f64,
+    /// Visits of nodes, without branches, that the processor holds at once beyond those of the operation that it waits for.
+    pub nodes_ahead: f64,
+    /// How many times faster independent operations with branches get through their misses than operations that wait for each
+    /// other; at least 1.
+    pub branches: f64,
+}
+
+impl LookAhead {
+    /// A processor that waits for every load.
+    pub const NONE: LookAhead = LookAhead {
+        misses: 1.0,
+        nodes_ahead: 0.0,
+        branches: 1.0,
+    };
+
+    /// What an Emerald Rapids showed, rounded; a Zen 5 had 18 to 20 misses under way.
+    pub const USUAL: LookAhead = LookAhead {
+        misses: 16.0,
+        nodes_ahead: 20.0,
+        branches: 1.0,
+    };
+}
+
+/// A load that misses a cache of `capacity_bytes` costs `step_ns` more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+pub struct Step {
+    /// Effective capacity in bytes.
+    pub capacity_bytes: f64,
+    /// Added latency of a miss in nanoseconds.
+    pub step_ns: f64,
+}
+
+/// What a level caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", serde(rename_all = "lowercase"))]
+pub enum LevelKind {
+    /// Data: counts whatever the page size is.
+    Data,
+    /// Translations of pages of this size: counts for structures in such pages.
+    Pages(PageSize),
+}
+
+/// One level of the memory hierarchy.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+pub struct Level {
+    /// `L1`, `L2`, `L3`, `TLB-4k`, ...; unique within a machine. A miss of level `L1` is a load that
+    /// `L1` does not serve.
+    pub name: String,
+    /// Data or translations.
+    pub kind: LevelKind,
+    /// Unit that moves on a miss, in bytes; a power of two.
+    pub block_bytes: u64,
+    /// Effective capacities with the latency that missing them adds, smallest capacity first; at least one.
+    pub steps: Vec<Step>,
+}
+
+impl Level {
+    /// A level of one capacity.
+    pub fn new(
+        name: &str,
+        kind: LevelKind,
+        block_bytes: u64,
+        capacity_bytes: f64,
+        step_ns: f64,
+    ) -> Level {
+        Level {
+            name: name.to_owned(),
+            kind,
+            block_bytes,
+            steps: vec![Step {
+                capacity_bytes,
+                step_ns,
+            }],
+        }
+    }
+
+    /// Added latency of a load that misses all capacities of the level, in nanoseconds.
+    pub fn step_ns(&self) -> f64 {
+        self.steps.iter().map(|step| step.step_ns).sum()
+    }
+
+    /// Effective capacity in bytes: the mean of the steps' capacities, weighted by their latencies.
+    pub fn capacity_bytes(&self) -> f64 {
+        let total = self.step_ns();
+        if total > 0.0 {
+            let weighted = |step: &Step| step.capacity_bytes * step.step_ns;
+            self.steps.iter().map(weighted).sum::<f64>() / total
+        } else {
+            self.steps.first().map_or(0.0, |step| step.capacity_bytes)
+        }
+    }
+}
+
+/// A part of the latency of far misses (of all data levels but the first) that is paid once for each block of this size
+/// in which an operation misses a line, however many lines that are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+pub struct NeighbourShare {
+    /// Size of the block in bytes, a power of two.
+    pub block_bytes: u64,
+    /// The part, from 0 to 1; the parts of one machine add up to 1 at most.
+    pub share: f64,
+}
+
+/// Where a machine's numbers come from.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", serde(rename_all = "lowercase", deny_unknown_fields))]
+pub enum Origin {
+    /// Cache sizes of this machine, latencies that are usual for its kind.
+    Defaults,
+    /// A published machine.
+    Preset,
+    /// Measured.
+    Calibrated {
+        /// When, in seconds since 1970.
+        unix_seconds: u64,
+        /// Whether the short form of the calibration was used.
+        quick: bool,
+    },
+}
