@@ -18,7 +18,7 @@
 mod operations;
 mod points;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 
@@ -168,6 +168,19 @@ impl Accesses {
             Order::Sequence(points) => Some(points),
             _ => None,
         }
+    }
+
+    /// Whether an operation reads a way from a root, and nothing else but what hangs on from its end.
+    pub(crate) fn reads_paths_on(&self) -> bool {
+        matches!(self.order, Order::Path | Order::Range { .. })
+    }
+
+    /// Probability that an operation reads a point.
+    ///
+    /// # Panics
+    /// When there is no such point.
+    pub fn reach(&self, point: u32) -> f64 {
+        self.tickets.measure(self.spans[point as usize])
     }
 
     /// Whether an operation reads the points from a root to where it ends, each once.

@@ -6,7 +6,7 @@
 //!
 //! - [`Zipf`](KeyDistribution::Zipf): the r-th most frequent key is asked for in proportion to 1 / r^s (G. Zipf, *Human Behavior and
 //!   the Principle of Least Effort*, 1949); s = 0.99 is what YCSB calls Zipfian (B. Cooper and others, *Benchmarking Cloud Serving
-//!   Systems with YCSB*, SoCC 2010).
+//!   Systems with YCSB*, 2010).
 //! - [`HotSet`](KeyDistribution::HotSet): a share of the keys gets a share of the operations, each of them as often.
 //! - [`Weights`](KeyDistribution::Weights): counts of a trace, or any others.
 
@@ -284,3 +284,6 @@ impl fmt::Display for KeysError {
 }
 
 impl std::error::Error for KeysError {}
+
+#[cfg(test)]
+mod tests;

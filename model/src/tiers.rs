@@ -9,6 +9,7 @@
 //! | [`Footprint`](Tier::Footprint) | all `p_b`; the cache is one set | O(n) |
 //! | [`Poisson`](Tier::Poisson) | all `p_b`; each block falls into a set at random | O(n) |
 //! | [`PerSet`](Tier::PerSet) | which set each block falls into | O(n), and O(ways^2) for each set |
+//! | [`Sequence`](Tier::Sequence) | the order of all reads, where it is one for all operations | O(n ways) |
 //!
 //! **Levels in a row.** A cache behind another one sees only what that one misses. How rare and how far apart these
 //! requests are follows from the first cache's miss ratio of each block (`renewal`), so each level is predicted from the
@@ -30,6 +31,7 @@ mod direct;
 mod paths;
 mod random;
 mod renewal;
+mod sequence;
 mod sets;
 mod source;
 #[cfg(test)]
@@ -59,16 +61,19 @@ pub enum Tier {
     Poisson,
     /// Blocks fall into sets as their addresses say.
     PerSet,
+    /// All operations read one sequence: searches in one list, walks.
+    Sequence,
 }
 
 impl Tier {
     /// All of them.
-    pub const ALL: [Tier; 5] = [
+    pub const ALL: [Tier; 6] = [
         Tier::Auto,
         Tier::Closed,
         Tier::Footprint,
         Tier::Poisson,
         Tier::PerSet,
+        Tier::Sequence,
     ];
 
     /// The name that [`FromStr`] reads.
@@ -79,6 +84,7 @@ impl Tier {
             Tier::Footprint => "footprint",
             Tier::Poisson => "poisson",
             Tier::PerSet => "per-set",
+            Tier::Sequence => "sequence",
         }
     }
 }
@@ -209,6 +215,14 @@ pub(crate) fn outcomes(
     tier: Tier,
     first: Option<f64>,
 ) -> Vec<cascade::Outcome> {
+    let mut tier = tier;
+    if let (Tier::Auto | Tier::Sequence, Source::Operations(accesses)) = (tier, source) {
+        if let Some(exact) = sequence::outcomes(accesses, hierarchy, frames, first) {
+            return exact;
+        }
+        // Others read no sequence.
+        tier = Tier::Auto;
+    }
     let mut all = cascade::outcomes(
         source,
         hierarchy.caches(),

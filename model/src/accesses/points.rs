@@ -363,11 +363,12 @@ fn cumulated(weights: &[f64]) -> Vec<f64> {
     };
     // Scaled by the largest first, so that the total stays finite whatever the weights are.
     let largest = weights.iter().copied().map(usable).fold(0.0, f64::max);
-    let scale = if largest > 0.0 { 1.0 / largest } else { 0.0 };
     let scaled = |weight: f64| {
-        let share = usable(weight) * scale;
-        // The inverse of a denormal number is infinite.
-        if share.is_finite() { share } else { 1.0 }
+        if largest > 0.0 {
+            usable(weight) / largest
+        } else {
+            0.0
+        }
     };
     let mut sum = 0.0;
     let mut sums = Vec::with_capacity(weights.len() + 1);

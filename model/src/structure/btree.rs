@@ -88,13 +88,13 @@ impl Form {
 }
 
 /// Nodes level by level, the children of each in order.
-struct Nodes {
+pub(super) struct Nodes {
     /// By node, its parent.
-    parents: Vec<u32>,
+    pub(super) parents: Vec<u32>,
     /// By node, at which of the parent's links it hangs.
-    links: Vec<u32>,
+    pub(super) links: Vec<u32>,
     /// By node, how many keys it holds itself; at least 1.
-    counts: Vec<u32>,
+    pub(super) counts: Vec<u32>,
 }
 
 /// A B-tree of so many keys.
@@ -149,7 +149,7 @@ fn filled(fill: f64, keys_max: u32) -> u32 {
 }
 
 /// The tree of least height with at most `node_keys` keys a node; the keys of each subtree are divided evenly.
-fn bulk(keys: u32, node_keys: u32) -> Nodes {
+pub(super) fn bulk(keys: u32, node_keys: u32) -> Nodes {
     let mut nodes = Nodes {
         parents: Vec::new(),
         links: Vec::new(),
@@ -189,7 +189,7 @@ fn bulk(keys: u32, node_keys: u32) -> Nodes {
 }
 
 /// A B-tree into which keys are inserted one by one.
-struct Insertion {
+pub(super) struct Insertion {
     keys_max: usize,
     keys: Vec<Vec<u32>>,
     /// By node; none in leaves, else one more than keys.
@@ -198,7 +198,7 @@ struct Insertion {
 }
 
 impl Insertion {
-    fn new(keys_max: u32) -> Insertion {
+    pub(super) fn new(keys_max: u32) -> Insertion {
         Insertion {
             keys_max: keys_max as usize,
             keys: Vec::new(),
@@ -208,7 +208,7 @@ impl Insertion {
     }
 
     /// The tree after inserting the numbers below `keys` in random order. O(n log n).
-    fn insert_all(mut self, keys: u32, seed: u64) -> Nodes {
+    pub(super) fn insert_all(mut self, keys: u32, seed: u64) -> Nodes {
         if keys > 0 {
             self.root = self.add(Vec::new(), Vec::new());
         }

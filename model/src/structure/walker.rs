@@ -117,7 +117,7 @@ pub fn walk<W: Walker>(walker: &W, nodes_max: u32) -> Result<Walked, WalkError> 
     let mut children = Vec::new();
     while walk.error.is_none() && (next as usize) < walk.nodes.len() {
         walker.children(&walk.nodes[next as usize], &mut |child| {
-            children.push(child)
+            children.push(child);
         });
         for child in children.drain(..) {
             walk.meet(child, next);

@@ -252,3 +252,14 @@ quickcheck! {
         })
     }
 }
+
+#[test]
+fn hits_leave_ways_of_a_victim_cache_empty() {
+    let room = |hits| sets::Room::of_victim(16, 8, 2.0, hits).mean();
+    // Without hits all its ways are full, and half of those above are of the set.
+    assert!((room(0.0) - 20.0).abs() < 1e-6, "{}", room(0.0));
+    assert!(room(0.5) < room(0.0) && room(0.9) < room(0.5) && room(0.9) > 17.0);
+    // Nothing goes anywhere else where each set has one of its own above.
+    let own = sets::Room::of_victim(16, 8, 1.0, 0.9).mean();
+    assert!((own - 24.0).abs() < 1e-6, "{own}");
+}

@@ -34,9 +34,9 @@ const STANDARD_ERROR: f64 = 0.0015;
 const SEED: u64 = 0x51ea;
 
 /// One machine of the check.
-struct Geometry {
-    name: &'static str,
-    hierarchy: Hierarchy,
+pub(super) struct Geometry {
+    pub(super) name: &'static str,
+    pub(super) hierarchy: Hierarchy,
 }
 
 /// One tree.
@@ -119,18 +119,18 @@ pub fn steady_rows(effort: Effort, progress: &mut dyn FnMut(&str)) -> Vec<Row> {
     summary(&results)
 }
 
-fn level(name: &str, bytes: u64, ways: u64, block_bytes: u64) -> CacheLevel {
+pub(super) fn level(name: &str, bytes: u64, ways: u64, block_bytes: u64) -> CacheLevel {
     match CacheGeometry::new(bytes / ways / block_bytes, block_bytes, ways) {
         Ok(geometry) => CacheLevel::lru(name, geometry),
         Err(error) => panic!("{error}"),
     }
 }
 
-fn tlb(name: &str, entries: u64, ways: u64) -> CacheLevel {
+pub(super) fn tlb(name: &str, entries: u64, ways: u64) -> CacheLevel {
     level(name, entries * 4096, ways, 4096)
 }
 
-fn machine(
+pub(super) fn machine(
     name: &'static str,
     caches: Vec<CacheLevel>,
     inclusion: Inclusion,
@@ -239,7 +239,7 @@ fn accesses(case: Case) -> Accesses {
 
 /// Operations after which even the fuller sets of the largest cache that is too small hold what they hold for good: what a cache with LRU replacement
 /// holds depends on the operations since it was last filled, and on no others.
-fn warming(accesses: &Accesses, geometries: &[Geometry]) -> u64 {
+pub(super) fn warming(accesses: &Accesses, geometries: &[Geometry]) -> u64 {
     let lines = accesses.block_probabilities(64).footprint();
     let pages = accesses.block_probabilities(4096).footprint();
     let mut longest = 10_000.0f64;
@@ -267,7 +267,7 @@ fn warming(accesses: &Accesses, geometries: &[Geometry]) -> u64 {
     operations
 }
 
-fn all_misses(simulator: &Simulator) -> Vec<u64> {
+pub(super) fn all_misses(simulator: &Simulator) -> Vec<u64> {
     let hierarchy = simulator.hierarchy();
     let caches = simulator.cache_misses();
     let tlbs = simulator.tlb_misses();
