@@ -49,6 +49,7 @@ mod hierarchy;
 mod layout;
 mod machine;
 mod neighbours;
+pub mod plot;
 mod predict;
 mod probability;
 mod probe;
