@@ -18,9 +18,9 @@
 //!
 //! **What a reader can rely on.** Any data gives well-formed XML with finite coordinates: points that are no numbers, or not
 //! positive on a logarithmic axis, are left out and the line has a gap there. Texts are escaped. Series differ in
-//! colour (those of M. Okabe and K. Ito, which people who see few colours tell apart) and in the form of their points or,
-//! among bars, in a pattern of their edges, so that a print in black is readable too. The picture is 640 wide, and is meant to be looked
-//! at in that size.
+//! colour (those of M. Okabe and K. Ito, which people who see few colours tell apart) and in the form of their points;
+//! bars stand in the order of the legend. So a print in black is readable too. The picture is 640 wide, and is meant to be
+//! looked at in that size.
 
 mod axis;
 mod svg;
@@ -63,7 +63,22 @@ const COLOURS: [&str; 7] = [
 struct Line {
     name: String,
     points: Vec<(f64, f64)>,
-    is_dashed: bool,
+    stroke: Stroke,
+}
+
+/// How a series is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stroke {
+    Solid,
+    Dashed,
+    /// Rings without a line.
+    None,
+}
+
+impl Stroke {
+    fn dashes(self) -> Option<&'static str> {
+        (self == Stroke::Dashed).then_some("7 4")
+    }
 }
 
 /// A chart of lines.
@@ -105,20 +120,26 @@ impl Plot {
     /// Adds a line through points in the order that they have.
     #[must_use]
     pub fn line(self, name: &str, points: &[(f64, f64)]) -> Plot {
-        self.with(name, points, false)
+        self.with(name, points, Stroke::Solid)
     }
 
     /// Adds a dashed line, for what is a bound or comes from elsewhere.
     #[must_use]
     pub fn dashed_line(self, name: &str, points: &[(f64, f64)]) -> Plot {
-        self.with(name, points, true)
+        self.with(name, points, Stroke::Dashed)
     }
 
-    fn with(mut self, name: &str, points: &[(f64, f64)], is_dashed: bool) -> Plot {
+    /// Adds points without a line, as rings: what a line is held against.
+    #[must_use]
+    pub fn points(self, name: &str, points: &[(f64, f64)]) -> Plot {
+        self.with(name, points, Stroke::None)
+    }
+
+    fn with(mut self, name: &str, points: &[(f64, f64)], stroke: Stroke) -> Plot {
         self.lines.push(Line {
             name: name.to_owned(),
             points: points.to_vec(),
-            is_dashed,
+            stroke,
         });
         self
     }
@@ -142,28 +163,39 @@ impl Plot {
         sheet.ticks_up(&y);
         for (series, line) in self.lines.iter().enumerate() {
             let runs = line.points.split(|point| !drawable(point));
-            let has_marks = line.points.len() <= MARKS_MAX;
             for run in runs.filter(|run| !run.is_empty()) {
                 let places: Vec<(f64, f64)> = { run.iter() }
                     .map(|&(px, py)| (sheet.across(x.place(px)), sheet.up(y.place(py))))
                     .collect();
-                sheet
-                    .canvas
-                    .path(&places, colour(series), line.is_dashed.then_some("7 4"));
                 // A point alone is no line.
-                if has_marks || places.len() == 1 {
-                    for &place in &places {
-                        sheet.canvas.mark(place, series, colour(series));
-                    }
-                }
+                let has_marks = line.points.len() <= MARKS_MAX || places.len() == 1;
+                draw_series(&mut sheet.canvas, series, line.stroke, &places, has_marks);
             }
         }
-        sheet.finish(points.is_empty(), |canvas, series, (at_x, at_y)| {
-            let ends = [(at_x, at_y), (at_x + 26.0, at_y)];
-            let dashes = self.lines[series].is_dashed.then_some("7 4");
-            canvas.path(&ends, colour(series), dashes);
-            canvas.mark((at_x + 13.0, at_y), series, colour(series));
+        sheet.finish(points.is_empty(), |canvas, series, (x, y)| {
+            let stroke = self.lines[series].stroke;
+            draw_series(canvas, series, stroke, &[(x, y), (x + 26.0, y)], false);
+            draw_series(canvas, series, stroke, &[(x + 13.0, y)], true);
         })
+    }
+}
+
+fn draw_series(
+    canvas: &mut Canvas,
+    series: usize,
+    stroke: Stroke,
+    places: &[(f64, f64)],
+    has_marks: bool,
+) {
+    if stroke == Stroke::None {
+        for &place in places.iter().filter(|_| has_marks) {
+            canvas.ring(place, colour(series));
+        }
+        return;
+    }
+    canvas.path(places, colour(series), stroke.dashes());
+    for &place in places.iter().filter(|_| has_marks) {
+        canvas.mark(place, series, colour(series));
     }
 }
 
@@ -235,11 +267,14 @@ impl Bars {
                     width: 0.92 * bar_width,
                     height: sheet.bottom() - top,
                 };
-                sheet
-                    .canvas
-                    .bar(bar, colour(series), DASHES[series % DASHES.len()]);
+                sheet.canvas.bar(bar, colour(series));
                 let at = (left + 0.5 * bar_width, top - 5.0);
-                let text = axis::short_number(height);
+                // Four letters where there is room for them.
+                let text = if bar_width >= 2.2 * HEIGHT_SIZE || height >= 10.0 {
+                    axis::short_number(height)
+                } else {
+                    format!("{height:.1}")
+                };
                 sheet.canvas.text(at, HEIGHT_SIZE, Anchor::Middle, &text);
             }
         }
@@ -251,13 +286,10 @@ impl Bars {
                 width: 14.0,
                 height: 12.0,
             };
-            canvas.bar(sample, colour(series), DASHES[series % DASHES.len()]);
+            canvas.bar(sample, colour(series));
         })
     }
 }
-
-/// Edges of bars, by series.
-const DASHES: [&str; 4] = ["", "2 2", "6 2", "1 4"];
 
 fn colour(series: usize) -> &'static str {
     COLOURS[series % COLOURS.len()]

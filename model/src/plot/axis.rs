@@ -194,12 +194,17 @@ impl Range {
         }
         let stride = (span / 9.0).ceil().max(1.0);
         let first = (self.low / stride).ceil();
+        // All as they are, or all as powers.
+        let plain = match base {
+            2 => self.low >= 0.0 && self.high < 17.0,
+            _ => self.low >= -3.5 && self.high < 4.5,
+        };
         (0..=TICKS_MAX)
             .map(|i| (first + i as f64) * stride)
             .take_while(|&exponent| exponent <= self.high)
             .map(|exponent| Tick {
                 value: self.scale.value(exponent),
-                label: power(base, exponent),
+                label: power(base, exponent, plain),
             })
             .collect()
     }
@@ -231,12 +236,10 @@ impl Range {
     }
 }
 
-/// A power with its exponent raised; plain where that is short.
-fn power(base: u8, exponent: f64) -> String {
-    let value = f64::from(base).powf(exponent);
-    let plain = if base == 10 { -3.0..=4.0 } else { 0.0..=9.0 };
-    if plain.contains(&exponent) {
-        return short_number(value);
+/// A power, plain or with its exponent raised.
+fn power(base: u8, exponent: f64, plain: bool) -> String {
+    if plain {
+        return short_number(f64::from(base).powf(exponent));
     }
     let raised = |digit: char| match digit {
         '-' => '⁻',

@@ -166,15 +166,19 @@ impl Canvas {
         ));
     }
 
-    /// A bar of a chart: light inside, so that the pattern of its edge is seen.
-    pub(super) fn bar(&mut self, bar: Rectangle, colour: &str, dashes: &str) {
-        let dashes = if dashes.is_empty() {
-            String::new()
-        } else {
-            format!(" stroke-dasharray=\"{dashes}\"")
-        };
+    /// A ring that lets what is below be seen.
+    pub(super) fn ring(&mut self, (x, y): (f64, f64), colour: &str) {
         self.put(format_args!(
-            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{colour}\" fill-opacity=\"0.65\" stroke=\"{colour}\" stroke-width=\"2\"{dashes}/>",
+            "<path d=\"M{} {}m-6 0a6 6 0 1 0 12 0a6 6 0 1 0 -12 0z\" stroke=\"{colour}\" stroke-width=\"2\" fill=\"none\"/>",
+            number(x),
+            number(y)
+        ));
+    }
+
+    /// A bar of a chart.
+    pub(super) fn bar(&mut self, bar: Rectangle, colour: &str) {
+        self.put(format_args!(
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{colour}\" fill-opacity=\"0.65\" stroke=\"{colour}\"/>",
             number(bar.left),
             number(bar.top),
             number(bar.width.max(0.0)),
