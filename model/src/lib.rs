@@ -57,6 +57,7 @@ mod probability;
 mod probe;
 mod sample;
 mod shape;
+mod simulator;
 mod structure;
 mod sys;
 pub mod thesis;
@@ -84,6 +85,12 @@ pub use predict::{LevelMisses, Prediction, Predictor, SearchLevel, predict_level
 pub use probability::BlockProbabilities;
 pub use probe::{ProbeError, TreeProbe};
 pub use shape::{NO_NODE, Shape, ShapeError};
+pub use simulator::{
+    BinaryTrace, BinaryTraceWriter, CachegrindCounts, CachegrindModel, Frames, LevelCounts,
+    MAX_TRACE_ACCESS_BYTES, Missed, SimulatedCounts, Simulator, TextTrace, Trace, TraceCounts,
+    TraceError, TraceKind, TraceMode, TraceOptions, TraceRecord, TraceSink, simulate_trace,
+    simulator_speed,
+};
 pub use structure::{
     Built, EdgeList, EdgesError, Growth, InNode, Links, Operation, ParseOperationError, Sizes,
     Structure, StructureError, WalkError, Walked, Walker, read_edges, walk,

@@ -9,6 +9,7 @@ use super::sets::{Member, Room, Solver, Tables};
 use super::source::Source;
 use super::paths::{self, Sets};
 use super::{FrameMap, Tier, direct};
+use crate::CacheGeometry;
 use crate::footprint::Replacement;
 use crate::hierarchy::{CacheLevel, Inclusion, ReplacementPolicy};
 
@@ -63,6 +64,8 @@ pub(crate) fn outcomes(
             above: i.checked_sub(1).and_then(|j| levels.get(j)),
             victim,
             inclusive: inclusion == Inclusion::Inclusive && i > 0,
+            nested: grouping.share >= 1.0
+                && i.checked_sub(1).is_some_and(|j| nested(&levels[j].geometry, &level.geometry)),
         };
         let outcome = if tier == Tier::Footprint {
             blocks.through_footprint(source, level, &kind, first)
@@ -88,6 +91,13 @@ pub(crate) fn outcomes(
         above = Some(blocks);
     }
     outcomes
+}
+
+/// Whether blocks that compete in a set of `lower` compete in a set of `upper` as well, for no more ways.
+fn nested(upper: &CacheGeometry, lower: &CacheGeometry) -> bool {
+    upper.block_bytes() == lower.block_bytes()
+        && upper.sets() <= lower.sets()
+        && upper.associativity() <= lower.associativity()
 }
 
 /// The tier for a level, why, and which blocks compete.
@@ -159,6 +169,8 @@ struct LevelKind<'a> {
     above: Option<&'a CacheLevel>,
     victim: bool,
     inclusive: bool,
+    /// Blocks that compete here compete above.
+    nested: bool,
 }
 
 /// Misses of one level, and those that it causes above by evicting there too.
@@ -278,6 +290,7 @@ impl Blocks {
                 above: None,
                 victim: false,
                 inclusive: false,
+                nested: false,
             };
             let estimate = Blocks {
                 block_bytes: self.block_bytes,
@@ -335,7 +348,7 @@ impl Blocks {
                 .fold(1.0, f64::min)
                 .max(1e-16),
         );
-        let averaged = averaged_tables(&classes.classes, &times, kind.inclusive, first);
+        let averaged = averaged_tables(&classes.classes, &times, kind, first);
         let mut requested = Table::new(&classes.classes, times.len(), |class, i| {
             class.stream.requested_within(times[i])
         });
@@ -420,15 +433,15 @@ impl Blocks {
         let each = self.blocks.iter_mut().zip(&classes.of_block);
         for ((block, &class), averages) in each.zip(results.chunks_exact(width)) {
             let stream = classes.classes[class as usize].stream;
-            let missed_share = averages[0].clamp(0.0, 1.0);
+            let missed_share = averages[0].max(0.0);
             let mut requests = block.probability * f64::from(block.reaching);
             if inclusive {
                 let known = &classes.classes[class as usize];
-                let (more, hidden) = known.evicted(averages[1], missed_share);
+                let (more, hidden) = known.evicted(averages[1], averages[2]);
                 sums.evicted_above += requests * more + hidden;
                 requests += requests * more + hidden;
             }
-            let misses = requests * missed_share;
+            let misses = (requests * missed_share).min(block.probability);
             sums.misses += misses;
             if let (Some(operations), Some(&again)) = (first, averages.last()) {
                 let touched = Stream::new(block.probability, 1.0).requested_within(operations);
@@ -445,7 +458,7 @@ fn class_rates(classes: &Classes, results: &[f64], width: usize) -> Vec<f64> {
     let mut sums = vec![(0.0, 0.0); classes.classes.len()];
     for (&class, averages) in classes.of_block.iter().zip(results.chunks_exact(width)) {
         let known = &classes.classes[class as usize];
-        let (more, hidden) = known.evicted(averages[1], averages[0].clamp(0.0, 1.0));
+        let (more, hidden) = known.evicted(averages[1], averages[2]);
         let sum = &mut sums[class as usize];
         sum.0 += known.stream.rate() * (1.0 + more) + hidden;
         sum.1 += 1.0;
@@ -472,31 +485,50 @@ impl Class {
     }
 }
 
-/// What is averaged over the time of forgetting.
+/// What is averaged over the time of forgetting: the misses by request; for an inclusive cache the time that a block stays, and the
+/// probability that it is evicted; and for a start from cold the repeated requests that miss.
+///
+/// **Nested sets.** When all blocks that compete in a set of this cache compete in one set of the cache above, and there for no more ways, then
+/// what this set forgets the one above has forgotten before, unless it was touched since. So a block that is touched again after `t`
+/// operations misses here if this set forgets it by then, whatever the other set does on average: by request `(1 - p)^t` over the share that
+/// is requested, also for times in which the cache above holds most blocks.
 fn averaged_tables(
     classes: &[Class],
     times: &[f64],
-    inclusive: bool,
+    kind: &LevelKind<'_>,
     first: Option<f64>,
 ) -> Vec<Table> {
     let from = |i: usize| if i == 0 { 0.0 } else { times[i - 1] };
     let never = times.len();
+    let held = |class: &Class| {
+        if kind.nested { class.stream.dead_time() } else { 0.0 }
+    };
     let mut tables = vec![Table::new(classes, never + 1, |class, i| {
         if i == never {
             0.0
+        } else if times[i] <= held(class) {
+            let touches = Stream::new(class.probability, 1.0);
+            touches.mean_none_within(from(i), times[i]) * class.probability / class.stream.rate()
         } else {
             class.stream.mean_none_within(from(i), times[i])
         }
     })];
-    if inclusive {
+    if kind.inclusive {
         // Up to the last operation before the time.
         tables.push(Table::new(classes, never + 1, |class, i| {
             if i == never {
                 return class.stream.waiting(1e18);
             }
             let (a, b) = (from(i), times[i] - 1.0);
-            let at = |t: f64| class.stream.waiting(t);
+            let at = |t: f64| class.stream.waiting(t.max(held(class)));
             (at(a) + 4.0 * at(0.5 * (a + b)) + at(b)) / 6.0
+        }));
+        tables.push(Table::new(classes, never + 1, |class, i| {
+            if i == never {
+                0.0
+            } else {
+                class.stream.mean_none_within(from(i), times[i])
+            }
         }));
     }
     if let Some(operations) = first {

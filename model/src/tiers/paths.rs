@@ -85,7 +85,7 @@ impl Cumulants {
             return normal_tail((least - 0.5 - self.mean) / self.variance.sqrt());
         }
         // So many are certain, the others n* tosses with chance q*.
-        let chance = (0.5 * (1.0 - self.third / self.variance)).clamp(0.0, 0.5);
+        let chance = (0.5 * (1.0 - self.third / self.variance)).clamp(0.0, 0.95);
         let tossed = self.variance / (1.0 - chance);
         let certain = self.mean - tossed;
         let least = least - certain;
@@ -285,6 +285,18 @@ fn passes(sets: &Sets<'_>, reads: &[Read], passed: &mut Vec<Passed>) {
     });
 }
 
+/// What a block of the operation itself does to those between.
+#[derive(Clone, Copy)]
+struct Kind {
+    class: u32,
+    /// Which share of its requests by the operations in between are left, when it did not come with the operation itself.
+    left: f64,
+    /// How many blocks of its kind can be reached through the block in question.
+    brothers: f64,
+    /// Which share of its touches come through the block in question.
+    through: f64,
+}
+
 /// Cumulants by group and time.
 struct SetTables {
     columns: usize,
@@ -332,18 +344,34 @@ impl SetTables {
         // Blocks that the operation itself brings between two requests of this one; and of each, how many there are of its kind that
         // are reached with this block alone, and which share of their touches that is.
         let mut own = Cumulants::default();
-        let mut kinds: Vec<(u32, f64, f64)> = Vec::new();
+        let mut kinds: Vec<Kind> = Vec::new();
         for other in set {
             if other.index == block.index {
-                kinds.push((other.class, 0.0, 0.0));
+                kinds.push(Kind {
+                    class: other.class,
+                    left: 0.0,
+                    brothers: 0.0,
+                    through: 0.0,
+                });
                 continue;
             }
-            if other.first < block.first || other.last > block.last {
+            let is_between = other.first < block.first || other.last > block.last;
+            if is_between {
                 own.add(sets.share * other.reaching.min(1.0), 1.0);
             }
             let both = together.both(&block, other);
             let brothers = (block.probability / both - 1.0).max(0.0);
-            kinds.push((other.class, brothers, (both / other.probability).min(1.0)));
+            let through = (both / other.probability).min(1.0);
+            let requested = if is_between { other.reaching.min(1.0) } else { 0.0 };
+            // Operations between may touch this block, if the caches before hold it.
+            let reached = through * (1.0 - block.reaching).max(0.0) + (1.0 - through);
+            let is_above = both > 0.99 * block.probability;
+            kinds.push(Kind {
+                class: other.class,
+                left: (1.0 - requested) * if is_above { 1.0 } else { reached },
+                brothers: brothers * block.reaching.min(1.0),
+                through,
+            });
         }
         let weights = sets.unrequested.row(block.class);
         let last = self.columns - 1;
@@ -357,23 +385,24 @@ impl SetTables {
                 } else {
                     cells[column - 1].between(cells[column], share)
                 };
-                for &(class, brothers, through) in &kinds {
-                    let row = sets.requested.row(class);
+                for kind in &kinds {
+                    let row = sets.requested.row(kind.class);
                     let chance = if column == 0 {
                         share * row[0]
                     } else {
                         row[column - 1] + share * (row[column] - row[column - 1])
                     };
                     all.add(sets.share * chance, -1.0);
-                    if brothers > 0.0 {
+                    all.add(sets.share * chance * kind.left, 1.0);
+                    if kind.brothers > 0.0 {
                         // They are touched without this block as well, or not at all.
-                        let without = if through > 0.99 {
+                        let without = if kind.through > 0.99 {
                             0.0
                         } else {
-                            1.0 - (1.0 - chance).powf(1.0 - through)
+                            1.0 - (1.0 - chance).powf(1.0 - kind.through)
                         };
-                        all.add(sets.share * chance, -brothers);
-                        all.add(sets.share * without, brothers);
+                        all.add(sets.share * chance, -kind.brothers);
+                        all.add(sets.share * without, kind.brothers);
                     }
                 }
                 others.mean += all.mean.max(0.0);

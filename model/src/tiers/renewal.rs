@@ -137,6 +137,14 @@ impl Stream {
         }
     }
 
+    /// How long the caches before hold the block after a touch; 0 where they hold nothing, or do not go by time.
+    pub(crate) fn dead_time(&self) -> f64 {
+        match self.kind {
+            Kind::Filtered { dead_time, .. } => dead_time,
+            Kind::Silent | Kind::Memoryless { .. } => 0.0,
+        }
+    }
+
     /// Sum of [`none_within`](Stream::none_within) over 0, .., `operations` - 1: expected operations up to the next request,
     /// at most so many.
     pub(crate) fn waiting(&self, operations: f64) -> f64 {

@@ -3,6 +3,8 @@
 //! Each check yields a [`Row`]: what was found, what is allowed, and a line that says how it was found. `model validate`
 //! prints them.
 
+pub mod steady;
+
 /// How a value is held against what is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {

@@ -1,0 +1,390 @@
+//! Caches simulated access by access: what the predictions of the tiers are held against, and what any program's trace can
+//! be asked about.
+//!
+//! ```text
+//! address --- page --> dTLB, then STLB on a miss, ...                     each miss fills what missed
+//!         --- line --> Frames --> L1, then L2 on a miss, then L3, ...     filled as the hierarchy's inclusion says
+//! ```
+//!
+//! - An access of several bytes is one for each line of the first cache that it touches, in ascending order.
+//! - Reads and writes are alike: a write brings the line in, and what writing back costs is not counted.
+//! - TLBs and first-level caches see each access; each level behind sees the misses of the one above it. So its recency
+//!   is that of those misses, as in hardware and in cachegrind.
+//! - **Non-inclusive**: a miss fills all levels above the one that had the block. **Inclusive**: as well, from memory's side, and what
+//!   a level evicts is first thrown out above. **Victim**: what the last level but one evicts goes into the last; a hit there moves the block up.
+//! - Not simulated: prefetching, ports, queues, and anything else that takes time. Counts are all there is.
+//!
+//! Two things make it fast. Consecutive accesses to one line or one page are hits that change nothing, whatever the policy
+//! is, and are seen before any cache is asked; and a set with LRU is a few words in order of use (`cache`).
+
+mod cache;
+mod cachegrind;
+mod frames;
+mod speed;
+#[cfg(test)]
+mod tests;
+mod trace;
+
+use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion, MAX_CACHES};
+use cache::{Cache, Touch};
+use frames::FrameMap;
+
+pub use cachegrind::{CachegrindCounts, CachegrindModel};
+pub use frames::Frames;
+pub use speed::simulator_speed;
+pub use trace::{
+    BinaryTrace, BinaryTraceWriter, MAX_TRACE_ACCESS_BYTES, TextTrace, Trace, TraceCounts,
+    TraceError, TraceKind, TraceMode, TraceOptions, TraceRecord, TraceSink, simulate_trace,
+};
+
+/// No line and no page: addresses have 64 bits, and both at least 8 bytes.
+const NONE: u64 = u64::MAX;
+/// Draws of random replacement when no seed is given.
+const SEED_DEFAULT: u64 = 0x5eed;
+
+/// The caches and TLBs of a [`Hierarchy`], empty at first.
+///
+/// An access takes 3 to 30 ns: see [`simulator_speed`]. Memory: 8 bytes for each block that the hierarchy holds.
+///
+/// # Examples
+/// ```
+/// use ccmodel::{CacheGeometry, CacheLevel, Frames, Hierarchy, Inclusion, Simulator};
+///
+/// let l1 = CacheLevel::lru("L1", CacheGeometry::new(64, 64, 8)?);
+/// let l2 = CacheLevel::lru("L2", CacheGeometry::new(1024, 64, 8)?);
+/// let hierarchy = Hierarchy::new(vec![l1, l2], Inclusion::NonInclusive, Vec::new())?;
+/// let mut simulator = Simulator::new(&hierarchy, Frames::Identity);
+///
+/// // 64 KiB, twice: the second time they come from L2.
+/// for address in (0..64 << 10).step_by(8) {
+///     simulator.access(address, 8);
+/// }
+/// simulator.reset_counts();
+/// for address in (0..64 << 10).step_by(8) {
+///     assert!(!simulator.access(address, 8).cache(1));
+/// }
+/// let counts = simulator.counts();
+/// assert_eq!((counts.caches[0].accesses, counts.caches[0].misses), (8192, 1024));
+/// assert_eq!((counts.caches[1].accesses, counts.caches[1].misses), (1024, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Simulator {
+    hierarchy: Hierarchy,
+    first: Cache,
+    /// The caches behind the first.
+    behind: Vec<Cache>,
+    tlbs: Vec<Cache>,
+    frames: FrameMap,
+    /// The line of the last access, as the program addresses it; it is in the first cache.
+    last_line: u64,
+    /// The page of the last access; it is in the first TLB.
+    last_page: u64,
+    /// Lines touched, whether they were there or not.
+    line_accesses: u64,
+    cache_misses: [u64; MAX_CACHES],
+    tlb_misses: [u64; MAX_CACHES],
+}
+
+impl Simulator {
+    /// Empty caches. O(blocks), and as much memory as 8 bytes a block.
+    pub fn new(hierarchy: &Hierarchy, frames: Frames) -> Simulator {
+        Simulator::with_seed(hierarchy, frames, SEED_DEFAULT)
+    }
+
+    /// As [`new`](Simulator::new), with a seed for what random replacement evicts.
+    pub fn with_seed(hierarchy: &Hierarchy, frames: Frames, seed: u64) -> Simulator {
+        let build = |levels: &[CacheLevel], first_seed: u64| -> Vec<Cache> {
+            let seeds = (0..).map(|i| first_seed.wrapping_add(i));
+            levels
+                .iter()
+                .zip(seeds)
+                .map(|(level, seed)| Cache::new(level, seed))
+                .collect()
+        };
+        let mut behind = build(hierarchy.caches(), seed);
+        Simulator {
+            hierarchy: hierarchy.clone(),
+            // A hierarchy has at least one cache.
+            first: behind.remove(0),
+            behind,
+            tlbs: build(hierarchy.tlbs(), !seed),
+            frames: FrameMap::new(frames),
+            last_line: NONE,
+            last_page: NONE,
+            line_accesses: 0,
+            cache_misses: [0; MAX_CACHES],
+            tlb_misses: [0; MAX_CACHES],
+        }
+    }
+
+    /// What is simulated.
+    pub fn hierarchy(&self) -> &Hierarchy {
+        &self.hierarchy
+    }
+
+    /// Reads or writes `bytes` bytes, none of them behind the end of the address space; which levels missed. An access of no
+    /// bytes touches nothing.
+    ///
+    /// O(lines × ways of the levels asked).
+    #[inline]
+    pub fn access(&mut self, address: u64, bytes: u32) -> Missed {
+        let last_byte = address.saturating_add(u64::from(bytes).saturating_sub(1));
+        let (line, last_line) = (self.first.block_of(address), self.first.block_of(last_byte));
+        if line == last_line && bytes > 0 {
+            return self.access_line(line);
+        }
+        self.access_lines_slow(line, last_line, bytes)
+    }
+
+    /// An access to no line or to several.
+    #[cold]
+    #[inline(never)]
+    fn access_lines_slow(&mut self, line: u64, last_line: u64, bytes: u32) -> Missed {
+        let mut missed = Missed::default();
+        if bytes > 0 {
+            for line in line..=last_line {
+                missed.0 |= self.access_line(line).0;
+            }
+        }
+        missed
+    }
+
+    #[inline]
+    fn access_line(&mut self, line: u64) -> Missed {
+        self.line_accesses += 1;
+        if line == self.last_line {
+            return Missed::default();
+        }
+        self.last_line = line;
+        let address = line << self.first.block_shift();
+        let mut missed = self.translate(address);
+        let physical = self.frames.physical(address);
+        if self.hierarchy.inclusion() == Inclusion::NonInclusive {
+            let block = self.first.block_of(physical);
+            if let Touch::Miss(_) = self.first.touch(block) {
+                self.cache_misses[0] += 1;
+                missed.0 |= 1;
+                self.fill_non_inclusive(physical, &mut missed);
+            }
+        } else {
+            let block = self.first.block_of(physical);
+            if !self.first.use_if_held(block) {
+                self.cache_misses[0] += 1;
+                missed.0 |= 1;
+                match self.hierarchy.inclusion() {
+                    Inclusion::VictimLast => self.fill_victim(physical, &mut missed),
+                    _ => self.fill_inclusive(physical, &mut missed),
+                }
+            }
+        }
+        missed
+    }
+
+    /// Asks the TLBs for a page.
+    #[inline]
+    fn translate(&mut self, address: u64) -> Missed {
+        let mut missed = Missed::default();
+        let Some(first) = self.tlbs.first() else {
+            return missed;
+        };
+        let page = first.block_of(address);
+        if page == self.last_page {
+            return missed;
+        }
+        self.last_page = page;
+        for (i, tlb) in self.tlbs.iter_mut().enumerate() {
+            if tlb.touch(page) == Touch::Hit {
+                break;
+            }
+            self.tlb_misses[i] += 1;
+            missed.0 |= Missed::TLB << i;
+        }
+        missed
+    }
+
+    /// A block that the first cache missed, and has by now: each level asked takes it in.
+    #[inline(never)]
+    fn fill_non_inclusive(&mut self, physical: u64, missed: &mut Missed) {
+        for (i, cache) in (1..).zip(&mut self.behind) {
+            if cache.touch(cache.block_of(physical)) == Touch::Hit {
+                break;
+            }
+            self.cache_misses[i] += 1;
+            missed.0 |= 1 << i;
+        }
+    }
+
+    /// A block that the first cache does not hold, from the first level that does. Levels take it in from memory's side, so that what one throws out
+    /// above leaves room for it there.
+    #[inline(never)]
+    fn fill_inclusive(&mut self, physical: u64, missed: &mut Missed) {
+        let held_at = self.ask_behind(physical, self.behind.len(), missed);
+        for level in (0..held_at).rev() {
+            let cache = &mut self.behind[level];
+            let Some(evicted) = cache.insert(cache.block_of(physical)) else {
+                continue;
+            };
+            let shift = cache.block_shift();
+            for above in self.behind[..level].iter_mut().chain([&mut self.first]) {
+                // Blocks above are as large or smaller.
+                let blocks = 1u64 << (shift - above.block_shift());
+                for part in evicted * blocks..(evicted + 1) * blocks {
+                    above.remove(part);
+                }
+            }
+        }
+        self.first.insert(self.first.block_of(physical));
+    }
+
+    /// A block that the first cache does not hold, from the first level that does, the last of which holds what the one above it evicts.
+    #[inline(never)]
+    fn fill_victim(&mut self, physical: u64, missed: &mut Missed) {
+        // A hierarchy with a victim has at least one cache behind the first.
+        let victim = self.behind.len() - 1;
+        let held_at = self.ask_behind(physical, victim, missed);
+        if held_at == victim {
+            let last = &mut self.behind[victim];
+            if !last.remove(last.block_of(physical)) {
+                self.cache_misses[victim + 1] += 1;
+                missed.0 |= 2 << victim;
+            }
+        }
+        // With blocks of one size, a number names the same block in the victim and above it.
+        let mut evicted = None;
+        for (level, cache) in self.behind[..held_at].iter_mut().enumerate() {
+            let gone = cache.insert(cache.block_of(physical));
+            if level + 1 == victim {
+                evicted = gone;
+            }
+        }
+        let gone = self.first.insert(self.first.block_of(physical));
+        if victim == 0 {
+            evicted = gone;
+        }
+        if let Some(block) = evicted {
+            self.behind[victim].insert(block);
+        }
+    }
+
+    /// Asks the caches behind the first up to number `end` for a block; the number of the first that has it, or `end`.
+    #[inline]
+    fn ask_behind(&mut self, physical: u64, end: usize, missed: &mut Missed) -> usize {
+        for (i, cache) in self.behind[..end].iter_mut().enumerate() {
+            if cache.use_if_held(cache.block_of(physical)) {
+                return i;
+            }
+            self.cache_misses[i + 1] += 1;
+            missed.0 |= 2 << i;
+        }
+        end
+    }
+
+    /// What was counted since the start or the last [`reset_counts`](Simulator::reset_counts).
+    pub fn counts(&self) -> SimulatedCounts {
+        let levels = |levels: &[CacheLevel], misses: &[u64]| {
+            let mut accesses = self.line_accesses;
+            let counts = levels
+                .iter()
+                .zip(misses)
+                .map(|(level, &misses)| LevelCounts {
+                    name: level.name.clone(),
+                    // A level is asked for what those above it missed.
+                    accesses: std::mem::replace(&mut accesses, misses),
+                    misses,
+                });
+            counts.collect()
+        };
+        SimulatedCounts {
+            caches: levels(self.hierarchy.caches(), &self.cache_misses),
+            tlbs: levels(self.hierarchy.tlbs(), &self.tlb_misses),
+        }
+    }
+
+    /// Misses of the caches, the first first; 0 where there is none.
+    #[inline]
+    pub fn cache_misses(&self) -> [u64; MAX_CACHES] {
+        self.cache_misses
+    }
+
+    /// Misses of the TLBs, the first first; 0 where there is none.
+    #[inline]
+    pub fn tlb_misses(&self) -> [u64; MAX_CACHES] {
+        self.tlb_misses
+    }
+
+    /// Counts from 0 again; caches keep what they hold. For the end of a warm-up.
+    pub fn reset_counts(&mut self) {
+        self.line_accesses = 0;
+        self.cache_misses = [0; MAX_CACHES];
+        self.tlb_misses = [0; MAX_CACHES];
+    }
+
+    /// Empties all caches and TLBs; counts go on. For a cold start. O(blocks).
+    pub fn flush(&mut self) {
+        let caches = self.behind.iter_mut().chain([&mut self.first]);
+        caches.chain(&mut self.tlbs).for_each(Cache::clear);
+        self.last_line = NONE;
+        self.last_page = NONE;
+    }
+}
+
+/// Which levels did not have what an access was for, one of its lines at least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Missed(u16);
+
+impl Missed {
+    /// The bit of the first TLB; those of caches begin at 1.
+    const TLB: u16 = 1 << MAX_CACHES;
+
+    /// Whether the cache at this index of [`Hierarchy::caches`] missed.
+    #[inline]
+    pub fn cache(self, index: usize) -> bool {
+        index < MAX_CACHES && self.0 >> index & 1 == 1
+    }
+
+    /// Whether the TLB at this index of [`Hierarchy::tlbs`] missed.
+    #[inline]
+    pub fn tlb(self, index: usize) -> bool {
+        index < MAX_CACHES && self.0 >> (index + MAX_CACHES) & 1 == 1
+    }
+
+    /// Whether anything missed.
+    #[inline]
+    pub fn any(self) -> bool {
+        self.0 != 0
+    }
+}
+
+/// What one level was asked, and what it did not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
+pub struct LevelCounts {
+    /// The name of the level in the hierarchy.
+    pub name: String,
+    /// Lines, or translations of a line's page, that it was asked for.
+    pub accesses: u64,
+    /// Those that it did not have.
+    pub misses: u64,
+}
+
+impl LevelCounts {
+    /// Misses of an access; 0 where there was none.
+    pub fn miss_ratio(&self) -> f64 {
+        if self.accesses == 0 {
+            0.0
+        } else {
+            self.misses as f64 / self.accesses as f64
+        }
+    }
+}
+
+/// What a [`Simulator`] counted, level by level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
+pub struct SimulatedCounts {
+    /// The caches, the one next to the processor first.
+    pub caches: Vec<LevelCounts>,
+    /// The translation buffers, the one next to the processor first.
+    pub tlbs: Vec<LevelCounts>,
+}

@@ -1,0 +1,302 @@
+//! The simulator against a naive one, and the properties that caches have.
+
+use quickcheck::{Arbitrary, Gen, quickcheck};
+
+use super::*;
+use crate::PageSize;
+use crate::colour::CacheGeometry;
+use crate::hierarchy::ReplacementPolicy;
+use crate::shape::random::SplitMix64;
+
+mod naive;
+mod traces;
+
+use naive::NaiveSimulator;
+
+/// Small caches of any kind, and accesses that keep them busy.
+#[derive(Clone, Debug)]
+struct Case {
+    hierarchy: Hierarchy,
+    frames: Frames,
+    accesses: Vec<(u64, u32)>,
+}
+
+fn pick<T: Copy>(g: &mut Gen, choices: &[T]) -> T {
+    *g.choose(choices).unwrap()
+}
+
+fn level(g: &mut Gen, name: &str, sets: u64, block_bytes: u64, ways: u64) -> CacheLevel {
+    let geometry = CacheGeometry::new(sets, block_bytes, ways).unwrap();
+    let mut level = CacheLevel::lru(name, geometry);
+    level.policy = pick(
+        g,
+        &[
+            ReplacementPolicy::Lru,
+            ReplacementPolicy::TreePlru,
+            ReplacementPolicy::Random,
+        ],
+    );
+    level
+}
+
+impl Arbitrary for Case {
+    fn arbitrary(g: &mut Gen) -> Case {
+        let hierarchy = loop {
+            let mut block_bytes = pick(g, &[8, 16, 64]);
+            let mut caches = Vec::new();
+            for name in ["L1", "L2", "L3"] {
+                let (sets, ways) = (
+                    pick(g, &[1, 2, 4]),
+                    pick(g, &[1, 2, 3, 4, 6, 11, 16, 17, 33]),
+                );
+                caches.push(level(g, name, sets, block_bytes, ways));
+                block_bytes *= pick(g, &[1, 1, 1, 2, 4]);
+            }
+            caches.truncate(pick(g, &[1, 2, 3, 3]));
+            let mut tlbs = Vec::new();
+            for name in ["dTLB", "STLB"] {
+                let (sets, ways) = (pick(g, &[1, 2]), pick(g, &[1, 2, 3, 17]));
+                tlbs.push(level(g, name, sets, 4096, ways));
+            }
+            tlbs.truncate(pick(g, &[0, 1, 2]));
+            let inclusion = pick(
+                g,
+                &[
+                    Inclusion::NonInclusive,
+                    Inclusion::Inclusive,
+                    Inclusion::VictimLast,
+                ],
+            );
+            // Whatever is no hierarchy is drawn again.
+            if let Ok(hierarchy) = Hierarchy::new(caches, inclusion, tlbs) {
+                break hierarchy;
+            }
+        };
+        let frames = if bool::arbitrary(g) {
+            Frames::Identity
+        } else {
+            Frames::Random {
+                pages: PageSize::Small4K,
+                seed: u64::arbitrary(g),
+            }
+        };
+        let span = pick(g, &[64, 256, 1024, 4096, 40_000]);
+        let base = pick(g, &[0, 4000, u64::MAX - 39_999]);
+        let accesses = (0..g.size() * 4)
+            .map(|_| {
+                let address = base.saturating_add(u64::arbitrary(g) % span);
+                (address, pick(g, &[0, 1, 4, 8, 8, 8, 8, 24, 100]))
+            })
+            .collect();
+        Case {
+            hierarchy,
+            frames,
+            accesses,
+        }
+    }
+}
+
+/// Lines that each level of a simulator holds, sorted.
+fn held(cache: &Cache) -> Vec<u64> {
+    let mut blocks = cache.held();
+    blocks.sort_unstable();
+    blocks
+}
+
+quickcheck! {
+    fn naive_and_fast_agree_after_each_access(case: Case) -> bool {
+        let mut fast = Simulator::with_seed(&case.hierarchy, case.frames, 7);
+        let mut naive = NaiveSimulator::new(&case.hierarchy, case.frames, 7);
+        for (i, &(address, bytes)) in case.accesses.iter().enumerate() {
+            if i == case.accesses.len() / 2 {
+                fast.reset_counts();
+                naive.reset_counts();
+            }
+            let (missed, expected) = (fast.access(address, bytes), naive.access(address, bytes));
+            for level in 0..MAX_CACHES {
+                assert_eq!(missed.cache(level), expected.contains(&(false, level)), "access {i}");
+                assert_eq!(missed.tlb(level), expected.contains(&(true, level)), "access {i}");
+            }
+            assert_eq!(missed.any(), !expected.is_empty());
+            assert_eq!(fast.counts(), naive.counts(), "access {i}");
+        }
+        let caches = std::iter::once(&fast.first).chain(&fast.behind);
+        caches.map(held).eq(naive.held())
+    }
+
+    fn inclusion_holds_after_each_access(case: Case) -> bool {
+        let mut simulator = Simulator::new(&case.hierarchy, case.frames);
+        let inclusion = case.hierarchy.inclusion();
+        for &(address, bytes) in &case.accesses {
+            simulator.access(address, bytes);
+            let caches: Vec<&Cache> =
+                std::iter::once(&simulator.first).chain(&simulator.behind).collect();
+            for pair in caches.windows(2) {
+                let [above, below] = [pair[0], pair[1]];
+                let shift = below.block_shift() - above.block_shift();
+                if inclusion == Inclusion::Inclusive {
+                    let parts = above.held();
+                    assert!(parts.iter().all(|block| below.holds(block >> shift)));
+                }
+            }
+            if inclusion == Inclusion::VictimLast {
+                let [.., above, last] = caches[..] else { unreachable!("a victim has one above") };
+                assert!(last.held().iter().all(|&block| !above.holds(block)));
+            }
+        }
+        true
+    }
+
+    /// Mattson et al., *Evaluation techniques for storage hierarchies* (1970): what LRU of a few ways holds, LRU of more holds as well.
+    fn more_ways_never_miss_more_under_lru(blocks: Vec<u8>, sets_log2: u8) -> bool {
+        let sets = 1 << (sets_log2 % 4);
+        let misses: Vec<u64> = (1..20)
+            .map(|ways| {
+                let level = CacheLevel::lru("L1", CacheGeometry::new(sets, 64, ways).unwrap());
+                let hierarchy =
+                    Hierarchy::new(vec![level], Inclusion::NonInclusive, Vec::new()).unwrap();
+                let mut simulator = Simulator::new(&hierarchy, Frames::Identity);
+                for &block in &blocks {
+                    simulator.access(u64::from(block) * 64, 8);
+                }
+                simulator.cache_misses()[0]
+            })
+            .collect();
+        misses.is_sorted_by(|few, more| few >= more)
+    }
+
+    /// One set of 5 and a victim of one set of 7 hold together what one set of 12 does.
+    fn a_fully_associative_victim_extends_the_cache_above(blocks: Vec<u8>) -> bool {
+        let level = |name, ways| {
+            CacheLevel::lru(name, CacheGeometry::new(1, 64, ways).unwrap())
+        };
+        let run = |caches, inclusion| {
+            let hierarchy = Hierarchy::new(caches, inclusion, Vec::new()).unwrap();
+            let mut simulator = Simulator::new(&hierarchy, Frames::Identity);
+            for &block in &blocks {
+                simulator.access(u64::from(block) * 64, 8);
+            }
+            simulator.cache_misses()
+        };
+        let victim = run(vec![level("L1", 5), level("L2", 7)], Inclusion::VictimLast);
+        let large = run(vec![level("L1", 12)], Inclusion::NonInclusive);
+        victim[1] == large[0]
+    }
+}
+
+fn two_levels(inclusion: Inclusion) -> Simulator {
+    let level =
+        |name, sets, ways| CacheLevel::lru(name, CacheGeometry::new(sets, 64, ways).unwrap());
+    let tlb = CacheLevel::lru("dTLB", CacheGeometry::new(1, 4096, 2).unwrap());
+    let caches = vec![level("L1", 1, 2), level("L2", 1, 4)];
+    Simulator::new(
+        &Hierarchy::new(caches, inclusion, vec![tlb]).unwrap(),
+        Frames::Identity,
+    )
+}
+
+#[test]
+fn an_access_touches_each_of_its_lines() {
+    let mut simulator = two_levels(Inclusion::NonInclusive);
+    assert!(!simulator.access(60, 0).any());
+    assert_eq!(simulator.counts().caches[0].accesses, 0);
+    let missed = simulator.access(4090, 8);
+    assert!(missed.cache(0) && missed.cache(1) && missed.tlb(0));
+    assert!(!missed.cache(2) && !missed.cache(9) && !missed.tlb(1) && !missed.tlb(8));
+    let counts = simulator.counts();
+    assert_eq!((counts.caches[0].accesses, counts.caches[0].misses), (2, 2));
+    assert_eq!((counts.tlbs[0].accesses, counts.tlbs[0].misses), (2, 2));
+    assert!((counts.tlbs[0].miss_ratio() - 1.0).abs() < 1e-12);
+    // The end of the address space ends an access.
+    assert!(simulator.access(u64::MAX, u32::MAX).any());
+    assert_eq!(simulator.counts().caches[0].accesses, 3);
+    assert_eq!(simulator.counts().caches[0].name, "L1");
+}
+
+/// Blocks a to e in an L1 of two and an L2 of four; a is always in L1, so that L2 forgets it.
+#[test]
+fn what_an_inclusive_cache_evicts_leaves_the_one_above() {
+    for (inclusion, hit) in [
+        (Inclusion::NonInclusive, true),
+        (Inclusion::Inclusive, false),
+    ] {
+        let mut simulator = two_levels(inclusion);
+        let [a, b, c, d, e] = [0, 64, 128, 192, 256];
+        for address in [a, b, a, c, a, d, a, e] {
+            simulator.access(address, 8);
+        }
+        assert_eq!(simulator.access(a, 8).any(), !hit, "{inclusion:?}");
+    }
+}
+
+#[test]
+fn a_flush_is_a_cold_start_and_a_reset_is_not() {
+    let mut simulator = two_levels(Inclusion::VictimLast);
+    simulator.access(0, 8);
+    simulator.reset_counts();
+    simulator.access(0, 8);
+    assert_eq!(simulator.counts().caches[0].misses, 0);
+    assert_eq!(simulator.counts().caches[0].accesses, 1);
+    simulator.flush();
+    let missed = simulator.access(0, 8);
+    assert!(missed.cache(0) && missed.cache(1) && missed.tlb(0));
+    assert_eq!(simulator.tlb_misses()[0], 1);
+}
+
+#[test]
+fn one_seed_one_answer() {
+    let geometry = CacheGeometry::new(4, 64, 4).unwrap();
+    let mut level = CacheLevel::lru("L1", geometry);
+    level.policy = ReplacementPolicy::Random;
+    let hierarchy = Hierarchy::new(vec![level], Inclusion::NonInclusive, Vec::new()).unwrap();
+    let misses = |seed| {
+        let mut simulator = Simulator::with_seed(&hierarchy, Frames::Identity, seed);
+        let mut random = SplitMix64::new(3);
+        for _ in 0..10_000 {
+            simulator.access(u64::from(random.below(32)) * 64, 8);
+        }
+        simulator.cache_misses()[0]
+    };
+    assert_eq!(misses(1), misses(1));
+    let distinct: std::collections::HashSet<u64> = (0..8).map(misses).collect();
+    assert!(distinct.len() > 1);
+    // Half of the blocks fit, and all are asked for equally often: half of the accesses miss, whatever is evicted.
+    let share = misses(1) as f64 / 10_000.0;
+    assert!((share - 0.5).abs() < 0.03, "{share}");
+}
+
+/// A loop over as many lines as a direct-mapped cache has: without paging none misses; in random frames those do whose page shares
+/// its place with another one. 1024 pages in 1024 places leave a page alone with probability (1 - 1/1024)^1023, about 1/e.
+#[test]
+fn random_frames_conflict_as_chance_has_it() {
+    let geometry = CacheGeometry::new(1 << 16, 64, 1).unwrap();
+    let hierarchy = Hierarchy::new(
+        vec![CacheLevel::lru("L2", geometry)],
+        Inclusion::NonInclusive,
+        Vec::new(),
+    )
+    .unwrap();
+    let miss_ratio = |frames| {
+        let mut simulator = Simulator::new(&hierarchy, frames);
+        for round in 0..3 {
+            if round == 1 {
+                simulator.reset_counts();
+            }
+            for line in 0..1 << 16 {
+                simulator.access(line * 64, 8);
+            }
+        }
+        simulator.counts().caches[0].miss_ratio()
+    };
+    assert!(miss_ratio(Frames::Identity) == 0.0);
+    let ratios: Vec<f64> = (0..10)
+        .map(|seed| {
+            miss_ratio(Frames::Random {
+                pages: PageSize::Small4K,
+                seed,
+            })
+        })
+        .collect();
+    let mean = ratios.iter().sum::<f64>() / 10.0;
+    assert!((mean - (1.0 - (-1f64).exp())).abs() < 0.02, "{ratios:?}");
+}

@@ -1,0 +1,356 @@
+//! Traces: what is written is read, what is broken is refused where it is broken.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use quickcheck::{Arbitrary, Gen, quickcheck};
+
+use super::{pick, two_levels};
+use crate::hierarchy::Inclusion;
+use crate::simulator::{
+    BinaryTrace, BinaryTraceWriter, TextTrace, Trace, TraceError, TraceKind, TraceMode,
+    TraceOptions, TraceRecord, simulate_trace,
+};
+
+impl Arbitrary for TraceRecord {
+    fn arbitrary(g: &mut Gen) -> TraceRecord {
+        let kinds = [
+            TraceKind::Instruction,
+            TraceKind::Load,
+            TraceKind::Store,
+            TraceKind::Modify,
+        ];
+        TraceRecord {
+            kind: pick(g, &kinds),
+            address: u64::arbitrary(g) >> pick(g, &[0, 16, 40, 63]),
+            bytes: u16::arbitrary(g).max(1),
+        }
+    }
+}
+
+/// As lackey writes a record.
+fn line(record: &TraceRecord) -> String {
+    let kind = match record.kind {
+        TraceKind::Instruction => "I ",
+        TraceKind::Load => " L",
+        TraceKind::Store => " S",
+        TraceKind::Modify => " M",
+    };
+    format!("{kind} {:08x},{}\n", record.address, record.bytes)
+}
+
+fn text(records: &[TraceRecord]) -> String {
+    records.iter().map(line).collect()
+}
+
+fn binary(records: &[TraceRecord]) -> Vec<u8> {
+    let mut writer = BinaryTraceWriter::new(Vec::new()).unwrap();
+    for &record in records {
+        writer.write(record).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+/// The records before the first error, and its message.
+fn read(
+    trace: impl IntoIterator<Item = Result<TraceRecord, TraceError>>,
+) -> (Vec<TraceRecord>, String) {
+    let mut trace = trace.into_iter();
+    let mut records = Vec::new();
+    let message = loop {
+        match trace.next() {
+            Some(Ok(record)) => records.push(record),
+            Some(Err(error)) => break error.to_string(),
+            None => break String::new(),
+        }
+    };
+    assert!(
+        trace.next().is_none(),
+        "nothing follows the end or an error"
+    );
+    (records, message)
+}
+
+fn fault(text: &[u8]) -> String {
+    read(TextTrace::new(text)).1
+}
+
+quickcheck! {
+    fn traces_are_read_as_they_were_written(records: Vec<TraceRecord>, buffer: usize) -> bool {
+        let (text, binary) = (text(&records), binary(&records));
+        for bytes in [text.as_bytes(), &binary[..]] {
+            // Buffers of which records are in several pieces, too.
+            for reader in [BufReader::with_capacity(buffer % 40 + 1, bytes), BufReader::new(bytes)] {
+                assert_eq!(read(Trace::new(reader)), (records.clone(), String::new()));
+            }
+        }
+        true
+    }
+
+    fn a_binary_trace_that_is_cut_off_is_no_trace(records: Vec<TraceRecord>) -> bool {
+        let records = &records[..records.len().min(20)];
+        let whole = binary(records);
+        for len in 0..whole.len() {
+            let (found, message) = read(BinaryTrace::new(&whole[..len]));
+            assert_eq!(found, records[..found.len()]);
+            assert_eq!(found.len(), (len / 12).saturating_sub(1));
+            let place = match len / 12 {
+                0 => "header".to_owned(),
+                record => format!("record {record} "),
+            };
+            assert!(message.starts_with(&place) && message.ends_with("cut off"), "{len}: {message}");
+        }
+        true
+    }
+
+    fn a_text_that_is_cut_off_loses_its_last_record_only(records: Vec<TraceRecord>) -> bool {
+        let records = &records[..records.len().min(20)];
+        let whole = text(records);
+        for len in 0..whole.len() {
+            let lines = whole[..len].matches('\n').count();
+            let (found, message) = read(TextTrace::new(&whole.as_bytes()[..len]));
+            assert_eq!(found[..lines], records[..lines]);
+            assert!(found.len() <= lines + 1);
+            assert!(
+                message.is_empty() || message.starts_with(&format!("line {} ", lines + 1)),
+                "{message}"
+            );
+        }
+        true
+    }
+
+    fn garbage_is_read_or_refused(bytes: Vec<u8>, records: Vec<TraceRecord>, buffer: usize) -> bool {
+        // Behind what is none, as much as behind a good start of either form.
+        for start in [Vec::new(), text(&records).into_bytes(), binary(&records)[..12 * (records.len() + 1)].to_vec()] {
+            let bytes = [start, bytes.clone()].concat();
+            let (found, message) = read(Trace::new(BufReader::with_capacity(buffer % 100 + 1, &bytes[..])));
+            assert!(found.iter().all(|record| record.bytes > 0));
+            assert!(message.lines().count() <= 1 && !message.contains(char::is_control), "{message:?}");
+        }
+        true
+    }
+}
+
+#[test]
+fn every_form_of_line_that_valgrind_writes_is_understood() {
+    let text = "==1== Lackey, an example Valgrind tool\r\n\n==1== \nI  04016a90,3\nI 04016a90,3\n S 1ffefffea8,8\n\
+                 L 0402f8e0,16 \n\tM 0402FA10,4\n--1-- note\n**1** from the client\n L ffffffffffffffff,65535";
+    let (records, message) = read(TextTrace::new(text.as_bytes()));
+    assert_eq!(message, "");
+    let seen: Vec<(TraceKind, u64, u16)> = records
+        .iter()
+        .map(|record| (record.kind, record.address, record.bytes))
+        .collect();
+    let expected = [
+        (TraceKind::Instruction, 0x0401_6a90, 3),
+        (TraceKind::Instruction, 0x0401_6a90, 3),
+        (TraceKind::Store, 0x1f_feff_fea8, 8),
+        (TraceKind::Load, 0x0402_f8e0, 16),
+        (TraceKind::Modify, 0x0402_fa10, 4),
+        (TraceKind::Load, u64::MAX, 65535),
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn a_line_that_is_none_is_named() {
+    let good = " L 1000,8\n";
+    for (bad, reason) in [
+        ("hello", "no access as `L 1ffefffea8,8`: `hello`"),
+        ("L", "no access"),
+        ("L ,8", "no access"),
+        ("L 1000", "no access"),
+        ("L 1000;8", "no access"),
+        ("L 0x1000,8", "no access"),
+        ("L1000,8", "no access"),
+        ("l 1000,8", "no access"),
+        ("X 1000,8", "no access"),
+        ("Lo 1000,8", "no access"),
+        ("L 12345678123456789,8", "no access"),
+        ("L 1000,", "the size is no number"),
+        ("L 1000,0", "the size is no number"),
+        ("L 1000,-8", "the size is no number"),
+        ("L 1000,8 8", "the size is no number"),
+        ("L 1000,65536", "the size is no number"),
+        ("L 1000,99999999999999999999", "the size is no number"),
+        ("\u{1b}[2J\0", r"`\x1b[2J\x00`"),
+    ] {
+        let message = fault(format!("{good}=={good}\n\n{bad}\n{good}").as_bytes());
+        assert!(message.starts_with("line 5 of the trace: "), "{message}");
+        assert!(message.contains(reason), "{message} for {reason}");
+    }
+}
+
+/// Hands out the same bytes again and again, and counts how often.
+struct Endless {
+    bytes: &'static [u8],
+    handed_out: usize,
+}
+
+impl Read for Endless {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let len = into.len().min(self.bytes.len());
+        into[..len].copy_from_slice(&self.bytes[..len]);
+        self.handed_out += 1;
+        Ok(len)
+    }
+}
+
+#[test]
+fn lines_without_end_are_refused_or_passed_over() {
+    let mut endless = Endless {
+        bytes: b"L 1000,8 and so on ",
+        handed_out: 0,
+    };
+    let (records, message) = read(TextTrace::new(BufReader::with_capacity(19, &mut endless)));
+    assert!(records.is_empty());
+    assert_eq!(
+        message,
+        "line 1 of the trace: longer than any record: `L 1000,8 and so on L 1000,8 and `..."
+    );
+    assert!(endless.handed_out < 10);
+    // What valgrind says of a long command line.
+    let remark = format!("==1== Command: {}\n L 1000,8\n", "x".repeat(1_000_000));
+    let (records, message) = read(TextTrace::new(remark.as_bytes()));
+    assert_eq!((records.len(), message.as_str()), (1, ""));
+    let message = fault(format!("{remark}{}\n", " ".repeat(1000)).as_bytes());
+    assert!(
+        message.starts_with("line 3 of the trace: longer"),
+        "{message}"
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_binary_trace_is_said() {
+    let record = TraceRecord {
+        kind: TraceKind::Load,
+        address: 0x1000,
+        bytes: 8,
+    };
+    let good = binary(&[record, record]);
+    // Where, by which byte, and what is said of it.
+    for (at, byte, reason) in [
+        (1, 0, "header of the trace: not that of a binary trace"),
+        (8, 2, "header of the trace: version 2, this program reads 1"),
+        (20, 0, "record 1 of the trace: an access of no bytes"),
+        (22, 5, "record 1 of the trace: kind 5, 0 are none"),
+        (35, 1, "record 2 of the trace: kind 2, 1 are none"),
+        (
+            36,
+            3,
+            "record 3 of the trace: the trace ends after 2 records, and says that it has 3",
+        ),
+        (44, 1, "record 3 of the trace: kind 0, 0 are none"),
+    ] {
+        let mut bad = good.clone();
+        bad[at] = byte;
+        assert_eq!(read(Trace::new(&bad[..])).1, reason);
+    }
+    let followed = [&good[..], b"x"].concat();
+    let (records, message) = read(Trace::new(&followed[..]));
+    assert_eq!(records.len(), 2);
+    assert_eq!(message, "record 4 of the trace: follows the end");
+    let nothing = TraceRecord { bytes: 0, ..record };
+    let error = BinaryTraceWriter::new(Vec::new())
+        .unwrap()
+        .write(nothing)
+        .unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+}
+
+/// Fails once, then goes on.
+struct Flaky<'a> {
+    kind: Option<io::ErrorKind>,
+    bytes: &'a [u8],
+}
+
+impl Read for Flaky<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self.kind.take() {
+            Some(kind) => Err(kind.into()),
+            None => self.bytes.read(into),
+        }
+    }
+}
+
+impl BufRead for Flaky<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match self.kind.take() {
+            Some(kind) => Err(kind.into()),
+            None => Ok(self.bytes),
+        }
+    }
+
+    fn consume(&mut self, len: usize) {
+        self.bytes = &self.bytes[len..];
+    }
+}
+
+#[test]
+fn interruptions_are_no_errors_and_errors_are_not_passed_over() {
+    let record = TraceRecord {
+        kind: TraceKind::Store,
+        address: 7,
+        bytes: 1,
+    };
+    let (text, binary) = (text(&[record]).into_bytes(), binary(&[record]));
+    for bytes in [&text[..], &binary[..]] {
+        let flaky = |kind| Flaky {
+            kind: Some(kind),
+            bytes,
+        };
+        let interrupted = read(Trace::new(flaky(io::ErrorKind::Interrupted)));
+        assert_eq!(interrupted, (vec![record], String::new()));
+        let (records, message) = read(Trace::new(flaky(io::ErrorKind::PermissionDenied)));
+        assert!(records.is_empty());
+        assert!(message.starts_with("cannot read the trace: "), "{message}");
+    }
+    for kind in [io::ErrorKind::Interrupted, io::ErrorKind::PermissionDenied] {
+        let failed = kind != io::ErrorKind::Interrupted;
+        let flaky = |bytes| Flaky {
+            kind: Some(kind),
+            bytes,
+        };
+        assert_eq!(read(TextTrace::new(flaky(&text))).0.is_empty(), failed);
+        assert_eq!(read(BinaryTrace::new(flaky(&binary))).0.is_empty(), failed);
+    }
+}
+
+#[test]
+fn an_empty_trace_has_no_records() {
+    assert_eq!(read(Trace::new(&b""[..])), (Vec::new(), String::new()));
+    assert_eq!(
+        read(BinaryTrace::new(&b""[..])).1,
+        "header of the trace: cut off"
+    );
+}
+
+#[test]
+fn traces_are_simulated_as_the_options_say() {
+    let trace = "I  0,4\n L 1000,8\nI  4,4\n M 2000,8\n S 1000,8\n L 3000,8\n";
+    let run = |mode, warm_up_records| {
+        let mut simulator = two_levels(Inclusion::NonInclusive);
+        let options = TraceOptions {
+            mode,
+            warm_up_records,
+        };
+        let counts = simulate_trace(Trace::new(trace.as_bytes()), &mut simulator, options).unwrap();
+        let level = simulator.counts().caches.swap_remove(0);
+        (
+            counts.instructions,
+            counts.data(),
+            level.accesses,
+            level.misses,
+        )
+    };
+    assert_eq!(run(TraceMode::Data, 0), (2, 4, 4, 3));
+    // An L1 of two lines: 0, 1000, (0), 2000, 1000, 3000.
+    assert_eq!(run(TraceMode::InstructionsAndData, 0), (2, 4, 6, 5));
+    assert_eq!(run(TraceMode::Data, 2), (1, 3, 3, 2));
+    assert_eq!(run(TraceMode::Data, 6), (0, 0, 0, 0));
+    assert_eq!(run(TraceMode::Data, 100), (0, 0, 0, 0));
+    let mut simulator = two_levels(Inclusion::NonInclusive);
+    let broken = Trace::new(&b" L 0,8\n L 40,8\nbad\n"[..]);
+    let error = simulate_trace(broken, &mut simulator, TraceOptions::default()).unwrap_err();
+    assert!(matches!(error, TraceError::Line { line: 3, .. }));
+    assert_eq!(simulator.counts().caches[0].accesses, 2);
+}
