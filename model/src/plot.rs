@@ -310,7 +310,7 @@ impl<'a> Sheet<'a> {
         let title_lines = svg::wrapped(title, TITLE_SIZE, WIDTH - 24.0);
         let top = 16.0 + TITLE_LINE * title_lines.len().max(1) as f64;
         let bottom = top + FIELD_HEIGHT;
-        let legend_top = bottom + 36.0 + below;
+        let legend_top = bottom + 42.0 + below;
         let legend_columns = legend_columns(names);
         let rows = names.len().div_ceil(legend_columns);
         let height = legend_top + LEGEND_LINE * rows as f64 + 6.0;

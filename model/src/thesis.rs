@@ -8,7 +8,7 @@
 //!
 //! | symbol | meaning | section | here |
 //! |---|---|---|---|
-//! | n, e | elements of the structure, bytes of one | 3.1.1 | [`Structure`] |
+//! | n, e | elements of the structure, bytes of one | 3.1.1 | [`CompleteTree`] |
 //! | c, b, a | sets, block bytes, ways of a cache | 2.2.1 | [`CacheGeometry`] |
 //! | k | elements in a block, floor(b / e) | 3.1.1 | [`CacheGeometry::nodes_per_block`] |
 //! | D | references of one access, log2(n + 1) for a search | 3.1.1 | [`search_references`] |
@@ -24,6 +24,7 @@
 //! | 3-1 | speedup from two sets of miss rates | [`Latencies::speedup`] |
 //! | 3-2 | against a layout that misses always | [`Latencies::best_case_speedup`] |
 //! | 3-3 | `m_s` of a clustered and coloured tree | [`c_tree_miss_rate`] |
+//! | 3-4, 3-5, 3-6 | predicted and actual speedups | [`figures`] |
 //!
 //! **Where the text leaves a choice.** Miss rates are misses for each reference (m(i), section 3.1.1), so that the rate of a
 //! second level, *misses for each first-level miss*, is the quotient of two of them; with a first level that always misses, as in
@@ -31,6 +32,7 @@
 //! number of blocks that a cache has. K of trees with more than two children, of lists, and D and R of both, are ours
 //! by the argument that the thesis gives for two ("similar analysis can be performed", end of section 3.3.1).
 
+pub mod figures;
 mod rates;
 mod report;
 mod time;
@@ -38,7 +40,7 @@ mod transient;
 
 pub use crate::colour::CacheGeometry;
 pub use rates::{
-    Clustering, Structure, c_tree_miss_rate, coloured_reuse, miss_rate, reuse_bound,
+    Clustering, CompleteTree, c_tree_miss_rate, coloured_reuse, miss_rate, reuse_bound,
     search_references,
 };
 pub use report::{LevelRate, Report, ReportRow, Transient, report};

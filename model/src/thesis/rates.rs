@@ -1,5 +1,6 @@
 //! D, K, R and the miss rate (sections 2.2.3, 3.1.1 and 3.2.1).
 
+use crate::Structure;
 use crate::colour::CacheGeometry;
 
 impl CacheGeometry {
@@ -114,7 +115,7 @@ pub fn c_tree_miss_rate(nodes: u64, node_bytes: u64, cache: CacheGeometry) -> f6
 /// A complete tree, or a list: what the formulas know of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
-pub struct Structure {
+pub struct CompleteTree {
     /// Number of elements, n.
     pub nodes: u64,
     /// Size of an element in bytes, e.
@@ -123,14 +124,31 @@ pub struct Structure {
     pub arity: u32,
 }
 
-impl Structure {
+impl CompleteTree {
     /// A complete binary search tree.
-    pub fn binary(nodes: u64, node_bytes: u64) -> Structure {
-        Structure {
+    pub fn binary(nodes: u64, node_bytes: u64) -> CompleteTree {
+        CompleteTree {
             nodes,
             node_bytes,
             arity: 2,
         }
+    }
+
+    /// What the formulas take a structure for: a tree, however it grew, for the complete one, a list for what it is. `None`
+    /// for those that have no links between keys, or more than one key to a node: B-trees, hash tables, arrays.
+    pub fn of(structure: Structure, nodes: u64, node_bytes: u64) -> Option<CompleteTree> {
+        let arity = match structure {
+            Structure::SearchTree { .. } => 2,
+            Structure::Tree { arity, .. } => arity,
+            Structure::PointTree { dimensions, .. } => 1u32.checked_shl(dimensions)?,
+            Structure::List { .. } => 1,
+            _ => return None,
+        };
+        Some(CompleteTree {
+            nodes,
+            node_bytes,
+            arity,
+        })
     }
 
     /// D: the levels of a tree, the mean position in a list.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::rates::{Clustering, Structure, miss_rate, nodes_per_block};
+use super::rates::{Clustering, CompleteTree, miss_rate, nodes_per_block};
 use super::time::System;
 use super::transient::{transient_miss_rate, transient_misses};
 use crate::{Layout, Machine};
@@ -58,7 +58,7 @@ pub struct Transient {
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct Report {
     /// What is searched.
-    pub structure: Structure,
+    pub structure: CompleteTree,
     /// The machine as the formulas see it.
     pub system: System,
     /// D, references of one access.
@@ -82,14 +82,14 @@ pub struct Report {
 /// ```
 /// use ccmodel::{Layout, Machine, thesis};
 ///
-/// let tree = thesis::Structure::binary(2_097_151, thesis::THESIS_NODE_BYTES);
+/// let tree = thesis::CompleteTree::binary(2_097_151, thesis::THESIS_NODE_BYTES);
 /// let report = thesis::report(tree, &Machine::thesis(), &[Layout::DepthFirst], None);
 /// let depth_first = &report.rows[0];
 /// assert!((depth_first.levels[1].miss_rate - 0.571).abs() < 5e-4);
 /// assert!((depth_first.best_case_speedup - 1.63).abs() < 5e-3);
 /// ```
 pub fn report(
-    structure: Structure,
+    structure: CompleteTree,
     machine: &Machine,
     layouts: &[Layout],
     searches: Option<u64>,
@@ -160,7 +160,7 @@ pub fn report(
 
 fn row(
     system: &System,
-    structure: Structure,
+    structure: CompleteTree,
     layout: String,
     clustering: Clustering,
     coloured_nodes: f64,

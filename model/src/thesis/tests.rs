@@ -3,7 +3,7 @@
 use quickcheck::quickcheck;
 
 use super::*;
-use crate::{Layout, Machine};
+use crate::{Growth, Layout, Links, Machine, Structure};
 
 const NODES: u64 = 2_097_151;
 
@@ -146,14 +146,14 @@ fn k_has_the_limits_of_the_text() {
 
 #[test]
 fn structures_of_other_arity() {
-    let quadtree = Structure {
+    let quadtree = CompleteTree {
         nodes: (1 << 20) / 3,
         node_bytes: 16,
         arity: 4,
     };
     assert!(close(quadtree.references(), 10.0, 1e-4));
     assert!(close(quadtree.coloured_reuse(5.0), 2.0, 1e-12));
-    let binary = Structure::binary(NODES, 20);
+    let binary = CompleteTree::binary(NODES, 20);
     assert!(close(binary.references(), search_references(NODES), 1e-9));
     assert!(close(
         binary.coloured_reuse(384.0),
@@ -161,7 +161,7 @@ fn structures_of_other_arity() {
         1e-9
     ));
     // A list of 5 with 2 coloured: 1, 2, 2, 2, 2 of its searches' nodes are.
-    let list = Structure {
+    let list = CompleteTree {
         nodes: 5,
         node_bytes: 16,
         arity: 1,
@@ -169,6 +169,22 @@ fn structures_of_other_arity() {
     assert!(close(list.references(), 3.0, 1e-12));
     assert!(close(list.coloured_reuse(2.0), 9.0 / 5.0, 1e-12));
     assert!(close(list.coloured_reuse(99.0), list.references(), 1e-12));
+}
+
+#[test]
+fn structures_are_taken_for_complete_trees() {
+    let growth = Growth::Complete;
+    let arity = |structure| CompleteTree::of(structure, 7, 20).map(|tree| tree.arity);
+    assert_eq!(arity(Structure::SearchTree { growth }), Some(2));
+    assert_eq!(arity(Structure::Tree { arity: 5, growth }), Some(5));
+    let octree = Structure::PointTree {
+        dimensions: 3,
+        growth,
+    };
+    assert_eq!(arity(octree), Some(8));
+    let links = Links::Double;
+    assert_eq!(arity(Structure::List { links }), Some(1));
+    assert_eq!(arity(Structure::SortedArray), None);
 }
 
 #[test]
@@ -264,7 +280,7 @@ fn odd_parameters_stay_finite() {
         }
     }
     assert!(close(c_tree_miss_rate(1, 1 << 40, THESIS_L2), 0.0, 1e-12));
-    let report = report(Structure::binary(0, 0), &Machine::thesis(), &[], Some(0));
+    let report = report(CompleteTree::binary(0, 0), &Machine::thesis(), &[], Some(0));
     for row in &report.rows {
         assert!(row.time.is_finite() && row.best_case_speedup.is_finite());
     }
@@ -272,7 +288,7 @@ fn odd_parameters_stay_finite() {
 
 #[test]
 fn the_report_is_of_the_machine_that_was_asked_for() {
-    let tree = Structure::binary(NODES, THESIS_NODE_BYTES);
+    let tree = CompleteTree::binary(NODES, THESIS_NODE_BYTES);
     let layouts = [
         Layout::Random { seed: 0 },
         Layout::DepthFirst,

@@ -4,6 +4,7 @@
 //! prints them.
 
 pub mod steady;
+pub mod thesis;
 
 /// How a value is held against what is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
