@@ -27,9 +27,9 @@ pub(super) fn run(
         FigureOptions::full()
     };
     let show = stderr().is_terminal();
-    let figures = figures(options, &|done, all| {
+    let figures = figures(options, &mut |line| {
         if show {
-            eprint!("\rsimulating {done} of {all} trees");
+            eprint!("\r{line}");
         }
     });
     if show {
@@ -79,7 +79,7 @@ mod tests {
             levels: 8,
             swept_levels: (8, 8),
         };
-        let figures = figures(options, &|_, _| ());
+        let figures = figures(options, &mut |_| ());
         let written = write_files(&folder, &figures);
         let names: Vec<String> = written
             .unwrap()

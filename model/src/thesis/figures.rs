@@ -27,6 +27,7 @@ mod tests;
 mod tree;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::thread;
 
 use super::{
@@ -186,13 +187,13 @@ struct Wanted {
     is_of_the_thesis: bool,
 }
 
-/// Makes figures 3-4, 3-5 and 3-6. `progress` is told each tree that is done, and how many there are.
+/// Makes figures 3-4, 3-5 and 3-6. `progress` is told how many of the trees are done, a line at a time.
 ///
 /// Two threads, some 100 bytes for each node of the largest tree in each.
 ///
 /// # Panics
 /// When the options ask for trees of more than 31 levels, or of none.
-pub fn figures(options: FigureOptions, progress: &(dyn Fn(usize, usize) + Sync)) -> Vec<Figure> {
+pub fn figures(options: FigureOptions, progress: &mut dyn FnMut(&str)) -> Vec<Figure> {
     let wanted = wanted(options);
     let mut jobs: Vec<(u32, Arrangement)> = Vec::new();
     for point in wanted.iter().flat_map(|(_, _, _, points)| points) {
@@ -376,33 +377,35 @@ fn row(point: Wanted, stated: Stated, baseline: Costs, cost: Costs) -> FigureRow
 }
 
 /// Predicts and simulates each job, two at a time.
-fn costs(
-    jobs: &[(u32, Arrangement)],
-    searches: u64,
-    progress: &(dyn Fn(usize, usize) + Sync),
-) -> Vec<Costs> {
+fn costs(jobs: &[(u32, Arrangement)], searches: u64, progress: &mut dyn FnMut(&str)) -> Vec<Costs> {
     const THREADS: usize = 2;
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let work = || {
-        let mut costs = Vec::new();
-        while let Some(&(levels, arrangement)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            costs.push(((levels, arrangement), cost(levels, arrangement, searches)));
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
+    let next = AtomicUsize::new(0);
+    let mut costs = vec![Costs::default(); jobs.len()];
+    thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel();
+        for _ in 0..THREADS {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(&(levels, arrangement)) = jobs.get(number) else {
+                        break;
+                    };
+                    let costs = cost(levels, arrangement, searches);
+                    // Nobody listens any more when `progress` has panicked.
+                    if sender.send((number, costs)).is_err() {
+                        break;
+                    }
+                }
+            });
         }
-        costs
-    };
-    let results: Vec<_> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
-        let joined = workers.into_iter().map(|worker| match worker.join() {
-            Ok(costs) => costs,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        joined.flatten().collect()
+        drop(sender);
+        for (done, (number, cost)) in receiver.iter().enumerate() {
+            costs[number] = cost;
+            progress(&format!("simulated {} of {} trees", done + 1, jobs.len()));
+        }
     });
-    let of = |job: &(u32, Arrangement)| results.iter().find(|(other, _)| other == job);
-    jobs.iter()
-        .filter_map(|job| of(job).map(|&(_, costs)| costs))
-        .collect()
+    costs
 }
 
 fn cost(levels: u32, arrangement: Arrangement, searches: u64) -> Costs {

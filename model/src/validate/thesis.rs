@@ -20,10 +20,11 @@ const ROUNDING: f64 = 1e-9;
 /// Speedups are quotients of cycles in direct-mapped caches; this is what is allowed of misses in such.
 const FIGURE_ERROR: f64 = 0.04;
 
-/// The rows; `progress` is told how many of the simulated trees are done.
+/// The rows `thesis_pins`, `thesis_figure_3_4`, `thesis_figure_3_5` and `thesis_figure_3_6`; `progress` is told how many
+/// of the simulated trees are done, a line at a time.
 ///
 /// Two threads; about a minute with [`Effort::Full`].
-pub fn thesis_pins(effort: Effort, progress: &(dyn Fn(usize, usize) + Sync)) -> Vec<Row> {
+pub fn thesis_rows(effort: Effort, progress: &mut dyn FnMut(&str)) -> Vec<Row> {
     let options = match effort {
         Effort::Quick => FigureOptions::quick(),
         Effort::Full => FigureOptions::full(),
@@ -178,7 +179,7 @@ mod tests {
             levels: 9,
             swept_levels: (9, 9),
         };
-        let rows: Vec<Row> = figures(options, &|_, _| ())
+        let rows: Vec<Row> = figures(options, &mut |_| ())
             .iter()
             .map(figure_row)
             .collect();

@@ -13,7 +13,12 @@ fn small() -> &'static [Figure] {
             levels: 10,
             swept_levels: (9, 10),
         };
-        figures(options, &|done, all| assert!(done >= 1 && done <= all))
+        let mut lines = Vec::new();
+        let figures = figures(options, &mut |line| lines.push(line.to_owned()));
+        // Each tree once: the random ones of two sizes, and all others.
+        assert_eq!(lines.len(), 2 + 6 + 7 + 2);
+        assert_eq!(lines[16], "simulated 17 of 17 trees");
+        figures
     })
 }
 
