@@ -57,14 +57,7 @@ impl CacheGeometry {
         block_bytes: u64,
         associativity: u64,
     ) -> Result<CacheGeometry, ColourError> {
-        let fits = sets.is_power_of_two()
-            && block_bytes.is_power_of_two()
-            && block_bytes >= 8
-            && (1..=1 << 16).contains(&associativity)
-            && sets
-                .checked_mul(block_bytes)
-                .is_some_and(|bytes| bytes <= WAY_BYTES_MAX);
-        if fits {
+        if CacheGeometry::fits(sets, block_bytes, associativity) {
             Ok(CacheGeometry {
                 sets,
                 block_bytes,
@@ -79,18 +72,45 @@ impl CacheGeometry {
         }
     }
 
+    /// A cache that is known when this crate is built.
+    pub(crate) const fn constant(sets: u64, block_bytes: u64, associativity: u64) -> CacheGeometry {
+        assert!(
+            CacheGeometry::fits(sets, block_bytes, associativity),
+            "no such cache"
+        );
+        CacheGeometry {
+            sets,
+            block_bytes,
+            associativity,
+        }
+    }
+
+    /// Whether there is such a cache.
+    const fn fits(sets: u64, block_bytes: u64, associativity: u64) -> bool {
+        let way_fits = match sets.checked_mul(block_bytes) {
+            Some(bytes) => bytes <= WAY_BYTES_MAX,
+            None => false,
+        };
+        sets.is_power_of_two()
+            && block_bytes.is_power_of_two()
+            && block_bytes >= 8
+            && associativity >= 1
+            && associativity <= 1 << 16
+            && way_fits
+    }
+
     /// Number of sets, c.
-    pub fn sets(self) -> u64 {
+    pub const fn sets(self) -> u64 {
         self.sets
     }
 
     /// Block size in bytes, b.
-    pub fn block_bytes(self) -> u64 {
+    pub const fn block_bytes(self) -> u64 {
         self.block_bytes
     }
 
     /// Blocks in a set, a.
-    pub fn associativity(self) -> u64 {
+    pub const fn associativity(self) -> u64 {
         self.associativity
     }
 

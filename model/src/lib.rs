@@ -52,6 +52,7 @@ mod layout;
 mod lines;
 mod machine;
 mod neighbours;
+pub mod plot;
 mod predict;
 mod probability;
 mod probe;

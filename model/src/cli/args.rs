@@ -22,6 +22,22 @@ pub(super) enum Command {
     Calibrate(CalibrateArgs),
     /// Predict misses and nanoseconds of one operation for each layout
     Predict(PredictArgs),
+    /// Make the thesis's figures 3-4 to 3-6 again: predicted, simulated, and what its text says
+    Figures(FiguresArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  model figures --out target/figures")]
+pub(super) struct FiguresArgs {
+    /// Folder for fig-3-4.svg, fig-3-4.csv and so on
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: PathBuf,
+    /// Simulate a tenth of the thesis's million searches
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Print one JSON array instead of tables
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, ClapArgs)]

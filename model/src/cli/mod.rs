@@ -17,6 +17,7 @@ use clap::error::ErrorKind;
 
 mod args;
 mod calibrate;
+mod figures;
 mod predict;
 mod topology;
 
@@ -51,6 +52,7 @@ fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result
         Command::Topology(args) => topology::run(&args, out)?,
         Command::Calibrate(args) => calibrate::run(&args, out, err)?,
         Command::Predict(args) => predict::run(&args, out)?,
+        Command::Figures(args) => figures::run(&args, out, err)?,
     }
     out.flush()?;
     Ok(())
@@ -62,7 +64,7 @@ fn refuse(error: &clap::Error, out: &mut dyn Write) -> Result<(), CliError> {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Ok(write!(out, "{error}")?),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
             Err(CliError::Request(
-                "no command given: topology, calibrate or predict (see --help)".to_owned(),
+                "no command given: topology, calibrate, predict or figures (see --help)".to_owned(),
             ))
         }
         _ => Err(CliError::Request(first_paragraph(&error.to_string()))),

@@ -5,7 +5,7 @@
 
 pub mod clock;
 pub mod steady;
-pub mod structures;
+pub mod thesis;
 
 /// How a value is held against what is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

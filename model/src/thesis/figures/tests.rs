@@ -1,0 +1,131 @@
+//! Small versions of the figures: the numbers that do not depend on size, and the forms.
+
+use std::sync::OnceLock;
+
+use super::*;
+
+/// Made once: each test looks at the same.
+fn small() -> &'static [Figure] {
+    static SMALL: OnceLock<Vec<Figure>> = OnceLock::new();
+    SMALL.get_or_init(|| {
+        let options = FigureOptions {
+            searches: 1000,
+            levels: 10,
+            swept_levels: (9, 10),
+        };
+        let mut lines = Vec::new();
+        let figures = figures(options, &mut |line| lines.push(line.to_owned()));
+        // Each tree once: the random ones of two sizes, and all others.
+        assert_eq!(lines.len(), 2 + 6 + 7 + 2);
+        assert_eq!(lines[16], "simulated 17 of 17 trees");
+        figures
+    })
+}
+
+#[test]
+fn stated_speedups_lie_above_the_formulas() {
+    let stated = Stated {
+        low: 0.08,
+        high: 0.09,
+        quote: "",
+    };
+    let [low, high] = stated.actual(71.0 / 39.0);
+    assert!((low - 1.979).abs() < 1e-3 && (high - 2.001).abs() < 1e-3);
+    // Underestimating by 8 % means being 8 % of the actual speedup below it.
+    assert!((1.0 - 71.0 / 39.0 / low - 0.08).abs() < 1e-12);
+}
+
+#[test]
+fn the_points_are_those_of_the_text() {
+    let wanted = wanted(FigureOptions::full());
+    let points: Vec<&Vec<Wanted>> = wanted.iter().map(|(_, _, _, points)| points).collect();
+    let rates: Vec<f64> = points[0].iter().map(|point| point.formula_rate).collect();
+    assert!((rates[0] - 0.571).abs() < 5e-4 && (rates[1] - 0.5).abs() < 1e-12);
+    let coloured: Vec<u64> = points[1].iter().map(|point| point.coloured_nodes).collect();
+    assert_eq!(coloured, [384, 768, 1536, 3072, 6144, 12_288, 24_576]);
+    let nodes: Vec<u64> = points[2]
+        .iter()
+        .map(|point| nodes_of(point.levels))
+        .collect();
+    assert_eq!((nodes[0], nodes[4]), (262_143, 4_194_303));
+    assert!(points[2].iter().all(|point| point.coloured_nodes == 24_576));
+    assert_eq!(points[0][1].levels, 21);
+}
+
+#[test]
+fn predictions_follow_the_simulation() {
+    for arrangement in [
+        Arrangement::PackedRandom,
+        Arrangement::PackedDepthFirst,
+        Arrangement::Random {
+            coloured_nodes: 6144,
+        },
+        Arrangement::Clusters { coloured_nodes: 0 },
+    ] {
+        let (predicted, simulated) = cost(16, arrangement, 20_000);
+        let ratio = predicted.cycles(0.0) / simulated.cycles(0.0);
+        assert!((0.98..1.02).contains(&ratio), "{arrangement:?}: {ratio}");
+        let ratio = predicted.tlb_misses / simulated.tlb_misses;
+        assert!((0.98..1.02).contains(&ratio), "{arrangement:?}: {ratio}");
+        assert!((simulated.nodes - 15.0).abs() < 0.05);
+    }
+}
+
+#[test]
+fn rows_say_what_they_are_of() {
+    for figure in small() {
+        for row in &figure.rows {
+            assert!((row.simulated.nodes - row.predicted.nodes).abs() < 0.2);
+            assert!(row.formula_speedup >= 1.0);
+            assert!(row.predicted_speedup() > 0.5 && row.simulated_speedup(0.0) > 0.5);
+            assert_eq!(
+                row.stated.is_some(),
+                figure.number != "3-4" || {
+                    ["depth-first", "subtree clusters"].contains(&row.layout)
+                }
+            );
+        }
+    }
+}
+
+#[test]
+fn figures_are_shown_in_three_ways() {
+    for figure in small() {
+        let svg = figure.to_svg();
+        assert!(svg.starts_with("<svg") && !svg.contains("NaN") && !svg.contains("inf"));
+        assert!(!svg.contains("no data"));
+        let csv = figure.to_csv();
+        let mut lines = csv.lines();
+        let columns = lines.next().unwrap().split(',').count();
+        assert_eq!(columns, 19);
+        assert_eq!(lines.clone().count(), figure.rows.len());
+        assert!(lines.all(|line| line.split(',').count() == columns));
+        let markdown = figure.to_markdown();
+        let is_row = |line: &&str| line.starts_with('|');
+        // Two tables with a head of two lines each, the second with a line more for each size of the random tree.
+        let sizes = if figure.number == "3-6" { 2 } else { 1 };
+        assert_eq!(
+            markdown.lines().filter(is_row).count(),
+            4 + 2 * figure.rows.len() + sizes
+        );
+    }
+}
+
+#[test]
+fn random_searches_start_below_the_worst_case() {
+    let rows = start_up(14);
+    let searches: Vec<u64> = rows.iter().map(|row| row.searches).collect();
+    assert_eq!(searches, [1, 4, 16, 64, 256, 1024, 4096]);
+    for row in &rows {
+        assert!(row.expected <= row.worst_case + 1e-9, "{row:?}");
+        assert!(row.counted <= row.worst_case + 1e-9, "{row:?}");
+        if row.searches >= 256 {
+            assert!((row.counted / row.expected - 1.0).abs() < 0.05, "{row:?}");
+        }
+    }
+    let table = start_up_markdown(&rows);
+    assert_eq!(
+        table.lines().filter(|line| line.starts_with('|')).count(),
+        9
+    );
+}

@@ -1,0 +1,257 @@
+//! The trees of the experiments: complete binary trees with three nodes to a block, in the arrangements of section 3.4.
+//!
+//! Nodes have 20 bytes. The trees that nobody has laid out are packed, "40 MB of memory" (section 2.3.2), so that a node may lie
+//! across a border; the others have slots, three to a block of 64 ("384 nodes fit in a 8K page"). What is coloured lies in the
+//! first sets of the second-level cache, everything else in the others, in address ranges that repeat with the cache's size.
+//!
+//! ```text
+//! slots         0  1  2 |  3  4  5 |  6  7  8 | ...        block = slot / 3
+//! random        v7 v2 v9| v4 ...                           any node anywhere
+//! depth-first   v0 v1 v3| v7 ...                           parent, child, grandchild, ...
+//! clusters      v0 v1 v2| v3 v7 v8 | v4 v9 v10 | ...       subtrees of three, level by level
+//! ```
+
+use crate::shape::random::permutation;
+use crate::thesis::{THESIS_L2, THESIS_NODE_BYTES};
+use crate::{Layout, NodeExtent, Placement, Shape};
+
+/// Nodes to a block: floor(64 / 20).
+pub(super) const BLOCK_NODES: u64 = THESIS_L2.block_bytes() / THESIS_NODE_BYTES;
+/// A node: a key, two links and a value of two words.
+const NODE: NodeExtent = NodeExtent {
+    bytes: 20,
+    align: 4,
+};
+const _: () = assert!(NODE.bytes as u64 == THESIS_NODE_BYTES);
+/// Levels of a subtree of three nodes.
+const CLUSTER_LEVELS: u32 = 2;
+/// Chooses the random arrangements.
+const SEED: u64 = 34;
+
+/// Which node lies where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrangement {
+    /// At random, packed: the naive layout.
+    PackedRandom,
+    /// A node before its subtrees, the left one first; packed.
+    PackedDepthFirst,
+    /// At random; the first `coloured_nodes` by level among themselves, in sets of their own.
+    Random { coloured_nodes: u64 },
+    /// As this crate's [`Layout::DepthFirst`]: packed but for 16 bytes in 64 KiB, lest a node lie across a segment's end.
+    DepthFirst,
+    /// Subtrees of three, cut off from the root downwards (section 3.3.1), blocks level by level (figure 4-2); the first
+    /// `coloured_nodes` in sets of their own.
+    Clusters { coloured_nodes: u64 },
+    /// The same, cut off from the leaves upwards: of an odd number of levels, the root's block is the one that is not full.
+    ClustersFromBottom,
+    /// As this crate's [`Layout::SubtreeCluster`]: cut off from the leaves, blocks in depth-first order.
+    ClustersDepthFirst,
+}
+
+impl Arrangement {
+    /// Where the nodes of a complete tree of so many levels lie.
+    pub(super) fn place(self, levels: u32, shape: &Shape) -> Placement {
+        let nodes = shape.nodes();
+        let packed = |slots: Vec<u64>| {
+            let offsets = slots.into_iter().map(|slot| slot * THESIS_NODE_BYTES);
+            Placement::from_offsets(offsets.collect())
+        };
+        let (slots, coloured_nodes) = match self {
+            Arrangement::PackedRandom => return packed(random_slots(nodes, 0)),
+            Arrangement::PackedDepthFirst => return packed(depth_first_slots(levels)),
+            Arrangement::Random { coloured_nodes } => {
+                (random_slots(nodes, coloured_nodes), coloured_nodes)
+            }
+            Arrangement::Clusters { coloured_nodes } => {
+                (cluster_slots(levels, CLUSTER_LEVELS), coloured_nodes)
+            }
+            Arrangement::ClustersFromBottom => {
+                let top_levels = match levels % CLUSTER_LEVELS {
+                    0 => CLUSTER_LEVELS,
+                    rest => rest,
+                };
+                (cluster_slots(levels, top_levels), 0)
+            }
+            Arrangement::DepthFirst => return Layout::DepthFirst.place(shape, NODE),
+            Arrangement::ClustersDepthFirst => {
+                return Layout::SubtreeCluster { block_bytes: 64 }.place(shape, NODE);
+            }
+        };
+        let hot_blocks = coloured_nodes / BLOCK_NODES;
+        let offsets = slots.into_iter().map(|slot| address(slot, hot_blocks));
+        Placement::from_offsets(offsets.collect())
+    }
+}
+
+/// Where a slot lies when the first `hot_blocks` blocks have as many sets of the cache for themselves.
+fn address(slot: u64, hot_blocks: u64) -> u64 {
+    let (block, in_block) = (slot / BLOCK_NODES, slot % BLOCK_NODES);
+    let sets = THESIS_L2.sets();
+    let block = if block < hot_blocks {
+        block
+    } else {
+        let (cold, cold_sets) = (block - hot_blocks, sets - hot_blocks);
+        cold / cold_sets * sets + hot_blocks + cold % cold_sets
+    };
+    block * THESIS_L2.block_bytes() + in_block * THESIS_NODE_BYTES
+}
+
+/// The first `hot_nodes` nodes anywhere in as many slots at the start, the others anywhere behind.
+fn random_slots(nodes: u32, hot_nodes: u64) -> Vec<u64> {
+    let hot_nodes = u32::try_from(hot_nodes).unwrap_or(nodes).min(nodes);
+    let hot = permutation(hot_nodes, SEED).into_iter();
+    let cold = permutation(nodes - hot_nodes, SEED + 1).into_iter();
+    hot.chain(cold.map(|slot| slot + hot_nodes))
+        .map(u64::from)
+        .collect()
+}
+
+/// Nodes of a complete tree of so many levels.
+fn nodes_of(levels: u32) -> u64 {
+    (1 << levels) - 1
+}
+
+/// Preorder. In heap order a parent comes before its children.
+fn depth_first_slots(levels: u32) -> Vec<u64> {
+    let mut slots = vec![0u64];
+    for depth in 1..levels {
+        let subtree = nodes_of(levels - depth);
+        let parents = slots.len() / 2..slots.len();
+        for parent in parents {
+            let slot = slots[parent] + 1;
+            slots.extend([slot, slot + subtree]);
+        }
+    }
+    slots
+}
+
+/// Clusters level by level; the first has `top_levels` levels, the others two, the last what is left.
+fn cluster_slots(levels: u32, top_levels: u32) -> Vec<u64> {
+    let mut slots = Vec::new();
+    // The level that clusters begin at, how many levels they have, and the first slot of them all.
+    let (mut root_level, mut cluster_levels, mut first_slot) = (0, top_levels, 0);
+    while root_level < levels {
+        let cluster_levels_here = cluster_levels.min(levels - root_level);
+        let cluster_nodes = nodes_of(cluster_levels_here);
+        // Clusters of one node share blocks; the root's has one for itself.
+        let cluster_slots = if root_level == 0 || cluster_nodes == BLOCK_NODES {
+            BLOCK_NODES
+        } else {
+            cluster_nodes
+        };
+        for below in 0..cluster_levels_here {
+            for in_level in 0..1u64 << (root_level + below) {
+                let cluster = in_level >> below;
+                let in_cluster = (1 << below) - 1 + in_level % (1 << below);
+                slots.push(first_slot + cluster * cluster_slots + in_cluster);
+            }
+        }
+        first_slot += (1u64 << root_level) * cluster_slots;
+        root_level += cluster_levels_here;
+        cluster_levels = CLUSTER_LEVELS;
+    }
+    slots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IN_SLOTS: [Arrangement; 6] = [
+        Arrangement::Random { coloured_nodes: 0 },
+        Arrangement::Random {
+            coloured_nodes: 384,
+        },
+        Arrangement::Clusters { coloured_nodes: 0 },
+        Arrangement::Clusters {
+            coloured_nodes: 768,
+        },
+        Arrangement::ClustersFromBottom,
+        Arrangement::ClustersDepthFirst,
+    ];
+
+    fn placed(arrangement: Arrangement, levels: u32) -> (Shape, Placement) {
+        let nodes = u32::try_from(nodes_of(levels)).unwrap();
+        let shape = Shape::complete_binary(nodes);
+        let placement = arrangement.place(levels, &shape);
+        (shape, placement)
+    }
+
+    #[test]
+    fn every_node_has_a_slot_of_its_own() {
+        for levels in 1..=13 {
+            for arrangement in IN_SLOTS {
+                let (shape, placement) = placed(arrangement, levels);
+                assert_eq!(placement.len(), shape.len(), "{arrangement:?}, {levels}");
+                let mut offsets = placement.into_offsets();
+                offsets.sort_unstable();
+                assert!(
+                    offsets.windows(2).all(|pair| pair[0] < pair[1]),
+                    "{arrangement:?}, {levels}"
+                );
+                let in_block = |offset: &u64| (offset % 64).is_multiple_of(20) && offset % 64 <= 40;
+                assert!(offsets.iter().all(in_block), "{arrangement:?}, {levels}");
+            }
+        }
+    }
+
+    #[test]
+    fn packed_trees_have_no_gaps() {
+        for arrangement in [Arrangement::PackedRandom, Arrangement::PackedDepthFirst] {
+            let (_, placement) = placed(arrangement, 10);
+            let mut offsets = placement.into_offsets();
+            offsets.sort_unstable();
+            assert!((0..1023).eq(offsets.iter().map(|offset| offset / 20)));
+            assert!(offsets.iter().all(|offset| offset % 20 == 0));
+        }
+    }
+
+    #[test]
+    fn what_is_coloured_is_alone_in_its_sets() {
+        for arrangement in [
+            Arrangement::Random {
+                coloured_nodes: 768,
+            },
+            Arrangement::Clusters {
+                coloured_nodes: 768,
+            },
+        ] {
+            let (_, placement) = placed(arrangement, 17);
+            let way = THESIS_L2.way_bytes();
+            let hot = placement.offsets().iter().filter(|&at| at % way < 256 * 64);
+            assert_eq!(hot.clone().count(), 768, "{arrangement:?}");
+            assert!(hot.into_iter().all(|&at| at < way), "{arrangement:?}");
+        }
+    }
+
+    #[test]
+    fn clusters_are_families() {
+        let block = |placement: &Placement, v: u32| placement.offset(v) / 64;
+        // From the root: 0 1 2 | 3 7 8 | ... of four levels.
+        let (_, from_root) = placed(Arrangement::Clusters { coloured_nodes: 0 }, 4);
+        for family in [[0, 1, 2], [3, 7, 8], [6, 13, 14]] {
+            let [a, b, c] = family.map(|v| block(&from_root, v));
+            assert!(a == b && b == c, "{family:?}");
+        }
+        // From the bottom, of three: 0 | 1 3 4 | 2 5 6.
+        let (_, from_bottom) = placed(Arrangement::ClustersFromBottom, 3);
+        let blocks: Vec<u64> = (0..7).map(|v| block(&from_bottom, v)).collect();
+        assert_eq!(blocks, [0, 1, 2, 1, 1, 2, 2]);
+        // From the root, the leaves of three levels are alone, and share blocks.
+        let (_, odd) = placed(Arrangement::Clusters { coloured_nodes: 0 }, 3);
+        let blocks: Vec<u64> = (0..7).map(|v| block(&odd, v)).collect();
+        assert_eq!(blocks, [0, 0, 0, 1, 1, 1, 2]);
+    }
+
+    #[test]
+    fn depth_first_is_preorder() {
+        // Until the end of the first segment, and in order beyond it.
+        let (shape, packed) = placed(Arrangement::PackedDepthFirst, 13);
+        let (_, ours) = placed(Arrangement::DepthFirst, 13);
+        for v in 0..shape.nodes() {
+            let (packed, ours) = (packed.offset(v), ours.offset(v));
+            let gaps = ours / Layout::SEGMENT_BYTES;
+            assert_eq!(ours, packed + 16 * gaps, "node {v}");
+        }
+    }
+}
