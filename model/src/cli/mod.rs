@@ -18,6 +18,7 @@ use clap::error::ErrorKind;
 mod args;
 mod calibrate;
 mod predict;
+mod probe_layout;
 mod topology;
 
 use args::{Args, Command};
@@ -51,6 +52,7 @@ fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result
         Command::Topology(args) => topology::run(&args, out)?,
         Command::Calibrate(args) => calibrate::run(&args, out, err)?,
         Command::Predict(args) => predict::run(&args, out)?,
+        Command::ProbeLayout(args) => probe_layout::run(&args, out)?,
     }
     out.flush()?;
     Ok(())
