@@ -2,12 +2,31 @@
 //!
 //! Every structure comes down to the same two things. A *point* is a piece of memory that is read at once: a node of a tree,
 //! one key of a B-tree's node, a bucket of a hash table, an element of an array. An *operation* reads points one after
-//! another. For searches the points form a forest, and an operation reads the way from a root to where it ends; so block
-//! probabilities are exact for all of them by the same pass (`probability`), and the simulator draws random operations from the
-//! same description that the tiers predict from.
+//! another; which ones follows from one random choice, the key that is looked for, the gap between keys where an absent key would
+//! lie, the first key of a range. These choices are *tickets*, numbered so that
+//!
+//! ```text
+//! the tickets whose operations read a point are an interval:  point v is read  <=>  start_v <= ticket < end_v
+//! ```
+//!
+//! For searches in a tree this is the old observation that a subtree's keys follow each other in key order. For ranges of m
+//! keys the interval begins m - 1 keys earlier, for insertions it reaches over the gap behind the subtree, for walks there is one
+//! ticket. So the tickets that touch a *block* are a union of intervals, and its probability is the measure of that union:
+//! exact for all structures and operations, by one pass ([`probability`](crate::BlockProbabilities)). The simulator draws
+//! random operations from the same description that the tiers predict from.
+
+mod operations;
+mod points;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::sync::Arc;
 
 use crate::probability::BlockProbabilities;
 use crate::{Placement, Shape, Visits};
+pub use operations::Operations;
+pub use points::Lengths;
+pub(crate) use points::{Order, Points, Role, Span, Tickets, nested, total};
 
 /// One read of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,14 +38,21 @@ pub struct Access {
 }
 
 /// Points of memory, and how often operations touch them.
+///
+/// Made by [`Built::accesses`](crate::Built::accesses), or by [`searches`](Accesses::searches) for a forest whose nodes are read
+/// whole.
 #[derive(Clone, Debug)]
 pub struct Accesses {
-    shape: Shape,
-    placement: Placement,
+    points: Arc<Points>,
+    /// By point.
+    addresses: Vec<u64>,
+    /// By point, the tickets of the operations that read it.
+    spans: Vec<Span>,
+    /// Points by the start of their spans, ancestors first.
+    by_start: Vec<u32>,
+    tickets: Tickets,
+    order: Order,
     visits: Visits,
-    touched_bytes: u32,
-    /// P(an operation ends here) by point, added up: `cumulative[v]` = that of all points up to `v`. Empty when uniform.
-    cumulative: Vec<f64>,
 }
 
 impl Accesses {
@@ -46,35 +72,81 @@ impl Accesses {
             shape.len(),
             "placement and shape differ in the number of nodes"
         );
-        let visits = match weights {
-            Some(weights) => Visits::weighted(shape, weights),
-            None => Visits::uniform(shape),
-        };
-        let mut sum = 0.0;
-        let cumulative = weights
-            .unwrap_or_default()
-            .iter()
-            .map(|&weight| {
-                sum += if weight.is_finite() {
-                    weight.max(0.0)
-                } else {
-                    0.0
-                };
-                sum
-            })
-            .collect();
+        let points = Points::of_nodes(shape.clone(), Lengths::Uniform(touched_bytes));
+        let ends = points.found().to_vec();
+        let weights = weights.map(|weights| {
+            assert_eq!(
+                weights.len(),
+                shape.len(),
+                "one weight for each node is needed"
+            );
+            ends.iter().map(|&v| weights[v as usize]).collect()
+        });
+        let spans = points.keys_below().to_vec();
+        Accesses::new(
+            Arc::new(points),
+            placement.offsets().to_vec(),
+            spans,
+            Tickets::new(ends, weights),
+            Order::Path,
+        )
+    }
+
+    /// Operations over `points`. There are as many addresses and spans as points, and spans lie within the tickets.
+    pub(crate) fn new(
+        points: Arc<Points>,
+        addresses: Vec<u64>,
+        spans: Vec<Span>,
+        tickets: Tickets,
+        order: Order,
+    ) -> Accesses {
+        debug_assert_eq!(addresses.len(), points.len(), "one address for each point");
+        debug_assert_eq!(spans.len(), points.len(), "one span for each point");
+        let sums: Vec<f64> = spans.iter().map(|&span| tickets.measure(span)).collect();
+        let visits = Visits::of_sums(points.shape(), &sums);
+        let by_start = points::by_start(&spans, tickets.count());
         Accesses {
-            shape: shape.clone(),
-            placement: placement.clone(),
+            points,
+            addresses,
+            spans,
+            by_start,
+            tickets,
+            order,
             visits,
-            touched_bytes: touched_bytes.max(1),
-            cumulative,
         }
     }
 
-    /// How often points are visited.
+    /// How often points are visited, and in which forest they hang.
+    ///
+    /// Mispredictions are those of searches: at each point the best static guess where the way goes on.
     pub fn visits(&self) -> &Visits {
         &self.visits
+    }
+
+    /// How many points there are.
+    pub fn len(&self) -> usize {
+        self.addresses.len()
+    }
+
+    /// Whether there is nothing to read.
+    pub fn is_empty(&self) -> bool {
+        self.addresses.is_empty()
+    }
+
+    /// The forest of points: which point's reading leads to which. A parent's number is below its children's.
+    pub fn shape(&self) -> &Shape {
+        self.points.shape()
+    }
+
+    /// Where a point lies and how much of it is read.
+    ///
+    /// # Panics
+    /// When there is no such point.
+    pub fn access(&self, point: u32) -> Access {
+        Access {
+            address: self.addresses[point as usize],
+            bytes: self.points.lengths().get(point),
+        }
     }
 
     /// Exact probability that an operation touches each block of `block_bytes` bytes. O(n), for sparse addresses
@@ -83,78 +155,41 @@ impl Accesses {
     /// # Panics
     /// When `block_bytes` is not a power of two.
     pub fn block_probabilities(&self, block_bytes: u64) -> BlockProbabilities {
-        BlockProbabilities::new(
-            &self.visits,
-            &self.placement,
-            self.touched_bytes,
-            block_bytes,
-        )
+        let touches = self.by_start.iter().map(|&v| {
+            let span = self.spans[v as usize];
+            (self.access(v), self.tickets.interval(span))
+        });
+        BlockProbabilities::of_intervals(touches, block_bytes)
+    }
+
+    /// The points that every operation reads, in this order, where all operations are the same: full walks.
+    pub fn fixed_sequence(&self) -> Option<&[u32]> {
+        match &self.order {
+            Order::Sequence(points) => Some(points),
+            _ => None,
+        }
+    }
+
+    /// Whether an operation reads a way from a root, and nothing else but what hangs on from its end.
+    pub(crate) fn reads_paths_on(&self) -> bool {
+        matches!(self.order, Order::Path | Order::Range { .. })
+    }
+
+    /// Probability that an operation reads a point.
+    ///
+    /// # Panics
+    /// When there is no such point.
+    pub fn reach(&self, point: u32) -> f64 {
+        self.tickets.measure(self.spans[point as usize])
+    }
+
+    /// Whether an operation reads the points from a root to where it ends, each once.
+    pub(crate) fn is_paths(&self) -> bool {
+        matches!(self.order, Order::Path)
     }
 
     /// Random operations, the same for equal seeds.
     pub fn operations(&self, seed: u64) -> Operations<'_> {
-        Operations {
-            accesses: self,
-            // Any odd constant keeps the generator from its fixed point 0.
-            state: seed.wrapping_mul(2).wrapping_add(0x9e37_79b9_7f4a_7c15) | 1,
-        }
-    }
-}
-
-/// A stream of random operations.
-#[derive(Clone, Debug)]
-pub struct Operations<'a> {
-    accesses: &'a Accesses,
-    state: u64,
-}
-
-impl Operations<'_> {
-    /// Replaces what is in `reads` by the reads of one operation, in their order. O(reads), and O(log n) where ends are weighted.
-    pub fn next_into(&mut self, reads: &mut Vec<Access>) {
-        reads.clear();
-        let nodes = self.accesses.shape.len();
-        if nodes == 0 {
-            return;
-        }
-        let mut point = self.end(nodes);
-        while let Some(&start) = self.accesses.placement.offsets().get(point as usize) {
-            reads.push(Access {
-                address: start,
-                bytes: self.accesses.touched_bytes,
-            });
-            // A root's parent is no index.
-            point = self.accesses.shape.parent(point);
-        }
-        reads.reverse();
-    }
-
-    /// Where the next operation ends.
-    fn end(&mut self, nodes: usize) -> u32 {
-        let random = self.next_random();
-        // `as` rounds towards 0 and never leaves the range: shapes have fewer than 2^32 nodes.
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "the high half of a product of 64 and 32 bits is below the latter"
-        )]
-        let uniform = ((u128::from(random) * nodes as u128) >> 64) as u32;
-        match self.accesses.cumulative.last() {
-            Some(&total) if total > 0.0 => {
-                let drawn = random as f64 / 2f64.powi(64) * total;
-                let end = self
-                    .accesses
-                    .cumulative
-                    .partition_point(|&sum| sum <= drawn);
-                u32::try_from(end.min(nodes - 1)).unwrap_or(uniform)
-            }
-            _ => uniform,
-        }
-    }
-
-    /// xorshift64* (S. Vigna, *An experimental exploration of Marsaglia's xorshift generators*, 2016).
-    fn next_random(&mut self) -> u64 {
-        self.state ^= self.state >> 12;
-        self.state ^= self.state << 25;
-        self.state ^= self.state >> 27;
-        self.state.wrapping_mul(0x2545_f491_4f6c_dd1d)
+        Operations::new(self, seed)
     }
 }

@@ -46,7 +46,9 @@ mod colour;
 mod cost;
 mod footprint;
 mod hierarchy;
+mod keys;
 mod layout;
+mod lines;
 mod machine;
 mod neighbours;
 mod predict;
@@ -55,13 +57,15 @@ mod probe;
 mod sample;
 mod shape;
 mod simulator;
+mod structure;
 mod sys;
 pub mod thesis;
+mod tiers;
 mod topology;
 pub mod validate;
 mod visits;
 
-pub use accesses::{Access, Accesses, Operations};
+pub use accesses::{Access, Accesses, Lengths, Operations};
 pub use calibrate::CalibrateOptions;
 pub use choose::{Basis, Choice, choose_layout, choose_layout_weighted, rank_layouts};
 pub use colour::{CacheGeometry, ColourError, ColourGain, Coloured, Colouring};
@@ -70,6 +74,7 @@ pub use footprint::{BlockClass, Footprint, FootprintBuilder, Replacement};
 pub use hierarchy::{
     CacheLevel, Hierarchy, HierarchyError, Inclusion, MAX_CACHES, ReplacementPolicy,
 };
+pub use keys::{KeyDistribution, KeysError};
 pub use layout::{ExtentError, Layout, NodeExtent, ParseLayoutError, Placement};
 pub use machine::{
     ColourProbe, CurvePoint, Evidence, Level, LevelKind, MACHINE_FORMAT, Machine, MachineError,
@@ -85,6 +90,14 @@ pub use simulator::{
     TraceError, TraceKind, TraceMode, TraceOptions, TraceRecord, TraceSink, simulate_trace,
     simulator_speed,
 };
+pub use structure::{
+    Built, EdgeList, EdgesError, Growth, InNode, Links, Operation, ParseOperationError, Sizes,
+    Structure, StructureError, WalkError, Walked, Walker, read_edges, walk,
+};
 pub use sys::PagedMemory;
+pub use tiers::{
+    ClosedForm, FrameMap, LevelPrediction, NoClosedForm, ParseTierError, Tier, predict_misses,
+    predict_transient,
+};
 pub use topology::{CacheFacts, CacheKind, Fact, HugePages, Source, Sources, Topology};
 pub use visits::{Visits, ends_of_accesses};

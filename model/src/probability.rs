@@ -1,23 +1,23 @@
 //! Exact probability that one operation touches a memory block, for any block size.
 //!
 //! Let `p_v` be the probability that an operation visits node `v` ([`Visits`]). Nodes on one path are visited together,
-//! so a block that holds several nodes is *not* touched with the sum of their probabilities: what counts is the first
-//! node of the path that lies in the block. With paths that lead from a root downwards,
+//! so a block that holds several nodes is *not* touched with the sum of their probabilities. Each operation begins with one
+//! random choice, which key is looked for; put the choices side by side in the unit interval, each as long as it is
+//! probable, in an order in which those that visit a node follow each other: key order, depth-first order. Then
 //!
 //! ```text
-//! p_b = sum of p_v over the nodes v that cover b and have no proper ancestor that covers b
+//! node v is visited  <=>  the choice falls into an interval I_v of length p_v      (a subtree's keys follow each other)
+//! p_b = length of the union of I_v over the nodes v that cover block b
 //! ```
 //!
-//! because two such nodes are never on one path, and every path that touches `b` visits exactly one of them.
-//!
-//! The pass is iterative and O(n): nodes come in depth-first order, each block remembers the depth of the path's node
-//! that claimed it, and claims are taken back when the path leaves that node.
+//! For the paths of a forest the intervals are nested or disjoint, and the union counts exactly the nodes of the block that
+//! have no ancestor in it. For operations that go on from key to key they overlap. One pass does for both: it
+//! takes the nodes by the start of their intervals and remembers for each block how far it is covered; no recursion, O(n).
 //!
 //! ```text
-//! for v in depth-first order:
-//!     drop the claims of nodes on the path at v's depth or below
+//! for v by start of I_v = [s, e):
 //!     for each block b that v covers:
-//!         if b is unclaimed:  p_b += p_v;  claim b for v
+//!         p_b += max(0, e - max(s, until_b));  until_b = max(until_b, e)
 //! ```
 //!
 //! **What a visit touches.** By default the whole extent of a node: the key, a payload and the links, wherever they lie
@@ -30,8 +30,9 @@
 //! **Addresses.** Placements may come from a live heap: block numbers are then huge and sparse. A dense placement indexes
 //! its blocks by number less the first; a sparse one sorts the block numbers that occur and indexes by rank.
 
+use crate::accesses::Access;
 use crate::footprint::{Footprint, FootprintBuilder};
-use crate::{Placement, Visits};
+use crate::{Lengths, Placement, Visits};
 
 /// A placement counts as dense while it spans at most this many blocks for each node that it places.
 const DENSE_BLOCKS_PER_NODE: u64 = 16;
@@ -48,6 +49,8 @@ pub struct BlockProbabilities {
     counts: Vec<f64>,
     /// Probability and number of the blocks strictly inside of one node; these are never waited for alone.
     interiors: Vec<(f64, u64)>,
+    /// The first of these blocks' numbers.
+    interior_firsts: Vec<u64>,
     /// As `counts`, for `interiors`.
     interior_counts: Vec<f64>,
 }
@@ -77,71 +80,123 @@ impl BlockProbabilities {
         block_bytes: u64,
         is_part: impl Fn(u32) -> bool,
     ) -> BlockProbabilities {
-        assert!(
-            block_bytes.is_power_of_two(),
-            "block size {block_bytes} is not a power of two"
-        );
+        let lengths = Lengths::Uniform(touched_bytes);
+        BlockProbabilities::of_nodes(visits, placement, &lengths, block_bytes, is_part)
+    }
+
+    /// As [`new`](BlockProbabilities::new), when a visit touches the first `lengths.get(v)` bytes of node `v`.
+    ///
+    /// # Panics
+    /// Those of [`new`](BlockProbabilities::new), and when there is not one length for each node.
+    pub fn with_lengths(
+        visits: &Visits,
+        placement: &Placement,
+        lengths: &Lengths,
+        block_bytes: u64,
+    ) -> BlockProbabilities {
+        BlockProbabilities::of_nodes(visits, placement, lengths, block_bytes, |_| true)
+    }
+
+    fn of_nodes(
+        visits: &Visits,
+        placement: &Placement,
+        lengths: &Lengths,
+        block_bytes: u64,
+        is_part: impl Fn(u32) -> bool,
+    ) -> BlockProbabilities {
         assert_eq!(
             placement.len(),
             visits.len(),
             "placement and shape differ in the number of nodes"
         );
-        let shift = block_bytes.trailing_zeros();
-        let last_byte = u64::from(touched_bytes.max(1)) - 1;
-        let covered: Vec<(u64, u64)> = visits
-            .order
-            .iter()
-            .map(|&v| {
-                let start = placement.offset(v);
-                (start >> shift, start.saturating_add(last_byte) >> shift)
+        let is_part = &is_part;
+        // By depth, where the interval of the next node begins: nodes come in depth-first order, and each one's interval begins
+        // with those of its children.
+        let mut next: Vec<f64> = Vec::new();
+        let touches = (visits.order.iter().enumerate()).filter_map(move |(i, &v)| {
+            let depth = visits.depths[i] as usize;
+            if next.len() < depth + 2 {
+                next.resize(depth + 2, 0.0);
+            }
+            let start = next[depth];
+            let end = start + visits.probabilities[i];
+            (next[depth], next[depth + 1]) = (end, start);
+            is_part(v).then(|| Touch {
+                address: placement.offset(v),
+                bytes: lengths.get(v),
+                start,
+                end,
+                stands_for: visits.counts.get(i).copied(),
             })
-            .collect();
-        let numbering = Numbering::of(&covered);
-        let mut pass = Pass::new(numbering.len());
+        });
+        BlockProbabilities::of_touches(touches, block_bytes, !visits.counts.is_empty())
+    }
+
+    /// Computes the probabilities when each read is made by the choices of an interval; by ascending start, and of those that start
+    /// together, that which is read first before the others.
+    ///
+    /// # Panics
+    /// When `block_bytes` is not a power of two.
+    pub(crate) fn of_intervals(
+        reads: impl Iterator<Item = (Access, (f64, f64))> + Clone,
+        block_bytes: u64,
+    ) -> BlockProbabilities {
+        let touches = reads.map(|(access, (start, end))| Touch {
+            address: access.address,
+            bytes: access.bytes,
+            start,
+            end,
+            stands_for: None,
+        });
+        BlockProbabilities::of_touches(touches, block_bytes, false)
+    }
+
+    fn of_touches(
+        touches: impl Iterator<Item = Touch> + Clone,
+        block_bytes: u64,
+        is_sample: bool,
+    ) -> BlockProbabilities {
+        assert!(
+            block_bytes.is_power_of_two(),
+            "block size {block_bytes} is not a power of two"
+        );
+        let shift = block_bytes.trailing_zeros();
+        let numbering = Numbering::of(touches.clone().map(|touch| touch.blocks(shift)));
+        let mut cells = vec![Cell::default(); numbering.len()];
         // Of a block that the top of a sample shares with what stands for more, there is one.
-        let mut counts = vec![
-            f64::INFINITY;
-            if visits.counts.is_empty() {
-                0
-            } else {
-                numbering.len()
-            }
-        ];
-        let (mut interiors, mut interior_counts) = (Vec::new(), Vec::new());
-        for (i, &(first, last)) in covered.iter().enumerate() {
-            let (depth, probability) = (visits.depths[i], visits.probabilities[i]);
-            pass.leave(depth);
-            if !is_part(visits.order[i]) {
-                continue;
-            }
-            let stands_for = visits.counts.get(i).copied();
-            if let Some(count) = stands_for {
+        let mut counts = vec![f64::INFINITY; if is_sample { numbering.len() } else { 0 }];
+        let mut interiors = Vec::new();
+        let (mut interior_firsts, mut interior_counts) = (Vec::new(), Vec::new());
+        for touch in touches {
+            let (first, last) = touch.blocks(shift);
+            if let Some(count) = touch.stands_for {
                 for block in [first, last] {
                     let least = &mut counts[numbering.index(block)];
                     *least = least.min(count);
                 }
             }
+            let first_index = numbering.index(first);
             if first == last {
-                pass.touch(numbering.index(first), depth, probability, 1.0);
+                cells[first_index].cover(touch.start, touch.end, f64::INFINITY);
                 continue;
             }
             // Both ends are requested as soon as the node's address is known: one latency, shared by the ends that
-            // the path has not touched before.
-            let (first_index, last_index) = (numbering.index(first), numbering.index(last));
-            let both = pass.is_new(first_index) && pass.is_new(last_index);
-            let share = if both { 0.5 } else { 1.0 };
-            pass.touch(first_index, depth, probability, share);
-            pass.touch(last_index, depth, probability, share);
+            // the operation has not touched before.
+            let last_index = numbering.index(last);
+            let both_new = cells[first_index].until.max(cells[last_index].until);
+            for index in [first_index, last_index] {
+                cells[index].cover(touch.start, touch.end, both_new);
+            }
             if last - first > 1 {
-                interiors.push((probability, last - first - 1));
-                interior_counts.extend(stands_for);
+                interiors.push((touch.end - touch.start, last - first - 1));
+                interior_firsts.push(first + 1);
+                interior_counts.extend(touch.stands_for);
             }
         }
-        let (ends, exposed) = pass
-            .cells
+        let (ends, exposed) = cells
             .into_iter()
             .enumerate()
-            .filter(|(_, cell)| cell.covered)
+            .filter(|(_, cell)| cell.until >= 0.0)
             .map(|(index, cell)| {
                 let exposed = cell.probability - cell.hidden;
                 ((numbering.block(index), cell.probability), exposed)
@@ -154,6 +209,7 @@ impl BlockProbabilities {
             exposed,
             counts,
             interiors,
+            interior_firsts,
             interior_counts,
         }
     }
@@ -178,6 +234,16 @@ impl BlockProbabilities {
     /// Blocks strictly inside of one node: probability of the node, number of such blocks.
     pub fn interior_blocks(&self) -> &[(f64, u64)] {
         &self.interiors
+    }
+
+    /// All blocks by number (address divided by the block size) with their probabilities: first the end blocks by ascending
+    /// number, then those inside of single nodes, node by node.
+    pub fn blocks(&self) -> impl Iterator<Item = (u64, f64)> {
+        let inside = self.interiors.iter().zip(&self.interior_firsts);
+        let inside = inside.flat_map(|(&(probability, blocks), &first)| {
+            (first..first + blocks).map(move |number| (number, probability))
+        });
+        self.ends.iter().copied().chain(inside)
     }
 
     /// The histogram of all these blocks. O(blocks).
@@ -205,20 +271,26 @@ enum Numbering {
 }
 
 impl Numbering {
-    fn of(covered: &[(u64, u64)]) -> Numbering {
-        let first = covered.iter().map(|&(first, _)| first).min().unwrap_or(0);
-        let last = covered.iter().map(|&(_, last)| last).max().unwrap_or(0);
-        let allowed = DENSE_BLOCKS_PER_NODE * covered.len() as u64;
+    /// For these first and last blocks of nodes.
+    fn of(covered: impl Iterator<Item = (u64, u64)> + Clone) -> Numbering {
+        let (mut first, mut last, mut nodes) = (u64::MAX, 0, 0u64);
+        for (node_first, node_last) in covered.clone() {
+            first = first.min(node_first);
+            last = last.max(node_last);
+            nodes += 1;
+        }
+        if nodes == 0 {
+            return Numbering::Sparse { sorted: Vec::new() };
+        }
+        let allowed = DENSE_BLOCKS_PER_NODE * nodes;
         match usize::try_from(last - first) {
             Ok(distance) if last - first < allowed => Numbering::Dense {
                 first,
                 blocks: distance + 1,
             },
             _ => {
-                let mut sorted: Vec<u64> = covered
-                    .iter()
-                    .flat_map(|&(first, last)| [first, last])
-                    .collect();
+                let mut sorted: Vec<u64> =
+                    covered.flat_map(|(first, last)| [first, last]).collect();
                 sorted.sort_unstable();
                 sorted.dedup();
                 Numbering::Sparse { sorted }
@@ -254,61 +326,55 @@ impl Numbering {
     }
 }
 
+/// A piece of memory and the choices that read it.
+#[derive(Clone, Copy)]
+struct Touch {
+    address: u64,
+    bytes: u32,
+    start: f64,
+    end: f64,
+    /// Where this is one of a sample, how many.
+    stands_for: Option<f64>,
+}
+
+impl Touch {
+    /// The first and the last block, of `2^shift` bytes.
+    fn blocks(&self, shift: u32) -> (u64, u64) {
+        let last_byte = u64::from(self.bytes.max(1)) - 1;
+        let last = self.address.saturating_add(last_byte);
+        (self.address >> shift, last >> shift)
+    }
+}
+
 /// What is known of one block during the pass.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Cell {
     probability: f64,
     /// The part of `probability` whose latency hides behind that of another block of the same node.
     hidden: f64,
-    /// Depth + 1 of the node on the current path that claimed the block first, 0 when none did.
-    claim: u32,
-    /// Whether any node covers the block.
-    covered: bool,
+    /// The end of what covers the block so far; below 0 while nothing does.
+    until: f64,
 }
 
 // One cache miss for each visit, two for the odd cell that straddles.
 const _: () = assert!(size_of::<Cell>() <= 24);
 
-/// The current path and the blocks that it claims.
-struct Pass {
-    cells: Vec<Cell>,
-    /// Depth of the claiming node and index of the claimed block, in the order of claims.
-    claims: Vec<(u32, usize)>,
+impl Default for Cell {
+    fn default() -> Cell {
+        Cell {
+            probability: 0.0,
+            hidden: 0.0,
+            until: -1.0,
+        }
+    }
 }
 
-impl Pass {
-    fn new(blocks: usize) -> Pass {
-        Pass {
-            cells: vec![Cell::default(); blocks],
-            claims: Vec::new(),
-        }
-    }
-
-    /// Takes back the claims of path nodes at `depth` or deeper: the path has left them.
-    fn leave(&mut self, depth: u32) {
-        while let Some(&(claim_depth, index)) = self.claims.last()
-            && claim_depth >= depth
-        {
-            self.cells[index].claim = 0;
-            self.claims.pop();
-        }
-    }
-
-    /// Whether no node on the path covers block `index`.
-    fn is_new(&self, index: usize) -> bool {
-        self.cells[index].claim == 0
-    }
-
-    /// Counts a node at `depth` that covers block `index`; `share` of the touch is waited for.
-    fn touch(&mut self, index: usize, depth: u32, probability: f64, share: f64) {
-        let cell = &mut self.cells[index];
-        cell.covered = true;
-        if cell.claim == 0 {
-            cell.claim = depth + 1;
-            cell.probability += probability;
-            cell.hidden += probability * (1.0 - share);
-            self.claims.push((depth, index));
-        }
+impl Cell {
+    /// Adds the choices from `start` to `end`; half of a touch from `shared` on is not waited for.
+    fn cover(&mut self, start: f64, end: f64, shared: f64) {
+        self.probability += (end - start.max(self.until)).max(0.0);
+        self.hidden += 0.5 * (end - start.max(shared)).max(0.0);
+        self.until = self.until.max(end);
     }
 }
 

@@ -136,6 +136,11 @@ impl Shape {
     ///
     /// When `nodes` is `u32::MAX`, which is [`NO_NODE`].
     pub fn random_binary(nodes: u32, seed: u64) -> Shape {
+        Shape::random_binary_with_keys(nodes, seed).0
+    }
+
+    /// As [`random_binary`](Shape::random_binary), with the rank of each node's key among all.
+    pub(crate) fn random_binary_with_keys(nodes: u32, seed: u64) -> (Shape, Vec<u32>) {
         assert!(
             nodes < NO_NODE,
             "a shape has fewer than {NO_NODE} nodes, not {nodes}"
@@ -173,11 +178,11 @@ impl Shape {
                 }
             }
         }
-        Shape::from_generated(parent)
+        (Shape::from_generated(parent), queue)
     }
 
-    /// For parents that this module made itself.
-    fn from_generated(parent: Vec<u32>) -> Shape {
+    /// For parents that this crate made itself.
+    pub(crate) fn from_generated(parent: Vec<u32>) -> Shape {
         match Shape::from_parent_vec(parent) {
             Ok(shape) => shape,
             Err(error) => panic!("{error}"),

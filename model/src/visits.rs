@@ -67,6 +67,20 @@ impl Visits {
         })
     }
 
+    /// Visits of nodes that operations visit with probability `sums[v]`, more than searches would where they go on
+    /// afterwards. Mispredictions are those of the branches on the way down.
+    pub(crate) fn of_sums(shape: &Shape, sums: &[f64]) -> Visits {
+        Visits::in_order(shape, sums, Vec::new(), |v| {
+            let (mut below, mut likeliest) = (0.0, 0.0f64);
+            for &child in shape.children(v) {
+                below += sums[child as usize];
+                likeliest = likeliest.max(sums[child as usize]);
+            }
+            let sum = sums[v as usize].clamp(0.0, 1.0);
+            (sum - likeliest.max(sum - below)).max(0.0)
+        })
+    }
+
     /// Visits of a sample: `sums`, `counts` and `mispredictions` by its node numbers, `nodes_per_operation` that of the
     /// whole.
     pub(crate) fn of_sample(

@@ -4,6 +4,7 @@
 //! prints them.
 
 mod cachegrind;
+pub mod steady;
 
 pub use cachegrind::sim_vs_cachegrind;
 

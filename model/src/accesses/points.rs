@@ -1,0 +1,411 @@
+//! Points, the tickets that read them, and the order in which an operation goes through them.
+
+use crate::{NO_NODE, Shape};
+
+/// How many bytes of each node or point are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lengths {
+    /// Of each the same number.
+    Uniform(u32),
+    /// By number.
+    Each(Vec<u32>),
+}
+
+impl Lengths {
+    /// Bytes that are read of number `v`: at least 1.
+    ///
+    /// # Panics
+    /// When there is no such number.
+    pub fn get(&self, v: u32) -> u32 {
+        match self {
+            Lengths::Uniform(bytes) => *bytes,
+            Lengths::Each(bytes) => bytes[v as usize],
+        }
+        .max(1)
+    }
+}
+
+/// When a point is read by an operation that goes through its keys one after another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// On the way to whatever lies below it: nodes, links, headers, buckets.
+    Entry,
+    /// When it is compared with, or when it is its own turn.
+    Key,
+    /// When the key above it has been found.
+    Value,
+}
+
+/// Tickets `start..end`; none where `start >= end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+impl Span {
+    /// No ticket; grows into a span by [`including`](Span::including).
+    pub(crate) const EMPTY: Span = Span {
+        start: u32::MAX,
+        end: 0,
+    };
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.start >= self.end
+    }
+
+    /// The smallest span around both.
+    pub(crate) fn including(self, other: Span) -> Span {
+        Span {
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+        }
+    }
+}
+
+/// Points that hang in a forest, with the keys that are found at them. Nothing is said of addresses.
+///
+/// Invariants: keys are numbered in the order in which the forest is gone through, so that those below a point follow each
+/// other: `below[v]` is that span, empty where there is none. `found[k]` is the point at which a search for key `k` ends; a
+/// [`Role::Value`] hangs under the [`Role::Key`] of its key.
+#[derive(Clone, Debug)]
+pub(crate) struct Points {
+    shape: Shape,
+    lengths: Lengths,
+    /// Empty where all are entries.
+    roles: Vec<Role>,
+    below: Vec<Span>,
+    found: Vec<u32>,
+}
+
+impl Points {
+    /// Nodes of a forest that hold a key each; keys in depth-first order, a node's before those below it.
+    pub(crate) fn of_nodes(shape: Shape, lengths: Lengths) -> Points {
+        let below = nested(&shape, |_| 1);
+        let mut found = vec![0; shape.len()];
+        for (v, span) in (0..).zip(&below) {
+            found[span.start as usize] = v;
+        }
+        Points {
+            shape,
+            lengths,
+            roles: Vec::new(),
+            below,
+            found,
+        }
+    }
+
+    /// Points with keys in an order of their own: `found[k]` is where key `k` is found. The keys below each point must follow
+    /// each other. `roles` may be empty, if all are entries.
+    pub(crate) fn of_keys(
+        shape: Shape,
+        lengths: Lengths,
+        roles: Vec<Role>,
+        found: Vec<u32>,
+    ) -> Points {
+        let mut below = vec![Span::EMPTY; shape.len()];
+        for (key, &v) in (0..).zip(&found) {
+            let own = Span {
+                start: key,
+                end: key + 1,
+            };
+            below[v as usize] = below[v as usize].including(own);
+        }
+        for v in (0..shape.nodes()).rev() {
+            let span = below[v as usize];
+            if let Some(above) = below.get_mut(shape.parent(v) as usize) {
+                *above = above.including(span);
+            }
+        }
+        Points {
+            shape,
+            lengths,
+            roles,
+            below,
+            found,
+        }
+    }
+
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.shape.len()
+    }
+
+    pub(crate) fn lengths(&self) -> &Lengths {
+        &self.lengths
+    }
+
+    pub(crate) fn role(&self, v: u32) -> Role {
+        self.roles.get(v as usize).copied().unwrap_or(Role::Entry)
+    }
+
+    /// By key, the point at which a search for it ends.
+    pub(crate) fn found(&self) -> &[u32] {
+        &self.found
+    }
+
+    /// By point, the keys that are found at it or below.
+    pub(crate) fn keys_below(&self) -> &[Span] {
+        &self.below
+    }
+
+    /// The points that belong to key `k` alone, outermost first; none where the key is one of an entry.
+    pub(crate) fn own(&self, k: u32) -> impl Iterator<Item = u32> {
+        let found = self.found[k as usize];
+        let (first, second) = match self.role(found) {
+            Role::Entry => (None, None),
+            Role::Key => (None, Some(found)),
+            Role::Value => (Some(self.shape.parent(found)), Some(found)),
+        };
+        first.into_iter().chain(second)
+    }
+
+    /// What is read on the way from key `key - 1` to `key`: what is entered in between, and the key itself. Nothing, where one
+    /// entry holds both.
+    pub(crate) fn push_successor(&self, key: u32, points: &mut Vec<u32>) {
+        self.push_entered(key, points);
+        let found = self.found[key as usize];
+        if self.role(found) == Role::Entry {
+            // An entry that lies above the last key is come back to.
+            if points.last() != Some(&found) {
+                points.push(found);
+            }
+        } else {
+            points.extend(self.own(key));
+        }
+    }
+
+    /// Entries below which `key` is the first, outermost first.
+    fn push_entered(&self, key: u32, points: &mut Vec<u32>) {
+        let start = points.len();
+        let mut v = self.found[key as usize];
+        while let Some(below) = self.below.get(v as usize)
+            && below.start == key
+        {
+            if self.role(v) == Role::Entry {
+                points.push(v);
+            }
+            v = self.shape.parent(v);
+        }
+        points[start..].reverse();
+    }
+}
+
+/// Numbers tickets so that those of each subtree follow each other: `own(v)` of node `v` itself, then those of its children in link
+/// order. Their sum must fit into a `u32`. O(n).
+pub(crate) fn nested(shape: &Shape, own: impl Fn(u32) -> u32) -> Vec<Span> {
+    let mut counts: Vec<u32> = (0..shape.nodes()).map(&own).collect();
+    for v in (0..shape.nodes()).rev() {
+        let count = counts[v as usize];
+        if let Some(above) = counts.get_mut(shape.parent(v) as usize) {
+            *above += count;
+        }
+    }
+    // Where the next subtree below each node starts.
+    let mut next = vec![0u32; shape.len()];
+    let mut next_root = 0;
+    let mut spans = Vec::with_capacity(shape.len());
+    for (v, &count) in (0..).zip(&counts) {
+        let place = match shape.parent(v) {
+            NO_NODE => &mut next_root,
+            parent => &mut next[parent as usize],
+        };
+        let start = *place;
+        *place += count;
+        next[v as usize] = start + own(v);
+        spans.push(Span {
+            start,
+            end: start + count,
+        });
+    }
+    spans
+}
+
+/// Points by the start of their spans, those of smaller number first. Points that are never read come last. O(points + tickets).
+pub(crate) fn by_start(spans: &[Span], tickets: u32) -> Vec<u32> {
+    let bucket = |span: &Span| {
+        if span.is_empty() {
+            tickets as usize
+        } else {
+            span.start.min(tickets) as usize
+        }
+    };
+    let mut starts = vec![0u32; tickets as usize + 2];
+    for span in spans {
+        starts[bucket(span) + 1] += 1;
+    }
+    let mut sum = 0;
+    for start in &mut starts {
+        sum += *start;
+        *start = sum;
+    }
+    let mut order = vec![0u32; spans.len()];
+    for (v, span) in (0..).zip(spans) {
+        let place = &mut starts[bucket(span)];
+        order[*place as usize] = v;
+        *place += 1;
+    }
+    order
+}
+
+/// Which operations there are, how often each is done, and at which point each search ends.
+#[derive(Clone, Debug)]
+pub(crate) struct Tickets {
+    count: u32,
+    /// `cumulative[t]` = P(ticket below t), for `t` up to the count; empty where each is as frequent.
+    cumulative: Vec<f64>,
+    /// By ticket.
+    ends: Vec<u32>,
+}
+
+impl Tickets {
+    /// Operations that end at `ends[t]`, each with a frequency in proportion to its weight. Weights that are negative or no numbers
+    /// count as 0; if all are 0, nothing is done.
+    pub(crate) fn new(ends: Vec<u32>, weights: Option<Vec<f64>>) -> Tickets {
+        let count = u32::try_from(ends.len()).unwrap_or(u32::MAX);
+        let cumulative = weights.map_or_else(Vec::new, |weights| cumulated(&weights));
+        Tickets {
+            count,
+            cumulative,
+            ends,
+        }
+    }
+
+    /// One operation that is always the same.
+    pub(crate) fn single() -> Tickets {
+        Tickets {
+            count: 1,
+            cumulative: Vec::new(),
+            ends: Vec::new(),
+        }
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The point at which the search of this ticket ends.
+    pub(crate) fn end(&self, ticket: u32) -> Option<u32> {
+        self.ends.get(ticket as usize).copied()
+    }
+
+    /// P(ticket below `ticket`).
+    fn before(&self, ticket: u32) -> f64 {
+        match self.cumulative.get(ticket as usize) {
+            Some(&sum) => sum,
+            None if self.count == 0 => 0.0,
+            None => f64::from(ticket) / f64::from(self.count),
+        }
+    }
+
+    /// A span as an interval of the unit interval: its length is the probability.
+    pub(crate) fn interval(&self, span: Span) -> (f64, f64) {
+        if span.is_empty() {
+            (0.0, 0.0)
+        } else {
+            (self.before(span.start), self.before(span.end))
+        }
+    }
+
+    /// P(ticket in `span`).
+    pub(crate) fn measure(&self, span: Span) -> f64 {
+        let (start, end) = self.interval(span);
+        end - start
+    }
+
+    /// The ticket at a random place: `random` is one of 2^64 equally likely numbers. `None` where nothing is done.
+    pub(crate) fn draw(&self, random: u64) -> Option<u32> {
+        if self.count == 0 {
+            return None;
+        }
+        let last = self.count - 1;
+        match self.cumulative.last() {
+            None => {
+                let wide = u128::from(random) * u128::from(self.count);
+                // The product is below `count * 2^64`.
+                Some(u32::try_from(wide >> 64).unwrap_or(last))
+            }
+            Some(&whole) if whole > 0.0 => {
+                let drawn = random as f64 / 2f64.powi(64);
+                // The last ticket that begins at or before the number drawn; those without weight begin where the next does.
+                let after = self.cumulative.partition_point(|&sum| sum <= drawn);
+                let ticket = u32::try_from(after.saturating_sub(1)).unwrap_or(last);
+                Some(if ticket <= last {
+                    ticket
+                } else {
+                    self.last_possible()
+                })
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// The last ticket with a weight: for numbers that rounding took to 1.
+    #[cold]
+    fn last_possible(&self) -> u32 {
+        let whole = self.cumulative.last().copied().unwrap_or(0.0);
+        let first_at_end = self.cumulative.partition_point(|&sum| sum < whole);
+        u32::try_from(first_at_end.saturating_sub(1)).unwrap_or(0)
+    }
+}
+
+/// Sums before each weight and after the last, over the whole.
+fn cumulated(weights: &[f64]) -> Vec<f64> {
+    let usable = |weight: f64| {
+        if weight.is_finite() {
+            weight.max(0.0)
+        } else {
+            0.0
+        }
+    };
+    // Scaled by the largest first, so that the total stays finite whatever the weights are.
+    let largest = weights.iter().copied().map(usable).fold(0.0, f64::max);
+    let scaled = |weight: f64| {
+        if largest > 0.0 {
+            usable(weight) / largest
+        } else {
+            0.0
+        }
+    };
+    let mut sum = 0.0;
+    let mut sums = Vec::with_capacity(weights.len() + 1);
+    sums.push(0.0);
+    for &weight in weights {
+        sum += scaled(weight);
+        sums.push(sum);
+    }
+    if sum > 0.0 {
+        for part in &mut sums {
+            *part /= sum;
+        }
+    }
+    sums
+}
+
+/// The sum of `own(v)` over all nodes, where it can number tickets.
+pub(crate) fn total(shape: &Shape, own: impl Fn(u32) -> u32) -> Option<u32> {
+    let sum: u64 = (0..shape.nodes()).map(|v| u64::from(own(v))).sum();
+    u32::try_from(sum).ok().filter(|&sum| sum < u32::MAX)
+}
+
+/// What one operation reads, in which order.
+#[derive(Clone, Debug)]
+pub(crate) enum Order {
+    /// The way from a root to where it ends.
+    Path,
+    /// The way to a key, then the `keys - 1` that follow, with what is entered on the way to each.
+    Range {
+        /// How many keys are read, where there are so many.
+        keys: u32,
+    },
+    /// The way to a gap between keys, then all keys from there to the end of their run: they move up by one.
+    Shift {
+        /// Keys that lie one after another in memory, ascending.
+        runs: Vec<Span>,
+    },
+    /// Always these.
+    Sequence(Vec<u32>),
+}

@@ -1,0 +1,328 @@
+//! The structures that can be asked about, from their parameters to the points that operations read.
+//!
+//! ```text
+//! Structure --build(keys, sizes)--> Built --place(layout)--> Placement
+//!                                     |                          |
+//!                                     +----accesses(placement, operation, keys)--> Accesses --> block probabilities
+//!                                                                                          \--> random operations
+//! ```
+//!
+//! What an allocator or a layout moves is a *node*; what an operation reads is a *point*. In trees and lists they are the same. A
+//! node of a B-tree holds many points: a binary search inside of it reads some keys and one link. The buckets of a hash table
+//! and the elements of an array are points of one large block of memory that no layout moves.
+//!
+//! | structure | nodes | points | order of keys |
+//! |---|---|---|---|
+//! | search tree | one a key | the nodes | key order |
+//! | k-ary, quad- and octree, given shapes | one a key | the nodes | node numbers |
+//! | B-tree | up to fanout - 1 keys | header, keys, values, links; or the nodes | key order |
+//! | list | one a key | the nodes | from the head |
+//! | chained hash table | one a key | buckets, nodes | bucket by bucket |
+//! | sorted array, Eytzinger | none | the elements | key order |
+
+mod array;
+mod btree;
+mod built;
+mod edges;
+mod linear;
+mod operation;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod walker;
+
+use std::fmt;
+
+use crate::keys::KeysError;
+use crate::{NO_NODE, NodeExtent};
+pub use built::Built;
+pub use edges::{EdgeList, EdgesError, read_edges};
+pub use operation::{Operation, ParseOperationError};
+pub use walker::{WalkError, Walked, Walker, walk};
+
+/// The largest arity and fanout: nodes of 64 KiB and more are no nodes any more.
+const FANOUT_MAX: u32 = 1 << 16;
+
+/// How a structure came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Growth {
+    /// Built at once: all levels full but the last.
+    Complete,
+    /// By inserting keys in a random order.
+    RandomInsert {
+        /// Chooses the order.
+        seed: u64,
+    },
+}
+
+/// How a search goes about the keys inside of a node of a B-tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum InNode {
+    /// Halving the keys.
+    #[default]
+    Binary,
+    /// From the first on, until one is not smaller.
+    Linear,
+    /// All bytes of the node at once, as wide instructions and prefetches do.
+    Whole,
+}
+
+/// Which neighbours the nodes of a list know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Links {
+    /// The next one.
+    Single,
+    /// The next and the previous one.
+    Double,
+}
+
+/// A pointer structure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Structure {
+    /// A binary search tree.
+    SearchTree {
+        /// How it came to be.
+        growth: Growth,
+    },
+    /// A tree in which operations go to any node with equal probability, whatever its keys are.
+    ///
+    /// Grown randomly, each new node hangs at any free link with equal probability (a random increasing tree); for an arity of 2
+    /// these are the shapes of random search trees.
+    Tree {
+        /// The links of a node, from 1 to 65536.
+        arity: u32,
+        /// How it came to be.
+        growth: Growth,
+    },
+    /// A quadtree (2 dimensions) or octree (3): 2^d children a node. Grown randomly, it is the point quadtree of uniformly distributed points: each
+    /// divides the cell that it falls into (R. Finkel and J. Bentley, *Quad trees*, Acta Informatica 1974).
+    PointTree {
+        /// From 1 to 8.
+        dimensions: u32,
+        /// How it came to be.
+        growth: Growth,
+    },
+    /// A B-tree: keys in inner nodes too, all nodes of one size.
+    BTree {
+        /// Children of a full inner node, from 3 to 65536; one more than its keys.
+        fanout: u32,
+        /// How full nodes are, above 0 and up to 1; those of random insertion are as full as they come to be.
+        fill: f64,
+        /// How nodes are searched.
+        in_node: InNode,
+        /// How it came to be: built from sorted keys, or by random insertion with splits in the middle.
+        growth: Growth,
+    },
+    /// An unsorted list: searches begin at its head, and absent keys are looked for to its end.
+    List {
+        /// Singly or doubly linked.
+        links: Links,
+    },
+    /// A hash table of chains: an array of links to lists. Which bucket a key falls into is random.
+    Hash {
+        /// Keys to a bucket, on average.
+        load: f64,
+        /// Chooses the buckets.
+        seed: u64,
+    },
+    /// A sorted array with binary search.
+    SortedArray,
+    /// An array in the order of a complete search tree's levels: the children of element i are 2i + 1 and 2i + 2.
+    Eytzinger,
+}
+
+/// How large the parts of a structure are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Nodes of trees, lists and chains; elements of arrays.
+    pub node: NodeExtent,
+    /// How many of their bytes a visit reads, from the first on; at least 1, at most all.
+    pub touched_bytes: u32,
+    /// Keys of a B-tree.
+    pub key_bytes: u32,
+    /// Values of a B-tree; may be 0.
+    pub value_bytes: u32,
+}
+
+impl Sizes {
+    /// Nodes that are read whole. Keys and values of B-trees have 8 bytes each.
+    pub fn of(node: NodeExtent) -> Sizes {
+        Sizes {
+            node,
+            touched_bytes: node.bytes,
+            key_bytes: 8,
+            value_bytes: 8,
+        }
+    }
+
+    /// The same, reading only the first `bytes` bytes of a node.
+    #[must_use]
+    pub fn touching(self, bytes: u32) -> Sizes {
+        Sizes {
+            touched_bytes: bytes.clamp(1, self.node.bytes.max(1)),
+            ..self
+        }
+    }
+
+    /// The same, with other keys and values in B-trees.
+    #[must_use]
+    pub fn with_pairs(self, key_bytes: u32, value_bytes: u32) -> Sizes {
+        Sizes {
+            key_bytes,
+            value_bytes,
+            ..self
+        }
+    }
+}
+
+impl Structure {
+    /// Builds the structure with so many keys. O(keys), random insertion into point and B-trees O(keys log keys).
+    ///
+    /// # Errors
+    /// [`StructureError`] for parameters that no structure has, and for more keys than can be numbered.
+    pub fn build(self, keys: u32, sizes: &Sizes) -> Result<Built, StructureError> {
+        if let Err(error) = NodeExtent::new(sizes.node.bytes, sizes.node.align) {
+            return Err(StructureError::Sizes(error.to_string()));
+        }
+        if keys == NO_NODE {
+            return Err(StructureError::TooLarge);
+        }
+        match self {
+            Structure::SearchTree { growth } => Ok(tree::search(keys, growth, sizes)),
+            Structure::Tree { arity, growth } => {
+                if !(1..=FANOUT_MAX).contains(&arity) {
+                    return Err(StructureError::Arity { arity });
+                }
+                tree::of_arity(keys, arity, growth, sizes)
+            }
+            Structure::PointTree { dimensions, growth } => {
+                if !(1..=8).contains(&dimensions) {
+                    return Err(StructureError::Dimensions { dimensions });
+                }
+                Ok(tree::points(keys, dimensions, growth, sizes))
+            }
+            Structure::BTree {
+                fanout,
+                fill,
+                in_node,
+                growth,
+            } => {
+                if !(3..=FANOUT_MAX).contains(&fanout) {
+                    return Err(StructureError::Fanout { fanout });
+                }
+                if !(fill > 0.0 && fill <= 1.0) {
+                    return Err(StructureError::Fill { fill });
+                }
+                let form = btree::Form::new(fanout, in_node, sizes)?;
+                btree::build(keys, fill, growth, &form)
+            }
+            Structure::List { links } => Ok(linear::list(keys, links, sizes)),
+            Structure::Hash { load, seed } => {
+                if !(load > 0.0 && load.is_finite()) {
+                    return Err(StructureError::Load { load });
+                }
+                linear::hash(keys, load, seed, sizes)
+            }
+            Structure::SortedArray => Ok(array::sorted(keys, sizes)),
+            Structure::Eytzinger => Ok(array::eytzinger(keys, sizes)),
+        }
+    }
+}
+
+/// Why a structure, or an operation on it, is not possible.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum StructureError {
+    /// More points than can be numbered.
+    TooLarge,
+    /// No tree has so many links to a node.
+    Arity {
+        /// What was asked for.
+        arity: u32,
+    },
+    /// No point tree has so many dimensions.
+    Dimensions {
+        /// What was asked for.
+        dimensions: u32,
+    },
+    /// No B-tree has such a fanout.
+    Fanout {
+        /// What was asked for.
+        fanout: u32,
+    },
+    /// Nodes cannot be so full.
+    Fill {
+        /// What was asked for.
+        fill: f64,
+    },
+    /// Buckets cannot be so full.
+    Load {
+        /// What was asked for.
+        load: f64,
+    },
+    /// Nodes, keys or values of impossible size.
+    Sizes(String),
+    /// The structure has no order of keys to go through.
+    NoRange,
+    /// A range of no keys.
+    EmptyRange,
+    /// The placement is of another structure.
+    Placement {
+        /// Nodes of the structure.
+        nodes: usize,
+        /// Nodes of the placement.
+        placed: usize,
+    },
+    /// The key distribution does not fit.
+    Keys(KeysError),
+}
+
+impl fmt::Display for StructureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StructureError::TooLarge => f.write_str("the structure has more parts than 2^32"),
+            StructureError::Arity { arity } => {
+                write!(
+                    f,
+                    "a tree's nodes have 1 to {FANOUT_MAX} links, not {arity}"
+                )
+            }
+            StructureError::Dimensions { dimensions } => {
+                write!(f, "a point tree has 1 to 8 dimensions, not {dimensions}")
+            }
+            StructureError::Fanout { fanout } => {
+                write!(f, "a B-tree's fanout is 3 to {FANOUT_MAX}, not {fanout}")
+            }
+            StructureError::Fill { fill } => {
+                write!(
+                    f,
+                    "nodes are filled to more than 0 and at most 1, not {fill}"
+                )
+            }
+            StructureError::Load { load } => {
+                write!(f, "a hash table's load is a positive number, not {load}")
+            }
+            StructureError::Sizes(what) => f.write_str(what),
+            StructureError::NoRange => {
+                f.write_str("a hash table's keys have no order, so there are no ranges")
+            }
+            StructureError::EmptyRange => f.write_str("a range has at least one key"),
+            StructureError::Placement { nodes, placed } => {
+                write!(
+                    f,
+                    "{placed} nodes are placed, but the structure has {nodes}"
+                )
+            }
+            StructureError::Keys(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for StructureError {}
+
+impl From<KeysError> for StructureError {
+    fn from(error: KeysError) -> StructureError {
+        StructureError::Keys(error)
+    }
+}

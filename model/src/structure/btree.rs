@@ -1,0 +1,438 @@
+//! B-trees, with the keys inside of nodes as points of their own.
+//!
+//! ```text
+//! a node:   | header 8 B | key 0 .. key K-1 | value 0 .. value K-1 | link 0 .. link K |      K = fanout - 1
+//! ```
+//!
+//! All nodes have this size; leaves do not use their links. A search reads the header (how many keys there are), then
+//! keys, then the link to the next node, or the value when a key is equal. Which keys it compares is again a tree:
+//!
+//! ```text
+//! binary, 7 keys:          k3                    linear:    k0 - k1 - k2 - ...
+//!                      k1      k5                            |    |    |
+//!                    k0  k2  k4  k6                         l0   l1   l2         gap g leads to link g
+//!                   l0 l1 ...        l7
+//! ```
+//!
+//! so that the whole B-tree is one search tree of points, with headers and links in between.
+//!
+//! Trees built from sorted keys have the least height that their fill allows, and the keys of each subtree are divided
+//! evenly among its children. Trees of random insertion come from inserting, with full nodes split in the middle.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::built::{Family, Homes, Places};
+use super::{Built, Growth, InNode, Sizes, StructureError};
+use crate::accesses::{Lengths, Points, Role, Span};
+use crate::shape::random;
+use crate::{NO_NODE, NodeExtent, Shape};
+
+const HEADER_BYTES: u32 = 8;
+const LINK_BYTES: u32 = 8;
+
+/// What nodes look like.
+pub(super) struct Form {
+    /// Keys of a full node, K; at least 2.
+    keys_max: u32,
+    in_node: InNode,
+    key_bytes: u32,
+    value_bytes: u32,
+    links_offset: u32,
+    extent: NodeExtent,
+}
+
+impl Form {
+    /// The nodes of a B-tree of this fanout, at least 3.
+    pub(super) fn new(fanout: u32, in_node: InNode, sizes: &Sizes) -> Result<Form, StructureError> {
+        if sizes.key_bytes == 0 {
+            return Err(StructureError::Sizes(
+                "a key needs at least one byte".to_owned(),
+            ));
+        }
+        let keys_max = fanout - 1;
+        let pairs = (u64::from(sizes.key_bytes) + u64::from(sizes.value_bytes))
+            .saturating_mul(u64::from(keys_max));
+        let links_offset =
+            (u64::from(HEADER_BYTES).saturating_add(pairs)).next_multiple_of(u64::from(LINK_BYTES));
+        let bytes = links_offset.saturating_add(u64::from(fanout) * u64::from(LINK_BYTES));
+        let (Ok(links_offset), Ok(bytes)) = (u32::try_from(links_offset), u32::try_from(bytes))
+        else {
+            let what = format!("nodes of {bytes} bytes are too large");
+            return Err(StructureError::Sizes(what));
+        };
+        let align = sizes.node.align.max(LINK_BYTES);
+        let extent = NodeExtent::new(bytes, align)
+            .map_err(|error| StructureError::Sizes(error.to_string()))?;
+        Ok(Form {
+            keys_max,
+            in_node,
+            key_bytes: sizes.key_bytes,
+            value_bytes: sizes.value_bytes,
+            links_offset,
+            extent,
+        })
+    }
+
+    fn key_offset(&self, key: u32) -> u64 {
+        u64::from(HEADER_BYTES) + u64::from(key) * u64::from(self.key_bytes)
+    }
+
+    fn value_offset(&self, key: u32) -> u64 {
+        self.key_offset(self.keys_max) + u64::from(key) * u64::from(self.value_bytes)
+    }
+
+    fn link_offset(&self, link: u32) -> u64 {
+        u64::from(self.links_offset) + u64::from(link) * u64::from(LINK_BYTES)
+    }
+}
+
+/// Nodes level by level, the children of each in order.
+pub(super) struct Nodes {
+    /// By node, its parent.
+    pub(super) parents: Vec<u32>,
+    /// By node, at which of the parent's links it hangs.
+    pub(super) links: Vec<u32>,
+    /// By node, how many keys it holds itself; at least 1.
+    pub(super) counts: Vec<u32>,
+}
+
+/// A B-tree of so many keys.
+pub(super) fn build(
+    keys: u32,
+    fill: f64,
+    growth: Growth,
+    form: &Form,
+) -> Result<Built, StructureError> {
+    let nodes = match growth {
+        Growth::Complete => bulk(keys, filled(fill, form.keys_max)),
+        Growth::RandomInsert { seed } => Insertion::new(form.keys_max).insert_all(keys, seed),
+    };
+    let shape = Shape::from_generated(nodes.parents.clone());
+    let spans = nodes.spans(&shape);
+    let (points, homes, runs) = match form.in_node {
+        InNode::Whole => {
+            let points = nodes.whole(&shape, &spans, keys, form);
+            (points, Homes::Nodes, Vec::new())
+        }
+        InNode::Binary | InNode::Linear => {
+            // Each key and each node's header and link, each value.
+            let parts = 2 * u64::from(keys) + 2 * shape.len() as u64;
+            if parts >= u64::from(NO_NODE) {
+                return Err(StructureError::TooLarge);
+            }
+            let (points, homes) = Parts::of(&nodes, &shape, &spans, keys, form).finish();
+            (points, homes, nodes.leaf_runs(&shape, &spans))
+        }
+    };
+    Ok(Built {
+        nodes: shape,
+        extent: form.extent,
+        points: Arc::new(points),
+        homes,
+        places: Places::Gaps,
+        family: Family::Tree,
+        fixed_bytes: 0,
+        runs,
+    })
+}
+
+/// Keys of a node that is filled to a share of its room.
+fn filled(fill: f64, keys_max: u32) -> u32 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share between 0 and 1 of a `u32`"
+    )]
+    let keys = (fill * f64::from(keys_max)).round() as u32;
+    keys.clamp(1, keys_max)
+}
+
+/// The tree of least height with at most `node_keys` keys a node; the keys of each subtree are divided evenly.
+pub(super) fn bulk(keys: u32, node_keys: u32) -> Nodes {
+    let mut nodes = Nodes {
+        parents: Vec::new(),
+        links: Vec::new(),
+        counts: Vec::new(),
+    };
+    // Keys of full trees, by height less 1.
+    let mut full = vec![u64::from(node_keys)];
+    while let Some(&largest) = full.last()
+        && largest < u64::from(keys)
+    {
+        full.push((largest + 1) * (u64::from(node_keys) + 1) - 1);
+    }
+    // Subtrees to come: parent, link, keys, height less 1.
+    let mut queue = VecDeque::from([(NO_NODE, 0, keys, full.len() - 1)]);
+    while let Some((parent, link, keys, height)) = queue.pop_front() {
+        if keys == 0 {
+            continue;
+        }
+        let node = u32::try_from(nodes.parents.len()).unwrap_or(NO_NODE);
+        nodes.parents.push(parent);
+        nodes.links.push(link);
+        if keys <= node_keys {
+            nodes.counts.push(keys);
+            continue;
+        }
+        // More keys than a node's: the height is at least 2. The quotient is at most `node_keys + 1`.
+        let children = (u64::from(keys) + 1).div_ceil(full[height - 1] + 1);
+        let children = u32::try_from(children).unwrap_or(u32::MAX).max(2);
+        nodes.counts.push(children - 1);
+        let rest = keys - (children - 1);
+        for child in 0..children {
+            let part = rest / children + u32::from(child < rest % children);
+            queue.push_back((node, child, part, height - 1));
+        }
+    }
+    nodes
+}
+
+/// A B-tree into which keys are inserted one by one.
+pub(super) struct Insertion {
+    keys_max: usize,
+    keys: Vec<Vec<u32>>,
+    /// By node; none in leaves, else one more than keys.
+    children: Vec<Vec<u32>>,
+    root: u32,
+}
+
+impl Insertion {
+    pub(super) fn new(keys_max: u32) -> Insertion {
+        Insertion {
+            keys_max: keys_max as usize,
+            keys: Vec::new(),
+            children: Vec::new(),
+            root: NO_NODE,
+        }
+    }
+
+    /// The tree after inserting the numbers below `keys` in random order. O(n log n).
+    pub(super) fn insert_all(mut self, keys: u32, seed: u64) -> Nodes {
+        if keys > 0 {
+            self.root = self.add(Vec::new(), Vec::new());
+        }
+        for key in random::permutation(keys, seed) {
+            self.insert(key);
+        }
+        self.finish()
+    }
+
+    fn add(&mut self, keys: Vec<u32>, children: Vec<u32>) -> u32 {
+        self.keys.push(keys);
+        self.children.push(children);
+        u32::try_from(self.keys.len() - 1).unwrap_or(NO_NODE)
+    }
+
+    fn insert(&mut self, key: u32) {
+        // Nodes above the leaf, with the link that was followed.
+        let mut way: Vec<(u32, usize)> = Vec::new();
+        let mut node = self.root;
+        let mut place = self.keys[node as usize].partition_point(|&other| other < key);
+        while let Some(&child) = self.children[node as usize].get(place) {
+            way.push((node, place));
+            node = child;
+            place = self.keys[node as usize].partition_point(|&other| other < key);
+        }
+        self.keys[node as usize].insert(place, key);
+        while self.keys[node as usize].len() > self.keys_max {
+            let (middle, right) = self.split(node);
+            match way.pop() {
+                Some((above, link)) => {
+                    self.keys[above as usize].insert(link, middle);
+                    self.children[above as usize].insert(link + 1, right);
+                    node = above;
+                }
+                None => {
+                    self.root = self.add(vec![middle], vec![node, right]);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Takes the upper half out of a node; returns the key in the middle and the node of that half.
+    fn split(&mut self, node: u32) -> (u32, u32) {
+        let keys = &mut self.keys[node as usize];
+        let half = keys.len() / 2;
+        let upper = keys.split_off(half + 1);
+        let middle = keys[half];
+        keys.truncate(half);
+        let children = &mut self.children[node as usize];
+        let upper_children = if children.is_empty() {
+            Vec::new()
+        } else {
+            children.split_off(half + 1)
+        };
+        (middle, self.add(upper, upper_children))
+    }
+
+    fn finish(self) -> Nodes {
+        let mut nodes = Nodes {
+            parents: Vec::with_capacity(self.keys.len()),
+            links: Vec::with_capacity(self.keys.len()),
+            counts: Vec::with_capacity(self.keys.len()),
+        };
+        let mut queue = VecDeque::new();
+        if self.root != NO_NODE {
+            queue.push_back((NO_NODE, 0, self.root));
+        }
+        while let Some((parent, link, node)) = queue.pop_front() {
+            let number = u32::try_from(nodes.parents.len()).unwrap_or(NO_NODE);
+            nodes.parents.push(parent);
+            nodes.links.push(link);
+            let count = self.keys[node as usize].len();
+            nodes.counts.push(u32::try_from(count).unwrap_or(u32::MAX));
+            let children = (0..).zip(&self.children[node as usize]);
+            queue.extend(children.map(|(link, &child)| (number, link, child)));
+        }
+        nodes
+    }
+}
+
+impl Nodes {
+    /// By node, the keys of its subtree.
+    fn spans(&self, shape: &Shape) -> Vec<Span> {
+        let mut totals = self.counts.clone();
+        for v in (0..shape.nodes()).rev() {
+            let total = totals[v as usize];
+            if let Some(above) = totals.get_mut(shape.parent(v) as usize) {
+                *above += total;
+            }
+        }
+        let mut spans = vec![Span { start: 0, end: 0 }; shape.len()];
+        for v in 0..shape.nodes() {
+            let span = &mut spans[v as usize];
+            span.end = span.start + totals[v as usize];
+            let mut next = span.start;
+            let mut before = 0;
+            for &child in shape.children(v) {
+                // Links without a node have no keys; the key before each link belongs to this node.
+                let link = self.links[child as usize];
+                next += link - before;
+                before = link;
+                spans[child as usize].start = next;
+                next += totals[child as usize];
+            }
+        }
+        spans
+    }
+
+    /// Calls `see` for each key that node `v` holds itself, with its number in the node and in the tree.
+    fn own_keys(&self, shape: &Shape, spans: &[Span], v: u32, mut see: impl FnMut(u32, u32)) {
+        let mut next = spans[v as usize].start;
+        let mut children = shape.children(v).iter().peekable();
+        for place in 0..self.counts[v as usize] {
+            if let Some(&child) = children.next_if(|&&child| self.links[child as usize] == place) {
+                next = spans[child as usize].end;
+            }
+            see(place, next);
+            next += 1;
+        }
+    }
+
+    /// Nodes as points that are read whole.
+    fn whole(&self, shape: &Shape, spans: &[Span], keys: u32, form: &Form) -> Points {
+        let mut found = vec![0; keys as usize];
+        for v in 0..shape.nodes() {
+            self.own_keys(shape, spans, v, |_, key| found[key as usize] = v);
+        }
+        let lengths = Lengths::Uniform(form.extent.bytes);
+        Points::of_keys(shape.clone(), lengths, Vec::new(), found)
+    }
+
+    /// The keys of each leaf.
+    fn leaf_runs(&self, shape: &Shape, spans: &[Span]) -> Vec<Span> {
+        let leaves = (0..shape.nodes()).filter(|&v| shape.children(v).is_empty());
+        let mut runs: Vec<Span> = leaves.map(|v| spans[v as usize]).collect();
+        // Leaves are on one level, or on two where nodes have one key.
+        runs.sort_unstable_by_key(|run| run.start);
+        runs
+    }
+}
+
+/// The points of all nodes.
+#[derive(Default)]
+struct Parts {
+    parents: Vec<u32>,
+    bytes: Vec<u32>,
+    roles: Vec<Role>,
+    nodes: Vec<u32>,
+    offsets: Vec<u64>,
+    found: Vec<u32>,
+}
+
+impl Parts {
+    fn of(nodes: &Nodes, shape: &Shape, spans: &[Span], keys: u32, form: &Form) -> Parts {
+        let mut parts = Parts {
+            found: vec![0; keys as usize],
+            ..Parts::default()
+        };
+        // By node, the link that leads to it.
+        let mut links = vec![NO_NODE; shape.len()];
+        // By place, the point of the key there; by gap, the point after which a search turns into it.
+        let (mut compared, mut turns) = (Vec::new(), Vec::new());
+        for v in 0..shape.nodes() {
+            let header = parts.add(links[v as usize], HEADER_BYTES, Role::Entry, v, 0);
+            let count = nodes.counts[v as usize];
+            compared.clear();
+            compared.resize(count as usize, NO_NODE);
+            turns.clear();
+            turns.resize(count as usize + 1, NO_NODE);
+            // Ranges of keys that are left, with the point read before.
+            let mut ranges = vec![(0, count, header)];
+            while let Some((low, high, above)) = ranges.pop() {
+                if low == high {
+                    turns[low as usize] = above;
+                    continue;
+                }
+                let place = match form.in_node {
+                    InNode::Linear => low,
+                    _ => low + (high - low) / 2,
+                };
+                let offset = form.key_offset(place);
+                let key = parts.add(above, form.key_bytes, Role::Key, v, offset);
+                compared[place as usize] = key;
+                ranges.push((low, place, key));
+                ranges.push((place + 1, high, key));
+            }
+            nodes.own_keys(shape, spans, v, |place, key| {
+                let mut point = compared[place as usize];
+                if form.value_bytes > 0 {
+                    let offset = form.value_offset(place);
+                    point = parts.add(point, form.value_bytes, Role::Value, v, offset);
+                }
+                parts.found[key as usize] = point;
+            });
+            for &child in shape.children(v) {
+                let link = nodes.links[child as usize];
+                let (above, offset) = (turns[link as usize], form.link_offset(link));
+                links[child as usize] = parts.add(above, LINK_BYTES, Role::Entry, v, offset);
+            }
+        }
+        parts
+    }
+
+    fn add(&mut self, parent: u32, bytes: u32, role: Role, node: u32, offset: u64) -> u32 {
+        let point = u32::try_from(self.parents.len()).unwrap_or(NO_NODE);
+        self.parents.push(parent);
+        self.bytes.push(bytes);
+        self.roles.push(role);
+        self.nodes.push(node);
+        self.offsets.push(offset);
+        point
+    }
+
+    fn finish(self) -> (Points, Homes) {
+        let homes = Homes::Parts {
+            nodes: self.nodes,
+            offsets: self.offsets,
+        };
+        let shape = Shape::from_generated(self.parents);
+        let lengths = Lengths::Each(self.bytes);
+        (
+            Points::of_keys(shape, lengths, self.roles, self.found),
+            homes,
+        )
+    }
+}

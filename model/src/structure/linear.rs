@@ -1,0 +1,127 @@
+//! Lists, chained hash tables, and the order in which walks go.
+
+use std::sync::Arc;
+
+use super::built::{Family, Homes, Places};
+use super::{Built, Sizes, StructureError};
+use crate::accesses::{Lengths, Points};
+use crate::shape::random::SplitMix64;
+use crate::{Links, NO_NODE, Shape};
+
+/// A link is an address.
+const LINK_BYTES: u32 = 8;
+
+/// A list; node `v` is the one after `v - 1`.
+pub(super) fn list(keys: u32, links: Links, sizes: &Sizes) -> Built {
+    let parents = (0..keys)
+        .map(|v| v.checked_sub(1).unwrap_or(NO_NODE))
+        .collect();
+    Built {
+        places: Places::NullLinks { arity: 1 },
+        family: match links {
+            Links::Single => Family::SingleList,
+            Links::Double => Family::DoubleList,
+        },
+        ..Built::of_shape(Shape::from_generated(parents), sizes)
+    }
+}
+
+/// A chained hash table; keys are numbered bucket by bucket, and nodes as their keys.
+pub(super) fn hash(
+    keys: u32,
+    load: f64,
+    seed: u64,
+    sizes: &Sizes,
+) -> Result<Built, StructureError> {
+    let wanted = (f64::from(keys) / load).ceil().max(1.0);
+    // Buckets and nodes are points.
+    if wanted + f64::from(keys) >= f64::from(NO_NODE) {
+        return Err(StructureError::TooLarge);
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at least 1, and below 2^32 by the check above"
+    )]
+    let buckets = wanted as u32;
+    let mut random = SplitMix64::new(seed);
+    let mut lengths = vec![0u32; buckets as usize];
+    for _ in 0..keys {
+        lengths[random.below(buckets) as usize] += 1;
+    }
+    let mut node_parents = Vec::with_capacity(keys as usize);
+    let mut parents = vec![NO_NODE; buckets as usize];
+    for (bucket, &length) in (0..).zip(&lengths) {
+        for place in 0..length {
+            let node = u32::try_from(node_parents.len()).unwrap_or(NO_NODE);
+            if place == 0 {
+                node_parents.push(NO_NODE);
+                parents.push(bucket);
+            } else {
+                node_parents.push(node - 1);
+                parents.push(buckets + node - 1);
+            }
+        }
+    }
+    let touched = sizes.touched_bytes.min(sizes.node.bytes);
+    let mut bytes = vec![LINK_BYTES; buckets as usize];
+    bytes.resize(parents.len(), touched);
+    let mut nodes = vec![NO_NODE; buckets as usize];
+    nodes.extend(0..keys);
+    let mut offsets: Vec<u64> = (0..u64::from(buckets))
+        .map(|bucket| bucket * u64::from(LINK_BYTES))
+        .collect();
+    offsets.resize(parents.len(), 0);
+    let points = Points::of_keys(
+        Shape::from_generated(parents),
+        Lengths::Each(bytes),
+        Vec::new(),
+        (buckets..buckets + keys).collect(),
+    );
+    Ok(Built {
+        nodes: Shape::from_generated(node_parents),
+        extent: sizes.node,
+        points: Arc::new(points),
+        homes: Homes::Parts { nodes, offsets },
+        places: Places::NullLinks { arity: 1 },
+        family: Family::Hash,
+        fixed_bytes: u64::from(buckets) * u64::from(LINK_BYTES),
+        runs: Vec::new(),
+    })
+}
+
+/// All points of a forest, each before those below it; where a walk `returns`, each also after each of its children.
+pub(super) fn depth_first(shape: &Shape, returns: bool) -> Vec<u32> {
+    let mut order = Vec::with_capacity(shape.len());
+    // Points on the way, each with how many of its children were gone into.
+    let mut way: Vec<(u32, usize)> = Vec::new();
+    for root in shape.roots() {
+        order.push(root);
+        way.push((root, 0));
+        while let Some((v, gone)) = way.last_mut() {
+            if returns && *gone > 0 {
+                order.push(*v);
+            }
+            match shape.children(*v).get(*gone) {
+                Some(&child) => {
+                    *gone += 1;
+                    order.push(child);
+                    way.push((child, 0));
+                }
+                None => {
+                    way.pop();
+                }
+            }
+        }
+    }
+    order
+}
+
+/// All points that hold a key or lie on the way to one, in the order of the keys.
+pub(super) fn in_key_order(points: &Points) -> Vec<u32> {
+    let mut order = Vec::with_capacity(points.len());
+    for key in (0..).take(points.found().len()) {
+        points.push_successor(key, &mut order);
+    }
+    order
+}

@@ -1,0 +1,84 @@
+//! What is done to a structure.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// One operation; the unit of every prediction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Operation {
+    /// Looks for a key that is there: the way from a root to it.
+    Search,
+    /// Looks for a key that is not there: to the null link where it would hang, the end of a list or chain, the place between two
+    /// elements. Each such place is as likely as any other, unless the keys' distribution says otherwise.
+    Miss,
+    /// Puts in a new key: the way of a [`Miss`](Operation::Miss), and what is written beside it. The new node itself is fresh memory
+    /// and not counted; splits and growth are rare and not counted.
+    ///
+    /// - Trees and hash tables: the link that is set is in the last node or bucket read.
+    /// - Lists: after a node that was searched for. A doubly linked list also writes the node that follows.
+    /// - B-trees: keys and values of the leaf move up by one from the new key's place on.
+    /// - Arrays: so do all elements behind it; in Eytzinger order there is no such place, and the array counts as a tree.
+    Insert,
+    /// Looks for a key that is there and goes on to the next ones in order, `keys` in all, less where the structure ends before. Nodes
+    /// that are entered are read; those on the way back are on a stack, and are read again when it is their key's turn.
+    Range {
+        /// How many keys, at least 1.
+        keys: u32,
+    },
+    /// Goes through the whole structure, depth-first along its links, or in key order where nodes have many keys.
+    Walk {
+        /// Whether a parent is read again after each of its children, as recursion does that goes on with the node's next link.
+        returns: bool,
+    },
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Operation::Search => f.write_str("search"),
+            Operation::Miss => f.write_str("miss"),
+            Operation::Insert => f.write_str("insert"),
+            Operation::Range { keys } => write!(f, "range:{keys}"),
+            Operation::Walk { returns: false } => f.write_str("walk"),
+            Operation::Walk { returns: true } => f.write_str("walk:returns"),
+        }
+    }
+}
+
+impl FromStr for Operation {
+    type Err = ParseOperationError;
+
+    fn from_str(text: &str) -> Result<Operation, ParseOperationError> {
+        Ok(match text {
+            "search" => Operation::Search,
+            "miss" => Operation::Miss,
+            "insert" => Operation::Insert,
+            "walk" => Operation::Walk { returns: false },
+            "walk:returns" => Operation::Walk { returns: true },
+            _ => {
+                let keys = text
+                    .strip_prefix("range:")
+                    .and_then(|keys| keys.parse().ok());
+                match keys {
+                    Some(keys) if keys > 0 => Operation::Range { keys },
+                    _ => return Err(ParseOperationError),
+                }
+            }
+        })
+    }
+}
+
+/// A text that names no [`Operation`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseOperationError;
+
+impl fmt::Display for ParseOperationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "unknown operation: search, miss, insert, walk, walk:returns, or range:M with M keys, M at least 1",
+        )
+    }
+}
+
+impl std::error::Error for ParseOperationError {}

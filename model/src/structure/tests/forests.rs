@@ -1,0 +1,320 @@
+//! Shapes: those that grow, those that are read, those that are walked.
+
+use quickcheck::quickcheck;
+
+use super::*;
+use crate::{EdgesError, Lengths, Shape};
+
+fn mean_depth(shape: &Shape) -> f64 {
+    let depths = shape.depths();
+    depths.iter().map(|&depth| f64::from(depth)).sum::<f64>() / depths.len() as f64
+}
+
+fn grown(structure: Structure, keys: u32) -> Shape {
+    structure.build(keys, &sizes()).unwrap().shape().clone()
+}
+
+#[test]
+fn random_trees_are_as_deep_as_theory_says() {
+    // Random search trees and random increasing binary trees alike: 2 (1 + 1/n) H_n - 4 edges.
+    let keys = 20_000;
+    let harmonic: f64 = (1..=keys).map(|i| 1.0 / f64::from(i)).sum();
+    let expected = 2.0 * (1.0 + 1.0 / f64::from(keys)) * harmonic - 4.0;
+    let growth = Growth::RandomInsert { seed: 3 };
+    for structure in [
+        Structure::SearchTree { growth },
+        Structure::Tree { arity: 2, growth },
+        Structure::PointTree {
+            dimensions: 1,
+            growth,
+        },
+    ] {
+        let depth = mean_depth(&grown(structure, keys));
+        // The standard deviation of the mean depth tends to 0.65 (U. Roesler, A limit theorem for "Quicksort", 1991).
+        assert!(
+            (depth - expected).abs() < 2.0,
+            "{structure:?}: {depth} for {expected}"
+        );
+    }
+    // A point in a quadtree of d dimensions lies at (2 / d) ln n (L. Devroye and L. Laforest 1990).
+    for dimensions in [2, 3] {
+        let depth = mean_depth(&grown(Structure::PointTree { dimensions, growth }, keys));
+        let expected = 2.0 / f64::from(dimensions) * f64::from(keys).ln();
+        assert!(
+            (depth / expected - 1.0).abs() < 0.25,
+            "{dimensions}: {depth} for {expected}"
+        );
+    }
+}
+
+#[test]
+fn children_fit_the_arity() {
+    for growth in [Growth::Complete, Growth::RandomInsert { seed: 5 }] {
+        for (structure, arity) in [
+            (Structure::Tree { arity: 1, growth }, 1),
+            (Structure::Tree { arity: 5, growth }, 5),
+            (
+                Structure::PointTree {
+                    dimensions: 3,
+                    growth,
+                },
+                8,
+            ),
+        ] {
+            let shape = grown(structure, 3000);
+            let most = (0..3000).map(|v| shape.children(v).len()).max();
+            assert_eq!(most, Some(arity));
+            assert_eq!(shape.roots().count(), 1);
+        }
+    }
+}
+
+#[test]
+fn random_b_trees_are_as_full_as_theory_says() {
+    // Nodes of random B-trees are full to ln 2 in the limit of large nodes (A. Yao, On random 2-3 trees, 1978).
+    let nodes = btree::Insertion::new(63).insert_all(60_000, 1);
+    let leaves = nodes.counts.iter().filter(|&&count| count > 0).count();
+    let fill = 60_000.0 / (leaves as f64 * 63.0);
+    assert!((fill - 2f64.ln()).abs() < 0.04, "{fill}");
+}
+
+#[test]
+fn complete_b_trees_are_as_low_as_can_be() {
+    let built = |fanout, keys| {
+        let structure = Structure::BTree {
+            fanout,
+            fill: 1.0,
+            in_node: InNode::Whole,
+            growth: Growth::Complete,
+        };
+        grown(structure, keys)
+    };
+    // 4 * 4 * 4 - 1 keys fill three levels of three keys a node; one more needs a fourth.
+    let height = |shape: &Shape| shape.depths().iter().max().map_or(0, |&depth| depth + 1);
+    assert_eq!(height(&built(4, 63)), 3);
+    assert_eq!(built(4, 63).len(), 21);
+    assert_eq!(height(&built(4, 64)), 4);
+    assert_eq!(height(&built(16, 4095)), 3);
+}
+
+#[test]
+fn edges_are_read_in_any_order() {
+    let text = "Parent , Child\n\n# a comment\nb,d\na,b\r\na , c\nb,e\nz,y";
+    let edges = read_edges(text.as_bytes(), 100).unwrap();
+    assert_eq!(edges.names(), ["a", "z", "b", "c", "y", "d", "e"]);
+    let none = NO_NODE;
+    assert_eq!(edges.shape().parents(), [none, none, 0, 0, 1, 2, 2]);
+    assert_eq!((edges.placement(), edges.lengths()), (None, None));
+}
+
+#[test]
+fn edges_may_say_where_nodes_lie() {
+    let text = ",a,0x1000,64\na,b,4160,8\n";
+    let edges = read_edges(text.as_bytes(), 2).unwrap();
+    assert_eq!(edges.placement().unwrap().offsets(), [4096, 4160]);
+    assert_eq!(edges.lengths(), Some(&Lengths::Each(vec![64, 8])));
+    let empty = read_edges("parent,child,address\n".as_bytes(), 2).unwrap();
+    assert!(empty.shape().is_empty());
+}
+
+#[test]
+fn what_is_wrong_with_edges_is_said_with_its_line() {
+    let cases = [
+        (
+            "a,b\nb\n",
+            "line 2: a line has 2 to 4 columns: parent,child[,address[,bytes]]",
+        ),
+        (
+            "a,b,c,d,e",
+            "line 1: a line has 2 to 4 columns: parent,child[,address[,bytes]]",
+        ),
+        (
+            "a,b\nb,c,5",
+            "line 2: it has 3 columns, those before have 2",
+        ),
+        ("a,", "line 1: the child has no name"),
+        ("a,a", "line 1: \"a\" is its own parent"),
+        (
+            "a,b\nc,b",
+            "line 2: \"b\" was a child or root before, in line 1",
+        ),
+        (
+            ",b\nc,b",
+            "line 2: \"b\" was a child or root before, in line 1",
+        ),
+        (
+            "r,s\na,b\nb,c\nc,a\nc,d",
+            "line 4: this edge closes a cycle",
+        ),
+        ("a,b\nc,d", "line 2: \"d\" is one node more than 3"),
+        (
+            "a,b,-1",
+            "line 1: an address is a number below 2^64, decimal or 0x hexadecimal",
+        ),
+        (
+            "a,b,0x+1",
+            "line 1: an address is a number below 2^64, decimal or 0x hexadecimal",
+        ),
+        (
+            "a,b,1,0",
+            "line 1: a size is a number of bytes from 1 to 2^32 - 1",
+        ),
+        (
+            "a,b,1",
+            "\"a\" has no address: roots need a line with an empty parent",
+        ),
+    ];
+    for (text, message) in cases {
+        let limit = if text.ends_with("c,d") && !text.starts_with('r') {
+            3
+        } else {
+            100
+        };
+        let error = read_edges(text.as_bytes(), limit).unwrap_err();
+        assert_eq!(error.to_string(), message, "{text:?}");
+    }
+    let binary = read_edges(&b"a,b\n\xff,b"[..], 9).unwrap_err();
+    assert_eq!(binary.to_string(), "line 2: it is not UTF-8 text");
+    let long = vec![b'x'; 100_000];
+    assert!(matches!(
+        read_edges(&long[..], 9),
+        Err(EdgesError::Line { number: 1, .. })
+    ));
+}
+
+/// Nodes by index, with the indices of their children.
+struct Indexed {
+    children: Vec<Vec<usize>>,
+    roots: Vec<usize>,
+}
+
+impl Walker for Indexed {
+    type Node = usize;
+    type Id = usize;
+
+    fn roots(&self, visit: &mut dyn FnMut(usize)) {
+        self.roots.iter().copied().for_each(visit);
+    }
+
+    fn children(&self, node: &usize, visit: &mut dyn FnMut(usize)) {
+        self.children[*node].iter().copied().for_each(visit);
+    }
+
+    fn id(&self, node: &usize) -> usize {
+        *node
+    }
+
+    fn address(&self, node: &usize) -> u64 {
+        *node as u64 * 100
+    }
+
+    fn bytes(&self, node: &usize) -> u32 {
+        if *node == 0 { 10 } else { 20 }
+    }
+}
+
+fn indexed(children: &[&[usize]], roots: &[usize]) -> Indexed {
+    Indexed {
+        children: children.iter().map(|list| list.to_vec()).collect(),
+        roots: roots.to_vec(),
+    }
+}
+
+#[test]
+fn a_walk_sees_shape_addresses_and_sizes() {
+    let walked = walk(&indexed(&[&[2], &[], &[3, 1], &[]], &[0]), 4).unwrap();
+    assert_eq!(walked.shape().parents(), [NO_NODE, 0, 1, 1]);
+    assert_eq!(walked.placement().offsets(), [0, 200, 300, 100]);
+    assert_eq!(walked.lengths(), &Lengths::Each(vec![10, 20, 20, 20]));
+    let built = walked.built(NodeExtent::new(24, 8).unwrap());
+    let accesses = built
+        .accesses(
+            walked.placement(),
+            Operation::Search,
+            &KeyDistribution::Uniform,
+        )
+        .unwrap();
+    assert_eq!(
+        accesses.access(0),
+        crate::Access {
+            address: 0,
+            bytes: 10
+        }
+    );
+    assert!(agrees(&accesses, 64));
+    assert!(walk(&indexed(&[], &[]), 4).unwrap().shape().is_empty());
+}
+
+#[test]
+fn walks_end_at_cycles_and_shared_nodes() {
+    let error = |children: &[&[usize]], roots: &[usize], most| {
+        walk(&indexed(children, roots), most).unwrap_err()
+    };
+    let twice = |node, parent, is_cycle| WalkError::MetTwice {
+        node,
+        parent,
+        is_cycle,
+    };
+    assert_eq!(error(&[&[1], &[0]], &[0], 9), twice(0, Some(1), true));
+    assert_eq!(error(&[&[0]], &[0], 9), twice(0, Some(0), true));
+    assert_eq!(
+        error(&[&[1, 2], &[2], &[]], &[0], 9),
+        twice(2, Some(1), false)
+    );
+    assert_eq!(error(&[&[]], &[0, 0], 9), twice(0, None, false));
+    assert_eq!(
+        error(&[&[1], &[2], &[]], &[0], 2),
+        WalkError::TooMany { nodes_max: 2 }
+    );
+    for error in [
+        twice(0, Some(1), true),
+        twice(0, None, false),
+        WalkError::TooMany { nodes_max: 2 },
+    ] {
+        assert!(!error.to_string().is_empty());
+    }
+}
+
+quickcheck! {
+    fn edges_give_the_forest_they_say(parents: Vec<u8>) -> bool {
+        // Any forest, written from the last node to the first.
+        let parents: Vec<u32> = (0u32..).zip(&parents)
+            .map(|(v, &p)| if v == 0 || p % 7 == 0 { NO_NODE } else { u32::from(p) % v })
+            .collect();
+        let mut text = String::new();
+        for (v, &parent) in parents.iter().enumerate().rev() {
+            let parent = if parent == NO_NODE { String::new() } else { format!("n{parent}") };
+            text.push_str(&format!("{parent},n{v},{},8\n", v * 8));
+        }
+        let edges = read_edges(text.as_bytes(), 1000).unwrap();
+        let number = |name: &str| name[1..].parse::<u32>().unwrap();
+        edges.shape().len() == parents.len() && (0u32..).zip(edges.names()).all(|(v, name)| {
+            let own = number(name);
+            let parent = edges.shape().parents()[v as usize];
+            let parent = edges.names().get(parent as usize).map_or(NO_NODE, |name| number(name));
+            parents[own as usize] == parent && edges.placement().unwrap().offset(v) == u64::from(own) * 8
+        })
+    }
+
+    fn no_text_panics(bytes: Vec<u8>, pairs: Vec<(u8, u8)>) -> bool {
+        let text: String = pairs.iter().map(|(a, b)| format!("{},{}\n", a % 9, b % 9)).collect();
+        let is_answered = |text: &[u8]| match read_edges(text, 20) {
+            Ok(edges) => edges.names().len() == edges.shape().len(),
+            Err(error) => !error.to_string().is_empty(),
+        };
+        is_answered(&bytes) && is_answered(text.as_bytes())
+    }
+
+    fn walks_never_hang(links: Vec<Vec<u8>>, roots: Vec<u8>) -> bool {
+        let nodes = links.len();
+        if nodes == 0 {
+            return true;
+        }
+        let within = |list: &Vec<u8>| list.iter().map(|&i| usize::from(i) % nodes).collect::<Vec<usize>>();
+        let walker = Indexed { children: links.iter().map(within).collect(), roots: within(&roots) };
+        match walk(&walker, 50) {
+            Ok(walked) => walked.shape().len() <= 50,
+            Err(error) => !error.to_string().is_empty(),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Trees whose nodes are read whole: search trees, k-ary trees, quad- and octrees.
+
+use std::sync::Arc;
+
+use super::built::{Family, Homes, Places};
+use super::{Built, Growth, Sizes, StructureError, linear};
+use crate::accesses::{Lengths, Points};
+use crate::shape::random::SplitMix64;
+use crate::{Links, NO_NODE, Shape};
+
+/// A binary search tree.
+pub(super) fn search(keys: u32, growth: Growth, sizes: &Sizes) -> Built {
+    let (shape, ranks) = match growth {
+        Growth::Complete => {
+            let shape = Shape::complete_binary(keys);
+            let ranks = ranks_left_first(&shape);
+            (shape, ranks)
+        }
+        Growth::RandomInsert { seed } => Shape::random_binary_with_keys(keys, seed),
+    };
+    let points = Points::of_keys(
+        shape.clone(),
+        Lengths::Uniform(sizes.touched_bytes),
+        Vec::new(),
+        inverse(&ranks),
+    );
+    Built {
+        nodes: shape,
+        extent: sizes.node,
+        points: Arc::new(points),
+        homes: Homes::Nodes,
+        places: Places::Gaps,
+        family: Family::Tree,
+        fixed_bytes: 0,
+        runs: Vec::new(),
+    }
+}
+
+/// By node of a binary tree in which an only child is a left one, how many keys are smaller.
+pub(super) fn ranks_left_first(shape: &Shape) -> Vec<u32> {
+    let subtree = shape.subtree_nodes();
+    // Smaller keys than any of the subtree.
+    let mut start = vec![0u32; shape.len()];
+    let mut ranks = vec![0u32; shape.len()];
+    for v in 0..shape.nodes() {
+        let first = start[v as usize];
+        let mut rank = first;
+        let mut children = shape.children(v).iter();
+        if let Some(&left) = children.next() {
+            start[left as usize] = first;
+            rank += subtree[left as usize];
+        }
+        if let Some(&right) = children.next() {
+            start[right as usize] = rank + 1;
+        }
+        ranks[v as usize] = rank;
+    }
+    ranks
+}
+
+/// By key, its node.
+pub(super) fn inverse(ranks: &[u32]) -> Vec<u32> {
+    let mut nodes = vec![0; ranks.len()];
+    for (v, &rank) in (0..).zip(ranks) {
+        nodes[rank as usize] = v;
+    }
+    nodes
+}
+
+/// A tree whose nodes have `arity` links.
+pub(super) fn of_arity(
+    keys: u32,
+    arity: u32,
+    growth: Growth,
+    sizes: &Sizes,
+) -> Result<Built, StructureError> {
+    if arity == 1 {
+        return Ok(linear::list(keys, Links::Single, sizes));
+    }
+    let shape = match growth {
+        Growth::Complete => complete(keys, arity),
+        Growth::RandomInsert { seed } => increasing(keys, arity, seed),
+    };
+    Ok(with_arity(shape, arity, sizes))
+}
+
+/// A quad- or octree, or its like in other dimensions.
+pub(super) fn points(keys: u32, dimensions: u32, growth: Growth, sizes: &Sizes) -> Built {
+    let arity = 1 << dimensions;
+    let shape = match growth {
+        Growth::Complete => complete(keys, arity),
+        Growth::RandomInsert { seed } => point_tree(keys, dimensions, seed),
+    };
+    with_arity(shape, arity, sizes)
+}
+
+fn with_arity(shape: Shape, arity: u32, sizes: &Sizes) -> Built {
+    Built {
+        places: Places::NullLinks { arity },
+        ..Built::of_shape(shape, sizes)
+    }
+}
+
+/// All levels full but the last.
+fn complete(nodes: u32, arity: u32) -> Shape {
+    let parents = (0..nodes)
+        .map(|v| match v.checked_sub(1) {
+            None => NO_NODE,
+            Some(before) => before / arity,
+        })
+        .collect();
+    Shape::from_generated(parents)
+}
+
+/// Each node hangs at a free link of those before it, any of them with equal probability.
+///
+/// A free link is found by trying: any node, any of its links. At least `1 - 1 / arity` of all links are free.
+fn increasing(nodes: u32, arity: u32, seed: u64) -> Shape {
+    let mut random = SplitMix64::new(seed);
+    let mut children = vec![0u32; nodes as usize];
+    let parents = (0..nodes)
+        .map(|v| {
+            if v == 0 {
+                return NO_NODE;
+            }
+            loop {
+                let parent = random.below(v);
+                let used = &mut children[parent as usize];
+                // Which of the links are used does not matter, only how many.
+                if random.below(arity) >= *used {
+                    *used += 1;
+                    return parent;
+                }
+            }
+        })
+        .collect();
+    Shape::from_generated(parents)
+}
+
+/// A node of a point tree under construction: children are lists of siblings.
+#[derive(Clone, Copy)]
+struct Cell {
+    first_child: u32,
+    next_sibling: u32,
+    /// One bit for each dimension: on which side of the parent.
+    side: u8,
+}
+
+/// Inserts uniformly distributed points; each divides the cell that it falls into at its place. O(n log n) expected.
+fn point_tree(nodes: u32, dimensions: u32, seed: u64) -> Shape {
+    let mut random = SplitMix64::new(seed);
+    let dimensions = dimensions as usize;
+    let mut places: Vec<u64> = Vec::with_capacity(nodes as usize * dimensions);
+    let mut cells: Vec<Cell> = Vec::with_capacity(nodes as usize);
+    let mut parents = Vec::with_capacity(nodes as usize);
+    for v in 0..nodes {
+        let own = places.len();
+        places.extend((0..dimensions).map(|_| random.next_u64()));
+        let mut parent = NO_NODE;
+        let mut side = 0;
+        let mut next = if v == 0 { NO_NODE } else { 0 };
+        while let Some(cell) = cells.get(next as usize) {
+            parent = next;
+            let at = next as usize * dimensions;
+            let above = places[own..].iter().zip(&places[at..at + dimensions]);
+            side = above.fold(0, |bits, (own, other)| bits << 1 | u8::from(own >= other));
+            next = cell.first_child;
+            while let Some(child) = cells.get(next as usize)
+                && child.side != side
+            {
+                next = child.next_sibling;
+            }
+        }
+        let mut next_sibling = NO_NODE;
+        if let Some(above) = cells.get_mut(parent as usize) {
+            next_sibling = std::mem::replace(&mut above.first_child, v);
+        }
+        cells.push(Cell {
+            first_child: NO_NODE,
+            next_sibling,
+            side,
+        });
+        parents.push(parent);
+    }
+    Shape::from_generated(parents)
+}

@@ -1,0 +1,239 @@
+//! From block probabilities to misses: several ways, each as exact as it is dear.
+//!
+//! All start from the same truth, the probability `p_b` that an operation touches block `b`, and ask for the misses of a
+//! cache of given [geometry](CacheLevel). They differ in what they know of the blocks that compete:
+//!
+//! | tier | knows | takes |
+//! |---|---|---|
+//! | [`Closed`](Tier::Closed) | the layout's name and the number of nodes ([`ClosedForm`]) | O(log n) |
+//! | [`Footprint`](Tier::Footprint) | all `p_b`; the cache is one set | O(n) |
+//! | [`Poisson`](Tier::Poisson) | all `p_b`; each block falls into a set at random | O(n) |
+//! | [`PerSet`](Tier::PerSet) | which set each block falls into | O(n), and O(ways^2) for each set |
+//!
+//! **Levels in a row.** A cache behind another one sees only what that one misses. How rare and how far apart these
+//! requests are follows from the first cache's miss ratio of each block (`renewal`), so each level is predicted from the
+//! stream that really reaches it: a block so hot that the first cache always has it does not exist for the second.
+//! An inclusive cache evicts such a block from all, because to it nobody uses it; a victim cache together with the cache
+//! above holds what both have room for. Translation buffers are caches of pages.
+//!
+//! **What is assumed.** Operations are drawn independently of each other, from a distribution that does not change;
+//! blocks of one set are independent of each other within an operation too, unless the cache is direct-mapped and the
+//! operations are searches (`direct`, exact). Tree-PLRU counts as LRU.
+
+use std::fmt;
+use std::str::FromStr;
+
+mod cascade;
+mod classes;
+mod closed;
+mod direct;
+mod paths;
+mod random;
+mod renewal;
+mod sets;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub use closed::{ClosedForm, NoClosedForm};
+pub(crate) use source::Source;
+
+use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion};
+use crate::Accesses;
+
+/// A way to predict misses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
+#[cfg_attr(feature = "json", serde(rename_all = "kebab-case"))]
+#[non_exhaustive]
+pub enum Tier {
+    /// For each level the most exact one that knows enough; the prediction says which and why.
+    #[default]
+    Auto,
+    /// From the layout and the number of nodes alone.
+    Closed,
+    /// Characteristic time of a fully associative cache.
+    Footprint,
+    /// Blocks fall into sets at random.
+    Poisson,
+    /// Blocks fall into sets as their addresses say.
+    PerSet,
+}
+
+impl Tier {
+    /// All of them.
+    pub const ALL: [Tier; 5] = [
+        Tier::Auto,
+        Tier::Closed,
+        Tier::Footprint,
+        Tier::Poisson,
+        Tier::PerSet,
+    ];
+
+    /// The name that [`FromStr`] reads.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tier::Auto => "auto",
+            Tier::Closed => "closed",
+            Tier::Footprint => "footprint",
+            Tier::Poisson => "poisson",
+            Tier::PerSet => "per-set",
+        }
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// No tier has this name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseTierError {
+    name: String,
+}
+
+impl fmt::Display for ParseTierError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = Tier::ALL.map(Tier::name).join(", ");
+        write!(f, "unknown tier {:?}; known are {known}", self.name)
+    }
+}
+
+impl std::error::Error for ParseTierError {}
+
+impl FromStr for Tier {
+    type Err = ParseTierError;
+
+    fn from_str(name: &str) -> Result<Tier, ParseTierError> {
+        (Tier::ALL.into_iter().find(|tier| tier.name() == name)).ok_or_else(|| ParseTierError {
+            name: name.to_owned(),
+        })
+    }
+}
+
+/// Which physical addresses caches see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum FrameMap {
+    /// The program's own: in huge pages, in simulators, in first-level caches.
+    #[default]
+    Identity,
+    /// Those of frames of 4 KiB that the operating system took as they came.
+    Random,
+}
+
+/// Misses of one level.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
+pub struct LevelPrediction {
+    /// Name of the [`CacheLevel`].
+    pub name: String,
+    /// Requests that the level does not serve: of one operation in the steady state, or of all that were asked for.
+    pub misses: f64,
+    /// How it was predicted; never [`Tier::Auto`].
+    pub tier: Tier,
+    /// Why so.
+    pub reason: String,
+}
+
+/// Misses of one operation at each level, in the steady state: first the caches, then the translation buffers.
+///
+/// Caches see `frames` in place of the program's addresses; translation buffers see the program's pages. O(n) for each
+/// block size, and for [`Tier::PerSet`] some microseconds for each set that is unlike the others.
+///
+/// # Examples
+/// ```
+/// use ccmodel::{
+///     Accesses, CacheGeometry, CacheLevel, FrameMap, Hierarchy, Inclusion, Layout, NodeExtent,
+///     Shape, Tier, predict_misses,
+/// };
+///
+/// let shape = Shape::complete_binary((1 << 12) - 1);
+/// let node = NodeExtent::new(32, 8)?;
+/// let placement = Layout::DepthFirst.place(&shape, node);
+/// let accesses = Accesses::searches(&shape, &placement, node.bytes, None);
+/// let l1 = CacheLevel::lru("L1", CacheGeometry::new(64, 64, 12)?);
+/// let hierarchy = Hierarchy::new(vec![l1], Inclusion::NonInclusive, Vec::new())?;
+///
+/// let misses = |tier| predict_misses(&accesses, &hierarchy, FrameMap::Identity, tier)[0].misses;
+/// // Depth-first order of a complete tree uses few of the sets.
+/// assert!(misses(Tier::PerSet) > 1.1 * misses(Tier::Footprint));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn predict_misses(
+    accesses: &Accesses,
+    hierarchy: &Hierarchy,
+    frames: FrameMap,
+    tier: Tier,
+) -> Vec<LevelPrediction> {
+    named(
+        hierarchy,
+        outcomes(&Source::Operations(accesses), hierarchy, frames, tier, None),
+        |outcome| outcome.misses,
+    )
+}
+
+/// Misses of the first `operations` operations together, when all caches are empty before: as [`predict_misses`], which
+/// is the rate that they come to.
+///
+/// The first touch of a block misses everywhere. A later one misses where it would in the steady state, since what came
+/// since the last touch is the same: so no further assumption is made.
+pub fn predict_transient(
+    accesses: &Accesses,
+    hierarchy: &Hierarchy,
+    frames: FrameMap,
+    tier: Tier,
+    operations: u64,
+) -> Vec<LevelPrediction> {
+    let first = Some(operations as f64);
+    named(
+        hierarchy,
+        outcomes(&Source::Operations(accesses), hierarchy, frames, tier, first),
+        |outcome| outcome.of_first,
+    )
+}
+
+/// Both kinds of levels: caches, then translation buffers.
+pub(crate) fn outcomes(
+    source: &Source<'_>,
+    hierarchy: &Hierarchy,
+    frames: FrameMap,
+    tier: Tier,
+    first: Option<f64>,
+) -> Vec<cascade::Outcome> {
+    let mut all = cascade::outcomes(
+        source,
+        hierarchy.caches(),
+        hierarchy.inclusion(),
+        frames,
+        tier,
+        first,
+    );
+    all.extend(cascade::outcomes(
+        source,
+        hierarchy.tlbs(),
+        Inclusion::NonInclusive,
+        FrameMap::Identity,
+        tier,
+        first,
+    ));
+    all
+}
+
+fn named(
+    hierarchy: &Hierarchy,
+    outcomes: Vec<cascade::Outcome>,
+    misses: impl Fn(&cascade::Outcome) -> f64,
+) -> Vec<LevelPrediction> {
+    let levels = hierarchy.caches().iter().chain(hierarchy.tlbs());
+    levels
+        .zip(outcomes)
+        .map(|(level, outcome): (&CacheLevel, _)| LevelPrediction {
+            name: level.name.clone(),
+            misses: misses(&outcome),
+            tier: outcome.tier,
+            reason: outcome.reason,
+        })
+        .collect()
+}

@@ -1,0 +1,654 @@
+//! One level after the other: what each misses of what those before it let through.
+
+use std::collections::HashMap;
+
+use super::classes::{Block, Class, Classes, Table, times};
+use super::random;
+use super::renewal::Stream;
+use super::sets::{Member, Room, Solver, Tables};
+use super::source::Source;
+use super::paths::{self, Sets};
+use super::{FrameMap, Tier, direct};
+use crate::CacheGeometry;
+use crate::footprint::Replacement;
+use crate::hierarchy::{CacheLevel, Inclusion, ReplacementPolicy};
+
+/// Sets whose result is kept, in case that another one is the same.
+const KEPT_SETS: usize = 4096;
+/// Operations that request so many of a cache's blocks are gone through one by one.
+const CROWDED_SHARE: f64 = 0.004;
+/// Passes in which an inclusive cache's content and requests are brought together.
+const INCLUSIVE_PASSES: usize = 3;
+/// Pages of frames that are random.
+pub(crate) const FRAME_BYTES: u64 = 4096;
+
+/// What one level does.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    /// Misses of an operation in the steady state.
+    pub(crate) misses: f64,
+    /// Misses of the first so many operations together.
+    pub(crate) of_first: f64,
+    pub(crate) tier: Tier,
+    pub(crate) reason: String,
+}
+
+/// Which blocks compete.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Grouping {
+    /// Power of two: the block number's low bits are the group.
+    groups: u64,
+    /// P(two blocks of a group compete).
+    share: f64,
+}
+
+/// Misses at each of `levels`.
+pub(crate) fn outcomes(
+    source: &Source<'_>,
+    levels: &[CacheLevel],
+    inclusion: Inclusion,
+    frames: FrameMap,
+    tier: Tier,
+    first: Option<f64>,
+) -> Vec<Outcome> {
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    let mut above: Option<Blocks> = None;
+    for (i, level) in levels.iter().enumerate() {
+        let victim = inclusion == Inclusion::VictimLast && i + 1 == levels.len();
+        let mut blocks = match above.take() {
+            Some(blocks) if blocks.block_bytes == level.geometry.block_bytes() => blocks,
+            before => Blocks::of(source, level.geometry.block_bytes(), before.as_ref()),
+        };
+        let (tier, reason, grouping) = choose(source, level, frames, tier);
+        let kind = LevelKind {
+            above: i.checked_sub(1).and_then(|j| levels.get(j)),
+            victim,
+            inclusive: inclusion == Inclusion::Inclusive && i > 0,
+            nested: grouping.share >= 1.0
+                && i.checked_sub(1).is_some_and(|j| nested(&levels[j].geometry, &level.geometry)),
+        };
+        let outcome = if tier == Tier::Footprint {
+            blocks.through_footprint(source, level, &kind, first)
+        } else if i == 0
+            && level.geometry.associativity() == 1
+            && grouping.share >= 1.0
+            && source.is_paths()
+        {
+            blocks.through_direct(source, level, &grouping, first)
+        } else {
+            blocks.through_sets(source, level, &kind, grouping, first)
+        };
+        for upper in &mut outcomes {
+            upper.misses += outcome.evicted_above;
+            upper.of_first += outcome.evicted_above * first.unwrap_or(0.0);
+        }
+        outcomes.push(Outcome {
+            misses: outcome.misses,
+            of_first: outcome.of_first,
+            tier,
+            reason,
+        });
+        above = Some(blocks);
+    }
+    outcomes
+}
+
+/// Whether blocks that compete in a set of `lower` compete in a set of `upper` as well, for no more ways.
+fn nested(upper: &CacheGeometry, lower: &CacheGeometry) -> bool {
+    upper.block_bytes() == lower.block_bytes()
+        && upper.sets() <= lower.sets()
+        && upper.associativity() <= lower.associativity()
+}
+
+/// The tier for a level, why, and which blocks compete.
+fn choose(
+    source: &Source<'_>,
+    level: &CacheLevel,
+    frames: FrameMap,
+    tier: Tier,
+) -> (Tier, String, Grouping) {
+    let sets = level.geometry.sets();
+    let in_a_page = (FRAME_BYTES / level.geometry.block_bytes()).max(1);
+    let by_map = Grouping {
+        groups: sets,
+        share: 1.0,
+    };
+    // Bits of the address above the page choose a set at random; those below are what they are.
+    let by_frames = Grouping {
+        groups: sets.min(in_a_page),
+        share: sets.min(in_a_page) as f64 / sets as f64,
+    };
+    let anywhere = Grouping {
+        groups: 1,
+        share: 1.0 / sets as f64,
+    };
+    let frames_decide = frames == FrameMap::Random && sets > in_a_page;
+    let say = |text: &str| text.to_owned();
+    if !source.is_whole() {
+        return (
+            Tier::Footprint,
+            say("the nodes are a sample, which fills no sets"),
+            anywhere,
+        );
+    }
+    match tier {
+        Tier::Footprint => (tier, say("asked for"), anywhere),
+        Tier::Closed => (
+            Tier::Footprint,
+            say("the closed form needs a layout, not addresses"),
+            anywhere,
+        ),
+        Tier::Poisson => (tier, say("asked for"), anywhere),
+        Tier::PerSet if frames_decide => (
+            tier,
+            say("asked for; frames are random, so that sets are known up to the place in the page"),
+            by_frames,
+        ),
+        Tier::PerSet => (tier, say("asked for"), by_map),
+        Tier::Auto if frames_decide => (
+            Tier::Poisson,
+            say("sets are chosen by bits above the page, whose frames are random"),
+            by_frames,
+        ),
+        Tier::Auto if sets == 1 => (Tier::PerSet, say("all blocks compete in one set"), by_map),
+        Tier::Auto if frames == FrameMap::Random => (
+            Tier::PerSet,
+            say("sets are chosen by bits within the page, which no frame changes"),
+            by_map,
+        ),
+        Tier::Auto => (
+            Tier::PerSet,
+            say("sets follow from the addresses"),
+            by_map,
+        ),
+    }
+}
+
+/// What a level is to its neighbours.
+struct LevelKind<'a> {
+    above: Option<&'a CacheLevel>,
+    victim: bool,
+    inclusive: bool,
+    /// Blocks that compete here compete above.
+    nested: bool,
+}
+
+/// Misses of one level, and those that it causes above by evicting there too.
+#[derive(Clone, Copy, Debug, Default)]
+struct Misses {
+    misses: f64,
+    of_first: f64,
+    evicted_above: f64,
+}
+
+/// The blocks of one size, with the share of their touches that has got past the levels so far.
+#[derive(Debug)]
+struct Blocks {
+    block_bytes: u64,
+    blocks: Vec<Block>,
+    /// Shares before the last level, for a victim cache after it.
+    before_last: Vec<f32>,
+}
+
+impl Blocks {
+    /// Blocks of another size than those of the level above.
+    fn of(source: &Source<'_>, block_bytes: u64, above: Option<&Blocks>) -> Blocks {
+        let mut rest: &[Block] = above.map_or(&[], |above| &above.blocks);
+        let ratio = above.map_or(1, |above| (block_bytes / above.block_bytes).max(1));
+        let blocks: Vec<Block> = source
+            .blocks(block_bytes)
+            .into_iter()
+            .map(|(number, probability)| {
+                let (mut touches, mut requests) = (0.0, 0.0);
+                while let Some((small, others)) = rest.split_first()
+                    && small.number / ratio <= number
+                {
+                    if small.number / ratio == number {
+                        touches += small.probability;
+                        requests += small.probability * f64::from(small.reaching);
+                    }
+                    rest = others;
+                }
+                let reaching = if above.is_none() || touches <= 0.0 {
+                    1.0
+                } else {
+                    // As in `neighbours`: a visit touches so many small blocks, each missed by chance.
+                    let each = (requests / touches).min(1.0);
+                    let touched = (touches / probability).max(1.0);
+                    if each >= 1.0 || touched < 1.001 {
+                        each
+                    } else {
+                        -(touched * (-each).ln_1p()).exp_m1()
+                    }
+                };
+                Block {
+                    number,
+                    probability,
+                    reaching: narrow(reaching),
+                }
+            })
+            .collect();
+        Blocks {
+            block_bytes,
+            blocks,
+            before_last: Vec::new(),
+        }
+    }
+
+    /// By the characteristic time of a fully associative cache.
+    fn through_footprint(
+        &mut self,
+        source: &Source<'_>,
+        level: &CacheLevel,
+        kind: &LevelKind<'_>,
+        first: Option<f64>,
+    ) -> Misses {
+        let footprint = source.probabilities(self.block_bytes).footprint();
+        let mut capacity = level.blocks() as f64;
+        if let (true, Some(above)) = (kind.victim, kind.above) {
+            capacity += above.blocks() as f64;
+        }
+        let replacement = match level.policy {
+            ReplacementPolicy::Random => Replacement::Random,
+            ReplacementPolicy::Lru | ReplacementPolicy::TreePlru => Replacement::Lru,
+        };
+        let time = footprint.characteristic_time(capacity, replacement);
+        for block in &mut self.blocks {
+            let missed = crate::footprint::absent(block.probability, time, replacement);
+            block.reaching = block.reaching.min(narrow(missed));
+        }
+        let misses = footprint.misses(capacity, replacement);
+        let of_first = first.map_or(0.0, |operations| {
+            // Everything new is missed until the cache is full.
+            let full = footprint.characteristic_time(capacity, Replacement::Lru);
+            footprint.distinct_blocks(operations.min(full)) + (operations - full).max(0.0) * misses
+        });
+        Misses {
+            misses,
+            of_first,
+            evicted_above: 0.0,
+        }
+    }
+
+    /// The first level, direct-mapped.
+    fn through_direct(
+        &mut self,
+        source: &Source<'_>,
+        level: &CacheLevel,
+        grouping: &Grouping,
+        first: Option<f64>,
+    ) -> Misses {
+        let exact = direct::misses(source, self.block_bytes, grouping.groups);
+        let steady: f64 = exact.iter().map(|&(_, _, misses)| misses).sum();
+        // The way to the steady state is short; its shape is that of the sets.
+        let mut result = Misses {
+            misses: steady,
+            ..Misses::default()
+        };
+        if first.is_some() {
+            let kind = LevelKind {
+                above: None,
+                victim: false,
+                inclusive: false,
+                nested: false,
+            };
+            let estimate = Blocks {
+                block_bytes: self.block_bytes,
+                blocks: self.blocks.clone(),
+                before_last: Vec::new(),
+            }
+            .through_sets(source, level, &kind, *grouping, first);
+            result.of_first = estimate.of_first;
+            if estimate.misses > 0.0 {
+                result.of_first *= steady / estimate.misses;
+            }
+        }
+        self.before_last = self.blocks.iter().map(|block| block.reaching).collect();
+        for (block, &(_, probability, misses)) in self.blocks.iter_mut().zip(&exact) {
+            block.reaching = narrow((misses / probability).min(1.0));
+        }
+        result
+    }
+
+    /// By what competes in each set.
+    fn through_sets(
+        &mut self,
+        source: &Source<'_>,
+        level: &CacheLevel,
+        kind: &LevelKind<'_>,
+        grouping: Grouping,
+        first: Option<f64>,
+    ) -> Misses {
+        if kind.victim && self.before_last.len() == self.blocks.len() {
+            // A victim cache and the one above it together hold what was requested of the latter last.
+            for (block, &before) in self.blocks.iter_mut().zip(&self.before_last) {
+                block.reaching = before;
+            }
+        }
+        self.before_last = self.blocks.iter().map(|block| block.reaching).collect();
+        let ways = usize::try_from(level.geometry.associativity()).unwrap_or(usize::MAX);
+        let room = match (kind.victim, kind.above) {
+            (true, Some(above)) => {
+                let trials = usize::try_from(above.geometry.associativity()).unwrap_or(usize::MAX);
+                let chance = above.geometry.sets() as f64 / level.geometry.sets() as f64;
+                if chance <= 1.0 {
+                    Room::with_more(ways, trials, chance)
+                } else {
+                    Room::exactly(ways + trials * usize::try_from(above.geometry.sets() / level.geometry.sets()).unwrap_or(1))
+                }
+            }
+            _ => Room::exactly(ways),
+        };
+        let classes = Classes::of(&self.blocks);
+        let members = Members::of(&self.blocks, grouping.groups);
+        let rarest = classes.classes.iter().map(|class| class.stream.rate());
+        let times = times(
+            rarest
+                .filter(|&rate| rate > 0.0)
+                .fold(1.0, f64::min)
+                .max(1e-16),
+        );
+        let averaged = averaged_tables(&classes.classes, &times, kind, first);
+        let mut requested = Table::new(&classes.classes, times.len(), |class, i| {
+            class.stream.requested_within(times[i])
+        });
+        let mut results = vec![0.0f64; averaged.len() * self.blocks.len()];
+        let passes = if kind.inclusive { INCLUSIVE_PASSES } else { 1 };
+        let mut rates: Vec<f64> = Vec::new();
+        for pass in 0..passes {
+            if pass > 0 {
+                // What is requested here follows from what is evicted here.
+                rates = class_rates(&classes, &results, averaged.len());
+                requested = Table::new(&classes.classes, times.len(), |class, i| {
+                    class.stream.requested_within(times[i])
+                });
+                requested.replace(|class, i, before| {
+                    let rate = rates[class];
+                    let waiting = classes.classes[class].stream.waiting(times[i]);
+                    before.max((rate * waiting).min(1.0))
+                });
+            }
+            let tables = Tables {
+                requested: &requested,
+                averaged: &averaged,
+                times: times.len(),
+            };
+            if level.policy == ReplacementPolicy::Random {
+                members.solve(&classes, averaged.len(), &mut results, |members, out| {
+                    random::solve(members, grouping.share, ways, &classes.classes, &tables, out);
+                });
+            } else {
+                let mut solver = Solver::default();
+                members.solve(&classes, averaged.len(), &mut results, |members, out| {
+                    solver.solve(members, grouping.share, &room, &tables, out);
+                });
+            }
+        }
+        drop(rates);
+        let touches: f64 = self.requests().sum();
+        let crowd = members.crowd(self.requests().collect::<Vec<f64>>().as_slice()) * grouping.share;
+        if level.policy != ReplacementPolicy::Random
+            && kind.above.is_none()
+            && source.is_paths()
+            && crowd > CROWDED_SHARE * room.mean()
+        {
+            let sets = Sets {
+                blocks: &self.blocks,
+                classes: &classes,
+                block_bytes: self.block_bytes,
+                groups: grouping.groups,
+                share: grouping.share,
+                ways: room.mean(),
+                times: &times,
+                requested: &requested,
+                unrequested: &averaged[0],
+            };
+            let width = averaged.len();
+            let estimate = |block: usize| results[block * width];
+            let factors = paths::corrections(source, &sets, estimate, touches);
+            for (averages, &class) in results.chunks_exact_mut(width).zip(&classes.of_block) {
+                averages[0] = (averages[0] * factors[class as usize]).min(1.0);
+            }
+        }
+        self.finish(&classes, &results, averaged.len(), kind.inclusive, first)
+    }
+
+    /// Requests of an operation, by block.
+    fn requests(&self) -> impl Iterator<Item = f64> {
+        self.blocks
+            .iter()
+            .map(|block| block.probability * f64::from(block.reaching))
+    }
+
+    /// From averages by block to misses; notes what reaches the next level.
+    fn finish(
+        &mut self,
+        classes: &Classes,
+        results: &[f64],
+        width: usize,
+        inclusive: bool,
+        first: Option<f64>,
+    ) -> Misses {
+        let mut sums = Misses::default();
+        let each = self.blocks.iter_mut().zip(&classes.of_block);
+        for ((block, &class), averages) in each.zip(results.chunks_exact(width)) {
+            let stream = classes.classes[class as usize].stream;
+            let missed_share = averages[0].max(0.0);
+            let mut requests = block.probability * f64::from(block.reaching);
+            if inclusive {
+                let known = &classes.classes[class as usize];
+                let (more, hidden) = known.evicted(averages[1], averages[2]);
+                sums.evicted_above += requests * more + hidden;
+                requests += requests * more + hidden;
+            }
+            let misses = (requests * missed_share).min(block.probability);
+            sums.misses += misses;
+            if let (Some(operations), Some(&again)) = (first, averages.last()) {
+                let touched = Stream::new(block.probability, 1.0).requested_within(operations);
+                sums.of_first += touched + stream.rate() * again;
+            }
+            block.reaching = narrow((misses / block.probability).min(1.0));
+        }
+        sums
+    }
+}
+
+/// Requests of an inclusive cache by class, from the mean cycles of its blocks.
+fn class_rates(classes: &Classes, results: &[f64], width: usize) -> Vec<f64> {
+    let mut sums = vec![(0.0, 0.0); classes.classes.len()];
+    for (&class, averages) in classes.of_block.iter().zip(results.chunks_exact(width)) {
+        let known = &classes.classes[class as usize];
+        let (more, hidden) = known.evicted(averages[1], averages[2]);
+        let sum = &mut sums[class as usize];
+        sum.0 += known.stream.rate() * (1.0 + more) + hidden;
+        sum.1 += 1.0;
+    }
+    sums.iter().map(|&(rate, blocks)| rate / blocks).collect()
+}
+
+impl Class {
+    /// Requests that an inclusive cache gets because it has evicted a block above: as a share of the requests that there are anyway, and
+    /// for blocks that nobody requests otherwise, by themselves.
+    ///
+    /// Between two requests pass `waiting` operations in which the block stays, and where it is evicted, with probability `missed`,
+    /// those up to the next touch.
+    fn evicted(&self, waiting: f64, missed: f64) -> (f64, f64) {
+        let cycle = waiting + missed / self.probability;
+        let rate = self.stream.rate();
+        if rate * cycle > 1e-6 {
+            let more = 1.0 / (rate * cycle) - 1.0;
+            // Sums of tables.
+            (if more > 1e-3 { more } else { 0.0 }, 0.0)
+        } else {
+            (0.0, 1.0 / cycle)
+        }
+    }
+}
+
+/// What is averaged over the time of forgetting: the misses by request; for an inclusive cache the time that a block stays, and the
+/// probability that it is evicted; and for a start from cold the repeated requests that miss.
+///
+/// **Nested sets.** When all blocks that compete in a set of this cache compete in one set of the cache above, and there for no more ways, then
+/// what this set forgets the one above has forgotten before, unless it was touched since. So a block that is touched again after `t`
+/// operations misses here if this set forgets it by then, whatever the other set does on average: by request `(1 - p)^t` over the share that
+/// is requested, also for times in which the cache above holds most blocks.
+fn averaged_tables(
+    classes: &[Class],
+    times: &[f64],
+    kind: &LevelKind<'_>,
+    first: Option<f64>,
+) -> Vec<Table> {
+    let from = |i: usize| if i == 0 { 0.0 } else { times[i - 1] };
+    let never = times.len();
+    let held = |class: &Class| {
+        if kind.nested { class.stream.dead_time() } else { 0.0 }
+    };
+    let mut tables = vec![Table::new(classes, never + 1, |class, i| {
+        if i == never {
+            0.0
+        } else if times[i] <= held(class) {
+            let touches = Stream::new(class.probability, 1.0);
+            touches.mean_none_within(from(i), times[i]) * class.probability / class.stream.rate()
+        } else {
+            class.stream.mean_none_within(from(i), times[i])
+        }
+    })];
+    if kind.inclusive {
+        // Up to the last operation before the time.
+        tables.push(Table::new(classes, never + 1, |class, i| {
+            if i == never {
+                return class.stream.waiting(1e18);
+            }
+            let (a, b) = (from(i), times[i] - 1.0);
+            let at = |t: f64| class.stream.waiting(t.max(held(class)));
+            (at(a) + 4.0 * at(0.5 * (a + b)) + at(b)) / 6.0
+        }));
+        tables.push(Table::new(classes, never + 1, |class, i| {
+            if i == never {
+                0.0
+            } else {
+                class.stream.mean_none_within(from(i), times[i])
+            }
+        }));
+    }
+    if let Some(operations) = first {
+        tables.push(Table::new(classes, never + 1, |class, i| {
+            if i == never {
+                return 0.0;
+            }
+            // Mean over the step's first, middle and last operation.
+            let (a, b) = (from(i) + 1.0, times[i]);
+            let at = |t: f64| repeats(&class.stream, t, operations);
+            (at(a) + 4.0 * at(0.5 * (a + b)) + at(b)) / 6.0
+        }));
+    }
+    tables
+}
+
+/// Sum over gaps `u >= t` of `(operations - u) P(gap = u)`: how often, by request an operation, the first operations
+/// request a block again after `t` or more.
+fn repeats(stream: &Stream, t: f64, operations: f64) -> f64 {
+    if t >= operations {
+        return 0.0;
+    }
+    let later = stream.waiting(operations) - stream.waiting(t);
+    ((operations - t) * stream.none_within(t - 1.0) - later).max(0.0)
+}
+
+/// Blocks in the order of their groups.
+struct Members {
+    /// Indices of blocks, and where each group begins among them.
+    blocks: Vec<u32>,
+    starts: Vec<u32>,
+}
+
+impl Members {
+    fn of(blocks: &[Block], groups: u64) -> Members {
+        let group_of = |block: &Block| usize::try_from(block.number & (groups - 1)).unwrap_or(0);
+        let mut starts = vec![0u32; usize::try_from(groups).unwrap_or(usize::MAX) + 1];
+        for block in blocks {
+            starts[group_of(block) + 1] += 1;
+        }
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let mut next = starts.clone();
+        let mut order = vec![0u32; blocks.len()];
+        for (index, block) in (0u32..).zip(blocks) {
+            let place = &mut next[group_of(block)];
+            order[*place as usize] = index;
+            *place += 1;
+        }
+        Members {
+            blocks: order,
+            starts,
+        }
+    }
+
+    /// Requests of an operation to the group that an average request goes to.
+    fn crowd(&self, requests: &[f64]) -> f64 {
+        let (mut all, mut squares) = (0.0, 0.0);
+        for group in self.starts.windows(2) {
+            let blocks = &self.blocks[group[0] as usize..group[1] as usize];
+            let sum: f64 = blocks.iter().map(|&block| requests[block as usize]).sum();
+            all += sum;
+            squares += sum * sum;
+        }
+        if all > 0.0 { squares / all } else { 0.0 }
+    }
+
+    /// Calls `solve` for each group that differs from those before, and spreads what it finds to the group's blocks.
+    fn solve(
+        &self,
+        classes: &Classes,
+        width: usize,
+        results: &mut [f64],
+        mut solve: impl FnMut(&[Member], &mut Vec<f64>),
+    ) {
+        let mut counts = vec![0u32; classes.classes.len()];
+        let mut places = vec![0u32; classes.classes.len()];
+        let mut members: Vec<Member> = Vec::new();
+        let mut found: Vec<f64> = Vec::new();
+        let mut kept: HashMap<Vec<Member>, Vec<f64>> = HashMap::new();
+        for group in self.starts.windows(2) {
+            let blocks = &self.blocks[group[0] as usize..group[1] as usize];
+            members.clear();
+            for &block in blocks {
+                let class = classes.of_block[block as usize];
+                if counts[class as usize] == 0 {
+                    members.push(Member { class, blocks: 0 });
+                }
+                counts[class as usize] += 1;
+            }
+            members.sort_unstable_by_key(|member| member.class);
+            for (place, member) in (0u32..).zip(&mut members) {
+                member.blocks = std::mem::take(&mut counts[member.class as usize]);
+                places[member.class as usize] = place;
+            }
+            let averages: &[f64] = match kept.get(&members) {
+                Some(known) => known,
+                None => {
+                    solve(&members, &mut found);
+                    if kept.len() >= KEPT_SETS {
+                        kept.clear();
+                    }
+                    kept.insert(members.clone(), found.clone());
+                    &found
+                }
+            };
+            for &block in blocks {
+                let place = places[classes.of_block[block as usize] as usize] as usize;
+                results[block as usize * width..][..width]
+                    .copy_from_slice(&averages[place * width..][..width]);
+            }
+        }
+    }
+}
+
+/// Shares need no more than seven digits, and there are millions of them.
+#[expect(clippy::cast_possible_truncation, reason = "a share between 0 and 1")]
+fn narrow(share: f64) -> f32 {
+    share as f32
+}

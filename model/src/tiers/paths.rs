@@ -1,0 +1,444 @@
+//! Where operations are long against a cache: what stands on one path comes and goes together.
+//!
+//! `sets` takes blocks as independent. For a search in a tree, of which a cache holds hundreds of blocks, that is near enough; for a
+//! buffer of 64 pages, or a list longer than a cache, it is not. Let an operation `o` read block `b`, and let `b` be read again
+//! `t` operations later. In between
+//!
+//! ```text
+//! o:                     .. ancestors of b, b, | the rest of o: n_a blocks after b
+//! t - 1 operations:      none of them reads b, so none reads what can be reached only through b
+//! the next one with b:   the ancestors of b, again, n_b blocks |, b
+//! ```
+//!
+//! All blocks of `o` itself are among those, each once: the rest of `o` comes after `b`, and the ancestors are read before `b`
+//! is again. So what has come in between is *all of `o` but `b`*, plus what the operations in between read elsewhere:
+//!
+//! ```text
+//! N(t) = (blocks of o in b's set) - 1 + (others in b's set, by t - 1 operations that do not read b)
+//! ```
+//!
+//! For one list that is read up to a random place, the second part is empty: `b` is missed when the operation before went at
+//! least as far as the cache has room, which is the exact answer (a cache of `C` of `n` blocks misses
+//! `C (n - C) / n + (n - C)^2 / 2n` for places that are equally likely).
+//!
+//! The second part is a sum of tosses as in `sets`, without those blocks that `o` reads, and without what hangs below `b` and `o` does not
+//! read: the latter is known from `o` itself, whose next reads stand for all their brothers. Given that an operation does not read `b`,
+//! others are read `1 / (1 - p_b)` times as often. The number of tosses that fall is described by its first three cumulants.
+//!
+//! Some thousand operations, drawn evenly, are gone through like this. What comes out is held against what independent
+//! blocks give for the same reads, and the ratio, class by class, corrects all blocks: so little depends on which operations were
+//! drawn.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
+use super::classes::{Block, Classes, Table};
+use super::sets::{binomial_tail, normal_tail};
+use super::source::{Read, Source};
+
+/// Operations that are gone through.
+const SAMPLES: u32 = 4000;
+/// Steps that may be taken in all; long operations are drawn more seldom, down to `SAMPLES_MIN`.
+const STEPS: f64 = 4e7;
+const SAMPLES_MIN: u32 = 60;
+/// Reads of one operation for which misses are asked; of longer ones, evenly chosen ones.
+const ASKED: usize = 96;
+/// Up to so many reads in all it is looked up which operations touch which of their blocks; else that follows from single points.
+const KNOWN_READS: f64 = 1e6;
+/// Chances nearer to 0 and 1 than this are settled.
+const SURE: f64 = 1e-6;
+
+/// What is known of the blocks of one set at each time: the first three cumulants of the number that was requested.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cumulants {
+    mean: f64,
+    variance: f64,
+    third: f64,
+}
+
+impl Cumulants {
+    fn add(&mut self, chance: f64, times: f64) {
+        let spread = times * chance * (1.0 - chance);
+        self.mean += times * chance;
+        self.variance += spread;
+        self.third += spread * (1.0 - 2.0 * chance);
+    }
+
+    fn between(self, other: Cumulants, share: f64) -> Cumulants {
+        let mix = |a: f64, b: f64| a + share * (b - a);
+        Cumulants {
+            mean: mix(self.mean, other.mean),
+            variance: mix(self.variance, other.variance),
+            third: mix(self.third, other.third),
+        }
+    }
+
+    /// P(the number is at least `least`).
+    fn at_least(self, least: f64) -> f64 {
+        if least <= 0.0 {
+            return 1.0;
+        }
+        if self.variance < 1e-9 {
+            return f64::from(u8::from(self.mean + 0.5 >= least));
+        }
+        if least > 200.0 {
+            return normal_tail((least - 0.5 - self.mean) / self.variance.sqrt());
+        }
+        // So many are certain, the others n* tosses with chance q*.
+        let chance = (0.5 * (1.0 - self.third / self.variance)).clamp(0.0, 0.95);
+        let tossed = self.variance / (1.0 - chance);
+        let certain = self.mean - tossed;
+        let least = least - certain;
+        // Between two whole numbers, in proportion.
+        let (below, share) = (least.floor(), least - least.floor());
+        let at = |least: f64| binomial_tail(tossed, chance, least);
+        at(below) * (1.0 - share) + at(below + 1.0) * share
+    }
+}
+
+/// What competes in a cache.
+pub(crate) struct Sets<'a> {
+    pub(crate) blocks: &'a [Block],
+    pub(crate) classes: &'a Classes,
+    pub(crate) block_bytes: u64,
+    /// Power of two.
+    pub(crate) groups: u64,
+    pub(crate) share: f64,
+    pub(crate) ways: f64,
+    pub(crate) times: &'a [f64],
+    pub(crate) requested: &'a Table,
+    /// P(not requested again), as averaged over steps between times.
+    pub(crate) unrequested: &'a Table,
+}
+
+impl Sets<'_> {
+    /// The blocks that a read touches.
+    fn numbers(&self, read: &Read) -> RangeInclusive<u64> {
+        read.first_byte / self.block_bytes..=read.last_byte / self.block_bytes
+    }
+
+    /// The index of a block, where it is known; `hint` is where the last one was.
+    fn index(&self, number: u64, hint: &mut usize) -> Option<usize> {
+        let here = self.blocks.get(*hint).map(|block| block.number);
+        if here != Some(number) {
+            // Where numbers have no gaps, the place is known.
+            let guess = self.blocks.first().and_then(|first| usize::try_from(number.checked_sub(first.number)?).ok())?;
+            *hint = match self.blocks.get(guess) {
+                Some(block) if block.number == number => guess,
+                _ => self.blocks.binary_search_by_key(&number, |block| block.number).ok()?,
+            };
+        }
+        Some(*hint)
+    }
+}
+
+/// A block of the operation that is gone through.
+#[derive(Clone, Copy)]
+struct Passed {
+    group: u32,
+    /// Place of its first and of its last read in the operation.
+    first: u32,
+    last: u32,
+    class: u32,
+    index: u32,
+    /// P(block), P(the read that first touched it).
+    probability: f64,
+    point: f64,
+    reaching: f64,
+}
+
+/// For each class, by how much independence errs: misses by request over what `estimates` say, which are one for each block.
+pub(crate) fn corrections(source: &Source<'_>, sets: &Sets<'_>, estimates: impl Fn(usize) -> f64, touches: f64) -> Vec<f64> {
+    let tables = SetTables::of(sets);
+    let classes = sets.classes.classes.len();
+    let (mut found, mut expected) = (vec![0.0; classes], vec![0.0; classes]);
+    // Each read that is asked for looks at those of its set, at some twenty times.
+    let beside = (touches * sets.share / sets.groups as f64).max(1.0);
+    let steps = touches.min(ASKED as f64) * beside * 20.0;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most SAMPLES")]
+    let samples = (STEPS / steps).min(f64::from(SAMPLES)) as u32;
+    let samples = samples.max(SAMPLES_MIN);
+    let mut passed: Vec<Passed> = Vec::new();
+    let mut go_through = |together: &Together, reads: &[Read]| {
+        passes(sets, reads, &mut passed);
+        let stride = passed.len().div_ceil(ASKED).max(1);
+        for at in (stride / 2..passed.len()).step_by(stride) {
+            let block = passed[at];
+            let requests = block.reaching * stride as f64;
+            let missed = tables.missed(sets, together, &passed, at);
+            found[block.class as usize] += requests * missed;
+            expected[block.class as usize] += requests * estimates(block.index as usize);
+        }
+    };
+    if touches * f64::from(samples) < KNOWN_READS {
+        let mut taken: Vec<Vec<Read>> = Vec::new();
+        source.for_each_sample(samples, |reads| taken.push(reads.to_vec()));
+        let together = Together::of(source, sets, &taken);
+        for reads in &taken {
+            go_through(&together, reads);
+        }
+    } else {
+        source.for_each_sample(samples, |reads| go_through(&Together::default(), reads));
+    }
+    let (all_found, all_expected): (f64, f64) = (found.iter().sum(), expected.iter().sum());
+    let overall = if all_expected > 0.0 { all_found / all_expected } else { 1.0 };
+    // A class of which little was seen goes with all.
+    let little = 1e-3 * all_expected;
+    (found.iter().zip(&expected))
+        .map(|(&found, &expected)| (found + little * overall) / (expected + little))
+        .map(|ratio| if ratio.is_finite() { ratio } else { 1.0 })
+        .collect()
+}
+
+/// Which operations touch each of some blocks.
+#[derive(Default)]
+struct Together {
+    /// Ascending intervals of operations that do not meet, by block; none where that is not known.
+    intervals: HashMap<u32, Vec<(f64, f64)>>,
+}
+
+impl Together {
+    /// For all blocks of these operations. O(points).
+    fn of(source: &Source<'_>, sets: &Sets<'_>, taken: &[Vec<Read>]) -> Together {
+        let mut wanted = vec![false; sets.blocks.len()];
+        let mut intervals: HashMap<u32, Vec<(f64, f64)>> = HashMap::new();
+        let mut hint = 0;
+        for reads in taken {
+            for read in reads {
+                for number in sets.numbers(read) {
+                    if let Some(index) = sets.index(number, &mut hint) {
+                        wanted[index] = true;
+                    }
+                }
+            }
+        }
+        source.for_each_point(|_, read| {
+            let end = read.start + read.probability;
+            for number in sets.numbers(&read) {
+                let Some(index) = sets.index(number, &mut hint) else {
+                    continue;
+                };
+                if !wanted[index] {
+                    continue;
+                }
+                let key = u32::try_from(index).unwrap_or(u32::MAX);
+                let known = intervals.entry(key).or_default();
+                // Starts ascend; what lies within another one adds nothing.
+                match known.last_mut() {
+                    Some(last) if read.start <= last.1 + 1e-12 => last.1 = last.1.max(end),
+                    _ => known.push((read.start, end)),
+                }
+            }
+        });
+        Together { intervals }
+    }
+
+    /// P(an operation touches both); by their points alone where operations are not known.
+    fn both(&self, one: &Passed, other: &Passed) -> f64 {
+        let (Some(a), Some(b)) = (self.intervals.get(&one.index), self.intervals.get(&other.index))
+        else {
+            return one.point.min(other.point);
+        };
+        let (mut i, mut j, mut sum) = (0, 0, 0.0);
+        while let (Some(a), Some(b)) = (a.get(i), b.get(j)) {
+            sum += (a.1.min(b.1) - a.0.max(b.0)).max(0.0);
+            if a.1 < b.1 {
+                i += 1;
+            } else {
+                j += 1;
+            }
+        }
+        sum.max(one.point.min(other.point))
+    }
+}
+
+/// The blocks of an operation, by group.
+fn passes(sets: &Sets<'_>, reads: &[Read], passed: &mut Vec<Passed>) {
+    passed.clear();
+    let (mut place, mut hint) = (0u32, 0);
+    for read in reads {
+        for number in sets.numbers(read) {
+            let Some(index) = sets.index(number, &mut hint) else {
+                continue;
+            };
+            let block = &sets.blocks[index];
+            place += 1;
+            passed.push(Passed {
+                group: u32::try_from(number & (sets.groups - 1)).unwrap_or(0),
+                first: place,
+                last: place,
+                class: sets.classes.of_block[index],
+                index: u32::try_from(index).unwrap_or(u32::MAX),
+                probability: block.probability,
+                point: read.probability,
+                reaching: f64::from(block.reaching),
+            });
+        }
+    }
+    passed.sort_unstable_by_key(|block| (block.group, block.index, block.first));
+    passed.dedup_by(|again, first| {
+        let same = again.index == first.index;
+        if same {
+            first.last = again.last;
+        }
+        same
+    });
+}
+
+/// What a block of the operation itself does to those between.
+#[derive(Clone, Copy)]
+struct Kind {
+    class: u32,
+    /// Which share of its requests by the operations in between are left, when it did not come with the operation itself.
+    left: f64,
+    /// How many blocks of its kind can be reached through the block in question.
+    brothers: f64,
+    /// Which share of its touches come through the block in question.
+    through: f64,
+}
+
+/// Cumulants by group and time.
+struct SetTables {
+    columns: usize,
+    cells: Vec<Cumulants>,
+}
+
+impl SetTables {
+    fn of(sets: &Sets<'_>) -> SetTables {
+        let columns = sets.times.len();
+        let groups = usize::try_from(sets.groups).unwrap_or(1);
+        let classes = sets.classes.classes.len();
+        let mut counts = vec![0u32; groups * classes];
+        for (block, &class) in sets.blocks.iter().zip(&sets.classes.of_block) {
+            let group = usize::try_from(block.number & (sets.groups - 1)).unwrap_or(0);
+            counts[group * classes + class as usize] += 1;
+        }
+        let mut cells = vec![Cumulants::default(); groups * columns];
+        for (counts, cells) in counts.chunks_exact(classes.max(1)).zip(cells.chunks_exact_mut(columns)) {
+            for (class, &count) in (0u32..).zip(counts) {
+                if count > 0 {
+                    for (cell, &chance) in cells.iter_mut().zip(sets.requested.row(class)) {
+                        cell.add(sets.share * chance, f64::from(count));
+                    }
+                }
+            }
+        }
+        SetTables { columns, cells }
+    }
+
+    /// Misses by request of the `at`-th block of an operation.
+    fn missed(
+        &self,
+        sets: &Sets<'_>,
+        together: &Together,
+        passed: &[Passed],
+        at: usize,
+    ) -> f64 {
+        let block = passed[at];
+        // Those of its set stand around it.
+        let from = passed[..at].iter().rposition(|p| p.group != block.group).map_or(0, |i| i + 1);
+        let beside = passed[at..].iter().position(|p| p.group != block.group);
+        let to = beside.map_or(passed.len(), |i| at + i);
+        let set = &passed[from..to];
+        let cells = &self.cells[block.group as usize * self.columns..][..self.columns];
+        // Blocks that the operation itself brings between two requests of this one; and of each, how many there are of its kind that
+        // are reached with this block alone, and which share of their touches that is.
+        let mut own = Cumulants::default();
+        let mut kinds: Vec<Kind> = Vec::new();
+        for other in set {
+            if other.index == block.index {
+                kinds.push(Kind {
+                    class: other.class,
+                    left: 0.0,
+                    brothers: 0.0,
+                    through: 0.0,
+                });
+                continue;
+            }
+            let is_between = other.first < block.first || other.last > block.last;
+            if is_between {
+                own.add(sets.share * other.reaching.min(1.0), 1.0);
+            }
+            let both = together.both(&block, other);
+            let brothers = (block.probability / both - 1.0).max(0.0);
+            let through = (both / other.probability).min(1.0);
+            let requested = if is_between { other.reaching.min(1.0) } else { 0.0 };
+            // Operations between may touch this block, if the caches before hold it.
+            let reached = through * (1.0 - block.reaching).max(0.0) + (1.0 - through);
+            let is_above = both > 0.99 * block.probability;
+            kinds.push(Kind {
+                class: other.class,
+                left: (1.0 - requested) * if is_above { 1.0 } else { reached },
+                brothers: brothers * block.reaching.min(1.0),
+                through,
+            });
+        }
+        let weights = sets.unrequested.row(block.class);
+        let last = self.columns - 1;
+        let forgotten = |i: usize| {
+            let mut others = own;
+            let between = (sets.times[i] - 1.0) / (1.0 - block.probability).max(1e-9);
+            if between > 0.0 {
+                let (column, share) = column_of(sets.times, between);
+                let mut all = if column == 0 {
+                    Cumulants::default().between(cells[0], share)
+                } else {
+                    cells[column - 1].between(cells[column], share)
+                };
+                for kind in &kinds {
+                    let row = sets.requested.row(kind.class);
+                    let chance = if column == 0 {
+                        share * row[0]
+                    } else {
+                        row[column - 1] + share * (row[column] - row[column - 1])
+                    };
+                    all.add(sets.share * chance, -1.0);
+                    all.add(sets.share * chance * kind.left, 1.0);
+                    if kind.brothers > 0.0 {
+                        // They are touched without this block as well, or not at all.
+                        let without = if kind.through > 0.99 {
+                            0.0
+                        } else {
+                            1.0 - (1.0 - chance).powf(1.0 - kind.through)
+                        };
+                        all.add(sets.share * chance, -kind.brothers);
+                        all.add(sets.share * without, kind.brothers);
+                    }
+                }
+                others.mean += all.mean.max(0.0);
+                others.variance += all.variance.max(0.0);
+                others.third += all.third.max(0.0);
+            }
+            others.at_least(sets.ways)
+        };
+        // From where the set is about full, upwards and downwards.
+        let start = cells
+            .partition_point(|cell| cell.mean + own.mean < sets.ways)
+            .min(last);
+        let mut sum = 0.0;
+        let mut end = start;
+        loop {
+            let forgotten = forgotten(end);
+            sum += forgotten * (weights[end] - weights[end + 1]);
+            if forgotten > 1.0 - SURE || weights[end + 1] < SURE || end == last {
+                break;
+            }
+            end += 1;
+        }
+        for i in (0..start).rev() {
+            let forgotten = forgotten(i);
+            sum += forgotten * (weights[i] - weights[i + 1]);
+            if forgotten < SURE {
+                break;
+            }
+        }
+        (sum + weights[end + 1]).clamp(0.0, 1.0)
+    }
+}
+
+/// Between which times a time lies: the upper one's column, and how far from the lower one.
+fn column_of(times: &[f64], time: f64) -> (usize, f64) {
+    let column = times.partition_point(|&other| other < time).min(times.len() - 1);
+    let below = if column == 0 { 0.0 } else { times[column - 1] };
+    (column, ((time - below) / (times[column] - below)).clamp(0.0, 1.0))
+}
