@@ -38,8 +38,8 @@ mod tests;
 pub use closed::{ClosedForm, NoClosedForm};
 pub(crate) use source::Source;
 
-use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion};
 use crate::Accesses;
+use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion};
 
 /// A way to predict misses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -189,7 +189,13 @@ pub fn predict_transient(
     let first = Some(operations as f64);
     named(
         hierarchy,
-        outcomes(&Source::Operations(accesses), hierarchy, frames, tier, first),
+        outcomes(
+            &Source::Operations(accesses),
+            hierarchy,
+            frames,
+            tier,
+            first,
+        ),
         |outcome| outcome.of_first,
     )
 }

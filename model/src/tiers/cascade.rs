@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use super::classes::{Block, Class, Classes, Table, times};
+use super::paths::{self, Sets};
 use super::random;
 use super::renewal::Stream;
 use super::sets::{Member, Room, Solver, Tables};
 use super::source::Source;
-use super::paths::{self, Sets};
 use super::{FrameMap, Tier, direct};
 use crate::CacheGeometry;
 use crate::footprint::Replacement;
@@ -65,7 +65,8 @@ pub(crate) fn outcomes(
             victim,
             inclusive: inclusion == Inclusion::Inclusive && i > 0,
             nested: grouping.share >= 1.0
-                && i.checked_sub(1).is_some_and(|j| nested(&levels[j].geometry, &level.geometry)),
+                && i.checked_sub(1)
+                    .is_some_and(|j| nested(&levels[j].geometry, &level.geometry)),
         };
         let outcome = if tier == Tier::Footprint {
             blocks.through_footprint(source, level, &kind, first)
@@ -156,11 +157,7 @@ fn choose(
             say("sets are chosen by bits within the page, which no frame changes"),
             by_map,
         ),
-        Tier::Auto => (
-            Tier::PerSet,
-            say("sets follow from the addresses"),
-            by_map,
-        ),
+        Tier::Auto => (Tier::PerSet, say("sets follow from the addresses"), by_map),
     }
 }
 
@@ -334,7 +331,11 @@ impl Blocks {
                 if chance <= 1.0 {
                     Room::with_more(ways, trials, chance)
                 } else {
-                    Room::exactly(ways + trials * usize::try_from(above.geometry.sets() / level.geometry.sets()).unwrap_or(1))
+                    Room::exactly(
+                        ways + trials
+                            * usize::try_from(above.geometry.sets() / level.geometry.sets())
+                                .unwrap_or(1),
+                    )
                 }
             }
             _ => Room::exactly(ways),
@@ -375,7 +376,14 @@ impl Blocks {
             };
             if level.policy == ReplacementPolicy::Random {
                 members.solve(&classes, averaged.len(), &mut results, |members, out| {
-                    random::solve(members, grouping.share, ways, &classes.classes, &tables, out);
+                    random::solve(
+                        members,
+                        grouping.share,
+                        ways,
+                        &classes.classes,
+                        &tables,
+                        out,
+                    );
                 });
             } else {
                 let mut solver = Solver::default();
@@ -386,7 +394,8 @@ impl Blocks {
         }
         drop(rates);
         let touches: f64 = self.requests().sum();
-        let crowd = members.crowd(self.requests().collect::<Vec<f64>>().as_slice()) * grouping.share;
+        let crowd =
+            members.crowd(self.requests().collect::<Vec<f64>>().as_slice()) * grouping.share;
         if level.policy != ReplacementPolicy::Random
             && kind.above.is_none()
             && source.is_paths()
@@ -501,7 +510,11 @@ fn averaged_tables(
     let from = |i: usize| if i == 0 { 0.0 } else { times[i - 1] };
     let never = times.len();
     let held = |class: &Class| {
-        if kind.nested { class.stream.dead_time() } else { 0.0 }
+        if kind.nested {
+            class.stream.dead_time()
+        } else {
+            0.0
+        }
     };
     let mut tables = vec![Table::new(classes, never + 1, |class, i| {
         if i == never {

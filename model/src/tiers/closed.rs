@@ -87,7 +87,9 @@ impl ClosedForm {
     ) -> Result<ClosedForm, NoClosedForm> {
         let refuse = |why: String| Err(NoClosedForm { why });
         if nodes == 0 || arity < 2 {
-            return refuse(format!("{nodes} nodes with {arity} children each are no tree"));
+            return refuse(format!(
+                "{nodes} nodes with {arity} children each are no tree"
+            ));
         }
         match layout {
             Layout::Random { .. }
@@ -192,7 +194,9 @@ impl ClosedForm {
                 }
                 roots[here] += clusters * (present - room);
                 if here + 1 < depths {
-                    roots[here + 1] += clusters * room * self.arity
+                    roots[here + 1] += clusters
+                        * room
+                        * self.arity
                         * (self.at_depth[here + 1] / (full * self.arity)).min(1.0);
                 }
                 classes.push((self.probability(depth), clusters));
@@ -231,7 +235,9 @@ impl ClosedForm {
             Blocks::Classes(classes) => classes.iter().map(|&(p, n)| n * within(p)).sum(),
             Blocks::Strangers { blocks, nodes_each } => {
                 let touched: f64 = (0..self.at_depth.len())
-                    .map(|depth| self.at_depth[depth] / self.nodes * within(self.probability(depth)))
+                    .map(|depth| {
+                        self.at_depth[depth] / self.nodes * within(self.probability(depth))
+                    })
                     .sum();
                 blocks * -(nodes_each * (-touched.min(1.0)).ln_1p()).exp_m1()
             }

@@ -58,7 +58,10 @@ pub(crate) fn misses(source: &Source<'_>, block_bytes: u64, sets: u64) -> Vec<(u
             path.pop();
         }
         for block in point.first_byte / block_bytes..=point.last_byte / block_bytes {
-            #[expect(clippy::cast_possible_truncation, reason = "below the number of sets, which indexes an array")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "below the number of sets, which indexes an array"
+            )]
             let set = (block & (sets - 1)) as u32;
             let Some(rank) = ranks.of_block(block) else {
                 // Never touched: no operation goes there.
@@ -98,7 +101,11 @@ pub(crate) fn misses(source: &Source<'_>, block_bytes: u64, sets: u64) -> Vec<(u
         .zip(&sums)
         .map(|(&(number, probability), sums)| {
             let all = visited[set_of(number)];
-            let left = if all > 0.0 { (sums.last / all).clamp(0.0, 1.0) } else { 1.0 };
+            let left = if all > 0.0 {
+                (sums.last / all).clamp(0.0, 1.0)
+            } else {
+                1.0
+            };
             (number, probability, sums.first * (1.0 - left) + sums.within)
         })
         .collect()
@@ -107,7 +114,10 @@ pub(crate) fn misses(source: &Source<'_>, block_bytes: u64, sets: u64) -> Vec<(u
 /// Block numbers that occur, from number to rank.
 enum Ranks<'a> {
     /// By number less the first one.
-    Dense { first: u64, ranks: Vec<u32> },
+    Dense {
+        first: u64,
+        ranks: Vec<u32>,
+    },
     Sparse(&'a [(u64, f64)]),
 }
 
@@ -135,9 +145,14 @@ impl Ranks<'_> {
         match self {
             Ranks::Dense { first, ranks } => {
                 let place = usize::try_from(block.checked_sub(*first)?).ok()?;
-                ranks.get(place).filter(|&&rank| rank != NONE).map(|&rank| rank as usize)
+                ranks
+                    .get(place)
+                    .filter(|&&rank| rank != NONE)
+                    .map(|&rank| rank as usize)
             }
-            Ranks::Sparse(blocks) => blocks.binary_search_by_key(&block, |&(number, _)| number).ok(),
+            Ranks::Sparse(blocks) => blocks
+                .binary_search_by_key(&block, |&(number, _)| number)
+                .ok(),
         }
     }
 }

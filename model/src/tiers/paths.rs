@@ -122,10 +122,16 @@ impl Sets<'_> {
         let here = self.blocks.get(*hint).map(|block| block.number);
         if here != Some(number) {
             // Where numbers have no gaps, the place is known.
-            let guess = self.blocks.first().and_then(|first| usize::try_from(number.checked_sub(first.number)?).ok())?;
+            let guess = self
+                .blocks
+                .first()
+                .and_then(|first| usize::try_from(number.checked_sub(first.number)?).ok())?;
             *hint = match self.blocks.get(guess) {
                 Some(block) if block.number == number => guess,
-                _ => self.blocks.binary_search_by_key(&number, |block| block.number).ok()?,
+                _ => self
+                    .blocks
+                    .binary_search_by_key(&number, |block| block.number)
+                    .ok()?,
             };
         }
         Some(*hint)
@@ -148,14 +154,23 @@ struct Passed {
 }
 
 /// For each class, by how much independence errs: misses by request over what `estimates` say, which are one for each block.
-pub(crate) fn corrections(source: &Source<'_>, sets: &Sets<'_>, estimates: impl Fn(usize) -> f64, touches: f64) -> Vec<f64> {
+pub(crate) fn corrections(
+    source: &Source<'_>,
+    sets: &Sets<'_>,
+    estimates: impl Fn(usize) -> f64,
+    touches: f64,
+) -> Vec<f64> {
     let tables = SetTables::of(sets);
     let classes = sets.classes.classes.len();
     let (mut found, mut expected) = (vec![0.0; classes], vec![0.0; classes]);
     // Each read that is asked for looks at those of its set, at some twenty times.
     let beside = (touches * sets.share / sets.groups as f64).max(1.0);
     let steps = touches.min(ASKED as f64) * beside * 20.0;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most SAMPLES")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at most SAMPLES"
+    )]
     let samples = (STEPS / steps).min(f64::from(SAMPLES)) as u32;
     let samples = samples.max(SAMPLES_MIN);
     let mut passed: Vec<Passed> = Vec::new();
@@ -181,7 +196,11 @@ pub(crate) fn corrections(source: &Source<'_>, sets: &Sets<'_>, estimates: impl 
         source.for_each_sample(samples, |reads| go_through(&Together::default(), reads));
     }
     let (all_found, all_expected): (f64, f64) = (found.iter().sum(), expected.iter().sum());
-    let overall = if all_expected > 0.0 { all_found / all_expected } else { 1.0 };
+    let overall = if all_expected > 0.0 {
+        all_found / all_expected
+    } else {
+        1.0
+    };
     // A class of which little was seen goes with all.
     let little = 1e-3 * all_expected;
     (found.iter().zip(&expected))
@@ -235,8 +254,10 @@ impl Together {
 
     /// P(an operation touches both); by their points alone where operations are not known.
     fn both(&self, one: &Passed, other: &Passed) -> f64 {
-        let (Some(a), Some(b)) = (self.intervals.get(&one.index), self.intervals.get(&other.index))
-        else {
+        let (Some(a), Some(b)) = (
+            self.intervals.get(&one.index),
+            self.intervals.get(&other.index),
+        ) else {
             return one.point.min(other.point);
         };
         let (mut i, mut j, mut sum) = (0, 0, 0.0);
@@ -314,7 +335,10 @@ impl SetTables {
             counts[group * classes + class as usize] += 1;
         }
         let mut cells = vec![Cumulants::default(); groups * columns];
-        for (counts, cells) in counts.chunks_exact(classes.max(1)).zip(cells.chunks_exact_mut(columns)) {
+        for (counts, cells) in counts
+            .chunks_exact(classes.max(1))
+            .zip(cells.chunks_exact_mut(columns))
+        {
             for (class, &count) in (0u32..).zip(counts) {
                 if count > 0 {
                     for (cell, &chance) in cells.iter_mut().zip(sets.requested.row(class)) {
@@ -327,16 +351,13 @@ impl SetTables {
     }
 
     /// Misses by request of the `at`-th block of an operation.
-    fn missed(
-        &self,
-        sets: &Sets<'_>,
-        together: &Together,
-        passed: &[Passed],
-        at: usize,
-    ) -> f64 {
+    fn missed(&self, sets: &Sets<'_>, together: &Together, passed: &[Passed], at: usize) -> f64 {
         let block = passed[at];
         // Those of its set stand around it.
-        let from = passed[..at].iter().rposition(|p| p.group != block.group).map_or(0, |i| i + 1);
+        let from = passed[..at]
+            .iter()
+            .rposition(|p| p.group != block.group)
+            .map_or(0, |i| i + 1);
         let beside = passed[at..].iter().position(|p| p.group != block.group);
         let to = beside.map_or(passed.len(), |i| at + i);
         let set = &passed[from..to];
@@ -362,7 +383,11 @@ impl SetTables {
             let both = together.both(&block, other);
             let brothers = (block.probability / both - 1.0).max(0.0);
             let through = (both / other.probability).min(1.0);
-            let requested = if is_between { other.reaching.min(1.0) } else { 0.0 };
+            let requested = if is_between {
+                other.reaching.min(1.0)
+            } else {
+                0.0
+            };
             // Operations between may touch this block, if the caches before hold it.
             let reached = through * (1.0 - block.reaching).max(0.0) + (1.0 - through);
             let is_above = both > 0.99 * block.probability;
@@ -438,7 +463,12 @@ impl SetTables {
 
 /// Between which times a time lies: the upper one's column, and how far from the lower one.
 fn column_of(times: &[f64], time: f64) -> (usize, f64) {
-    let column = times.partition_point(|&other| other < time).min(times.len() - 1);
+    let column = times
+        .partition_point(|&other| other < time)
+        .min(times.len() - 1);
     let below = if column == 0 { 0.0 } else { times[column - 1] };
-    (column, ((time - below) / (times[column] - below)).clamp(0.0, 1.0))
+    (
+        column,
+        ((time - below) / (times[column] - below)).clamp(0.0, 1.0),
+    )
 }

@@ -190,13 +190,7 @@ impl Solver {
     }
 
     /// The first time at which as many blocks are expected as there is room for.
-    fn start(
-        &mut self,
-        members: &[Member],
-        share: f64,
-        ways: usize,
-        tables: &Tables<'_>,
-    ) -> usize {
+    fn start(&mut self, members: &[Member], share: f64, ways: usize, tables: &Tables<'_>) -> usize {
         let (mut low, mut high) = (0, tables.times - 1);
         while low < high {
             let middle = usize::midpoint(low, high);
@@ -415,7 +409,10 @@ pub(crate) fn binomial_tail(mean: f64, chance: f64, least: f64) -> f64 {
     let (first, odds) = if chance < 1e-9 {
         ((-mean).exp(), 0.0)
     } else {
-        ((mean / chance * (-chance).ln_1p()).exp(), chance / (1.0 - chance))
+        (
+            (mean / chance * (-chance).ln_1p()).exp(),
+            chance / (1.0 - chance),
+        )
     };
     let (mut term, mut below, mut j) = (first, 0.0, 0.0);
     while j < least {

@@ -1,9 +1,7 @@
 use quickcheck::quickcheck;
 
 use super::*;
-use crate::{
-    CacheGeometry, Layout, NO_NODE, NodeExtent, Placement, ReplacementPolicy, Shape,
-};
+use crate::{CacheGeometry, Layout, NO_NODE, NodeExtent, Placement, ReplacementPolicy, Shape};
 
 /// Operations that read one of several blocks, with these weights, `stride` bytes apart.
 fn single_reads(weights: &[f64], stride: u64) -> Accesses {
@@ -34,7 +32,12 @@ fn king(probabilities: &[f64], ways: usize) -> f64 {
         for i in 0..probabilities.len() {
             if !used.contains(&i) {
                 used.push(i);
-                sum += below(probabilities, used, ways, chance * probabilities[i] / (1.0 - there));
+                sum += below(
+                    probabilities,
+                    used,
+                    ways,
+                    chance * probabilities[i] / (1.0 - there),
+                );
                 used.pop();
             }
         }
@@ -48,7 +51,10 @@ fn king(probabilities: &[f64], ways: usize) -> f64 {
 
 /// As frequent as the square of a number that follows from the seed, with sum 1.
 fn frequencies(seeds: &[u8]) -> Vec<f64> {
-    let weights: Vec<f64> = seeds.iter().map(|&s| (1.0 + f64::from(s)).powi(2)).collect();
+    let weights: Vec<f64> = seeds
+        .iter()
+        .map(|&s| (1.0 + f64::from(s)).powi(2))
+        .collect();
     let sum: f64 = weights.iter().sum();
     weights.iter().map(|weight| weight / sum).collect()
 }
@@ -78,7 +84,11 @@ fn nothing_is_missed_of_nothing() {
     let never = single_reads(&[0.0, f64::NAN], 64);
     for accesses in [none, never] {
         for tier in Tier::ALL {
-            for policy in [ReplacementPolicy::Lru, ReplacementPolicy::Random, ReplacementPolicy::TreePlru] {
+            for policy in [
+                ReplacementPolicy::Lru,
+                ReplacementPolicy::Random,
+                ReplacementPolicy::TreePlru,
+            ] {
                 assert!(misses(&accesses, &one_cache(2, 2, policy), tier).abs() < 1e-12);
             }
         }
@@ -105,7 +115,11 @@ fn direct_mapped_is_the_known_formula() {
 #[test]
 fn direct_mapped_paths_are_exact() {
     let shape = Shape::random_binary(60, 5);
-    for layout in [Layout::Random { seed: 2 }, Layout::DepthFirst, Layout::BreadthFirst] {
+    for layout in [
+        Layout::Random { seed: 2 },
+        Layout::DepthFirst,
+        Layout::BreadthFirst,
+    ] {
         let placement = layout.place(&shape, NodeExtent::new(24, 8).unwrap());
         let accesses = Accesses::searches(&shape, &placement, 24, None);
         for sets in [1u64, 4, 16] {
@@ -128,7 +142,11 @@ fn direct_mapped_paths_are_exact() {
                 }
             }
             let simulated = f64::from(missed) / f64::from(runs);
-            let predicted = misses(&accesses, &one_cache(sets, 1, ReplacementPolicy::Lru), Tier::Auto);
+            let predicted = misses(
+                &accesses,
+                &one_cache(sets, 1, ReplacementPolicy::Lru),
+                Tier::Auto,
+            );
             assert!(
                 (predicted - simulated).abs() < 0.01 * simulated.max(0.5),
                 "{layout} {sets} sets: {predicted} for {simulated}"
@@ -146,9 +164,11 @@ fn random_frames_are_random_placement() {
     let hierarchy = one_cache(1024, 8, ReplacementPolicy::Lru);
     let known = misses(&accesses, &hierarchy, Tier::PerSet);
     let poisson = misses(&accesses, &hierarchy, Tier::Poisson);
-    let frames =
-        predict_misses(&accesses, &hierarchy, FrameMap::Random, Tier::Auto)[0].misses;
-    assert!((poisson / known - 1.0).abs() < 0.01, "{poisson} and {known}");
+    let frames = predict_misses(&accesses, &hierarchy, FrameMap::Random, Tier::Auto)[0].misses;
+    assert!(
+        (poisson / known - 1.0).abs() < 0.01,
+        "{poisson} and {known}"
+    );
     assert!((frames / known - 1.0).abs() < 0.01, "{frames} and {known}");
 }
 
@@ -170,9 +190,8 @@ fn the_transient_begins_with_what_is_new_and_ends_in_the_steady_state() {
     let placement = Layout::VanEmdeBoas.place(&shape, NodeExtent::new(32, 8).unwrap());
     let accesses = Accesses::searches(&shape, &placement, 32, None);
     let hierarchy = one_cache(64, 8, ReplacementPolicy::Lru);
-    let first = |n| {
-        predict_transient(&accesses, &hierarchy, FrameMap::Identity, Tier::Auto, n)[0].misses
-    };
+    let first =
+        |n| predict_transient(&accesses, &hierarchy, FrameMap::Identity, Tier::Auto, n)[0].misses;
     let footprint = accesses.block_probabilities(64).footprint();
     assert!((first(1) - footprint.touches()).abs() < 1e-6);
     assert!((first(20) / footprint.distinct_blocks(20.0) - 1.0).abs() < 0.005);

@@ -49,7 +49,12 @@ struct Case {
 
 impl Case {
     fn name(&self) -> String {
-        format!("{} 2^{} of {} B", self.layout.name(), self.bits, self.node_bytes)
+        format!(
+            "{} 2^{} of {} B",
+            self.layout.name(),
+            self.bits,
+            self.node_bytes
+        )
     }
 }
 
@@ -79,15 +84,26 @@ pub fn steady_rows(effort: Effort, progress: &mut dyn FnMut(&str)) -> Vec<Row> {
     let results: Mutex<Vec<(String, Vec<Held>)>> = Mutex::new(Vec::new());
     let (lines, received) = mpsc::channel::<String>();
     std::thread::scope(|scope| {
-        let workers = std::thread::available_parallelism().map_or(1, usize::from).min(4);
+        let workers = std::thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(4);
         for _ in 0..workers {
             let (lines, cases, next, results) = (lines.clone(), &cases, &next, &results);
             scope.spawn(move || {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let held = hold(*case, effort);
-                    let worst = held.iter().map(|h| h.error(h.predicted)).fold(0.0, f64::max);
+                    let worst = held
+                        .iter()
+                        .map(|h| h.error(h.predicted))
+                        .fold(0.0, f64::max);
                     // Nobody listens any more only when the caller has gone.
-                    lines.send(format!("{}: worst level {:.2} %", case.name(), 100.0 * worst)).ok();
+                    lines
+                        .send(format!(
+                            "{}: worst level {:.2} %",
+                            case.name(),
+                            100.0 * worst
+                        ))
+                        .ok();
                     if let Ok(mut results) = results.lock() {
                         results.push((case.name(), held));
                     }
@@ -253,7 +269,10 @@ fn all_misses(simulator: &Simulator) -> Vec<u64> {
     let caches = simulator.cache_misses();
     let tlbs = simulator.tlb_misses();
     let caches = caches.iter().take(hierarchy.caches().len());
-    caches.chain(tlbs.iter().take(hierarchy.tlbs().len())).copied().collect()
+    caches
+        .chain(tlbs.iter().take(hierarchy.tlbs().len()))
+        .copied()
+        .collect()
 }
 
 /// Misses of a level, batch by batch.
@@ -351,7 +370,9 @@ fn hold(case: Case, effort: Effort) -> Vec<Held> {
         };
         for (prediction, counted) in predicted.into_iter().zip(counted) {
             let (simulated, standard_error) = counted.result(f64::from(batches));
-            let formula = formulas.iter().find(|formula| formula.name == prediction.name);
+            let formula = formulas
+                .iter()
+                .find(|formula| formula.name == prediction.name);
             all.push(Held {
                 geometry: geometry.name,
                 level: prediction.name,
@@ -372,7 +393,9 @@ fn summary(results: &[(String, Vec<Held>)]) -> Vec<Row> {
             .iter()
             .flat_map(|(case, held)| held.iter().map(move |held| (case.as_str(), held)))
     };
-    let noise = all().map(|(_, held)| held.standard_error).fold(0.0, f64::max);
+    let noise = all()
+        .map(|(_, held)| held.standard_error)
+        .fold(0.0, f64::max);
     let row = |name, allowed, errors: &[(f64, String)]| {
         let worst = errors.iter().max_by(|a, b| a.0.total_cmp(&b.0));
         Row {
@@ -481,7 +504,11 @@ pub fn transient_row(effort: Effort, progress: &mut dyn FnMut(&str)) -> Row {
                     }
                 }
             }
-            progress(&format!("transient, {}: worst so far {:.2} %", case.name(), 100.0 * worst.0));
+            progress(&format!(
+                "transient, {}: worst so far {:.2} %",
+                case.name(),
+                100.0 * worst.0
+            ));
         }
     }
     Row {
