@@ -24,7 +24,8 @@
 //! The way of a prediction through the modules: `visits` (how often each node is visited), `probability` (how often each
 //! block is touched), `footprint` (what a cache of some capacity misses of that), `neighbours` (which misses are cheap
 //! because another one was near), `predict` (what all this costs). `machine` holds what `calibrate` measures and
-//! `topology` reads; `probe` holds predictions against the clock.
+//! `topology` reads; `probe` holds predictions against the clock, and `simulator` counts what caches do access by access, of a
+//! structure or of any program's trace.
 //!
 //! **Words.** A *block* is the unit that moves on a miss: a line of 64 bytes unless said. An *operation* is one search.
 //! A *level* is named after what was missed: a miss of `L2` is a load that the second-level cache does not serve. A *step*

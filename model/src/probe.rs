@@ -195,6 +195,18 @@ impl TreeProbe {
         ns
     }
 
+    /// Where the memory of the tree begins.
+    #[cfg(feature = "cli")]
+    pub(crate) fn address(&self) -> usize {
+        self.memory.as_slice().as_ptr().addr()
+    }
+
+    /// What the searches so far have left of the random numbers: equal after equal searches that ended at equal places.
+    #[cfg(feature = "cli")]
+    pub(crate) fn state(&self) -> u64 {
+        self.state
+    }
+
     /// Nodes that a search for this rank visits.
     pub(crate) fn depth(&self, key: u64) -> u32 {
         let words = self.memory.as_slice();

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+use super::probe_layout::ProbeLayoutArgs;
 use crate::{Layout, PageSize};
 
 /// Predicts cache misses and nanoseconds of a pointer structure before it is built.
@@ -22,22 +23,9 @@ pub(super) enum Command {
     Calibrate(CalibrateArgs),
     /// Predict misses and nanoseconds of one operation for each layout
     Predict(PredictArgs),
-    /// Make the thesis's figures 3-4 to 3-6 again: predicted, simulated, and what its text says
-    Figures(FiguresArgs),
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "Example:\n  model figures --out target/figures")]
-pub(super) struct FiguresArgs {
-    /// Folder for fig-3-4.svg, fig-3-4.csv and so on
-    #[arg(long, value_name = "DIR")]
-    pub(super) out: PathBuf,
-    /// Simulate a tenth of the thesis's million searches
-    #[arg(long)]
-    pub(super) quick: bool,
-    /// Print one JSON array instead of tables
-    #[arg(long)]
-    pub(super) json: bool,
+    /// Build a tree by a layout and search it, to be watched by valgrind
+    #[command(hide = true)]
+    ProbeLayout(ProbeLayoutArgs),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -142,7 +130,7 @@ impl Pages {
 }
 
 /// A whole number, also as `2_097_151` or `1e6`.
-fn parse_count(text: &str) -> Result<u64, String> {
+pub(super) fn parse_count(text: &str) -> Result<u64, String> {
     let digits = text.replace('_', "");
     let fail = || "a whole number is needed".to_owned();
     match digits.split_once(['e', 'E']) {

@@ -19,6 +19,7 @@ mod args;
 mod calibrate;
 mod figures;
 mod predict;
+mod probe_layout;
 mod topology;
 
 use args::{Args, Command};
@@ -52,7 +53,7 @@ fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result
         Command::Topology(args) => topology::run(&args, out)?,
         Command::Calibrate(args) => calibrate::run(&args, out, err)?,
         Command::Predict(args) => predict::run(&args, out)?,
-        Command::Figures(args) => figures::run(&args, out, err)?,
+        Command::ProbeLayout(args) => probe_layout::run(&args, out)?,
     }
     out.flush()?;
     Ok(())

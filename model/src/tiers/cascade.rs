@@ -8,7 +8,6 @@ use super::random;
 use super::renewal::Stream;
 use super::sets::{Member, Room, Solver, Tables};
 use super::source::Source;
-use super::victim::Rooms;
 use super::{FrameMap, Tier, direct};
 use crate::CacheGeometry;
 use crate::footprint::Replacement;
@@ -160,11 +159,7 @@ fn choose(
             say("sets are chosen by bits within the page, which no frame changes"),
             by_map,
         ),
-        Tier::Auto | Tier::Sequence => (
-            Tier::PerSet,
-            say("sets follow from the addresses"),
-            by_map,
-        ),
+        Tier::Auto => (Tier::PerSet, say("sets follow from the addresses"), by_map),
     }
 }
 
@@ -339,7 +334,11 @@ impl Blocks {
                 if chance <= 1.0 {
                     Room::with_more(ways, trials, chance)
                 } else {
-                    Room::exactly(ways + trials * usize::try_from(above.geometry.sets() / level.geometry.sets()).unwrap_or(1))
+                    Room::exactly(
+                        ways + trials
+                            * usize::try_from(above.geometry.sets() / level.geometry.sets())
+                                .unwrap_or(1),
+                    )
                 }
             }
             _ => Room::exactly(ways),
@@ -415,22 +414,16 @@ impl Blocks {
                 times: times.len(),
             };
             if level.policy == ReplacementPolicy::Random {
-                members.solve(
-                    &classes,
-                    averaged.len(),
-                    &rooms,
-                    &mut results,
-                    |members, _, out| {
-                        random::solve(
-                            members,
-                            grouping.share,
-                            ways,
-                            &classes.classes,
-                            &tables,
-                            out,
-                        );
-                    },
-                );
+                members.solve(&classes, averaged.len(), &mut results, |members, out| {
+                    random::solve(
+                        members,
+                        grouping.share,
+                        ways,
+                        &classes.classes,
+                        &tables,
+                        out,
+                    );
+                });
             } else {
                 let mut solver = Solver::default();
                 members.solve(

@@ -1,7 +1,6 @@
 use quickcheck::quickcheck;
 
 use super::*;
-use crate::shape::random::SplitMix64;
 use crate::{CacheGeometry, Layout, NO_NODE, NodeExtent, Placement, ReplacementPolicy, Shape};
 
 /// Operations that read one of several blocks, with these weights, `stride` bytes apart.
@@ -160,20 +159,9 @@ fn direct_mapped_paths_are_exact() {
 fn random_frames_are_random_placement() {
     let shape = Shape::complete_binary((1 << 15) - 1);
     let hierarchy = one_cache(1024, 8, ReplacementPolicy::Lru);
-    // Anywhere in 2^36 blocks: nodes side by side would fill all sets alike.
-    let at = |seed: u64| {
-        let mut random = SplitMix64::new(seed);
-        let offsets = (0..shape.len()).map(|_| (random.next_u64() >> 28) * 64);
-        let placement = Placement::from_offsets(offsets.collect());
-        Accesses::searches(&shape, &placement, 64, None)
-    };
-    // Where the hot nodes fall differs from one random placement to the next.
-    let seeds = 1..=8;
-    let known: f64 = seeds
-        .map(|seed| misses(&at(seed), &hierarchy, Tier::PerSet) / 8.0)
-        .sum();
-    let poisson = misses(&at(9), &hierarchy, Tier::Poisson);
-    let frames = predict_misses(&at(9), &hierarchy, FrameMap::Random, Tier::Auto)[0].misses;
+    let known = misses(&accesses, &hierarchy, Tier::PerSet);
+    let poisson = misses(&accesses, &hierarchy, Tier::Poisson);
+    let frames = predict_misses(&accesses, &hierarchy, FrameMap::Random, Tier::Auto)[0].misses;
     assert!(
         (poisson / known - 1.0).abs() < 0.01,
         "{poisson} and {known}"

@@ -3,9 +3,11 @@
 //! Each check yields a [`Row`]: what was found, what is allowed, and a line that says how it was found. `model validate`
 //! prints them.
 
-pub mod clock;
+mod cachegrind;
 pub mod steady;
 pub mod thesis;
+
+pub use cachegrind::sim_vs_cachegrind;
 
 /// How a value is held against what is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

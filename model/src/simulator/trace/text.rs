@@ -20,7 +20,8 @@ const MAX_LINE_BYTES: usize = 64;
 /// How much of a line that is no record an error repeats.
 const QUOTED_BYTES: usize = 32;
 
-/// Reads the text that `valgrind --tool=lackey --trace-mem=yes` writes to its log (standard error, unless told otherwise).
+/// Reads the text that `valgrind --tool=lackey --trace-mem=yes` writes to its log. That is standard error unless `--log-file=FILE` says
+/// otherwise, and what the program itself writes there is no trace.
 ///
 /// A record is `I  ADDRESS,BYTES`, or the same with `L`, `S`, `M` behind one blank; blanks are taken as they come. Addresses
 /// are hexadecimal, sizes decimal. Lines that begin with `==`, `--` or `**`, valgrind's own, and empty ones are skipped.
