@@ -46,9 +46,11 @@
 //!
 //! Inside 256 B clusters, van Emde Boas order visits 16.5 lines a search, depth-first order 17.6.
 
+mod allocated;
 mod cluster;
 mod grid;
 mod hierarchical;
+mod hinted;
 mod name;
 mod order;
 mod preorder;
@@ -60,10 +62,14 @@ use crate::Shape;
 use crate::shape::random;
 use cluster::{Blocks, Clusters};
 use grid::Grid;
+pub use hinted::HintPolicy;
 pub use name::ParseLayoutError;
-pub(crate) use name::edits;
+pub(crate) use name::nearest_of;
 use preorder::Preorder;
 use std::fmt;
+
+/// Chooses the order of birth: the same for all layouts, so that they differ in nothing else.
+const BIRTH_SEED: u64 = 0;
 
 /// An order of the nodes of a forest in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,6 +79,14 @@ pub enum Layout {
     Random {
         /// Chooses the order.
         seed: u64,
+    },
+    /// One behind the other in the order in which random insertions allocate them, each after its parent: what a young heap
+    /// gives to a structure that grows.
+    Allocated,
+    /// Each near its parent, in that order: what an allocator with hints, such as `ccmalloc`, gives.
+    Hinted {
+        /// Where a node goes whose parent's block is full.
+        policy: HintPolicy,
     },
     /// Each node before its subtrees, the heaviest subtree first.
     DepthFirst,
@@ -112,6 +126,9 @@ impl Layout {
     /// layouts never put a node that fits into a block across a border. Nodes larger than a block turn a cluster layout
     /// into the order it has between blocks: depth-first or van Emde Boas.
     ///
+    /// Hinted nodes of up to 512 B start at granules of 8 B, in pages of 4 KiB that they do not leave, and with gaps where
+    /// the policy leaves room.
+    ///
     /// The hierarchical and the weighted layout keep nodes within lines of 64 B where that leaves at most 8 B of a line
     /// unused; else they are without gaps too.
     ///
@@ -132,8 +149,8 @@ impl Layout {
     /// Where each node of `shape` lies when an operation ends at node `v` with a frequency in proportion to `weights[v]`.
     ///
     /// As [`place`](Layout::place), except that a subtree weighs what its nodes weigh together, not how many they are. Weights
-    /// that are negative or no numbers count as 0; with equal weights the result is that of `place`. Random and
-    /// breadth-first orders look at no weights.
+    /// that are negative or no numbers count as 0; with equal weights the result is that of `place`. Random,
+    /// breadth-first, allocated and hinted nodes look at no weights.
     ///
     /// # Panics
     ///
@@ -157,6 +174,13 @@ impl Layout {
             }
             Layout::BreadthFirst => {
                 return on_grid(&packed, &places(order::breadth_first(shape).into_iter()));
+            }
+            Layout::Allocated => {
+                let order = allocated::birth_order(shape, BIRTH_SEED);
+                return on_grid(&packed, &places(order.into_iter()));
+            }
+            Layout::Hinted { policy } => {
+                return hinted::place(shape, node, policy, BIRTH_SEED);
             }
             _ => {}
         }

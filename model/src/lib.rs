@@ -21,9 +21,14 @@
 //! # Ok::<(), ccmodel::ExtentError>(())
 //! ```
 //!
+//! Trees that are searched for a key have this short way. Everything else comes down to [`Accesses`]: a [`Structure`] is [`Built`], its
+//! nodes are placed, and an [`Operation`] with a [`KeyDistribution`] says what is read
+//! ([`Predictor::predict_accesses`]); [`Walker`] and [`read_edges`] take structures of one's own. The guide is `docs/model.md`.
+//!
 //! The way of a prediction through the modules: `visits` (how often each node is visited), `probability` (how often each
 //! block is touched), `footprint` (what a cache of some capacity misses of that), `neighbours` (which misses are cheap
-//! because another one was near), `predict` (what all this costs). `machine` holds what `calibrate` measures and
+//! because another one was near), `predict` (what all this costs). Of a machine whose caches are known by sets and ways
+//! ([`Hierarchy`]), `tiers` say what each level misses, in the steady state and from cold. `machine` holds what `calibrate` measures and
 //! `topology` reads; `probe` holds predictions against the clock, and `simulator` counts what caches do access by access, of a
 //! structure or of any program's trace.
 //!
@@ -34,9 +39,10 @@
 //! **Features.** `json` reads and writes machine files (serde); `counters` reads hardware counters on Linux (perf-event); `cli`, on
 //! by default, is the `model` binary (clap) with both. Without them, the only dependency is `libc`.
 //!
-//! **Known limits.** Caches count as fully associative: structures whose hot nodes lie large powers of two apart miss more
-//! than predicted. Operations count as dependent unless [`Predictor::overlap`] says otherwise. Operations that touch a good part
-//! of a cache, walks along lists above all, miss more than predicted; [`Prediction::crowded_levels`] names the caches.
+//! **Known limits.** Effective capacities, which calibration measures, know nothing of sets: by them, nodes that lie large powers
+//! of two apart miss more than predicted, and so do operations that touch a good part of a cache, walks along lists above all;
+//! [`Prediction::crowded_levels`] names the caches. The tiers that know sets ([`predict_misses`]) know both. Operations count as
+//! dependent unless [`Predictor::overlap`] says otherwise. Prefetchers and the writing back of what was written are not modelled.
 
 mod accesses;
 mod calibrate;
@@ -78,7 +84,7 @@ pub use hierarchy::{
     CacheLevel, Hierarchy, HierarchyError, Inclusion, MAX_CACHES, ReplacementPolicy,
 };
 pub use keys::{KeyDistribution, KeysError};
-pub use layout::{ExtentError, Layout, NodeExtent, ParseLayoutError, Placement};
+pub use layout::{ExtentError, HintPolicy, Layout, NodeExtent, ParseLayoutError, Placement};
 pub use machine::{
     ChaseReading, ColourProbe, CurvePoint, ErrorBand, Evidence, GranuleProbe, Level, LevelKind,
     LevelLatency, LookAhead, MACHINE_FORMAT, Machine, MachineError, NeighbourShare, Origin,

@@ -42,6 +42,10 @@
 //!
 //! What is left is systematic in part: searches with branches took 5 % longer than predicted on the whole, branch-free ones as long.
 
+mod accesses;
+
+use accesses::exposure;
+
 use crate::colour::ColouredLevel;
 use crate::footprint::{Replacement, absent};
 use crate::machine::{ErrorBand, LevelKind, LookAhead, NeighbourShare, Origin};
@@ -49,8 +53,8 @@ use crate::neighbours::missed_blocks;
 use crate::probability::BlockProbabilities;
 use crate::tiers::{FrameMap, Source, Tier, outcomes};
 use crate::{
-    Footprint, FootprintBuilder, Level, Machine, NodeExtent, PageSize, Placement, SearchStyle,
-    Shape, Visits,
+    Accesses, Footprint, FootprintBuilder, Level, Machine, NodeExtent, PageSize, Placement,
+    SearchStyle, Shape, Visits,
 };
 
 /// Unit of [`SearchLevel::lines_per_visit`].
@@ -166,7 +170,7 @@ impl Prediction {
     }
 }
 
-/// Sums a level's steps: misses (weighted mean) and nanoseconds.
+/// A level's misses and nanoseconds, by the footprint of its blocks.
 ///
 /// `known` are the misses at each step where more than capacities are known; which share of them is waited for is always
 /// taken from the capacity.
@@ -176,18 +180,25 @@ fn level_misses(
     replacement: Replacement,
     known: Option<&[f64]>,
 ) -> LevelMisses {
+    sum_of_steps(level, footprint, |step, capacity_blocks| {
+        let (misses, waits) = footprint.misses_and_waits(capacity_blocks, replacement);
+        match known.and_then(|known| known.get(step)) {
+            Some(&known) => (known, known * exposure(footprint, misses, waits)),
+            None => (misses, waits),
+        }
+    })
+}
+
+/// Sums a level's steps: misses (their mean weighted by latency) and nanoseconds, from the misses and waits of each step, by index
+/// and capacity in blocks.
+fn sum_of_steps(
+    level: &Level,
+    footprint: &Footprint,
+    mut misses_and_waits: impl FnMut(usize, f64) -> (f64, f64),
+) -> LevelMisses {
     let (mut ns, mut weighted, mut plain) = (0.0, 0.0, 0.0);
     for (i, step) in level.steps.iter().enumerate() {
-        let (mut misses, mut waits) =
-            footprint.misses_and_waits(step.capacity_bytes / level.block_bytes as f64, replacement);
-        if let Some(&known) = known.and_then(|known| known.get(i)) {
-            waits = if misses > 0.0 {
-                known * waits / misses
-            } else {
-                known
-            };
-            misses = known;
-        }
+        let (misses, waits) = misses_and_waits(i, step.capacity_bytes / level.block_bytes as f64);
         ns += waits * step.step_ns;
         weighted += misses * step.step_ns;
         plain += misses;
@@ -303,13 +314,12 @@ impl Predictor {
         let touched = self
             .touched_bytes
             .map_or(node.bytes, |bytes| bytes.min(node.bytes));
-        let mut seen = SeenBlocks {
-            predictor: self,
+        let nodes = Read::Nodes {
+            visits: &self.visits,
             placement,
             touched_bytes: touched,
-            replacement: machine.replacement,
-            sizes: Vec::new(),
         };
+        let mut seen = SeenBlocks::new(nodes, machine.replacement);
         let source = Source::Searches {
             visits: &self.visits,
             placement,
@@ -323,7 +333,9 @@ impl Predictor {
         let mut levels = Vec::new();
         for (i, level) in machine.levels_for(pages).enumerate() {
             let mut misses = match parts.filter(|parts| parts.name == level.name) {
-                Some(parts) => seen.divided_misses(level, parts),
+                Some(parts) => {
+                    self.divided_misses(placement, touched, level, machine.replacement, parts)
+                }
                 None => level_misses(
                     level,
                     seen.footprint(level.block_bytes),
@@ -338,6 +350,44 @@ impl Predictor {
             }
             levels.push(misses);
         }
+        self.with_instructions(levels, machine)
+    }
+
+    /// Misses of a level that is divided among the nodes.
+    fn divided_misses(
+        &self,
+        placement: &Placement,
+        touched_bytes: u32,
+        level: &Level,
+        replacement: Replacement,
+        parts: ColouredLevel<'_>,
+    ) -> LevelMisses {
+        let of = |is_hot: bool, share: f64| {
+            let blocks = BlockProbabilities::of_part(
+                &self.visits,
+                placement,
+                touched_bytes,
+                level.block_bytes,
+                |v| parts.hot[v as usize] == is_hot,
+            );
+            let mut part = level.clone();
+            for step in &mut part.steps {
+                step.capacity_bytes *= share;
+            }
+            level_misses(&part, &blocks.footprint(), replacement, None)
+        };
+        let (hot, cold) = (of(true, parts.hot_share), of(false, 1.0 - parts.hot_share));
+        LevelMisses {
+            name: hot.name,
+            misses: hot.misses + cold.misses,
+            ns: hot.ns + cold.ns,
+            // The fuller part is the one that is crowded.
+            touched_share: hot.touched_share.max(cold.touched_share),
+        }
+    }
+
+    /// The whole of an operation whose misses are known.
+    fn with_instructions(&self, mut levels: Vec<LevelMisses>, machine: &Machine) -> Prediction {
         let (nodes, costs) = (self.visits.nodes_per_operation(), machine.search);
         let mut cpu_ns = if self.visits.is_empty() {
             0.0
@@ -372,6 +422,19 @@ impl Predictor {
         };
         (operations, misses.min(look_ahead.misses).max(1.0))
     }
+}
+
+/// What operations read.
+#[derive(Clone, Copy)]
+enum Read<'a> {
+    /// The first bytes of nodes.
+    Nodes {
+        visits: &'a Visits,
+        placement: &'a Placement,
+        touched_bytes: u32,
+    },
+    /// Anything.
+    Accesses(&'a Accesses),
 }
 
 /// Misses of a machine whose levels are its caches as they are built: by their sets, for each level and step.
@@ -421,25 +484,36 @@ impl ByGeometry {
     }
 }
 
-/// Block probabilities of one placement, computed once for each block size that is asked for.
+/// Block probabilities, computed once for each block size that is asked for.
 struct SeenBlocks<'a> {
-    predictor: &'a Predictor,
-    placement: &'a Placement,
-    touched_bytes: u32,
+    read: Read<'a>,
     replacement: Replacement,
     sizes: Vec<(BlockProbabilities, Footprint)>,
 }
 
-impl SeenBlocks<'_> {
+impl<'a> SeenBlocks<'a> {
+    fn new(read: Read<'a>, replacement: Replacement) -> SeenBlocks<'a> {
+        SeenBlocks {
+            read,
+            replacement,
+            sizes: Vec::new(),
+        }
+    }
+
     fn index(&mut self, block_bytes: u64) -> usize {
         let known = self
             .sizes
             .iter()
             .position(|(blocks, _)| blocks.block_bytes() == block_bytes);
         known.unwrap_or_else(|| {
-            let visits = &self.predictor.visits;
-            let blocks =
-                BlockProbabilities::new(visits, self.placement, self.touched_bytes, block_bytes);
+            let blocks = match self.read {
+                Read::Nodes {
+                    visits,
+                    placement,
+                    touched_bytes,
+                } => BlockProbabilities::new(visits, placement, touched_bytes, block_bytes),
+                Read::Accesses(accesses) => accesses.block_probabilities(block_bytes),
+            };
             let footprint = blocks.footprint();
             self.sizes.push((blocks, footprint));
             self.sizes.len() - 1
@@ -449,32 +523,6 @@ impl SeenBlocks<'_> {
     fn footprint(&mut self, block_bytes: u64) -> &Footprint {
         let index = self.index(block_bytes);
         &self.sizes[index].1
-    }
-
-    /// Misses of a level that is divided among the nodes.
-    fn divided_misses(&self, level: &Level, parts: ColouredLevel<'_>) -> LevelMisses {
-        let of = |is_hot: bool, share: f64| {
-            let blocks = BlockProbabilities::of_part(
-                &self.predictor.visits,
-                self.placement,
-                self.touched_bytes,
-                level.block_bytes,
-                |v| parts.hot[v as usize] == is_hot,
-            );
-            let mut part = level.clone();
-            for step in &mut part.steps {
-                step.capacity_bytes *= share;
-            }
-            level_misses(&part, &blocks.footprint(), self.replacement, None)
-        };
-        let (hot, cold) = (of(true, parts.hot_share), of(false, 1.0 - parts.hot_share));
-        LevelMisses {
-            name: hot.name,
-            misses: hot.misses + cold.misses,
-            ns: hot.ns + cold.ns,
-            // The fuller part is the one that is crowded.
-            touched_share: hot.touched_share.max(cold.touched_share),
-        }
     }
 
     /// What the misses of a level cost, as a share of what they would cost if none had a neighbour.
@@ -520,13 +568,12 @@ pub(crate) fn far_costs(
     replacement: Replacement,
     block_sizes: &[u64],
 ) -> Vec<f64> {
-    let mut seen = SeenBlocks {
-        predictor,
+    let starts = Read::Nodes {
+        visits: &predictor.visits,
         placement,
         touched_bytes: 1,
-        replacement,
-        sizes: Vec::new(),
     };
+    let mut seen = SeenBlocks::new(starts, replacement);
     let mut costs = vec![0.0; block_sizes.len()];
     for level in levels
         .iter()

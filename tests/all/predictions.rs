@@ -1,6 +1,6 @@
 //! What the model says of trees that really stand in memory.
 
-use ccmodel::{Layout, Machine, PageSize, Prediction};
+use ccmodel::{HintPolicy, Layout, Machine, PageSize, Prediction};
 use ccmorph::{Morph, TreeNode};
 use examples::rng::Rng;
 use examples::search_tree::{Node, SearchTree};
@@ -67,6 +67,38 @@ fn hints_put_nodes_into_the_blocks_of_their_parents() {
     let hinted = Survey::of(&tree(SearchTree::insert_near_parent)).share_with_parent(64);
     assert!(plain < 0.05, "{plain}");
     assert!(hinted > 0.3, "{hinted}");
+}
+
+#[test]
+fn the_model_knows_where_the_allocator_puts_nodes() {
+    let hinted = Layout::Hinted {
+        policy: HintPolicy::NewBlock,
+    };
+    let grown: [(fn(&mut SearchTree, u64) -> bool, Layout); 2] = [
+        (SearchTree::insert, Layout::Allocated),
+        (SearchTree::insert_near_parent, hinted),
+    ];
+    for (insert, layout) in grown {
+        let real = Survey::of(&tree(insert));
+        let planned = Survey {
+            shape: real.shape.clone(),
+            placement: layout.place(&real.shape, Survey::extent()),
+        };
+        for block_bytes in [64, 4096] {
+            let [real, planned] =
+                [&real, &planned].map(|survey| survey.share_with_parent(block_bytes));
+            assert!(
+                (real - planned).abs() < 0.02,
+                "{layout}: of {block_bytes} B, {real} share one in memory, {planned} in the plan"
+            );
+        }
+        let [real, planned] = [&real, &planned]
+            .map(|survey| survey.predict(PageSize::Small4K, &Machine::thesis()).ns);
+        assert!(
+            (real / planned - 1.0).abs() < 0.05,
+            "{layout}: {real} ns in memory, {planned} in the plan"
+        );
+    }
 }
 
 #[test]

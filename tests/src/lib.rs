@@ -25,6 +25,14 @@ mod ccmorph_readme {}
 mod ctree_files_guide {}
 
 #[cfg(doctest)]
+#[doc = include_str!("../../docs/model.md")]
+mod model_guide {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../model/README.md")]
+mod model_readme {}
+
+#[cfg(doctest)]
 #[doc = include_str!("../../docs/ctree.md")]
 mod ctree_guide {}
 

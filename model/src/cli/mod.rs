@@ -6,6 +6,7 @@
 //! | exit code | meaning |
 //! |---|---|
 //! | 0 | done; also when the reader of the output has gone away |
+//! | 1 | `validate`: done, and a row is not as allowed |
 //! | 2 | the request makes no sense or cannot be met: one line says why |
 
 use std::ffi::OsString;
@@ -15,15 +16,28 @@ use std::io::{self, Write};
 use clap::Parser;
 use clap::error::ErrorKind;
 
+mod advise;
+mod answer;
 mod args;
+mod arrangement;
 mod calibrate;
 mod figures;
+mod machine;
+mod output;
 mod predict;
 mod probe_layout;
+mod question;
+mod shell;
+mod simulate;
+mod sweep;
 mod topology;
+mod validate;
 
 use args::{Args, Command};
+use output::{human_bytes, write_json};
 
+/// Exit code of a validation in which a row is not as allowed.
+const EXIT_NOT_AS_ALLOWED: u8 = 1;
 /// Exit code of a request that makes no sense.
 const EXIT_USAGE: u8 = 2;
 
@@ -38,7 +52,7 @@ pub fn run(
         Err(error) => refuse(&error, out),
     };
     match result {
-        Ok(()) => 0,
+        Ok(code) => code,
         Err(CliError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
         Err(error) => {
             // Nothing is left to be told when this line cannot be written either.
@@ -48,24 +62,39 @@ pub fn run(
     }
 }
 
-fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), CliError> {
+fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, CliError> {
+    let mut code = 0;
     match command {
         Command::Topology(args) => topology::run(&args, out)?,
         Command::Calibrate(args) => calibrate::run(&args, out, err)?,
         Command::Predict(args) => predict::run(&args, out)?,
+        Command::Advise(args) => advise::run(&args, out)?,
+        Command::Simulate(args) => simulate::run(&args, out)?,
+        Command::Validate(args) => {
+            if !validate::run(&args, out)? {
+                code = EXIT_NOT_AS_ALLOWED;
+            }
+        }
+        Command::Completions(args) => shell::completions(&args, out)?,
+        Command::Man(args) => shell::man(&args, out)?,
         Command::ProbeLayout(args) => probe_layout::run(&args, out)?,
+        Command::Figures(args) => figures::run(&args, out, err)?,
     }
     out.flush()?;
-    Ok(())
+    Ok(code)
 }
 
 /// Help and version are answers; everything else becomes one line.
-fn refuse(error: &clap::Error, out: &mut dyn Write) -> Result<(), CliError> {
+fn refuse(error: &clap::Error, out: &mut dyn Write) -> Result<u8, CliError> {
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Ok(write!(out, "{error}")?),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            write!(out, "{error}")?;
+            Ok(0)
+        }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
             Err(CliError::Request(
-                "no command given: topology, calibrate, predict or figures (see --help)".to_owned(),
+                "no command given: predict, advise, simulate, validate, topology or calibrate (see --help)"
+                    .to_owned(),
             ))
         }
         _ => Err(CliError::Request(first_paragraph(&error.to_string()))),
@@ -108,38 +137,9 @@ impl From<io::Error> for CliError {
     }
 }
 
-/// Writes one JSON object, indented, with a line end.
-fn write_json(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<(), CliError> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| CliError::Output(io::Error::new(io::ErrorKind::InvalidData, error)))?;
-    writeln!(out, "{text}")?;
-    Ok(())
-}
-
-/// A size for people: `48 KiB`, `1.5 MiB`.
-fn human_bytes(bytes: f64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    let digits = usize::from(value < 10.0 && value.fract() > 0.05);
-    format!("{value:.digits$} {}", UNITS[unit])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_are_written_for_people() {
-        assert_eq!(human_bytes(64.0), "64 B");
-        assert_eq!(human_bytes(49_152.0), "48 KiB");
-        assert_eq!(human_bytes(1.5 * 1024.0 * 1024.0), "1.5 MiB");
-        assert_eq!(human_bytes(2f64.powi(60)), "1048576 TiB");
-    }
 
     #[test]
     fn clap_messages_become_one_line() {

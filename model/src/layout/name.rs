@@ -1,6 +1,6 @@
 //! Names of layouts, as the command line and the reports write them.
 
-use super::Layout;
+use super::{HintPolicy, Layout};
 use std::fmt;
 use std::str::FromStr;
 
@@ -8,8 +8,10 @@ use std::str::FromStr;
 const BLOCK_BYTES_DEFAULT: u32 = 64;
 /// The seed meant when a name gives none.
 const SEED_DEFAULT: u64 = 0;
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 10] = [
     "random",
+    "allocated",
+    "hinted",
     "dfs",
     "bfs",
     "cluster",
@@ -30,13 +32,17 @@ impl fmt::Display for Layout {
             {
                 f.pad(&format!("{name}:{block_bytes}"))
             }
+            Layout::Hinted { policy } if policy != HintPolicy::default() => {
+                f.pad(&format!("{name}:{policy}"))
+            }
             _ => f.pad(name),
         }
     }
 }
 
-/// Reads `random`, `dfs`, `bfs`, `cluster`, `veb`, `cluster-veb`, `hierarchical` or `weighted`; the two cluster layouts take a block size as in
-/// `cluster:256` (64 bytes otherwise), `random` a seed as in `random:7` (0 otherwise).
+/// Reads `random`, `allocated`, `hinted`, `dfs`, `bfs`, `cluster`, `veb`, `cluster-veb`, `hierarchical` or `weighted`; the two cluster layouts take a
+/// block size as in `cluster:256` (64 bytes otherwise), `random` a seed as in `random:7` (0 otherwise), `hinted` a policy as in `hinted:first-fit`
+/// (`closest`, `first-fit` or, otherwise, `new-block`).
 impl FromStr for Layout {
     type Err = ParseLayoutError;
 
@@ -67,6 +73,12 @@ impl FromStr for Layout {
                 .parse()
                 .map_err(|_| wrong_suffix("a whole number as seed")),
         };
+        let policy = || match suffix {
+            None => Ok(HintPolicy::default()),
+            Some(policy) => {
+                parse_policy(policy).ok_or_else(|| wrong_suffix("closest, first-fit or new-block"))
+            }
+        };
         let plain = |layout| {
             if suffix.is_none() {
                 Ok(layout)
@@ -76,6 +88,8 @@ impl FromStr for Layout {
         };
         match name {
             "random" => Ok(Layout::Random { seed: seed()? }),
+            "allocated" => plain(Layout::Allocated),
+            "hinted" => Ok(Layout::Hinted { policy: policy()? }),
             "dfs" => plain(Layout::DepthFirst),
             "bfs" => plain(Layout::BreadthFirst),
             "cluster" => Ok(Layout::SubtreeCluster {
@@ -98,11 +112,13 @@ impl FromStr for Layout {
 }
 
 impl Layout {
-    /// The name without parameters, as in reports: `random`, `dfs`, `bfs`, `cluster`, `veb`, `cluster-veb`, `hierarchical` or
-    /// `weighted`.
+    /// The name without parameters, as in reports: `random`, `allocated`, `hinted`, `dfs`, `bfs`, `cluster`, `veb`, `cluster-veb`,
+    /// `hierarchical` or `weighted`.
     pub fn name(&self) -> &'static str {
         match self {
             Layout::Random { .. } => "random",
+            Layout::Allocated => "allocated",
+            Layout::Hinted { .. } => "hinted",
             Layout::DepthFirst => "dfs",
             Layout::BreadthFirst => "bfs",
             Layout::SubtreeCluster { .. } => "cluster",
@@ -112,6 +128,27 @@ impl Layout {
             Layout::Weighted => "weighted",
         }
     }
+}
+
+impl fmt::Display for HintPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            HintPolicy::Closest => "closest",
+            HintPolicy::FirstFit => "first-fit",
+            HintPolicy::NewBlock => "new-block",
+        })
+    }
+}
+
+/// The policy of this name.
+fn parse_policy(text: &str) -> Option<HintPolicy> {
+    [
+        HintPolicy::Closest,
+        HintPolicy::FirstFit,
+        HintPolicy::NewBlock,
+    ]
+    .into_iter()
+    .find(|policy| policy.to_string() == text)
 }
 
 /// A text that names no [`Layout`]; its message says what would.
@@ -150,8 +187,13 @@ impl std::error::Error for ParseLayoutError {}
 
 /// The known name with the fewest edits from `text`. Long spellings count as known too.
 fn nearest(text: &str) -> &'static str {
-    const SPELLINGS: [(&str, &str); 17] = [
+    const SPELLINGS: [(&str, &str); 22] = [
         ("random", "random"),
+        ("allocated", "allocated"),
+        ("as-allocated", "allocated"),
+        ("malloc", "allocated"),
+        ("hinted", "hinted"),
+        ("ccmalloc", "hinted"),
         ("dfs", "dfs"),
         ("depth-first", "dfs"),
         ("depthfirst", "dfs"),
@@ -169,16 +211,27 @@ fn nearest(text: &str) -> &'static str {
         ("weighted", "weighted"),
         ("weights", "weighted"),
     ];
+    let spelling = nearest_of(text, SPELLINGS.iter().map(|&(spelling, _)| spelling));
+    let known = SPELLINGS
+        .iter()
+        .find(|&&(other, _)| Some(other) == spelling);
+    known.map_or("veb", |&(_, name)| name)
+}
+
+/// The one of `known` with the fewest edits from `text`, the first of equals; `None` where nothing is known.
+pub(crate) fn nearest_of<'a>(
+    text: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     // A cap on the length keeps the quadratic distance cheap for absurd input.
     let text: String = text.chars().take(40).collect::<String>().to_lowercase();
-    SPELLINGS
-        .iter()
-        .min_by_key(|(spelling, _)| edits(&text, spelling))
-        .map_or("veb", |&(_, name)| name)
+    known
+        .into_iter()
+        .min_by_key(|known| edits(&text, &known.to_lowercase()))
 }
 
 /// Levenshtein distance: insertions, removals and replacements of characters that turn `a` into `b`.
-pub(crate) fn edits(a: &str, b: &str) -> usize {
+fn edits(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
     for (i, x) in a.chars().enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], i + 1);

@@ -1,12 +1,22 @@
-use super::{ExtentError, Layout, NodeExtent, Placement};
+use super::{ExtentError, HintPolicy, Layout, NodeExtent, Placement};
 use crate::{NO_NODE, Shape};
 
 use quickcheck::quickcheck;
 
 mod theory;
 
-const LAYOUTS: [Layout; 12] = [
+const LAYOUTS: [Layout; 16] = [
     Layout::Random { seed: 3 },
+    Layout::Allocated,
+    Layout::Hinted {
+        policy: HintPolicy::Closest,
+    },
+    Layout::Hinted {
+        policy: HintPolicy::FirstFit,
+    },
+    Layout::Hinted {
+        policy: HintPolicy::NewBlock,
+    },
     Layout::DepthFirst,
     Layout::BreadthFirst,
     Layout::VanEmdeBoas,
@@ -160,7 +170,9 @@ quickcheck! {
         let layouts = [
             Layout::Random { seed }, Layout::DepthFirst, Layout::BreadthFirst, Layout::VanEmdeBoas,
             Layout::SubtreeCluster { block_bytes }, Layout::ClusterVanEmdeBoas { block_bytes },
-            Layout::Hierarchical, Layout::Weighted,
+            Layout::Hierarchical, Layout::Weighted, Layout::Allocated,
+            Layout::Hinted { policy: HintPolicy::Closest }, Layout::Hinted { policy: HintPolicy::FirstFit },
+            Layout::Hinted { policy: HintPolicy::NewBlock },
         ];
         layouts.iter().all(|layout| layout.to_string().parse() == Ok(*layout))
     }
@@ -181,6 +193,10 @@ fn wrong_names_get_advice() {
         ("cluster-veb:", "power of two"),
         ("random:x", "whole number"),
         ("dfs:64", "takes nothing after the name"),
+        ("allocated:1", "takes nothing after the name"),
+        ("as allocated", "did you mean `allocated`?"),
+        ("hintd", "did you mean `hinted`?"),
+        ("hinted:best", "closest, first-fit or new-block"),
         ("", "did you mean"),
     ] {
         let error = text.parse::<Layout>().unwrap_err().to_string();
@@ -347,8 +363,13 @@ fn extreme_shapes_need_no_stack_and_no_quadratic_time() {
         let shape = Shape::from_parents(&parents).unwrap();
         for layout in LAYOUTS {
             let span = layout.place(&shape, node).span_bytes(node);
+            // A hinted node may have its block for itself.
+            let halves = match layout {
+                Layout::Hinted { .. } => 4,
+                _ => 3,
+            };
             assert!(
-                span >= u64::from(nodes) * 32 && span <= u64::from(nodes) * 32 * 3 / 2,
+                span >= u64::from(nodes) * 32 && span <= u64::from(nodes) * 16 * halves,
                 "{layout}: {span}"
             );
         }

@@ -480,13 +480,8 @@ pub struct UnknownPreset {
 impl UnknownPreset {
     fn new(name: &str) -> UnknownPreset {
         let name: String = name.chars().take(60).collect();
-        let lower = name.to_lowercase();
-        let known = || PRESETS.iter().map(|preset| preset.name);
-        // Who writes half of a name means that one.
-        let begun = known().find(|preset| !lower.is_empty() && preset.starts_with(&lower));
-        let nearest = begun
-            .or_else(|| known().min_by_key(|preset| crate::layout::edits(&lower, preset)))
-            .unwrap_or(THESIS.name);
+        let known = PRESETS.iter().map(|preset| preset.name);
+        let nearest = crate::layout::nearest_of(&name, known).unwrap_or(THESIS.name);
         UnknownPreset { name, nearest }
     }
 

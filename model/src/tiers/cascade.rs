@@ -8,6 +8,7 @@ use super::random;
 use super::renewal::Stream;
 use super::sets::{Member, Room, Solver, Tables};
 use super::source::Source;
+use super::victim::Rooms;
 use super::{FrameMap, Tier, direct};
 use crate::CacheGeometry;
 use crate::footprint::Replacement;
@@ -19,8 +20,6 @@ const KEPT_SETS: usize = 4096;
 const CROWDED_SHARE: f64 = 0.004;
 /// Passes in which an inclusive cache's content and requests are brought together.
 const INCLUSIVE_PASSES: usize = 3;
-/// Passes in which the empty ways of a victim cache and its misses are brought together.
-const VICTIM_PASSES: usize = 3;
 /// Pages of frames that are random.
 pub(crate) const FRAME_BYTES: u64 = 4096;
 
@@ -153,13 +152,17 @@ fn choose(
             say("sets are chosen by bits above the page, whose frames are random"),
             by_frames,
         ),
-        Tier::Auto | Tier::Sequence if sets == 1 => (Tier::PerSet, say("all blocks compete in one set"), by_map),
+        Tier::Auto | Tier::Sequence if sets == 1 => {
+            (Tier::PerSet, say("all blocks compete in one set"), by_map)
+        }
         Tier::Auto if frames == FrameMap::Random => (
             Tier::PerSet,
             say("sets are chosen by bits within the page, which no frame changes"),
             by_map,
         ),
-        Tier::Auto => (Tier::PerSet, say("sets follow from the addresses"), by_map),
+        Tier::Auto | Tier::Sequence => {
+            (Tier::PerSet, say("sets follow from the addresses"), by_map)
+        }
     }
 }
 
@@ -318,32 +321,7 @@ impl Blocks {
         grouping: Grouping,
         first: Option<f64>,
     ) -> Misses {
-        let asked: f64 = self.requests().sum();
-        if kind.victim && self.before_last.len() == self.blocks.len() {
-            // A victim cache and the one above it together hold what was requested of the latter last.
-            for (block, &before) in self.blocks.iter_mut().zip(&self.before_last) {
-                block.reaching = before;
-            }
-        }
-        self.before_last = self.blocks.iter().map(|block| block.reaching).collect();
         let ways = usize::try_from(level.geometry.associativity()).unwrap_or(usize::MAX);
-        let mut room = match (kind.victim, kind.above) {
-            (true, Some(above)) => {
-                let trials = usize::try_from(above.geometry.associativity()).unwrap_or(usize::MAX);
-                let chance = above.geometry.sets() as f64 / level.geometry.sets() as f64;
-                if chance <= 1.0 {
-                    Room::with_more(ways, trials, chance)
-                } else {
-                    Room::exactly(
-                        ways + trials
-                            * usize::try_from(above.geometry.sets() / level.geometry.sets())
-                                .unwrap_or(1),
-                    )
-                }
-            }
-            _ => Room::exactly(ways),
-        };
-        let classes = Classes::of(&self.blocks);
         let members = Members::of(&self.blocks, grouping.groups);
         let rooms = match (kind.victim, kind.above) {
             (true, Some(above)) => {
@@ -377,26 +355,10 @@ impl Blocks {
             class.stream.requested_within(times[i])
         });
         let mut results = vec![0.0f64; averaged.len() * self.blocks.len()];
-        // Sets of the victim cache to one of the cache above it.
-        let spread = kind.above.filter(|_| kind.victim).map_or(1.0, |above| {
-            level.geometry.sets() as f64 / above.geometry.sets() as f64
-        });
-        let above_ways = kind.above.map_or(0, |above| above.geometry.associativity());
-        let above_ways = usize::try_from(above_ways).unwrap_or(usize::MAX);
-        let passes = match kind.inclusive {
-            true => INCLUSIVE_PASSES,
-            false if spread > 1.0 => VICTIM_PASSES,
-            false => 1,
-        };
+        let passes = if kind.inclusive { INCLUSIVE_PASSES } else { 1 };
         let mut rates: Vec<f64> = Vec::new();
         for pass in 0..passes {
-            if pass > 0 && kind.victim && asked > 0.0 {
-                let requests = self.requests().zip(results.chunks_exact(averaged.len()));
-                let missed: f64 = requests.map(|(rate, found)| rate * found[0]).sum();
-                let hits = (1.0 - missed / asked).clamp(0.0, 1.0);
-                room = Room::of_victim(ways, above_ways, spread, hits);
-            }
-            if pass > 0 && kind.inclusive {
+            if pass > 0 {
                 // What is requested here follows from what is evicted here.
                 rates = class_rates(&classes, &results, averaged.len());
                 requested = Table::new(&classes.classes, times.len(), |class, i| {
@@ -414,16 +376,22 @@ impl Blocks {
                 times: times.len(),
             };
             if level.policy == ReplacementPolicy::Random {
-                members.solve(&classes, averaged.len(), &mut results, |members, out| {
-                    random::solve(
-                        members,
-                        grouping.share,
-                        ways,
-                        &classes.classes,
-                        &tables,
-                        out,
-                    );
-                });
+                members.solve(
+                    &classes,
+                    averaged.len(),
+                    &rooms,
+                    &mut results,
+                    |members, _, out| {
+                        random::solve(
+                            members,
+                            grouping.share,
+                            ways,
+                            &classes.classes,
+                            &tables,
+                            out,
+                        );
+                    },
+                );
             } else {
                 let mut solver = Solver::default();
                 members.solve(

@@ -161,7 +161,6 @@ pub(crate) fn corrections(
     estimates: impl Fn(usize) -> f64,
     touches: f64,
 ) -> Vec<f64> {
-    let tables = SetTables::of(sets);
     let classes = sets.classes.classes.len();
     let (mut found, mut expected) = (vec![0.0; classes], vec![0.0; classes]);
     // Each read that is asked for looks at those of its set, at some twenty times.
@@ -172,7 +171,9 @@ pub(crate) fn corrections(
         clippy::cast_sign_loss,
         reason = "at most SAMPLES"
     )]
-    let samples = (STEPS / steps).min(f64::from(SAMPLES)) as u32;
+    let samples = (STEPS / steps)
+        .min(f64::from(SAMPLES))
+        .min(4.0 * sets.blocks.len() as f64) as u32;
     let samples = samples.max(SAMPLES_MIN);
     let mut passed: Vec<Passed> = Vec::new();
     let mut kinds: Vec<Kind> = Vec::new();
@@ -384,10 +385,8 @@ impl SetTables {
             counts[group * classes.len() + class as usize] += 1;
         }
         let mut cells = vec![Cumulants::default(); groups * columns];
-        for (counts, cells) in counts
-            .chunks_exact(classes.max(1))
-            .zip(cells.chunks_exact_mut(columns))
-        {
+        let of_sets = counts.chunks_exact(classes.len().max(1));
+        for (counts, cells) in of_sets.zip(cells.chunks_exact_mut(columns)) {
             for (class, &count) in (0u32..).zip(counts) {
                 if count > 0 {
                     for (cell, &chance) in cells.iter_mut().zip(read.row(class)) {
@@ -416,19 +415,21 @@ impl SetTables {
     }
 
     /// Misses by request of the `at`-th block of an operation.
-    fn missed(&self, sets: &Sets<'_>, together: &Together, passed: &[Passed], at: usize) -> f64 {
+    fn missed(
+        &self,
+        sets: &Sets<'_>,
+        together: &Together,
+        passed: &[Passed],
+        kinds: &mut Vec<Kind>,
+        at: usize,
+    ) -> f64 {
         let block = passed[at];
         // Those of its set stand around it.
-        let from = passed[..at]
-            .iter()
-            .rposition(|p| p.group != block.group)
-            .map_or(0, |i| i + 1);
-        let beside = passed[at..].iter().position(|p| p.group != block.group);
-        let to = beside.map_or(passed.len(), |i| at + i);
-        let set = &passed[from..to];
-        let cells = &self.cells[block.group as usize * self.columns..][..self.columns];
-        // Blocks that the operation itself brings between two requests of this one; and of each, how many there are of its kind that
-        // are reached with this block alone, and which share of their touches that is.
+        let is_other = |p: &Passed| p.group != block.group;
+        let from = passed[..at].iter().rposition(is_other).map_or(0, |i| i + 1);
+        let to = passed[at..].iter().position(is_other);
+        let set = &passed[from..to.map_or(passed.len(), |i| at + i)];
+        // Blocks that the operation itself brings between two reads of this one.
         let mut own = Cumulants::default();
         kinds.clear();
         for other in set {
@@ -446,16 +447,6 @@ impl SetTables {
                 own.add(sets.share, 1.0);
             }
             let both = together.both(&block, other);
-            let brothers = (block.probability / both - 1.0).max(0.0);
-            let through = (both / other.probability).min(1.0);
-            let requested = if is_between {
-                other.reaching.min(1.0)
-            } else {
-                0.0
-            };
-            // Operations between may touch this block, if the caches before hold it.
-            let reached = through * (1.0 - block.reaching).max(0.0) + (1.0 - through);
-            let is_above = both > 0.99 * block.probability;
             kinds.push(Kind {
                 class: other.class,
                 is_own,
@@ -518,16 +509,4 @@ impl SetTables {
         }
         (sum + weights[end + 1]).clamp(0.0, 1.0)
     }
-}
-
-/// Between which times a time lies: the upper one's column, and how far from the lower one.
-fn column_of(times: &[f64], time: f64) -> (usize, f64) {
-    let column = times
-        .partition_point(|&other| other < time)
-        .min(times.len() - 1);
-    let below = if column == 0 { 0.0 } else { times[column - 1] };
-    (
-        column,
-        ((time - below) / (times[column] - below)).clamp(0.0, 1.0),
-    )
 }

@@ -31,14 +31,11 @@ const SURE: f64 = 1e-8;
 /// Blocks whose number of requests is as good as certain.
 const CERTAIN: f64 = 1.0 - 1e-12;
 
-/// Requests after which the content of a victim cache's set has forgotten how it began.
-const VICTIM_STEPS: usize = 3000;
-
 /// How many blocks a set has room for: `ways`, and a random number more.
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
     ways: usize,
-    /// `stays[j]`: P(a block stays when `j` others came); where ways are never empty, 1 for j below `ways`.
+    /// `stays[j]`: P(a block stays when `j` others came), 1 for j below `ways`.
     stays: Vec<f64>,
 }
 
@@ -75,87 +72,6 @@ impl Room {
             stays.push(left * left);
         }
         Room { ways, stays }
-    }
-
-    /// The room for blocks of one set of a victim cache of `ways` ways, together with what the cache above holds of that set: one of its
-    /// sets, of `trials` ways, has the blocks of `spread` sets of the victim cache. `hits` is the share of requests that the victim
-    /// cache serves.
-    ///
-    /// A hit takes its block out of one set, and what the cache above evicts for it goes into any of the `spread` sets. So ways stay
-    /// empty, and blocks are evicted when few of the set are above: the room is less than that of all ways. Blocks above and blocks
-    /// here are a small Markov chain; each step is a request that changes either:
-    ///
-    /// ```text
-    /// request of this set (1 of `spread`):   above += 1;  here -= 1 if it hits
-    /// evicted of this set (above / trials):  above -= 1;  here += 1 if there is a way
-    /// ```
-    pub(crate) fn of_victim(ways: usize, trials: usize, spread: f64, hits: f64) -> Room {
-        if ways + trials > EXACT_WAYS || trials == 0 {
-            return Room::with_more(ways, trials, 1.0 / spread);
-        }
-        let asked = 1.0 / spread;
-        let width = trials + 1;
-        let mut chances = vec![0.0; (ways + 1) * width];
-        let start = trials as f64 / spread;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "at most the number of trials"
-        )]
-        let above = start as usize;
-        chances[ways * width + above.min(trials)] = 1.0;
-        let mut next = chances.clone();
-        for _ in 0..VICTIM_STEPS {
-            next.fill(0.0);
-            for here in 0..=ways {
-                for above in 0..=trials {
-                    let chance = chances[here * width + above];
-                    if chance < 1e-15 {
-                        continue;
-                    }
-                    let evicted = above as f64 / trials as f64;
-                    // Requests that change nothing here take no time.
-                    let still = (1.0 - asked) * (1.0 - evicted);
-                    let chance = chance / (1.0 - still).max(1e-9);
-                    let filled = (here + 1).min(ways);
-                    let taken = here.saturating_sub(1);
-                    let more = (above + 1).min(trials);
-                    let mut step = |here: usize, above: usize, share: f64| {
-                        next[here * width + above] += chance * share;
-                    };
-                    step(taken, more, asked * (1.0 - evicted) * hits);
-                    step(here, more, asked * (1.0 - evicted) * (1.0 - hits));
-                    // Taken out and filled again at once.
-                    step(here, above, asked * evicted * hits);
-                    step(filled, above, asked * evicted * (1.0 - hits));
-                    step(filled, above.saturating_sub(1), (1.0 - asked) * evicted);
-                }
-            }
-            std::mem::swap(&mut chances, &mut next);
-        }
-        // Steps that were left out took time: a state lasts as long as its requests change nothing.
-        for (state, chance) in chances.iter_mut().enumerate() {
-            let evicted = (state % width) as f64 / trials as f64;
-            *chance /= (1.0 - (1.0 - asked) * (1.0 - evicted)).max(1e-9);
-        }
-        let sum: f64 = chances.iter().sum();
-        let mut stays = vec![0.0; ways + trials];
-        for (state, chance) in chances.iter().enumerate() {
-            let room = state / width + state % width;
-            for stay in &mut stays[..room.min(ways + trials)] {
-                *stay += chance / sum;
-            }
-        }
-        Room { ways, stays }
-    }
-
-    /// Expected room in blocks.
-    pub(crate) fn mean(&self) -> f64 {
-        if self.stays.is_empty() {
-            self.ways as f64
-        } else {
-            self.stays.iter().sum()
-        }
     }
 }
 

@@ -4,7 +4,9 @@
 //! prints them.
 
 mod cachegrind;
+pub mod clock;
 pub mod steady;
+pub mod structures;
 pub mod thesis;
 
 pub use cachegrind::sim_vs_cachegrind;

@@ -92,18 +92,18 @@ pub fn steady_rows(effort: Effort, progress: &mut dyn FnMut(&str)) -> Vec<Row> {
             scope.spawn(move || {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let held = hold(*case, effort);
-                    let worst = held
-                        .iter()
-                        .map(|h| h.error(h.predicted))
-                        .fold(0.0, f64::max);
+                    let error = |held: &&Held| held.error(held.predicted);
+                    let worst = held.iter().max_by(|a, b| error(a).total_cmp(&error(b)));
+                    let worst = worst.map_or_else(String::new, |held| {
+                        format!(
+                            ": {} {} {:.2} % off",
+                            held.geometry,
+                            held.level,
+                            100.0 * error(&held)
+                        )
+                    });
                     // Nobody listens any more only when the caller has gone.
-                    lines
-                        .send(format!(
-                            "{}: worst level {:.2} %",
-                            case.name(),
-                            100.0 * worst
-                        ))
-                        .ok();
+                    lines.send(format!("{}{worst}", case.name())).ok();
                     if let Ok(mut results) = results.lock() {
                         results.push((case.name(), held));
                     }
