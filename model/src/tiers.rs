@@ -207,6 +207,9 @@ pub fn predict_transient(
     )
 }
 
+/// From so many points on, which take a tenth of a second, caches and translation buffers have a thread each.
+const PARALLEL_POINTS: usize = 1 << 18;
+
 /// Both kinds of levels: caches, then translation buffers.
 pub(crate) fn outcomes(
     source: &Source<'_>,
@@ -223,23 +226,41 @@ pub(crate) fn outcomes(
         // Others read no sequence.
         tier = Tier::Auto;
     }
-    let mut all = cascade::outcomes(
-        source,
-        hierarchy.caches(),
-        hierarchy.inclusion(),
-        frames,
-        tier,
-        first,
-    );
-    all.extend(cascade::outcomes(
-        source,
-        hierarchy.tlbs(),
-        Inclusion::NonInclusive,
-        FrameMap::Identity,
-        tier,
-        first,
-    ));
-    all
+    let caches = || {
+        cascade::outcomes(
+            source,
+            hierarchy.caches(),
+            hierarchy.inclusion(),
+            frames,
+            tier,
+            first,
+        )
+    };
+    let tlbs = || {
+        cascade::outcomes(
+            source,
+            hierarchy.tlbs(),
+            Inclusion::NonInclusive,
+            FrameMap::Identity,
+            tier,
+            first,
+        )
+    };
+    if source.points() < PARALLEL_POINTS || hierarchy.tlbs().is_empty() {
+        let mut all = caches();
+        all.extend(tlbs());
+        return all;
+    }
+    // They have nothing to do with each other.
+    std::thread::scope(|scope| {
+        let tlbs = scope.spawn(tlbs);
+        let mut all = caches();
+        match tlbs.join() {
+            Ok(of_tlbs) => all.extend(of_tlbs),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+        all
+    })
 }
 
 fn named(

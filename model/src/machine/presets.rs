@@ -480,8 +480,13 @@ pub struct UnknownPreset {
 impl UnknownPreset {
     fn new(name: &str) -> UnknownPreset {
         let name: String = name.chars().take(60).collect();
-        let known = PRESETS.iter().map(|preset| preset.name);
-        let nearest = crate::layout::nearest_of(&name, known).unwrap_or(THESIS.name);
+        let lower = name.to_lowercase();
+        let mut known = PRESETS.iter().map(|preset| preset.name);
+        // Who writes half of a name means that one.
+        let begun = (known.clone()).find(|preset| !lower.is_empty() && preset.starts_with(&lower));
+        let nearest = begun
+            .or_else(|| crate::layout::nearest_of(&lower, &mut known))
+            .unwrap_or(THESIS.name);
         UnknownPreset { name, nearest }
     }
 

@@ -24,6 +24,14 @@ impl Source<'_> {
         }
     }
 
+    /// How many points there are.
+    pub(crate) fn points(&self) -> usize {
+        match self {
+            Source::Operations(accesses) => accesses.len(),
+            Source::Searches { visits, .. } => visits.len(),
+        }
+    }
+
     /// Whether an operation reads the points from a root to where it ends, each once.
     pub(crate) fn is_paths(&self) -> bool {
         match self {

@@ -446,11 +446,36 @@ fn summary(results: &[(String, Vec<Held>)]) -> Vec<Row> {
     rows
 }
 
+/// Operations from cold over which misses are counted.
+const LENGTHS: [u64; 4] = [100, 1000, 10_000, 100_000];
+/// So many operations in all make the mean of a length, in runs from cold; at least so many runs.
+const COLD_OPERATIONS: u64 = 60_000;
+const COLD_RUNS_MIN: u64 = 3;
+
+/// Misses of the first `length` operations from cold, at each level, the mean of several runs.
+fn simulated_from_cold(accesses: &Accesses, hierarchy: &Hierarchy, length: u64) -> Vec<f64> {
+    let runs = (COLD_OPERATIONS / length).max(COLD_RUNS_MIN);
+    let mut operations = accesses.operations(SEED ^ length);
+    let mut simulator = Simulator::new(hierarchy, Frames::Identity);
+    let mut reads = Vec::new();
+    for _ in 0..runs {
+        simulator.flush();
+        for _ in 0..length {
+            operations.next_into(&mut reads);
+            for access in &reads {
+                simulator.access(access.address, access.bytes);
+            }
+        }
+    }
+    let misses = all_misses(&simulator).into_iter();
+    misses.map(|misses| misses as f64 / runs as f64).collect()
+}
+
 /// The row `transient_error_max`: misses of the first operations from cold, at several lengths, against the mean of several runs.
 pub fn transient_row(effort: Effort, progress: &mut dyn FnMut(&str)) -> Row {
-    let (bits, runs): (&[u32], u64) = match effort {
-        Effort::Quick => (&[18], 6),
-        Effort::Full => (&[16, 19, 22], 12),
+    let bits: &[u32] = match effort {
+        Effort::Quick => &[18],
+        Effort::Full => &[16, 19, 22],
     };
     let [geometry, ..] = geometries();
     let mut worst = (0.0f64, String::new());
@@ -463,29 +488,8 @@ pub fn transient_row(effort: Effort, progress: &mut dyn FnMut(&str)) -> Row {
                 layout,
             };
             let accesses = accesses(case);
-            let lengths = [100u64, 1000, 10_000, 100_000];
-            let mut sums = vec![Vec::new(); lengths.len()];
-            for run in 0..runs {
-                let mut simulator = Simulator::new(&geometry.hierarchy, Frames::Identity);
-                let mut operations = accesses.operations(SEED ^ (run + 1));
-                let mut reads = Vec::new();
-                let mut done = 0;
-                for (&length, sums) in lengths.iter().zip(&mut sums) {
-                    while done < length {
-                        operations.next_into(&mut reads);
-                        for access in &reads {
-                            simulator.access(access.address, access.bytes);
-                        }
-                        done += 1;
-                    }
-                    let misses = all_misses(&simulator);
-                    sums.resize(misses.len(), 0.0);
-                    for (sum, misses) in sums.iter_mut().zip(misses) {
-                        *sum += misses as f64 / runs as f64;
-                    }
-                }
-            }
-            for (&length, simulated) in lengths.iter().zip(&sums) {
+            for length in LENGTHS {
+                let simulated = simulated_from_cold(&accesses, &geometry.hierarchy, length);
                 let predicted = predict_transient(
                     &accesses,
                     &geometry.hierarchy,
@@ -493,7 +497,7 @@ pub fn transient_row(effort: Effort, progress: &mut dyn FnMut(&str)) -> Row {
                     Tier::Auto,
                     length,
                 );
-                for (level, &simulated) in predicted.iter().zip(simulated) {
+                for (level, simulated) in predicted.iter().zip(simulated) {
                     levels += 1;
                     let error = (level.misses - simulated).abs() / simulated.max(RARE);
                     if error > worst.0 {
@@ -507,11 +511,12 @@ pub fn transient_row(effort: Effort, progress: &mut dyn FnMut(&str)) -> Row {
                     }
                 }
             }
-            progress(&format!(
+            let done = format!(
                 "transient, {}: worst so far {:.2} %",
                 case.name(),
                 100.0 * worst.0
-            ));
+            );
+            progress(&done);
         }
     }
     Row {
@@ -520,7 +525,7 @@ pub fn transient_row(effort: Effort, progress: &mut dyn FnMut(&str)) -> Row {
         allowed: 0.02,
         bound: Bound::AtMost,
         note: format!(
-            "{levels} levels and lengths, means of {runs} runs; worst {}",
+            "{levels} levels and lengths, means over {COLD_OPERATIONS} operations and more; worst {}",
             worst.1
         ),
     }

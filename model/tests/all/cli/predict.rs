@@ -14,7 +14,7 @@ fn the_documented_prediction_prints_misses_and_ns_for_each_layout() {
         "--structure",
         "bst",
         "--nodes",
-        "100001",
+        "30001",
         "--node-bytes",
         "32",
         "--layout",
@@ -35,7 +35,7 @@ fn the_documented_prediction_prints_misses_and_ns_for_each_layout() {
     let speedup = |i: usize| rows[i]["speedup"].as_f64().unwrap();
     assert!((speedup(0) - 1.0).abs() < 1e-9);
     assert!(speedup(3) > 1.0);
-    assert_eq!(object["structure"]["nodes"], 100_001);
+    assert_eq!(object["structure"]["nodes"], 30_001);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn thesis_formulas_stand_beside_ours() {
     let object = json(&[
         "predict",
         "--nodes",
-        "2_097_151",
+        "16_383",
         "--node-bytes",
         "20",
         "--layout",
@@ -178,7 +178,7 @@ fn operations_as_long_as_a_cache_are_pointed_out() {
     let long = predict("1", "20_000");
     assert!(long.contains("of what L1 can hold"), "{long}");
     assert!(long.contains(" 1250 "), "all lines are missed: {long}");
-    let usual = predict("100000", "32");
+    let usual = predict("20000", "32");
     assert!(!usual.contains("can hold"), "{usual}");
 }
 
