@@ -311,7 +311,8 @@ mod tests {
             assert!(scattered.pays_within(scattered.break_even_operations * 1.01));
             assert!(!scattered.pays_within(scattered.break_even_operations));
             let good = gain(Layout::ClusterVanEmdeBoas { block_bytes: 64 }, machine);
-            assert!(good.break_even_operations > 10.0 * scattered.break_even_operations);
+            // In the direct-mapped caches of the thesis's machine also a good layout has collisions to lose.
+            assert!(good.break_even_operations > 3.0 * scattered.break_even_operations);
         }
     }
 

@@ -20,7 +20,9 @@ use crate::Shape;
 /// child predict up to 2^11 nodes, by 2 to 4 ns more at 2^12, 6 to 8 at 2^14, 12 to 26 at 2^16 to 2^18 and 9 to 14 at 2^19 (nodes of 24
 /// bytes, a wrong guess costs 7 ns). Guesses at rarer nodes explain about half of it. Complete trees of such nodes, where betting
 /// is guessing, took at most 8 ns more up to 2^16 nodes.
-const KNOWN_PROBABILITY: f64 = 1.0 / 1024.0;
+///
+/// A hair less than 1/1024, so that sums which come to exactly that but for rounding are all on one side.
+const KNOWN_PROBABILITY: f64 = (1.0 - 1e-9) / 1024.0;
 
 /// Wrong guesses for an operation at a node that is visited with probability `visited`: it has `children` children that are gone on to with
 /// probability `below` in all and `likeliest` at most, in a shape where some node has two (`branching`; otherwise there is nothing to guess
@@ -69,12 +71,12 @@ impl Visits {
         } else {
             1.0 / shape.len() as f64
         };
-        let sums = shape
+        let sums: Vec<f64> = shape
             .subtree_nodes()
             .iter()
             .map(|&nodes| f64::from(nodes) * each)
             .collect();
-        Visits::from_sums(shape, sums)
+        Visits::of_sums(shape, &sums)
     }
 
     /// Searches that end at node `v` with a frequency in proportion to `weights[v]`.
@@ -85,12 +87,14 @@ impl Visits {
     /// When there is not exactly one weight for each node.
     pub fn weighted(shape: &Shape, weights: &[f64]) -> Visits {
         let ends = end_probabilities(shape, weights);
-        Visits::from_sums(shape, subtree_sums(shape, ends))
+        Visits::of_sums(shape, &subtree_sums(shape, ends))
     }
 
-    fn from_sums(shape: &Shape, sums: Vec<f64>) -> Visits {
+    /// Visits of nodes that operations visit with probability `sums[v]`, which may be more than searches would where they go on
+    /// afterwards. Mispredictions are those of the branches on the way down.
+    pub(crate) fn of_sums(shape: &Shape, sums: &[f64]) -> Visits {
         let branching = !shape.is_chains();
-        Visits::in_order(shape, &sums, Vec::new(), |v| {
+        Visits::in_order(shape, sums, Vec::new(), |v| {
             let children = shape.children(v);
             let (mut below, mut likeliest) = (0.0, 0.0f64);
             for &child in children {
@@ -99,20 +103,6 @@ impl Visits {
             }
             let visited = sums[v as usize].clamp(0.0, 1.0);
             wrong_guesses(visited, below, likeliest, children.len(), branching)
-        })
-    }
-
-    /// Visits of nodes that operations visit with probability `sums[v]`, more than searches would where they go on
-    /// afterwards. Mispredictions are those of the branches on the way down.
-    pub(crate) fn of_sums(shape: &Shape, sums: &[f64]) -> Visits {
-        Visits::in_order(shape, sums, Vec::new(), |v| {
-            let (mut below, mut likeliest) = (0.0, 0.0f64);
-            for &child in shape.children(v) {
-                below += sums[child as usize];
-                likeliest = likeliest.max(sums[child as usize]);
-            }
-            let sum = sums[v as usize].clamp(0.0, 1.0);
-            (sum - likeliest.max(sum - below)).max(0.0)
         })
     }
 
