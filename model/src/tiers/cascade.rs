@@ -20,6 +20,8 @@ const KEPT_SETS: usize = 4096;
 const CROWDED_SHARE: f64 = 0.004;
 /// Passes in which an inclusive cache's content and requests are brought together.
 const INCLUSIVE_PASSES: usize = 3;
+/// Passes in which it is found how much of the cache above a victim cache adds to.
+const VICTIM_PASSES: usize = 2;
 /// Pages of frames that are random.
 pub(crate) const FRAME_BYTES: u64 = 4096;
 
@@ -323,17 +325,18 @@ impl Blocks {
     ) -> Misses {
         let ways = usize::try_from(level.geometry.associativity()).unwrap_or(usize::MAX);
         let members = Members::of(&self.blocks, grouping.groups);
-        let rooms = match (kind.victim, kind.above) {
+        let mut taken_in: Vec<f64> = Vec::new();
+        let mut rooms = match (kind.victim, kind.above) {
             (true, Some(above)) => {
                 let missed: Vec<f64> = self.requests().collect();
-                let taken_in: Vec<f64> = members.sums(&missed).collect();
+                taken_in.extend(members.sums(&missed));
                 if self.before_last.len() == self.blocks.len() {
                     // Both together hold what was requested of the one above last.
                     for (block, &before) in self.blocks.iter_mut().zip(&self.before_last) {
                         block.reaching = before;
                     }
                 }
-                Rooms::behind(above, level, &taken_in)
+                Rooms::behind(above, level, &taken_in, None)
             }
             _ => Rooms::alike(Room::exactly(ways)),
         };
@@ -355,10 +358,23 @@ impl Blocks {
             class.stream.requested_within(times[i])
         });
         let mut results = vec![0.0f64; averaged.len() * self.blocks.len()];
-        let passes = if kind.inclusive { INCLUSIVE_PASSES } else { 1 };
+        let passes = match (kind.inclusive, kind.victim) {
+            (true, _) => INCLUSIVE_PASSES,
+            (_, true) => VICTIM_PASSES,
+            _ => 1,
+        };
         let mut rates: Vec<f64> = Vec::new();
         for pass in 0..passes {
-            if pass > 0 {
+            if let (true, true, Some(above)) = (pass > 0, kind.victim, kind.above) {
+                let shares = results.chunks_exact(averaged.len());
+                let missed = self.requests().zip(shares);
+                let missed: Vec<f64> = missed
+                    .map(|(requests, averages)| requests * averages[0])
+                    .collect();
+                let missed: Vec<f64> = members.sums(&missed).collect();
+                rooms = Rooms::behind(above, level, &taken_in, Some(&missed));
+            }
+            if pass > 0 && kind.inclusive {
                 // What is requested here follows from what is evicted here.
                 rates = class_rates(&classes, &results, averaged.len());
                 requested = Table::new(&classes.classes, times.len(), |class, i| {

@@ -25,6 +25,8 @@ use crate::{Layout, NodeExtent};
 
 /// Bisection steps for `U(t) = C`; the bracket shrinks to one part in 2^60.
 const BISECTIONS: u32 = 120;
+/// Of smaller levels a search touches too much for its blocks to count as independent: 6 % off at 17 %.
+const CROWDED_SHARE: f64 = 0.1;
 /// The longest characteristic time that is looked for, in operations.
 const TIME_MAX: f64 = 1e15;
 
@@ -269,8 +271,8 @@ impl ClosedForm {
         Some((at(next + half) - at(next - half)) / (2.0 * half))
     }
 
-    /// Misses of one search at those levels of a machine for which a formula is known, as if each were fully associative; a victim cache
-    /// together with the cache above it. O(log n) a level.
+    /// Misses of one search at those levels of a machine for which a formula is known and of which a search touches no more than a tenth, as if
+    /// each were fully associative; a victim cache together with the cache above it. O(log n) a level.
     pub fn predict(&self, hierarchy: &Hierarchy) -> Vec<LevelPrediction> {
         let caches = hierarchy.caches();
         let victim = |i: usize| {
@@ -282,7 +284,12 @@ impl ClosedForm {
         });
         let tlbs = hierarchy.tlbs().iter().map(|level| (level, level.blocks()));
         let predict = |(level, blocks): (&CacheLevel, u64)| {
-            let misses = self.misses(level.geometry.block_bytes(), blocks as f64)?;
+            let block_bytes = level.geometry.block_bytes();
+            let touches = self.distinct_blocks(block_bytes, 1.0)?;
+            if touches > CROWDED_SHARE * blocks as f64 {
+                return None;
+            }
+            let misses = self.misses(block_bytes, blocks as f64)?;
             Some(LevelPrediction {
                 name: level.name.clone(),
                 misses,

@@ -35,7 +35,7 @@ const CERTAIN: f64 = 1.0 - 1e-12;
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
     ways: usize,
-    /// `stays[j]`: P(a block stays when `j` others came), 1 for j below `ways`.
+    /// `stays[j]`: P(a block stays when `j` others came), 1 for j below `ways`; empty where there are many ways.
     stays: Vec<f64>,
 }
 
@@ -48,30 +48,20 @@ impl Room {
         }
     }
 
-    /// `ways` blocks and as many more as of `trials` tosses succeed with probability `chance`, the least of two such numbers.
-    pub(crate) fn with_more(ways: usize, trials: usize, chance: f64) -> Room {
-        let mean = trials as f64 * chance;
-        if ways + trials > EXACT_WAYS {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "at most the number of trials"
-            )]
-            let more = mean.round() as usize;
-            return Room::exactly(ways + more);
+    /// `ways` blocks, and on average so many more.
+    pub(crate) fn with_more(ways: usize, more: f64) -> Room {
+        let more = more.clamp(0.0, EXACT_WAYS as f64);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and a small number"
+        )]
+        let whole = more as usize;
+        let mut room = Room::exactly(ways + whole);
+        if !room.stays.is_empty() {
+            room.stays.push(more - whole as f64);
         }
-        let mut more = Vec::new();
-        binomial(mean, mean * chance, trials + 1, &mut more);
-        let mut stays = vec![1.0; ways];
-        let mut left = 1.0;
-        for chance in more {
-            left -= chance;
-            if left < 1e-9 {
-                break;
-            }
-            stays.push(left * left);
-        }
-        Room { ways, stays }
+        room
     }
 }
 
