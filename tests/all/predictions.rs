@@ -9,12 +9,15 @@ use examples::survey::Survey;
 /// Enough for the thesis's machine, whose second-level cache has 1 MB, to miss.
 const NODES: usize = 200_000;
 
+/// How a tree grows by a key.
+type Insert = fn(&mut SearchTree, u64) -> bool;
+
 fn keys() -> Vec<u64> {
     let mut rng = Rng::new(1);
     (0..NODES).map(|_| rng.next_u64()).collect()
 }
 
-fn tree(insert: fn(&mut SearchTree, u64) -> bool) -> SearchTree {
+fn tree(insert: Insert) -> SearchTree {
     let mut tree = SearchTree::new();
     for key in keys() {
         assert!(insert(&mut tree, key));
@@ -74,7 +77,7 @@ fn the_model_knows_where_the_allocator_puts_nodes() {
     let hinted = Layout::Hinted {
         policy: HintPolicy::NewBlock,
     };
-    let grown: [(fn(&mut SearchTree, u64) -> bool, Layout); 2] = [
+    let grown: [(Insert, Layout); 2] = [
         (SearchTree::insert, Layout::Allocated),
         (SearchTree::insert_near_parent, hinted),
     ];

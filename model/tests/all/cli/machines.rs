@@ -131,8 +131,6 @@ fn presets_are_known_by_name() {
             preset.name(),
             "--layout",
             "veb",
-            "--tier",
-            "footprint",
             "--json",
         ]));
         assert_eq!(object["origin"], "preset", "{}", preset.name());

@@ -66,8 +66,12 @@ impl Drop for TempFile {
     }
 }
 
-const SMALL: [&str; 5] = ["predict", "--nodes", "5000", "--node-bytes", "24"];
-
+/// A small prediction, by the tier that takes least time: debug builds are slow.
 fn small<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    [&SMALL[..], more].concat()
+    by_any_tier(&[&["--tier", "footprint"], more].concat())
+}
+
+/// The same, by the tier that is asked for or, without any, the usual one.
+fn by_any_tier<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["predict", "--nodes", "5000", "--node-bytes", "24"], more].concat()
 }

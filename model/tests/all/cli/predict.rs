@@ -5,7 +5,7 @@ use std::fs;
 use ccmodel::Machine;
 use serde_json::Value;
 
-use super::{TempFile, answer, json, refusal, small};
+use super::{TempFile, answer, by_any_tier, json, refusal, small};
 
 #[test]
 fn the_documented_prediction_prints_misses_and_ns_for_each_layout() {
@@ -84,9 +84,9 @@ fn thesis_formulas_stand_beside_ours() {
     let rate = |i: usize| rows[i]["levels"][1]["miss_rate"].as_f64().unwrap();
     assert!((rate(0) - 0.571).abs() < 5e-4);
     assert!((rate(1) - 0.5).abs() < 1e-9);
-    let text = answer(&small(&["--thesis"]));
+    let text = answer(&by_any_tier(&["--thesis"]));
     assert!(text.contains("formulas of the thesis"), "{text}");
-    let line = refusal(&small(&["--structure", "array", "--thesis"]));
+    let line = refusal(&by_any_tier(&["--structure", "array", "--thesis"]));
     assert!(line.contains("trees and lists"), "{line}");
 }
 
@@ -199,18 +199,18 @@ fn impossible_structures_are_refused() {
 
 #[test]
 fn unknown_words_are_refused_with_a_suggestion() {
-    assert!(refusal(&small(&["--layout", "vebb"])).contains("`veb`"));
-    assert!(refusal(&small(&["--layout", "dfs,cluster:48"])).contains("power of two"));
-    assert!(refusal(&small(&["--jsn"])).contains("--json"));
-    assert!(refusal(&small(&["--pages", "1g"])).contains("1g"));
-    assert!(refusal(&small(&["--structure", "rope"])).contains("rope"));
+    assert!(refusal(&by_any_tier(&["--layout", "vebb"])).contains("`veb`"));
+    assert!(refusal(&by_any_tier(&["--layout", "dfs,cluster:48"])).contains("power of two"));
+    assert!(refusal(&by_any_tier(&["--jsn"])).contains("--json"));
+    assert!(refusal(&by_any_tier(&["--pages", "1g"])).contains("1g"));
+    assert!(refusal(&by_any_tier(&["--structure", "rope"])).contains("rope"));
     assert!(refusal(&["predikt"]).contains("predict"));
     assert!(refusal(&["predict", "--node-bytes", "8"]).contains("--nodes"));
-    assert!(refusal(&small(&["--baseline", "vebb"])).contains("`veb`"));
-    assert!(refusal(&small(&["--structure", "bts"])).contains("`bst`"));
-    assert!(refusal(&small(&["--tier", "per_set"])).contains("`per-set`"));
-    assert!(refusal(&small(&["--operation", "serch"])).contains("search"));
-    assert!(refusal(&small(&["--keys", "zipf"])).contains("zipf:S"));
+    assert!(refusal(&by_any_tier(&["--baseline", "vebb"])).contains("`veb`"));
+    assert!(refusal(&by_any_tier(&["--structure", "bts"])).contains("`bst`"));
+    assert!(refusal(&by_any_tier(&["--tier", "per_set"])).contains("`per-set`"));
+    assert!(refusal(&by_any_tier(&["--operation", "serch"])).contains("search"));
+    assert!(refusal(&by_any_tier(&["--keys", "zipf"])).contains("zipf:S"));
     refusal(&[]);
 }
 
@@ -252,6 +252,8 @@ fn every_structure_can_be_asked_about() {
                 layout,
                 "--machine",
                 "thesis",
+                "--tier",
+                "footprint",
                 "--json",
             ]);
             assert!(row["ns"].as_f64().unwrap() > 0.0, "{structure}");
@@ -467,7 +469,7 @@ fn edges_of_a_file_are_a_structure() {
 #[test]
 fn tiers_can_be_asked_for_and_say_why_they_were_taken() {
     let levels = |tier: &str| {
-        let row = row(&small(&[
+        let row = row(&by_any_tier(&[
             "--layout",
             "bfs",
             "--machine",
@@ -493,7 +495,9 @@ fn tiers_can_be_asked_for_and_say_why_they_were_taken() {
         ["--tier", "closed", "--keys", "zipf:1"],
         ["--tier", "closed", "--searches", "10"],
     ] {
-        let line = refusal(&small(&[&args[..], &["--machine", "thesis"]].concat()));
+        let line = refusal(&by_any_tier(
+            &[&args[..], &["--machine", "thesis"]].concat(),
+        ));
         assert!(
             line.contains("closed") && line.contains("form"),
             "{args:?}: {line}"
@@ -504,19 +508,7 @@ fn tiers_can_be_asked_for_and_say_why_they_were_taken() {
 #[test]
 fn first_operations_miss_more_than_later_ones() {
     let misses = |more: &[&str]| {
-        let args = [
-            &[
-                "--layout",
-                "veb",
-                "--machine",
-                "thesis",
-                "--tier",
-                "footprint",
-                "--json",
-            ],
-            more,
-        ]
-        .concat();
+        let args = [&["--layout", "veb", "--machine", "thesis", "--json"], more].concat();
         row(&small(&args))["misses"]["L2"].as_f64().unwrap()
     };
     let few = misses(&["--searches", "10"]);
@@ -588,8 +580,6 @@ fn sweeps_are_drawn() {
         "random,veb",
         "--machine",
         "thesis",
-        "--tier",
-        "footprint",
         "--plot",
         file.path(),
         "--json",
@@ -606,8 +596,6 @@ fn sweeps_are_drawn() {
         "cluster",
         "--machine",
         "thesis",
-        "--tier",
-        "footprint",
         "--plot",
         file.path(),
         "--sweep",
@@ -621,8 +609,6 @@ fn sweeps_are_drawn() {
         "veb",
         "--machine",
         "thesis",
-        "--tier",
-        "footprint",
         "--plot",
         file.path(),
         "--csv",
