@@ -38,7 +38,7 @@ impl Predictor {
     /// let ns = |layout: Layout| -> Result<f64, Box<dyn std::error::Error>> {
     ///     let accesses = quadtree.accesses(&quadtree.place(layout), Operation::Search, &KeyDistribution::Uniform)?;
     ///     let predictor = Predictor::of(&accesses);
-    ///     Ok(predictor.predict_accesses(&accesses, PageSize::Small4K, &Machine::thesis()).ns)
+    ///     Ok(predictor.predict_accesses(&accesses, PageSize::Small4K, &Machine::preset("zen4-desktop")?).ns)
     /// };
     /// assert!(ns(Layout::Hierarchical)? < ns(Layout::Allocated)?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
