@@ -480,7 +480,7 @@ impl Coloured {
     ) -> Result<ColourGain, ColourError> {
         Ok(ColourGain {
             coloured: self.predict(predictor, node, pages, machine, level)?,
-            plain: predictor.predict(plain, node, pages, machine),
+            plain: predictor.predict_by_capacity(plain, node, pages, machine),
             gap_bytes: self.gap_bytes,
             lost_bytes: self.lost_bytes(),
         })
@@ -518,7 +518,7 @@ impl Coloured {
             hot: &self.hot,
             hot_share: share,
         };
-        Ok(predictor.predict_parts(&self.placement, node, pages, machine, Some(parts)))
+        Ok(predictor.predict_parts(&self.placement, node, pages, machine, parts))
     }
 }
 

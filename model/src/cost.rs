@@ -199,7 +199,8 @@ pub fn morph_gain(
         Some(weights) => Predictor::weighted(shape, weights),
         None => Predictor::new(shape),
     };
-    let before = predictor.predict(before, node, pages, machine);
+    // What comes after is predicted from a sample, which fills no sets.
+    let before = predictor.predict_by_capacity(before, node, pages, machine);
     let after = prediction_of_choice(shape, &predictor, node, weights, pages, machine);
     Gain::new(before, after, morph_cost(shape.len(), node, pages, machine))
 }
@@ -311,8 +312,7 @@ mod tests {
             assert!(scattered.pays_within(scattered.break_even_operations * 1.01));
             assert!(!scattered.pays_within(scattered.break_even_operations));
             let good = gain(Layout::ClusterVanEmdeBoas { block_bytes: 64 }, machine);
-            // In the direct-mapped caches of the thesis's machine also a good layout has collisions to lose.
-            assert!(good.break_even_operations > 3.0 * scattered.break_even_operations);
+            assert!(good.break_even_operations > 10.0 * scattered.break_even_operations);
         }
     }
 

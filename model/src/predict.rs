@@ -299,17 +299,41 @@ impl Predictor {
         pages: PageSize,
         machine: &Machine,
     ) -> Prediction {
-        self.predict_parts(placement, node, pages, machine, None)
+        self.predict_by(placement, node, pages, machine, Knowledge::Geometry)
     }
 
-    /// As [`predict`](Predictor::predict), with one level divided among hot and other nodes, who share no block of it.
+    /// As [`predict`](Predictor::predict), from the capacities of levels, whatever else is known of them: to be held against predictions
+    /// that can know no more, of a sample of the nodes or of a divided level.
+    pub(crate) fn predict_by_capacity(
+        &self,
+        placement: &Placement,
+        node: NodeExtent,
+        pages: PageSize,
+        machine: &Machine,
+    ) -> Prediction {
+        self.predict_by(placement, node, pages, machine, Knowledge::Capacity)
+    }
+
+    /// As [`predict_by_capacity`](Predictor::predict_by_capacity), with one level divided among hot and other nodes, who share no
+    /// block of it.
     pub(crate) fn predict_parts(
         &self,
         placement: &Placement,
         node: NodeExtent,
         pages: PageSize,
         machine: &Machine,
-        parts: Option<ColouredLevel<'_>>,
+        parts: ColouredLevel<'_>,
+    ) -> Prediction {
+        self.predict_by(placement, node, pages, machine, Knowledge::Divided(parts))
+    }
+
+    fn predict_by(
+        &self,
+        placement: &Placement,
+        node: NodeExtent,
+        pages: PageSize,
+        machine: &Machine,
+        knowledge: Knowledge<'_>,
     ) -> Prediction {
         let touched = self
             .touched_bytes
@@ -325,10 +349,10 @@ impl Predictor {
             placement,
             touched_bytes: touched,
         };
-        // A coloured level has blocks of its own kind only; the geometry knows nothing of that.
-        let geometry = match parts {
-            None => ByGeometry::of(&source, pages, machine),
-            Some(_) => None,
+        let (geometry, parts) = match knowledge {
+            Knowledge::Geometry => (ByGeometry::of(&source, pages, machine), None),
+            Knowledge::Capacity => (None, None),
+            Knowledge::Divided(parts) => (None, Some(parts)),
         };
         let mut levels = Vec::new();
         for (i, level) in machine.levels_for(pages).enumerate() {
@@ -422,6 +446,17 @@ impl Predictor {
         };
         (operations, misses.min(look_ahead.misses).max(1.0))
     }
+}
+
+/// What of a machine's levels a prediction goes by.
+enum Knowledge<'a> {
+    /// Their sets, where these are known.
+    Geometry,
+    /// Their capacities alone.
+    Capacity,
+    /// Capacities, one of which is divided. A coloured level has blocks of its own kind only; the geometry knows nothing of
+    /// that.
+    Divided(ColouredLevel<'a>),
 }
 
 /// What operations read.
