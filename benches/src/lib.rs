@@ -14,6 +14,7 @@
 //! | [`keys`] | what keys they hold |
 //! | [`queries`] | what structures are asked: keys drawn evenly, and hot keys |
 //! | [`births`] | the memory that their nodes come from |
+//! | [`olden`] | the Olden programs, over allocators and placements |
 //! | [`programs`] | whole programs for allocators, each for a process of its own |
 //! | [`worker`] | those processes, allocators in turns; and workloads in processes of their own |
 //! | [`figures`] | the thesis's figures 2-6 and 2-7, which the `figures` binary makes |
@@ -28,6 +29,7 @@ pub mod births;
 pub mod dispatch;
 pub mod figures;
 pub mod keys;
+pub mod olden;
 pub mod ordered_map;
 pub mod output;
 pub mod programs;

@@ -1,0 +1,73 @@
+//! The Olden programs, written anew from their published descriptions, each over a choice of allocator and placement.
+//!
+//! Olden (A. Rogers, M. Carlisle, J. Reppy, L. Hendren, *Supporting Dynamic Data Structures on Distributed-Memory Machines*, 1995; M. Carlisle's thesis, 1996) is the collection
+//! of pointer programs that the thesis measures with (section 4.3.3, table 4.2, figure 4-5).
+//!
+//! | module | structure | what it does |
+//! |---|---|---|
+//! | [`placement`] | | where nodes come to lie: as allocated, hinted, prefetched |
+
+pub mod placement;
+
+use std::alloc::Layout;
+
+use ccmorph::{Morph, MorphError};
+
+use placement::Placement;
+
+/// How much data a program works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// The thesis's input (table 4.2), or Olden's own where the thesis does not use the program: fits a last-level cache of today, and is what is simulated.
+    Thesis,
+    /// A quick run: some tens of MiB.
+    Quick,
+    /// At least four times what a last-level cache gives one program, so 128 MiB of nodes or more.
+    Large,
+}
+
+/// One of the programs.
+///
+/// A run is: the input is made (untimed), [`build`](Olden::build), where asked for [`morph`](Olden::morph), [`work`](Olden::work); the three are timed one by one, and
+/// their sum is the program's time, as in the thesis.
+pub trait Olden: Sized {
+    /// Its name in names of comparisons: `treeadd`.
+    const NAME: &'static str;
+
+    /// What does not count as work of the program: numbers drawn in advance, for instance.
+    type Input;
+
+    /// Makes the input.
+    fn input(size: Size) -> Self::Input;
+
+    /// Layouts of the nodes that [`build`](Olden::build) will allocate, with how many of each: what the heap is aged with.
+    fn nodes(input: &Self::Input) -> Vec<(Layout, usize)>;
+
+    /// Builds the pointer structure: every node by [`Placement::new_near`].
+    fn build<P: Placement>(input: &Self::Input, placement: P) -> Self;
+
+    /// Lays the structure out.
+    ///
+    /// # Errors
+    /// Those of [`Morph::run`].
+    fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError>;
+
+    /// What the program does with the structure; returns a sum over its results, which is the same wherever the nodes lie.
+    ///
+    /// Nodes that it makes on its way are placed, too, and with `relayout` given, a program that changes its structure lays it out again from time to time.
+    ///
+    /// # Errors
+    /// Those of [`Morph::run`].
+    fn work<P: Placement>(
+        &mut self,
+        input: &Self::Input,
+        placement: P,
+        relayout: Option<&Morph<'_>>,
+    ) -> Result<u64, MorphError>;
+
+    /// Checks the result of [`work`](Olden::work) against what is known of it: a closed form, a conserved quantity, another algorithm.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    fn check(&self, input: &Self::Input, result: u64) -> Result<(), String>;
+}
