@@ -9,6 +9,7 @@
 //! ```text
 //! {
 //!   "machine": .., "origin": .., "structure": {..}, "operation": .., "keys": .., "pages": .., "frames": ..,
+//!   "state": "steady" | {"first": N},
 //!   "worth_it": true | false, "verdict": "..", "reasons": ["..", ...],
 //!   "now":  {"layout": .., "ns": .., "ns_low": .., "ns_high": .., "misses": {..}, "span_bytes": ..},
 //!   "best": the same, null where there is nothing to lay out,
@@ -29,12 +30,11 @@ use super::CliError;
 use super::answer::{Answer, answer, answers, crowded_note, machine_notes};
 use super::args::AdviseArgs;
 use super::arrangement::Arrangement;
-use super::machine::{frame_name, machine};
+use super::machine::machine;
 use super::output::{Table, human_bytes, human_count, human_ns, write_json};
 use super::predict::speedup;
-use super::question::{Question, StructureReport};
-use crate::machine::Origin;
-use crate::{HintPolicy, Layout, LevelKind, Machine, PageSize, morph_cost};
+use super::question::{Question, QuestionReport};
+use crate::{HintPolicy, Layout, LevelKind, Machine, morph_cost};
 
 /// Layouts whose predicted times differ by less than this share are as good as each other: of pairs that differ by more, the
 /// clock agrees with the model on the order of nearly all (`layout_order_agreement` of `model validate`).
@@ -46,13 +46,8 @@ const HELD_MISSES: f64 = 0.01;
 
 #[derive(Serialize)]
 struct Report {
-    machine: String,
-    origin: Origin,
-    structure: StructureReport,
-    operation: String,
-    keys: String,
-    pages: PageSize,
-    frames: &'static str,
+    #[serde(flatten)]
+    question: QuestionReport,
     worth_it: bool,
     verdict: String,
     reasons: Vec<String>,
@@ -161,13 +156,7 @@ pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError
     notes.extend(crowded_note(std::slice::from_ref(&now)));
     notes.extend(now.aliasing_note());
     let report = Report {
-        machine: machine.name.clone(),
-        origin: machine.origin.clone(),
-        structure: question.report(),
-        operation: args.question.operation.clone(),
-        keys: args.question.keys.clone(),
-        pages: args.place.pages.size(),
-        frames: frame_name(question.frames()),
+        question: question.report(question.frames()),
         worth_it,
         verdict,
         reasons,
@@ -372,7 +361,7 @@ fn table(report: &Report, question: &Question<'_>, out: &mut dyn Write) -> Resul
         out,
         "{} on {}; {}",
         question.describe(),
-        report.machine,
+        report.question.machine,
         question.describe_operation()
     )?;
     writeln!(out, "{}", report.verdict)?;

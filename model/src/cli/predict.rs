@@ -31,23 +31,16 @@ use super::CliError;
 use super::answer::{Answer, LevelAnswer, answer, answers, crowded_note, machine_notes};
 use super::args::PredictArgs;
 use super::arrangement::Arrangement;
-use super::machine::{frame_name, machine};
+use super::machine::machine;
 use super::output::{Table, human_bytes, human_count, human_number, write_csv, write_json};
-use super::question::{Question, StructureReport};
+use super::question::{Question, QuestionReport};
 use super::sweep::{self, SweepReport};
-use crate::machine::Origin;
-use crate::{Layout, PageSize, Structure, thesis};
+use crate::{Layout, Structure, thesis};
 
 #[derive(Serialize)]
 struct Report {
-    machine: String,
-    origin: Origin,
-    structure: StructureReport,
-    operation: String,
-    keys: String,
-    pages: PageSize,
-    frames: &'static str,
-    state: State,
+    #[serde(flatten)]
+    question: QuestionReport,
     overlap: &'static str,
     baseline: String,
     rows: Vec<Row>,
@@ -56,13 +49,6 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<SweepReport>,
     notes: Vec<String>,
-}
-
-#[derive(Clone, Copy, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum State {
-    Steady,
-    First(u64),
 }
 
 #[derive(Serialize)]
@@ -135,14 +121,7 @@ pub(super) fn run(args: &PredictArgs, out: &mut dyn Write) -> Result<(), CliErro
         None => None,
     };
     let report = Report {
-        machine: machine.name.clone(),
-        origin: machine.origin.clone(),
-        structure: question.report(),
-        operation: args.question.operation.clone(),
-        keys: args.question.keys.clone(),
-        pages: args.place.pages.size(),
-        frames: frame_name(question.frames()),
-        state: args.question.searches.map_or(State::Steady, State::First),
+        question: question.report(question.frames()),
         overlap: if args.cost.independent {
             "independent"
         } else {
@@ -222,13 +201,12 @@ fn table(
     args: &PredictArgs,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
-    let state = match report.state {
-        State::Steady => String::new(),
-        State::First(first) => format!(
+    let state = question.first_operations().map_or(String::new(), |first| {
+        format!(
             ", mean of the first {} from cold caches",
             human_count(first as f64)
-        ),
-    };
+        )
+    });
     let overlap = if args.cost.independent {
         ", operations independent"
     } else {
@@ -238,7 +216,7 @@ fn table(
         out,
         "{} on {}; {}{state}{overlap}:",
         question.describe(),
-        report.machine,
+        report.question.machine,
         question.describe_operation()
     )?;
     let levels = level_names(&report.rows);

@@ -12,8 +12,9 @@ use serde::Serialize;
 use super::CliError;
 use super::args::{InNodeSearch, PlaceArgs, QuestionArgs, TreeShape};
 use super::arrangement::Arrangement;
-use super::machine::{frames, open_regular};
+use super::machine::{frame_name, frames, open_regular};
 use super::output::{human_bytes, human_count};
+use crate::machine::Origin;
 use crate::topology::Topology;
 use crate::{
     Accesses, Built, CacheLevel, Colouring, Frames, Growth, InNode, KeyDistribution, Layout, Links,
@@ -39,9 +40,30 @@ const STRUCTURES: [&str; 11] = [
     "edges",
 ];
 
+/// What was asked, as it stands at the beginning of every answer in JSON.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct QuestionReport {
+    pub(super) machine: String,
+    origin: Origin,
+    structure: StructureReport,
+    operation: String,
+    keys: String,
+    pages: crate::PageSize,
+    pub(super) frames: &'static str,
+    state: State,
+}
+
+/// Which operations are meant.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Steady,
+    First(u64),
+}
+
 /// The structure in a JSON object.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct StructureReport {
+struct StructureReport {
     kind: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     shape: Option<&'static str>,
@@ -401,7 +423,21 @@ impl<'a> Question<'a> {
         format!("{operation}, keys {}", self.args.keys)
     }
 
-    pub(super) fn report(&self) -> StructureReport {
+    /// The question for JSON, answered with pages in `frames`.
+    pub(super) fn report(&self, frames: Frames) -> QuestionReport {
+        QuestionReport {
+            machine: self.machine.name.clone(),
+            origin: self.machine.origin.clone(),
+            structure: self.structure_report(),
+            operation: self.args.operation.clone(),
+            keys: self.args.keys.clone(),
+            pages: self.pages(),
+            frames: frame_name(frames),
+            state: self.first_operations().map_or(State::Steady, State::First),
+        }
+    }
+
+    fn structure_report(&self) -> StructureReport {
         let built = &self.built;
         let node_bytes = if built.shape().is_empty() {
             self.sizes.node.bytes

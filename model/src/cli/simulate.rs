@@ -9,7 +9,7 @@
 //!
 //! ```text
 //! {
-//!   "machine": .., "structure": {..}, "operation": .., "keys": .., "pages": .., "frames": "identity" | "random",
+//!   "machine": .., "origin": .., "structure": {..}, "operation": .., "keys": .., "pages": .., "frames": "identity" | "random",
 //!   "state":   "steady" | {"first": N},
 //!   "rows":    [{"layout": .., "operations": .., "accesses": .., "misses": {"L1": .., ...}, "errors": {"L1": .., ...}}, ...],
 //!   "notes":   [..]
@@ -33,7 +33,7 @@ use super::CliError;
 use super::args::{SimulateArgs, TraceFormat};
 use super::machine::{frame_name, frames, machine, open_regular};
 use super::output::{Table, human_count, human_number, write_csv, write_json};
-use super::question::{Question, StructureReport};
+use super::question::{Question, QuestionReport};
 use crate::{
     Access, Accesses, BinaryTrace, Frames, Hierarchy, Machine, Replacement, SimulatedCounts,
     Simulator, TextTrace, TraceCounts, TraceError, TraceOptions, simulate_trace,
@@ -56,22 +56,10 @@ const COLD_STARTS_MAX: u64 = 64;
 
 #[derive(Serialize)]
 struct Report {
-    machine: String,
-    structure: StructureReport,
-    operation: String,
-    keys: String,
-    pages: crate::PageSize,
-    frames: &'static str,
-    state: State,
+    #[serde(flatten)]
+    question: QuestionReport,
     rows: Vec<Row>,
     notes: Vec<String>,
-}
-
-#[derive(Clone, Copy, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum State {
-    Steady,
-    First(u64),
 }
 
 #[derive(Serialize)]
@@ -138,13 +126,7 @@ fn question(
         rows.push(simulated.row(arrangement.to_string()));
     }
     let report = Report {
-        machine: machine.name.clone(),
-        structure: question.report(),
-        operation: args.question.operation.clone(),
-        keys: args.question.keys.clone(),
-        pages: args.place.pages.size(),
-        frames: frame_name(frames),
-        state: args.question.searches.map_or(State::Steady, State::First),
+        question: question.report(frames),
         rows,
         notes: question.notes(),
     };
@@ -479,16 +461,17 @@ fn csv(report: &Report, out: &mut dyn Write) -> Result<(), CliError> {
 }
 
 fn table(report: &Report, question: &Question<'_>, out: &mut dyn Write) -> Result<(), CliError> {
-    let state = match report.state {
-        State::Steady => "in the steady state".to_owned(),
-        State::First(first) => format!("of the first {} from cold", human_count(first as f64)),
-    };
+    let state = question
+        .first_operations()
+        .map_or("in the steady state".to_owned(), |first| {
+            format!("of the first {} from cold", human_count(first as f64))
+        });
     writeln!(
         out,
         "{} on {}, {} frames; misses of {} {state}, simulated:",
         question.describe(),
-        report.machine,
-        report.frames,
+        report.question.machine,
+        report.question.frames,
         question.describe_operation()
     )?;
     let levels = report.rows.first().map(|row| row.levels.as_slice());
