@@ -407,8 +407,9 @@ fn summary(results: &[(String, Vec<Held>)]) -> Vec<Row> {
             allowed,
             bound: Bound::AtMost,
             note: worst.map_or_else(String::new, |(_, what)| {
+                let above = errors.iter().filter(|error| error.0 > allowed).count();
                 format!(
-                    "{} levels; worst {what}; the simulation's standard error at most {:.2} %",
+                    "{above} of {} levels above; worst {what}; the simulation's standard error at most {:.2} %",
                     errors.len(),
                     100.0 * noise
                 )
