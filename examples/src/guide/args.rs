@@ -25,7 +25,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value = "1048576", value_parser = nodes)]
     pub(super) nodes: usize,
 
-    /// Lookups in each round, or in all with `--stage`, where 0 leaves the building of the list alone
+    /// Lookups in each round
     #[arg(long, value_name = "N", default_value = "100000", value_parser = lookups)]
     pub(super) lookups: usize,
 
@@ -33,7 +33,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value = "9", value_parser = clap::value_parser!(u8).range(1..))]
     pub(super) rounds: u8,
 
-    /// Only this one, once, for tools that watch a process
+    /// Only this one, for tools that watch a process
     #[arg(long, value_enum, conflicts_with_all = ["growth", "pictures"])]
     pub(super) stage: Option<Stage>,
 
@@ -82,8 +82,8 @@ fn nodes(argument: &str) -> Result<usize, String> {
 fn lookups(argument: &str) -> Result<usize, String> {
     let lookups = argument.parse().ok();
     lookups
-        .filter(|&lookups| lookups <= LOOKUPS_MAX)
-        .ok_or_else(|| format!("a number up to {LOOKUPS_MAX} is needed"))
+        .filter(|lookups| (1..=LOOKUPS_MAX).contains(lookups))
+        .ok_or_else(|| format!("a number from 1 to {LOOKUPS_MAX} is needed"))
 }
 
 #[cfg(test)]
@@ -97,8 +97,8 @@ mod tests {
             (args.nodes, args.lookups, args.rounds),
             (1 << 20, 100_000, 9)
         );
-        let args = Args::parse_checked(["guide", "--stage", "morphed", "--lookups", "0"]).unwrap();
-        assert_eq!((args.stage, args.lookups), (Some(Stage::Morphed), 0));
+        let args = Args::parse_checked(["guide", "--stage", "morphed", "--lookups", "9"]).unwrap();
+        assert_eq!((args.stage, args.lookups), (Some(Stage::Morphed), 9));
     }
 
     #[test]
@@ -106,7 +106,7 @@ mod tests {
         for wrong in [
             &["--nodes", "1"][..],
             &["--nodes", "many"],
-            &["--lookups", "-1"],
+            &["--lookups", "0"],
             &["--rounds", "0"],
             &["--stage", "best"],
             &["--stage", "plain", "--growth"],

@@ -96,20 +96,22 @@ impl Questions {
     }
 }
 
-/// One stage, once: for tools that watch a process.
+/// One stage alone, for tools that watch a process. What the lookups of a round cost is the difference between two runs that differ in their rounds: both build
+/// the same list, and draw the same questions.
 fn run_one(stage: Stage, args: &Args) -> Result<(), Error> {
     let articles = articles(args.nodes);
     let questions = Questions::about(&articles, args.lookups);
     let subject = Subject::build(stage, &articles)?;
-    let (time, sum) = timed(|| subject.ask(&questions.chain));
+    let ns = median_ns(args, questions.chain.len(), &[&subject], |subject| {
+        subject.ask(&questions.chain)
+    })?[0];
     println!(
-        "{stage}: {} articles, {} lookups, checksum {sum:016x}",
+        "{stage}: {} articles, {} times {} lookups, {ns:.0} ns a lookup, checksum {:016x}",
         articles.len(),
-        questions.chain.len()
+        args.rounds,
+        questions.chain.len(),
+        subject.ask_known(&questions.known)
     );
-    if !questions.chain.is_empty() {
-        println!("{:.0} ns a lookup", nanoseconds_each(time, args.lookups));
-    }
     if let Some(morph) = &subject.morph {
         println!("\n{morph}");
     }
@@ -128,9 +130,9 @@ fn grow(args: &Args) -> Result<(), Error> {
     });
     for length in lengths.take_while(|&length| length <= args.nodes) {
         let articles = articles(length);
-        let questions = Questions::about(&articles, args.lookups.max(1));
+        let questions = Questions::about(&articles, args.lookups);
         let mut subject = Subject::build(Stage::Plain, &articles)?;
-        let ns = median_ns(args, questions.chain.len(), &mut [&subject], |subject| {
+        let ns = median_ns(args, questions.chain.len(), &[&subject], |subject| {
             subject.ask(&questions.chain)
         })?[0];
         let Some(map) = subject.map()? else { continue };
@@ -153,7 +155,7 @@ fn levels_of_lookup(map: &Map) -> f64 {
 /// All stages, in turns.
 fn compare(args: &Args) -> Result<(), Error> {
     let articles = articles(args.nodes);
-    let questions = Questions::about(&articles, args.lookups.max(1));
+    let questions = Questions::about(&articles, args.lookups);
     let mut subjects = Vec::new();
     for stage in Stage::ALL {
         subjects.push(Subject::build(stage, &articles)?);
