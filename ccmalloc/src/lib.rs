@@ -127,6 +127,7 @@
 //! - The child of a `fork` has the memory of the parent's other threads, and may free objects in it, but never hands that memory out again.
 //! - When a shared library that has this allocator is closed with `dlclose`, its heaps and what lives in them stay mapped to the end of the process.
 //! - 64-bit Unix only for now; on other Unixes than Linux, large reallocations copy.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(feature = "nightly", feature(allocator_api))]
 #![deny(
     clippy::unwrap_used,

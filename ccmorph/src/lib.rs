@@ -107,6 +107,8 @@
 //!
 //! **Features.** `allocator-api2` (default) and `allocator-api2-04` add boxes of these versions of that crate.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod collect;
 mod colour;
 mod error;

@@ -51,6 +51,7 @@
 //! The crate needs `core` and `alloc`, on any target. Its feature `std`, on by default, adds what an operating system is asked for: huge pages behind
 //! large trees, and which vector instructions the machine has. Without it the search uses those that the program was compiled for.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), no_std)]
 #![warn(
     clippy::std_instead_of_core,

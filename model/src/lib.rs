@@ -44,6 +44,8 @@
 //! [`Prediction::crowded_levels`] names the caches. The tiers that know sets ([`predict_misses`]) know both. Operations count as
 //! dependent unless [`Predictor::overlap`] says otherwise. Prefetchers and the writing back of what was written are not modelled.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod accesses;
 mod calibrate;
 mod choose;

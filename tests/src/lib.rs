@@ -21,6 +21,10 @@ mod ccmorph_guide {}
 mod ccmorph_readme {}
 
 #[cfg(doctest)]
+#[doc = include_str!("../../ccmorph/derive/README.md")]
+mod ccmorph_derive_readme {}
+
+#[cfg(doctest)]
 #[doc = include_str!("../../docs/ctree-files.md")]
 mod ctree_files_guide {}
 
@@ -43,3 +47,7 @@ mod ctree_frozen_guide {}
 #[cfg(doctest)]
 #[doc = include_str!("../../ctree/README.md")]
 mod ctree_readme {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide.md")]
+mod guide {}
