@@ -9,9 +9,9 @@ use examples::chain::QueryChain;
 use examples::search_tree::{Node, SearchTree};
 use examples::survey::Survey;
 use examples::switch::{Source, born_in};
-use examples::timing::nanoseconds_each;
 
 use super::{Pass, SEED, compare, plain_tree, random_keys, tree_answer};
+use crate::rounds::{Rounds, Spread};
 use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Workload};
 
 /// Lookups that wait for each other in trees of 2^21 random keys: as malloc left it, and in three layouts.
@@ -75,19 +75,24 @@ fn predict_bst(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
             (subject.slug.to_owned(), run)
         })
         .collect();
-    let medians = compare(workload.name, effort, passes)?;
-    let comparisons = subjects.iter().zip(medians).map(|(subject, median)| {
+    let rounds = compare(workload.name, effort, passes)?;
+    let comparisons = subjects.iter().zip(rounds).map(|(subject, rounds)| {
         let prediction = Survey::of(&subject.tree).predict(subject.pages, &machine);
-        let measured = nanoseconds_each(median, chain.len());
+        let measured = rounds.per_operation(chain.len());
+        let agreement = |ns: f64| prediction.ns.min(ns) / prediction.ns.max(ns);
+        let name = format!("{}_{}_vs_measured", workload.name, subject.slug);
+        let predicted = Rounds::once(prediction.ns);
         Comparison {
-            suite: workload.suite,
-            name: format!("{}_{}_vs_measured", workload.name, subject.slug),
-            ours: prediction.ns,
-            theirs: measured,
-            ratio: prediction.ns.min(measured) / prediction.ns.max(measured),
-            unit: "ns",
-            rival: "the clock".to_owned(),
-            runs: effort.rounds,
+            ratio: agreement(measured.median()),
+            spread: Spread::of(measured.each().iter().copied().map(agreement)),
+            ..Comparison::new(
+                workload.suite,
+                name,
+                "the clock",
+                "ns",
+                &predicted,
+                &measured,
+            )
         }
     });
     Ok(comparisons.collect())
