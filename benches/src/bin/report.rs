@@ -205,17 +205,18 @@ fn run(args: &Args, workloads: &[&'static Workload]) -> Result<(), Box<dyn std::
         say(&table_header())?;
     }
     for workload in workloads {
+        let mut lines = Vec::new();
         match (workload.run)(&effort) {
             Ok(comparisons) => {
                 for comparison in comparisons
                     .iter()
                     .filter(|comparison| is_wanted(args, workload, comparison))
                 {
-                    say(&if args.json {
+                    lines.push(if args.json {
                         json_line(comparison)
                     } else {
                         table_line(comparison)
-                    })?;
+                    });
                     record.add(Row::from(comparison));
                 }
                 watch.finish_workload();
@@ -226,7 +227,11 @@ fn run(args: &Args, workloads: &[&'static Workload]) -> Result<(), Box<dyn std::
                 watch.fail_workload(failure);
             }
         }
+        // Files first: whoever reads the lines may go away with the first of them.
         save(&watch, &mut record)?;
+        for line in lines {
+            say(&line)?;
+        }
     }
     match watch.failures() {
         [] if record.rows.is_empty() => {

@@ -1,8 +1,8 @@
 //! Ratios as bars, one below the other, with whiskers for their spread.
 //!
 //! ```text
-//! get_dependent_2m                           ours 234 ns        what is measured
-//! std BTreeMap            1.80x  1.71-1.92  420.8 ns            a rival: ratio, middle half of the rounds, its figure
+//! get_dependent_2m                             234.3 ns         what is measured, and ours
+//! std BTreeMap            1.71-1.92  420.8 ns     1.80x         a rival: middle half of the rounds, its figure, ratio
 //! |     |#############|==|                                      from 1: to the right ours is better, to the left worse
 //! ```
 //!
@@ -17,6 +17,10 @@ use super::{Row, figure};
 const FILE_WIDTH: u32 = 760;
 /// What is left free at both sides, as a share of the width in a hundred.
 const MARGIN: f64 = 1.5;
+/// Where what is written to the right ends.
+const RIGHT: f64 = 100.0 - MARGIN;
+/// Pixels that a ratio takes at the end of its line.
+const RATIO_WIDTH: u32 = 54;
 
 const AXIS_HEIGHT: u32 = 26;
 const HEADING_HEIGHT: u32 = 22;
@@ -114,6 +118,7 @@ fn groups<'a>(rows: &[&'a Row]) -> Vec<Vec<&'a Row>> {
 }
 
 fn draw(place: Place, suite: &str, rows: &[&Row]) -> String {
+    let rows = &without_repeats(rows);
     let axis = Axis::over(rows);
     let groups = groups(rows);
     let headings = u32::try_from(groups.len()).unwrap_or(u32::MAX);
@@ -147,9 +152,9 @@ fn draw(place: Place, suite: &str, rows: &[&Row]) -> String {
         let base = top + 17;
         write!(
             content,
-            "<text class=\"ink head\" x=\"{MARGIN}%\" y=\"{base}\">{name}</text>\
-             <text class=\"soft\" x=\"{}%\" y=\"{base}\" text-anchor=\"end\">{word}{ours} {unit}</text>",
-            100.0 - MARGIN
+            "{}<text class=\"ink head\" x=\"{MARGIN}%\" y=\"{base}\">{name}</text>\
+             <text class=\"soft\" x=\"{RIGHT}%\" y=\"{base}\" text-anchor=\"end\">{word}{ours} {unit}</text>",
+            clear(top.saturating_sub(GROUP_GAP), HEADING_HEIGHT + GROUP_GAP),
         )
         .expect(WRITES);
         top += HEADING_HEIGHT;
@@ -163,6 +168,26 @@ fn draw(place: Place, suite: &str, rows: &[&Row]) -> String {
     picture(place, (FILE_WIDTH, height), false, &title, &content)
 }
 
+/// Takes the lines of the axis out of so many pixels, where text is to stand.
+fn clear(top: u32, height: u32) -> String {
+    format!("<rect class=\"ground\" width=\"100%\" y=\"{top}\" height=\"{height}\"/>")
+}
+
+/// Rows that say something of their own: not those that name the best of several rivals who have rows, too.
+fn without_repeats<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
+    let repeats = |row: &Row| {
+        let is_same = |other: &&Row| {
+            other.name != row.name
+                && other.operation() == row.name
+                && other.rival == row.rival
+                && other.ratio.total_cmp(&row.ratio).is_eq()
+        };
+        rows.iter().any(is_same)
+    };
+    let own = rows.iter().copied();
+    own.filter(|row| !repeats(row)).collect()
+}
+
 /// A rival's line of text, and its bar below.
 fn draw_row(content: &mut String, axis: &Axis, row: &Row, top: u32) {
     let (text, bar) = (top + 12, top + 17);
@@ -173,16 +198,16 @@ fn draw_row(content: &mut String, axis: &Axis, row: &Row, top: u32) {
         rival,
         ..
     } = row;
-    let middle = row.middle_half();
+    let details = [row.middle_half(), format!("{} {unit}", figure(*theirs))];
+    let details = details.map(|detail| escape(&detail)).join("  ");
     write!(
         content,
-        "<g><title>{}</title><text class=\"ink\" x=\"{MARGIN}%\" y=\"{text}\">{}</text>\
-         <text class=\"soft\" x=\"{}%\" y=\"{text}\" text-anchor=\"end\"><tspan class=\"ink head\">{ratio:.2}×</tspan> {middle} · {} {}</text>",
+        "<g><title>{}</title>{}<text class=\"ink\" x=\"{MARGIN}%\" y=\"{text}\">{}</text>\
+         <text class=\"soft\" x=\"{RIGHT}%\" dx=\"-{RATIO_WIDTH}\" y=\"{text}\" text-anchor=\"end\">{details}</text>\
+         <text class=\"ink head\" x=\"{RIGHT}%\" y=\"{text}\" text-anchor=\"end\">{ratio:.2}×</text>",
         escape(&format!("{} against {rival}: {ratio:.2}", row.name)),
+        clear(top, bar - top),
         escape(&shortened(rival, RIVAL_LENGTH)),
-        100.0 - MARGIN,
-        figure(*theirs),
-        escape(unit),
     )
     .expect(WRITES);
     let is_even = row.spread.is_some_and(|spread| spread.straddles_one());

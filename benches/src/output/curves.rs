@@ -10,7 +10,7 @@ const WIDTH: u32 = 360;
 const PLOT: Rectangle = Rectangle {
     left: 44.0,
     right: 350.0,
-    top: 34.0,
+    top: 40.0,
     bottom: 234.0,
 };
 const LEGEND_TOP: u32 = 282;
@@ -105,6 +105,14 @@ fn cost_ticks((low, high): (f64, f64)) -> Vec<f64> {
         .collect()
 }
 
+/// A number as an exponent.
+fn raised(number: u32) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let digits = number.to_string();
+    let places = digits.bytes().map(|digit| usize::from(digit - b'0'));
+    places.map(|place| DIGITS[place]).collect()
+}
+
 fn draw(place: Place, curve: &Curve) -> String {
     let axes = Axes::over(curve);
     let mut content = String::new();
@@ -114,7 +122,11 @@ fn draw(place: Place, curve: &Curve) -> String {
         draw_line(&mut content, &axes, &class, points);
         let base = LEGEND_TOP + LEGEND_LINE_HEIGHT * index;
         let has_prediction = points.iter().any(|point| point.predicted.is_some());
-        let predicted = if has_prediction { ", predicted" } else { "" };
+        let predicted = if has_prediction {
+            " (dashes: predicted)"
+        } else {
+            ""
+        };
         let dashes = if has_prediction {
             format!(
                 "<path class=\"line predicted {class}\" d=\"M30 {0}h22\"/>",
@@ -127,7 +139,7 @@ fn draw(place: Place, curve: &Curve) -> String {
             content,
             "<path class=\"line {class}\" d=\"M8 {0}h16\"/>{dashes}<text class=\"ink\" x=\"60\" y=\"{base}\">{1}{predicted}</text>",
             base - 4,
-            escape(&shortened(name, 38)),
+            escape(&shortened(name, 34)),
         )
         .expect(WRITES);
     }
@@ -155,8 +167,9 @@ fn draw_axes(content: &mut String, axes: &Axes, curve: &Curve) {
         write!(
             content,
             "<path class=\"rule\" d=\"M{x:.1} {top}V{bottom}\"/>\
-             <text class=\"soft\" x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">2<tspan dy=\"-5\" font-size=\"9\" style=\"font-size:9px\">{log2}</tspan></text>",
-            bottom + 17.0
+             <text class=\"soft\" x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">2{}</text>",
+            bottom + 17.0,
+            raised(log2)
         )
         .expect(WRITES);
     }

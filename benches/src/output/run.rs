@@ -18,7 +18,7 @@ use crate::sys::{ProcessorTime, load_average, system_name};
 pub struct Run {
     /// When it began, as `2026-11-21T04:00:00Z`.
     pub date: String,
-    /// The command line, without the folder of the program.
+    /// The command line, without the folders of the program and of the files.
     pub command: String,
     /// The commit of the sources, with `+` after it when there were changes to them; empty when git does not tell.
     pub commit: String,
@@ -166,10 +166,7 @@ impl Watch {
             .collect();
         let run = Run {
             date: utc(SystemTime::now()),
-            command: std::iter::once("report".to_owned())
-                .chain(arguments.skip(1))
-                .collect::<Vec<_>>()
-                .join(" "),
+            command: command(arguments),
             commit: commit(),
             compiler: output_of("rustc", &["--version"]),
             system: system_name(),
@@ -235,6 +232,21 @@ impl Watch {
         }
         run
     }
+}
+
+/// The command line `arguments`, of which the first is the program, without folders: they are this machine's, and records go elsewhere.
+pub fn command(arguments: impl Iterator<Item = String>) -> String {
+    let mut command = String::from("report");
+    let mut arguments = arguments.skip(1);
+    while let Some(argument) = arguments.next() {
+        if argument == "--out" {
+            arguments.next();
+        } else if !argument.starts_with("--out=") {
+            command.push(' ');
+            command.push_str(&argument);
+        }
+    }
+    command
 }
 
 /// A number of bytes in the largest unit that leaves no fraction.

@@ -126,10 +126,13 @@ pub fn picture(
     content: &str,
 ) -> String {
     let title = escape(title);
+    let zoom = if scales { 2 } else { 1 };
     match place {
         Place::File => format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\">\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"0 0 {width} {height}\" role=\"img\">\
              <title>{title}</title><style>{}</style><rect class=\"ground\" width=\"{width}\" height=\"{height}\"/>{content}</svg>\n",
+            width * zoom,
+            height.saturating_mul(zoom),
             style()
         ),
         Place::Page if scales => format!(
