@@ -20,6 +20,7 @@
 //! | [`figures`] | the thesis's figures 2-6 and 2-7, which the `figures` binary makes |
 //! | [`dispatch`] | the global allocator of `report`, chosen by the environment when the process starts |
 //! | [`rounds`] | what the rounds of a measurement gave, and their spread |
+//! | [`curves`] | costs against the size of a structure, measured and predicted |
 //! | [`output`] | JSON lines, tables, Markdown, pictures, a page |
 //!
 //! What a figure can and cannot say: ours and the rivals run in one process, in turns, or, where a whole program is the subject, each in a process of its own, in turns, too;
@@ -27,6 +28,7 @@
 //! gain less, because their hot paths lie in the cache anyway. Memory is freshly built, not aged.
 
 pub mod births;
+pub mod curves;
 pub mod dispatch;
 pub mod figures;
 pub mod keys;

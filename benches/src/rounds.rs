@@ -209,21 +209,3 @@ impl Count {
             .collect()
     }
 }
-
-/// A point of a curve over the size of something; a comparison may bring along several.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Point {
-    /// What the picture shows; all points with the same one lie in one picture.
-    pub curve: String,
-    /// Which line of it.
-    pub series: String,
-    /// How many elements.
-    pub n: u64,
-    /// What was measured, in `unit`.
-    pub measured: f64,
-    /// What the model predicts, in `unit`, where it was asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub predicted: Option<f64>,
-    /// The unit of both.
-    pub unit: String,
-}

@@ -165,7 +165,6 @@ fn into_comparison(row: Row) -> Result<Comparison, String> {
         runs: row.runs,
         spread: row.spread,
         counts: row.counts,
-        points: row.points,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::programs::Scale;
-use crate::rounds::{Count, Point, Rounds, Spread};
+use crate::rounds::{Count, Rounds, Spread};
 use crate::suites::{ccmalloc, ccmorph, ctree, model};
 
 /// Keys in workloads whose name ends in `2m`: 2^21, 48 MiB of 24-byte nodes, several times what a last-level cache gives a program.
@@ -125,8 +125,6 @@ pub struct Comparison {
     pub spread: Option<Spread>,
     /// Events beside the times: those of the processor where the machine counts them, or simulated ones.
     pub counts: Vec<Count>,
-    /// Where it lies on curves against a size.
-    pub points: Vec<Point>,
 }
 
 impl Comparison {
@@ -150,7 +148,6 @@ impl Comparison {
             runs: ours.len().max(theirs.len()),
             spread: Spread::of_rounds(ours, theirs),
             counts: Count::of_rounds(ours, theirs),
-            points: Vec::new(),
         }
     }
 

@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::record::Curve;
 use super::svg::{LINE_CLASSES, Place, escape, picture, shortened};
-use crate::rounds::Point;
+use crate::curves::{Curve, CurvePoint, Curves};
 
 const WIDTH: u32 = 360;
 const PLOT: Rectangle = Rectangle {
@@ -26,13 +25,18 @@ struct Rectangle {
     bottom: f64,
 }
 
+/// What the picture is called.
+pub fn title(curve: &Curves) -> String {
+    format!("{} against size", curve.name.replace('_', " "))
+}
+
 /// The picture as a file.
-pub fn file(curve: &Curve) -> String {
+pub fn file(curve: &Curves) -> String {
     draw(Place::File, curve)
 }
 
 /// The picture for a page.
-pub fn inline(curve: &Curve) -> String {
+pub fn inline(curve: &Curves) -> String {
     draw(Place::Page, curve)
 }
 
@@ -43,8 +47,8 @@ struct Axes {
 }
 
 impl Axes {
-    fn over(curve: &Curve) -> Self {
-        let points = || curve.series.iter().flat_map(|(_, points)| points);
+    fn over(curve: &Curves) -> Self {
+        let points = || curve.lines.iter().flat_map(|line| &line.points);
         let costs = points()
             .flat_map(|point| [Some(point.measured), point.predicted])
             .flatten();
@@ -113,13 +117,14 @@ fn raised(number: u32) -> String {
     places.map(|place| DIGITS[place]).collect()
 }
 
-fn draw(place: Place, curve: &Curve) -> String {
+fn draw(place: Place, curve: &Curves) -> String {
     let axes = Axes::over(curve);
     let mut content = String::new();
     draw_axes(&mut content, &axes, curve);
-    for (index, (name, points)) in (0..).zip(&curve.series) {
+    for (index, line) in (0..).zip(&curve.lines) {
+        let points = &line.points;
         let class = format!("s{}", index as usize % LINE_CLASSES);
-        draw_line(&mut content, &axes, &class, points);
+        draw_line(&mut content, &axes, &class, curve, line);
         let base = LEGEND_TOP + LEGEND_LINE_HEIGHT * index;
         let has_prediction = points.iter().any(|point| point.predicted.is_some());
         let predicted = if has_prediction {
@@ -139,16 +144,16 @@ fn draw(place: Place, curve: &Curve) -> String {
             content,
             "<path class=\"line {class}\" d=\"M8 {0}h16\"/>{dashes}<text class=\"ink\" x=\"60\" y=\"{base}\">{1}{predicted}</text>",
             base - 4,
-            escape(&shortened(name, 34)),
+            escape(&shortened(&line.name.replace('_', " "), 34)),
         )
         .expect(WRITES);
     }
-    let lines = u32::try_from(curve.series.len()).unwrap_or(u32::MAX);
+    let lines = u32::try_from(curve.lines.len()).unwrap_or(u32::MAX);
     let height = LEGEND_TOP.saturating_add(LEGEND_LINE_HEIGHT.saturating_mul(lines));
-    picture(place, (WIDTH, height), true, &curve.name, &content)
+    picture(place, (WIDTH, height), true, &title(curve), &content)
 }
 
-fn draw_axes(content: &mut String, axes: &Axes, curve: &Curve) {
+fn draw_axes(content: &mut String, axes: &Axes, curve: &Curves) {
     let Rectangle {
         left,
         right,
@@ -158,7 +163,7 @@ fn draw_axes(content: &mut String, axes: &Axes, curve: &Curve) {
     write!(
         content,
         "<text class=\"ink head\" x=\"8\" y=\"15\">{}</text><text class=\"soft\" x=\"8\" y=\"29\">{}</text>",
-        escape(&shortened(&curve.name, 50)),
+        escape(&shortened(&title(curve), 50)),
         escape(&curve.unit),
     )
     .expect(WRITES);
@@ -194,7 +199,8 @@ fn draw_axes(content: &mut String, axes: &Axes, curve: &Curve) {
 }
 
 /// The line and the dots of what was measured, and the dashes of what was predicted.
-fn draw_line(content: &mut String, axes: &Axes, class: &str, points: &[Point]) {
+fn draw_line(content: &mut String, axes: &Axes, class: &str, curve: &Curves, line: &Curve) {
+    let points: &[CurvePoint] = &line.points;
     let path = |places: &mut dyn Iterator<Item = (f64, f64)>| {
         let mut path = String::new();
         for (size, cost) in places {
@@ -223,10 +229,10 @@ fn draw_line(content: &mut String, axes: &Axes, class: &str, points: &[Point]) {
             "<circle class=\"dot {class}\" style=\"stroke:none\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"><title>{} at {}: {:.1} {}</title></circle>",
             axes.x(point.n as f64),
             axes.y(point.measured),
-            escape(&point.series),
+            escape(&line.name),
             point.n,
             point.measured,
-            escape(&point.unit),
+            escape(&curve.unit),
         )
         .expect(WRITES);
     }

@@ -71,14 +71,10 @@ fn section(text: &mut String, record: &Record, suite: &str) {
         escape(about::suite(suite))
     )
     .expect(WRITES);
-    let all_curves = record.curves();
-    let mut own_curves = all_curves
-        .iter()
-        .filter(|curve| curve.suite == suite)
-        .peekable();
-    if own_curves.peek().is_some() {
+    let own_curves = record.curves_of(suite);
+    if !own_curves.is_empty() {
         text.push_str("<div class=\"curves\">");
-        for curve in own_curves {
+        for curve in &own_curves {
             text.push_str(&curves::inline(curve));
         }
         text.push_str("</div>\n");
@@ -93,7 +89,7 @@ fn section(text: &mut String, record: &Record, suite: &str) {
         )
         .expect(WRITES);
     }
-    text.push_str(&bars::inline(suite, &rows));
+    text.push_str(&bars::inline(suite, &record.bars_of(suite)));
     let (header, lines) = markdown::comparisons(&rows, str::to_owned);
     write!(
         text,

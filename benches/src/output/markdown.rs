@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::table::{markdown_cell, markdown_table};
-use super::{Record, Row, about, figure, svg};
+use super::{Record, Row, about, curves, figure, svg};
 
 const WRITES: &str = "a String takes all that is written to it";
 
@@ -23,9 +23,9 @@ pub fn report(record: &Record) -> String {
             write!(text, "{explanation}\n\n").expect(WRITES);
         }
         write!(text, "![ratios]({})\n\n", svg::file_name(suite)).expect(WRITES);
-        for curve in record.curves().iter().filter(|curve| curve.suite == suite) {
-            let file = svg::file_name(&curve.name);
-            write!(text, "![{}]({file})\n\n", markdown_cell(&curve.name)).expect(WRITES);
+        for curve in record.curves_of(suite) {
+            let title = curves::title(&curve);
+            write!(text, "![{title}]({})\n\n", svg::file_name(&title)).expect(WRITES);
         }
         for table in record.tables.iter().filter(|table| table.suite == suite) {
             write!(

@@ -74,7 +74,7 @@ pub fn figure(value: f64) -> String {
     }
 }
 
-/// Writes `report.jsonl`, `report.md`, `report.html`, one `SUITE.svg` a suite and one `CURVE.svg` a curve into the folder `out`, which is made when it does not exist.
+/// Writes `report.jsonl`, `report.md`, `report.html`, one `SUITE.svg` a suite and one `CURVES.svg` for each kind of curves into the folder `out`, which is made when it does not exist.
 ///
 /// Each file is written under another name first and then given its own, so that whoever reads it finds it whole, whenever the program is interrupted.
 ///
@@ -86,12 +86,12 @@ pub fn write_files(out: &Path, record: &Record) -> io::Result<()> {
     write_whole(&out.join("report.md"), &markdown::report(record))?;
     write_whole(&out.join("report.html"), &html::page(record))?;
     for suite in record.suites() {
-        let rows = record.rows_of(suite);
+        let rows = record.bars_of(suite);
         write_whole(&out.join(svg::file_name(suite)), &bars::file(suite, &rows))?;
-    }
-    for curve in record.curves() {
-        let path = out.join(svg::file_name(&curve.name));
-        write_whole(&path, &curves::file(&curve))?;
+        for curve in record.curves_of(suite) {
+            let path = out.join(svg::file_name(&curves::title(&curve)));
+            write_whole(&path, &curves::file(&curve))?;
+        }
     }
     Ok(())
 }

@@ -6,7 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Run, Table, figure};
-use crate::rounds::{Count, Point, Spread};
+use crate::curves::{Curves, is_point};
+use crate::rounds::{Count, Spread};
 use crate::workload::Comparison;
 
 /// A comparison as it stands in a file: the documented form of a line of JSON.
@@ -34,9 +35,6 @@ pub struct Row {
     /// Events beside the times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<Count>,
-    /// Where it lies on curves.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub points: Vec<Point>,
 }
 
 impl From<&Comparison> for Row {
@@ -52,7 +50,6 @@ impl From<&Comparison> for Row {
             runs,
             spread,
             counts,
-            points,
         } = comparison.clone();
         Row {
             suite: suite.to_owned(),
@@ -65,7 +62,6 @@ impl From<&Comparison> for Row {
             runs,
             spread,
             counts,
-            points,
         }
     }
 }
@@ -197,61 +193,17 @@ impl Record {
         self.rows.iter().find(|row| row.name == name)
     }
 
-    /// The curves that the rows' points make, in the order of their first points.
-    pub fn curves(&self) -> Vec<Curve> {
-        let mut curves: Vec<Curve> = Vec::new();
-        for row in &self.rows {
-            for point in &row.points {
-                let index = curves
-                    .iter()
-                    .position(|curve| curve.name == point.curve)
-                    .unwrap_or_else(|| {
-                        curves.push(Curve {
-                            name: point.curve.clone(),
-                            suite: row.suite.clone(),
-                            unit: point.unit.clone(),
-                            series: Vec::new(),
-                        });
-                        curves.len() - 1
-                    });
-                curves[index].add(point);
-            }
-        }
-        curves
+    /// The rows of one suite that are ratios of their own, and not points of a curve.
+    pub fn bars_of(&self, suite: &str) -> Vec<&Row> {
+        let rows = self.rows_of(suite).into_iter();
+        rows.filter(|row| !is_point(&row.name)).collect()
     }
-}
 
-/// Costs against a size, several lines in one picture.
-#[derive(Clone, Debug)]
-pub struct Curve {
-    /// What it shows.
-    pub name: String,
-    /// Whose rows brought it along.
-    pub suite: String,
-    /// The unit of all points.
-    pub unit: String,
-    /// Its lines, each with its name.
-    pub series: Vec<(String, Vec<Point>)>,
-}
-
-impl Curve {
-    /// Adds `point` to its line, in the order of sizes, once.
-    fn add(&mut self, point: &Point) {
-        let line = match self
-            .series
-            .iter_mut()
-            .find(|(name, _)| *name == point.series)
-        {
-            Some((_, line)) => line,
-            None => {
-                self.series.push((point.series.clone(), Vec::new()));
-                let last = self.series.len() - 1;
-                &mut self.series[last].1
-            }
-        };
-        let place = line.partition_point(|other| other.n < point.n);
-        if line.get(place).is_none_or(|other| other.n != point.n) {
-            line.insert(place, point.clone());
-        }
+    /// The curves that the rows of one suite are points of.
+    pub fn curves_of(&self, suite: &str) -> Vec<Curves> {
+        let rows = self.rows_of(suite).into_iter();
+        Curves::of_figures(
+            rows.map(|row| (row.name.as_str(), row.unit.as_str(), row.ours, row.theirs)),
+        )
     }
 }

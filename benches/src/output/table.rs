@@ -8,7 +8,7 @@ use super::svg::escape;
 
 const WRITES: &str = "a String takes all that is written to it";
 
-/// A table that a suite makes of its rows. Cells are plain text.
+/// A table that a suite makes of its rows. Cells are plain text; one between two pairs of asterisks is emphasised.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// The suite that it belongs to.
@@ -23,13 +23,41 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
+impl Table {
+    /// A table of `suite`.
+    pub fn new<H: Into<String>, R: IntoIterator<Item: Into<String>>>(
+        suite: &str,
+        title: &str,
+        explanation: &str,
+        header: impl IntoIterator<Item = H>,
+        rows: impl IntoIterator<Item = R>,
+    ) -> Self {
+        let rows = rows.into_iter();
+        Table {
+            suite: suite.to_owned(),
+            title: title.to_owned(),
+            explanation: explanation.to_owned(),
+            header: header.into_iter().map(Into::into).collect(),
+            rows: rows
+                .map(|row| row.into_iter().map(Into::into).collect())
+                .collect(),
+        }
+    }
+}
+
+/// What stands between the asterisks of an emphasised cell.
+fn emphasised(cell: &str) -> Option<&str> {
+    cell.strip_prefix("**")?.strip_suffix("**")
+}
+
 /// Whether a column holds figures, which are written to the right: all of its cells that say anything begin with a digit or a sign.
 fn is_of_figures(rows: &[Vec<String>], column: usize) -> bool {
-    let mut cells = rows.iter().filter_map(|row| row.get(column)).peekable();
-    cells.peek().is_some()
-        && cells.all(|cell| {
-            cell.is_empty() || cell.starts_with(|c: char| c.is_ascii_digit() || c == '-')
-        })
+    let cells = || rows.iter().filter_map(|row| row.get(column));
+    let is_figure = |cell: &String| {
+        let plain = emphasised(cell).unwrap_or(cell);
+        plain.is_empty() || plain.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+    };
+    cells().any(|cell| !cell.is_empty()) && cells().all(is_figure)
 }
 
 /// `text` as a cell of a Markdown table.
@@ -41,8 +69,6 @@ pub fn markdown_cell(text: &str) -> String {
 }
 
 /// A table in GitHub's form of Markdown, without an empty line after it.
-///
-/// `code` tells whether the first column holds names of code.
 pub fn markdown_table(header: &[String], rows: &[Vec<String>]) -> String {
     let line = |cells: &mut dyn Iterator<Item = String>| {
         cells.fold(String::from("|"), |line, cell| line + " " + &cell + " |")
@@ -82,7 +108,11 @@ pub fn html_table(header: &[String], rows: &[Vec<String>]) -> String {
     for row in rows {
         text.push_str("<tr>");
         for (column, cell) in row.iter().enumerate() {
-            write!(text, "<td{}>{}</td>", class(column), escape(cell)).expect(WRITES);
+            let cell = match emphasised(cell) {
+                Some(cell) => format!("<strong>{}</strong>", escape(cell)),
+                None => escape(cell),
+            };
+            write!(text, "<td{}>{cell}</td>", class(column)).expect(WRITES);
         }
         text.push_str("</tr>");
     }
