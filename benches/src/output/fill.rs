@@ -14,6 +14,7 @@
 
 use std::fmt;
 
+use super::run::joined;
 use super::table::{markdown_cell, markdown_table};
 use super::{Record, Row, markdown};
 
@@ -163,14 +164,16 @@ fn written(path: &str, record: &Record, chosen: &[(&Row, String)]) -> String {
     header[0] = "what".to_owned();
     let mut text = format!("\n{}\n", markdown_table(&header, &lines));
     for run in &record.runs {
-        let facts = [
+        let fact = joined([
             format!("measured on {} by `{}`", run.day(), run.command),
-            format!("commit {}", run.commit),
+            match run.commit.as_str() {
+                "" => String::new(),
+                commit => format!("commit {commit}"),
+            },
             run.compiler.clone(),
             run.machine(),
             run.quietness(),
-        ];
-        let fact = facts.join("; ");
+        ]);
         let mut letters = fact.chars();
         let first = letters.next().map(|letter| letter.to_ascii_uppercase());
         let sentence: String = first.into_iter().chain(letters).collect();

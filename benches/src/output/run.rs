@@ -64,16 +64,16 @@ pub struct Run {
 const QUIET_SHARE: f64 = 0.03;
 
 impl Run {
-    /// How quiet the machine was, in words.
+    /// How quiet the machine was, in words; nothing when that was not recorded.
     pub fn quietness(&self) -> String {
-        let load = |load: Option<[f64; 3]>| {
-            load.map_or_else(|| "unknown".to_owned(), |[one, ..]| format!("{one:.2}"))
+        let loads = match (self.load_before, self.load_after) {
+            (Some([before, ..]), Some([after, ..])) => {
+                format!(
+                    "load average {before:.2} before, {after:.2} after (the run itself makes 1)"
+                )
+            }
+            _ => String::new(),
         };
-        let loads = format!(
-            "load average {} before, {} after (the run itself makes 1)",
-            load(self.load_before),
-            load(self.load_after)
-        );
         let (Some(others), Some(stolen)) = (self.others_share, self.stolen_share) else {
             return loads;
         };
@@ -82,11 +82,12 @@ impl Run {
         } else {
             "not quiet"
         };
-        format!(
-            "{word}: other processes took {:.1}% of the processors' time, other guests {:.1}%; {loads}",
+        let shares = format!(
+            "{word}: other processes took {:.1}% of the processors' time, other guests {:.1}%",
             others * 100.0,
             stolen * 100.0
-        )
+        );
+        joined([shares, loads])
     }
 
     /// Whether it ran all that it was to run, and without failures.
@@ -102,18 +103,21 @@ impl Run {
     /// The machine in a line.
     pub fn machine(&self) -> String {
         let kind = if self.virtualised { "virtual " } else { "" };
-        let mut facts = vec![
+        let memory = match self.memory_bytes {
+            0 => String::new(),
+            bytes => format!("{:.0} GiB of memory", bytes as f64 / f64::from(1 << 30)),
+        };
+        let pages = match self.huge_pages.as_str() {
+            "" => String::new(),
+            mode => format!("huge pages: {mode}"),
+        };
+        joined([
             format!("{} {kind}processors of {}", self.processors, self.processor),
             self.caches.join(", "),
-            format!(
-                "{:.0} GiB of memory",
-                self.memory_bytes as f64 / f64::from(1 << 30)
-            ),
+            memory,
             self.system.clone(),
-            format!("huge pages: {}", self.huge_pages),
-        ];
-        facts.retain(|fact| !fact.is_empty());
-        facts.join("; ")
+            pages,
+        ])
     }
 
     /// Everything about it that a reader should know, as names and texts.
@@ -145,6 +149,12 @@ impl Run {
         facts.retain(|(_, text)| !text.is_empty());
         facts
     }
+}
+
+/// Those of `texts` that say something, in one.
+pub(super) fn joined<const N: usize>(texts: [String; N]) -> String {
+    let said: Vec<String> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+    said.join("; ")
 }
 
 /// A run that is going on.
