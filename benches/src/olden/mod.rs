@@ -5,8 +5,14 @@
 //!
 //! | module | structure | what it does |
 //! |---|---|---|
+//! | [`health`] | doubly linked lists that grow and shrink | a simulation of hospitals |
+//! | [`mst`] | hash tables with chains, one for each vertex | a minimum spanning tree |
+//! | [`em3d`] | lists of nodes that point at many nodes of another list | the propagation of a wave |
 //! | [`placement`] | | where nodes come to lie: as allocated, hinted, prefetched |
 
+pub mod em3d;
+pub mod health;
+pub mod mst;
 pub mod placement;
 
 use std::alloc::Layout;
@@ -18,6 +24,8 @@ use placement::Placement;
 /// How much data a program works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
+    /// For tests, and for simulations in quick runs: 1 or 2 MiB of nodes, at least four times the thesis's second-level cache.
+    Tiny,
     /// The thesis's input (table 4.2), or Olden's own where the thesis does not use the program: fits a last-level cache of today, and is what is simulated.
     Thesis,
     /// A quick run: some tens of MiB.
