@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::programs::Scale;
-use crate::suites::{ccmalloc, ccmorph, ctree, model};
+use crate::suites::{ccmalloc, ccmorph, ctree, model, scaling};
 
 /// Keys in workloads whose name ends in `2m`: 2^21, 48 MiB of 24-byte nodes, several times what a last-level cache gives a program.
 pub const KEYS_2M: usize = 1 << 21;
@@ -42,6 +42,9 @@ pub const WORKLOADS: &[Workload] = &[
     #[cfg(feature = "bbtree")]
     ctree::MAPPED_2M,
     model::PREDICT_BST_2M,
+    scaling::MT_2_THREADS_SCALING,
+    scaling::MAP_READS_2_THREADS_SCALING,
+    scaling::LOOKUP,
 ];
 
 /// Something to measure ours and its rivals with.

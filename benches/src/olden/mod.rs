@@ -5,9 +5,13 @@
 //!
 //! | module | structure | what it does |
 //! |---|---|---|
+//! | [`tsp`] | binary tree, rings through its nodes | a tour through cities |
+//! | [`voronoi`] | binary tree, edges that know their neighbours | Delaunay triangulation of points, and its Voronoi diagram |
 //! | [`placement`] | | where nodes come to lie: as allocated, hinted, prefetched |
 
 pub mod placement;
+pub mod tsp;
+pub mod voronoi;
 
 use std::alloc::Layout;
 
@@ -18,6 +22,8 @@ use placement::Placement;
 /// How much data a program works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
+    /// A megabyte or two of nodes, at least four times the second-level cache of the thesis's machine: tests, and simulations in quick runs.
+    Tiny,
     /// The thesis's input (table 4.2), or Olden's own where the thesis does not use the program: fits a last-level cache of today, and is what is simulated.
     Thesis,
     /// A quick run: some tens of MiB.
