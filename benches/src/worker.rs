@@ -16,6 +16,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::dispatch::{ALLOCATOR_VARIABLE, served_by};
+use crate::olden::runner;
 use crate::output::Row;
 use crate::programs::{Program, Scale, find};
 use crate::rivals::system;
@@ -74,6 +75,9 @@ pub fn work(name: &str, scale: Scale) -> Result<String, Failure> {
         program: name.to_owned(),
         what,
     };
+    if runner::is_olden(name) {
+        return runner::work(name).map_err(failure);
+    }
     let program = find(name).ok_or_else(|| failure("no program is called so".to_owned()))?;
     let outcome = (program.run)(scale);
     let finished = Finished {
@@ -189,7 +193,7 @@ fn start(program: &Program, scale: Scale, allocator: &str) -> Result<Finished, F
 }
 
 /// What this program prints when it is started with `arguments` under `allocator`; or what went wrong.
-fn run(arguments: &[&str], allocator: &str) -> Result<String, String> {
+pub(crate) fn run(arguments: &[&str], allocator: &str) -> Result<String, String> {
     let report = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new(report)
         .args(arguments)

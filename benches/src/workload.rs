@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::programs::Scale;
 use crate::rounds::{Count, Rounds, Spread};
-use crate::suites::{ccmalloc, ccmorph, ctree, model};
+use crate::suites::{ccmalloc, ccmorph, ctree, model, olden, scaling};
 
 /// Keys in workloads whose name ends in `2m`: 2^21, 48 MiB of 24-byte nodes, several times what a last-level cache gives a program.
 pub const KEYS_2M: usize = 1 << 21;
@@ -41,6 +41,18 @@ pub const WORKLOADS: &[Workload] = &[
     #[cfg(feature = "bbtree")]
     ctree::MAPPED_2M,
     model::PREDICT_BST_2M,
+    olden::TREEADD,
+    olden::PERIMETER,
+    olden::BISORT,
+    olden::HEALTH,
+    olden::MST,
+    olden::EM3D,
+    olden::TSP,
+    olden::VORONOI,
+    olden::MEANS,
+    scaling::MT_2_THREADS_SCALING,
+    scaling::MAP_READS_2_THREADS_SCALING,
+    scaling::LOOKUP,
 ];
 
 /// Something to measure ours and its rivals with.
@@ -148,6 +160,39 @@ impl Comparison {
             runs: ours.len().max(theirs.len()),
             spread: Spread::of_rounds(ours, theirs),
             counts: Count::of_rounds(ours, theirs),
+        }
+    }
+
+    /// A comparison of figures of which more is better.
+    pub fn of_gains(
+        suite: &'static str,
+        name: String,
+        rival: &str,
+        unit: &'static str,
+        ours: &Rounds,
+        theirs: &Rounds,
+    ) -> Self {
+        Comparison {
+            ratio: ours.median() / theirs.median(),
+            spread: Spread::of_rounds(theirs, ours),
+            ..Comparison::new(suite, name, rival, unit, ours, theirs)
+        }
+    }
+
+    /// A prediction, as ours, against what the clock said: the ratio is the smaller over the larger.
+    pub fn of_prediction(
+        suite: &'static str,
+        name: String,
+        unit: &'static str,
+        predicted: f64,
+        measured: &Rounds,
+    ) -> Self {
+        let agreement = |figure: f64| predicted.min(figure) / predicted.max(figure);
+        let ours = Rounds::once(predicted);
+        Comparison {
+            ratio: agreement(measured.median()),
+            spread: Spread::of(measured.each().iter().copied().map(agreement)),
+            ..Comparison::new(suite, name, "the clock", unit, &ours, measured)
         }
     }
 

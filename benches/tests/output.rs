@@ -28,6 +28,10 @@ fn comparison(name: &str, ours: &[f64], theirs: &[f64]) -> Comparison {
     )
 }
 
+fn comparison_of_nothing() -> Comparison {
+    comparison("nothing", &[f64::NAN], &[1.0])
+}
+
 fn row(name: &str, ratio: f64) -> Row {
     Row::from(&comparison(name, &[10.0], &[10.0 * ratio]))
 }
@@ -148,6 +152,10 @@ fn json_has_the_documented_fields_and_comes_back() {
     );
     let back = Record::read(&line).expect("it comes back");
     assert_eq!(back.rows, [Row::from(&comparison)]);
+
+    let broken = comparison_of_nothing();
+    let back = Record::read(&json_line(&broken)).expect("what is not a number comes back, too");
+    assert!(back.rows[0].ours.is_nan() && close(back.rows[0].theirs, 1.0));
 
     let old = r#"{"suite":"ctree","name":"a","ours":1.0,"theirs":2.0,"ratio":2.0,"unit":"ns","rival":"b","runs":1}"#;
     let record = Record::read(old).expect("lines of earlier versions are read");

@@ -14,11 +14,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use benches::dispatch::DispatchAllocator;
+use benches::olden::table::OldenTable;
 use benches::output::fill::fill;
 use benches::output::{
-    Record, Row, Watch, json_line, table_header, table_line, write_files, write_whole,
+    Record, Row, Table, Watch, json_line, table_header, table_line, write_files, write_whole,
 };
 use benches::rivals::left_out;
+use benches::suites::olden;
 use benches::worker::work;
 use benches::workload::{Comparison, Effort, WORKLOADS, Workload, covers, select};
 use ccmodel::counters::Counters;
@@ -227,6 +229,7 @@ fn run(args: &Args, workloads: &[&'static Workload]) -> Result<(), Box<dyn std::
                 watch.fail_workload(failure);
             }
         }
+        record.tables = tables();
         // Files first: whoever reads the lines may go away with the first of them.
         save(&watch, &mut record)?;
         for line in lines {
@@ -246,6 +249,21 @@ fn run(args: &Args, workloads: &[&'static Workload]) -> Result<(), Box<dyn std::
             Err(format!("{} of {} workloads failed", failures.len(), workloads.len()).into())
         }
     }
+}
+
+/// The tables of what has been measured so far.
+fn tables() -> Vec<Table> {
+    let olden = olden::table().map(|table| {
+        let title = "The Olden programs, side by side";
+        Table::new(
+            olden::SUITE,
+            title,
+            OldenTable::EXPLANATION,
+            OldenTable::header(),
+            table.rows(),
+        )
+    });
+    olden.into_iter().collect()
 }
 
 /// Whether `--only` asks for all of the workload or for this comparison of it.

@@ -20,8 +20,9 @@ pub fn suite(name: &str) -> &'static str {
             "The model against the clock. Here ours is the prediction and theirs the measurement of the same tree, node for node where it lies; the ratio is the smaller over the larger, so 1 is exact."
         }
         "olden" => {
-            "The Olden programs, written anew from their published descriptions: whole programs, building included, with hints or morphs, against the best of the allocators that take none. fresh is a \
-             young heap; aged one in which other objects were allocated and half of them freed before. Rows that end in _sim are cycles simulated for the thesis's machine, not measured."
+            "The Olden programs, written anew from their published descriptions: whole programs, building included, with hints or morphs, against the best of the allocators that take none, \
+             or with _vs_heaps the best of those that take memory back. fresh is a young heap; aged one in which other objects were allocated and half of them freed before. Rows with _sim in their names are cycles simulated \
+             for the thesis's machine, not measured."
         }
         "scaling" => {
             "Two threads against one, and costs as a structure grows. A ratio of scalings says how much better ours uses the second processor than the rival does."

@@ -3,7 +3,7 @@
 //! `report.jsonl` has one object a line: first the run, `{"report": ..}`, then a comparison each, and tables, `{"table": ..}`. Files that were written one after the other into one file are one
 //! record of several runs.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Run, Table, figure};
 use crate::curves::{Curves, is_point};
@@ -18,10 +18,13 @@ pub struct Row {
     /// Unique among all comparisons, and stable.
     pub name: String,
     /// What ours took, in `unit`.
+    #[serde(deserialize_with = "number")]
     pub ours: f64,
     /// What the rival took, in `unit`.
+    #[serde(deserialize_with = "number")]
     pub theirs: f64,
     /// Above 1, ours is better.
+    #[serde(deserialize_with = "number")]
     pub ratio: f64,
     /// The unit of `ours` and `theirs`.
     pub unit: String,
@@ -35,6 +38,12 @@ pub struct Row {
     /// Events beside the times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<Count>,
+}
+
+/// A figure; what is not a number is written as `null`, since JSON has no other word for it.
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let figure = Option::<f64>::deserialize(deserializer)?;
+    Ok(figure.unwrap_or(f64::NAN))
 }
 
 impl From<&Comparison> for Row {

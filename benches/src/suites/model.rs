@@ -11,7 +11,6 @@ use examples::survey::Survey;
 use examples::switch::{Source, born_in};
 
 use super::{Pass, SEED, compare, plain_tree, random_keys, tree_answer};
-use crate::rounds::{Rounds, Spread};
 use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Workload};
 
 /// Lookups that wait for each other in trees of 2^21 random keys: as malloc left it, and in three layouts.
@@ -79,21 +78,8 @@ fn predict_bst(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let comparisons = subjects.iter().zip(rounds).map(|(subject, rounds)| {
         let prediction = Survey::of(&subject.tree).predict(subject.pages, &machine);
         let measured = rounds.per_operation(chain.len());
-        let agreement = |ns: f64| prediction.ns.min(ns) / prediction.ns.max(ns);
         let name = format!("{}_{}_vs_measured", workload.name, subject.slug);
-        let predicted = Rounds::once(prediction.ns);
-        Comparison {
-            ratio: agreement(measured.median()),
-            spread: Spread::of(measured.each().iter().copied().map(agreement)),
-            ..Comparison::new(
-                workload.suite,
-                name,
-                "the clock",
-                "ns",
-                &predicted,
-                &measured,
-            )
-        }
+        Comparison::of_prediction(workload.suite, name, "ns", prediction.ns, &measured)
     });
     Ok(comparisons.collect())
 }
