@@ -184,8 +184,18 @@ fn a_record_comes_back_and_later_rows_replace_earlier_ones() {
         .map(|row| (row.name.as_str(), format!("{:.1}", row.ratio)))
         .collect();
     assert_eq!(names, [("a", "3.0".to_owned()), ("b", "2.0".to_owned())]);
-    let error = Record::read("{\"suite\":1}\n").expect_err("this is no row");
-    assert!(error.starts_with("line 1 "), "{error}");
+    for (text, about) in [
+        ("{\"suite\":1}", "expected a string"),
+        ("{\"suite\":\"ctree\"}", "missing field `name`"),
+        ("{\"report\":1}", "expected struct Run"),
+        ("[]", "line 1 "),
+    ] {
+        let error = Record::read(text).expect_err("this is no line of a report");
+        assert!(
+            error.starts_with("line 1 ") && error.contains(about),
+            "{error}"
+        );
+    }
 }
 
 #[test]

@@ -177,8 +177,9 @@ fn written(path: &str, record: &Record, chosen: &[(&Row, String)]) -> String {
         let mut letters = fact.chars();
         let first = letters.next().map(|letter| letter.to_ascii_uppercase());
         let sentence: String = first.into_iter().chain(letters).collect();
+        text.push_str("- ");
         text.push_str(&markdown_cell(&sentence));
         text.push_str(".\n");
     }
-    text + &format!("All figures and their rounds: [{path}]({path}).\n\n")
+    text + &format!("- All figures: [{path}]({path}).\n\n")
 }

@@ -91,9 +91,9 @@ fn section(text: &mut String, record: &Record, suite: &str) {
     }
     text.push_str(&bars::inline(suite, &record.bars_of(suite)));
     let (header, lines) = markdown::comparisons(&rows, str::to_owned);
-    write!(
+    writeln!(
         text,
-        "<details><summary>all figures of {name} as a table</summary>{}</details></section>\n",
+        "<details><summary>all figures of {name} as a table</summary>{}</details></section>",
         html_table(&header, &lines)
     )
     .expect(WRITES);

@@ -43,41 +43,29 @@ pub fn report(record: &Record) -> String {
     text
 }
 
-/// The columns and lines of a table of comparisons; the last columns are left out where no row has anything to say there. `title` makes the first cell of a name.
+/// The columns and lines of a table of comparisons; a column in which no row has anything to say is left out. `title` makes the first cell of a name.
 pub fn comparisons(
     rows: &[&Row],
     title: impl Fn(&str) -> String,
 ) -> (Vec<String>, Vec<Vec<String>>) {
-    let mut header = [
-        "name",
-        "ours",
-        "theirs",
-        "ratio",
-        "middle half",
-        "rival",
-        "rounds",
-    ]
-    .map(String::from)
-    .to_vec();
-    let has_counts = rows.iter().any(|row| !row.counts.is_empty());
-    if has_counts {
-        header.push("events, ours : theirs".to_owned());
-    }
+    type Cell = fn(&Row) -> String;
+    let columns: [(&str, Cell); 7] = [
+        ("ours", |row| format!("{} {}", figure(row.ours), row.unit)),
+        ("theirs", |row| {
+            format!("{} {}", figure(row.theirs), row.unit)
+        }),
+        ("ratio", |row| format!("{:.2}x", row.ratio)),
+        ("middle half", Row::middle_half),
+        ("rival", |row| row.rival.clone()),
+        ("rounds", |row| row.runs.to_string()),
+        ("events, ours : theirs", Row::counts_in_words),
+    ];
+    let says = |cell: &Cell| rows.iter().any(|row| !cell(row).is_empty());
+    let columns: Vec<_> = columns.into_iter().filter(|(_, cell)| says(cell)).collect();
+    let header = std::iter::once("name").chain(columns.iter().map(|(name, _)| *name));
     let lines = rows.iter().map(|row| {
-        let unit = &row.unit;
-        let mut line = vec![
-            title(&row.name),
-            format!("{} {unit}", figure(row.ours)),
-            format!("{} {unit}", figure(row.theirs)),
-            format!("{:.2}x", row.ratio),
-            row.middle_half(),
-            row.rival.clone(),
-            row.runs.to_string(),
-        ];
-        if has_counts {
-            line.push(row.counts_in_words());
-        }
-        line
+        let cells = columns.iter().map(|(_, cell)| cell(row));
+        std::iter::once(title(&row.name)).chain(cells).collect()
     });
-    (header, lines.collect())
+    (header.map(str::to_owned).collect(), lines.collect())
 }

@@ -4,6 +4,7 @@
 //! record of several runs.
 
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use super::{Run, Table, figure};
 use crate::curves::{Curves, is_point};
@@ -121,12 +122,28 @@ pub struct Record {
 }
 
 /// A line of a file, whatever it holds.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 #[serde(untagged)]
 enum Line {
-    Run { report: Run },
+    Run { report: Box<Run> },
     Table { table: Table },
     Row(Row),
+}
+
+impl Line {
+    /// What `line` holds. The first key tells, so that a complaint is about the form that was meant.
+    fn read(line: &str) -> Result<Self, serde_json::Error> {
+        let mut value: Value = serde_json::from_str(line)?;
+        if let Some(run) = value.get_mut("report") {
+            let report = serde_json::from_value(run.take())?;
+            Ok(Line::Run { report })
+        } else if let Some(table) = value.get_mut("table") {
+            let table = serde_json::from_value(table.take())?;
+            Ok(Line::Table { table })
+        } else {
+            serde_json::from_value(value).map(Line::Row)
+        }
+    }
 }
 
 impl Record {
@@ -142,10 +159,10 @@ impl Record {
             if line.trim().is_empty() {
                 continue;
             }
-            let line = serde_json::from_str(line)
+            let line = Line::read(line)
                 .map_err(|error| format!("line {number} is not one of a report's: {error}"))?;
             match line {
-                Line::Run { report } => record.runs.push(report),
+                Line::Run { report } => record.runs.push(*report),
                 Line::Table { table } => record.tables.push(table),
                 Line::Row(row) => record.add(row),
             }
@@ -167,7 +184,8 @@ impl Record {
     /// # Panics
     /// Never: strings and numbers always have a JSON form.
     pub fn json_lines(&self) -> String {
-        let runs = self.runs.iter().cloned().map(|report| Line::Run { report });
+        let runs = self.runs.iter().cloned().map(Box::new);
+        let runs = runs.map(|report| Line::Run { report });
         let rows = self.rows.iter().cloned().map(Line::Row);
         let tables = self
             .tables
