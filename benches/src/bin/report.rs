@@ -254,7 +254,7 @@ fn run(args: &Args, workloads: &[&'static Workload]) -> Result<(), Box<dyn std::
 /// The tables of what has been measured so far.
 fn tables() -> Vec<Table> {
     let olden = olden::table().map(|table| {
-        let title = "The Olden programs, side by side";
+        let title = "The Olden programs";
         Table::new(
             olden::SUITE,
             title,
