@@ -53,7 +53,8 @@ struct Axis {
 impl Axis {
     fn over(rows: &[&Row]) -> Self {
         let ends = rows.iter().flat_map(|row| {
-            let spread = row.spread.map(|spread| [spread.least, spread.most]);
+            // Not the ends: one disturbed round in twenty would make all bars short. A range that goes on beyond the axis ends where it does.
+            let spread = row.spread.map(|spread| [spread.lower, spread.upper]);
             spread.into_iter().flatten().chain([row.ratio])
         });
         let usable = ends.filter(|ratio| ratio.is_finite() && *ratio > 0.0);

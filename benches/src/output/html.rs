@@ -29,7 +29,7 @@ pub fn page(record: &Record) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <title>Ours against the rivals</title><style>{STYLE}{}</style></head><body>\n\
          <h1>Ours against the rivals</h1>\n<p>{}</p>\n\
-         <p>Bars begin at 1 on a logarithmic axis: to the right ours is better, to the left worse. The thin line over a bar goes from the worst round to the best, the two strokes on it mark the \
+         <p>Bars begin at 1 on a logarithmic axis: to the right ours is better, to the left worse. The thin line over a bar goes from the worst round to the best, as far as the axis reaches; the two strokes on it mark the \
          middle half; a grey bar is one whose middle half has 1 inside.</p>\n",
         svg::style(),
         escape(about::ALL)

@@ -262,7 +262,9 @@ pub fn command(arguments: impl Iterator<Item = String>) -> String {
 /// A number of bytes in the largest unit that leaves no fraction.
 fn bytes(bytes: u64) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    let unit = units.into_iter().find(|(size, _)| bytes.is_multiple_of(*size));
+    let unit = units
+        .into_iter()
+        .find(|(size, _)| bytes.is_multiple_of(*size));
     unit.map_or_else(
         || format!("{bytes} B"),
         |(size, name)| format!("{} {name}", bytes / size),
