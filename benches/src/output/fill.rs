@@ -9,7 +9,7 @@
 //! <!-- /report -->
 //! ```
 //!
-//! `report --tables README.md docs/*.md` writes the tables anew, and with `--check` only says whether they are what the records say. A row that the record does not have is an error: a table
+//! `report --tables README.md` writes the tables anew, and with `--check` only says whether they are what the records say. A row that the record does not have is an error: a table
 //! does not get shorter in silence.
 
 use std::fmt;
