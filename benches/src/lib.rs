@@ -19,13 +19,16 @@
 //! | [`worker`] | those processes, allocators in turns; and workloads in processes of their own |
 //! | [`figures`] | the thesis's figures 2-6 and 2-7, which the `figures` binary makes |
 //! | [`dispatch`] | the global allocator of `report`, chosen by the environment when the process starts |
-//! | [`output`] | JSON lines, table, Markdown, SVG |
+//! | [`rounds`] | what the rounds of a measurement gave, and their spread |
+//! | [`curves`] | costs against the size of a structure, measured and predicted |
+//! | [`output`] | JSON lines, tables, Markdown, pictures, a page |
 //!
 //! What a figure can and cannot say: ours and the rivals run in one process, in turns, or, where a whole program is the subject, each in a process of its own, in turns, too;
 //! and the median over the rounds counts, so a ratio holds on the machine and for the inputs that it was taken with. Keys are drawn evenly, which is the hardest case for every layout; programs with hot keys
 //! gain less, because their hot paths lie in the cache anyway. Memory is freshly built, not aged.
 
 pub mod births;
+pub mod curves;
 pub mod dispatch;
 pub mod figures;
 pub mod keys;
@@ -37,6 +40,7 @@ pub mod queries;
 pub mod raw_chains;
 pub mod raw_tree;
 pub mod rivals;
+pub mod rounds;
 pub mod structures;
 pub mod suites;
 pub mod sys;

@@ -1,8 +1,8 @@
-//! How much memory this process has, and memory that it can have at once.
+//! How much memory this process has, and memory that it can have at once; how busy the machine is, and with whom.
 
 use std::hint::black_box;
 
-pub use imp::{peak_resident_bytes, resident_bytes};
+pub use imp::{load_average, peak_resident_bytes, resident_bytes, system_name};
 
 /// Has the hypervisor, if there is one, hand out memory: where it takes idle memory back, a page that it has to give anew costs twenty times as much as one that
 /// the kernel clears, and the first of two structures to touch it would pay for both.
@@ -10,8 +10,72 @@ pub fn warm_memory(bytes: usize) {
     drop(black_box(vec![1_u8; bytes]));
 }
 
+/// The time of all processors since the system started, in the kernel's ticks.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessorTime {
+    /// All of it, idle time included.
+    pub total: u64,
+    /// What any process or the kernel used.
+    pub busy: u64,
+    /// What the hypervisor gave to other guests.
+    pub stolen: u64,
+    /// What this process and those of its children that have ended used.
+    pub own: u64,
+}
+
+impl ProcessorTime {
+    /// Until now; `None` where the system does not tell.
+    pub fn now() -> Option<Self> {
+        imp::processor_time()
+    }
+}
+
 #[cfg(target_os = "linux")]
 mod imp {
+    use super::ProcessorTime;
+    use std::fs::read_to_string;
+
+    /// Load averages over 1, 5 and 15 minutes; `None` where the system does not tell.
+    pub fn load_average() -> Option<[f64; 3]> {
+        let text = read_to_string("/proc/loadavg").ok()?;
+        let mut loads = text.split_whitespace().map(|load| load.parse().ok());
+        Some([loads.next()??, loads.next()??, loads.next()??])
+    }
+
+    /// The operating system's name and version.
+    pub fn system_name() -> String {
+        let release = read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        format!("Linux {}", release.trim()).trim_end().to_owned()
+    }
+
+    /// `/proc/stat` begins with a line of ticks: user, nice, system, idle, iowait, irq, softirq, steal. Guests' time is part of user time.
+    pub(super) fn processor_time() -> Option<ProcessorTime> {
+        let text = read_to_string("/proc/stat").ok()?;
+        let all = text.lines().next()?.strip_prefix("cpu ")?;
+        let ticks: Vec<u64> = all
+            .split_whitespace()
+            .map_while(|tick| tick.parse().ok())
+            .collect();
+        let &[user, nice, system, idle, wait, irq, softirq, stolen, ..] = ticks.as_slice() else {
+            return None;
+        };
+        let busy = user + nice + system + irq + softirq;
+        Some(ProcessorTime {
+            total: busy + idle + wait + stolen,
+            busy,
+            stolen,
+            own: own_ticks()?,
+        })
+    }
+
+    /// `/proc/self/stat`: after the name in brackets, which may hold anything, the 12th to 15th field are user and system time, own and of ended children.
+    fn own_ticks() -> Option<u64> {
+        let text = read_to_string("/proc/self/stat").ok()?;
+        let (_, fields) = text.rsplit_once(')')?;
+        let ticks = fields.split_whitespace().skip(11).take(4);
+        ticks.map(|tick| tick.parse::<u64>().ok()).sum()
+    }
+
     /// Bytes of memory that this process has now.
     ///
     /// # Panics
@@ -32,7 +96,7 @@ mod imp {
 
     /// A figure of `/proc/self/status`, which gives KiB.
     fn status(name: &str) -> u64 {
-        let status = std::fs::read_to_string("/proc/self/status");
+        let status = read_to_string("/proc/self/status");
         let kib = status.ok().and_then(|text| {
             let line = text.lines().find_map(|line| line.strip_prefix(name))?;
             line.split_whitespace().next()?.parse::<u64>().ok()
@@ -43,6 +107,22 @@ mod imp {
 
 #[cfg(not(target_os = "linux"))]
 mod imp {
+    use super::ProcessorTime;
+
+    /// Load averages over 1, 5 and 15 minutes; `None` where the system does not tell.
+    pub fn load_average() -> Option<[f64; 3]> {
+        None
+    }
+
+    /// The operating system's name and version, as far as it is known here.
+    pub fn system_name() -> String {
+        std::env::consts::OS.to_owned()
+    }
+
+    pub(super) fn processor_time() -> Option<ProcessorTime> {
+        None
+    }
+
     /// Bytes of memory that this process has now: as far as is known here, its peak.
     ///
     /// # Panics

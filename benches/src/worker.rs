@@ -13,12 +13,14 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use examples::timing::median;
 use serde::{Deserialize, Serialize};
 
 use crate::dispatch::{ALLOCATOR_VARIABLE, served_by};
+use crate::olden::runner;
+use crate::output::Row;
 use crate::programs::{Program, Scale, find};
 use crate::rivals::system;
+use crate::rounds::Rounds;
 use crate::sys::peak_resident_bytes;
 use crate::workload::{Comparison, Effort, Failure, WORKLOADS, WrongAnswer};
 
@@ -33,7 +35,7 @@ struct Finished {
     object_bytes: Option<f64>,
 }
 
-/// What a program took under one allocator: medians over the rounds.
+/// What a program took under one allocator in one round.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
     /// Wall time of the work.
@@ -42,6 +44,26 @@ pub struct Taken {
     pub peak_bytes: f64,
     /// Resident bytes an object, where the program counts them; else 0.
     pub object_bytes: f64,
+}
+
+impl Taken {
+    /// `figure` of all rounds.
+    ///
+    /// # Panics
+    /// When there are none.
+    pub fn rounds(all: &[Taken], figure: impl Fn(&Taken) -> f64) -> Rounds {
+        Rounds::new(all.iter().map(figure).collect())
+    }
+}
+
+impl From<Finished> for Taken {
+    fn from(finished: Finished) -> Self {
+        Taken {
+            time: Duration::from_nanos(finished.nanoseconds),
+            peak_bytes: finished.peak_bytes as f64,
+            object_bytes: finished.object_bytes.unwrap_or(0.0),
+        }
+    }
 }
 
 /// The worker's part: runs the program called `name` once and returns the line to print.
@@ -53,6 +75,9 @@ pub fn work(name: &str, scale: Scale) -> Result<String, Failure> {
         program: name.to_owned(),
         what,
     };
+    if runner::is_olden(name) {
+        return runner::work(name).map_err(failure);
+    }
     let program = find(name).ok_or_else(|| failure("no program is called so".to_owned()))?;
     let outcome = (program.run)(scale);
     let finished = Finished {
@@ -66,7 +91,7 @@ pub fn work(name: &str, scale: Scale) -> Result<String, Failure> {
     serde_json::to_string(&finished).map_err(|error| failure(error.to_string()))
 }
 
-/// The parent's part: runs `program` under each of `allocators`, `rounds` times in turns; the medians in their order.
+/// The parent's part: runs `program` under each of `allocators`, `rounds` times in turns; what it took in each round, in the order of the allocators.
 ///
 /// # Errors
 /// When a worker fails, or when two of them computed different things.
@@ -75,8 +100,8 @@ pub fn measure(
     scale: Scale,
     allocators: &[&str],
     rounds: usize,
-) -> Result<Vec<Taken>, Failure> {
-    let mut all: Vec<Vec<Finished>> = allocators.iter().map(|_| Vec::new()).collect();
+) -> Result<Vec<Vec<Taken>>, Failure> {
+    let mut all: Vec<Vec<Taken>> = allocators.iter().map(|_| Vec::new()).collect();
     let mut expected = None;
     for round in 0..rounds {
         for turn in 0..allocators.len() {
@@ -89,28 +114,10 @@ pub fn measure(
                     who: finished.allocator,
                 }));
             }
-            all[which].push(finished);
+            all[which].push(finished.into());
         }
     }
-    Ok(all.iter().map(|runs| medians(runs)).collect())
-}
-
-fn medians(runs: &[Finished]) -> Taken {
-    let times = runs
-        .iter()
-        .map(|run| Duration::from_nanos(run.nanoseconds))
-        .collect();
-    Taken {
-        time: median(times),
-        peak_bytes: middle(runs.iter().map(|run| run.peak_bytes as f64).collect()),
-        object_bytes: middle(runs.iter().filter_map(|run| run.object_bytes).collect()),
-    }
-}
-
-/// The middle one of `numbers`, 0 when there are none.
-fn middle(mut numbers: Vec<f64>) -> f64 {
-    numbers.sort_by(f64::total_cmp);
-    numbers.get(numbers.len() / 2).copied().unwrap_or(0.0)
+    Ok(all)
 }
 
 /// Runs `workload`, the one called `name`, in a process of its own that the system's malloc serves; in such a process, in place.
@@ -139,43 +146,30 @@ pub fn alone(
     let lines = output.lines().map(|line| {
         serde_json::from_str(line)
             .map_err(|error| error.to_string())
-            .and_then(Line::into_comparison)
+            .and_then(into_comparison)
             .map_err(failure)
     });
     lines.collect()
 }
 
-/// A line of JSON as the process of a workload writes it: a [`Comparison`].
-#[derive(Deserialize)]
-struct Line {
-    suite: String,
-    name: String,
-    ours: f64,
-    theirs: f64,
-    ratio: f64,
-    unit: String,
-    rival: String,
-    runs: usize,
-}
-
-impl Line {
-    /// The comparison, if its suite is one of the list's and its unit one that workloads in processes of their own use.
-    fn into_comparison(self) -> Result<Comparison, String> {
-        const UNITS: [&str; 2] = ["ns", "B"];
-        let mut suites = WORKLOADS.iter().map(|workload| workload.suite);
-        let suite = suites.find(|suite| *suite == self.suite);
-        let unit = UNITS.into_iter().find(|unit| *unit == self.unit);
-        Ok(Comparison {
-            suite: suite.ok_or_else(|| format!("no suite is called {:?}", self.suite))?,
-            name: self.name,
-            ours: self.ours,
-            theirs: self.theirs,
-            ratio: self.ratio,
-            unit: unit.ok_or_else(|| format!("no unit is called {:?}", self.unit))?,
-            rival: self.rival,
-            runs: self.runs,
-        })
-    }
+/// The comparison that the process of a workload wrote, if its suite is one of the list's and its unit one that workloads in processes of their own use.
+fn into_comparison(row: Row) -> Result<Comparison, String> {
+    const UNITS: [&str; 2] = ["ns", "B"];
+    let mut suites = WORKLOADS.iter().map(|workload| workload.suite);
+    let suite = suites.find(|suite| *suite == row.suite);
+    let unit = UNITS.into_iter().find(|unit| *unit == row.unit);
+    Ok(Comparison {
+        suite: suite.ok_or_else(|| format!("no suite is called {:?}", row.suite))?,
+        name: row.name,
+        ours: row.ours,
+        theirs: row.theirs,
+        ratio: row.ratio,
+        unit: unit.ok_or_else(|| format!("no unit is called {:?}", row.unit))?,
+        rival: row.rival,
+        runs: row.runs,
+        spread: row.spread,
+        counts: row.counts,
+    })
 }
 
 /// Runs one worker to its end.
@@ -199,7 +193,7 @@ fn start(program: &Program, scale: Scale, allocator: &str) -> Result<Finished, F
 }
 
 /// What this program prints when it is started with `arguments` under `allocator`; or what went wrong.
-fn run(arguments: &[&str], allocator: &str) -> Result<String, String> {
+pub(crate) fn run(arguments: &[&str], allocator: &str) -> Result<String, String> {
     let report = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new(report)
         .args(arguments)

@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use serde::Serialize;
-
 use crate::programs::Scale;
-use crate::suites::{ccmalloc, ccmorph, ctree, model};
+use crate::rounds::{Count, Rounds, Spread};
+use crate::suites::{ccmalloc, ccmorph, ctree, model, olden, scaling};
 
 /// Keys in workloads whose name ends in `2m`: 2^21, 48 MiB of 24-byte nodes, several times what a last-level cache gives a program.
 pub const KEYS_2M: usize = 1 << 21;
@@ -42,6 +41,18 @@ pub const WORKLOADS: &[Workload] = &[
     #[cfg(feature = "bbtree")]
     ctree::MAPPED_2M,
     model::PREDICT_BST_2M,
+    olden::TREEADD,
+    olden::PERIMETER,
+    olden::BISORT,
+    olden::HEALTH,
+    olden::MST,
+    olden::EM3D,
+    olden::TSP,
+    olden::VORONOI,
+    olden::MEANS,
+    scaling::MT_2_THREADS_SCALING,
+    scaling::MAP_READS_2_THREADS_SCALING,
+    scaling::LOOKUP,
 ];
 
 /// Something to measure ours and its rivals with.
@@ -102,7 +113,9 @@ impl Effort {
 }
 
 /// Ours against one rival: one line of the report.
-#[derive(Clone, Debug, Serialize)]
+///
+/// Made by [`Comparison::new`] from the rounds of both sides; what is special goes on top: `Comparison { counts, ..Comparison::new(..) }`.
+#[derive(Clone, Debug, Default)]
 pub struct Comparison {
     /// The crate under test.
     pub suite: &'static str,
@@ -120,37 +133,80 @@ pub struct Comparison {
     pub rival: String,
     /// Rounds behind the medians.
     pub runs: usize,
+    /// How the ratio differed from round to round; `None` where there was one round, or where rounds of the two do not belong together.
+    pub spread: Option<Spread>,
+    /// Events beside the times: those of the processor where the machine counts them, or simulated ones.
+    pub counts: Vec<Count>,
 }
 
 impl Comparison {
-    /// A comparison of times, of which less is better.
+    /// A comparison of figures of which less is better: medians, their ratio, its spread, and what was counted beside.
+    pub fn new(
+        suite: &'static str,
+        name: String,
+        rival: &str,
+        unit: &'static str,
+        ours: &Rounds,
+        theirs: &Rounds,
+    ) -> Self {
+        Comparison {
+            suite,
+            name,
+            ours: ours.median(),
+            theirs: theirs.median(),
+            ratio: theirs.median() / ours.median(),
+            unit,
+            rival: rival.to_owned(),
+            runs: ours.len().max(theirs.len()),
+            spread: Spread::of_rounds(ours, theirs),
+            counts: Count::of_rounds(ours, theirs),
+        }
+    }
+
+    /// A comparison of figures of which more is better.
+    pub fn of_gains(
+        suite: &'static str,
+        name: String,
+        rival: &str,
+        unit: &'static str,
+        ours: &Rounds,
+        theirs: &Rounds,
+    ) -> Self {
+        Comparison {
+            ratio: ours.median() / theirs.median(),
+            spread: Spread::of_rounds(theirs, ours),
+            ..Comparison::new(suite, name, rival, unit, ours, theirs)
+        }
+    }
+
+    /// A prediction, as ours, against what the clock said: the ratio is the smaller over the larger.
+    pub fn of_prediction(
+        suite: &'static str,
+        name: String,
+        unit: &'static str,
+        predicted: f64,
+        measured: &Rounds,
+    ) -> Self {
+        let agreement = |figure: f64| predicted.min(figure) / predicted.max(figure);
+        let ours = Rounds::once(predicted);
+        Comparison {
+            ratio: agreement(measured.median()),
+            spread: Spread::of(measured.each().iter().copied().map(agreement)),
+            ..Comparison::new(suite, name, "the clock", unit, &ours, measured)
+        }
+    }
+
+    /// A comparison of times, in nanoseconds, that is called after its workload and the rival.
     pub fn of_times(
         workload: &Workload,
         rival_slug: &str,
         rival: &str,
-        ns: Nanoseconds,
-        effort: &Effort,
+        ours: &Rounds,
+        theirs: &Rounds,
     ) -> Self {
-        Comparison {
-            suite: workload.suite,
-            name: format!("{}_vs_{rival_slug}", workload.name),
-            ours: ns.ours,
-            theirs: ns.theirs,
-            ratio: ns.theirs / ns.ours,
-            unit: "ns",
-            rival: rival.to_owned(),
-            runs: effort.rounds,
-        }
+        let name = format!("{}_vs_{rival_slug}", workload.name);
+        Comparison::new(workload.suite, name, rival, "ns", ours, theirs)
     }
-}
-
-/// Times of one operation.
-#[derive(Clone, Copy, Debug)]
-pub struct Nanoseconds {
-    /// Of ours.
-    pub ours: f64,
-    /// Of the rival.
-    pub theirs: f64,
 }
 
 /// Two structures answered differently: no figure of such a run is worth anything.

@@ -6,17 +6,18 @@
 
 use std::time::{Duration, Instant};
 
-/// Runs all `subjects` once a round, `rounds` times, and returns the median of the times that each returned, in their order.
+/// Runs all `subjects` once a round, `rounds` times, and returns the times that each returned, a list a subject, in their order and in that of the rounds.
 ///
 /// A subject takes its own time with [`timed`], so that it can get ready and clean up outside of it. Each round begins with another
-/// subject, so that none is always the one that finds the caches as its neighbour left them.
+/// subject, so that none is always the one that finds the caches as its neighbour left them. Times of one round belong together: they met the same mood,
+/// so the quotients of two subjects' times, round by round, say how far the quotient of their medians can be trusted.
 ///
 /// # Panics
 /// When `rounds` is 0, or when a subject panics.
-pub fn medians_in_turns(
+pub fn times_in_turns(
     rounds: usize,
     subjects: &mut [&mut dyn FnMut() -> Duration],
-) -> Vec<Duration> {
+) -> Vec<Vec<Duration>> {
     assert!(rounds > 0, "no rounds, no median");
     let mut times: Vec<Vec<Duration>> = vec![Vec::with_capacity(rounds); subjects.len()];
     for round in 0..rounds {
@@ -25,6 +26,18 @@ pub fn medians_in_turns(
             times[which].push(subjects[which]());
         }
     }
+    times
+}
+
+/// Runs all `subjects` as [`times_in_turns`] does, and returns the median of the times that each returned, in their order.
+///
+/// # Panics
+/// When `rounds` is 0, or when a subject panics.
+pub fn medians_in_turns(
+    rounds: usize,
+    subjects: &mut [&mut dyn FnMut() -> Duration],
+) -> Vec<Duration> {
+    let times = times_in_turns(rounds, subjects);
     times.into_iter().map(median).collect()
 }
 
@@ -53,7 +66,7 @@ pub fn nanoseconds_each(time: Duration, operations: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Duration, median, medians_in_turns, nanoseconds_each, timed};
+    use super::{Duration, median, medians_in_turns, nanoseconds_each, timed, times_in_turns};
     use std::cell::RefCell;
 
     #[test]
@@ -76,6 +89,19 @@ mod tests {
         );
         assert_eq!(times, [1, 2, 3].map(Duration::from_secs));
         assert_eq!(*order.borrow(), "abcbcacababc");
+    }
+
+    #[test]
+    fn times_stay_in_the_order_of_the_rounds() {
+        let mut seconds = 0;
+        let mut growing = || {
+            seconds += 1;
+            Duration::from_secs(seconds)
+        };
+        let mut constant = || Duration::from_secs(7);
+        let times = times_in_turns(3, &mut [&mut growing, &mut constant]);
+        assert_eq!(times[0], [1, 2, 3].map(Duration::from_secs));
+        assert_eq!(times[1], [Duration::from_secs(7); 3]);
     }
 
     #[test]

@@ -4,16 +4,20 @@ pub mod ccmalloc;
 pub mod ccmorph;
 pub mod ctree;
 pub mod model;
+pub mod olden;
+pub mod scaling;
 
 use std::cell::Cell;
 use std::hint::black_box;
 use std::time::Duration;
 
+use ccmodel::counters::Counters;
 use examples::rng::Rng;
 use examples::search_tree::SearchTree;
 use examples::switch::{Source, born_in};
-use examples::timing::{medians_in_turns, timed};
+use examples::timing::{timed, times_in_turns};
 
+use crate::rounds::Rounds;
 use crate::workload::{Comparison, Effort, Workload, WrongAnswer};
 
 /// Seed of all keys and queries, so that figures are compared like with like.
@@ -52,14 +56,14 @@ fn tree_answer(tree: &SearchTree, key: u64) -> u32 {
 /// A structure under measurement: its name for complaints, and a pass over all operations that returns a sum of the answers.
 type Pass<'a> = (String, Box<dyn FnMut() -> u64 + 'a>);
 
-/// Median times of the passes, in turns; all of them must always return the same sum.
+/// Times of the passes in nanoseconds, taken in turns; all of them must always return the same sum.
 ///
-/// One pass each is run before, untimed: it fills the caches and says which sum is right.
+/// One pass each is run before, untimed: it fills the caches and says which sum is right. Where the machine has hardware counters, one each is run after, and counted.
 fn compare(
     workload: &'static str,
     effort: &Effort,
     passes: Vec<Pass<'_>>,
-) -> Result<Vec<Duration>, WrongAnswer> {
+) -> Result<Vec<Rounds>, WrongAnswer> {
     let (names, mut runs): (Vec<String>, Vec<_>) = passes.into_iter().unzip();
     let wrong = |who: usize| WrongAnswer {
         workload,
@@ -93,8 +97,19 @@ fn compare(
             .iter_mut()
             .map(|run| run as &mut dyn FnMut() -> Duration),
     );
-    let medians = medians_in_turns(effort.rounds, &mut subjects);
-    differs.get().map_or(Ok(medians), |index| Err(wrong(index)))
+    let times = times_in_turns(effort.rounds, &mut subjects);
+    let mut rounds: Vec<Rounds> = times.into_iter().map(Rounds::of_times).collect();
+    if let Ok(mut counters) = Counters::new() {
+        let counted = rounds.into_iter().zip(subjects);
+        rounds = counted
+            .map(|(rounds, subject)| {
+                rounds.counted(&mut counters, || {
+                    subject();
+                })
+            })
+            .collect();
+    }
+    differs.get().map_or(Ok(rounds), |index| Err(wrong(index)))
 }
 
 /// `comparisons` with one rival each, and in front of them the one with the best of these rivals, under the workload's own name.

@@ -9,7 +9,6 @@ use examples::chain::QueryChain;
 use examples::search_tree::{Node, SearchTree};
 use examples::survey::Survey;
 use examples::switch::{Source, born_in};
-use examples::timing::nanoseconds_each;
 
 use super::{Pass, SEED, compare, plain_tree, random_keys, tree_answer};
 use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Workload};
@@ -75,20 +74,12 @@ fn predict_bst(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
             (subject.slug.to_owned(), run)
         })
         .collect();
-    let medians = compare(workload.name, effort, passes)?;
-    let comparisons = subjects.iter().zip(medians).map(|(subject, median)| {
+    let rounds = compare(workload.name, effort, passes)?;
+    let comparisons = subjects.iter().zip(rounds).map(|(subject, rounds)| {
         let prediction = Survey::of(&subject.tree).predict(subject.pages, &machine);
-        let measured = nanoseconds_each(median, chain.len());
-        Comparison {
-            suite: workload.suite,
-            name: format!("{}_{}_vs_measured", workload.name, subject.slug),
-            ours: prediction.ns,
-            theirs: measured,
-            ratio: prediction.ns.min(measured) / prediction.ns.max(measured),
-            unit: "ns",
-            rival: "the clock".to_owned(),
-            runs: effort.rounds,
-        }
+        let measured = rounds.per_operation(chain.len());
+        let name = format!("{}_{}_vs_measured", workload.name, subject.slug);
+        Comparison::of_prediction(workload.suite, name, "ns", prediction.ns, &measured)
     });
     Ok(comparisons.collect())
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ccmalloc::{cc_alloc, cc_dealloc};
 use examples::chain::QueryChain;
-use examples::timing::{medians_in_turns, nanoseconds_each, timed};
+use examples::timing::{timed, times_in_turns};
 
 use super::super::{Pass, SEED, against_the_best, compare, random_keys};
 use crate::programs::trees::aged_chains;
@@ -15,7 +15,8 @@ use crate::raw_chains::RawChains;
 use crate::raw_tree::{NodeAllocator, RawTree};
 use crate::rivals::ours::{Hinted, NAME};
 use crate::rivals::{ALLOCATORS, Unhinted};
-use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Nanoseconds, Workload};
+use crate::rounds::Rounds;
+use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Workload};
 
 /// Lookups that wait for each other, in a tree of 2^21 random keys.
 pub const BST_HINTED_SEARCH_2M: Workload = Workload {
@@ -107,8 +108,8 @@ fn follow_all(
     chain: &QueryChain,
     passes: Vec<Pass<'_>>,
 ) -> Result<Vec<Comparison>, Failure> {
-    let medians = compare(workload.name, effort, passes)?;
-    Ok(against_each(workload, &medians, chain.len(), effort))
+    let rounds = compare(workload.name, effort, passes)?;
+    Ok(against_each(workload, rounds, chain.len()))
 }
 
 fn bst_hinted_insert(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
@@ -129,8 +130,9 @@ fn bst_hinted_insert(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
             .iter_mut()
             .map(|build| build.as_mut() as &mut dyn FnMut() -> Duration),
     );
-    let medians = medians_in_turns(effort.rounds, &mut subjects);
-    Ok(against_each(workload, &medians, keys.len(), &effort))
+    let times = times_in_turns(effort.rounds, &mut subjects);
+    let rounds = times.into_iter().map(Rounds::of_times).collect();
+    Ok(against_each(workload, rounds, keys.len()))
 }
 
 /// Builds a tree and checks it; the time of the building alone.
@@ -140,22 +142,19 @@ fn build_time<A: NodeAllocator>(allocator: A, keys: &[u64]) -> Duration {
     time
 }
 
-/// Ours, the first of `medians`, against the best of the others and each of them; they are those of the rivals.
-fn against_each(
-    workload: &Workload,
-    medians: &[Duration],
-    operations: usize,
-    effort: &Effort,
-) -> Vec<Comparison> {
-    let ours = nanoseconds_each(medians[0], operations);
-    let pairs = ALLOCATORS.iter().zip(&medians[1..]);
-    let comparisons = pairs
-        .map(|(rival, &median)| {
-            let ns = Nanoseconds {
-                ours,
-                theirs: nanoseconds_each(median, operations),
-            };
-            Comparison::of_times(workload, rival.slug, rival.name, ns, effort)
+/// Ours, the first of `rounds`, against the best of the others and each of them; they are those of the rivals.
+fn against_each(workload: &Workload, rounds: Vec<Rounds>, operations: usize) -> Vec<Comparison> {
+    let mut times = rounds
+        .into_iter()
+        .map(|rounds| rounds.per_operation(operations));
+    let Some(ours) = times.next() else {
+        return Vec::new();
+    };
+    let comparisons = ALLOCATORS
+        .iter()
+        .zip(times)
+        .map(|(rival, theirs)| {
+            Comparison::of_times(workload, rival.slug, rival.name, &ours, &theirs)
         })
         .collect();
     against_the_best(workload, comparisons)
@@ -170,7 +169,7 @@ fn hinted_alloc_cost(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let workload = &HINTED_ALLOC_COST;
     let mut objects = Vec::with_capacity(HOT_OBJECTS);
     let objects = RefCell::new(&mut objects);
-    let medians = medians_in_turns(
+    let times = times_in_turns(
         effort.rounds,
         &mut [
             &mut || {
@@ -185,18 +184,18 @@ fn hinted_alloc_cost(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
             },
         ],
     );
-    let each = |time| nanoseconds_each(time, HOT_OBJECTS * HOT_BATCHES);
-    let (hinted, unhinted) = (each(medians[0]), each(medians[1]));
-    Ok(vec![Comparison {
-        suite: workload.suite,
-        name: workload.name.to_owned(),
-        ours: hinted,
-        theirs: unhinted,
-        ratio: unhinted / hinted,
-        unit: "ns",
-        rival: "ccmalloc, no hint".to_owned(),
-        runs: effort.rounds,
-    }])
+    let each: Vec<Rounds> = times
+        .into_iter()
+        .map(|times| Rounds::of_times(times).per_operation(HOT_OBJECTS * HOT_BATCHES))
+        .collect();
+    Ok(vec![Comparison::new(
+        workload.suite,
+        workload.name.to_owned(),
+        "ccmalloc, no hint",
+        "ns",
+        &each[0],
+        &each[1],
+    )])
 }
 
 /// The time of the allocations of a round alone: batch after batch of objects, each with the one before as the hint, and freed untimed.

@@ -6,6 +6,7 @@
 use super::super::against_the_best;
 use crate::programs::{self, Program, trees};
 use crate::rivals::{ALLOCATORS, ours};
+use crate::rounds::Rounds;
 use crate::worker::{Taken, measure};
 use crate::workload::{Comparison, Effort, Failure, Workload, covers};
 
@@ -66,9 +67,8 @@ const OBJECT: Figure = Figure {
 /// What some programs took under ours and under the rivals.
 struct Measured {
     suite: &'static str,
-    rounds: usize,
-    /// A row a program: ours first, then the rivals in their order.
-    taken: Vec<Vec<Taken>>,
+    /// A row a program: ours first, then the rivals in their order, and of each all rounds.
+    taken: Vec<Vec<Vec<Taken>>>,
 }
 
 impl Measured {
@@ -87,7 +87,6 @@ impl Measured {
             .collect::<Result<_, _>>()?;
         Ok(Measured {
             suite: workload.suite,
-            rounds,
             taken,
         })
     }
@@ -95,15 +94,18 @@ impl Measured {
     /// `figure` of one program against each rival, as comparisons called `beginning_vs_..`.
     fn of_program(&self, index: usize, beginning: &str, figure: Figure) -> Vec<Comparison> {
         self.comparisons(beginning, figure.unit, |who| {
-            (figure.of)(&self.taken[index][who])
+            Taken::rounds(&self.taken[index][who], figure.of)
         })
     }
 
     /// The geometric mean of `figure` over the programs, likewise.
     fn geometric_mean(&self, beginning: &str, figure: Figure) -> Vec<Comparison> {
         self.comparisons(beginning, figure.unit, |who| {
-            let logarithms = self.taken.iter().map(|row| (figure.of)(&row[who]).ln());
-            (logarithms.sum::<f64>() / self.taken.len() as f64).exp()
+            let programs = self.taken.iter();
+            let figures: Vec<Rounds> = programs
+                .map(|row| Taken::rounds(&row[who], figure.of))
+                .collect();
+            Rounds::geometric_mean(&figures)
         })
     }
 
@@ -112,23 +114,14 @@ impl Measured {
         &self,
         beginning: &str,
         unit: &'static str,
-        figure: impl Fn(usize) -> f64,
+        figure: impl Fn(usize) -> Rounds,
     ) -> Vec<Comparison> {
         let ours = figure(0);
         let rivals = ALLOCATORS.iter().zip(1..);
         rivals
             .map(|(rival, who)| {
-                let theirs = figure(who);
-                Comparison {
-                    suite: self.suite,
-                    name: format!("{beginning}_vs_{}", rival.methods.name),
-                    ours,
-                    theirs,
-                    ratio: theirs / ours,
-                    unit,
-                    rival: rival.name.to_owned(),
-                    runs: self.rounds,
-                }
+                let name = format!("{beginning}_vs_{}", rival.methods.name);
+                Comparison::new(self.suite, name, rival.name, unit, &ours, &figure(who))
             })
             .collect()
     }

@@ -6,6 +6,7 @@
 use crate::births;
 use crate::programs::{Scale, morphs};
 use crate::rivals::ours;
+use crate::rounds::Rounds;
 use crate::worker::{Taken, measure};
 use crate::workload::{Comparison, Effort, Failure, Workload};
 
@@ -29,43 +30,39 @@ fn morph_cost(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let mut servers = vec![ours::METHODS.name];
     servers.extend(rivals.iter().map(|rival| rival.methods.name));
 
+    // A tree is copied under each allocator and morphed under ours in each round, in turns.
     let mut copies = vec![Vec::new(); servers.len()];
     let mut morphs = Vec::new();
     for _ in 0..rounds {
         let round = measure(&morphs::CLONE, effort.scale, &servers, 1)?;
         for (copies, taken) in copies.iter_mut().zip(round) {
-            copies.push(taken);
+            copies.extend(taken);
         }
-        morphs.extend(measure(&morphs::MORPH, effort.scale, &servers[..1], 1)?);
+        for taken in measure(&morphs::MORPH, effort.scale, &servers[..1], 1)? {
+            morphs.extend(taken);
+        }
     }
 
     let milliseconds = |taken: &Taken| taken.time.as_secs_f64() * 1e3;
     let bytes = |taken: &Taken| taken.object_bytes;
-    let comparison = |name: String, unit, rival: &str, ours: f64, theirs: f64| Comparison {
-        suite: MORPH_COST.suite,
-        name,
-        ours,
-        theirs,
-        ratio: theirs / ours,
-        unit,
-        rival: rival.to_owned(),
-        runs: rounds,
+    let comparison = |name: String, unit, rival: &str, ours: &Rounds, theirs: &Rounds| {
+        Comparison::new(MORPH_COST.suite, name, rival, unit, ours, theirs)
     };
-    let morph_time = median_of(&morphs, milliseconds);
-    let morph_bytes = median_of(&morphs, bytes);
+    let morph_time = Taken::rounds(&morphs, milliseconds);
+    let morph_bytes = Taken::rounds(&morphs, bytes);
     let mut times = vec![comparison(
         MORPH_COST.name.to_owned(),
         "ms",
         "recursive copy",
-        morph_time,
-        median_of(&copies[0], milliseconds),
+        &morph_time,
+        &Taken::rounds(&copies[0], milliseconds),
     )];
     let mut memory = vec![comparison(
         MORPH_COST.also[0].to_owned(),
         "B",
         "before the morph",
-        morph_bytes,
-        median_of(&copies[0], bytes),
+        &morph_bytes,
+        &Taken::rounds(&copies[0], bytes),
     )];
     for (rival, copies) in rivals.iter().zip(&copies[1..]) {
         let slug = rival.methods.name;
@@ -73,24 +70,17 @@ fn morph_cost(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
             format!("{}_in_{slug}", MORPH_COST.name),
             "ms",
             &format!("copy in {}", rival.name),
-            morph_time,
-            median_of(copies, milliseconds),
+            &morph_time,
+            &Taken::rounds(copies, milliseconds),
         ));
         memory.push(comparison(
             format!("{}_vs_{slug}", MORPH_COST.also[0]),
             "B",
             rival.name,
-            morph_bytes,
-            median_of(copies, bytes),
+            &morph_bytes,
+            &Taken::rounds(copies, bytes),
         ));
     }
     times.extend(memory);
     Ok(times)
-}
-
-/// The middle one of a figure of some runs.
-fn median_of(runs: &[Taken], figure: impl Fn(&Taken) -> f64) -> f64 {
-    let mut figures: Vec<f64> = runs.iter().map(figure).collect();
-    figures.sort_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
 }

@@ -5,7 +5,6 @@ use ccmorph::{Morph, TreeNode};
 use examples::chain::QueryChain;
 use examples::search_tree::{Node, SearchTree};
 use examples::switch::{Source, born_in};
-use examples::timing::nanoseconds_each;
 
 use super::super::{Pass, SEED, compare, random_keys, tree_answer};
 use super::{Subjects, slug};
@@ -13,7 +12,7 @@ use crate::births::{Birthplace, born};
 use crate::queries::{Queries, Skew};
 use crate::structures::Structure as _;
 use crate::structures::tree::{Plan, Side, Tree};
-use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Nanoseconds, Workload};
+use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Workload};
 
 /// Lookups that wait for each other, in a tree of 2^21 random keys that was built in random order.
 pub const BST_RANDOM_DEPENDENT_2M: Workload = Workload {
@@ -141,20 +140,16 @@ fn bst_random_dependent(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
             Box::new(|| chain.follow(|key| tree_answer(tree, key))),
         ));
     }
-    let medians = compare(workload.name, effort, passes)?;
-    let theirs = nanoseconds_each(medians[0], chain.len());
-    let comparisons = LAYOUTS_2M
-        .iter()
-        .zip(&medians[1..])
-        .map(|(&layout, &median)| {
-            let ns = Nanoseconds {
-                ours: nanoseconds_each(median, chain.len()),
-                theirs,
-            };
-            let mut comparison =
-                Comparison::of_times(workload, "malloc", "system malloc, unmorphed", ns, effort);
-            comparison.name = format!("{}_{}_vs_malloc", workload.name, slug(layout));
-            comparison
-        });
+    let mut times = compare(workload.name, effort, passes)?
+        .into_iter()
+        .map(|rounds| rounds.per_operation(chain.len()));
+    let Some(theirs) = times.next() else {
+        return Ok(Vec::new());
+    };
+    let comparisons = LAYOUTS_2M.iter().zip(times).map(|(&layout, ours)| {
+        let name = format!("{}_{}_vs_malloc", workload.name, slug(layout));
+        let rival = "system malloc, unmorphed";
+        Comparison::new(workload.suite, name, rival, "ns", &ours, &theirs)
+    });
     Ok(comparisons.collect())
 }

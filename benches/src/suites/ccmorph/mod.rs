@@ -18,14 +18,14 @@ pub mod weighted;
 
 use ccmodel::Layout;
 use ccmorph::Morph;
-use examples::timing::nanoseconds_each;
 
 use super::{Pass, against_the_best, compare};
 use crate::births::{Birthplace, born, rivals};
 use crate::programs::Scale;
 use crate::rivals::AllocatorRival;
+use crate::rounds::Rounds;
 use crate::structures::Structure;
-use crate::workload::{Comparison, Effort, Failure, Nanoseconds, Workload};
+use crate::workload::{Comparison, Effort, Failure, Workload};
 
 pub use cost::MORPH_COST;
 pub use lookups::{BST_RANDOM_4M, BST_RANDOM_DEPENDENT_2M};
@@ -120,40 +120,40 @@ impl<S: Structure> Subjects<S> {
                 (name.to_owned(), Box::new(|| pass(structure)))
             })
             .collect();
-        let times: Vec<f64> = compare(workload.name, effort, passes)?
+        let times: Vec<Rounds> = compare(workload.name, effort, passes)?
             .into_iter()
-            .map(|time| nanoseconds_each(time, operations))
+            .map(|rounds| rounds.per_operation(operations))
             .collect();
         let (theirs, rest) = times.split_at(self.rivals.len());
-        let (unmorphed, ours) = (rest[0], &rest[1..]);
+        let (unmorphed, ours) = (&rest[0], &rest[1..]);
 
-        let against_rivals = self.rivals.iter().zip(theirs).map(|((rival, _), &theirs)| {
-            let ns = Nanoseconds {
-                ours: ours[0],
-                theirs,
-            };
-            Comparison::of_times(workload, rival.slug, rival.name, ns, effort)
+        let against_rivals = self.rivals.iter().zip(theirs).map(|((rival, _), theirs)| {
+            Comparison::of_times(workload, rival.slug, rival.name, &ours[0], theirs)
         });
         let mut comparisons = against_the_best(workload, against_rivals.collect());
-        let ns = Nanoseconds {
-            ours: ours[0],
-            theirs: unmorphed,
-        };
         comparisons.push(Comparison::of_times(
             workload,
             "unmorphed",
             "ccmalloc, unmorphed",
-            ns,
-            effort,
+            &ours[0],
+            unmorphed,
         ));
-        let best = comparisons[0].clone();
-        for ((name, _), &ours) in self.morphed.iter().zip(ours).skip(1) {
-            comparisons.push(Comparison {
-                name: format!("{}_{name}_vs_best", workload.name),
-                ours,
-                ratio: best.theirs / ours,
-                ..best.clone()
-            });
+        let fastest = theirs
+            .iter()
+            .zip(&self.rivals)
+            .min_by(|a, b| a.0.median().total_cmp(&b.0.median()));
+        if let Some((theirs, (rival, _))) = fastest {
+            for ((name, _), ours) in self.morphed.iter().zip(ours).skip(1) {
+                let name = format!("{}_{name}_vs_best", workload.name);
+                comparisons.push(Comparison::new(
+                    workload.suite,
+                    name,
+                    rival.name,
+                    "ns",
+                    ours,
+                    theirs,
+                ));
+            }
         }
         Ok(comparisons)
     }

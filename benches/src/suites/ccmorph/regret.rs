@@ -29,6 +29,7 @@ use super::{FIXED, morph_in_place, morphed, slug};
 use crate::births::{Birthplace, born};
 use crate::programs::Scale;
 use crate::queries::{Queries, Skew};
+use crate::rounds::Rounds;
 use crate::structures::Structure;
 use crate::structures::lists::{LINKS_EACH, Lists};
 use crate::structures::octree::Octree;
@@ -247,15 +248,13 @@ impl Sweep<'_> {
         ranked.sort_by_key(|&(_, time)| time);
         let (best, &best_time) = ranked[0];
         let each = |time| nanoseconds_each(time, chain.len() * self.copies);
+        // The least of many times is one figure, without a spread.
+        let [ours, theirs] = [times[0], best_time].map(|time| Rounds::once(each(time)));
+        let name = format!("{}_{}", self.name, skew.name());
+        let rival = format!("{} (chosen: {chosen})", best.layout);
         Ok(Comparison {
-            suite: AUTO_REGRET.suite,
-            name: format!("{}_{}", self.name, skew.name()),
-            ours: each(times[0]),
-            theirs: each(best_time),
-            ratio: each(best_time) / each(times[0]),
-            unit: "ns",
-            rival: format!("{} (chosen: {chosen})", best.layout),
             runs: rounds,
+            ..Comparison::new(AUTO_REGRET.suite, name, &rival, "ns", &ours, &theirs)
         })
     }
 

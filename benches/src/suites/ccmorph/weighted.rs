@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use ccmodel::Layout;
 use ccmorph::{LayoutChoice, Morph};
-use examples::timing::nanoseconds_each;
 
 use super::super::{Pass, SEED, compare, random_keys};
 use super::{FIXED, morphed, slug};
 use crate::births::{Birthplace, born};
 use crate::programs::Scale;
 use crate::queries::{Queries, Skew};
+use crate::rounds::Rounds;
 use crate::structures::Structure;
 use crate::structures::tree::{Plan, Tree};
 use crate::workload::{Comparison, Effort, Failure, Workload};
@@ -74,39 +74,34 @@ fn weighted_zipf(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
         .iter()
         .map(|(name, tree)| -> Pass<'_> { (name.clone(), Box::new(|| tree.follow(&chain))) })
         .collect();
-    let times: Vec<f64> = compare(workload.name, effort, passes)?
+    let times: Vec<Rounds> = compare(workload.name, effort, passes)?
         .into_iter()
-        .map(|time| nanoseconds_each(time, chain.len()))
+        .map(|rounds| rounds.per_operation(chain.len()))
         .collect();
 
-    let against = |name: String, ours: f64, rival: &str, theirs: f64| Comparison {
-        suite: workload.suite,
-        name,
-        ours,
-        theirs,
-        ratio: theirs / ours,
-        unit: "ns",
-        rival: rival.to_owned(),
-        runs: effort.rounds,
+    let against = |name: String, ours: &Rounds, rival: &str, theirs: &Rounds| {
+        Comparison::new(workload.suite, name, rival, "ns", ours, theirs)
     };
-    let others: Vec<(&str, f64)> = trees
+    let others: Vec<(&str, &Rounds)> = trees
         .iter()
         .map(|(name, _)| name.as_str())
-        .zip(times.iter().copied())
+        .zip(&times)
         .skip(with_weights)
         .collect();
-    let best = others.iter().min_by(|a, b| a.1.total_cmp(&b.1));
+    let best = others
+        .iter()
+        .min_by(|a, b| a.1.median().total_cmp(&b.1.median()));
     let mut comparisons = Vec::new();
     if let Some(&(best, theirs)) = best {
         let name = workload.name.to_owned();
-        comparisons.push(against(name, times[0], best, theirs));
+        comparisons.push(against(name, &times[0], best, theirs));
         let name = format!("{}_auto_vs_best", workload.name);
         let rival = format!("{best} (chosen: {chosen_layout})");
-        comparisons.push(against(name, times[1], &rival, theirs));
+        comparisons.push(against(name, &times[1], &rival, theirs));
     }
     for (rival, theirs) in others {
         let name = format!("{}_vs_{rival}", workload.name);
-        comparisons.push(against(name, times[0], rival, theirs));
+        comparisons.push(against(name, &times[0], rival, theirs));
     }
     Ok(comparisons)
 }

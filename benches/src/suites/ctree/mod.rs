@@ -31,13 +31,12 @@ pub use mapped::MAPPED_2M;
 pub use small::SMALL_MAPS;
 pub use updates::{MIXED_2M, UPDATES_2M};
 
-use examples::timing::nanoseconds_each;
-
 use super::{Pass, SEED, compare};
 use crate::ordered_map::{Key, Kind, Passes, add_in_order};
 use crate::programs::Scale;
 use crate::queries::Chain;
 use crate::rivals::ctree as ours;
+use crate::rounds::Rounds;
 use crate::sys::warm_memory;
 use crate::worker::alone;
 use crate::workload::{Comparison, Effort, Failure};
@@ -109,24 +108,17 @@ fn measures(effort: &Effort, workload: &str, part: &str) -> bool {
 fn against_each<K>(
     part: &str,
     kinds: &[Kind<K>],
-    figures: &[f64],
+    figures: &[Rounds],
     unit: &'static str,
-    runs: usize,
 ) -> Vec<Comparison> {
     let mut rivals = kinds.iter().zip(figures);
-    let Some((_, &ours)) = rivals.next() else {
+    let Some((_, ours)) = rivals.next() else {
         return Vec::new();
     };
     rivals
-        .map(|(rival, &theirs)| Comparison {
-            suite: SUITE,
-            name: format!("{part}_vs_{}", rival.slug),
-            ours,
-            theirs,
-            ratio: theirs / ours,
-            unit,
-            rival: rival.name.to_owned(),
-            runs,
+        .map(|(rival, theirs)| {
+            let name = format!("{part}_vs_{}", rival.slug);
+            Comparison::new(SUITE, name, rival.name, unit, ours, theirs)
         })
         .collect()
 }
@@ -151,19 +143,13 @@ fn duel(
         (ours::NAME.to_owned(), Box::new(ours)),
         (rival.to_owned(), Box::new(theirs)),
     ];
-    let medians = compare(part, effort, passes)?;
-    let [ours, theirs] =
-        [medians[0], medians[1]].map(|time| nanoseconds_each(time, effort.lookups));
-    Ok(Comparison {
-        suite: SUITE,
-        name,
-        ours,
-        theirs,
-        ratio: theirs / ours,
-        unit: "ns",
-        rival: rival.to_owned(),
-        runs: effort.rounds,
-    })
+    let times: Vec<Rounds> = compare(part, effort, passes)?
+        .into_iter()
+        .map(|rounds| rounds.per_operation(effort.lookups))
+        .collect();
+    Ok(Comparison::new(
+        SUITE, name, rival, "ns", &times[0], &times[1],
+    ))
 }
 
 /// Maps of all kinds with the same entries.
@@ -231,17 +217,11 @@ impl<K: Key> Maps<K> {
                 (kind.name.to_owned(), Box::new(move || pass(map.as_mut())))
             })
             .collect();
-        let times: Vec<f64> = compare(part, &self.effort, passes)?
+        let times: Vec<Rounds> = compare(part, &self.effort, passes)?
             .into_iter()
-            .map(|time| nanoseconds_each(time, operations))
+            .map(|rounds| rounds.per_operation(operations))
             .collect();
-        Ok(against_each(
-            part,
-            &self.kinds,
-            &times,
-            "ns",
-            self.effort.rounds,
-        ))
+        Ok(against_each(part, &self.kinds, &times, "ns"))
     }
 
     /// Times the lookups of queries that `draw` gives.

@@ -4,13 +4,13 @@
 //! small maps has. All maps of 16 keys together fit the first-level cache, those of 1000 keys the second-level one.
 
 use examples::rng::Rng;
-use examples::timing::nanoseconds_each;
 
 use super::{Comparison, Effort, Failure, Pass, SEED, SUITE};
 use super::{against_each, alone, compare, wanted};
 use crate::keys;
 use crate::ordered_map::{Kind, ManyPasses};
 use crate::rivals;
+use crate::rounds::Rounds;
 use crate::workload::Workload;
 
 /// Lookups, insertion from empty and dropping, iteration; the comparisons without one of these in their names show the one that ours does worst in.
@@ -97,11 +97,11 @@ impl Small {
                 (kind.name.to_owned(), Box::new(move || pass(maps.as_ref())))
             })
             .collect();
-        let times: Vec<f64> = compare(part, effort, passes)?
+        let times: Vec<Rounds> = compare(part, effort, passes)?
             .into_iter()
-            .map(|time| nanoseconds_each(time, operations))
+            .map(|rounds| rounds.per_operation(operations))
             .collect();
-        Ok(against_each(part, &self.kinds, &times, "ns", effort.rounds))
+        Ok(against_each(part, &self.kinds, &times, "ns"))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use examples::rng::Rng;
-use examples::timing::{median, nanoseconds_each, timed};
+use examples::timing::timed;
 
 use super::{Comparison, Effort, Failure, Maps, SEED, SUITE, WARM_BYTES};
 use super::{against_each, alone, few_if_quick, measures, warm_memory};
@@ -11,6 +11,7 @@ use crate::keys;
 use crate::ordered_map::{Kind, Passes, Updates};
 use crate::programs::Scale;
 use crate::rivals;
+use crate::rounds::Rounds;
 use crate::sys::resident_bytes;
 use crate::workload::{KEYS_2M, Workload, WrongAnswer};
 
@@ -53,7 +54,7 @@ fn updates_2m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     // First, in a young process.
     if measures(effort, UPDATES_2M_NAME, BYTES_PER_KEY) {
         let bytes = weigh(&kinds, &keys)?;
-        comparisons.extend(against_each(BYTES_PER_KEY, &kinds, &bytes, "B", 1));
+        comparisons.extend(against_each(BYTES_PER_KEY, &kinds, &bytes, "B"));
     }
     let wants = |part| measures(effort, UPDATES_2M_NAME, part);
     if wants(INSERT_RANDOM) || wants(REMOVE_RANDOM) {
@@ -85,7 +86,7 @@ fn updates_2m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
 ///
 /// What the allocator was asked for would be less than the truth: it leaves out headers and rounding of a malloc, whole pages of an arena, and all memory that a map takes from the operating system itself.
 /// The process is young and all maps live until the last is weighed, so none is built in what another one gave back.
-fn weigh(kinds: &[Kind<u64>], keys: &[u64]) -> Result<Vec<f64>, Failure> {
+fn weigh(kinds: &[Kind<u64>], keys: &[u64]) -> Result<Vec<Rounds>, Failure> {
     let mut maps = Vec::new();
     let mut bytes = Vec::new();
     let mut sums = Vec::new();
@@ -93,7 +94,8 @@ fn weigh(kinds: &[Kind<u64>], keys: &[u64]) -> Result<Vec<f64>, Failure> {
         let before = resident_bytes();
         let mut map = kind.empty();
         sums.push(map.insert_all(keys));
-        bytes.push(resident_bytes().saturating_sub(before) as f64 / keys.len() as f64);
+        let taken = resident_bytes().saturating_sub(before) as f64;
+        bytes.push(Rounds::once(taken / keys.len() as f64));
         maps.push(map);
     }
     agree(BYTES_PER_KEY, kinds, &sums)?;
@@ -141,9 +143,9 @@ impl Parts<'_> {
             agree(self.insert, kinds, &sums)?;
         }
         let rows = |part: &str, times: Vec<Vec<Duration>>| {
-            let each = |times| nanoseconds_each(median(times), keys.len());
-            let figures: Vec<f64> = times.into_iter().map(each).collect();
-            against_each(part, kinds, &figures, "ns", rounds)
+            let each = |times| Rounds::of_times(times).per_operation(keys.len());
+            let figures: Vec<Rounds> = times.into_iter().map(each).collect();
+            against_each(part, kinds, &figures, "ns")
         };
         let mut comparisons = rows(self.insert, inserts);
         if let Some((part, _)) = self.remove {

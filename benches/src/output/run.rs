@@ -1,0 +1,326 @@
+//! When, where, of what, and how quietly a run was made.
+//!
+//! A figure without its machine says nothing, and one of a busy machine says little. So a run notes the load before and after, and what share of the processors' time went to others: to other
+//! processes, and to other guests of the hypervisor (stolen time). Both are read from the kernel at the beginning and whenever files are written.
+
+use std::process::Command;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use ccmodel::counters::Counters;
+use ccmodel::{CacheKind, Topology};
+use serde::{Deserialize, Serialize};
+
+use crate::sys::{ProcessorTime, load_average, system_name};
+
+/// The facts of one run: the first line of `report.jsonl`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Run {
+    /// When it began, as `2026-11-21T04:00:00Z`.
+    pub date: String,
+    /// The command line, without the folders of the program and of the files.
+    pub command: String,
+    /// The commit of the sources, with `+` after it when there were changes to them; empty when git does not tell.
+    pub commit: String,
+    /// The compiler's name and version.
+    pub compiler: String,
+    /// The operating system's.
+    pub system: String,
+    /// The processor's name.
+    pub processor: String,
+    /// Processors that this process may use.
+    pub processors: usize,
+    /// Whether it is a guest of a hypervisor.
+    pub virtualised: bool,
+    /// The data caches that the system names, nearest first.
+    pub caches: Vec<String>,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// Whether the system makes huge pages without being asked: `always`, `madvise`, `never`.
+    pub huge_pages: String,
+    /// What the processor counts, or why it counts nothing.
+    pub counters: String,
+    /// Load averages over 1, 5 and 15 minutes before the run.
+    pub load_before: Option<[f64; 3]>,
+    /// And at its end.
+    pub load_after: Option<[f64; 3]>,
+    /// The share of the processors' time that went to other processes, and the kernel's work for them.
+    pub others_share: Option<f64>,
+    /// The share that the hypervisor gave to others.
+    pub stolen_share: Option<f64>,
+    /// How long it took.
+    pub seconds: f64,
+    /// Workloads that it was to run.
+    pub workloads: usize,
+    /// Those that it has run; fewer than `workloads` when it was interrupted.
+    pub finished: usize,
+    /// What was left out, and why.
+    pub notes: Vec<String>,
+    /// What went wrong.
+    pub failures: Vec<String>,
+}
+
+/// A machine on which others take less than this share of the processors is called quiet.
+const QUIET_SHARE: f64 = 0.03;
+
+impl Run {
+    /// How quiet the machine was, in words; nothing when that was not recorded.
+    pub fn quietness(&self) -> String {
+        let loads = match (self.load_before, self.load_after) {
+            (Some([before, ..]), Some([after, ..])) => {
+                format!(
+                    "load average {before:.2} before, {after:.2} after (the run itself makes 1)"
+                )
+            }
+            _ => String::new(),
+        };
+        let (Some(others), Some(stolen)) = (self.others_share, self.stolen_share) else {
+            return loads;
+        };
+        let word = if others + stolen < QUIET_SHARE {
+            "quiet"
+        } else {
+            "not quiet"
+        };
+        let shares = format!(
+            "{word}: other processes took {:.1}% of the processors' time, other guests {:.1}%",
+            others * 100.0,
+            stolen * 100.0
+        );
+        joined([shares, loads])
+    }
+
+    /// Whether it ran all that it was to run, and without failures.
+    pub fn is_complete(&self) -> bool {
+        self.finished == self.workloads && self.failures.is_empty()
+    }
+
+    /// The day on which it began.
+    pub fn day(&self) -> &str {
+        self.date.split('T').next().unwrap_or_default()
+    }
+
+    /// The machine in a line.
+    pub fn machine(&self) -> String {
+        let kind = if self.virtualised { "virtual " } else { "" };
+        let memory = match self.memory_bytes {
+            0 => String::new(),
+            bytes => format!("{:.0} GiB of memory", bytes as f64 / f64::from(1 << 30)),
+        };
+        let pages = match self.huge_pages.as_str() {
+            "" => String::new(),
+            mode => format!("huge pages: {mode}"),
+        };
+        joined([
+            format!("{} {kind}processors of {}", self.processors, self.processor),
+            self.caches.join(", "),
+            memory,
+            self.system.clone(),
+            pages,
+        ])
+    }
+
+    /// Everything about it that a reader should know, as names and texts.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
+        let state = if self.is_complete() {
+            format!("complete, {:.0} s", self.seconds)
+        } else {
+            format!(
+                "NOT complete: {} of {} workloads in {:.0} s",
+                self.finished, self.workloads, self.seconds
+            )
+        };
+        let mut facts = vec![
+            ("date", self.date.clone()),
+            ("command", self.command.clone()),
+            ("commit", self.commit.clone()),
+            ("compiler", self.compiler.clone()),
+            ("machine", self.machine()),
+            ("counters", self.counters.clone()),
+            ("quietness", self.quietness()),
+            ("run", state),
+        ];
+        facts.extend(self.notes.iter().map(|note| ("note", note.clone())));
+        facts.extend(
+            self.failures
+                .iter()
+                .map(|failure| ("failure", failure.clone())),
+        );
+        facts.retain(|(_, text)| !text.is_empty());
+        facts
+    }
+}
+
+/// Those of `texts` that say something, in one.
+pub(super) fn joined<const N: usize>(texts: [String; N]) -> String {
+    let said: Vec<String> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+    said.join("; ")
+}
+
+/// A run that is going on.
+#[derive(Debug)]
+pub struct Watch {
+    started: Instant,
+    times: Option<ProcessorTime>,
+    run: Run,
+}
+
+impl Watch {
+    /// Begins: gathers the facts, which takes some milliseconds.
+    pub fn start(arguments: impl Iterator<Item = String>, workloads: usize) -> Self {
+        let topology = Topology::this();
+        let caches = topology
+            .data_caches()
+            .filter(|cache| matches!(cache.kind, CacheKind::Data | CacheKind::Unified))
+            .map(|cache| format!("{} L{}", bytes(cache.size_bytes), cache.level))
+            .collect();
+        let run = Run {
+            date: utc(SystemTime::now()),
+            command: command(arguments),
+            commit: commit(),
+            compiler: output_of("rustc", &["--version"]),
+            system: system_name(),
+            processor: topology.cpu_name.value,
+            processors: std::thread::available_parallelism().map_or(1, usize::from),
+            virtualised: topology.virtualised.value,
+            caches,
+            memory_bytes: topology.memory_bytes.value,
+            huge_pages: topology.huge_pages.value.to_string(),
+            counters: match Counters::new() {
+                Ok(counters) => {
+                    let names: Vec<&str> = counters.events().map(|event| event.name()).collect();
+                    names.join(", ")
+                }
+                Err(error) => error.to_string(),
+            },
+            load_before: load_average(),
+            workloads,
+            ..Run::default()
+        };
+        Watch {
+            started: Instant::now(),
+            times: ProcessorTime::now(),
+            run,
+        }
+    }
+
+    /// Something that a reader should know.
+    pub fn note(&mut self, note: String) {
+        self.run.notes.push(note);
+    }
+
+    /// A workload has ended.
+    pub fn finish_workload(&mut self) {
+        self.run.finished += 1;
+    }
+
+    /// A workload has failed.
+    pub fn fail_workload(&mut self, failure: String) {
+        self.run.failures.push(failure);
+        self.finish_workload();
+    }
+
+    /// What went wrong so far.
+    pub fn failures(&self) -> &[String] {
+        &self.run.failures
+    }
+
+    /// The facts as of now.
+    pub fn run(&self) -> Run {
+        let mut run = self.run.clone();
+        run.seconds = self.started.elapsed().as_secs_f64();
+        run.load_after = load_average();
+        if let (Some(before), Some(after)) = (self.times, ProcessorTime::now()) {
+            let total = after.total.saturating_sub(before.total) as f64;
+            let own = after.own.saturating_sub(before.own) as f64;
+            let busy = after.busy.saturating_sub(before.busy) as f64;
+            let stolen = after.stolen.saturating_sub(before.stolen) as f64;
+            if total > 0.0 {
+                run.others_share = Some(((busy - own) / total).max(0.0));
+                run.stolen_share = Some(stolen / total);
+            }
+        }
+        run
+    }
+}
+
+/// The command line `arguments`, of which the first is the program, without folders: they are this machine's, and records go elsewhere.
+pub fn command(arguments: impl Iterator<Item = String>) -> String {
+    let mut command = String::from("report");
+    let mut arguments = arguments.skip(1);
+    while let Some(argument) = arguments.next() {
+        if argument == "--out" {
+            arguments.next();
+        } else if !argument.starts_with("--out=") {
+            command.push(' ');
+            command.push_str(&argument);
+        }
+    }
+    command
+}
+
+/// A number of bytes in the largest unit that leaves no fraction.
+fn bytes(bytes: u64) -> String {
+    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let unit = units
+        .into_iter()
+        .find(|(size, _)| bytes.is_multiple_of(*size));
+    unit.map_or_else(
+        || format!("{bytes} B"),
+        |(size, name)| format!("{} {name}", bytes / size),
+    )
+}
+
+/// The commit of the sources, as far as git tells: `9116c7f4a0d2`, with a `+` when files that git knows have been changed.
+fn commit() -> String {
+    let commit = output_of("git", &["rev-parse", "--short=12", "HEAD"]);
+    if commit.is_empty() {
+        return commit;
+    }
+    let changes = output_of("git", &["status", "--porcelain", "--untracked-files=no"]);
+    let mark = if changes.is_empty() { "" } else { "+" };
+    commit + mark
+}
+
+/// What a program prints, without the end of its last line; nothing when it does not run or fails.
+fn output_of(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output();
+    output
+        .ok()
+        .filter(|output| output.status.success())
+        .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        .unwrap_or_default()
+}
+
+/// A point in time as `2026-11-21T04:00:00Z`; times before 1970 count as its beginning.
+pub fn utc(time: SystemTime) -> String {
+    const DAY_SECONDS: u64 = 24 * 60 * 60;
+    let seconds = time
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
+    let (year, month, day) = civil(seconds / DAY_SECONDS);
+    let second = seconds % DAY_SECONDS;
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// Year, month and day of a day that is so many after the first of January 1970.
+///
+/// Years are counted from March on, so that the day that leap years add is the last one of theirs; an era is 400 years, after which the calendar repeats.
+fn civil(days: u64) -> (u64, u64, u64) {
+    const ERA_DAYS: u64 = 146_097;
+    // From the first of March of the year 0.
+    let days = days + 719_468;
+    let (era, day) = (days / ERA_DAYS, days % ERA_DAYS);
+    let year = (day - day / 1460 + day / 36_524 - day / (ERA_DAYS - 1)) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    // Months from March on have 31, 30, 31, 30, 31 days, and again: 153 in five.
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
+    (year + era * 400 + next, month, day)
+}
