@@ -8,7 +8,7 @@
 //!           more                  tour(left), tour(right); open each at the city nearest to t, and close both through t, the cheapest way
 //! ```
 //!
-//! Tours are rings of doubly linked cities ([`ring`]), the tree's own nodes. Each merge walks both rings, and reverses one when the ends demand it, so that each city is
+//! Tours are rings of doubly linked cities (module `ring`), the tree's own nodes. Each merge walks both rings, and reverses one when the ends demand it, so that each city is
 //! visited about once for each level of the tree, along links that have little to do with the order in which the cities were allocated.
 //!
 //! The thesis did not run this program; the smallest size is about Olden's own. The split lines are drawn with the spread of the median of uniform points, so that cities are even over the square.

@@ -1,7 +1,7 @@
 //! voronoi: the Delaunay triangulation of points, whose dual is their Voronoi diagram, by dividing and conquering.
 //!
 //! After L. Guibas and J. Stolfi, *Primitives for the manipulation of general subdivisions and the computation of Voronoi diagrams* (ACM Transactions on Graphics 4(2), 1985). The sites are a binary tree by
-//! x; edges are records that know their neighbours around both ends and on both sides ([`quad_edge`]).
+//! x; edges are records that know their neighbours around both ends and on both sides (module `quad_edge`).
 //!
 //! ```text
 //! triangulate(t, last):   the sites below t, t, and `last`, which follows them all
@@ -13,7 +13,7 @@
 //! A seam walks along both sides, deletes about as many edges as it keeps of its own, and makes new ones beside those. So the edges around a site come from many seams, and their order in memory is
 //! that of the recursion.
 //!
-//! The thesis did not run this program; the smallest size is about Olden's own. Coordinates are whole numbers of 26 bits, so that all predicates are [exact](predicates).
+//! The thesis did not run this program; the smallest size is about Olden's own. Coordinates are whole numbers of 26 bits, so that all predicates are exact (module `predicates`).
 //!
 //! A site's hint is the one above it in the tree. Edges get none, in any placement: a record of 56 bytes shares a block of 64 with nothing, which is where the guide (`docs/ccmalloc.md`) says not to hint. With the edge that they
 //! continue as the hint, 6000 sites took 66.4 million instructions instead of 52.2 (new-block; closest 108.6), and missed as much: 277,643 times a first-level cache of 48 KiB instead of 285,602, and one of 2 MiB

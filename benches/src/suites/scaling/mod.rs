@@ -10,7 +10,7 @@
 //! of them would do.
 //!
 //! The rows `lookup_nLOG2_STRUCTURE_vs_measured` are the points of curves ([`crate::curves`]). As in the suite `model`, `ours` is the prediction there, `theirs` the measurement, and the ratio the smaller over
-//! the larger. Trees of boxes are surveyed, node by node, where they lie; of the maps it is known how their nodes are read ([`levels`]).
+//! the larger. Trees of boxes are surveyed, node by node, where they lie; of the maps it is known how their nodes are read (module `levels`).
 
 mod levels;
 
