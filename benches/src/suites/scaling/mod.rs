@@ -269,6 +269,9 @@ fn lookup(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     Ok(comparisons)
 }
 
+/// Lookups in a round at one size: there are sixteen sizes of four structures, and a curve is read by its shape.
+const LOOKUPS_MAX: usize = 300_000;
+
 /// A structure of one size, looked up in.
 struct Line {
     slug: &'static str,
@@ -283,7 +286,7 @@ fn lookup_among(
     machine: &Machine,
 ) -> Result<Vec<Comparison>, Failure> {
     let keys = random_keys(1 << log2_n);
-    let chain = QueryChain::sample(&keys, effort.lookups, SEED);
+    let chain = QueryChain::sample(&keys, effort.lookups.min(LOOKUPS_MAX), SEED);
     let (mut our_map, mut their_map) = (CTreeMap::new(), BTreeMap::new());
     // One after the other, as in the tree.
     for (key, value) in entries(&keys) {
