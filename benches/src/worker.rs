@@ -17,6 +17,7 @@ use examples::timing::median;
 use serde::{Deserialize, Serialize};
 
 use crate::dispatch::{ALLOCATOR_VARIABLE, served_by};
+use crate::olden::runner;
 use crate::programs::{Program, Scale, find};
 use crate::rivals::system;
 use crate::sys::peak_resident_bytes;
@@ -53,6 +54,9 @@ pub fn work(name: &str, scale: Scale) -> Result<String, Failure> {
         program: name.to_owned(),
         what,
     };
+    if runner::is_olden(name) {
+        return runner::work(name).map_err(failure);
+    }
     let program = find(name).ok_or_else(|| failure("no program is called so".to_owned()))?;
     let outcome = (program.run)(scale);
     let finished = Finished {

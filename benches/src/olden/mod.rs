@@ -5,11 +5,26 @@
 //!
 //! | module | structure | what it does |
 //! |---|---|---|
+//! | [`treeadd`] | binary tree | builds it, adds its values up |
+//! | [`perimeter`] | quadtree with parent pointers | perimeter of the regions of an image |
+//! | [`bisort`] | binary tree | sorts its values forwards and backwards, bitonically |
 //! | [`placement`] | | where nodes come to lie: as allocated, hinted, prefetched |
+//! | [`age`] | | what a heap has behind it |
+//! | [`runner`] | | one run of one program in a process of its own |
+//! | [`table`] | | all runs side by side, in the form of figure 4-5 |
+//!
+//! `docs/olden.md` has the settings, the sizes and the choices; [`crate::suites::olden`] measures.
 
+pub mod age;
+pub mod bisort;
+pub mod perimeter;
 pub mod placement;
+pub mod runner;
+pub mod table;
+pub mod treeadd;
 
 use std::alloc::Layout;
+use std::str::FromStr;
 
 use ccmorph::{Morph, MorphError};
 
@@ -18,12 +33,39 @@ use placement::Placement;
 /// How much data a program works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
+    /// A megabyte or two of nodes, at least four times the second-level cache of the thesis's machine: tests, and simulations in quick runs.
+    Tiny,
     /// The thesis's input (table 4.2), or Olden's own where the thesis does not use the program: fits a last-level cache of today, and is what is simulated.
     Thesis,
     /// A quick run: some tens of MiB.
     Quick,
     /// At least four times what a last-level cache gives one program, so 128 MiB of nodes or more.
     Large,
+}
+
+impl Size {
+    /// All of them.
+    pub const ALL: [Size; 4] = [Size::Tiny, Size::Thesis, Size::Quick, Size::Large];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Size::Tiny => "tiny",
+            Size::Thesis => "thesis",
+            Size::Quick => "quick",
+            Size::Large => "large",
+        }
+    }
+}
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut all = Size::ALL.into_iter();
+        all.find(|size| size.name() == text)
+            .ok_or_else(|| format!("there is no size called {text:?}"))
+    }
 }
 
 /// One of the programs.
