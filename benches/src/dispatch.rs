@@ -20,7 +20,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::births::BirthAllocator;
-use crate::rivals::{ALLOCATORS, ours};
+use crate::rivals::{ALLOCATORS, ARENAS, ours};
 
 /// The environment variable that names the allocator of a process.
 pub const ALLOCATOR_VARIABLE: &str = "BENCHES_ALLOCATOR";
@@ -123,9 +123,9 @@ fn choose() -> &'static Methods {
     } else {
         // SAFETY: getenv returned a string that ends in NUL and stays as it is while nobody changes the environment.
         let name = unsafe { CStr::from_ptr(value) }.to_bytes();
-        let mut known =
-            std::iter::once(ours::METHODS).chain(ALLOCATORS.iter().map(|rival| rival.methods));
-        known
+        let rivals = ALLOCATORS.iter().chain(ARENAS).map(|rival| rival.methods);
+        std::iter::once(ours::METHODS)
+            .chain(rivals)
             .find(|methods| methods.name.as_bytes() == name)
             .unwrap_or(BirthAllocator::METHODS)
     };

@@ -19,6 +19,7 @@
 //! | [`worker`] | those processes, allocators in turns; and workloads in processes of their own |
 //! | [`figures`] | the thesis's figures 2-6 and 2-7, which the `figures` binary makes |
 //! | [`dispatch`] | the global allocator of `report`, chosen by the environment when the process starts |
+//! | [`curves`] | costs against the size of a structure, measured and predicted |
 //! | [`output`] | JSON lines, table, Markdown, SVG |
 //!
 //! What a figure can and cannot say: ours and the rivals run in one process, in turns, or, where a whole program is the subject, each in a process of its own, in turns, too;
@@ -26,6 +27,7 @@
 //! gain less, because their hot paths lie in the cache anyway. Memory is freshly built, not aged.
 
 pub mod births;
+pub mod curves;
 pub mod dispatch;
 pub mod figures;
 pub mod keys;

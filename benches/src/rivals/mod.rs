@@ -1,6 +1,6 @@
 //! What we are held against, a file each.
 //!
-//! Adding an allocator is one file, one line in [`ALLOCATORS`], and a feature when it is another crate; adding an ordered map is one file, one line in [`integer_maps`] or
+//! Adding an allocator is one file, one line in [`ALLOCATORS`] (in [`ARENAS`], when it does not take memory back), and a feature when it is another crate; adding an ordered map is one file, one line in [`integer_maps`] or
 //! [`maps`], and a feature. A rival that this build leaves out is named by [`left_out`], so that a report never passes for complete when it is not.
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -15,6 +15,8 @@ pub mod bbtree;
 #[cfg(feature = "brie-tree")]
 mod brie;
 pub mod btreemap;
+#[cfg(feature = "bumpalo")]
+mod bumpalo;
 pub mod ctree;
 #[cfg(feature = "indexset")]
 mod indexset;
@@ -61,12 +63,19 @@ pub const ALLOCATORS: &[AllocatorRival] = &[
     snmalloc::RIVAL,
 ];
 
+/// What programs that build once and end can be served by as well: allocators that do not take memory back, which no other program could do with.
+pub const ARENAS: &[AllocatorRival] = &[
+    #[cfg(feature = "bumpalo")]
+    bumpalo::RIVAL,
+];
+
 /// The rivals that this build leaves out, each with the feature that adds it.
 pub fn left_out() -> Vec<&'static str> {
     let known = [
         ("mimalloc", cfg!(feature = "mimalloc")),
         ("jemalloc", cfg!(feature = "jemalloc")),
         ("snmalloc", cfg!(feature = "snmalloc")),
+        ("bumpalo", cfg!(feature = "bumpalo")),
         ("bbtree", cfg!(feature = "bbtree")),
         ("brie-tree", cfg!(feature = "brie-tree")),
         ("indexset", cfg!(feature = "indexset")),
