@@ -58,15 +58,23 @@ impl Curves {
             let Some((family, n, line)) = parse(&comparison.name) else {
                 continue;
             };
-            let curves = find_or_add(&mut all, |curves| curves.name == family, || Curves {
-                name: family.to_owned(),
-                unit: comparison.unit,
-                lines: Vec::new(),
-            });
-            let curve = find_or_add(&mut curves.lines, |curve| curve.name == line, || Curve {
-                name: line.to_owned(),
-                points: Vec::new(),
-            });
+            let curves = find_or_add(
+                &mut all,
+                |curves| curves.name == family,
+                || Curves {
+                    name: family.to_owned(),
+                    unit: comparison.unit,
+                    lines: Vec::new(),
+                },
+            );
+            let curve = find_or_add(
+                &mut curves.lines,
+                |curve| curve.name == line,
+                || Curve {
+                    name: line.to_owned(),
+                    points: Vec::new(),
+                },
+            );
             curve.points.push(CurvePoint {
                 n,
                 measured: comparison.theirs,

@@ -9,6 +9,7 @@ use plotters::element::{Rectangle, Text};
 use plotters::prelude::SVGBackend;
 use plotters::style::{BLACK, Color, IntoFont, RGBColor, WHITE};
 
+use crate::suites::olden;
 use crate::workload::Comparison;
 
 /// `comparison` as one line of JSON.
@@ -98,6 +99,10 @@ fn markdown(suites: &[&str], comparisons: &[Comparison], notes: &[String]) -> St
         }
     }
     text.push('\n');
+    if let Some(table) = olden::table() {
+        text.push('\n');
+        text.push_str(&table.to_markdown());
+    }
     text
 }
 

@@ -112,7 +112,7 @@ fn medians(runs: &[Finished]) -> Taken {
 }
 
 /// The middle one of `numbers`, 0 when there are none.
-fn middle(mut numbers: Vec<f64>) -> f64 {
+pub(crate) fn middle(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
     numbers.get(numbers.len() / 2).copied().unwrap_or(0.0)
 }
@@ -203,7 +203,7 @@ fn start(program: &Program, scale: Scale, allocator: &str) -> Result<Finished, F
 }
 
 /// What this program prints when it is started with `arguments` under `allocator`; or what went wrong.
-fn run(arguments: &[&str], allocator: &str) -> Result<String, String> {
+pub(crate) fn run(arguments: &[&str], allocator: &str) -> Result<String, String> {
     let report = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new(report)
         .args(arguments)

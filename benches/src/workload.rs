@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::programs::Scale;
-use crate::suites::{ccmalloc, ccmorph, ctree, model};
+use crate::suites::{ccmalloc, ccmorph, ctree, model, olden};
 
 /// Keys in workloads whose name ends in `2m`: 2^21, 48 MiB of 24-byte nodes, several times what a last-level cache gives a program.
 pub const KEYS_2M: usize = 1 << 21;
@@ -42,6 +42,10 @@ pub const WORKLOADS: &[Workload] = &[
     #[cfg(feature = "bbtree")]
     ctree::MAPPED_2M,
     model::PREDICT_BST_2M,
+    olden::TREEADD,
+    olden::PERIMETER,
+    olden::BISORT,
+    olden::MEANS,
 ];
 
 /// Something to measure ours and its rivals with.

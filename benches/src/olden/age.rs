@@ -56,7 +56,10 @@ struct Kind {
 pub fn age(nodes: &[(Layout, usize)]) {
     let needed: usize = nodes.iter().map(|(_, count)| count).sum();
     let of_nodes = nodes.iter().map(|&(layout, count)| {
-        assert!(layout.align() <= align_of::<u64>(), "objects here are words");
+        assert!(
+            layout.align() <= align_of::<u64>(),
+            "objects here are words"
+        );
         Kind {
             words: layout.size().div_ceil(size_of::<u64>()),
             left: 2 * count,

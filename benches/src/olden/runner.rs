@@ -72,7 +72,10 @@ impl Program {
     /// Bytes of the nodes that it builds, without what allocators add.
     pub fn node_bytes(&self, size: Size) -> usize {
         let nodes = (self.nodes)(size);
-        nodes.iter().map(|(layout, count)| layout.size() * count).sum()
+        nodes
+            .iter()
+            .map(|(layout, count)| layout.size() * count)
+            .sum()
     }
 }
 
@@ -216,12 +219,17 @@ impl FromStr for Run {
     /// The last two parts may be left out.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut parts = text.split(':');
-        let mut part = |what: &str| parts.next().ok_or_else(|| format!("{text:?} names no {what}"));
+        let mut part = |what: &str| {
+            parts
+                .next()
+                .ok_or_else(|| format!("{text:?} names no {what}"))
+        };
         if part("suite")? != PREFIX {
             return Err(format!("{text:?} does not begin with {PREFIX:?}"));
         }
         let program = part("program")?;
-        let program = Program::find(program).ok_or_else(|| format!("no program is called {program:?}"))?;
+        let program =
+            Program::find(program).ok_or_else(|| format!("no program is called {program:?}"))?;
         let setting = part("setting")?.parse()?;
         let variant = part("variant")?.parse()?;
         let size = part("size")?.parse()?;
@@ -313,7 +321,8 @@ fn with_morph<R>(target: Target, coloured: bool, f: impl FnOnce(&Morph<'_>) -> R
         Target::This if coloured => f(&Morph::new().colour(HOT_SHARE)),
         Target::This => f(&Morph::new()),
         Target::Rsim => {
-            let machine = Machine::preset("thesis-rsim").expect("the model knows the thesis's machines");
+            let machine =
+                Machine::preset("thesis-rsim").expect("the model knows the thesis's machines");
             let morph = Morph::new().machine(&machine);
             if coloured {
                 // The second-level cache of table 4.1: 256 KB, two ways, lines of 128 bytes.

@@ -4,6 +4,7 @@ pub mod ccmalloc;
 pub mod ccmorph;
 pub mod ctree;
 pub mod model;
+pub mod olden;
 
 use std::cell::Cell;
 use std::hint::black_box;

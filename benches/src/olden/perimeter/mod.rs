@@ -171,7 +171,10 @@ impl Olden for Perimeter {
     }
 
     fn nodes(&image: &Image) -> Vec<(Layout, usize)> {
-        vec![(Layout::new::<Node>(), image.nodes(Square::whole(image.levels)))]
+        vec![(
+            Layout::new::<Node>(),
+            image.nodes(Square::whole(image.levels)),
+        )]
     }
 
     fn build<P: Placement>(&image: &Image, placement: P) -> Self {
@@ -182,8 +185,7 @@ impl Olden for Perimeter {
 
     /// Depth-first: all leaves are visited, and neighbours lie mostly near.
     fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
-        self.tree
-            .morph(&morph.layout(ccmodel::Layout::DepthFirst))
+        self.tree.morph(&morph.layout(ccmodel::Layout::DepthFirst))
     }
 
     fn work<P: Placement>(
