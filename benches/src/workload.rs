@@ -45,6 +45,9 @@ pub const WORKLOADS: &[Workload] = &[
     olden::TREEADD,
     olden::PERIMETER,
     olden::BISORT,
+    olden::HEALTH,
+    olden::MST,
+    olden::EM3D,
     olden::MEANS,
 ];
 

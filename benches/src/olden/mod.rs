@@ -8,6 +8,9 @@
 //! | [`treeadd`] | binary tree | builds it, adds its values up |
 //! | [`perimeter`] | quadtree with parent pointers | perimeter of the regions of an image |
 //! | [`bisort`] | binary tree | sorts its values forwards and backwards, bitonically |
+//! | [`health`] | doubly linked lists that grow and shrink | a simulation of hospitals |
+//! | [`mst`] | hash tables with chains, one for each vertex | a minimum spanning tree |
+//! | [`em3d`] | lists of nodes that point at many nodes of another list | the propagation of a wave |
 //! | [`placement`] | | where nodes come to lie: as allocated, hinted, prefetched |
 //! | [`age`] | | what a heap has behind it |
 //! | [`runner`] | | one run of one program in a process of its own |
@@ -17,6 +20,9 @@
 
 pub mod age;
 pub mod bisort;
+pub mod em3d;
+pub mod health;
+pub mod mst;
 pub mod perimeter;
 pub mod placement;
 pub mod runner;

@@ -17,6 +17,9 @@ pub trait Placement: Copy {
     /// `value` in a box of the global allocator, near `neighbour`, which may be any address, null and dangling included: it is never read.
     fn new_near<T, N>(self, value: T, neighbour: *const N) -> Box<T>;
 
+    /// A copy of `values` in a box of the global allocator, near `neighbour` as in [`new_near`](Placement::new_near).
+    fn copy_near<T: Copy, N>(self, values: &[T], neighbour: *const N) -> Box<[T]>;
+
     /// Asks the processor for the cache block where `object` begins, when programs prefetch in software; else does nothing. Any address is fine.
     #[inline(always)]
     fn prefetch<T>(self, object: *const T) {
@@ -33,6 +36,11 @@ impl Placement for AsAllocated {
     fn new_near<T, N>(self, value: T, _neighbour: *const N) -> Box<T> {
         Box::new(value)
     }
+
+    #[inline(always)]
+    fn copy_near<T: Copy, N>(self, values: &[T], _neighbour: *const N) -> Box<[T]> {
+        Box::from(values)
+    }
 }
 
 /// As [`AsAllocated`], and the program prefetches by hand: greedily, each pointer of a node as soon as the node is visited (Luk and Mowry 1996), as the
@@ -44,6 +52,11 @@ impl Placement for Prefetched {
     #[inline(always)]
     fn new_near<T, N>(self, value: T, _neighbour: *const N) -> Box<T> {
         Box::new(value)
+    }
+
+    #[inline(always)]
+    fn copy_near<T: Copy, N>(self, values: &[T], _neighbour: *const N) -> Box<[T]> {
+        Box::from(values)
     }
 
     #[inline(always)]
@@ -87,6 +100,17 @@ impl Placement for Hinted {
         // SAFETY: fresh from `cc_alloc_with` with this layout, in a process that `ccmalloc` serves.
         unsafe { into_box(object, value) }
     }
+
+    #[inline(always)]
+    fn copy_near<T: Copy, N>(self, values: &[T], neighbour: *const N) -> Box<[T]> {
+        if size_of_val(values) == 0 {
+            return Box::from(values);
+        }
+        let hint = NonNull::new(neighbour.cast_mut().cast::<u8>()).unwrap_or(NonNull::dangling());
+        let object = cc_alloc_with(Layout::for_value(values), Some(hint), self.policy);
+        // SAFETY: fresh from `cc_alloc_with` with this layout, whose size is not zero, in a process that `ccmalloc` serves.
+        unsafe { into_boxed_slice(object, values) }
+    }
 }
 
 /// `ccmalloc`, called as a hinted program calls it, with hints that are all null: what giving hints costs where they gain nothing.
@@ -120,6 +144,16 @@ impl Placement for NullHinted {
         // SAFETY: fresh from `cc_alloc` with this layout, in a process that `ccmalloc` serves.
         unsafe { into_box(object, value) }
     }
+
+    #[inline(always)]
+    fn copy_near<T: Copy, N>(self, values: &[T], _neighbour: *const N) -> Box<[T]> {
+        if size_of_val(values) == 0 {
+            return Box::from(values);
+        }
+        let object = cc_alloc(Layout::for_value(values), black_box(None));
+        // SAFETY: fresh from `cc_alloc` with this layout, whose size is not zero, in a process that `ccmalloc` serves.
+        unsafe { into_boxed_slice(object, values) }
+    }
 }
 
 /// # Panics
@@ -143,4 +177,22 @@ unsafe fn into_box<T>(object: Option<NonNull<u8>>, value: T) -> Box<T> {
     unsafe { ptr::write(object, value) };
     // SAFETY: initialised just now, and the global allocator's, by the caller's promise.
     unsafe { Box::from_raw(object) }
+}
+
+/// A box of `object` with a copy of `values` in it.
+///
+/// # Safety
+/// - `object` is null for want of memory, or fresh memory with the layout of `values` that the global allocator may free with that layout.
+/// - `values` has a size that is not zero.
+#[inline(always)]
+unsafe fn into_boxed_slice<T: Copy>(object: Option<NonNull<u8>>, values: &[T]) -> Box<[T]> {
+    debug_assert!(size_of_val(values) > 0, "a box of nothing has no memory");
+    let Some(object) = object else {
+        handle_alloc_error(Layout::for_value(values));
+    };
+    let first = object.as_ptr().cast::<T>();
+    // SAFETY: the one holds as many values, aligned and initialised, the other is fresh memory for as many, by the caller's promise.
+    unsafe { ptr::copy_nonoverlapping(values.as_ptr(), first, values.len()) };
+    // SAFETY: initialised just now, and the global allocator's with the layout of this slice, by the caller's promise.
+    unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(first, values.len())) }
 }

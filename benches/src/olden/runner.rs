@@ -25,6 +25,9 @@ use serde::{Deserialize, Serialize};
 
 use super::age::age;
 use super::bisort::Bisort;
+use super::em3d::Em3d;
+use super::health::Health;
+use super::mst::Mst;
 use super::perimeter::Perimeter;
 use super::placement::{AsAllocated, Hinted, NullHinted, Placement, Prefetched};
 use super::treeadd::TreeAdd;
@@ -37,6 +40,9 @@ pub const PROGRAMS: &[Program] = &[
     Program::of::<TreeAdd>(),
     Program::of::<Perimeter>(),
     Program::of::<Bisort>(),
+    Program::of::<Health>(),
+    Program::of::<Mst>(),
+    Program::of::<Em3d>(),
 ];
 
 /// What names of runs begin with.

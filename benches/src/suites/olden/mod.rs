@@ -49,6 +49,9 @@ of_program! {
     TREEADD: "olden_treeadd", "treeadd";
     PERIMETER: "olden_perimeter", "perimeter";
     BISORT: "olden_bisort", "bisort";
+    HEALTH: "olden_health", "health";
+    MST: "olden_mst", "mst";
+    EM3D: "olden_em3d", "em3d";
 }
 
 /// The means over all programs.

@@ -1,0 +1,358 @@
+//! Mst: the minimum spanning tree of a graph in which each vertex finds the lengths of its edges in a hash table with chains.
+//!
+//! Olden's program, after J. Bentley, *A Parallel Algorithm for Constructing Minimum Spanning Trees* (1980), run by one processor: a list of the vertices that are not in the tree yet, each with its distance
+//! from the tree. A step goes over the list, looks up for each vertex how far it is from the vertex that joined the tree last, and lets the nearest join next. Every pair of vertices
+//! has an edge, so the graph of n vertices has n (n - 1) entries in its tables, and the program does n²/2 lookups, each in another table than the one before.
+//!
+//! ```text
+//! Vertex ──► Vertex ──► Vertex ──► ...                                 the list
+//!    │
+//!    └──► Table ──► ┌─┬─┬─┬─┬─┬─┐   a bucket for each four vertices
+//!                   └─┴┼┴─┴─┴┼┴─┘
+//!                      │     └──► Entry ──► Entry
+//!                      └──► Entry ──► Entry ──► Entry ──► Entry        a chain
+//! ```
+//!
+//! All tables are filled before the first lookup, vertex by vertex; entries that follow each other in a chain are allocated some n/4 entries apart. The hint for an entry is the one that it will
+//! point to, or the vertex where there is none yet.
+//!
+//! # What differs from the original
+//!
+//! - Keys are numbers of vertices, not their addresses, and hashed by multiplication. The original divides, which leaves some buckets empty for good when addresses are at regular
+//!   distances.
+//! - The original takes entries out of pieces of 32 KiB of its own, which would hide the allocator: every entry is an allocation here, as the thesis must have had it.
+//! - Vertices are allocated one by one, near the one before, where the original has an array of them.
+//!
+//! # The order of a morph
+//!
+//! Chains are shown in the order in which the program walks them: every table is asked for the same key in turn, so first the chains of all tables that begin in bucket 0,
+//! then those in bucket 1, and so on.
+
+use std::alloc::Layout;
+use std::ptr;
+
+use ccmorph::{Links, Morph, MorphError, TreeNode, Visitor};
+use examples::rng::Rng;
+
+use super::placement::Placement;
+use super::{Olden, Size};
+
+/// Vertices for each bucket of a table.
+const VERTICES_A_BUCKET: usize = 4;
+/// Lengths of edges are from 1 to this, as in Olden.
+const LENGTH_MAX: usize = 2048;
+/// More than any length: not next to the tree yet.
+const FAR: u32 = u32::MAX;
+
+/// An edge, as its one end sees it: 24 bytes, as in Olden on a 64-bit machine.
+#[derive(Debug, TreeNode)]
+struct Entry {
+    /// The vertex at the other end.
+    key: u32,
+    /// The length; a word, since the original has room for a pointer there.
+    value: u64,
+    #[child]
+    next: Option<Box<Entry>>,
+}
+
+const _: () = assert!(size_of::<Entry>() == 24);
+
+type Chain = Option<Box<Entry>>;
+
+/// A hash table from vertices to lengths of edges. It does not grow.
+#[derive(Debug)]
+struct Table {
+    buckets: Box<[Chain]>,
+}
+
+impl Table {
+    /// An empty table for the edges of one of `vertices` vertices.
+    fn for_vertices(vertices: usize) -> Table {
+        let buckets = vertices.div_ceil(VERTICES_A_BUCKET);
+        Table {
+            buckets: (0..buckets).map(|_| None).collect(),
+        }
+    }
+
+    /// The bucket of `key`, by multiplication and shift.
+    #[inline]
+    fn bucket(&self, key: u32) -> usize {
+        let hash = key.wrapping_mul(0x9E37_79B9);
+        ((u64::from(hash) * self.buckets.len() as u64) >> 32) as usize
+    }
+
+    /// Puts an entry in front of its chain, near the one that was first there, or near `owner`.
+    fn insert<P: Placement, N>(&mut self, key: u32, value: u64, placement: P, owner: *const N) {
+        let bucket = self.bucket(key);
+        let chain = &mut self.buckets[bucket];
+        let next = chain.take();
+        let first = address_of(&next);
+        let entry = Entry { key, value, next };
+        *chain = Some(if first.is_null() {
+            placement.new_near(entry, owner)
+        } else {
+            placement.new_near(entry, first)
+        });
+    }
+
+    /// The value of `key`. Walks its chain as far as the key.
+    #[inline]
+    fn lookup<P: Placement>(&self, key: u32, placement: P) -> Option<u64> {
+        let mut rest = &self.buckets[self.bucket(key)];
+        while let Some(entry) = rest {
+            placement.prefetch(address_of(&entry.next));
+            if entry.key == key {
+                return Some(entry.value);
+            }
+            rest = &entry.next;
+        }
+        None
+    }
+}
+
+/// Where the entry of a link lies, null for none.
+#[inline(always)]
+fn address_of(link: &Chain) -> *const Entry {
+    link.as_deref().map_or(ptr::null(), ptr::from_ref)
+}
+
+/// A vertex, in one of two lists: of those in the tree, or of the others.
+#[derive(Debug, TreeNode)]
+struct Vertex {
+    number: u32,
+    /// Of those not in the tree: length of the shortest edge to it.
+    distance: u32,
+    edges: Box<Table>,
+    #[child]
+    next: Option<Box<Vertex>>,
+}
+
+/// Where the vertex of a link lies, null for none.
+#[inline(always)]
+fn address_of_vertex(link: &Option<Box<Vertex>>) -> *const Vertex {
+    link.as_deref().map_or(ptr::null(), ptr::from_ref)
+}
+
+/// The length of the edge between two vertices, from 1 to [`LENGTH_MAX`]: the same both ways.
+fn length(a: u32, b: u32) -> u64 {
+    let (less, more) = (a.min(b), a.max(b));
+    let pair = u64::from(less) << 32 | u64::from(more);
+    Rng::new(pair).below(LENGTH_MAX) as u64 + 1
+}
+
+/// The graph. One run of [`work`](Olden::work) for each build.
+#[derive(Debug)]
+pub struct Mst {
+    /// Vertices in the tree, the one that joined last first.
+    tree: Option<Box<Vertex>>,
+    /// The others.
+    outside: Option<Box<Vertex>>,
+}
+
+impl Mst {
+    fn vertices(&self) -> impl Iterator<Item = &Vertex> {
+        let lists = [self.tree.as_deref(), self.outside.as_deref()];
+        lists
+            .into_iter()
+            .flat_map(|first| std::iter::successors(first, |vertex| vertex.next.as_deref()))
+    }
+}
+
+impl Drop for Mst {
+    /// Vertex by vertex: what the compiler would do takes a stack as deep as the list is long.
+    fn drop(&mut self) {
+        for list in [&mut self.tree, &mut self.outside] {
+            while let Some(mut vertex) = list.take() {
+                *list = vertex.next.take();
+            }
+        }
+    }
+}
+
+/// Moves the vertex of `slot` to the front of `list`.
+fn move_to_front(slot: &mut Option<Box<Vertex>>, list: &mut Option<Box<Vertex>>) {
+    if let Some(mut vertex) = slot.take() {
+        *slot = vertex.next.take();
+        vertex.next = list.take();
+        *list = Some(vertex);
+    }
+}
+
+impl Mst {
+    /// Has the vertex `joining` join the tree, tells all others how far they are from it, and returns the nearest of these with its distance from the tree.
+    fn step<P: Placement>(&mut self, joining: u32, placement: P) -> Option<(u32, u64)> {
+        let mut nearest: Option<(u32, u32)> = None;
+        let mut slot = &mut self.outside;
+        while let Some(vertex) = slot {
+            placement.prefetch(address_of_vertex(&vertex.next));
+            if vertex.number == joining {
+                move_to_front(slot, &mut self.tree);
+                continue;
+            }
+            if let Some(length) = vertex.edges.lookup(joining, placement)
+                && length < u64::from(vertex.distance)
+            {
+                vertex.distance = u32::try_from(length).expect("shorter than a u32");
+            }
+            if nearest.is_none_or(|(_, distance)| vertex.distance < distance) {
+                nearest = Some((vertex.number, vertex.distance));
+            }
+            slot = &mut slot.as_mut().expect("looked at just now").next;
+        }
+        nearest.map(|(number, distance)| (number, u64::from(distance)))
+    }
+}
+
+impl Olden for Mst {
+    const NAME: &'static str = "mst";
+
+    /// Number of vertices.
+    type Input = usize;
+
+    /// `Large` has 2400 vertices, and 132 MiB of entries.
+    fn input(size: Size) -> usize {
+        match size {
+            Size::Tiny => 260,
+            Size::Thesis => 512,
+            Size::Quick => 1200,
+            Size::Large => 2400,
+        }
+    }
+
+    fn nodes(&vertices: &usize) -> Vec<(Layout, usize)> {
+        vec![
+            (Layout::new::<Vertex>(), vertices),
+            (Layout::new::<Table>(), vertices),
+            (
+                Layout::new::<Entry>(),
+                vertices * vertices.saturating_sub(1),
+            ),
+        ]
+    }
+
+    /// Builds the list of vertices, and then fills the table of each.
+    fn build<P: Placement>(&vertices: &usize, placement: P) -> Self {
+        let vertices_u32 = u32::try_from(vertices).expect("a number of vertices is a u32");
+        let mut outside = None;
+        let mut end = &mut outside;
+        let mut before: *const Vertex = ptr::null();
+        for number in 0..vertices_u32 {
+            let vertex = Vertex {
+                number,
+                distance: FAR,
+                edges: placement.new_near(Table::for_vertices(vertices), before),
+                next: None,
+            };
+            let vertex = end.insert(placement.new_near(vertex, before));
+            before = ptr::from_ref(&**vertex);
+            end = &mut vertex.next;
+        }
+        let mut rest = outside.as_deref_mut();
+        while let Some(vertex) = rest {
+            let here = ptr::from_ref(&*vertex);
+            for other in (0..vertices_u32).filter(|&other| other != vertex.number) {
+                let length = length(vertex.number, other);
+                vertex.edges.insert(other, length, placement, here);
+            }
+            rest = vertex.next.as_deref_mut();
+        }
+        Mst {
+            tree: None,
+            outside,
+        }
+    }
+
+    /// Lays out the vertices, each list in its order, and the entries, in the order of the walks.
+    fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
+        let morph = morph.layout(ccmorph::Layout::DepthFirst);
+        for list in [&mut self.tree, &mut self.outside] {
+            morph.run(list, Vertex::children)?;
+        }
+        morph.run(&mut AllChains(self), Entry::children)?;
+        Ok(())
+    }
+
+    /// Returns the length of the tree. Changes no table, so there is nothing to lay out again.
+    fn work<P: Placement>(
+        &mut self,
+        _input: &usize,
+        placement: P,
+        _relayout: Option<&Morph<'_>>,
+    ) -> Result<u64, MorphError> {
+        let mut sum = 0;
+        let mut joining = self.outside.as_ref().map(|vertex| vertex.number);
+        while let Some(vertex) = joining {
+            joining = self.step(vertex, placement).map(|(nearest, distance)| {
+                sum += distance;
+                nearest
+            });
+        }
+        Ok(sum)
+    }
+
+    /// Against Kruskal's algorithm (1956) over the edges themselves; and every vertex has joined the tree.
+    fn check(&self, &vertices: &usize, result: u64) -> Result<(), String> {
+        let expected = kruskal(vertices);
+        if result != expected {
+            return Err(format!("the tree is {result} long, not {expected}"));
+        }
+        if self.outside.is_some() || self.vertices().count() != vertices {
+            return Err(format!("not all of {vertices} vertices are in the tree"));
+        }
+        Ok(())
+    }
+}
+
+/// The length of a minimum spanning tree: the shortest edges first, each that joins two parts.
+fn kruskal(vertices: usize) -> u64 {
+    let vertices = u32::try_from(vertices).expect("a number of vertices is a u32");
+    let mut edges: Vec<(u64, u32, u32)> = (0..vertices)
+        .flat_map(|a| (0..a).map(move |b| (length(a, b), a, b)))
+        .collect();
+    edges.sort_unstable();
+    // The part that a vertex belongs to is named by the vertex at which this ends.
+    let mut above: Vec<u32> = (0..vertices).collect();
+    let mut sum = 0;
+    for (length, a, b) in edges {
+        let (a, b) = (part_of(&mut above, a), part_of(&mut above, b));
+        if a != b {
+            above[a as usize] = b;
+            sum += length;
+        }
+    }
+    sum
+}
+
+/// The part of `vertex`; halves the way there.
+fn part_of(above: &mut [u32], mut vertex: u32) -> u32 {
+    while above[vertex as usize] != vertex {
+        let next = above[above[vertex as usize] as usize];
+        above[vertex as usize] = next;
+        vertex = next;
+    }
+    vertex
+}
+
+/// The chains of all tables, as links for a morph.
+struct AllChains<'g>(&'g mut Mst);
+
+impl Links for AllChains<'_> {
+    type Link = Box<Entry>;
+
+    fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Box<Entry>>) {
+        let mut tables = Vec::new();
+        for list in [&mut self.0.tree, &mut self.0.outside] {
+            let mut rest = list.as_deref_mut();
+            while let Some(vertex) = rest {
+                tables.push(vertex.edges.buckets.iter_mut());
+                rest = vertex.next.as_deref_mut();
+            }
+        }
+        let buckets = tables.first().map_or(0, ExactSizeIterator::len);
+        for _ in 0..buckets {
+            for chain in tables.iter_mut().filter_map(Iterator::next) {
+                chain.show(visitor);
+            }
+        }
+    }
+}
