@@ -162,7 +162,7 @@ impl Olden for Perimeter {
 
     fn input(size: Size) -> Image {
         let levels = match size {
-            Size::Tiny => 7,
+            Size::Tiny => 8,
             Size::Thesis => 12,
             Size::Quick => 11,
             Size::Large => 13,
