@@ -68,7 +68,7 @@ pub struct Bisort {
     spare: u32,
 }
 
-/// The number at a place of the sequence, before it is sorted. A bijection, the finaliser of MurmurHash3, so that no number comes twice.
+/// The number at a place of the sequence, before it is sorted. A bijection, the finaliser of `MurmurHash3`, so that no number comes twice.
 fn number(place: u32) -> u32 {
     let mut bits = place ^ (place >> 16);
     bits = bits.wrapping_mul(0x85EB_CA6B);
@@ -214,10 +214,9 @@ fn merge<P: Placement>(root: &mut Node, spare: &mut u32, direction: Direction, p
     }
     let mut pair = root.left.as_deref_mut().zip(root.right.as_deref_mut());
     while let Some((left, right)) = pair {
-        for child in [&left.left, &left.right, &right.left, &right.right] {
-            if let Some(child) = child {
-                placement.prefetch(&raw const **child);
-            }
+        let children = [&left.left, &left.right, &right.left, &right.right];
+        for child in children.into_iter().flatten() {
+            placement.prefetch(&raw const **child);
         }
         let exchanged = direction.forbids(left.value, right.value);
         if exchanged {
