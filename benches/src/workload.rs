@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::programs::Scale;
-use crate::suites::{ccmalloc, ccmorph, ctree, model, olden};
+use crate::suites::{ccmalloc, ccmorph, ctree, model, olden, scaling};
 
 /// Keys in workloads whose name ends in `2m`: 2^21, 48 MiB of 24-byte nodes, several times what a last-level cache gives a program.
 pub const KEYS_2M: usize = 1 << 21;
@@ -48,7 +48,12 @@ pub const WORKLOADS: &[Workload] = &[
     olden::HEALTH,
     olden::MST,
     olden::EM3D,
+    olden::TSP,
+    olden::VORONOI,
     olden::MEANS,
+    scaling::MT_2_THREADS_SCALING,
+    scaling::MAP_READS_2_THREADS_SCALING,
+    scaling::LOOKUP,
 ];
 
 /// Something to measure ours and its rivals with.

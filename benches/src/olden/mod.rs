@@ -11,6 +11,8 @@
 //! | [`health`] | doubly linked lists that grow and shrink | a simulation of hospitals |
 //! | [`mst`] | hash tables with chains, one for each vertex | a minimum spanning tree |
 //! | [`em3d`] | lists of nodes that point at many nodes of another list | the propagation of a wave |
+//! | [`tsp`] | binary tree, rings through its nodes | a tour through cities |
+//! | [`voronoi`] | binary tree, edges that know their neighbours | Delaunay triangulation of points, and its Voronoi diagram |
 //! | [`placement`] | | where nodes come to lie: as allocated, hinted, prefetched |
 //! | [`age`] | | what a heap has behind it |
 //! | [`runner`] | | one run of one program in a process of its own |
@@ -28,6 +30,8 @@ pub mod placement;
 pub mod runner;
 pub mod table;
 pub mod treeadd;
+pub mod tsp;
+pub mod voronoi;
 
 use std::alloc::Layout;
 use std::str::FromStr;

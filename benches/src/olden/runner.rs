@@ -31,6 +31,8 @@ use super::mst::Mst;
 use super::perimeter::Perimeter;
 use super::placement::{AsAllocated, Hinted, NullHinted, Placement, Prefetched};
 use super::treeadd::TreeAdd;
+use super::tsp::Tsp;
+use super::voronoi::Voronoi;
 use super::{Olden, Size};
 use crate::dispatch::served_by;
 use crate::sys::peak_resident_bytes;
@@ -43,6 +45,8 @@ pub const PROGRAMS: &[Program] = &[
     Program::of::<Health>(),
     Program::of::<Mst>(),
     Program::of::<Em3d>(),
+    Program::of::<Tsp>(),
+    Program::of::<Voronoi>(),
 ];
 
 /// What names of runs begin with.

@@ -8,6 +8,7 @@
 //! | [`morphs`] | a random tree, copied or morphed |
 //! | [`objects`] | single objects: one size, mixed sizes, large blocks |
 //! | [`threads`] | objects that one thread makes and another frees |
+//! | [`churn`] | one thread or two that replace objects, and hand them over |
 //! | [`growth`] | vectors and strings that grow, text that is taken apart and put together |
 //! | [`maps`] | ordered and hashed maps of strings |
 //! | [`documents`] | JSON values and syntax trees: built, changed, dropped |
@@ -17,6 +18,7 @@
 //! Bias: the programs do little besides allocating, so that allocators show; in a real one the differences are smaller. They are fresh processes that live for a
 //! fraction of a second: what becomes of memory over weeks is not measured here. The peak memory of each contains some 5 MiB of code and libraries, the same under all allocators.
 
+pub mod churn;
 pub mod documents;
 pub mod growth;
 pub mod maps;
@@ -61,6 +63,10 @@ pub const SPECIAL: &[Program] = &[
     trees::NULL_HINT_BST,
     trees::NULL_HINT_CHAIN,
     trees::MEMORY_BST,
+    churn::LOCAL_1,
+    churn::LOCAL_2,
+    churn::HANDED_1,
+    churn::HANDED_2,
     morphs::CLONE,
     morphs::MORPH,
 ];

@@ -5,6 +5,7 @@ pub mod ccmorph;
 pub mod ctree;
 pub mod model;
 pub mod olden;
+pub mod scaling;
 
 use std::cell::Cell;
 use std::hint::black_box;

@@ -52,6 +52,8 @@ of_program! {
     HEALTH: "olden_health", "health";
     MST: "olden_mst", "mst";
     EM3D: "olden_em3d", "em3d";
+    TSP: "olden_tsp", "tsp";
+    VORONOI: "olden_voronoi", "voronoi";
 }
 
 /// The means over all programs.

@@ -1,0 +1,210 @@
+//! The cities: nodes of a tree, and of rings that run through the same nodes.
+//!
+//! ```text
+//! tree:   a city owns those of its two halves of the plane      (left, right: boxes)
+//! ring:   a city knows the one after it and the one before it   (next, prev: addresses)
+//! ```
+//!
+//! Rings are made, opened and joined all the time, while the tree stays as it is. So their links are addresses, and following one is the only unsafe thing here. What makes it
+//! sound is the invariant of [`City`]: a link leads to a city of the same tree. It is kept by types:
+//!
+//! - A [`Spot`] is a city of a tree that is borrowed. [`Cities::enter`] hands out the first one with a lifetime that is of this one call alone
+//!   (the closure has to take *any* lifetime, and `Spot` is invariant in it), and spots lead only to spots of the same lifetime. So two spots that can be linked are of one tree.
+//! - While there is a spot, the tree is borrowed, so nothing moves or frees a city.
+//! - A morph moves all cities of a tree, and is shown all links of each, so they lead to the same cities afterwards.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::ptr;
+
+use ccmorph::{Morph, MorphError, TreeNode};
+
+use crate::olden::placement::Placement;
+
+/// A point of the plane.
+pub(super) type Point = [f64; 2];
+
+/// A city: 56 bytes, with the fields of Olden's.
+///
+/// Invariant: `next` and `prev` are null, or the addresses of cities of the same tree, as whoever owns these gave them to the ring or to the morph.
+#[derive(Debug, TreeNode)]
+pub(super) struct City {
+    /// Cities of the subtree, this one included.
+    size: u32,
+    at: Point,
+    #[child]
+    left: Option<Box<City>>,
+    #[child]
+    right: Option<Box<City>>,
+    #[pointer]
+    next: Cell<*const City>,
+    #[pointer]
+    prev: Cell<*const City>,
+}
+
+const _: () = assert!(size_of::<City>() == 56);
+
+/// How many of the `cities` below a root lie in its left half; the others lie in the right one.
+pub(super) fn left_share(cities: usize) -> usize {
+    cities / 2
+}
+
+/// A tree of cities.
+#[derive(Debug)]
+pub(super) struct Cities {
+    root: Option<Box<City>>,
+    len: usize,
+}
+
+impl Cities {
+    /// The tree whose cities in preorder are `points`, of which each subtree's left half has [`left_share`] of those below its root. A city is allocated before those below it, near the
+    /// one above it.
+    ///
+    /// # Panics
+    /// When there are 2^32 points or more.
+    pub(super) fn build<P: Placement>(points: &[Point], placement: P) -> Cities {
+        assert!(
+            u32::try_from(points.len()).is_ok(),
+            "a city counts in 32 bits"
+        );
+        Cities {
+            root: build(points, ptr::null(), placement),
+            len: points.len(),
+        }
+    }
+
+    /// Number of cities.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Lays the tree out. Rings stay as they are.
+    ///
+    /// # Errors
+    /// Those of [`Morph::run`].
+    pub(super) fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
+        morph.run(&mut self.root, City::children).map(drop)
+    }
+
+    /// Hands the root to `visit`, if there is one.
+    pub(super) fn enter<R>(&self, visit: impl for<'t> FnOnce(Option<Spot<'t>>) -> R) -> R {
+        visit(self.root.as_deref().map(Spot::new))
+    }
+}
+
+fn build<P: Placement>(points: &[Point], above: *const City, placement: P) -> Option<Box<City>> {
+    let (&at, below) = points.split_first()?;
+    let city = City {
+        size: u32::try_from(points.len()).unwrap_or(u32::MAX),
+        at,
+        left: None,
+        right: None,
+        next: Cell::new(ptr::null()),
+        prev: Cell::new(ptr::null()),
+    };
+    let mut city = placement.new_near(city, above);
+    let here = ptr::from_ref(&*city);
+    let (left, right) = below.split_at(left_share(below.len()));
+    city.left = build(left, here, placement);
+    city.right = build(right, here, placement);
+    Some(city)
+}
+
+/// A city of a tree that is borrowed for `'t`.
+///
+/// Invariant: all spots of one lifetime `'t` are of one tree.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spot<'t> {
+    city: &'t City,
+    /// Keeps `'t` from being shortened to that of another tree's spots.
+    invariant: PhantomData<fn(&'t ()) -> &'t ()>,
+}
+
+impl PartialEq for Spot<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        ptr::eq(self.city, other.city)
+    }
+}
+
+impl<'t> Spot<'t> {
+    fn new(city: &'t City) -> Spot<'t> {
+        Spot {
+            city,
+            invariant: PhantomData,
+        }
+    }
+
+    /// Where it lies in the plane.
+    #[inline]
+    pub(super) fn at(self) -> Point {
+        self.city.at
+    }
+
+    /// Cities of its subtree.
+    pub(super) fn size(self) -> usize {
+        self.city.size as usize
+    }
+
+    /// The root of its left half.
+    pub(super) fn left(self) -> Option<Spot<'t>> {
+        self.city.left.as_deref().map(Spot::new)
+    }
+
+    /// The root of its right half.
+    pub(super) fn right(self) -> Option<Spot<'t>> {
+        self.city.right.as_deref().map(Spot::new)
+    }
+
+    /// Where it lies in memory.
+    #[inline]
+    pub(super) fn address(self) -> *const City {
+        self.city
+    }
+
+    /// Where the city after it lies in memory, without a look at it; null when it was never in a ring.
+    #[inline]
+    pub(super) fn next_address(self) -> *const City {
+        self.city.next.get()
+    }
+
+    /// The city after it in its ring; a city that was never in a ring is alone in one.
+    #[inline]
+    pub(super) fn next(self) -> Spot<'t> {
+        self.follow(&self.city.next)
+    }
+
+    /// The city before it in its ring.
+    #[inline]
+    pub(super) fn prev(self) -> Spot<'t> {
+        self.follow(&self.city.prev)
+    }
+
+    #[inline]
+    fn follow(self, link: &Cell<*const City>) -> Spot<'t> {
+        // SAFETY: the link is of a city of the tree that `'t` borrows. By its invariant it is null or leads to a city of the same tree, which is live and stays where it
+        // is for `'t`; only cells of it change meanwhile.
+        unsafe { link.get().as_ref() }.map_or(self, Spot::new)
+    }
+
+    /// Makes `next` the one after it, and it the one before `next`.
+    #[inline]
+    pub(super) fn link(self, next: Spot<'t>) {
+        // The invariant of `City`: both are of one tree, as their lifetimes are the same.
+        self.city.next.set(next.city);
+        next.city.prev.set(self.city);
+    }
+
+    /// Lets it and its ring run the other way round. Walks the ring.
+    pub(super) fn reverse(self) {
+        let mut spot = self;
+        loop {
+            let next = spot.next();
+            // Both link to cities of the tree, whichever is which.
+            spot.city.next.swap(&spot.city.prev);
+            if next == self {
+                break;
+            }
+            spot = next;
+        }
+    }
+}

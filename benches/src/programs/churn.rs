@@ -1,0 +1,114 @@
+//! Threads that replace their objects, one thread or two: how an allocator's throughput grows with the threads.
+//!
+//! Each thread does the same work, whichever number there is: it replaces random objects of an array by new ones, of 16 to 271 bytes. In the programs that hand over, it passes its array on
+//! every so often, to the other thread, or to itself when it is the only one; one free in ten is then of an object that the other thread made. In the others, every thread frees what it made.
+//! No thread ever waits but for an array, and there is one in the channel at most times.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+use examples::rng::Rng;
+use examples::timing::timed;
+
+use super::objects::marked;
+use super::{Checksum, Outcome, Program, Scale};
+
+/// One thread that frees what it made.
+pub const LOCAL_1: Program = Program {
+    name: "churn_local_1",
+    run: |scale| churn(scale, 1, false),
+};
+
+/// Two of them.
+pub const LOCAL_2: Program = Program {
+    name: "churn_local_2",
+    run: |scale| churn(scale, 2, false),
+};
+
+/// One thread that hands its objects over to itself.
+pub const HANDED_1: Program = Program {
+    name: "churn_handed_1",
+    run: |scale| churn(scale, 1, true),
+};
+
+/// Two threads that hand their objects over to each other.
+pub const HANDED_2: Program = Program {
+    name: "churn_handed_2",
+    run: |scale| churn(scale, 2, true),
+};
+
+/// Objects in an array.
+const SLOTS: usize = 2000;
+/// Replacements before an array is handed over.
+const STEPS: usize = 10 * SLOTS;
+/// Arrays that a thread fills in its life.
+const GENERATIONS: usize = 400;
+
+/// Replacements that each thread makes in a run.
+pub fn operations_each(scale: Scale) -> usize {
+    scale.of(GENERATIONS) * STEPS
+}
+
+type Slots = Vec<Vec<u8>>;
+
+fn churn(scale: Scale, threads: usize, hands_over: bool) -> Outcome {
+    let start = Arc::new(Barrier::new(threads + 1));
+    // Thread i sends on the i-th channel and receives from the one before.
+    let (senders, mut receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| sync_channel(2)).unzip();
+    receivers.rotate_right(1);
+    let running: Vec<_> = senders
+        .into_iter()
+        .zip(receivers)
+        .enumerate()
+        .map(|(line, channel)| {
+            let start = Arc::clone(&start);
+            let channel = hands_over.then_some(channel);
+            thread::spawn(move || {
+                start.wait();
+                live(line, scale.of(GENERATIONS), channel)
+            })
+        })
+        .collect();
+    start.wait();
+    let (time, checksum) = timed(|| {
+        let mut sum = Checksum::default();
+        for thread in running {
+            sum.add(thread.join().expect("the threads do not panic"));
+        }
+        sum.0
+    });
+    Outcome {
+        checksum,
+        time,
+        object_bytes: None,
+    }
+}
+
+/// A thread's life.
+fn live(
+    line: usize,
+    generations: usize,
+    channel: Option<(SyncSender<Slots>, Receiver<Slots>)>,
+) -> u64 {
+    let mut sum = Checksum::default();
+    let mut rng = Rng::new(line as u64);
+    let mut slots = vec![Vec::new(); SLOTS];
+    for _ in 0..generations {
+        for step in 0..STEPS {
+            let object = marked(16 + rng.below(256), step);
+            let slot = &mut slots[rng.below(SLOTS)];
+            sum.add_bytes(&std::mem::replace(slot, object));
+        }
+        if let Some((sender, receiver)) = &channel {
+            // The other one may have ended, having done its share.
+            let handed = std::mem::take(&mut slots);
+            slots = match sender.send(handed) {
+                Ok(()) => receiver.recv().unwrap_or_default(),
+                Err(returned) => returned.0,
+            };
+            slots.resize_with(SLOTS, Vec::new);
+        }
+    }
+    sum.0
+}

@@ -1,0 +1,405 @@
+//! What becomes of costs with more threads, and with more objects.
+//!
+//! | workload | measures | `ours` against `theirs` |
+//! |---|---|---|
+//! | [`MT_2_THREADS_SCALING`] | operations a second of an allocator on two threads, over those on one | `ccmalloc`'s against a rival's |
+//! | [`MAP_READS_2_THREADS_SCALING`] | lookups a second in a shared map by two threads, over those by one | `CTreeMap`'s against `BTreeMap`'s |
+//! | [`LOOKUP`] | a lookup among 2^10 to 2^25 keys | `CTreeMap` against `BTreeMap`, a morphed tree against the tree as allocated; and for each, the prediction against the clock |
+//!
+//! Scalings are twice the time on one thread over the time on two in the same round, and the median over the rounds counts. 2 is all that two processors can give; two that are threads of one core give less, to all. `docs/scaling.md` argues from counts what more
+//! of them would do.
+//!
+//! The rows `lookup_nLOG2_STRUCTURE_vs_measured` are the points of curves ([`crate::curves`]). As in the suite `model`, `ours` is the prediction there, `theirs` the measurement, and the ratio the smaller over
+//! the larger. Trees of boxes are surveyed, node by node, where they lie; of the maps it is known how their nodes are read ([`levels`]).
+
+mod levels;
+
+use std::collections::BTreeMap;
+use std::sync::Barrier;
+use std::thread;
+use std::time::Duration;
+
+use ccmodel::{
+    CalibrateOptions, Machine, NO_NODE, NodeExtent, PageSize, Placement, Predictor, SearchStyle,
+    Shape,
+};
+use ccmorph::Morph;
+use ctree::CTreeMap;
+use examples::chain::QueryChain;
+use examples::switch::{Source, born_in};
+use examples::timing::{median, nanoseconds_each, timed};
+
+use super::{Pass, SEED, compare, random_keys};
+use crate::curves::point_name;
+use crate::ordered_map::low_half;
+use crate::programs::{Program, Scale, churn};
+use crate::rivals::{ALLOCATORS, btreemap, ctree as our_map, ours};
+use crate::structures::Structure;
+use crate::structures::tree::{Node, Plan, Tree};
+use crate::worker::measure;
+use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Workload, WrongAnswer};
+
+const SUITE: &str = "scaling";
+
+/// Two threads that replace objects and hand them over to each other, against one; under the workload's name alone, against mimalloc.
+pub const MT_2_THREADS_SCALING: Workload = Workload {
+    suite: SUITE,
+    name: "mt_2_threads_scaling",
+    also: &["mt_2_threads_ns"],
+    run: mt_2_threads_scaling,
+};
+
+/// Two threads that look up in one map of 2^21 keys, against one.
+pub const MAP_READS_2_THREADS_SCALING: Workload = Workload {
+    suite: SUITE,
+    name: "map_reads_2_threads_scaling",
+    also: &[],
+    run: map_reads_2_threads_scaling,
+};
+
+/// Lookups that wait for each other, in maps and trees from the smallest to the largest.
+pub const LOOKUP: Workload = Workload {
+    suite: SUITE,
+    name: "lookup",
+    also: &[],
+    run: lookup,
+};
+
+/// Unit of scalings: times as much.
+const TIMES: &str = "x";
+
+/// The rival that the floor is set against.
+const MAIN_RIVAL: &str = "mimalloc";
+
+/// Times on one thread and on two, of the same work a thread, in the same round.
+#[derive(Clone, Copy, Debug)]
+struct OneAndTwo {
+    one: Duration,
+    two: Duration,
+}
+
+/// The median over the rounds of how many times the throughput of one thread two have.
+fn scaling(rounds: &[OneAndTwo]) -> f64 {
+    let mut scalings: Vec<f64> = rounds
+        .iter()
+        .map(|round| 2.0 * round.one.as_secs_f64() / round.two.as_secs_f64())
+        .collect();
+    scalings.sort_by(f64::total_cmp);
+    scalings[scalings.len() / 2]
+}
+
+fn mt_2_threads_scaling(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
+    let workload = &MT_2_THREADS_SCALING;
+    let mut names = vec![ours::METHODS.name];
+    names.extend(ALLOCATORS.iter().map(|rival| rival.methods.name));
+    let handed = in_processes([&churn::HANDED_1, &churn::HANDED_2], &names, effort)?;
+    let local = in_processes([&churn::LOCAL_1, &churn::LOCAL_2], &names, effort)?;
+
+    let mut comparisons = Vec::new();
+    for (beginning, rounds) in [
+        (workload.name.to_owned(), &handed),
+        (format!("{}_local", workload.name), &local),
+    ] {
+        let ours = scaling(&rounds[0]);
+        for (rival, rounds) in ALLOCATORS.iter().zip(&rounds[1..]) {
+            let theirs = scaling(rounds);
+            let comparison = Comparison {
+                suite: SUITE,
+                name: format!("{beginning}_vs_{}", rival.methods.name),
+                ours,
+                theirs,
+                ratio: ours / theirs,
+                unit: TIMES,
+                rival: rival.name.to_owned(),
+                runs: rounds.len(),
+            };
+            if rival.methods.name == MAIN_RIVAL {
+                comparisons.push(Comparison {
+                    name: beginning.clone(),
+                    ..comparison.clone()
+                });
+            }
+            comparisons.push(comparison);
+        }
+    }
+    // What the operations took on two threads: a scaling alone could be had by being slow on one.
+    let operations = 2 * churn::operations_each(effort.scale);
+    let each = |rounds: &[OneAndTwo]| {
+        nanoseconds_each(
+            median(rounds.iter().map(|round| round.two).collect()),
+            operations,
+        )
+    };
+    let ours = each(&handed[0]);
+    for (rival, rounds) in ALLOCATORS.iter().zip(&handed[1..]) {
+        let theirs = each(rounds);
+        comparisons.push(Comparison {
+            suite: SUITE,
+            name: format!("mt_2_threads_ns_vs_{}", rival.methods.name),
+            ours,
+            theirs,
+            ratio: theirs / ours,
+            unit: "ns",
+            rival: rival.name.to_owned(),
+            runs: rounds.len(),
+        });
+    }
+    Ok(comparisons)
+}
+
+/// Runs the program for one thread and the one for two under each of `allocators`, in turns; the rounds of each allocator.
+fn in_processes(
+    programs: [&'static Program; 2],
+    allocators: &[&str],
+    effort: &Effort,
+) -> Result<Vec<Vec<OneAndTwo>>, Failure> {
+    let mut all: Vec<Vec<OneAndTwo>> = allocators.iter().map(|_| Vec::new()).collect();
+    for _ in 0..effort.process_rounds {
+        let [one, two] = programs.map(|program| measure(program, effort.scale, allocators, 1));
+        for ((rounds, one), two) in all.iter_mut().zip(one?).zip(two?) {
+            rounds.push(OneAndTwo {
+                one: one.time,
+                two: two.time,
+            });
+        }
+    }
+    Ok(all)
+}
+
+fn map_reads_2_threads_scaling(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
+    let workload = &MAP_READS_2_THREADS_SCALING;
+    let keys = random_keys(KEYS_2M);
+    let chains = [1, 2].map(|seed| QueryChain::sample(&keys, effort.lookups, seed));
+    // One by one, so that nodes are filled as random inserts fill them; collecting sorts first.
+    let (mut ours, mut theirs) = (CTreeMap::new(), BTreeMap::new());
+    for (key, value) in entries(&keys) {
+        ours.insert(key, value);
+        theirs.insert(key, value);
+    }
+
+    let read_ours = |key| low_half(ours.get(&key));
+    let read_theirs = |key| low_half(theirs.get(&key));
+    let (mut our_rounds, mut their_rounds) = (Vec::new(), Vec::new());
+    let mut expected = None;
+    for _ in 0..effort.rounds {
+        let ours = read_by_one_and_two(&chains, read_ours);
+        let theirs = read_by_one_and_two(&chains, read_theirs);
+        for (name, sums) in [(our_map::NAME, ours.1), (btreemap::NAME, theirs.1)] {
+            if *expected.get_or_insert(sums) != sums {
+                return Err(Failure::Answer(WrongAnswer {
+                    workload: workload.name,
+                    who: name.to_owned(),
+                }));
+            }
+        }
+        our_rounds.push(ours.0);
+        their_rounds.push(theirs.0);
+    }
+    let (ours, theirs) = (scaling(&our_rounds), scaling(&their_rounds));
+    Ok(vec![Comparison {
+        suite: SUITE,
+        name: workload.name.to_owned(),
+        ours,
+        theirs,
+        ratio: ours / theirs,
+        unit: TIMES,
+        rival: btreemap::NAME.to_owned(),
+        runs: effort.rounds,
+    }])
+}
+
+/// The keys with the values that the trees give them.
+fn entries(keys: &[u64]) -> impl Iterator<Item = (u64, u64)> {
+    keys.iter().map(|&key| (key, key.rotate_left(32)))
+}
+
+/// Follows the first chain on one thread, then both on two; the times, and the sums of the answers.
+fn read_by_one_and_two(
+    chains: &[QueryChain; 2],
+    read: impl Fn(u64) -> u32 + Sync,
+) -> (OneAndTwo, [u64; 2]) {
+    let (one, first) = read_side_by_side(&chains[..1], &read);
+    let (two, both) = read_side_by_side(chains, &read);
+    assert_eq!(first[0], both[0], "a lookup finds what it finds alone");
+    (OneAndTwo { one, two }, [both[0], both[1]])
+}
+
+/// A thread for each chain; the time from their common start to the end of the last.
+fn read_side_by_side(
+    chains: &[QueryChain],
+    read: &(impl Fn(u64) -> u32 + Sync),
+) -> (Duration, Vec<u64>) {
+    let start = Barrier::new(chains.len() + 1);
+    thread::scope(|scope| {
+        let threads: Vec<_> = chains
+            .iter()
+            .map(|chain| {
+                let start = &start;
+                scope.spawn(move || {
+                    start.wait();
+                    chain.follow(read)
+                })
+            })
+            .collect();
+        start.wait();
+        timed(|| {
+            let sums = threads.into_iter().map(|thread| thread.join());
+            sums.map(|sum| sum.expect("lookups do not panic")).collect()
+        })
+    })
+}
+
+/// Sizes of the curves, as powers of two.
+fn sizes(scale: Scale) -> impl Iterator<Item = u32> {
+    let largest = match scale {
+        Scale::Quick => 21,
+        Scale::Full => 25,
+    };
+    10..=largest
+}
+
+fn lookup(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
+    let machine = Machine::calibrate(CalibrateOptions::quick());
+    let mut comparisons = Vec::new();
+    for log2_n in sizes(effort.scale) {
+        if effort.wants(LOOKUP.name, &format!("{}_n{log2_n}", LOOKUP.name)) {
+            comparisons.extend(lookup_among(log2_n, effort, &machine)?);
+        }
+    }
+    Ok(comparisons)
+}
+
+/// A structure of one size, looked up in.
+struct Line {
+    slug: &'static str,
+    name: &'static str,
+    predicted_ns: f64,
+}
+
+/// The lines of the curves at one size, and the ratios between them.
+fn lookup_among(
+    log2_n: u32,
+    effort: &Effort,
+    machine: &Machine,
+) -> Result<Vec<Comparison>, Failure> {
+    let keys = random_keys(1 << log2_n);
+    let chain = QueryChain::sample(&keys, effort.lookups, SEED);
+    let (mut our_map, mut their_map) = (CTreeMap::new(), BTreeMap::new());
+    // One after the other, as in the tree.
+    for (key, value) in entries(&keys) {
+        our_map.insert(key, value);
+    }
+    for (key, value) in entries(&keys) {
+        their_map.insert(key, value);
+    }
+    let plan = Plan::of_inserts(&keys);
+    let boxes = born_in(Source::System, || plan.build());
+    let morphed = born_in(Source::CcMalloc, || {
+        let mut tree = plan.build();
+        let report = tree.morph(&Morph::new());
+        report.expect("there is memory for one more tree");
+        tree
+    });
+    drop(plan);
+    let lines = [
+        Line {
+            slug: "ctreemap",
+            name: our_map::NAME,
+            predicted_ns: levels::ctreemap_ns(keys.len(), machine),
+        },
+        Line {
+            slug: btreemap::SLUG,
+            name: btreemap::NAME,
+            predicted_ns: levels::btreemap_ns(keys.len(), machine),
+        },
+        Line {
+            slug: "morphed",
+            name: "tree, morphed",
+            predicted_ns: predict(&morphed, PageSize::Huge2M, machine),
+        },
+        Line {
+            slug: "boxes",
+            name: "tree, as allocated",
+            predicted_ns: predict(&boxes, PageSize::Small4K, machine),
+        },
+    ];
+    let passes: Vec<Pass<'_>> = vec![
+        (
+            lines[0].name.to_owned(),
+            Box::new(|| chain.follow(|key| low_half(our_map.get(&key)))),
+        ),
+        (
+            lines[1].name.to_owned(),
+            Box::new(|| chain.follow(|key| low_half(their_map.get(&key)))),
+        ),
+        (
+            lines[2].name.to_owned(),
+            Box::new(|| morphed.follow(&chain)),
+        ),
+        (lines[3].name.to_owned(), Box::new(|| boxes.follow(&chain))),
+    ];
+    let measured = compare(LOOKUP.name, effort, passes)?;
+    let ns: Vec<f64> = measured
+        .into_iter()
+        .map(|median| nanoseconds_each(median, chain.len()))
+        .collect();
+
+    let ratio = |ours: usize, theirs: usize| {
+        let slugs = (lines[ours].slug, lines[theirs].slug);
+        Comparison {
+            suite: SUITE,
+            name: format!("{}_n{log2_n}_{}_vs_{}", LOOKUP.name, slugs.0, slugs.1),
+            ours: ns[ours],
+            theirs: ns[theirs],
+            ratio: ns[theirs] / ns[ours],
+            unit: "ns",
+            rival: lines[theirs].name.to_owned(),
+            runs: effort.rounds,
+        }
+    };
+    let points = lines.iter().zip(&ns).map(|(line, &measured)| {
+        let predicted = line.predicted_ns;
+        Comparison {
+            suite: SUITE,
+            name: point_name(LOOKUP.name, log2_n, line.slug),
+            ours: predicted,
+            theirs: measured,
+            ratio: predicted.min(measured) / predicted.max(measured),
+            unit: "ns",
+            rival: "the clock".to_owned(),
+            runs: effort.rounds,
+        }
+    });
+    Ok([ratio(0, 1), ratio(2, 3)]
+        .into_iter()
+        .chain(points)
+        .collect())
+}
+
+/// Nanoseconds of a lookup in `tree`, whose nodes lie where they lie, in pages of this size. rustc makes its search a loop that selects one of two links without a branch.
+///
+/// # Panics
+/// When the tree has 2^32 nodes or more.
+fn predict(tree: &Tree, pages: PageSize, machine: &Machine) -> f64 {
+    let (mut parents, mut addresses) = (Vec::new(), Vec::new());
+    let mut pending: Vec<(&Node, u32)> = tree
+        .root()
+        .map(|root| (root, NO_NODE))
+        .into_iter()
+        .collect();
+    while let Some((node, parent)) = pending.pop() {
+        let number = u32::try_from(parents.len()).expect("a shape numbers nodes in 32 bits");
+        parents.push(parent);
+        addresses.push(std::ptr::from_ref(node).addr() as u64);
+        let children = [node.right.as_deref(), node.left.as_deref()];
+        pending.extend(children.into_iter().flatten().map(|child| (child, number)));
+    }
+    let shape = Shape::from_parents(&parents).expect("parents come before their children");
+    drop(parents);
+    let extent = NodeExtent::new(32, 8).expect("the extent of a node");
+    const { assert!(size_of::<Node>() == 32 && align_of::<Node>() == 8) };
+    Predictor::new(&shape)
+        .style(SearchStyle::BranchFree)
+        .predict(&Placement::from_offsets(addresses), extent, pages, machine)
+        .ns
+}

@@ -1,0 +1,154 @@
+//! The Olden programs that work in the plane, tsp and voronoi: every placement, morph and allocator gives the same, right result, on even and on degenerate input.
+//!
+//! Hints need a process that `ccmalloc` serves, so the test starts its own program again for each allocator.
+//!
+//! Not part of `cargo test --workspace`, which is not to build the rivals: `cargo test -p benches --test planes`.
+
+use std::process::Command;
+
+use benches::dispatch::{ALLOCATOR_VARIABLE, DispatchAllocator, served_by};
+use benches::olden::Olden;
+use benches::olden::placement::{AsAllocated, Hinted, NullHinted, Placement, Prefetched};
+use benches::olden::{tsp, tsp::Tsp, voronoi, voronoi::Voronoi};
+use benches::rivals::{ALLOCATORS, ARENAS, ours};
+use ccmalloc::Policy;
+use ccmorph::Morph;
+use examples::rng::Rng;
+
+#[global_allocator]
+static GLOBAL: DispatchAllocator = DispatchAllocator;
+
+/// What precedes the results of one process in its output.
+const RESULTS: &str = "results:";
+
+/// Builds, morphs where asked to, works twice (the second time with what the first left behind), checks; the result.
+fn run<O: Olden, P: Placement>(input: &O::Input, placement: P, morph: Option<&Morph<'_>>) -> u64 {
+    let mut program = O::build(input, placement);
+    let mut result = None;
+    for _ in 0..2 {
+        if let Some(morph) = morph {
+            program.morph(morph).expect("ccmalloc serves this process");
+        }
+        let again = program.work(input, placement, morph).expect("as above");
+        program.check(input, again).expect("the result is right");
+        assert_eq!(*result.get_or_insert(again), again);
+        let wrong = program.check(input, again ^ 1 << 40);
+        assert!(
+            wrong.is_err() || O::nodes(input)[0].1 < 2,
+            "a wrong result is found out"
+        );
+    }
+    result.expect("the program ran")
+}
+
+/// The result, which is the same in every placement that this process can have.
+fn run_everywhere<O: Olden>(input: &O::Input) -> u64 {
+    let expected = run::<O, _>(input, AsAllocated, None);
+    assert_eq!(run::<O, _>(input, Prefetched, None), expected);
+    if served_by() == ours::NAME {
+        for policy in [Policy::Closest, Policy::FirstFit, Policy::NewBlock] {
+            assert_eq!(run::<O, _>(input, Hinted::new(policy), None), expected);
+        }
+        assert_eq!(run::<O, _>(input, NullHinted::new(), None), expected);
+        let clustered = Morph::new();
+        let coloured = Morph::new().colour(0.5);
+        for morph in [clustered, coloured] {
+            assert_eq!(run::<O, _>(input, AsAllocated, Some(&morph)), expected);
+        }
+    }
+    expected
+}
+
+/// Inputs for tours: even ones of sizes around those where the program changes its way, all cities in one place, and in line.
+fn tours() -> Vec<tsp::Input> {
+    let mut inputs: Vec<tsp::Input> = [0, 1, 2, 3, 4, 149, 150, 151, 152, 302, 303, 3000]
+        .into_iter()
+        .map(|cities| tsp::Input::random(cities, 5))
+        .collect();
+    inputs.push(tsp::Input::of(vec![[0.25, 0.5]; 400]));
+    inputs.push(tsp::Input::of(
+        (0..500).map(|city| [f64::from(city % 7), 0.0]).collect(),
+    ));
+    inputs
+}
+
+/// Inputs for triangulations: even ones, grids (whose squares lie on circles), lines, repetitions, a fan.
+fn triangulations() -> Vec<voronoi::Input> {
+    let mut inputs: Vec<voronoi::Input> = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 31, 32, 33, 3000]
+        .into_iter()
+        .map(|sites| voronoi::Input::random(sites, 6))
+        .collect();
+    let grid = |side: usize| (0..side * side).map(move |site| [site / side, site % side]);
+    inputs.push(voronoi::Input::of(grid(2).collect()));
+    inputs.push(voronoi::Input::of(grid(23).collect()));
+    inputs.push(voronoi::Input::of(
+        (0..100).map(|site| [site, 2 * site]).collect(),
+    ));
+    inputs.push(voronoi::Input::of((0..100).map(|site| [7, site]).collect()));
+    inputs.push(voronoi::Input::of(vec![[3, 3]; 20]));
+    inputs.push(voronoi::Input::of(
+        (0..50)
+            .map(|site| [site * site, 0])
+            .chain([[9, 1 << 30]])
+            .collect(),
+    ));
+    // Few coordinates: many sites in line, many on circles.
+    let mut rng = Rng::new(8);
+    for side in [3, 5, 16, 60] {
+        let sites = (0..2 * side * side / 3).map(|_| [rng.below(side), rng.below(side)]);
+        inputs.push(voronoi::Input::of(sites.collect()));
+    }
+    inputs
+}
+
+#[test]
+fn in_this_process() {
+    let tours: Vec<u64> = tours().iter().map(run_everywhere::<Tsp>).collect();
+    let sums: Vec<u64> = triangulations()
+        .iter()
+        .map(run_everywhere::<Voronoi>)
+        .collect();
+    println!("{RESULTS} {tours:?} {sums:?}");
+}
+
+#[test]
+fn under_every_allocator() {
+    let rivals = ALLOCATORS.iter().chain(ARENAS);
+    let names = std::iter::once(ours::NAME).chain(rivals.map(|rival| rival.methods.name));
+    let this = std::env::current_exe().expect("the test has a file");
+    let mut expected = None;
+    for name in names {
+        let output = Command::new(&this)
+            .args(["--exact", "in_this_process", "--nocapture"])
+            .env(ALLOCATOR_VARIABLE, name)
+            .output()
+            .expect("the test can be started");
+        let text = String::from_utf8(output.stdout).expect("the test prints text");
+        assert!(output.status.success(), "{name}: {text}");
+        let results = text
+            .split_once(RESULTS)
+            .and_then(|(_, rest)| rest.lines().next())
+            .unwrap_or_else(|| panic!("{name} printed no results: {text}"))
+            .to_owned();
+        assert_eq!(*expected.get_or_insert(results.clone()), results, "{name}");
+    }
+}
+
+#[test]
+fn a_broken_tour_and_a_missing_edge_are_found_out() {
+    let input = tsp::Input::random(500, 9);
+    let mut tour = Tsp::build(&input, AsAllocated);
+    assert!(tour.check(&input, 0).is_err(), "there is no tour yet");
+    let length = tour.work(&input, AsAllocated, None).expect("no morph");
+    assert!(tour.check(&tsp::Input::random(501, 9), length).is_err());
+
+    let input = voronoi::Input::random(500, 9);
+    let mut triangles = Voronoi::build(&input, AsAllocated);
+    assert!(
+        triangles.check(&input, 0).is_err(),
+        "there are no edges yet"
+    );
+    let sum = triangles.work(&input, AsAllocated, None).expect("no morph");
+    let more = voronoi::Input::random(501, 10);
+    assert!(triangles.check(&more, sum).is_err());
+}
