@@ -594,7 +594,7 @@ impl Olden for Health {
         Ok(self.gone.digest(self.present()))
     }
 
-    /// Against the [`ledger`], which follows the same patients through queues without a list or a walk; and every patient, every list and all personnel are
+    /// Against a ledger, which follows the same patients through queues without a list or a walk; and every patient, every list and all personnel are
     /// where they must be.
     fn check(&self, input: &Input, result: u64) -> Result<(), String> {
         let expected = ledger::run(input);
