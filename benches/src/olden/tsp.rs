@@ -8,11 +8,14 @@
 //!           more                  tour(left), tour(right); open each at the city nearest to t, and close both through t, the cheapest way
 //! ```
 //!
-//! Tours are rings of doubly linked cities ([`ring`]), the tree's own nodes. Each merge walks both rings, and reverses one when the ends demand it, so that each city is
+//! Tours are rings of doubly linked cities (module `ring`), the tree's own nodes. Each merge walks both rings, and reverses one when the ends demand it, so that each city is
 //! visited about once for each level of the tree, along links that have little to do with the order in which the cities were allocated.
 //!
 //! The thesis did not run this program; the smallest size is about Olden's own. The split lines are drawn with the spread of the median of uniform points, so that cities are even over the square.
-//! Hint: the city above in the tree. A morph lays out the tree in depth-first order, as it is walked whole; the rings change all the time, the tree does not, so there is nothing to lay out again.
+//! A morph lays out the tree in depth-first order, as it is walked whole; the rings change all the time, the tree does not, so there is nothing to lay out again.
+//!
+//! Hint: the city above in the tree. It is the one that there is, and in a fresh heap it gains nothing: a city of 56 bytes shares a block of 64 with no other, and without hints, cities lie in the order in which the tree is walked. 32,768 cities took 65.9
+//! million instructions with it (new-block) and 60.7 without; a cache of 2 MiB, which just holds them, missed 338,940 times instead of 192,480 (cachegrind, check and input included).
 
 mod ring;
 

@@ -153,7 +153,7 @@ impl Diagram {
             }
         }
         for record in records {
-            // SAFETY: a live record, which `Edge::between` made of a box and which is in the set once. Nobody has an edge, as the diagram is borrowed exclusively, and with
+            // SAFETY: a live record, which `Entered::edge` made of a box and which is in the set once. Nobody has an edge, as the diagram is borrowed exclusively, and with
             // all records found from `first`, no reference is left but those in records that are freed as well.
             drop(unsafe { Box::from_raw(record.cast_mut()) });
         }
@@ -217,20 +217,14 @@ impl<'d> Entered<'d> {
         self.diagram.last.as_deref().map(Site::new)
     }
 
-    /// An edge from `origin` to `destination` that is connected to no other one, allocated near `neighbour`.
-    pub(super) fn edge<P: Placement, N>(
-        self,
-        origin: Site<'d>,
-        destination: Site<'d>,
-        neighbour: *const N,
-        placement: P,
-    ) -> Edge<'d> {
+    /// An edge from `origin` to `destination` that is connected to no other one.
+    pub(super) fn edge(self, origin: Site<'d>, destination: Site<'d>) -> Edge<'d> {
         let record = Record {
             next: [const { Cell::new(Reference(ptr::null())) }; QUARTERS],
             ends: [ptr::from_ref(origin.node), ptr::from_ref(destination.node)],
             marked: Cell::new(false),
         };
-        let record = Box::into_raw(placement.new_near(record, neighbour));
+        let record = Box::into_raw(Box::new(record));
         let first = Reference::new(record, 0);
         // SAFETY: a live record, and nobody else knows it.
         let next = unsafe { &(*record).next };

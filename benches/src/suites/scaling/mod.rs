@@ -10,7 +10,7 @@
 //! of them would do.
 //!
 //! The rows `lookup_nLOG2_STRUCTURE_vs_measured` are the points of curves ([`crate::curves`]). As in the suite `model`, `ours` is the prediction there, `theirs` the measurement, and the ratio the smaller over
-//! the larger. Trees of boxes are surveyed, node by node, where they lie; of the maps it is known how their nodes are read ([`levels`]).
+//! the larger. Trees of boxes are surveyed, node by node, where they lie; of the maps it is known how their nodes are read (module `levels`).
 
 mod levels;
 
@@ -269,6 +269,9 @@ fn lookup(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     Ok(comparisons)
 }
 
+/// Lookups in a round at one size: there are sixteen sizes of four structures, and a curve is read by its shape.
+const LOOKUPS_MAX: usize = 300_000;
+
 /// A structure of one size, looked up in.
 struct Line {
     slug: &'static str,
@@ -283,7 +286,7 @@ fn lookup_among(
     machine: &Machine,
 ) -> Result<Vec<Comparison>, Failure> {
     let keys = random_keys(1 << log2_n);
-    let chain = QueryChain::sample(&keys, effort.lookups, SEED);
+    let chain = QueryChain::sample(&keys, effort.lookups.min(LOOKUPS_MAX), SEED);
     let (mut our_map, mut their_map) = (CTreeMap::new(), BTreeMap::new());
     // One after the other, as in the tree.
     for (key, value) in entries(&keys) {
