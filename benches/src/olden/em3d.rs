@@ -18,8 +18,8 @@
 //!
 //! # What differs from the original
 //!
-//! - Which points need a node is known before the nodes are made ([`Graph`]), so that there are no arrays of pointers that way, which the original keeps and does not use any more.
-//! - The value is part of the node, as in common copies, and not an allocation of its own.
+//! - Which points need a node is known before the nodes are made, so that there are no arrays of pointers that way, which the original keeps and does not use any more.
+//! - The value is part of the node, not an allocation of its own.
 //! - Coefficients are small enough for the values to stay finite.
 //! - Iterations: the original does as many as it is told.
 
@@ -27,7 +27,7 @@ use std::alloc::Layout;
 use std::cell::{Cell, OnceCell};
 use std::ptr;
 
-use ccmorph::{Morph, MorphError, TreeNode, Visit, back};
+use ccmorph::{Links, Morph, MorphError, TreeNode, Visit, Visitor, back};
 use examples::rng::Rng;
 
 use super::placement::Placement;
@@ -359,10 +359,10 @@ fn digest(values: impl Iterator<Item = f64>) -> u64 {
 /// Both lists as one structure for a morph.
 struct BothFields<'n>(&'n mut Option<Box<Node>>, &'n mut Option<Box<Node>>);
 
-impl ccmorph::Links for BothFields<'_> {
+impl Links for BothFields<'_> {
     type Link = Box<Node>;
 
-    fn show<'a>(&'a mut self, visitor: &mut ccmorph::Visitor<'_, 'a, Box<Node>>) {
+    fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Box<Node>>) {
         self.0.show(visitor);
         self.1.show(visitor);
     }

@@ -43,7 +43,7 @@ use placement::Placement;
 /// How much data a program works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// A megabyte or two of nodes, at least four times the second-level cache of the thesis's machine: tests, and simulations in quick runs.
+    /// About a megabyte or two of nodes, at least twice the second-level cache of the thesis's machine: tests, and simulations in quick runs.
     Tiny,
     /// The thesis's input (table 4.2), or Olden's own where the thesis does not use the program: fits a last-level cache of today, and is what is simulated.
     Thesis,

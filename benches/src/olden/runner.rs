@@ -361,8 +361,12 @@ fn run_placed<P: Olden, L: Placement>(
     let (build, program) = timed(|| P::build(&input, placement));
     // Leaked, because the process ends after it.
     let program = Box::leak(Box::new(program));
-    let (layout, laid_out) = timed(|| morph.map_or(Ok(()), |morph| program.morph(morph)));
-    laid_out.map_err(no_morph)?;
+    let mut layout = Duration::ZERO;
+    if let Some(morph) = morph {
+        let (time, laid_out) = timed(|| program.morph(morph));
+        laid_out.map_err(no_morph)?;
+        layout = time;
+    }
     let (work, result) = timed(|| program.work(&input, placement, morph));
     let checksum = result.map_err(no_morph)?;
     let peak_bytes = peak_resident_bytes();
