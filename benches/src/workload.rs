@@ -5,6 +5,8 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::programs::Scale;
+#[cfg(feature = "apps")]
+use crate::suites::apps;
 use crate::suites::{ccmalloc, ccmorph, ctree, model};
 
 /// Keys in workloads whose name ends in `2m`: 2^21, 48 MiB of 24-byte nodes, several times what a last-level cache gives a program.
@@ -42,6 +44,10 @@ pub const WORKLOADS: &[Workload] = &[
     #[cfg(feature = "bbtree")]
     ctree::MAPPED_2M,
     model::PREDICT_BST_2M,
+    #[cfg(feature = "apps")]
+    apps::APP_1,
+    #[cfg(feature = "apps")]
+    apps::APP_2,
 ];
 
 /// Something to measure ours and its rivals with.

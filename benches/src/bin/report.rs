@@ -30,7 +30,7 @@ struct Args {
     #[arg(long)]
     quick: bool,
 
-    /// Only this suite: ccmalloc, ccmorph, ctree or model
+    /// Only this suite: ccmalloc, ccmorph, ctree, model or apps
     #[arg(long, value_name = "NAME")]
     suite: Option<String>,
 

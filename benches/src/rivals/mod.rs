@@ -61,7 +61,7 @@ pub const ALLOCATORS: &[AllocatorRival] = &[
     snmalloc::RIVAL,
 ];
 
-/// The rivals that this build leaves out, each with the feature that adds it.
+/// The rivals, and the suite of applications, that this build leaves out, each with the feature that adds it.
 pub fn left_out() -> Vec<&'static str> {
     let known = [
         ("mimalloc", cfg!(feature = "mimalloc")),
@@ -70,6 +70,7 @@ pub fn left_out() -> Vec<&'static str> {
         ("bbtree", cfg!(feature = "bbtree")),
         ("brie-tree", cfg!(feature = "brie-tree")),
         ("indexset", cfg!(feature = "indexset")),
+        ("apps", cfg!(feature = "apps")),
     ];
     known
         .into_iter()
