@@ -48,6 +48,8 @@ pub const WORKLOADS: &[Workload] = &[
     apps::APP_1,
     #[cfg(feature = "apps")]
     apps::APP_2,
+    #[cfg(feature = "apps")]
+    apps::APP_3,
 ];
 
 /// Something to measure ours and its rivals with.

@@ -6,8 +6,9 @@
 //!
 //! | module | crate | what it does | ours |
 //! |---|---|---|---|
-//! | [`phrases`] | `intrusive-collections` | finds phrases by an index of every word in some ten million of text | hints: a posting beside the one before it |
+//! | [`phrases`] | `intrusive-collections` | finds phrases by an index of every word in forty million bytes of text | hints: a posting beside the one before it |
 //! | [`rays`] | `bvh` | follows light through a landscape of two million triangles | morph: the hierarchy's nodes, after its build |
+//! | [`diagrams`] | `biodivine-lib-bdd` | builds a multiplier as a binary decision diagram, and puts test vectors to it | morph: the diagram's nodes, after its build |
 //!
 //! [`corpus`] is the text: the sources of the packages that this workspace is built of.
 //!
@@ -15,6 +16,7 @@
 //! that is so, the application stays in the list. `docs/applications.md` says why for each.
 
 pub mod corpus;
+pub mod diagrams;
 pub mod phrases;
 pub mod rays;
 

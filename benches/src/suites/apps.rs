@@ -5,7 +5,7 @@
 //! the row `.._vs_unchanged`. All runs of an application must give one checksum.
 
 use super::best_first;
-use crate::apps::{phrases, rays};
+use crate::apps::{diagrams, phrases, rays};
 use crate::programs::Program;
 use crate::rivals::{ALLOCATORS, ours};
 use crate::worker::{Taken, measure_variants};
@@ -15,7 +15,7 @@ use crate::workload::{Comparison, Effort, Failure, Workload};
 pub const APP_1: Workload = Workload {
     suite: "apps",
     name: "app_1",
-    also: &["app_1_memory"],
+    also: &[],
     run: |effort| compare(&APP_1, [&phrases::PLAIN, &phrases::HINTED], effort),
 };
 
@@ -23,8 +23,16 @@ pub const APP_1: Workload = Workload {
 pub const APP_2: Workload = Workload {
     suite: "apps",
     name: "app_2",
-    also: &["app_2_memory"],
+    also: &[],
     run: |effort| compare(&APP_2, [&rays::PLAIN, &rays::MORPHED], effort),
+};
+
+/// Test vectors for a multiplier, by a decision diagram, morphed.
+pub const APP_3: Workload = Workload {
+    suite: "apps",
+    name: "app_3",
+    also: &[],
+    run: |effort| compare(&APP_3, [&diagrams::PLAIN, &diagrams::MORPHED], effort),
 };
 
 /// Time and peak memory of `changed` under ours, against `plain` under each rival, and under ours.
