@@ -70,7 +70,7 @@ pub fn find(name: &str) -> Option<&'static Program> {
     #[cfg(feature = "apps")]
     let applications = crate::apps::PROGRAMS;
     #[cfg(not(feature = "apps"))]
-    let applications = &[];
+    let applications: &[Program] = &[];
     let mut all = UNHINTED.iter().chain(SPECIAL).chain(applications);
     all.find(|program| program.name == name)
 }
