@@ -23,4 +23,11 @@ pub mod rays;
 use crate::programs::Program;
 
 /// All of them, plain and changed.
-pub const PROGRAMS: &[Program] = &[phrases::PLAIN, phrases::HINTED, rays::PLAIN, rays::MORPHED];
+pub const PROGRAMS: &[Program] = &[
+    phrases::PLAIN,
+    phrases::HINTED,
+    rays::PLAIN,
+    rays::MORPHED,
+    diagrams::PLAIN,
+    diagrams::MORPHED,
+];
