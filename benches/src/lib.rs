@@ -16,6 +16,7 @@
 //! | [`births`] | the memory that their nodes come from |
 //! | [`olden`] | the Olden programs, over allocators and placements |
 //! | [`programs`] | whole programs for allocators, each for a process of its own |
+//! | `apps` | applications of published crates; with the feature `apps` |
 //! | [`worker`] | those processes, allocators in turns; and workloads in processes of their own |
 //! | [`figures`] | the thesis's figures 2-6 and 2-7, which the `figures` binary makes |
 //! | [`dispatch`] | the global allocator of `report`, chosen by the environment when the process starts |
@@ -27,6 +28,8 @@
 //! and the median over the rounds counts, so a ratio holds on the machine and for the inputs that it was taken with. Keys are drawn evenly, which is the hardest case for every layout; programs with hot keys
 //! gain less, because their hot paths lie in the cache anyway. Memory is freshly built, not aged.
 
+#[cfg(feature = "apps")]
+pub mod apps;
 pub mod births;
 pub mod curves;
 pub mod dispatch;

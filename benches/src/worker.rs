@@ -101,13 +101,27 @@ pub fn measure(
     allocators: &[&str],
     rounds: usize,
 ) -> Result<Vec<Vec<Taken>>, Failure> {
-    let mut all: Vec<Vec<Taken>> = allocators.iter().map(|_| Vec::new()).collect();
+    let variants: Vec<_> = allocators.iter().map(|&name| (program, name)).collect();
+    measure_variants(&variants, scale, rounds)
+}
+
+/// Runs each of `variants`, a program under an allocator, `rounds` times in turns; what each took, a round after the other, in their order. The programs compute the same in different ways.
+///
+/// # Errors
+/// As of [`measure`].
+pub fn measure_variants(
+    variants: &[(&'static Program, &str)],
+    scale: Scale,
+    rounds: usize,
+) -> Result<Vec<Vec<Taken>>, Failure> {
+    let mut all: Vec<Vec<Taken>> = variants.iter().map(|_| Vec::new()).collect();
     let mut expected = None;
     for round in 0..rounds {
-        for turn in 0..allocators.len() {
+        for turn in 0..variants.len() {
             // Each round begins with another one, so that none always runs after the same neighbour.
-            let which = (round + turn) % allocators.len();
-            let finished = start(program, scale, allocators[which])?;
+            let which = (round + turn) % variants.len();
+            let (program, allocator) = variants[which];
+            let finished = start(program, scale, allocator)?;
             if *expected.get_or_insert(finished.checksum) != finished.checksum {
                 return Err(Failure::Answer(WrongAnswer {
                     workload: program.name,

@@ -4,6 +4,8 @@ use std::fmt;
 
 use crate::programs::Scale;
 use crate::rounds::{Count, Rounds, Spread};
+#[cfg(feature = "apps")]
+use crate::suites::apps;
 use crate::suites::{ccmalloc, ccmorph, ctree, model, olden, scaling};
 
 /// Keys in workloads whose name ends in `2m`: 2^21, 48 MiB of 24-byte nodes, several times what a last-level cache gives a program.
@@ -53,6 +55,12 @@ pub const WORKLOADS: &[Workload] = &[
     scaling::MT_2_THREADS_SCALING,
     scaling::MAP_READS_2_THREADS_SCALING,
     scaling::LOOKUP,
+    #[cfg(feature = "apps")]
+    apps::APP_1,
+    #[cfg(feature = "apps")]
+    apps::APP_2,
+    #[cfg(feature = "apps")]
+    apps::APP_3,
 ];
 
 /// Something to measure ours and its rivals with.

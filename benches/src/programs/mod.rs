@@ -73,7 +73,11 @@ pub const SPECIAL: &[Program] = &[
 
 /// The program called `name`.
 pub fn find(name: &str) -> Option<&'static Program> {
-    let mut all = UNHINTED.iter().chain(SPECIAL);
+    #[cfg(feature = "apps")]
+    let applications = crate::apps::PROGRAMS;
+    #[cfg(not(feature = "apps"))]
+    let applications: &[Program] = &[];
+    let mut all = UNHINTED.iter().chain(SPECIAL).chain(applications);
     all.find(|program| program.name == name)
 }
 
@@ -109,7 +113,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Times `work`, which returns the checksum.
-    fn of(work: impl FnOnce() -> u64) -> Self {
+    pub(crate) fn of(work: impl FnOnce() -> u64) -> Self {
         let (time, checksum) = timed(work);
         Outcome {
             checksum,
@@ -121,10 +125,10 @@ impl Outcome {
 
 /// A sum over numbers in their order: equal sums, equal numbers, but for one chance in 2^64.
 #[derive(Clone, Copy, Debug, Default)]
-struct Checksum(u64);
+pub(crate) struct Checksum(pub(crate) u64);
 
 impl Checksum {
-    fn add(&mut self, number: u64) {
+    pub(crate) fn add(&mut self, number: u64) {
         self.0 = self
             .0
             .wrapping_mul(0x9E37_79B9_7F4A_7C15)

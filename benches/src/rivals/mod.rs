@@ -69,7 +69,7 @@ pub const ARENAS: &[AllocatorRival] = &[
     bumpalo::RIVAL,
 ];
 
-/// The rivals that this build leaves out, each with the feature that adds it.
+/// The rivals, and the suite of applications, that this build leaves out, each with the feature that adds it.
 pub fn left_out() -> Vec<&'static str> {
     let known = [
         ("mimalloc", cfg!(feature = "mimalloc")),
@@ -79,6 +79,7 @@ pub fn left_out() -> Vec<&'static str> {
         ("bbtree", cfg!(feature = "bbtree")),
         ("brie-tree", cfg!(feature = "brie-tree")),
         ("indexset", cfg!(feature = "indexset")),
+        ("apps", cfg!(feature = "apps")),
     ];
     known
         .into_iter()

@@ -1,5 +1,7 @@
 //! The workloads, a module for each crate under test.
 
+#[cfg(feature = "apps")]
+pub mod apps;
 pub mod ccmalloc;
 pub mod ccmorph;
 pub mod ctree;
@@ -114,11 +116,16 @@ fn compare(
 
 /// `comparisons` with one rival each, and in front of them the one with the best of these rivals, under the workload's own name.
 fn against_the_best(workload: &Workload, comparisons: Vec<Comparison>) -> Vec<Comparison> {
+    best_first(workload.name, comparisons)
+}
+
+/// The same, with `name` for the one in front.
+fn best_first(name: &str, comparisons: Vec<Comparison>) -> Vec<Comparison> {
     let best = comparisons
         .iter()
         .min_by(|a, b| a.theirs.total_cmp(&b.theirs))
         .map(|best| Comparison {
-            name: workload.name.to_owned(),
+            name: name.to_owned(),
             ..best.clone()
         });
     best.into_iter().chain(comparisons).collect()

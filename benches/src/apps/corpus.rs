@@ -1,0 +1,89 @@
+//! The text that applications read: the Rust sources of all packages from the registry that this workspace's lock file names.
+//!
+//! Cargo has them on every machine on which this program could be built, and says where (`cargo metadata`), so nothing has to be downloaded or
+//! shipped, and the lock file fixes what they are. Tests and benches of the packages belong to it as far as they are published.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Deserialize;
+
+/// What `cargo metadata` tells, as far as it is wanted here.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    id: String,
+    /// None for the members of the workspace: they change from day to day.
+    source: Option<String>,
+    manifest_path: PathBuf,
+}
+
+/// The sources, file by file: packages in the order of their names and versions, files in that of their paths.
+///
+/// # Panics
+/// When there is no cargo to ask, or when a source that it names cannot be read.
+pub fn sources() -> Vec<String> {
+    let mut files = Vec::new();
+    for package in packages() {
+        if let Some(root) = package.manifest_path.parent() {
+            collect(root, &mut files);
+        }
+    }
+    // Parsers' tests hold files that are no UTF-8 on purpose.
+    files
+        .iter()
+        .filter_map(|file| String::from_utf8(fs::read(file).expect("cargo has it")).ok())
+        .collect()
+}
+
+/// The packages from the registry that are built on this platform with default features, as the lock file has them.
+fn packages() -> Vec<Package> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--locked", "--offline"])
+        .args(["--filter-platform", TARGET, "--manifest-path"])
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
+        .output()
+        .expect("who built this has cargo");
+    assert!(
+        output.status.success(),
+        "cargo metadata: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let metadata: Metadata = serde_json::from_slice(&output.stdout)
+        .expect("cargo writes the format that it was asked for");
+    let mut packages = metadata.packages;
+    packages.retain(|package| package.source.is_some());
+    packages.sort_by(|a, b| a.id.cmp(&b.id));
+    packages
+}
+
+/// The platform whose packages count; the same everywhere, so that everybody reads the same text as far as it is there.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// The Rust files below `folder`, in the order of their names.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    let entries = fs::read_dir(folder).expect("cargo has unpacked it");
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("a folder that nobody changes").path())
+        .collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// The words of `text`: names, keywords, and words of comments.
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .filter(|word| word.starts_with(|c: char| !c.is_ascii_digit()))
+}

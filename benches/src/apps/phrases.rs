@@ -1,0 +1,117 @@
+//! Phrase search by a positional index: for each word a list of the places where it stands, for each phrase a walk through two lists at once.
+//!
+//! ```text
+//! text       ... let  self  let  x  self  x  ...          postings in the order of their birth: 1 2 3 4 5 6
+//!                 1    2    3   4   5    6
+//! index      let  -> 1 -> 3        each list's postings are strangers to each other in memory,
+//!            self -> 2 -> 5        and the walk goes along the lists
+//!            x    -> 4 -> 6
+//! ```
+//!
+//! An index that takes new text at any time has to grow all its lists at once. `intrusive-collections` keeps the postings in doubly linked lists of boxes, which the program allocates itself, so the change is one line: a posting is allocated near the
+//! last one of its list. The queries are pairs of words as they stand next to each other at random places of the text, so frequent phrases come often.
+//!
+//! A linked list is not the best structure for postings that are never deleted; chunks of an array are. The program is what a user of the crate writes, not the fastest index.
+
+use std::collections::HashMap;
+
+use ccmalloc::near;
+use examples::rng::Rng;
+use intrusive_collections::{LinkedList, LinkedListLink, intrusive_adapter};
+
+use super::corpus::{sources, words};
+use crate::programs::{Checksum, Outcome, Program, Scale};
+
+/// As the crate's users write it.
+pub const PLAIN: Program = Program {
+    name: "app_phrases",
+    run: |scale| run(scale, |_, posting| Box::new(posting)),
+};
+
+/// With a hint.
+pub const HINTED: Program = Program {
+    name: "app_phrases_hinted",
+    run: |scale| run(scale, hinted),
+};
+
+/// A place in the text.
+struct Posting {
+    link: LinkedListLink,
+    place: u32,
+}
+
+intrusive_adapter!(Places = Box<Posting>: Posting { link => LinkedListLink });
+
+type Postings = LinkedList<Places>;
+
+/// The change: a posting lies beside the one before it, and the first of a list has room beside it.
+fn hinted(postings: &Postings, posting: Posting) -> Box<Posting> {
+    match postings.back().get() {
+        Some(last) => near(last, || Box::new(posting)),
+        None => near(&(), || Box::new(posting)),
+    }
+}
+
+/// Phrases that are searched for.
+const PHRASES: usize = 1200;
+
+fn run(scale: Scale, allocate: impl Fn(&Postings, Posting) -> Box<Posting>) -> Outcome {
+    let sources = sources();
+    let (text, kinds) = number(&sources);
+    drop(sources);
+    let mut rng = Rng::new(41);
+    let phrases: Vec<[u32; 2]> = (0..scale.of(PHRASES))
+        .map(|_| {
+            let place = rng.below(text.len() - 1);
+            [text[place], text[place + 1]]
+        })
+        .collect();
+    Outcome::of(|| {
+        let mut index: Vec<Postings> = Vec::new();
+        index.resize_with(kinds, Postings::default);
+        for (place, &word) in (0..).zip(&text) {
+            let postings = &mut index[word as usize];
+            let posting = Posting {
+                link: LinkedListLink::new(),
+                place,
+            };
+            let posting = allocate(postings, posting);
+            postings.push_back(posting);
+        }
+        let mut sum = Checksum::default();
+        for [first, second] in phrases {
+            sum.add(occurrences(&index[first as usize], &index[second as usize]));
+        }
+        sum.0
+    })
+}
+
+/// Each word of the text as a number, and how many different ones there are.
+fn number(sources: &[String]) -> (Vec<u32>, usize) {
+    let mut numbers: HashMap<&str, u32> = HashMap::new();
+    let mut text = Vec::new();
+    for word in sources.iter().flat_map(|source| words(source)) {
+        let next = u32::try_from(numbers.len()).expect("fewer words than bytes");
+        text.push(*numbers.entry(word).or_insert(next));
+    }
+    assert!(text.len() > 1, "sources have words");
+    (text, numbers.len())
+}
+
+/// How often a place of `second` follows one of `first`.
+fn occurrences(first: &Postings, second: &Postings) -> u64 {
+    let (mut left, mut right) = (first.front(), second.front());
+    let mut count = 0;
+    while let (Some(a), Some(b)) = (left.get(), right.get()) {
+        match (a.place + 1).cmp(&b.place) {
+            std::cmp::Ordering::Less => left.move_next(),
+            std::cmp::Ordering::Greater => right.move_next(),
+            std::cmp::Ordering::Equal => {
+                count += 1;
+                left.move_next();
+                right.move_next();
+            }
+        }
+    }
+    count
+}

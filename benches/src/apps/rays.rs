@@ -1,0 +1,173 @@
+//! Light through a landscape: the first pass of photon mapping, over a bounding volume hierarchy.
+//!
+//! The landscape is made as landscapes for pictures are: a square of heights by midpoint displacement (A. Fournier, D. Fussell, L. Carpenter, *Computer Rendering of Stochastic Models*,
+//! 1982), two triangles for each of its cells. `bvh` builds the hierarchy over them. Photons leave the sky at random places in random directions (H. W. Jensen, *Global Illumination using Photon Maps*, 1996), and each is followed to the
+//! first triangle that it meets. So neighbouring rays have nothing in common, as those of diffuse light have not, and other than those of a camera.
+//!
+//! The crate keeps its nodes in a public vector, in depth-first order, linked by index: `IndexMorph` puts them into an order in which a path from the root touches fewer pages. Nodes have 80 bytes, more than a cache
+//! block, so there is nothing to gain by putting two of them into one. The time of the morph counts.
+
+use bvh::aabb::{Aabb, Bounded};
+use bvh::bounding_hierarchy::BHShape;
+use bvh::bvh::{Bvh, BvhNode};
+use bvh::ray::Ray;
+use ccmorph::{IndexMorph, Layout};
+use examples::rng::Rng;
+use nalgebra::{Point3, Vector3};
+
+use crate::programs::{Checksum, Outcome, Program, Scale};
+
+/// As the crate's users write it.
+pub const PLAIN: Program = Program {
+    name: "app_rays",
+    run: |scale| run(scale, |_| ()),
+};
+
+/// With a morph.
+pub const MORPHED: Program = Program {
+    name: "app_rays_morphed",
+    run: |scale| run(scale, morph),
+};
+
+/// The change.
+fn morph(hierarchy: &mut Bvh<f32, 3>) {
+    let report = IndexMorph::new()
+        .layout(Layout::VanEmdeBoas)
+        .run(
+            &mut hierarchy.nodes,
+            &mut 0_usize,
+            |node, visit| match node {
+                BvhNode::Leaf { parent_index, .. } => visit.reference(parent_index),
+                BvhNode::Node {
+                    parent_index,
+                    child_l_index,
+                    child_r_index,
+                    ..
+                } => {
+                    visit.child(child_l_index);
+                    visit.child(child_r_index);
+                    visit.reference(parent_index);
+                }
+            },
+        )
+        .expect("its indices have room for each other");
+    assert_eq!(
+        report.reached, report.nodes,
+        "all nodes hang below the root"
+    );
+}
+
+/// Cells along a side of the landscape.
+const SIDE: usize = 1 << 10;
+
+/// Photons.
+const PHOTONS: usize = 8_000_000;
+
+struct Triangle {
+    corners: [Point3<f32>; 3],
+    node: usize,
+}
+
+impl Bounded<f32, 3> for Triangle {
+    fn aabb(&self) -> Aabb<f32, 3> {
+        self.corners
+            .iter()
+            .fold(Aabb::empty(), |bounds, corner| bounds.grow(corner))
+    }
+}
+
+impl BHShape<f32, 3> for Triangle {
+    fn set_bh_node_index(&mut self, node: usize) {
+        self.node = node;
+    }
+
+    fn bh_node_index(&self) -> usize {
+        self.node
+    }
+}
+
+fn run(scale: Scale, morph: impl Fn(&mut Bvh<f32, 3>)) -> Outcome {
+    let mut rng = Rng::new(42);
+    let mut triangles = landscape(&mut rng);
+    Outcome::of(|| {
+        let mut hierarchy = Bvh::build(&mut triangles);
+        morph(&mut hierarchy);
+        let mut sum = Checksum::default();
+        for _ in 0..scale.of(PHOTONS) {
+            let origin = Point3::new(unit(&mut rng), unit(&mut rng), 1.0);
+            let direction = Vector3::new(unit(&mut rng) - 0.5, unit(&mut rng) - 0.5, -1.0);
+            let ray = Ray::new(origin, direction);
+            let distances = hierarchy.traverse_iterator(&ray, &triangles).map(
+                |Triangle {
+                     corners: [a, b, c], ..
+                 }| ray.intersects_triangle(a, b, c).distance,
+            );
+            let nearest = distances.fold(f32::INFINITY, f32::min);
+            sum.add(u64::from(nearest.to_bits()));
+        }
+        sum.0
+    })
+}
+
+/// A number from 0 to 1, both possible.
+fn unit(rng: &mut Rng) -> f32 {
+    rng.below(1 << 24) as f32 / ((1 << 24) - 1) as f32
+}
+
+/// The triangles over a square of heights.
+fn landscape(rng: &mut Rng) -> Vec<Triangle> {
+    let heights = heights(rng);
+    let point = |x: usize, y: usize| {
+        let at = |cell: usize| cell as f32 / SIDE as f32;
+        Point3::new(at(x), at(y), heights[y * (SIDE + 1) + x])
+    };
+    let mut triangles = Vec::with_capacity(2 * SIDE * SIDE);
+    for y in 0..SIDE {
+        for x in 0..SIDE {
+            let (west, east) = (point(x, y), point(x + 1, y));
+            let (north, far) = (point(x, y + 1), point(x + 1, y + 1));
+            for corners in [[west, east, north], [east, north, far]] {
+                triangles.push(Triangle { corners, node: 0 });
+            }
+        }
+    }
+    triangles
+}
+
+/// Midpoint displacement: the middle of each square and of each edge lies between its neighbours, give or take half of what it was a size before.
+fn heights(rng: &mut Rng) -> Vec<f32> {
+    const ROW: usize = SIDE + 1;
+    let mut heights = vec![0.0_f32; ROW * ROW];
+    let mut step = SIDE;
+    let mut roughness = 0.25_f32;
+    while step > 1 {
+        let half = step / 2;
+        let mut displaced = |mean: f32| mean + roughness * (unit(rng) - 0.5);
+        for y in (0..SIDE).step_by(step) {
+            for x in (0..SIDE).step_by(step) {
+                let corners = [(x, y), (x + step, y), (x, y + step), (x + step, y + step)];
+                let mean = corners
+                    .iter()
+                    .map(|&(x, y)| heights[y * ROW + x])
+                    .sum::<f32>()
+                    / 4.0;
+                heights[(y + half) * ROW + x + half] = displaced(mean);
+            }
+        }
+        for y in (0..=SIDE).step_by(step) {
+            for x in (half..SIDE).step_by(step) {
+                let mean = (heights[y * ROW + x - half] + heights[y * ROW + x + half]) / 2.0;
+                heights[y * ROW + x] = displaced(mean);
+            }
+        }
+        for y in (half..SIDE).step_by(step) {
+            for x in (0..=SIDE).step_by(step) {
+                let mean = (heights[(y - half) * ROW + x] + heights[(y + half) * ROW + x]) / 2.0;
+                heights[y * ROW + x] = displaced(mean);
+            }
+        }
+        step = half;
+        roughness /= 2.0;
+    }
+    heights
+}
