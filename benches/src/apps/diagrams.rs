@@ -51,7 +51,7 @@ fn morph(diagram: Bdd) -> Bdd {
         .first_index(TERMINALS)
         .layout(Layout::SubtreeCluster { block_bytes: 64 })
         .run(&mut links, &mut TERMINALS.clone(), |(_, links), visit| {
-            visit.child(links)
+            visit.child(links);
         })
         .expect("a usize can hold any index");
     assert_eq!(report.reached, links.len(), "a diagram has no other nodes");
