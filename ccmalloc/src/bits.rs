@@ -130,7 +130,26 @@ pub(crate) fn blocks_with_room(map: &PageMap, granules: usize, align_granules: u
     blocks
 }
 
+/// Blocks of a page (bit = block) that are wholly free: sixteen bytes are compared at once, some twenty instructions for all.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub(crate) fn empty_blocks(map: &PageMap) -> u64 {
+    use core::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
+
+    let full_bytes = |low: u64, high: u64| {
+        // SAFETY: SSE2 is a part of x86-64.
+        let full = unsafe {
+            let bytes = _mm_set_epi64x(high.cast_signed(), low.cast_signed());
+            _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(-1)))
+        };
+        u64::from(full.cast_unsigned())
+    };
+    let [a, b, c, d, e, f, g, h] = *map;
+    full_bytes(a, b) | full_bytes(c, d) << 16 | full_bytes(e, f) << 32 | full_bytes(g, h) << 48
+}
+
 /// Blocks of a page (bit = block) that are wholly free.
+#[cfg(not(target_arch = "x86_64"))]
 #[inline]
 pub(crate) fn empty_blocks(map: &PageMap) -> u64 {
     let mut blocks = 0;
@@ -166,7 +185,7 @@ pub(crate) fn next_in_group(set: u64, bit: usize) -> Option<usize> {
         .map(|candidates| candidates.trailing_zeros() as usize)
 }
 
-/// [`next_in_group`] of [`empty_blocks`], which looks at no more words than it must: most calls find what they need in the first.
+/// [`next_in_group`] of [`empty_blocks`], which looks at one word only when that has what it needs, as for most calls.
 #[inline(always)]
 pub(crate) fn next_empty(map: &[Cell<u64>; 8], block: usize) -> Option<usize> {
     let home = block / 8;
@@ -179,16 +198,7 @@ pub(crate) fn next_empty(map: &[Cell<u64>; 8], block: usize) -> Option<usize> {
             return Some(home * 8 + candidates.trailing_zeros() as usize / 8);
         }
     }
-    next_empty_elsewhere(map, home)
-}
-
-/// [`next_empty`], in the words behind `home`, then from the first to `home`.
-#[inline(never)]
-fn next_empty_elsewhere(map: &[Cell<u64>; 8], home: usize) -> Option<usize> {
-    (home + 1..map.len()).chain(0..=home).find_map(|index| {
-        let candidates = empty_lanes(map.get(index)?.get());
-        (candidates != 0).then(|| index * 8 + candidates.trailing_zeros() as usize / 8)
-    })
+    next_in_group(empty_blocks(&map.each_ref().map(Cell::get)), block)
 }
 
 /// The highest bit of each lane of which all bits are set.

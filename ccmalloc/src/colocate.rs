@@ -222,13 +222,29 @@ impl<'a> Own<'a> {
             return self.alloc_beyond_page(page, request, Policy::NewBlock);
         };
         count_on_page(&self.placed, block, near);
-        let place = (hint & !(PAGE_BYTES - 1)) + block * BLOCK_BYTES;
-        // SAFETY: on the page, so in a co-location slot of this heap.
-        let (word, end_word) = unsafe { (map_word(place), page.slot.end_word(place)) };
-        take_granules(word, end_word, place, granules);
-        let empty = &page.info.empty_blocks;
-        empty.set(empty.get().wrapping_sub(1));
-        core::ptr::with_exposed_provenance_mut(place)
+        take_empty_block(page, block, granules)
+    }
+
+    /// Allocates an object of up to a block, at any granule, in the first empty block of the seat page, if that has one to give.
+    #[inline]
+    fn alloc_in_seat_block(self, request: Request, policy: Policy) -> Option<*mut u8> {
+        if policy != Policy::NewBlock
+            || request.granules > BLOCK_GRANULES
+            || request.align_granules > 1
+        {
+            return None;
+        }
+        // SAFETY: null or the info of a page in use: `release_slot_if_empty` gives no slot back in which the seat page lies.
+        let page = self.page_of(unsafe { self.seat_page.get().as_ref() }?);
+        if page.info.empty_blocks.get() <= reserved() {
+            return None;
+        }
+        let empty = bits::empty_blocks(&page.read());
+        if empty == 0 {
+            return None;
+        }
+        let first = empty.trailing_zeros() as usize;
+        Some(take_empty_block(page, first, request.granules))
     }
 
     /// As [`alloc_near`](Self::alloc_near), for every request.
@@ -283,6 +299,9 @@ impl<'a> Own<'a> {
             return object;
         }
         count(&self.placed, Outcome::Elsewhere);
+        if !ties && let Some(object) = self.alloc_in_seat_block(request, policy) {
+            return object;
+        }
         let Some((seat, object)) = self.take_seat(request, policy) else {
             return null_mut();
         };
@@ -297,6 +316,9 @@ impl<'a> Own<'a> {
     #[inline(never)]
     fn alloc_on_seat(self, request: Request, policy: Policy) -> *mut u8 {
         count(&self.placed, Outcome::NotUsable);
+        if let Some(object) = self.alloc_in_seat_block(request, policy) {
+            return object;
+        }
         self.take_seat(request, policy)
             .map_or(null_mut(), |(_, object)| object)
     }
@@ -836,6 +858,19 @@ impl<'a> Own<'a> {
 /// Whether a page takes new structures again.
 fn is_roomy(info: &PageInfo) -> bool {
     info.empty_blocks.get() >= ROOMY_BLOCKS.saturating_add(reserved()).min(ALL_BLOCKS)
+}
+
+/// Makes an object of the first granules (1..=8) of `block` (0..64) of the page, which is empty; returns its address.
+#[inline]
+fn take_empty_block(page: Page<'_>, block: usize, granules: usize) -> *mut u8 {
+    let offset = page.in_slot * PAGE_BYTES + block % PAGE_BLOCKS * BLOCK_BYTES;
+    let place = page.slot.base().wrapping_add(offset);
+    // SAFETY: on the page, so in a co-location slot of a chunk that is mapped while the page is at hand.
+    let (word, end_word) = unsafe { (map_word(place.addr()), page.slot.end_word(place.addr())) };
+    take_granules(word, end_word, place.addr(), granules);
+    let empty = &page.info.empty_blocks;
+    empty.set(empty.get().wrapping_sub(1));
+    place
 }
 
 /// Makes an object of the free granules from `place` on, which lie in one block: `word` and `end_word` have their bits.
