@@ -7,6 +7,11 @@
 //! A raw pointer is a number with which safe code can do nothing, so that changing one is safe whatever it is. What code that
 //! *uses* them may rely on: a pointer that was shown and held the address of a node holds afterwards the very pointer that the node's link
 //! holds.
+//!
+//! Where no node moves (a morph that fails or does not pay, [`map`](crate::map), a traversal that panics), the pointers keep their addresses, but the walk has borrowed each node
+//! mutably. By Rust's rules of aliasing such a borrow ends the life of what was derived from the nodes' boxes before: code that reads through such pointers makes them
+//! anew then, from the links, as after any other `&mut` to a node. (Under Miri it shows with Stacked Borrows, and not with Tree Borrows.) Pointers to nodes that are held by pointer alone, as
+//! [`Morph::run_raw`](crate::Morph::run_raw) moves them, are not concerned.
 
 use crate::{Link, Links, Visitor};
 use std::cell::Cell;
