@@ -10,24 +10,29 @@ use benches::olden::health::{self, Health};
 use benches::olden::mst::Mst;
 use benches::olden::placement::{AsAllocated, Hinted, NullHinted, Placement, Prefetched};
 use benches::olden::{Olden, Size};
-use benches::rivals::ours;
+use benches::rivals::{ALLOCATORS, ours};
 use ccmalloc::Policy;
-use ccmorph::Morph;
+use ccmorph::{Morph, MorphError};
 
 #[global_allocator]
 static GLOBAL: DispatchAllocator = DispatchAllocator;
 
 /// Whether `ccmalloc` serves this process; if not, runs the test called `name` in one that it does serve.
 fn is_ours(name: &str) -> bool {
-    if served_by() == ours::METHODS.name {
+    is_served_by(ours::METHODS.name, name)
+}
+
+/// Whether `allocator` serves this process; if not, runs the test called `name` in one that it does serve.
+fn is_served_by(allocator: &str, name: &str) -> bool {
+    if served_by() == allocator {
         return true;
     }
     let status = Command::new(std::env::current_exe().expect("a process has a program"))
         .args([name, "--exact"])
-        .env(ALLOCATOR_VARIABLE, ours::METHODS.name)
+        .env(ALLOCATOR_VARIABLE, allocator)
         .status()
         .expect("it runs once more");
-    assert!(status.success(), "{name} under {}", ours::NAME);
+    assert!(status.success(), "{name} under {allocator}");
     false
 }
 
@@ -137,6 +142,32 @@ fn a_wave_is_the_same_wherever_its_points_lie() {
     let once = run_all::<Em3d>(&em3d::Input::new(50, 4, 1));
     let twice = run_all::<Em3d>(&em3d::Input::new(50, 4, 2));
     assert_ne!(once, twice, "an iteration changes the values");
+}
+
+#[test]
+fn a_morph_that_fails_leaves_a_wave_without_pointers() {
+    let name = "a_morph_that_fails_leaves_a_wave_without_pointers";
+    if !is_served_by(ALLOCATORS[0].methods.name, name) {
+        return;
+    }
+    let input = |iterations| em3d::Input::new(300, 5, iterations);
+    let mut program = Em3d::build(&input(3), AsAllocated);
+    let failure = program.morph(&Morph::new());
+    assert_eq!(failure, Err(MorphError::NotCcMalloc));
+    let work = |program: &mut Em3d, iterations| {
+        let result = program.work(&input(iterations), AsAllocated, None);
+        result.expect("no morph")
+    };
+    let first_values = work(&mut Em3d::build(&input(0), AsAllocated), 0);
+    let result = work(&mut program, 3);
+    assert_eq!(result, first_values, "nothing depends on anything");
+    assert!(program.check(&input(3), result).is_err());
+}
+
+#[test]
+#[should_panic(expected = "a number of edges is a u32")]
+fn more_edges_than_a_u32_can_count_are_refused() {
+    em3d::Input::new(1 << 17, 1 << 15, 1);
 }
 
 #[test]

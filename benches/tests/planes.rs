@@ -12,7 +12,7 @@ use benches::olden::placement::{AsAllocated, Hinted, NullHinted, Placement, Pref
 use benches::olden::{tsp, tsp::Tsp, voronoi, voronoi::Voronoi};
 use benches::rivals::{ALLOCATORS, ARENAS, ours};
 use ccmalloc::Policy;
-use ccmorph::Morph;
+use ccmorph::{Morph, MorphError};
 use examples::rng::Rng;
 
 #[global_allocator]
@@ -86,6 +86,13 @@ fn triangulations() -> Vec<voronoi::Input> {
     ));
     inputs.push(voronoi::Input::of((0..100).map(|site| [7, site]).collect()));
     inputs.push(voronoi::Input::of(vec![[3, 3]; 20]));
+    // Too far away to be told apart, and out of order once they are cut.
+    let far = usize::MAX / 2;
+    inputs.push(voronoi::Input::of(
+        (0..20)
+            .flat_map(|site| [[far + site, 20 - site], [far + site, 0], [site, far - site]])
+            .collect(),
+    ));
     inputs.push(voronoi::Input::of(
         (0..50)
             .map(|site| [site * site, 0])
@@ -134,6 +141,41 @@ fn under_every_allocator() {
     }
 }
 
+/// What `program` computes after a morph that fails, which is what it computes without one.
+fn work_after_failure<O: Olden>(input: &O::Input) {
+    let mut program = O::build(input, AsAllocated);
+    let result = program.work(input, AsAllocated, None).expect("no morph");
+    // The program moves as a value, which is no reason for its nodes to.
+    let mut program = Box::new(program);
+    program.check(input, result).expect("the result is right");
+    assert_eq!(
+        program.morph(&Morph::new()),
+        Err(MorphError::NotCcMalloc),
+        "{}",
+        served_by()
+    );
+    let wrong = program.check(input, result);
+    assert!(wrong.is_err(), "no links are left from before the morph");
+    let again = program.work(input, AsAllocated, None).expect("no morph");
+    assert_eq!(again, result);
+    program.check(input, again).expect("the result is right");
+}
+
+#[test]
+fn a_morph_that_fails_leaves_no_old_links() {
+    if served_by() != ALLOCATORS[0].methods.name {
+        let status = Command::new(std::env::current_exe().expect("the test has a file"))
+            .args(["--exact", "a_morph_that_fails_leaves_no_old_links"])
+            .env(ALLOCATOR_VARIABLE, ALLOCATORS[0].methods.name)
+            .status()
+            .expect("the test can be started");
+        assert!(status.success());
+        return;
+    }
+    work_after_failure::<Tsp>(&tsp::Input::random(3000, 5));
+    work_after_failure::<Voronoi>(&voronoi::Input::random(3000, 6));
+}
+
 #[test]
 fn a_broken_tour_and_a_missing_edge_are_found_out() {
     let input = tsp::Input::random(500, 9);
@@ -141,6 +183,12 @@ fn a_broken_tour_and_a_missing_edge_are_found_out() {
     assert!(tour.check(&input, 0).is_err(), "there is no tour yet");
     let length = tour.work(&input, AsAllocated, None).expect("no morph");
     assert!(tour.check(&tsp::Input::random(501, 9), length).is_err());
+    let nan = f64::NAN.to_bits();
+    assert!(tour.check(&input, nan).is_err(), "no length at all");
+    let nowhere = tsp::Input::of(vec![[f64::NAN; 2]; 3]);
+    let mut tour = Tsp::build(&nowhere, AsAllocated);
+    let length = tour.work(&nowhere, AsAllocated, None).expect("no morph");
+    assert!(tour.check(&nowhere, length).is_err(), "cities nowhere");
 
     let input = voronoi::Input::random(500, 9);
     let mut triangles = Voronoi::build(&input, AsAllocated);

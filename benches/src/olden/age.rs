@@ -21,6 +21,9 @@
 //!
 //! Bias: a program whose earlier structures were hinted, too, would leave holes in `ccmalloc`'s blocks for hinted nodes as it leaves them in others' lists; this setting is kinder. And
 //! *everything* is aged here at once; in a program that grows, a part of the nodes gets fresh memory.
+//!
+//! Objects are of the layouts that a program names, which are not all that it asks for: em3d's arrays have many lengths, and the age has them of the mean one alone; mst's arrays of buckets are not
+//! in it at all, so that they meet holes of other sizes.
 
 use std::alloc::Layout;
 

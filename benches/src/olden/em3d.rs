@@ -55,7 +55,7 @@ impl Input {
     /// A random graph of `points` for each field and `degree`.
     ///
     /// # Panics
-    /// When `degree` is more than the other field's points, or there are more than a `u32` can count.
+    /// When `degree` is more than the other field's points, or a field has more points, or pointers to the other one, than a `u32` can count.
     pub fn new(points: usize, degree: usize, iterations: usize) -> Input {
         assert!(degree <= points, "{degree} different ones of {points}");
         Input {
@@ -80,8 +80,11 @@ impl Graph {
     /// Each of `points` points of the other field gets `degree` different ones of this one that depend on it.
     fn random(points: usize, degree: usize, field: u64) -> Graph {
         let mut rng = Rng::new(SEED + field);
-        let as_u32 = |number: usize| u32::try_from(number).expect("a number of edges is a u32");
-        let mut edges: Vec<(u32, u32)> = Vec::with_capacity(points * degree);
+        let as_u32 = |number: usize| u32::try_from(number).expect("a number of points is a u32");
+        let edges = points.checked_mul(degree);
+        let edges = edges.filter(|&edges| u32::try_from(edges).is_ok());
+        let edges = edges.expect("a number of edges is a u32");
+        let mut edges: Vec<(u32, u32)> = Vec::with_capacity(edges);
         for source in 0..as_u32(points) {
             let first = edges.len();
             while edges.len() < first + degree {
@@ -138,7 +141,7 @@ fn first_value(field: usize, number: usize) -> f64 {
 #[derive(Debug)]
 struct Node {
     value: Cell<f64>,
-    /// Set once, when the nodes of the other field are there.
+    /// Set once, when the nodes of the other field are there; dropped when a morph fails.
     sources: OnceCell<Sources>,
     next: Option<Box<Node>>,
 }
@@ -148,7 +151,8 @@ const _: () = assert!(size_of::<Node>() == 48);
 /// What a point depends on; as many coefficients as nodes.
 #[derive(Debug)]
 struct Sources {
-    /// Invariant: nodes of the other field of the same [`Em3d`], alive and with the right to be read, or read and written through its [`Cell`].
+    /// Invariant: nodes of the other field of the same [`Em3d`], alive and with the right to be read, or read and written through its [`Cell`]. An exclusive borrow of a node ends that right: only a morph takes
+    /// one, and gives all pointers anew; when it fails, [`Em3d::morph`] drops them.
     from: Box<[*const Node]>,
     coefficients: Box<[f64]>,
 }
@@ -195,7 +199,16 @@ impl List {
         std::iter::successors(self.first.as_deref(), |node| node.next.as_deref())
     }
 
-    /// Computes the new values of this field.
+    /// Has the nodes depend on nothing any more.
+    fn drop_sources(&mut self) {
+        let mut rest = self.first.as_deref_mut();
+        while let Some(node) = rest {
+            node.sources.take();
+            rest = node.next.as_deref_mut();
+        }
+    }
+
+    /// Computes the new values of this field; nodes that depend on nothing keep theirs.
     ///
     /// # Safety
     /// - This is a field of an [`Em3d`].
@@ -235,7 +248,7 @@ pub struct Em3d {
     /// Boxed, so that the links to the first nodes stay where they are when this is moved: a box that moves takes the right to its contents from all
     /// other pointers to them.
     ///
-    /// Invariant: exclusively borrowed only to be morphed, which has the pointers between the nodes follow, and to be dropped.
+    /// Invariant: exclusively borrowed only to be morphed, which has the pointers between the nodes follow or ends with the nodes having none, and to be dropped.
     fields: Box<[List; FIELDS]>,
 }
 
@@ -290,16 +303,20 @@ impl Olden for Em3d {
         Em3d { fields }
     }
 
-    /// Lays out the nodes of both lists, in their order. The arrays stay where they are.
+    /// Lays out the nodes of both lists, in their order. The arrays stay where they are. After an error no point depends on another any more: work changes no value, and the check finds that out.
     fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
         let morph = morph.layout(ccmorph::Layout::DepthFirst);
         // Both in one, since each points into the other.
         let [electric, magnetic] = &mut *self.fields;
-        morph.run(
+        let result = morph.run(
             &mut BothFields(&mut electric.first, &mut magnetic.first),
             Node::children,
-        )?;
-        Ok(())
+        );
+        if result.is_err() {
+            // The invariant of `Sources`: each node was borrowed exclusively, and the pointers are those from before.
+            self.fields.iter_mut().for_each(List::drop_sources);
+        }
+        result.map(drop)
     }
 
     /// Changes values only, so there is nothing to lay out again.

@@ -160,6 +160,12 @@ impl Placement for NullHinted {
 /// When another allocator serves this process: its `Box`es would free what is not theirs.
 fn assert_ours() {
     assert_eq!(served_by(), ours::NAME, "hints need ccmalloc");
+    // What serves is chosen by name, in programs whose global allocator asks for it; whether this one does, a box tells.
+    let object = black_box(Box::new(0_u64));
+    assert!(
+        ccmalloc::contains(ptr::from_ref(&*object).cast()),
+        "hints need ccmalloc as the global allocator"
+    );
 }
 
 /// A box of `object` with `value` in it.

@@ -40,9 +40,9 @@ pub struct Bar {
     pub variant: Variant,
     /// Building.
     pub build_ns: f64,
-    /// Laying out; 0 without a morph.
+    /// Laying out after the build; 0 without a morph.
     pub morph_ns: f64,
-    /// Working.
+    /// Working, with what is laid out again meanwhile.
     pub work_ns: f64,
     /// Time of the whole over that of the best rival: below 1 is better than it.
     pub time_share: f64,
@@ -56,7 +56,8 @@ pub struct Bar {
 
 impl OldenTable {
     /// What the columns are, in a sentence or two.
-    pub const EXPLANATION: &'static str = "Time (build, layout and work together) and peak memory over those of the best rival as allocated, below 1 being better; simulated: cycles on the thesis's machine \
+    pub const EXPLANATION: &'static str = "Time (build, layout and work together) and peak memory over those of the best rival as allocated, below 1 being better. Layout is the one after the build: programs that lay out again while they work, bisort and health, have \
+         that time in work. Prefetched rows are the best rival's, not ours. Simulated: cycles on the thesis's machine \
          (table 4.1) over those of the system's malloc as allocated, on the input that is simulated, in a fresh heap.";
 
     /// The titles of the columns.

@@ -167,7 +167,9 @@ impl Olden for Tsp {
             let rest = ring.iter().skip(1).chain(ring.first());
             let sum: f64 = ring.iter().zip(rest).map(between).sum();
             let length = f64::from_bits(result);
-            if (sum - length).abs() > 1e-9 * sum {
+            // A length or a sum that is not a number is close to nothing.
+            let is_close = (sum - length).abs() <= 1e-9 * sum;
+            if !is_close {
                 return Err(format!(
                     "the tour was said to be {length} long, it is {sum}"
                 ));
@@ -191,7 +193,8 @@ fn check_length(ring: &[Spot<'_>], length: f64) -> Result<(), String> {
         along.clone().fold(f64::MIN, f64::max) - along.fold(f64::MAX, f64::min)
     };
     let optimum = 0.7124 * (ring.len() as f64 * extent(0) * extent(1)).sqrt();
-    if length > 1.5 * optimum {
+    let is_short = length <= 1.5 * optimum;
+    if !is_short {
         return Err(format!("{length} is too long for an optimum of {optimum}"));
     }
     Ok(())

@@ -55,15 +55,16 @@ impl Input {
     }
 
     /// These sites, without repetitions; coordinates too large for the predicates are cut.
-    pub fn of(mut sites: Vec<[usize; 2]>) -> Input {
-        sites.sort_unstable();
-        sites.dedup();
+    pub fn of(sites: Vec<[usize; 2]>) -> Input {
         let cut = |coordinate: usize| {
             u32::try_from(coordinate).map_or(COORDINATE_MAX, |number| number.min(COORDINATE_MAX))
         };
-        let sites = sites.into_iter().map(|site| site.map(cut).map(f64::from));
+        // Cut first: sites may become the same, or change their order, by it.
+        let mut sites: Vec<[u32; 2]> = sites.into_iter().map(|site| site.map(cut)).collect();
+        sites.sort_unstable();
+        sites.dedup();
         Input {
-            sites: sites.collect(),
+            sites: sites.into_iter().map(|site| site.map(f64::from)).collect(),
         }
     }
 }

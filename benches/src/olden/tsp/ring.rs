@@ -11,7 +11,9 @@
 //! - A [`Spot`] is a city of a tree that is borrowed. [`Cities::enter`] hands out the first one with a lifetime that is of this one call alone
 //!   (the closure has to take *any* lifetime, and `Spot` is invariant in it), and spots lead only to spots of the same lifetime. So two spots that can be linked are of one tree.
 //! - While there is a spot, the tree is borrowed, so nothing moves or frees a city.
-//! - A morph moves all cities of a tree, and is shown all links of each, so they lead to the same cities afterwards.
+//! - A tree that moves as a value leaves its cities alone, the first one included: its box lies in a box of its own ([`Cities`]).
+//! - A morph moves all cities of a tree, and is shown all links of each, so they lead to the same cities afterwards. One that fails has borrowed each city exclusively on its way and set no link,
+//!   after which older links may not be followed any more; [`Cities::morph`] forgets them all then.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -26,7 +28,7 @@ pub(super) type Point = [f64; 2];
 
 /// A city: 56 bytes, with the fields of Olden's.
 ///
-/// Invariant: `next` and `prev` are null, or the addresses of cities of the same tree, as whoever owns these gave them to the ring or to the morph.
+/// Invariant: `next` and `prev` are null, or the addresses of cities of the same tree, derived from shared borrows of these or given by a morph, and since then no city of the tree was borrowed exclusively but by a morph that gave all links anew.
 #[derive(Debug, TreeNode)]
 pub(super) struct City {
     /// Cities of the subtree, this one included.
@@ -52,7 +54,10 @@ pub(super) fn left_share(cities: usize) -> usize {
 /// A tree of cities.
 #[derive(Debug)]
 pub(super) struct Cities {
-    root: Option<Box<City>>,
+    /// Boxed, so that the links to the root stay good when this is moved: a box that moves takes the right to its contents from all other pointers to them.
+    ///
+    /// Invariant: exclusively borrowed only to be morphed, and to be dropped.
+    root: Box<Option<Box<City>>>,
     len: usize,
 }
 
@@ -68,7 +73,7 @@ impl Cities {
             "a city counts in 32 bits"
         );
         Cities {
-            root: build(points, ptr::null(), placement),
+            root: Box::new(build(points, ptr::null(), placement)),
             len: points.len(),
         }
     }
@@ -81,9 +86,14 @@ impl Cities {
     /// Lays the tree out. Rings stay as they are.
     ///
     /// # Errors
-    /// Those of [`Morph::run`].
+    /// Those of [`Morph::run`]. The tree stays as it is then, and each city is alone in its ring.
     pub(super) fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
-        morph.run(&mut self.root, City::children).map(drop)
+        let result = morph.run(&mut *self.root, City::children);
+        if result.is_err() {
+            // The invariant of `City`: each one was borrowed exclusively, and its links are those from before.
+            unlink(self.root.as_deref());
+        }
+        result.map(drop)
     }
 
     /// Hands the root to `visit`, if there is one.
@@ -108,6 +118,16 @@ fn build<P: Placement>(points: &[Point], above: *const City, placement: P) -> Op
     city.left = build(left, here, placement);
     city.right = build(right, here, placement);
     Some(city)
+}
+
+/// Takes all cities of a tree out of their rings. Follows none of their links.
+fn unlink(root: Option<&City>) {
+    if let Some(city) = root {
+        city.next.set(ptr::null());
+        city.prev.set(ptr::null());
+        unlink(city.left.as_deref());
+        unlink(city.right.as_deref());
+    }
 }
 
 /// A city of a tree that is borrowed for `'t`.
@@ -181,8 +201,8 @@ impl<'t> Spot<'t> {
 
     #[inline]
     fn follow(self, link: &Cell<*const City>) -> Spot<'t> {
-        // SAFETY: the link is of a city of the tree that `'t` borrows. By its invariant it is null or leads to a city of the same tree, which is live and stays where it
-        // is for `'t`; only cells of it change meanwhile.
+        // SAFETY: the link is of a city of the tree that `'t` borrows. By its invariant it is null or leads to a city of the same tree, with the right to read it; that one is live and stays
+        // where it is for `'t`, and only cells of it change meanwhile.
         unsafe { link.get().as_ref() }.map_or(self, Spot::new)
     }
 

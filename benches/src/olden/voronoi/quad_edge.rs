@@ -17,7 +17,8 @@
 //!   [`Edge::splice`] exchanges two references. [`Edge::delete`] frees a record only when its quarters refer to itself alone, and then, as each quarter is referred to once, no other does.
 //! - *An [`Edge`] is of a live record.* Its lifetime is that of one call of [`Diagram::enter`], in which the diagram is borrowed, and belongs to this diagram alone (the
 //!   closure has to take any lifetime, and edges are invariant in it). That nobody goes on with an edge that was deleted is the contract of `delete`, the one unsafe function.
-//! - *Sites stay where they are* while there are edges: they can be moved only by [`Diagram::morph`], which frees all edges before.
+//! - *Sites stay where they are* while there are edges: they can be moved only by [`Diagram::morph`], which frees all edges before. A diagram that moves as a value leaves them alone, as the boxes of the
+//!   first ones lie in a box of their own.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -44,7 +45,7 @@ const _: () = assert!(size_of::<Node>() == 32);
 /// An edge's record.
 ///
 /// Invariant: `next` are references to quarters of live records of the same diagram, and no two quarters of a diagram have the same; `ends` are the addresses of nodes of the diagram's tree, or of its last
-/// node.
+/// node, from shared borrows, since which none of these was borrowed exclusively.
 #[derive(Debug)]
 pub(super) struct Record {
     /// Of each quarter, the next around its origin.
@@ -99,9 +100,12 @@ fn left_share(sites: usize) -> usize {
 /// Invariants: as in the module's docs; all live records can be reached from `first` over `next` and turns, when `first` was set after the last change, and else are leaked.
 #[derive(Debug)]
 pub(super) struct Diagram {
-    root: Option<Box<Node>>,
-    /// The largest, which stands beside the tree.
-    last: Option<Box<Node>>,
+    /// The root of the tree, and the largest site, which stands beside it.
+    ///
+    /// Boxed, so that the addresses of these two stay good when this is moved: a box that moves takes the right to its contents from all other pointers to them.
+    ///
+    /// Invariant: exclusively borrowed only while there are no edges.
+    sites: Box<[Option<Box<Node>>; 2]>,
     /// An edge, when there are any.
     first: Cell<Option<Reference>>,
     edges: Cell<usize>,
@@ -118,9 +122,9 @@ impl Diagram {
         };
         let root = build(others, ptr::null(), placement);
         let near = root.as_deref().map_or(ptr::null(), ptr::from_ref);
+        let last = last.map(|at| placement.new_near(Node::leaf(at), near));
         Diagram {
-            last: last.map(|at| placement.new_near(Node::leaf(at), near)),
-            root,
+            sites: Box::new([root, last]),
             first: Cell::new(None),
             edges: Cell::new(0),
             pending: RefCell::default(),
@@ -138,7 +142,8 @@ impl Diagram {
     /// Those of [`Morph::run`].
     pub(super) fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
         self.clear();
-        morph.run(&mut self.root, Node::children).map(drop)
+        let [root, _] = &mut *self.sites;
+        morph.run(root, Node::children).map(drop)
     }
 
     /// Frees all edges.
@@ -209,12 +214,14 @@ pub(super) struct Entered<'d> {
 impl<'d> Entered<'d> {
     /// The root of the tree.
     pub(super) fn root(self) -> Option<Site<'d>> {
-        self.diagram.root.as_deref().map(Site::new)
+        let [root, _] = &*self.diagram.sites;
+        root.as_deref().map(Site::new)
     }
 
     /// The largest site, which is not in the tree.
     pub(super) fn last(self) -> Option<Site<'d>> {
-        self.diagram.last.as_deref().map(Site::new)
+        let [_, last] = &*self.diagram.sites;
+        last.as_deref().map(Site::new)
     }
 
     /// An edge from `origin` to `destination` that is connected to no other one.

@@ -6,11 +6,12 @@
 //! | `olden_P_S_morphed` | laid out by a morph: clustering only | the same |
 //! | `.._vs_heaps` | the two above | the best of the rivals that take memory back, which leaves arenas out |
 //! | `.._closest`, `_first_fit`, `_null_hints`, `_coloured` | the other variants; in full runs | as in the first row |
-//! | `.._prefetched` | the best rival, with prefetches by hand; in full runs | the same without |
+//! | `.._prefetched` | not ours: the best rival, with prefetches by hand; in full runs | the same without |
 //! | `.._memory`, `_morphed_memory` | peak resident memory of the first two; in full runs | of the best rival |
-//! | `olden_P_thesis_sim` | simulated cycles: hinted or morphed, the better | as allocated by the system's malloc |
+//! | `olden_P_thesis_sim` | simulated cycles: hinted or morphed, the better, which is known afterwards only | as allocated by the system's malloc |
+//! | `.._hinted`, `.._morphed` | simulated cycles of the one and of the other | the same |
 //! | `olden_geomean_hinted_all`, `.._morphed_all` | geometric mean of the first two rows over all programs and both settings | likewise |
-//! | `olden_thesis_sim_geomean` | geometric mean over all programs | likewise |
+//! | `olden_thesis_sim_geomean`, `.._hinted`, `.._morphed` | geometric mean of these three over all programs | likewise |
 //!
 //! A program's time is build, layout and work together. Each run is a process of its own ([`crate::olden::runner`]), contestants in turns; medians over the rounds. All
 //! must compute the same, and one of them is checked against another way to the answer.
@@ -21,7 +22,7 @@ mod simulate;
 use std::sync::Mutex;
 
 use self::race::{Contest, Entry};
-use self::simulate::Simulated;
+use self::simulate::{Placed, Simulated};
 use crate::olden::Size;
 use crate::olden::runner::{PROGRAMS, Program, Setting, Variant};
 use crate::olden::table::{Bar, OldenTable, Panel};
@@ -188,7 +189,10 @@ fn of_program(workload: &str, program: &str, effort: &Effort) -> Result<Vec<Comp
     if effort.wants(workload, &name)
         && let Some(simulated) = simulation(program, effort)?
     {
-        comparisons.push(simulated_figure(&simulated).row(name, SIMULATED_RIVAL));
+        for (placed, end) in Placed::ALL {
+            let figure = simulated_figure(&simulated, placed);
+            comparisons.push(figure.row(format!("{name}{end}"), SIMULATED_RIVAL));
+        }
     }
     Ok(comparisons)
 }
@@ -210,11 +214,12 @@ fn rows(contest: &Contest, beginning: &str) -> Vec<Comparison> {
             Variant::Prefetched => {
                 // In a race of its own: its rival is itself without the prefetches.
                 let without = contest.unprefetched.as_ref().unwrap_or(best);
-                comparisons.push(row(
-                    "_prefetched",
-                    Figure::of_times(entry, without),
-                    without,
-                ));
+                let rival = format!(
+                    "{who}; not ours but {who} with prefetches",
+                    who = without.who
+                );
+                let figure = Figure::of_times(entry, without);
+                comparisons.push(figure.row(format!("{beginning}_prefetched"), &rival));
                 continue;
             }
             Variant::AsAllocated => continue,
@@ -236,10 +241,10 @@ fn rows(contest: &Contest, beginning: &str) -> Vec<Comparison> {
 const SIMULATED_RIVAL: &str = "system malloc, simulated";
 
 /// Simulated cycles, which are counts: there is one round, and no spread.
-fn simulated_figure(simulated: &Simulated) -> Figure {
+fn simulated_figure(simulated: &Simulated, placed: Placed) -> Figure {
     let megacycles = |cycles: f64| Rounds::once(cycles / 1e6);
     Figure {
-        ours: megacycles(simulated.placed_cycles()),
+        ours: megacycles(simulated.placed_cycles(placed)),
         theirs: megacycles(simulated.as_allocated_cycles()),
         unit: "Mcycles",
     }
@@ -289,15 +294,18 @@ fn means(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
         }
     }
     if wants("olden_thesis_sim_geomean") {
-        let mut figures = Vec::new();
+        let mut all = Vec::new();
         for program in PROGRAMS {
-            if let Some(simulated) = simulation(program, effort)? {
-                figures.push(simulated_figure(&simulated));
-            }
+            all.extend(simulation(program, effort)?);
         }
-        let name = "olden_thesis_sim_geomean".to_owned();
-        let mean = mean(figures).map(|mean| mean.row(name, SIMULATED_RIVAL));
-        comparisons.extend(mean);
+        for (placed, end) in Placed::ALL {
+            let figures = all
+                .iter()
+                .map(|simulated| simulated_figure(simulated, placed));
+            let name = format!("olden_thesis_sim_geomean{end}");
+            let mean = mean(figures.collect()).map(|mean| mean.row(name, SIMULATED_RIVAL));
+            comparisons.extend(mean);
+        }
     }
     Ok(comparisons)
 }

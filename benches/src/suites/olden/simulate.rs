@@ -109,7 +109,27 @@ const AS_ALLOCATED: Subject = Subject {
     variant: Variant::AsAllocated,
 };
 
-/// What the floor is about: the better of these against [`AS_ALLOCATED`].
+/// Which of ours a row is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Placed {
+    /// Whichever of the two takes fewer cycles, chosen for each program when both are known: as the thesis reports its results. The floor is about this one.
+    Better,
+    /// Hinted, new-block.
+    Hinted,
+    /// Laid out by a morph.
+    Morphed,
+}
+
+impl Placed {
+    /// Each, with what the names of its rows end in.
+    pub(super) const ALL: [(Placed, &str); 3] = [
+        (Placed::Better, ""),
+        (Placed::Hinted, "_hinted"),
+        (Placed::Morphed, "_morphed"),
+    ];
+}
+
+/// Hinted and morphed, against [`AS_ALLOCATED`].
 const PLACED: [Subject; 2] = [
     Subject::ours(Variant::NewBlock),
     Subject::ours(Variant::Clustered),
@@ -152,18 +172,25 @@ impl Simulated {
             jobs.find(|((subject, extent), _)| {
                 *extent == Extent::Input && subject.allocator == allocator
             })
-            .map_or(0, |(_, counts)| counts.cycles())
+            .map(|(_, counts)| counts.cycles())
         };
-        let cycles = jobs
+        let runs = jobs
             .iter()
             .zip(&counts)
-            .filter(|((_, extent), _)| *extent == Extent::Run)
-            .map(|(&(subject, _), counts)| {
-                let own = counts.cycles().saturating_sub(of_input(subject.allocator));
-                (subject, own as f64)
-            })
-            .collect();
-        Ok(Some(Simulated { program, cycles }))
+            .filter(|((_, extent), _)| *extent == Extent::Run);
+        let cycles = runs.map(|(&(subject, _), counts)| {
+            let own = of_input(subject.allocator)
+                .and_then(|before| counts.cycles().checked_sub(before))
+                .ok_or_else(|| Failure::Worker {
+                    program: format!("{} under {}, simulated", program.name, subject.allocator),
+                    what: "no shorter run up to the build to take off".to_owned(),
+                })?;
+            Ok((subject, own as f64))
+        });
+        Ok(Some(Simulated {
+            program,
+            cycles: cycles.collect::<Result<_, Failure>>()?,
+        }))
     }
 
     fn cycles_of(&self, subject: Subject) -> Option<f64> {
@@ -177,10 +204,15 @@ impl Simulated {
         self.cycles_of(AS_ALLOCATED).unwrap_or(f64::NAN)
     }
 
-    /// Hinted or morphed, whichever takes fewer.
-    pub(super) fn placed_cycles(&self) -> f64 {
-        let placed = PLACED.iter().filter_map(|&subject| self.cycles_of(subject));
-        placed.fold(f64::INFINITY, f64::min)
+    /// With the nodes placed in a way.
+    pub(super) fn placed_cycles(&self, placed: Placed) -> f64 {
+        let cycles_of = |subject| self.cycles_of(subject).unwrap_or(f64::NAN);
+        let [hinted, morphed] = PLACED.map(cycles_of);
+        match placed {
+            Placed::Better => hinted.min(morphed),
+            Placed::Hinted => hinted,
+            Placed::Morphed => morphed,
+        }
     }
 
     /// What a contestant takes here, normalised to the system's malloc as allocated, if it was simulated.
