@@ -32,34 +32,29 @@ pub const MORPHED: Program = Program {
 
 /// The change.
 fn morph(hierarchy: &mut Bvh<f32, 3>) {
-    // Where the crate begins.
-    const ROOT: usize = 0;
-    let mut root = ROOT;
+    // The crate begins there.
+    let mut root = 0_usize;
     let report = IndexMorph::new()
         .layout(Layout::VanEmdeBoas)
-        .run(
-            &mut hierarchy.nodes,
-            &mut root,
-            |node, visit| match node {
-                BvhNode::Leaf { parent_index, .. } => visit.reference(parent_index),
-                BvhNode::Node {
-                    parent_index,
-                    child_l_index,
-                    child_r_index,
-                    ..
-                } => {
-                    visit.child(child_l_index);
-                    visit.child(child_r_index);
-                    visit.reference(parent_index);
-                }
-            },
-        )
+        .run(&mut hierarchy.nodes, &mut root, |node, visit| match node {
+            BvhNode::Leaf { parent_index, .. } => visit.reference(parent_index),
+            BvhNode::Node {
+                parent_index,
+                child_l_index,
+                child_r_index,
+                ..
+            } => {
+                visit.child(child_l_index);
+                visit.child(child_r_index);
+                visit.reference(parent_index);
+            }
+        })
         .expect("its indices have room for each other");
     assert_eq!(
         report.reached, report.nodes,
         "all nodes hang below the root"
     );
-    assert_eq!(root, ROOT, "a root that is first stays so");
+    assert_eq!(root, 0, "a root that is first stays so");
 }
 
 /// Cells along a side of the landscape.
