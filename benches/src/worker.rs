@@ -10,6 +10,7 @@
 //!
 //! The other kind of worker is a whole workload that wants a young process and no allocator but the system's ([`alone`]): it compares in turns inside, and hands its comparisons over as lines of JSON.
 
+use std::collections::HashMap;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -91,6 +92,9 @@ pub fn work(name: &str, scale: Scale) -> Result<String, Failure> {
     serde_json::to_string(&finished).map_err(|error| failure(error.to_string()))
 }
 
+/// A program, and the name of the allocator that is to serve it.
+pub type Variant<'a> = (&'static Program, &'a str);
+
 /// The parent's part: runs `program` under each of `allocators`, `rounds` times in turns; what it took in each round, in the order of the allocators.
 ///
 /// # Errors
@@ -110,19 +114,42 @@ pub fn measure(
 /// # Errors
 /// As of [`measure`].
 pub fn measure_variants(
-    variants: &[(&'static Program, &str)],
+    variants: &[Variant<'_>],
     scale: Scale,
     rounds: usize,
 ) -> Result<Vec<Vec<Taken>>, Failure> {
+    in_turns(variants, scale, rounds, |_| "")
+}
+
+/// As [`measure_variants`], of programs that compute different things: runs of one program have to agree with each other.
+///
+/// # Errors
+/// As of [`measure`].
+pub fn measure_apart(
+    variants: &[Variant<'_>],
+    scale: Scale,
+    rounds: usize,
+) -> Result<Vec<Vec<Taken>>, Failure> {
+    in_turns(variants, scale, rounds, |program| program.name)
+}
+
+/// Runs of programs of the same `task` have to give the same checksum.
+fn in_turns(
+    variants: &[Variant<'_>],
+    scale: Scale,
+    rounds: usize,
+    task: fn(&Program) -> &str,
+) -> Result<Vec<Vec<Taken>>, Failure> {
     let mut all: Vec<Vec<Taken>> = variants.iter().map(|_| Vec::new()).collect();
-    let mut expected = None;
+    let mut expected = HashMap::new();
     for round in 0..rounds {
         for turn in 0..variants.len() {
-            // Each round begins with another one, so that none always runs after the same neighbour.
+            // Each round begins with another one, so that none always runs first.
             let which = (round + turn) % variants.len();
             let (program, allocator) = variants[which];
             let finished = start(program, scale, allocator)?;
-            if *expected.get_or_insert(finished.checksum) != finished.checksum {
+            let expected = expected.entry(task(program)).or_insert(finished.checksum);
+            if *expected != finished.checksum {
                 return Err(Failure::Answer(WrongAnswer {
                     workload: program.name,
                     who: finished.allocator,

@@ -12,6 +12,7 @@ use biodivine_lib_bdd::{Bdd, BddNode, BddPointer, BddValuation, BddVariableSet};
 use ccmorph::{IndexMorph, Layout};
 use examples::rng::Rng;
 
+use super::outcome;
 use crate::programs::{Checksum, Outcome, Program, Scale};
 
 /// As the crate's users write it.
@@ -47,14 +48,16 @@ fn morph(diagram: Bdd) -> Bdd {
             )
         })
         .collect();
+    let mut root = TERMINALS;
     let report = IndexMorph::new()
         .first_index(TERMINALS)
         .layout(Layout::SubtreeCluster { block_bytes: 64 })
-        .run(&mut links, &mut TERMINALS.clone(), |(_, links), visit| {
+        .run(&mut links, &mut root, |(_, links), visit| {
             visit.child(links);
         })
         .expect("a usize can hold any index");
     assert_eq!(report.reached, links.len(), "a diagram has no other nodes");
+    assert_eq!(root, TERMINALS, "a root that is first stays so");
     let laid_out: Vec<BddNode> = terminals
         .iter()
         .copied()
@@ -83,7 +86,7 @@ fn bits(scale: Scale) -> u16 {
 
 fn run(scale: Scale, morph: impl Fn(Bdd) -> Bdd) -> Outcome {
     let bits = bits(scale);
-    Outcome::of(|| {
+    outcome(|| {
         let variables = BddVariableSet::new_anonymous(2 * bits);
         let diagram = morph(middle_output(&variables));
         let names = variables.variables();
@@ -105,7 +108,7 @@ fn run(scale: Scale, morph: impl Fn(Bdd) -> Bdd) -> Outcome {
             assert_eq!(output, expected, "{left} * {right}");
             sum.add(u64::from(output));
         }
-        sum.0
+        (sum.0, diagram)
     })
 }
 

@@ -20,6 +20,7 @@ use examples::rng::Rng;
 use intrusive_collections::{LinkedList, LinkedListLink, intrusive_adapter};
 
 use super::corpus::{sources, words};
+use super::outcome;
 use crate::programs::{Checksum, Outcome, Program, Scale};
 
 /// As the crate's users write it.
@@ -66,7 +67,7 @@ fn run(scale: Scale, allocate: impl Fn(&Postings, Posting) -> Box<Posting>) -> O
             [text[place], text[place + 1]]
         })
         .collect();
-    Outcome::of(|| {
+    outcome(|| {
         let mut index: Vec<Postings> = Vec::new();
         index.resize_with(kinds, Postings::default);
         for (place, &word) in (0..).zip(&text) {
@@ -80,9 +81,11 @@ fn run(scale: Scale, allocate: impl Fn(&Postings, Posting) -> Box<Posting>) -> O
         }
         let mut sum = Checksum::default();
         for [first, second] in phrases {
-            sum.add(occurrences(&index[first as usize], &index[second as usize]));
+            let count = occurrences(&index[first as usize], &index[second as usize]);
+            assert!(count > 0, "the phrase was taken from the text");
+            sum.add(count);
         }
-        sum.0
+        (sum.0, index)
     })
 }
 

@@ -15,6 +15,7 @@ use ccmorph::{IndexMorph, Layout};
 use examples::rng::Rng;
 use nalgebra::{Point3, Vector3};
 
+use super::outcome;
 use crate::programs::{Checksum, Outcome, Program, Scale};
 
 /// As the crate's users write it.
@@ -31,30 +32,29 @@ pub const MORPHED: Program = Program {
 
 /// The change.
 fn morph(hierarchy: &mut Bvh<f32, 3>) {
+    // The crate begins there.
+    let mut root = 0_usize;
     let report = IndexMorph::new()
         .layout(Layout::VanEmdeBoas)
-        .run(
-            &mut hierarchy.nodes,
-            &mut 0_usize,
-            |node, visit| match node {
-                BvhNode::Leaf { parent_index, .. } => visit.reference(parent_index),
-                BvhNode::Node {
-                    parent_index,
-                    child_l_index,
-                    child_r_index,
-                    ..
-                } => {
-                    visit.child(child_l_index);
-                    visit.child(child_r_index);
-                    visit.reference(parent_index);
-                }
-            },
-        )
+        .run(&mut hierarchy.nodes, &mut root, |node, visit| match node {
+            BvhNode::Leaf { parent_index, .. } => visit.reference(parent_index),
+            BvhNode::Node {
+                parent_index,
+                child_l_index,
+                child_r_index,
+                ..
+            } => {
+                visit.child(child_l_index);
+                visit.child(child_r_index);
+                visit.reference(parent_index);
+            }
+        })
         .expect("its indices have room for each other");
     assert_eq!(
         report.reached, report.nodes,
         "all nodes hang below the root"
     );
+    assert_eq!(root, 0, "a root that is first stays so");
 }
 
 /// Cells along a side of the landscape.
@@ -89,11 +89,13 @@ impl BHShape<f32, 3> for Triangle {
 fn run(scale: Scale, morph: impl Fn(&mut Bvh<f32, 3>)) -> Outcome {
     let mut rng = Rng::new(42);
     let mut triangles = landscape(&mut rng);
-    Outcome::of(|| {
+    outcome(|| {
         let mut hierarchy = Bvh::build(&mut triangles);
         morph(&mut hierarchy);
         let mut sum = Checksum::default();
-        for _ in 0..scale.of(PHOTONS) {
+        let photons = scale.of(PHOTONS);
+        let mut hits = 0;
+        for _ in 0..photons {
             let origin = Point3::new(unit(&mut rng), unit(&mut rng), 1.0);
             let direction = Vector3::new(unit(&mut rng) - 0.5, unit(&mut rng) - 0.5, -1.0);
             let ray = Ray::new(origin, direction);
@@ -103,9 +105,11 @@ fn run(scale: Scale, morph: impl Fn(&mut Bvh<f32, 3>)) -> Outcome {
                  }| ray.intersects_triangle(a, b, c).distance,
             );
             let nearest = distances.fold(f32::INFINITY, f32::min);
+            hits += usize::from(nearest.is_finite());
             sum.add(u64::from(nearest.to_bits()));
         }
-        sum.0
+        assert!(hits > photons / 2, "{hits} of {photons} photons hit");
+        (sum.0, hierarchy)
     })
 }
 
@@ -126,7 +130,8 @@ fn landscape(rng: &mut Rng) -> Vec<Triangle> {
         for x in 0..SIDE {
             let (west, east) = (point(x, y), point(x + 1, y));
             let (north, far) = (point(x, y + 1), point(x + 1, y + 1));
-            for corners in [[west, east, north], [east, north, far]] {
+            // Against the clock as seen from the sky: the crate's triangles have one side.
+            for corners in [[west, east, north], [east, far, north]] {
                 triangles.push(Triangle { corners, node: 0 });
             }
         }

@@ -20,7 +20,8 @@ pub struct Run {
     pub date: String,
     /// The command line, without the folders of the program and of the files.
     pub command: String,
-    /// The commit of the sources, with `+` after it when there were changes to them; empty when git does not tell.
+    /// The commit of the sources as they lay when the run began, with `+` after it when there were changes to them; empty when git does not tell. Who has not built since another commit
+    /// was checked out, gets the name of that one.
     pub commit: String,
     /// The compiler's name and version.
     pub compiler: String,
@@ -271,13 +272,17 @@ fn bytes(bytes: u64) -> String {
     )
 }
 
-/// The commit of the sources, as far as git tells: `9116c7f4a0d2`, with a `+` when files that git knows have been changed.
+/// The commit of the folder that this program was built from, wherever it runs, as far as git tells: `9116c7f4a0d2`, with a `+` when files that git knows have been changed.
 fn commit() -> String {
-    let commit = output_of("git", &["rev-parse", "--short=12", "HEAD"]);
+    let git = |arguments: &[&str]| {
+        let sources = ["-C", env!("CARGO_MANIFEST_DIR")];
+        output_of("git", &[&sources, arguments].concat())
+    };
+    let commit = git(&["rev-parse", "--short=12", "HEAD"]);
     if commit.is_empty() {
         return commit;
     }
-    let changes = output_of("git", &["status", "--porcelain", "--untracked-files=no"]);
+    let changes = git(&["status", "--porcelain", "--untracked-files=no"]);
     let mark = if changes.is_empty() { "" } else { "+" };
     commit + mark
 }

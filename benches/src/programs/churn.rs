@@ -4,12 +4,12 @@
 //! every so often, to the other thread, or to itself when it is the only one; one free in ten is then of an object that the other thread made. In the others, every thread frees what it made.
 //! No thread ever waits but for an array, and there is one in the channel at most times.
 
+use std::sync::Barrier;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Barrier};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use examples::rng::Rng;
-use examples::timing::timed;
 
 use super::objects::marked;
 use super::{Checksum, Outcome, Program, Scale};
@@ -53,36 +53,59 @@ pub fn operations_each(scale: Scale) -> usize {
 type Slots = Vec<Vec<u8>>;
 
 fn churn(scale: Scale, threads: usize, hands_over: bool) -> Outcome {
-    let start = Arc::new(Barrier::new(threads + 1));
     // Thread i sends on the i-th channel and receives from the one before.
     let (senders, mut receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| sync_channel(2)).unzip();
     receivers.rotate_right(1);
-    let running: Vec<_> = senders
+    let lives = senders
         .into_iter()
         .zip(receivers)
         .enumerate()
         .map(|(line, channel)| {
-            let start = Arc::clone(&start);
             let channel = hands_over.then_some(channel);
-            thread::spawn(move || {
-                start.wait();
-                live(line, scale.of(GENERATIONS), channel)
-            })
+            move || live(line, scale.of(GENERATIONS), channel)
         })
         .collect();
-    start.wait();
-    let (time, checksum) = timed(|| {
-        let mut sum = Checksum::default();
-        for thread in running {
-            sum.add(thread.join().expect("the threads do not panic"));
-        }
-        sum.0
-    });
+    let (time, sums) = side_by_side(lives);
+    let mut sum = Checksum::default();
+    for thread in sums {
+        sum.add(thread);
+    }
     Outcome {
-        checksum,
+        checksum: sum.0,
         time,
         object_bytes: None,
     }
+}
+
+/// Runs each of `jobs` on a thread of its own, which waits for the others before it begins; the time from the first one's beginning to the last one's end, and what they return, in their order.
+///
+/// The threads read the clock. The one that waits for them would want a processor to do so, which they may have all.
+///
+/// # Panics
+/// When there are no jobs, or when one panics.
+pub(crate) fn side_by_side<R: Send>(jobs: Vec<impl FnOnce() -> R + Send>) -> (Duration, Vec<R>) {
+    let start = &Barrier::new(jobs.len());
+    let done: Vec<(Instant, Instant, R)> = thread::scope(|scope| {
+        let threads: Vec<_> = jobs
+            .into_iter()
+            .map(|job| {
+                scope.spawn(move || {
+                    start.wait();
+                    let begin = Instant::now();
+                    let result = job();
+                    (begin, Instant::now(), result)
+                })
+            })
+            .collect();
+        let ends = threads.into_iter().map(|thread| thread.join());
+        ends.map(|end| end.expect("the jobs do not panic"))
+            .collect()
+    });
+    let begin = done.iter().map(|(begin, ..)| *begin).min();
+    let end = done.iter().map(|(_, end, _)| *end).max();
+    let (begin, end) = begin.zip(end).expect("there are jobs");
+    let results = done.into_iter().map(|(.., result)| result).collect();
+    (end.duration_since(begin), results)
 }
 
 /// A thread's life.

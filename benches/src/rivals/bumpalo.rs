@@ -6,7 +6,8 @@
 //!
 //! bumpalo is meant to be called with an arena at hand. As the allocator of a whole process it gets an arena a thread, which a thread that ends leaves behind: others may
 //! hold objects of it. What bumpalo's own `Allocator` does on growing, shrinking and freeing is what is done here, the last object of an arena being the only one that it can
-//! extend or take back. An object of another thread never is the last one of this thread's arena, so it is freed by doing nothing.
+//! extend or take back. That is asked of bumpalo only for objects in the present chunk of this thread's arena, which certainly are the arena's. All others, those of other threads among them, cannot be the last one:
+//! they are freed by doing nothing, and grow by moving.
 //!
 //! The arenas' chunks come from the global allocator, which is this one. So a thread that is about to ask for a chunk says so first, and what it asks for then is the
 //! system's. That it will ask can be told in advance from the room left in the chunk; the way without costs one thread-local read more than a call of bumpalo
@@ -40,10 +41,24 @@ impl Install for ThreadArenas {
 #[derive(Clone, Copy, Debug)]
 struct ThreadArenas;
 
+/// The memory that an arena got last, from which alone it serves.
+#[derive(Clone, Copy)]
+struct Chunk {
+    begin: usize,
+    bytes: usize,
+}
+
+/// Whether `object` lies in the present chunk of this thread's arena.
+fn in_chunk(object: *mut u8) -> bool {
+    let Chunk { begin, bytes } = CHUNK.get();
+    object.addr().wrapping_sub(begin) < bytes
+}
+
 thread_local! {
     // Never dropped, for its objects may outlive the thread; and without a destructor, it can be reached at any time of the thread's life and registering it allocates nothing.
     static ARENA: ManuallyDrop<Bump> = ManuallyDrop::new(Bump::new());
     static NEEDS_CHUNK: Cell<bool> = const { Cell::new(false) };
+    static CHUNK: Cell<Chunk> = const { Cell::new(Chunk { begin: 0, bytes: 0 }) };
 }
 
 /// Runs `ask` with this thread's arena, while what it asks of the global allocator is the system's.
@@ -61,7 +76,14 @@ fn with_chunks<R>(ask: impl FnOnce(&Bump) -> R) -> R {
 fn alloc_slow(layout: Layout) -> *mut u8 {
     if NEEDS_CHUNK.get() {
         // SAFETY: chunks are not empty: they hold what did not fit into the one before, and bumpalo's own notes.
-        return unsafe { System.alloc(layout) };
+        let chunk = unsafe { System.alloc(layout) };
+        if !chunk.is_null() {
+            CHUNK.set(Chunk {
+                begin: chunk.addr(),
+                bytes: layout.size(),
+            });
+        }
+        return chunk;
     }
     with_chunks(|arena| or_null(arena.try_alloc_layout(layout)))
 }
@@ -71,8 +93,8 @@ fn or_null<E>(object: Result<NonNull<u8>, E>) -> *mut u8 {
 }
 
 // SAFETY: objects come from arenas that are never dropped or reset, or are chunks of these and come from the system; either way they are their owners' until freed. An arena
-// is used by its thread alone. Freeing and growing change an arena only for its last object: bumpalo compares the object's
-// address with the one from which on its chunk is in use; that lies in the chunk, or where its notes begin, so no object of another arena has it. Chunks are never freed, and bumpalo does not make them grow. Nothing here unwinds.
+// is used by its thread alone, and is asked to free, grow or shrink an object only when that lies in memory that the arena got from the system: nobody else serves objects
+// there, for chunks are never freed. Nothing here unwinds.
 unsafe impl GlobalAlloc for ThreadArenas {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -88,25 +110,40 @@ unsafe impl GlobalAlloc for ThreadArenas {
 
     #[inline]
     unsafe fn dealloc(&self, object: *mut u8, layout: Layout) {
+        if !in_chunk(object) {
+            return;
+        }
         // SAFETY: objects are not null.
         let object = unsafe { NonNull::new_unchecked(object) };
         ARENA.with(|arena| {
-            // SAFETY: this thread's arena served the object with this layout, or another's did, which changes nothing.
+            // SAFETY: the object is in use, lies in this arena's memory, and so was served by it, with this layout.
             unsafe { Allocator::deallocate(&&**arena, object, layout) };
         });
     }
 
     unsafe fn realloc(&self, object: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: objects are not null.
-        let object = unsafe { NonNull::new_unchecked(object) };
         // SAFETY: the caller promises that `new_size`, rounded up to the alignment, does not overflow `isize`.
         let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
+        if !in_chunk(object) {
+            if new_size <= layout.size() {
+                return object;
+            }
+            // SAFETY: the caller promises that `new_size` is not 0.
+            let moved = unsafe { self.alloc(new_layout) };
+            if !moved.is_null() {
+                // SAFETY: the object has `layout.size()` bytes and the new one has more; they do not overlap, since both are in use.
+                unsafe { ptr::copy_nonoverlapping(object, moved, layout.size()) };
+            }
+            return moved;
+        }
+        // SAFETY: objects are not null.
+        let object = unsafe { NonNull::new_unchecked(object) };
         with_chunks(|arena| {
             let moved = if new_size <= layout.size() {
                 // SAFETY: as in `dealloc`; the new layout is no larger.
                 unsafe { Allocator::shrink(&arena, object, layout, new_layout) }
             } else {
-                // SAFETY: as in `dealloc`; the new layout is no smaller. Of an object of another arena, the contents move into this one.
+                // SAFETY: as in `dealloc`; the new layout is no smaller.
                 unsafe { Allocator::grow(&arena, object, layout, new_layout) }
             };
             moved.map_or(ptr::null_mut(), |moved| moved.cast().as_ptr())

@@ -7,7 +7,7 @@ use crate::births;
 use crate::programs::{Scale, morphs};
 use crate::rivals::ours;
 use crate::rounds::Rounds;
-use crate::worker::{Taken, measure};
+use crate::worker::{Taken, measure_apart};
 use crate::workload::{Comparison, Effort, Failure, Workload};
 
 /// A recursive copy of a random tree of 2^22 nodes of 32 bytes against its morph in the layout that the model chooses; and resident memory before the morph against after.
@@ -31,17 +31,10 @@ fn morph_cost(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     servers.extend(rivals.iter().map(|rival| rival.methods.name));
 
     // A tree is copied under each allocator and morphed under ours in each round, in turns.
-    let mut copies = vec![Vec::new(); servers.len()];
-    let mut morphs = Vec::new();
-    for _ in 0..rounds {
-        let round = measure(&morphs::CLONE, effort.scale, &servers, 1)?;
-        for (copies, taken) in copies.iter_mut().zip(round) {
-            copies.extend(taken);
-        }
-        for taken in measure(&morphs::MORPH, effort.scale, &servers[..1], 1)? {
-            morphs.extend(taken);
-        }
-    }
+    let mut variants = vec![(&morphs::MORPH, servers[0])];
+    variants.extend(servers.iter().map(|&server| (&morphs::CLONE, server)));
+    let mut copies = measure_apart(&variants, effort.scale, rounds)?;
+    let morphs = copies.remove(0);
 
     let milliseconds = |taken: &Taken| taken.time.as_secs_f64() * 1e3;
     let bytes = |taken: &Taken| taken.object_bytes;

@@ -3,7 +3,7 @@
 //! | workload | measures | `ours` against `theirs` |
 //! |---|---|---|
 //! | [`MT_2_THREADS_SCALING`] | operations a second of an allocator on two threads, over those on one | `ccmalloc`'s against a rival's |
-//! | [`MAP_READS_2_THREADS_SCALING`] | lookups a second in a shared map by two threads, over those by one | `CTreeMap`'s against `BTreeMap`'s |
+//! | [`MAP_READS_2_THREADS_SCALING`] | lookups a second in a shared map by two threads, over those by one; and the time of a lookup with both at work | `CTreeMap`'s against `BTreeMap`'s |
 //! | [`LOOKUP`] | a lookup among 2^10 to 2^25 keys | `CTreeMap` against `BTreeMap`, a morphed tree against the tree as allocated; and for each, the prediction against the clock |
 //!
 //! Scalings are twice the time on one thread over the time on two in the same round, and the median over the rounds counts. 2 is all that two processors can give; two that are threads of one core give less, to all. `docs/scaling.md` argues from counts what more
@@ -15,8 +15,6 @@
 mod levels;
 
 use std::collections::BTreeMap;
-use std::sync::Barrier;
-use std::thread;
 use std::time::Duration;
 
 use ccmodel::{
@@ -27,17 +25,17 @@ use ccmorph::Morph;
 use ctree::CTreeMap;
 use examples::chain::QueryChain;
 use examples::switch::{Source, born_in};
-use examples::timing::timed;
 
 use super::{Pass, SEED, compare, random_keys};
 use crate::curves::point_name;
 use crate::ordered_map::low_half;
-use crate::programs::{Program, Scale, churn};
+use crate::programs::churn::{self, side_by_side};
+use crate::programs::{Program, Scale};
 use crate::rivals::{ALLOCATORS, btreemap, ctree as our_map, ours};
 use crate::rounds::Rounds;
 use crate::structures::Structure;
 use crate::structures::tree::{Node, Plan, Tree};
-use crate::worker::measure;
+use crate::worker::measure_apart;
 use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Workload, WrongAnswer};
 
 const SUITE: &str = "scaling";
@@ -54,7 +52,7 @@ pub const MT_2_THREADS_SCALING: Workload = Workload {
 pub const MAP_READS_2_THREADS_SCALING: Workload = Workload {
     suite: SUITE,
     name: "map_reads_2_threads_scaling",
-    also: &[],
+    also: &["map_reads_2_threads_ns"],
     run: map_reads_2_threads_scaling,
 };
 
@@ -87,6 +85,11 @@ fn scaling(rounds: &[OneAndTwo]) -> Rounds {
     Rounds::new(scalings.collect())
 }
 
+/// The time on two threads over the operations of both.
+fn each_of_two(rounds: &[OneAndTwo], operations: usize) -> Rounds {
+    Rounds::of_times(rounds.iter().map(|round| round.two).collect()).per_operation(operations)
+}
+
 fn mt_2_threads_scaling(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let workload = &MT_2_THREADS_SCALING;
     let mut names = vec![ours::METHODS.name];
@@ -115,12 +118,9 @@ fn mt_2_threads_scaling(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     }
     // What the operations took on two threads: a scaling alone could be had by being slow on one.
     let operations = 2 * churn::operations_each(effort.scale);
-    let each = |rounds: &[OneAndTwo]| {
-        Rounds::of_times(rounds.iter().map(|round| round.two).collect()).per_operation(operations)
-    };
-    let ours = each(&handed[0]);
+    let ours = each_of_two(&handed[0], operations);
     for (rival, rounds) in ALLOCATORS.iter().zip(&handed[1..]) {
-        let theirs = each(rounds);
+        let theirs = each_of_two(rounds, operations);
         let name = format!("mt_2_threads_ns_vs_{}", rival.methods.name);
         comparisons.push(Comparison::new(
             SUITE, name, rival.name, "ns", &ours, &theirs,
@@ -135,18 +135,21 @@ fn in_processes(
     allocators: &[&str],
     effort: &Effort,
 ) -> Result<Vec<Vec<OneAndTwo>>, Failure> {
-    let mut all: Vec<Vec<OneAndTwo>> = allocators.iter().map(|_| Vec::new()).collect();
-    for _ in 0..effort.process_rounds {
-        let [one, two] = programs.map(|program| measure(program, effort.scale, allocators, 1));
-        for ((rounds, one), two) in all.iter_mut().zip(one?).zip(two?) {
-            let pairs = one.into_iter().zip(two);
-            rounds.extend(pairs.map(|(one, two)| OneAndTwo {
-                one: one.time,
-                two: two.time,
-            }));
-        }
-    }
-    Ok(all)
+    // One thread and two next to each other: their quotient is what counts.
+    let variants: Vec<_> = allocators
+        .iter()
+        .flat_map(|&allocator| programs.map(|program| (program, allocator)))
+        .collect();
+    let taken = measure_apart(&variants, effort.scale, effort.process_rounds)?;
+    let rounds = taken.chunks_exact(2).map(|pair| {
+        let pairs = pair[0].iter().zip(&pair[1]);
+        let times = pairs.map(|(one, two)| OneAndTwo {
+            one: one.time,
+            two: two.time,
+        });
+        times.collect()
+    });
+    Ok(rounds.collect())
 }
 
 fn map_reads_2_threads_scaling(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
@@ -164,9 +167,11 @@ fn map_reads_2_threads_scaling(effort: &Effort) -> Result<Vec<Comparison>, Failu
     let read_theirs = |key| low_half(theirs.get(&key));
     let (mut our_rounds, mut their_rounds) = (Vec::new(), Vec::new());
     let mut expected = None;
-    for _ in 0..effort.rounds {
-        let ours = read_by_one_and_two(&chains, read_ours);
+    for round in 0..effort.rounds {
+        // In turns: neither is always the one that finds the caches as the other left them.
+        let mut ours = (round % 2 == 0).then(|| read_by_one_and_two(&chains, read_ours));
         let theirs = read_by_one_and_two(&chains, read_theirs);
+        let ours = ours.get_or_insert_with(|| read_by_one_and_two(&chains, read_ours));
         for (name, sums) in [(our_map::NAME, ours.1), (btreemap::NAME, theirs.1)] {
             if *expected.get_or_insert(sums) != sums {
                 return Err(Failure::Answer(WrongAnswer {
@@ -179,14 +184,19 @@ fn map_reads_2_threads_scaling(effort: &Effort) -> Result<Vec<Comparison>, Failu
         their_rounds.push(theirs.0);
     }
     let (ours, theirs) = (scaling(&our_rounds), scaling(&their_rounds));
-    Ok(vec![Comparison::of_gains(
+    let gain = Comparison::of_gains(
         SUITE,
         workload.name.to_owned(),
         btreemap::NAME,
         TIMES,
         &ours,
         &theirs,
-    )])
+    );
+    let lookups: usize = chains.iter().map(QueryChain::len).sum();
+    let [ours, theirs] = [&our_rounds, &their_rounds].map(|rounds| each_of_two(rounds, lookups));
+    let name = workload.also[0].to_owned();
+    let time = Comparison::new(SUITE, name, btreemap::NAME, "ns", &ours, &theirs);
+    Ok(vec![gain, time])
 }
 
 /// The keys with the values that the trees give them.
@@ -205,29 +215,13 @@ fn read_by_one_and_two(
     (OneAndTwo { one, two }, [both[0], both[1]])
 }
 
-/// A thread for each chain; the time from their common start to the end of the last.
+/// A thread for each chain; the time from the first one's start to the last one's end, and the sums of the answers.
 fn read_side_by_side(
     chains: &[QueryChain],
     read: &(impl Fn(u64) -> u32 + Sync),
 ) -> (Duration, Vec<u64>) {
-    let start = Barrier::new(chains.len() + 1);
-    thread::scope(|scope| {
-        let threads: Vec<_> = chains
-            .iter()
-            .map(|chain| {
-                let start = &start;
-                scope.spawn(move || {
-                    start.wait();
-                    chain.follow(read)
-                })
-            })
-            .collect();
-        start.wait();
-        timed(|| {
-            let sums = threads.into_iter().map(|thread| thread.join());
-            sums.map(|sum| sum.expect("lookups do not panic")).collect()
-        })
-    })
+    let jobs = chains.iter().map(|chain| move || chain.follow(read));
+    side_by_side(jobs.collect())
 }
 
 /// Sizes of the curves, as powers of two.
