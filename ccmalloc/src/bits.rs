@@ -131,13 +131,13 @@ pub(crate) fn blocks_with_room(map: &PageMap, granules: usize, align_granules: u
 }
 
 /// Blocks of a page (bit = block) that are wholly free: sixteen bytes are compared at once, some twenty instructions for all.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 #[inline]
 pub(crate) fn empty_blocks(map: &PageMap) -> u64 {
     use core::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
 
     let full_bytes = |low: u64, high: u64| {
-        // SAFETY: SSE2 is a part of x86-64.
+        // SAFETY: this is compiled only where every processor has SSE2.
         let full = unsafe {
             let bytes = _mm_set_epi64x(high.cast_signed(), low.cast_signed());
             _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(-1)))
@@ -149,7 +149,7 @@ pub(crate) fn empty_blocks(map: &PageMap) -> u64 {
 }
 
 /// Blocks of a page (bit = block) that are wholly free.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
 #[inline]
 pub(crate) fn empty_blocks(map: &PageMap) -> u64 {
     let mut blocks = 0;
