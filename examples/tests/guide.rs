@@ -1,22 +1,16 @@
 //! The example `guide` as its reader meets it: as a process. Asserted are counts, which docs/guide.md rests on, and no times.
 
-use std::path::Path;
+mod common;
+
 use std::process::{Command, Output};
 
-/// Runs the built example. `cargo test` builds all examples of a package next to its tests.
+use common::example_program;
+
 fn guide(arguments: &[&str]) -> Output {
-    let test_program = std::env::current_exe().unwrap();
-    let build_folder = test_program.parent().and_then(Path::parent).unwrap();
-    let program = build_folder
-        .join("examples")
-        .join("guide")
-        .with_extension(std::env::consts::EXE_EXTENSION);
-    assert!(
-        program.exists(),
-        "{} is missing: `cargo test -p examples` builds it",
-        program.display()
-    );
-    Command::new(program).args(arguments).output().unwrap()
+    Command::new(example_program("guide"))
+        .args(arguments)
+        .output()
+        .unwrap()
 }
 
 fn text_of(output: Output) -> String {

@@ -1,22 +1,17 @@
 //! The example `layout_map` as its user meets it: as a process that writes pictures.
 
-use std::path::{Path, PathBuf};
+mod common;
+
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// The built example. `cargo test` builds all examples of a package next to its tests.
+use common::example_program;
+
 fn layout_map(arguments: &[&str]) -> Output {
-    let test_program = std::env::current_exe().unwrap();
-    let build_folder = test_program.parent().and_then(Path::parent).unwrap();
-    let program = build_folder
-        .join("examples")
-        .join("layout_map")
-        .with_extension(std::env::consts::EXE_EXTENSION);
-    assert!(
-        program.exists(),
-        "{} is missing: `cargo test -p examples` builds it",
-        program.display()
-    );
-    Command::new(program).args(arguments).output().unwrap()
+    Command::new(example_program("layout_map"))
+        .args(arguments)
+        .output()
+        .unwrap()
 }
 
 /// A folder of this test process alone.

@@ -1,26 +1,13 @@
 //! The example `placement` as its user meets it: as a process.
 
-use std::path::{Path, PathBuf};
+mod common;
+
 use std::process::{Command, Output};
 
-/// The built example. `cargo test` builds all examples of a package next to its tests.
-fn placement_program() -> PathBuf {
-    let test_program = std::env::current_exe().unwrap();
-    let build_folder = test_program.parent().and_then(Path::parent).unwrap();
-    let program = build_folder
-        .join("examples")
-        .join("placement")
-        .with_extension(std::env::consts::EXE_EXTENSION);
-    assert!(
-        program.exists(),
-        "{} is missing: `cargo test -p examples` builds it",
-        program.display()
-    );
-    program
-}
+use common::example_program;
 
 fn placement(arguments: &[&str]) -> Output {
-    Command::new(placement_program())
+    Command::new(example_program("placement"))
         .args(arguments)
         .output()
         .unwrap()

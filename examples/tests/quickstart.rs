@@ -1,31 +1,19 @@
 //! The quickstart as its user meets it: as a process, with good input and bad.
 
+mod common;
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use common::example_program;
 
 use serde_json::Value;
 
 const LAYOUTS: [&str; 5] = ["malloc", "hinted", "morphed", "ctree", "btreemap"];
 
-/// The built example. `cargo test` builds all examples of a package next to its tests.
-fn quickstart_program() -> PathBuf {
-    let test_program = std::env::current_exe().unwrap();
-    let build_folder = test_program.parent().and_then(Path::parent).unwrap();
-    let program = build_folder
-        .join("examples")
-        .join("quickstart")
-        .with_extension(std::env::consts::EXE_EXTENSION);
-    assert!(
-        program.exists(),
-        "{} is missing: `cargo test -p examples` builds it",
-        program.display()
-    );
-    program
-}
-
 fn quickstart<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
-    Command::new(quickstart_program())
+    Command::new(example_program("quickstart"))
         .args(arguments)
         .output()
         .unwrap()
