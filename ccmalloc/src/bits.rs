@@ -1,7 +1,17 @@
 //! Free maps as words: a set bit is a free granule, a byte is a block, eight words are a page.
 //!
-//! All of it is plain arithmetic on `u64`: the whole map of a page is one cache line, and eight words are searched in
-//! fewer instructions than a branch mispredicted costs.
+//! The whole map of a page is one cache line: it is searched in one go, with words (`portable`) or, where every processor has them, with
+//! registers of sixteen bytes (`sse2`), in fewer instructions than a branch mispredicted costs.
+
+#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
+mod portable;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+mod sse2;
+
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+pub(crate) use portable::{blocks_with_room, empty_blocks};
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+pub(crate) use sse2::{blocks_with_room, empty_blocks};
 
 use core::cell::Cell;
 
@@ -26,21 +36,6 @@ const fn start_bits(align_granules: usize) -> u8 {
     }
 }
 
-/// For each lane of `word`, the bits at which a run of `granules` (1..=8) free granules starts that stays inside the lane.
-#[inline]
-fn runs(word: u64, granules: usize, align_granules: usize) -> u64 {
-    let mut starts = word;
-    let mut have = 1;
-    while have < granules {
-        // Doubling: a run of `have` and another right behind it make one of `have + step`.
-        let step = have.min(granules - have);
-        // Bits that would be shifted in from the lane above are cleared.
-        starts &= (starts >> step) & lanes(0xff >> step);
-        have += step;
-    }
-    starts & lanes(start_bits(align_granules))
-}
-
 /// For a run of so many granules, the steps by which it doubles and is completed.
 const RUN_STEPS: [[u8; 3]; BLOCK_GRANULES + 1] = [
     [0, 0, 0],
@@ -58,7 +53,7 @@ const RUN_STEPS: [[u8; 3]; BLOCK_GRANULES + 1] = [
 #[inline]
 pub(crate) fn fit_in_block(block_map: u8, granules: usize, align_granules: usize) -> Option<usize> {
     debug_assert!((1..=BLOCK_GRANULES).contains(&granules));
-    // As `runs`, of one lane and without branches: zeros are shifted in at its end, and a step of 0 changes nothing.
+    // As `portable::runs`, of one lane and without branches: zeros are shifted in at its end, and a step of 0 changes nothing.
     let [first, second, third] = RUN_STEPS.get(granules).copied().unwrap_or([7; 3]);
     let mut starts = u32::from(block_map);
     starts &= starts >> first;
@@ -109,54 +104,6 @@ pub(crate) fn fit_anywhere(block_map: u8, granules: usize) -> Option<usize> {
         .get(granules.wrapping_sub(1))?
         .get(usize::from(block_map))?;
     (start < 8).then_some(usize::from(start))
-}
-
-/// Gathers "lane is not zero" into one bit a lane.
-#[inline]
-fn lane_mask(word: u64) -> u64 {
-    // High bit of a lane is set when any of its bits is: the low seven carry into it, or it is set itself.
-    let high = ((word & lanes(0x7f)).wrapping_add(lanes(0x7f)) | word) & lanes(0x80);
-    // Multiplication by the eight shifted ones moves bit 8i + 7 to bit 56 + i; no two products meet.
-    (high >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
-}
-
-/// Blocks of a page (bit = block) in which `granules` (1..=8) granules are free in a row.
-#[inline]
-pub(crate) fn blocks_with_room(map: &PageMap, granules: usize, align_granules: usize) -> u64 {
-    let mut blocks = 0;
-    for (i, &word) in map.iter().enumerate() {
-        blocks |= lane_mask(runs(word, granules, align_granules)) << (8 * i);
-    }
-    blocks
-}
-
-/// Blocks of a page (bit = block) that are wholly free: sixteen bytes are compared at once, some twenty instructions for all.
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-#[inline]
-pub(crate) fn empty_blocks(map: &PageMap) -> u64 {
-    use core::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
-
-    let full_bytes = |low: u64, high: u64| {
-        // SAFETY: this is compiled only where every processor has SSE2.
-        let full = unsafe {
-            let bytes = _mm_set_epi64x(high.cast_signed(), low.cast_signed());
-            _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(-1)))
-        };
-        u64::from(full.cast_unsigned())
-    };
-    let [a, b, c, d, e, f, g, h] = *map;
-    full_bytes(a, b) | full_bytes(c, d) << 16 | full_bytes(e, f) << 32 | full_bytes(g, h) << 48
-}
-
-/// Blocks of a page (bit = block) that are wholly free.
-#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-#[inline]
-pub(crate) fn empty_blocks(map: &PageMap) -> u64 {
-    let mut blocks = 0;
-    for (i, &word) in map.iter().enumerate() {
-        blocks |= (!lane_mask(!word) & 0xff) << (8 * i);
-    }
-    blocks
 }
 
 /// The set bit of `set` nearest to `bit` (0..64), the higher of two at equal distance.
@@ -259,7 +206,7 @@ mod tests {
             let empty = empty_blocks(&map);
             (0..64).all(|i| {
                 (room >> i & 1 == 1) == naive_fit(block(i), granules, align).is_some() && (empty >> i & 1 == 1) == (block(i) == 0xff)
-            })
+            }) && portable::blocks_with_room(&map, granules, align) == room && portable::empty_blocks(&map) == empty
         }
 
         fn the_next_empty_block_is_the_next_in_the_group(words: (u64, u64, u64, u64), full: Vec<u8>, block: usize) -> bool {

@@ -60,6 +60,19 @@ impl Request {
         })
     }
 
+    /// For an object that may start at any granule.
+    fn anywhere(granules: usize) -> Self {
+        Self {
+            granules,
+            align_granules: 1,
+        }
+    }
+
+    /// Whether it is for an object of up to a block that may start at any granule.
+    fn is_common(self) -> bool {
+        self.granules <= BLOCK_GRANULES && self.align_granules == 1
+    }
+
     fn blocks(self) -> usize {
         self.granules.div_ceil(BLOCK_GRANULES)
     }
@@ -119,8 +132,16 @@ impl<'a> Page<'a> {
         self.slot.page_words(self.in_slot)
     }
 
+    #[inline]
     fn read(self) -> PageMap {
         self.words().each_ref().map(Cell::get)
+    }
+
+    /// Where block `block` (0..64) begins.
+    #[inline]
+    fn block(self, block: usize) -> *mut u8 {
+        let offset = self.in_slot * PAGE_BYTES + block % PAGE_BLOCKS * BLOCK_BYTES;
+        self.slot.base().wrapping_add(offset)
     }
 }
 
@@ -202,9 +223,13 @@ impl<'a> Own<'a> {
             take_granules(word, end_word, place, granules);
             return core::ptr::with_exposed_provenance_mut(place);
         }
-        if policy == Policy::NewBlock && granules <= BLOCK_GRANULES && block_map != 0xff {
-            let in_slot = slot_offset(hint) / PAGE_BYTES;
-            return self.alloc_in_new_block(self.page_at(slot, in_slot), hint, granules);
+        if granules <= BLOCK_GRANULES && block_map != 0xff {
+            let page = self.page_at(slot, slot_offset(hint) / PAGE_BYTES);
+            return if policy == Policy::NewBlock {
+                self.alloc_in_new_block(page, hint, granules)
+            } else {
+                self.alloc_packed(page, hint, granules, policy)
+            };
         }
         self.alloc_near_slow(hint, bytes, align, policy)
     }
@@ -214,14 +239,21 @@ impl<'a> Own<'a> {
     fn alloc_in_new_block(self, page: Page<'a>, hint: usize, granules: usize) -> *mut u8 {
         let near = hint % PAGE_BYTES / BLOCK_BYTES;
         let Some(block) = bits::next_empty(page.words(), near) else {
-            let request = Request {
-                granules,
-                align_granules: 1,
-            };
-            return self.alloc_beyond_page(page, request, Policy::NewBlock);
+            return self.alloc_beyond_page(page, Request::anywhere(granules), Policy::NewBlock);
         };
         count_on_page(&self.placed, block, near);
         take_empty_block(page, block, granules)
+    }
+
+    /// As [`alloc_in_new_block`](Self::alloc_in_new_block), by a policy that packs.
+    #[inline(never)]
+    fn alloc_packed(self, page: Page<'a>, hint: usize, granules: usize, policy: Policy) -> *mut u8 {
+        let near = hint % PAGE_BYTES / BLOCK_BYTES;
+        let Some((block, object)) = take_packed(page, near, granules, policy) else {
+            return self.alloc_beyond_page(page, Request::anywhere(granules), policy);
+        };
+        count_on_page(&self.placed, block, near);
+        object
     }
 
     /// As [`alloc_near`](Self::alloc_near), for every request.
@@ -577,11 +609,40 @@ impl<'a> Own<'a> {
     }
 }
 
+/// Makes an object of granules (1..=8) in the block of the page where `policy`, one that packs, puts what belongs to block `near`;
+/// returns that block and the object's address. `None` when no block has room.
+#[inline]
+fn take_packed(
+    page: Page<'_>,
+    near: usize,
+    granules: usize,
+    policy: Policy,
+) -> Option<(usize, *mut u8)> {
+    let candidates = bits::blocks_with_room(&page.read(), granules, 1);
+    let block = if policy == Policy::Closest {
+        bits::nearest(candidates, near)?
+    } else if candidates != 0 {
+        candidates.trailing_zeros() as usize
+    } else {
+        return None;
+    };
+    let place = page.block(block);
+    // SAFETY: on the page, so in a co-location slot of a chunk that is mapped while the page is at hand.
+    let (word, end_word) = unsafe { (map_word(place.addr()), page.slot.end_word(place.addr())) };
+    let block_map = block_of_word(word.get(), block);
+    let object = place.wrapping_add(bits::fit_anywhere(block_map, granules)? * GRANULE_BYTES);
+    take_granules(word, end_word, object.addr(), granules);
+    if block_map == 0xff {
+        let empty = &page.info.empty_blocks;
+        empty.set(empty.get().wrapping_sub(1));
+    }
+    Some((block, object))
+}
+
 /// Makes an object of the first granules (1..=8) of `block` (0..64) of the page, which is empty; returns its address.
 #[inline]
 fn take_empty_block(page: Page<'_>, block: usize, granules: usize) -> *mut u8 {
-    let offset = page.in_slot * PAGE_BYTES + block % PAGE_BLOCKS * BLOCK_BYTES;
-    let place = page.slot.base().wrapping_add(offset);
+    let place = page.block(block);
     // SAFETY: on the page, so in a co-location slot of a chunk that is mapped while the page is at hand.
     let (word, end_word) = unsafe { (map_word(place.addr()), page.slot.end_word(place.addr())) };
     take_granules(word, end_word, place.addr(), granules);

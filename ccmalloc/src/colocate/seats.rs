@@ -12,13 +12,13 @@
 use core::ptr::{null, null_mut};
 use core::sync::atomic::Ordering;
 
-use super::{ALL_BLOCKS, Page, ROOMY_BLOCKS, ROOMY_PAGES_TRIED, Request, take_empty_block};
+use super::{
+    ALL_BLOCKS, Page, ROOMY_BLOCKS, ROOMY_PAGES_TRIED, Request, take_empty_block, take_packed,
+};
 use crate::bits;
 use crate::chunk::{ChunkDesc, PageInfo, SlotRef, kind};
 use crate::ends::EndMap;
-use crate::geometry::{
-    BLOCK_GRANULES, CHUNK_PAGES, CHUNK_SLOTS, PAGE_BLOCKS, PAGE_BYTES, SLOT_PAGES,
-};
+use crate::geometry::{CHUNK_PAGES, CHUNK_SLOTS, PAGE_BLOCKS, PAGE_BYTES, SLOT_PAGES};
 use crate::heap::Own;
 use crate::policy::{Policy, reserved};
 
@@ -31,13 +31,12 @@ impl<'a> Own<'a> {
         // SAFETY: null or the info of a page in use: `release_slot_if_empty` gives no slot back in which the seat page lies.
         if let Some(info) = unsafe { self.seat_page.get().as_ref() } {
             let page = self.page_of(info);
-            if policy == Policy::NewBlock
-                && request.granules <= BLOCK_GRANULES
-                && request.align_granules == 1
-                && info.empty_blocks.get() > reserved()
-            {
-                let empty = bits::empty_blocks(&page.read());
-                if empty != 0 {
+            if request.is_common() && info.empty_blocks.get() > reserved() {
+                if policy != Policy::NewBlock {
+                    if let Some((_, object)) = take_packed(page, 0, request.granules, policy) {
+                        return Some((page, object));
+                    }
+                } else if let empty @ 1.. = bits::empty_blocks(&page.read()) {
                     let first = empty.trailing_zeros() as usize;
                     return Some((page, take_empty_block(page, first, request.granules)));
                 }
