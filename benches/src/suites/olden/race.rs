@@ -6,6 +6,7 @@ use crate::olden::runner::{Extent, Finished, Program, Run, Setting, Stages, Targ
 use crate::programs::Scale;
 use crate::rivals::{ALLOCATORS, ARENAS, AllocatorRival, ours};
 use crate::rounds::Rounds;
+use crate::sys::warm_memory;
 use crate::worker;
 use crate::workload::{Failure, WrongAnswer};
 
@@ -244,6 +245,15 @@ fn medians(rounds: &[Stages]) -> MedianStages {
     }
 }
 
+/// Memory that a run will find with the kernel already, rather than with the hypervisor: as much as the most that any run of this size takes, about.
+fn warm_bytes(size: Size) -> usize {
+    match size {
+        Size::Tiny | Size::Thesis => 0,
+        Size::Quick => 256 << 20,
+        Size::Large => 768 << 20,
+    }
+}
+
 /// One run in a process of its own.
 fn start(run: &Run, allocator: &str) -> Result<Stages, Failure> {
     let failure = |what: String| Failure::Worker {
@@ -251,6 +261,7 @@ fn start(run: &Run, allocator: &str) -> Result<Stages, Failure> {
         what,
     };
     let name = run.to_string();
+    warm_memory(warm_bytes(run.size));
     let output = worker::run(&["--worker", &name], allocator).map_err(failure)?;
     let finished: Finished =
         serde_json::from_str(&output).map_err(|error| failure(error.to_string()))?;
