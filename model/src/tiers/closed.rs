@@ -13,13 +13,19 @@
 //! The number of distinct blocks in `t` searches, `U(t)`, gives the misses of a cache of `C` blocks as in the
 //! [footprint tier](crate::Footprint): `U(t_C + 1) - U(t_C)` where `U(t_C) = C`.
 //!
+//! In a cache of sets the moment of forgetting differs from set to set, the more the fewer ways there are. Blocks that follow each other spread evenly over the sets, so that each
+//! set has the same share of each kind of block. The number of those that were touched is taken as binomial with their mean and variance, and misses are
+//! `U(t + 1) - U(t)` averaged over the time of forgetting, kind by kind, as in the tier that knows the sets.
+//!
 //! **Where it does not apply.** Depth-first order of a complete tree, of nodes or of clusters, meets few of a cache's sets, which no
-//! count of blocks knows. In van Emde Boas order of nodes, and in pages that hold many clusters, which nodes share a block depends on
+//! count of blocks knows. In van Emde Boas order of nodes (or of clusters that hold no more than one), and in pages that hold many clusters, which nodes share a block depends on
 //! where each subtree begins within it. Those are for the other tiers.
 
 use std::fmt;
 
-use super::{LevelPrediction, Tier};
+use super::classes::times;
+use super::sets::{EXACT_WAYS, binomial_tail};
+use super::{LevelPrediction, Tier, victim};
 use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion};
 use crate::{Layout, NodeExtent};
 
@@ -27,6 +33,8 @@ use crate::{Layout, NodeExtent};
 const BISECTIONS: u32 = 120;
 /// Of smaller levels a search touches too much for its blocks to count as independent: 6 % off at 17 %.
 const CROWDED_SHARE: f64 = 0.1;
+/// Passes in which it is found how much of the cache above a victim cache adds to.
+const VICTIM_PASSES: usize = 3;
 /// The longest characteristic time that is looked for, in operations.
 const TIME_MAX: f64 = 1e15;
 
@@ -73,6 +81,13 @@ enum Blocks {
     Classes(Vec<(f64, f64)>),
     /// So many blocks with so many strangers in each.
     Strangers { blocks: f64, nodes_each: f64 },
+}
+
+/// Blocks that are alike, at some time.
+struct Kind {
+    number: f64,
+    /// P(one of them is touched by then).
+    touched: f64,
 }
 
 impl ClosedForm {
@@ -148,7 +163,7 @@ impl ClosedForm {
                 Ok(Blocks::Classes(classes))
             }
             Layout::ClusterVanEmdeBoas { block_bytes: b }
-                if u64::from(b) == block_bytes && self.node.stride_bytes() <= block_bytes =>
+                if u64::from(b) == block_bytes && 2 * self.node.stride_bytes() <= block_bytes =>
             {
                 Ok(Blocks::Classes(self.clusters((block / stride).floor())))
             }
@@ -227,6 +242,12 @@ impl ClosedForm {
     }
 
     fn distinct(&self, blocks: &Blocks, operations: f64) -> f64 {
+        let kinds = self.kinds(blocks, operations);
+        kinds.iter().map(|kind| kind.number * kind.touched).sum()
+    }
+
+    /// How many blocks of each kind there are, and what is touched of them in so many operations.
+    fn kinds(&self, blocks: &Blocks, operations: f64) -> Vec<Kind> {
         let within = |probability: f64| {
             if probability >= 1.0 {
                 f64::from(u8::from(operations > 0.0))
@@ -235,16 +256,63 @@ impl ClosedForm {
             }
         };
         match blocks {
-            Blocks::Classes(classes) => classes.iter().map(|&(p, n)| n * within(p)).sum(),
+            Blocks::Classes(classes) => {
+                let kind = |&(probability, number): &(f64, f64)| Kind {
+                    number,
+                    touched: within(probability),
+                };
+                classes.iter().map(kind).collect()
+            }
             Blocks::Strangers { blocks, nodes_each } => {
                 let touched: f64 = (0..self.at_depth.len())
                     .map(|depth| {
                         self.at_depth[depth] / self.nodes * within(self.probability(depth))
                     })
                     .sum();
-                blocks * -(nodes_each * (-touched.min(1.0)).ln_1p()).exp_m1()
+                vec![Kind {
+                    number: *blocks,
+                    touched: -(nodes_each * (-touched.min(1.0)).ln_1p()).exp_m1(),
+                }]
             }
         }
+    }
+
+    /// The probability of the rarest block.
+    fn rarest(&self) -> f64 {
+        self.probability(self.at_depth.len() - 1)
+    }
+
+    /// Misses of a search in a cache of `sets` sets of `ways` blocks with LRU replacement, over which blocks spread evenly; parts of ways count in
+    /// proportion. `None` where no formula is known. O(log n).
+    fn misses_in_sets(&self, block_bytes: u64, sets: f64, ways: f64) -> Option<f64> {
+        let blocks = self.blocks(block_bytes).ok()?;
+        if self.distinct(&blocks, TIME_MAX) <= sets * ways {
+            return Some(0.0);
+        }
+        let mut misses = 0.0;
+        let mut before = (0.0, self.kinds(&blocks, 0.0));
+        let mut forgotten = vec![0.0; before.1.len()];
+        for time in times(self.rarest(), false) {
+            let kinds = self.kinds(&blocks, time);
+            let in_set = kinds.iter().map(|kind| kind.number / sets * kind.touched);
+            let mean: f64 = in_set.clone().sum();
+            let squares: f64 = in_set.zip(&kinds).map(|(n, kind)| n * kind.touched).sum();
+            for ((kind, old), forgotten) in kinds.iter().zip(&before.1).zip(&mut forgotten) {
+                // The others; there may be less than one of a kind in a set.
+                let others = (mean - kind.touched).max(0.0);
+                let spread = (squares - kind.touched * kind.touched).max(0.0);
+                let now = if others > 0.0 {
+                    at_least(ways, others, (spread / others).min(0.999_999))
+                } else {
+                    0.0
+                };
+                let rate = (kind.touched - old.touched) / (time - before.0);
+                misses += kind.number * (now - *forgotten) * rate;
+                *forgotten = now;
+            }
+            before = (time, kinds);
+        }
+        Some(misses)
     }
 
     /// Misses of a search in a fully associative cache of `capacity_blocks` blocks with LRU replacement; `None` where no formula is
@@ -271,33 +339,75 @@ impl ClosedForm {
         Some((at(next + half) - at(next - half)) / (2.0 * half))
     }
 
+    /// Misses of a search at a level, which is a victim cache if one above is given. `None` where no formula is known.
+    fn misses_at(&self, level: &CacheLevel, above: Option<&CacheLevel>) -> Option<f64> {
+        let block_bytes = level.geometry.block_bytes();
+        let sets = level.geometry.sets() as f64;
+        let of_ways = |ways: f64| {
+            if ways <= EXACT_WAYS as f64 {
+                self.misses_in_sets(block_bytes, sets, ways)
+            } else {
+                self.misses(block_bytes, ways * sets)
+            }
+        };
+        let ways = level.geometry.associativity() as f64;
+        let Some(above) = above else {
+            return of_ways(ways);
+        };
+        let taken_in = self.misses_at(above, None)?;
+        let there = above.blocks() as f64 / sets;
+        let mut new = victim::FIRST_GUESS;
+        let mut misses = 0.0;
+        for _ in 0..VICTIM_PASSES {
+            misses = of_ways(ways + victim::more(there, new))?;
+            new = if taken_in > 0.0 {
+                (misses / taken_in).clamp(0.0, 1.0)
+            } else {
+                0.0
+            };
+        }
+        Some(misses)
+    }
+
     /// Misses of one search at those levels of a machine for which a formula is known and of which a search touches no more than a tenth, as if
-    /// each were fully associative; a victim cache together with the cache above it. O(log n) a level.
+    /// blocks spread evenly over their sets; a victim cache with what room the cache above it makes up for. O(log n) a level.
     pub fn predict(&self, hierarchy: &Hierarchy) -> Vec<LevelPrediction> {
         let caches = hierarchy.caches();
-        let victim = |i: usize| {
+        let is_victim = |i: usize| {
             hierarchy.inclusion() == Inclusion::VictimLast && i > 0 && i + 1 == caches.len()
         };
-        let caches = caches.iter().enumerate().map(|(i, level)| {
-            let more = if victim(i) { caches[i - 1].blocks() } else { 0 };
-            (level, level.blocks() + more)
+        let with_above = caches.iter().enumerate().map(|(i, level)| {
+            let above = i.checked_sub(1).filter(|_| is_victim(i));
+            (level, above.map(|above| &caches[above]))
         });
-        let tlbs = hierarchy.tlbs().iter().map(|level| (level, level.blocks()));
-        let predict = |(level, blocks): (&CacheLevel, u64)| {
+        let tlbs = hierarchy.tlbs().iter().map(|level| (level, None));
+        let predict = |(level, above): (&CacheLevel, Option<&CacheLevel>)| {
             let block_bytes = level.geometry.block_bytes();
             let touches = self.distinct_blocks(block_bytes, 1.0)?;
-            if touches > CROWDED_SHARE * blocks as f64 {
+            if touches > CROWDED_SHARE * level.blocks() as f64 {
                 return None;
             }
-            let misses = self.misses(block_bytes, blocks as f64)?;
             Some(LevelPrediction {
                 name: level.name.clone(),
-                misses,
+                misses: self.misses_at(level, above)?,
                 tier: Tier::Closed,
                 reason: format!("a complete tree in the layout {}", self.layout),
             })
         };
+        let caches = with_above;
         caches.chain(tlbs).filter_map(predict).collect()
+    }
+}
+
+/// P(at least so many of tosses with chance `chance` fall, of which `mean` are expected); between two whole numbers in proportion.
+fn at_least(least: f64, mean: f64, chance: f64) -> f64 {
+    let (below, share) = (least.floor(), least.fract());
+    let at = |least: f64| binomial_tail(mean, chance, least);
+    let whole = at(below);
+    if share > 0.0 {
+        whole + share * (at(below + 1.0) - whole)
+    } else {
+        whole
     }
 }
 

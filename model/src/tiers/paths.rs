@@ -347,6 +347,27 @@ struct Kind {
     together: f64,
 }
 
+impl Kind {
+    /// Of the chance that such a block is read, what is left without those operations that read the block in question too: P(c, not b).
+    fn without(&self, chance: f64) -> f64 {
+        if self.together > 0.999 {
+            0.0
+        } else {
+            1.0 - (1.0 - chance).powf(1.0 - self.together)
+        }
+    }
+}
+
+/// What a set does for certain; cumulants do not know that it has no more blocks.
+enum Known {
+    /// It has a way for each of its blocks, and forgets none.
+    Fits,
+    /// It has one block more than ways, and forgets one when all others were read; its classes, and how many blocks each has.
+    OneTooMany(Vec<(u32, f64)>),
+    /// It has more.
+    Nothing,
+}
+
 /// What happens in time, by class and by set.
 struct SetTables {
     times: Vec<f64>,
@@ -356,6 +377,8 @@ struct SetTables {
     unread: Table,
     /// By set and time, the number of blocks that are read.
     cells: Vec<Cumulants>,
+    /// By set, where sets are known, what is certain about it.
+    known: Vec<Known>,
 }
 
 impl SetTables {
@@ -384,6 +407,19 @@ impl SetTables {
             let group = usize::try_from(block.number & (sets.groups - 1)).unwrap_or(0);
             counts[group * classes.len() + class as usize] += 1;
         }
+        let known = counts.chunks_exact(classes.len().max(1)).map(|counts| {
+            let beyond = f64::from(counts.iter().sum::<u32>()) - sets.ways;
+            if sets.share < 1.0 || beyond > 1.5 {
+                Known::Nothing
+            } else if beyond > 0.5 {
+                let members = (0u32..).zip(counts).filter(|&(_, &count)| count > 0);
+                let blocks = |(class, &count)| (class, f64::from(count));
+                Known::OneTooMany(members.map(blocks).collect())
+            } else {
+                Known::Fits
+            }
+        });
+        let known = known.collect();
         let mut cells = vec![Cumulants::default(); groups * columns];
         let of_sets = counts.chunks_exact(classes.len().max(1));
         for (counts, cells) in of_sets.zip(cells.chunks_exact_mut(columns)) {
@@ -400,6 +436,7 @@ impl SetTables {
             read,
             unread,
             cells,
+            known,
         }
     }
 
@@ -412,6 +449,35 @@ impl SetTables {
             .map_or(0.0, |before| self.times[before]);
         let share = (time - below) / (self.times[column] - below);
         (column, share.clamp(0.0, 1.0))
+    }
+
+    /// P(a block of the class is read within a time), which lies between two columns.
+    fn chance(&self, class: u32, (column, share): (usize, f64)) -> f64 {
+        let row = self.read.row(class);
+        let before = column.checked_sub(1).map_or(0.0, |before| row[before]);
+        before + share * (row[column] - before)
+    }
+
+    /// P(every other block of the set is read), of which the rarest decides.
+    fn all_read(&self, members: &[(u32, f64)], kinds: &[Kind], at: (usize, f64)) -> f64 {
+        let mut all = 1.0;
+        for &(class, blocks) in members {
+            let chance = self.chance(class, at);
+            let of_class = || kinds.iter().filter(|kind| kind.class == class);
+            let known = of_class().count() as f64;
+            let brothers: f64 = of_class().map(|kind| kind.brothers).sum();
+            // They are estimated, and may be more than the set has blocks.
+            let here = brothers.min(blocks - known).max(0.0);
+            for kind in of_class() {
+                let share = if brothers > 0.0 { here / brothers } else { 0.0 };
+                let left = kind.brothers * share + if kind.is_own { 0.0 } else { 1.0 };
+                if left > 0.0 {
+                    all *= kind.without(chance).powf(left);
+                }
+            }
+            all *= chance.powf((blocks - known - here).max(0.0));
+        }
+        all
     }
 
     /// Misses by request of the `at`-th block of an operation.
@@ -458,26 +524,26 @@ impl SetTables {
         let cells = &self.cells[block.group as usize * columns..][..columns];
         let weights = self.unread.row(block.class);
         let last = columns - 1;
+        let one_too_many = match self.known.get(block.group as usize) {
+            Some(Known::Fits) => return 0.0,
+            Some(Known::OneTooMany(members)) => Some(members),
+            Some(Known::Nothing) | None => None,
+        };
         let forgotten = |i: usize| {
             let time = (self.times[i] - 1.0) / (1.0 - block.probability).max(1e-9);
             let (column, share) = self.column_of(time);
+            if let Some(members) = one_too_many {
+                return self.all_read(members, kinds, (column, share));
+            }
             let mut between = match column.checked_sub(1) {
                 Some(before) => cells[before].towards(cells[column], share),
                 None => Cumulants::default().towards(cells[0], share),
             };
             for kind in kinds.iter() {
-                let row = self.read.row(kind.class);
-                let before = column.checked_sub(1).map_or(0.0, |before| row[before]);
-                let chance = before + share * (row[column] - before);
-                // Without those operations that read this block too: P(c, not b).
-                let without = if kind.together > 0.999 {
-                    0.0
-                } else {
-                    1.0 - (1.0 - chance).powf(1.0 - kind.together)
-                };
+                let chance = self.chance(kind.class, (column, share));
                 between.add(sets.share * chance, -1.0 - kind.brothers);
                 let left = kind.brothers + if kind.is_own { 0.0 } else { 1.0 };
-                between.add(sets.share * without, left);
+                between.add(sets.share * kind.without(chance), left);
             }
             Cumulants {
                 mean: own.mean + between.mean.max(0.0),

@@ -25,7 +25,7 @@
 use super::classes::Table;
 
 /// More ways than this are filled by so many blocks that their number is normally distributed.
-const EXACT_WAYS: usize = 128;
+pub(super) const EXACT_WAYS: usize = 128;
 /// Below this, and above one less this, a set has surely forgotten a block or surely not.
 const SURE: f64 = 1e-8;
 /// Blocks whose number of requests is as good as certain.

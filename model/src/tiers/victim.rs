@@ -35,7 +35,7 @@ use crate::hierarchy::CacheLevel;
 /// Parts of a way that are told apart.
 const PARTS: f64 = 16.0;
 /// The share of new blocks before it is known.
-const FIRST_GUESS: f64 = 0.5;
+pub(super) const FIRST_GUESS: f64 = 0.5;
 /// Beyond, the exponential makes no difference any more.
 const EXPONENT_MAX: f64 = 30.0;
 
@@ -120,7 +120,7 @@ impl Rooms {
 }
 
 /// Ways that `there` blocks in the cache above make up for, when the share `new` of those that come is new.
-fn more(there: f64, new: f64) -> f64 {
+pub(super) fn more(there: f64, new: f64) -> f64 {
     let again = (there * (1.0 - new)).min(EXPONENT_MAX);
     let wait = if again > 1e-6 {
         again.exp_m1() / again

@@ -399,21 +399,17 @@ fn summary(results: &[(String, Vec<Held>)]) -> Vec<Row> {
     let noise = all()
         .map(|(_, held)| held.standard_error)
         .fold(0.0, f64::max);
-    let row = |name, allowed, errors: &[(f64, String)]| {
-        let worst = errors.iter().max_by(|a, b| a.0.total_cmp(&b.0));
+    let row = |name, allowed, errors: Vec<(f64, String)>| {
+        let (value, note) = worst_of(errors, allowed);
         Row {
             name,
-            value: worst.map(|worst| worst.0),
+            value,
             allowed,
             bound: Bound::AtMost,
-            note: worst.map_or_else(String::new, |(_, what)| {
-                let above = errors.iter().filter(|error| error.0 > allowed).count();
-                format!(
-                    "{above} of {} levels above; worst {what}; the simulation's standard error at most {:.2} %",
-                    errors.len(),
-                    100.0 * noise
-                )
-            }),
+            note: format!(
+                "{note}; the simulation's standard error at most {:.2} %",
+                100.0 * noise
+            ),
         }
     };
     let error = |case: &str, held: &Held, predicted: f64| {
@@ -430,21 +426,37 @@ fn summary(results: &[(String, Vec<Held>)]) -> Vec<Row> {
             .collect()
     };
     let steady = of(false);
-    let mean = steady.iter().map(|&(error, _)| error).sum::<f64>() / steady.len().max(1) as f64;
+    let levels = steady.len();
+    let mean = steady.iter().map(|&(error, _)| error).sum::<f64>() / levels.max(1) as f64;
     let closed: Vec<(f64, String)> = all()
         .filter_map(|(case, held)| Some(error(case, held, held.closed?)))
         .collect();
-    let mut rows = vec![row("steady_error_max", 0.02, &steady)];
+    let mut rows = vec![row("steady_error_max", 0.02, steady)];
     rows.push(Row {
         name: "steady_error_mean",
         value: Some(mean),
         allowed: 0.005,
         bound: Bound::AtMost,
-        note: format!("mean over {} levels", steady.len()),
+        note: format!("mean over {levels} levels"),
     });
-    rows.push(row("steady_error_direct_mapped_max", 0.04, &of(true)));
-    rows.push(row("closed_form_error_max", 0.05, &closed));
+    rows.push(row("steady_error_direct_mapped_max", 0.04, of(true)));
+    rows.push(row("closed_form_error_max", 0.05, closed));
     rows
+}
+
+/// The largest of some errors, and a note that names it, or all of those that are not `allowed`, the worst first.
+fn worst_of(mut errors: Vec<(f64, String)>, allowed: f64) -> (Option<f64>, String) {
+    errors.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let above = errors.iter().filter(|error| error.0 > allowed).count();
+    let named: Vec<&str> = (errors.iter().take(above.max(1)))
+        .map(|(_, what)| what.as_str())
+        .collect();
+    let note = format!(
+        "{above} of {} levels above; worst {}",
+        errors.len(),
+        named.join("; ")
+    );
+    (errors.first().map(|worst| worst.0), note)
 }
 
 /// Operations from cold over which misses are counted.
@@ -566,5 +578,30 @@ pub fn predict_speed_row(progress: &mut dyn FnMut(&str)) -> Row {
         allowed: 5.0,
         bound: Bound::AtMost,
         note: format!("seconds, layout {}", slowest.1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::worst_of;
+
+    #[test]
+    fn every_level_above_is_named_and_else_the_worst() {
+        let errors = || {
+            [0.01, 0.05, 0.03]
+                .map(|error| (error, format!("case {error}")))
+                .to_vec()
+        };
+        let (value, note) = worst_of(errors(), 0.02);
+        assert_eq!(
+            (value, note.as_str()),
+            (
+                Some(0.05),
+                "2 of 3 levels above; worst case 0.05; case 0.03"
+            )
+        );
+        let (_, note) = worst_of(errors(), 0.1);
+        assert_eq!(note, "0 of 3 levels above; worst case 0.05");
+        assert_eq!(worst_of(Vec::new(), 0.1).0, None);
     }
 }
