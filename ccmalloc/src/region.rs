@@ -82,6 +82,48 @@ impl Region {
         unsafe { std::alloc::alloc(layout) }
     }
 
+    /// As [`alloc_at`](Region::alloc_at) for many objects of one layout: at the offsets that are the addresses of `places`, in turn, each of which becomes its
+    /// object's. Returns how many there are: as long as each lies where it was asked for, and none more.
+    ///
+    /// Where it returns fewer than all, the next one's place was not to be had, or is not in the hands of the global allocator; the rest of `places` is as
+    /// it was. No places are had for a layout of size 0.
+    ///
+    /// Costs a third of as many calls of `alloc_at`: what a call finds out about its place, the region knows of its own, and the counts of each
+    /// page are brought up to date once, at the end.
+    #[must_use]
+    pub fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
+        let Some(own) = own_heap() else { return 0 };
+        let ambient = AmbientGuard::set(Ambient::At(0));
+        let allocated = (self.segments).claim_each(own, layout, places, |place| {
+            ambient.replace(Ambient::Ready(place.addr(), layout));
+            // SAFETY: places are claimed for layouts of a size that is not 0.
+            let object = unsafe { std::alloc::alloc(layout) };
+            if object == place {
+                return Handed::Over;
+            }
+            let untouched = matches!(ambient.replace(Ambient::At(0)), Ambient::Ready(..));
+            if !object.is_null() {
+                // SAFETY: allocated just now with this layout, and used by nobody.
+                unsafe { std::alloc::dealloc(object, layout) };
+            }
+            if untouched {
+                Handed::Back
+            } else {
+                Handed::Elsewhere
+            }
+        });
+        drop(ambient);
+        allocated
+    }
+
+    /// As [`alloc_each`](Region::alloc_each), but from [`CcMalloc`](crate::CcMalloc), as [`cc_alloc_at`](Region::cc_alloc_at).
+    #[must_use]
+    pub fn cc_alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
+        own_heap().map_or(0, |own| {
+            (self.segments).claim_each(own, layout, places, |_| Handed::Over)
+        })
+    }
+
     /// As [`alloc_at`](Region::alloc_at), but from [`CcMalloc`](crate::CcMalloc) whatever the program's global allocator is: an object that
     /// [`cc_dealloc`](crate::cc_dealloc) frees, or [`raw::deallocate`](crate::raw::deallocate).
     #[must_use]
@@ -167,12 +209,31 @@ impl<'h> HeapRegion<'h> {
         }
         object
     }
+
+    /// As [`alloc_at`](HeapRegion::alloc_at) for many objects of one layout: at the offsets that are the addresses of `places`, in turn, each of which
+    /// becomes its object's. Returns how many there are; where it returns fewer than all, the next one's place was not to be had, and the rest of `places`
+    /// is as it was.
+    #[must_use]
+    pub fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
+        (self.segments).claim_each(self.heap.own(), layout, places, |_| Handed::Over)
+    }
 }
 
 impl Drop for HeapRegion<'_> {
     fn drop(&mut self) {
         self.segments.settle(self.heap.own());
     }
+}
+
+/// What became of a place that was claimed for an object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Handed {
+    /// It is the caller's.
+    Over,
+    /// Nobody has it.
+    Back,
+    /// It is somebody else's now.
+    Elsewhere,
 }
 
 /// Addresses of reserved co-location slots of one heap, ascending.
@@ -210,6 +271,54 @@ impl Segments {
         } else {
             0
         }
+    }
+
+    /// Claims a place for an object of `layout` at each of the offsets that are the addresses of `places`, and hands it over by `hand`; each element becomes its
+    /// object's address. Ends with the first that is not to be had. Returns how many objects there are. `own` is the heap of the segments.
+    ///
+    /// The counts of empty blocks are wrong meanwhile: too high, in pages that are reserved, where nothing follows from them.
+    fn claim_each(
+        &self,
+        own: Own<'_>,
+        layout: Layout,
+        places: &mut [*mut u8],
+        mut hand: impl FnMut(*mut u8) -> Handed,
+    ) -> usize {
+        // A region may have outlived its heap's time with this thread; what is large or aligned to more than a page has no place.
+        if layout.size() == 0
+            || layout.size() > Region::OBJECT_BYTES_MAX
+            || layout.align() > Region::OBJECT_BYTES_MAX
+            || !self.0.iter().all(|segment| own.is_colocated(segment.addr()))
+        {
+            return 0;
+        }
+        let mut claimed = 0;
+        for place in places {
+            let object = self.address(place.addr());
+            if object.addr() & (layout.align() - 1) != 0
+                // SAFETY: null, or in a segment, which is a co-location slot of this heap, as found above; nothing here gives slots back, as
+                // they are reserved.
+                || !unsafe { own.claim_uncounted(object, layout.size()) }
+            {
+                break;
+            }
+            match hand(object) {
+                Handed::Over => *place = object,
+                Handed::Back => {
+                    // SAFETY: as above.
+                    let slot = unsafe { SlotRef::containing(object.addr()) };
+                    own.free_colocated(slot, object.addr(), Some(layout.size()));
+                    break;
+                }
+                Handed::Elsewhere => break,
+            }
+            claimed += 1;
+        }
+        for segment in &self.0 {
+            // SAFETY: a mapped chunk's, as above.
+            own.recount_pages(unsafe { SlotRef::containing(segment.addr()) });
+        }
+        claimed
     }
 
     /// Ends the reservations; `own` is the heap that they are in.

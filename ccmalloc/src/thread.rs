@@ -30,6 +30,8 @@ pub(crate) enum Ambient {
     Near(usize, Option<Policy>),
     /// Lie at this address, if its place is free.
     At(usize),
+    /// Be the object of this layout at this address, which has been made already: once, and for this layout alone.
+    Ready(usize, Layout),
 }
 
 /// What a thread knows of itself. `repr(C)`, and zero but for the first field at first: see `sys::with_thread`.
@@ -121,6 +123,14 @@ impl AmbientGuard {
     }
 }
 
+impl AmbientGuard {
+    /// Puts another request in force than the one that this guard's making did, neither of them [`Ambient::None`], and returns what was.
+    #[inline]
+    pub(crate) fn replace(&self, ambient: Ambient) -> Ambient {
+        with_thread(|thread| thread.ambient.replace(ambient))
+    }
+}
+
 impl Drop for AmbientGuard {
     fn drop(&mut self) {
         with_thread(|thread| thread.set_ambient(self.0));
@@ -145,6 +155,18 @@ pub(crate) fn alloc(layout: Layout) -> *mut u8 {
 fn alloc_slow(layout: Layout) -> *mut u8 {
     let ambient = with_thread(|thread| thread.ambient.get());
     // First, since a re-layouter asks for nothing else, and millions of times.
+    if let Ambient::Ready(address, of) = ambient
+        && of == layout
+    {
+        with_thread(|thread| thread.ambient.set(Ambient::At(0)));
+        return core::ptr::with_exposed_provenance_mut(address);
+    }
+    alloc_slow_at(layout, ambient)
+}
+
+/// As [`alloc_slow`], but for what is ready.
+#[inline(never)]
+fn alloc_slow_at(layout: Layout, ambient: Ambient) -> *mut u8 {
     if let Ambient::At(address) = ambient {
         let object = own_heap().map_or(null_mut(), |own| {
             own.claim_at(address, layout.size(), layout.align())
@@ -164,7 +186,7 @@ fn alloc_slow(layout: Layout) -> *mut u8 {
     }
     match ambient {
         Ambient::Near(hint, policy) => alloc_near(layout, hint, policy),
-        Ambient::None | Ambient::At(_) => alloc_unhinted(layout),
+        Ambient::None | Ambient::At(_) | Ambient::Ready(..) => alloc_unhinted(layout),
     }
 }
 
