@@ -288,7 +288,10 @@ impl Segments {
         if layout.size() == 0
             || layout.size() > Region::OBJECT_BYTES_MAX
             || layout.align() > Region::OBJECT_BYTES_MAX
-            || !self.0.iter().all(|segment| own.is_colocated(segment.addr()))
+            || !self
+                .0
+                .iter()
+                .all(|segment| own.is_colocated(segment.addr()))
         {
             return 0;
         }

@@ -19,20 +19,42 @@ use std::marker::PhantomData;
 /// A structure's nodes, the link that owns each, and the pointers between them, all mutably borrowed for `'a`.
 ///
 /// Invariants, for each `v` below `len()`; the first two lists are equally long:
-/// - `links[v]` is the erased place of a link that `point_to` is for. It may be read and written for `'a`, nothing has used it since it was shown, and
+/// - `links[v]` is the erased place of a link of the type `link`. It may be read and written for `'a`, nothing has used it since it was shown, and
 ///   the places are pairwise disjoint, also from those of `pointers`;
 /// - `nodes[v]` is the pointer that this link holds: an allocation of `home` for `layout`, initialised, and no reference to it is in use. It may be read,
 ///   moved out of, and freed;
-/// - the places of `pointers` hold thin raw pointers, and may be overwritten by others for `'a`; their targets are node numbers.
+/// - the places of `pointers` and `pointers_inside` hold thin raw pointers, and may be overwritten by others for `'a`; their targets are node numbers;
+/// - those of `pointers_inside` [lie each in](lies_in) the node that showed it, and come in the order of these nodes' numbers.
 #[derive(Debug)]
 pub(crate) struct Nodes<'a, H> {
     pub(crate) home: H,
     layout: Layout,
-    point_to: unsafe fn(*mut (), *mut u8),
+    link: ErasedLink,
     links: Vec<*mut ()>,
     nodes: Vec<*mut u8>,
     pointers: Vec<Pointer>,
+    pointers_inside: Vec<Pointer>,
     borrow: PhantomData<&'a mut ()>,
+}
+
+/// A type of links.
+///
+/// Invariant: a link has `bytes` bytes, no stricter alignment than a pointer, and `point_to` is as [`OwningPointer::point_to`](crate::link::OwningPointer::point_to).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ErasedLink {
+    pub(crate) bytes: usize,
+    pub(crate) point_to: unsafe fn(*mut (), *mut u8),
+}
+
+impl ErasedLink {
+    /// A box of some kind.
+    pub(crate) const fn of<L: Link>() -> ErasedLink {
+        const { assert!(align_of::<L>() <= align_of::<*mut u8>()) };
+        ErasedLink {
+            bytes: size_of::<L>(),
+            point_to: L::point_to,
+        }
+    }
 }
 
 /// A place that points to a node without owning it.
@@ -48,23 +70,24 @@ impl<'a, H: Home> Nodes<'a, H> {
     ///
     /// # Safety
     ///
-    /// The arguments keep the type's invariants for `'a`, links with their nodes in the two lists; `point_to` may be called for each
-    /// link with an allocation of `home` for `layout`.
+    /// The arguments keep the type's invariants for `'a`, links with their nodes in the two lists, and the pointers inside of nodes behind the others;
+    /// `link` is the links' type, and `home` their home.
     pub(crate) unsafe fn from_parts(
         home: H,
         layout: Layout,
-        point_to: unsafe fn(*mut (), *mut u8),
+        link: ErasedLink,
         (links, nodes): (Vec<*mut ()>, Vec<*mut u8>),
-        pointers: Vec<Pointer>,
+        (pointers, pointers_inside): (Vec<Pointer>, Vec<Pointer>),
     ) -> Nodes<'a, H> {
         debug_assert!(links.len() == nodes.len());
         Nodes {
             home,
             layout,
-            point_to,
+            link,
             links,
             nodes,
             pointers,
+            pointers_inside,
             borrow: PhantomData,
         }
     }
@@ -88,19 +111,24 @@ impl<'a, H: Home> Nodes<'a, H> {
         &self.links
     }
 
-    /// What makes a link own another node.
-    pub(crate) fn point_to(&self) -> unsafe fn(*mut (), *mut u8) {
-        self.point_to
+    /// The type of the links.
+    pub(crate) fn link(&self) -> ErasedLink {
+        self.link
     }
 
-    /// Places that point to nodes without owning them.
+    /// Places that point to nodes without owning them, wherever they lie.
     pub(crate) fn pointers(&self) -> &[Pointer] {
         &self.pointers
     }
 
+    /// More of these: inside of nodes, in the order of the nodes.
+    pub(crate) fn pointers_inside(&self) -> &[Pointer] {
+        &self.pointers_inside
+    }
+
     /// The address of a node.
-    pub(crate) fn address(&self, v: u32) -> u64 {
-        self.nodes[v as usize].addr() as u64
+    pub(crate) fn address(&self, v: usize) -> u64 {
+        self.nodes[v].addr() as u64
     }
 
     /// By node number: the address of the node.
@@ -111,7 +139,8 @@ impl<'a, H: Home> Nodes<'a, H> {
     /// What the lists take, in bytes.
     pub(crate) fn list_bytes(&self) -> u64 {
         let words = self.links.capacity() + self.nodes.capacity();
-        (words * size_of::<usize>() + self.pointers.capacity() * size_of::<Pointer>()) as u64
+        let pointers = self.pointers.capacity() + self.pointers_inside.capacity();
+        (words * size_of::<usize>() + pointers * size_of::<Pointer>()) as u64
     }
 }
 
@@ -179,6 +208,15 @@ where
     Ok(all.finish(weights))
 }
 
+/// Whether the place of a pointer, or of some of them, lies in a node, all of its `place_bytes`, and so that it is aligned in any place for a node.
+#[inline]
+pub(crate) fn lies_in(place: usize, place_bytes: usize, node: *mut u8, layout: Layout) -> bool {
+    let offset = place.wrapping_sub(node.addr());
+    layout.align() >= align_of::<*mut u8>()
+        && offset < layout.size()
+        && layout.size() - offset >= place_bytes
+}
+
 /// What a traversal has shown so far.
 ///
 /// Invariants: those of [`Nodes`], the link's type being `L`; `parents[v]` as in [`Collected`].
@@ -189,7 +227,9 @@ struct Collector<'a, L: Link> {
     links: Vec<*mut ()>,
     nodes: Vec<*mut u8>,
     parents: Vec<u32>,
-    /// Pointers to the parent of the node that showed them.
+    /// Pointers to the parent of the node that showed them, and that they lie in.
+    inside: Vec<Pointer>,
+    /// The same, but anywhere.
     known: Vec<Pointer>,
     /// Places with what they hold, which is not null.
     others: Vec<(*mut *mut u8, *mut u8)>,
@@ -204,6 +244,7 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
             links: Vec::new(),
             nodes: Vec::new(),
             parents: Vec::new(),
+            inside: Vec::new(),
             known: Vec::new(),
             others: Vec::new(),
             borrow: PhantomData,
@@ -243,7 +284,18 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
             && (self.nodes.get(parent as usize)).is_some_and(|node| node.addr() == held.addr())
         {
             let target = parent;
-            self.known.push(Pointer { place, target });
+            let pointer = Pointer { place, target };
+            let node = self.nodes[shown_by as usize];
+            if lies_in(
+                place.addr(),
+                size_of::<*mut u8>(),
+                node,
+                Layout::new::<L::Node>(),
+            ) {
+                self.inside.push(pointer);
+            } else {
+                self.known.push(pointer);
+            }
         } else {
             self.others.push((place, held));
         }
@@ -266,8 +318,10 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
         let lists = (self.links, self.nodes);
         let layout = Layout::new::<L::Node>();
         let home = self.home?;
-        // SAFETY: the invariants are the same; each link was made from a `&'a mut L`, for which `L::point_to` is.
-        let nodes = unsafe { Nodes::from_parts(home, layout, L::point_to, lists, self.known) };
+        let pointers = (self.known, self.inside);
+        // SAFETY: the invariants are the same; each link was made from a `&'a mut L`. Nodes show their pointers in the order of their numbers.
+        let nodes =
+            unsafe { Nodes::from_parts(home, layout, ErasedLink::of::<L>(), lists, pointers) };
         Some(Collected {
             nodes,
             parents: self.parents,

@@ -111,6 +111,17 @@ pub unsafe trait Placer {
 
     /// Where the object at `offset` shall lie.
     fn address(&self, offset: usize) -> *mut u8;
+
+    /// As [`alloc_at`](Placer::alloc_at) for each of the offsets that are the addresses of `places`, which become those of the allocations. Returns how many
+    /// there are: each lies where it should. The rest is as it was, and `alloc_at` may tell why.
+    ///
+    /// # Safety
+    ///
+    /// The layout's size is not zero.
+    unsafe fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
+        let (_, _) = (layout, places);
+        0
+    }
 }
 
 impl<T> Link for Box<T> {
@@ -166,7 +177,7 @@ unsafe impl Home for Global {
     }
 }
 
-// SAFETY: what `Region::alloc_at` returns is null or an allocation of the global allocator for this layout, as if by `Global::alloc`.
+// SAFETY: what `Region::alloc_at` and `alloc_each` return is null or an allocation of the global allocator for this layout, as if by `Global::alloc`.
 unsafe impl Placer for Region {
     unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
         Region::alloc_at(self, offset, layout)
@@ -174,6 +185,10 @@ unsafe impl Placer for Region {
 
     fn address(&self, offset: usize) -> *mut u8 {
         Region::address(self, offset)
+    }
+
+    unsafe fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
+        Region::alloc_each(self, layout, places)
     }
 }
 
@@ -191,7 +206,7 @@ impl CcRegion {
     }
 }
 
-// SAFETY: `Region::cc_alloc_at` promises an object of `CcMalloc` for this layout, or null.
+// SAFETY: `Region::cc_alloc_at` and `cc_alloc_each` promise objects of `CcMalloc` for this layout, or null.
 unsafe impl Placer for CcRegion {
     unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
         self.0.cc_alloc_at(offset, layout)
@@ -199,6 +214,10 @@ unsafe impl Placer for CcRegion {
 
     fn address(&self, offset: usize) -> *mut u8 {
         self.0.address(offset)
+    }
+
+    unsafe fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
+        self.0.cc_alloc_each(layout, places)
     }
 }
 
@@ -340,7 +359,7 @@ unsafe impl<'h> Home for InHeap<'h> {
 }
 
 #[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
-// SAFETY: `HeapRegion::alloc_at` promises an object of the heap for this layout, or null.
+// SAFETY: `HeapRegion::alloc_at` and `alloc_each` promise objects of the heap for this layout, or null.
 unsafe impl Placer for HeapRegion<'_> {
     unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
         HeapRegion::alloc_at(self, offset, layout)
@@ -348,5 +367,9 @@ unsafe impl Placer for HeapRegion<'_> {
 
     fn address(&self, offset: usize) -> *mut u8 {
         HeapRegion::address(self, offset)
+    }
+
+    unsafe fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
+        HeapRegion::alloc_each(self, layout, places)
     }
 }

@@ -4,9 +4,9 @@ use crate::collect::{Collected, Nodes, Weigh, collect};
 use crate::colour::{ColourChoice, Matched};
 use crate::link::{Home, Placer};
 use crate::plan::{Plan, Settings, node_extent};
-use crate::relocate::{Elsewhere, NewPlaces, end_bytes};
+use crate::relocate::{Elsewhere, NewPlaces};
 use crate::{Link, Links, MorphError, Movable, Nearness, Outcome, PhaseTimes, Report, Visit};
-use ccmodel::{CacheGeometry, Layout, Machine, NO_NODE, PageSize};
+use ccmodel::{CacheGeometry, Layout, Machine, PageSize};
 use std::time::{Duration, Instant};
 
 /// Lays the nodes below `root` out for the cache, in the layout that the model predicts to be the best on this machine.
@@ -422,8 +422,7 @@ impl<'m> Morph<'m> {
             return Ok(Report::of_nothing(self.settings.layout_of_nothing(), 0));
         };
         let mut plan = Plan::make(&self.settings, parents, weights, node)?;
-        let span_bytes = plan.placement().span_bytes(node);
-        let room_bytes = end_bytes(plan.placement(), node);
+        let (room_bytes, span_bytes) = plan.extent_bytes();
         times.plan = clock.lap();
 
         let out_of_memory = MorphError::OutOfMemory { bytes: room_bytes };
@@ -445,9 +444,9 @@ impl<'m> Morph<'m> {
         times.allocate = clock.lap();
 
         let report = self.report(&plan, &nodes, &places, huge_pages);
-        drop(plan);
+        let parents = plan.into_parents();
         times.plan += clock.lap();
-        places.move_in(nodes);
+        places.move_in(nodes, &parents);
         times.relocate = clock.lap();
         Ok(Report {
             span_bytes,
@@ -466,7 +465,7 @@ impl<'m> Morph<'m> {
     ) -> Result<(NewPlaces<H>, bool), MorphError> {
         let huge_pages = !plan.has_page_gaps() && advise_huge_pages(&placer, room_bytes);
         let places = NewPlaces::allocate(
-            plan.take_placement(),
+            (plan.take_placement(), room_bytes),
             plan.node,
             (home, layout),
             &mut placer,
@@ -483,13 +482,14 @@ impl<'m> Morph<'m> {
         places: &NewPlaces<H>,
         huge_pages: bool,
     ) -> Report {
-        let parents = plan.parents();
         let (predicted_before, predicted_after) = plan.predictions(
             &self.settings,
             || nodes.addresses(),
             || places.addresses(),
             huge_pages,
         );
+        let (edges, near_before, near_after) =
+            Nearness::before_and_after(plan.parents(), |v| nodes.address(v), |v| places.address(v));
         Report {
             nodes: nodes.len(),
             lists_bytes: nodes.list_bytes() + places.list_bytes() + plan.list_bytes(),
@@ -500,9 +500,9 @@ impl<'m> Morph<'m> {
             colour: plan.colour_report(&self.settings, huge_pages),
             predicted_before,
             predicted_after,
-            edges: parents.iter().filter(|&&parent| parent != NO_NODE).count(),
-            near_before: Nearness::count(parents, |v| nodes.address(v)),
-            near_after: Nearness::count(parents, |v| places.address(v)),
+            edges,
+            near_before,
+            near_after,
             huge_pages,
             ..Report::of_nothing(plan.layout, nodes.layout().size())
         }

@@ -68,6 +68,10 @@ impl Plan {
         weights: Vec<f64>,
         node: NodeExtent,
     ) -> Result<Plan, MorphError> {
+        let parents = match Plan::depth_first(settings, parents, &weights, node) {
+            Ok(plan) => return Ok(plan),
+            Err(parents) => parents,
+        };
         // Parents come before their children by construction, so only their number can be wrong.
         let shape = Shape::from_parent_vec(parents).map_err(|_| MorphError::TooManyNodes)?;
         let weights = if settings.weights_are_accesses && !weights.is_empty() {
@@ -75,7 +79,7 @@ impl Plan {
         } else {
             weights
         };
-        let hopes_for_huge_pages = hopes_for_huge_pages(&shape, node);
+        let hopes_for_huge_pages = hopes_for_huge_pages(shape.len(), node);
         let mut plan = match settings.layout {
             LayoutChoice::Fixed(layout) => Plan {
                 node,
@@ -123,6 +127,56 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The short way where only parents are needed: depth-first order that is asked for, or is that of lists, of nodes in level order. Else
+    /// gives the parents back.
+    fn depth_first(
+        settings: &Settings<'_>,
+        parents: Vec<u32>,
+        weights: &[f64],
+        node: NodeExtent,
+    ) -> Result<Plan, Vec<u32>> {
+        let is_chains = match settings.layout {
+            LayoutChoice::Fixed(Layout::DepthFirst) => false,
+            LayoutChoice::Auto if Shape::are_chains_in_level_order(&parents) => true,
+            _ => return Err(parents),
+        };
+        let needs_shape = settings.predict || settings.colour.is_some() || !weights.is_empty();
+        let placement = (!needs_shape)
+            .then(|| Placement::depth_first(&parents, node))
+            .flatten();
+        let Some(placement) = placement else {
+            return Err(parents);
+        };
+        let hopes_for_huge_pages = hopes_for_huge_pages(parents.len(), node);
+        Ok(Plan {
+            shape: None,
+            parents,
+            node,
+            weights: Vec::new(),
+            layout: Layout::DepthFirst,
+            placement,
+            coloured: None,
+            ranking: Vec::new(),
+            ranked_for: is_chains.then(|| pages(hopes_for_huge_pages)),
+            basis: is_chains.then_some(Basis::Chains),
+        })
+    }
+
+    /// Where the last node ends, counted from offset 0, and from where the first begins.
+    pub(crate) fn extent_bytes(&self) -> (u64, u64) {
+        let mut extent = (u64::MAX, 0);
+        for &offset in self.placement().offsets() {
+            extent = (extent.0.min(offset), extent.1.max(offset));
+        }
+        let room_bytes = extent.1.saturating_add(u64::from(self.node.bytes));
+        (room_bytes, room_bytes - extent.0.min(room_bytes))
+    }
+
+    /// By node number: the parent, [`NO_NODE`](ccmodel::NO_NODE) for roots.
+    pub(crate) fn into_parents(self) -> Vec<u32> {
+        self.shape.map_or(self.parents, Shape::into_parents)
+    }
+
     /// By node number: the parent, [`NO_NODE`](ccmodel::NO_NODE) for roots.
     pub(crate) fn parents(&self) -> &[u32] {
         (self.shape.as_ref()).map_or(&self.parents[..], Shape::parents)
@@ -144,7 +198,7 @@ impl Plan {
         };
         let weights = (!ends.is_empty()).then_some(&ends[..]);
         let (pages, machine) = (
-            pages(hopes_for_huge_pages(&shape, node)),
+            pages(hopes_for_huge_pages(shape.len(), node)),
             settings.machine_or_this(),
         );
         let before = Placement::from_offsets(addresses);
@@ -301,8 +355,8 @@ impl Plan {
 pub(crate) const HUGE_FROM_BYTES: usize = 8 << 20;
 
 /// Whether the nodes by themselves are many enough for huge pages.
-fn hopes_for_huge_pages(shape: &Shape, node: NodeExtent) -> bool {
-    shape.len() as u64 * node.stride_bytes() >= HUGE_FROM_BYTES as u64
+fn hopes_for_huge_pages(nodes: usize, node: NodeExtent) -> bool {
+    nodes as u64 * node.stride_bytes() >= HUGE_FROM_BYTES as u64
 }
 
 fn pages(huge: bool) -> PageSize {

@@ -3,7 +3,7 @@
 //! Here the caller promises what [`Morph::run`] has from the borrow checker. What a promise does not cost is still checked: a node that is
 //! reached twice, through a cycle or by two links, is an error, and nothing has moved then.
 
-use crate::collect::{Addresses, Collected, Nodes, Pointer};
+use crate::collect::{Addresses, Collected, ErasedLink, Nodes, Pointer};
 use crate::link::{CcRegion, Global, Home};
 use crate::plan::node_extent;
 use crate::{Morph, MorphError, Report, prefetch};
@@ -140,6 +140,12 @@ unsafe fn point_to(link: *mut (), node: *mut u8) {
     unsafe { link.cast::<*mut u8>().write(node) };
 }
 
+/// A raw pointer.
+const RAW_LINK: ErasedLink = ErasedLink {
+    bytes: size_of::<*mut u8>(),
+    point_to,
+};
+
 impl Morph<'_> {
     /// Moves the nodes of a structure of raw pointers: all that `roots` point to, and all that `traverse` shows from there.
     ///
@@ -248,7 +254,8 @@ impl Morph<'_> {
         let (lists, parents, pointers) = all.finish();
         // SAFETY: links, nodes and pointers are what the caller promises; no node is there twice, as `push` found their addresses different;
         // a link is a raw pointer, which is what `point_to` writes.
-        let nodes = unsafe { Nodes::from_parts(Global, layout, point_to, lists, pointers) };
+        let nodes =
+            unsafe { Nodes::from_parts(Global, layout, RAW_LINK, lists, (pointers, Vec::new())) };
         let weights = Vec::new();
         let collected = Collected {
             nodes,
@@ -274,7 +281,8 @@ impl Morph<'_> {
         node_extent(layout)?;
         let (lists, parents, pointers) = all.finish();
         // SAFETY: as the methods of `RawStructure` ask for; no node is there twice, as `push` found their addresses different.
-        let nodes = unsafe { Nodes::from_parts(Unsized, layout, point_to, lists, pointers) };
+        let nodes =
+            unsafe { Nodes::from_parts(Unsized, layout, RAW_LINK, lists, (pointers, Vec::new())) };
         let weights = Vec::new();
         self.run_collected(
             Collected {

@@ -181,21 +181,45 @@ pub struct Nearness {
 }
 
 impl Nearness {
-    /// For nodes at the addresses that `address` tells by their number. O(n).
-    pub(crate) fn count(parents: &[u32], address: impl Fn(u32) -> u64) -> Nearness {
-        let mut near = Nearness::default();
-        for (v, &parent) in (0..).zip(parents) {
+    /// How many nodes have a parent, and how close they lie to it before and after, for nodes at the addresses that the functions tell by their number. O(n).
+    pub(crate) fn before_and_after(
+        parents: &[u32],
+        before: impl Fn(usize) -> u64,
+        after: impl Fn(usize) -> u64,
+    ) -> (usize, Nearness, Nearness) {
+        // By the highest bit in which two addresses differ.
+        let (mut apart_before, mut apart_after) = ([0usize; 64], [0usize; 64]);
+        let mut edges = 0;
+        for (v, &parent) in parents.iter().enumerate() {
             if parent == NO_NODE {
                 continue;
             }
-            // The bits in which the two differ.
-            let apart = address(parent) ^ address(v);
-            near.same_64 += usize::from(apart < 64);
-            near.same_256 += usize::from(apart < 256);
-            near.same_page += usize::from(apart < 4096);
+            edges += 1;
+            let parent = parent as usize;
+            apart_before[highest_bit(before(parent) ^ before(v))] += 1;
+            apart_after[highest_bit(after(parent) ^ after(v))] += 1;
         }
-        near
+        (
+            edges,
+            Nearness::of(&apart_before),
+            Nearness::of(&apart_after),
+        )
     }
+
+    fn of(apart: &[usize; 64]) -> Nearness {
+        let within = |bits: usize| apart[..bits].iter().sum();
+        Nearness {
+            same_64: within(6),
+            same_256: within(8),
+            same_page: within(12),
+        }
+    }
+}
+
+/// The number of the highest bit that is set; 0 also where none is.
+#[inline]
+fn highest_bit(bits: u64) -> usize {
+    (bits | 1).ilog2() as usize
 }
 
 /// How long each phase of a morph took.

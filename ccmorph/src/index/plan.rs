@@ -106,6 +106,8 @@ pub(super) fn plan(
         .iter()
         .map(|&number| walk.order()[number as usize])
         .collect();
+    let (edges, near_before, near_after) =
+        Nearness::before_and_after(parents, |v| addresses_before[v], |v| addresses_after[v]);
     Ok(IndexReport {
         nodes: parents.len(),
         reached: walk.reached(),
@@ -113,9 +115,9 @@ pub(super) fn plan(
         layout,
         ranking,
         basis,
-        edges: parents.iter().filter(|&&parent| parent != NO_NODE).count(),
-        near_before: Nearness::count(parents, |v| addresses_before[v as usize]),
-        near_after: Nearness::count(parents, |v| addresses_after[v as usize]),
+        edges,
+        near_before,
+        near_after,
         permutation: Permutation::from_old_of(old_of),
         times: IndexTimes::default(),
     })

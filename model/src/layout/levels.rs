@@ -134,7 +134,9 @@ impl Shape {
         let roots = parents.partition_point(|&parent| parent == NO_NODE);
         let below = &parents[roots..];
         below.is_sorted_by(|parent, next| parent < next)
-            && (roots..).zip(below).all(|(v, &parent)| (parent as usize) < v)
+            && (roots..)
+                .zip(below)
+                .all(|(v, &parent)| (parent as usize) < v)
     }
 }
 
@@ -190,7 +192,10 @@ mod tests {
             Shape::complete_binary(9_999),
         ] {
             let expected = Layout::DepthFirst.place(&shape, node);
-            assert_eq!(Placement::depth_first(shape.parents(), node), Some(expected));
+            assert_eq!(
+                Placement::depth_first(shape.parents(), node),
+                Some(expected)
+            );
         }
     }
 }
