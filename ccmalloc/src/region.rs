@@ -6,6 +6,7 @@ use core::marker::PhantomData;
 use crate::chunk::SlotRef;
 use crate::first_class::Heap;
 use crate::geometry::{PAGE_BYTES, SLOT_BYTES};
+use crate::global::is_declared_global;
 use crate::heap::Own;
 use crate::thread::{self, Ambient, AmbientGuard, own_heap};
 
@@ -89,13 +90,17 @@ impl Region {
     /// it was. No places are had for a layout of size 0.
     ///
     /// Costs a third of as many calls of `alloc_at`: what a call finds out about its place, the region knows of its own, and the counts of each
-    /// page are brought up to date once, at the end.
+    /// page are brought up to date once, at the end. Half of what is left is the way through the global allocator, which a program can
+    /// [spare](crate::declare_global).
     #[must_use]
     pub fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
+        if is_declared_global() {
+            return self.cc_alloc_each(layout, places);
+        }
         let Some(own) = own_heap() else { return 0 };
         let ambient = AmbientGuard::set(Ambient::At(0));
         let allocated = (self.segments).claim_each(own, layout, places, |place| {
-            ambient.replace(Ambient::Ready(place.addr(), layout));
+            ambient.set_again(Ambient::Ready(place.addr(), layout));
             // SAFETY: places are claimed for layouts of a size that is not 0.
             let object = unsafe { std::alloc::alloc(layout) };
             if object == place {

@@ -124,8 +124,13 @@ impl AmbientGuard {
 }
 
 impl AmbientGuard {
-    /// Puts another request in force than the one that this guard's making did, neither of them [`Ambient::None`], and returns what was.
+    /// Puts another request in force than the one that this guard's making did, neither of them [`Ambient::None`].
     #[inline]
+    pub(crate) fn set_again(&self, ambient: Ambient) {
+        with_thread(|thread| thread.ambient.set(ambient));
+    }
+
+    /// As [`set_again`](Self::set_again), and returns what was in force.
     pub(crate) fn replace(&self, ambient: Ambient) -> Ambient {
         with_thread(|thread| thread.ambient.replace(ambient))
     }
@@ -246,6 +251,25 @@ pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
         Some(class) => unsafe { dealloc_class(object, layout, class) },
         // SAFETY: the caller's promise.
         None => unsafe { dealloc_uncommon(object, layout) },
+    }
+}
+
+/// Frees objects of one layout: as [`dealloc`] for each, which looks the class up once.
+///
+/// # Safety
+/// - As for [`dealloc`], for each of the objects, none of which is there twice.
+#[inline]
+pub(crate) unsafe fn dealloc_each(objects: impl Iterator<Item = *mut u8>, layout: Layout) {
+    let Some(class) = Class::for_layout(layout.size(), layout.align()) else {
+        for object in objects {
+            // SAFETY: the caller's promise.
+            unsafe { dealloc_large(existing(), object, layout.size()) };
+        }
+        return;
+    };
+    for object in objects {
+        // SAFETY: the caller's promise.
+        unsafe { dealloc_class(object, layout, class) };
     }
 }
 

@@ -8,6 +8,7 @@
 //! and the structure is what it was.
 
 mod addresses;
+pub(crate) mod lists;
 
 use crate::link::Home;
 use crate::{Link, Links, MorphError, Place, Pointers, Visit, prefetch};
@@ -18,11 +19,12 @@ use std::marker::PhantomData;
 
 /// A structure's nodes, the link that owns each, and the pointers between them, all mutably borrowed for `'a`.
 ///
-/// Invariants, for each `v` below `len()`; the first two lists are equally long:
-/// - `links[v]` is the erased place of a link of the type `link`. It may be read and written for `'a`, nothing has used it since it was shown, and
+/// Invariants, for each `v` below `len()`:
+/// - `shown[v].link` is the erased place of a link of the type `link`. It may be read and written for `'a`, nothing has used it since it was shown, and
 ///   the places are pairwise disjoint, also from those of `pointers`;
-/// - `nodes[v]` is the pointer that this link holds: an allocation of `home` for `layout`, initialised, and no reference to it is in use. It may be read,
+/// - `shown[v].node` is the pointer that this link holds: an allocation of `home` for `layout`, initialised, and no reference to it is in use. It may be read,
 ///   moved out of, and freed;
+/// - unless `outside` names v or stands for all links, the link [lies in](lies_in) the node that showed it;
 /// - the places of `pointers` and `pointers_inside` hold thin raw pointers, and may be overwritten by others for `'a`; their targets are node numbers;
 /// - those of `pointers_inside` [lie each in](lies_in) the node that showed it, and come in the order of these nodes' numbers.
 #[derive(Debug)]
@@ -30,11 +32,28 @@ pub(crate) struct Nodes<'a, H> {
     pub(crate) home: H,
     layout: Layout,
     link: ErasedLink,
-    links: Vec<*mut ()>,
-    nodes: Vec<*mut u8>,
+    shown: Vec<Shown>,
+    outside: Outside,
     pointers: Vec<Pointer>,
     pointers_inside: Vec<Pointer>,
     borrow: PhantomData<&'a mut ()>,
+}
+
+/// The links that do not lie in the node that showed them.
+#[derive(Debug)]
+pub(crate) enum Outside {
+    /// Those of the nodes with these numbers. All nodes are in level order: numbered as they were visited, that is, roots first, and then the
+    /// children of each in turn.
+    Numbers(Vec<u32>),
+    /// Any link may be one; nodes may be in any order in which parents come before their children.
+    All,
+}
+
+/// A link, erased, and the pointer that it holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shown {
+    pub(crate) link: *mut (),
+    pub(crate) node: *mut u8,
 }
 
 /// A type of links.
@@ -70,22 +89,21 @@ impl<'a, H: Home> Nodes<'a, H> {
     ///
     /// # Safety
     ///
-    /// The arguments keep the type's invariants for `'a`, links with their nodes in the two lists, and the pointers inside of nodes behind the others;
+    /// The arguments keep the type's invariants for `'a`, the pointers inside of nodes coming behind the others;
     /// `link` is the links' type, and `home` their home.
     pub(crate) unsafe fn from_parts(
         home: H,
         layout: Layout,
         link: ErasedLink,
-        (links, nodes): (Vec<*mut ()>, Vec<*mut u8>),
+        (shown, outside): (Vec<Shown>, Outside),
         (pointers, pointers_inside): (Vec<Pointer>, Vec<Pointer>),
     ) -> Nodes<'a, H> {
-        debug_assert!(links.len() == nodes.len());
         Nodes {
             home,
             layout,
             link,
-            links,
-            nodes,
+            shown,
+            outside,
             pointers,
             pointers_inside,
             borrow: PhantomData,
@@ -93,7 +111,7 @@ impl<'a, H: Home> Nodes<'a, H> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.nodes.len()
+        self.shown.len()
     }
 
     /// A node's size and alignment.
@@ -101,19 +119,19 @@ impl<'a, H: Home> Nodes<'a, H> {
         self.layout
     }
 
-    /// By node number: the pointer that its link holds.
-    pub(crate) fn nodes(&self) -> &[*mut u8] {
-        &self.nodes
-    }
-
-    /// By node number: the place of the link.
-    pub(crate) fn links(&self) -> &[*mut ()] {
-        &self.links
+    /// By node number: the link, and the pointer that it holds.
+    pub(crate) fn shown(&self) -> &[Shown] {
+        &self.shown
     }
 
     /// The type of the links.
     pub(crate) fn link(&self) -> ErasedLink {
         self.link
+    }
+
+    /// The links that do not lie in the node that showed them.
+    pub(crate) fn outside(&self) -> &Outside {
+        &self.outside
     }
 
     /// Places that point to nodes without owning them, wherever they lie.
@@ -128,19 +146,26 @@ impl<'a, H: Home> Nodes<'a, H> {
 
     /// The address of a node.
     pub(crate) fn address(&self, v: usize) -> u64 {
-        self.nodes[v].addr() as u64
+        self.shown[v].node.addr() as u64
     }
 
     /// By node number: the address of the node.
     pub(crate) fn addresses(&self) -> Vec<u64> {
-        self.nodes.iter().map(|node| node.addr() as u64).collect()
+        (self.shown.iter())
+            .map(|shown| shown.node.addr() as u64)
+            .collect()
     }
 
-    /// What the lists take, in bytes.
+    /// What the entries of the lists take, in bytes.
     pub(crate) fn list_bytes(&self) -> u64 {
-        let words = self.links.capacity() + self.nodes.capacity();
-        let pointers = self.pointers.capacity() + self.pointers_inside.capacity();
-        (words * size_of::<usize>() + pointers * size_of::<Pointer>()) as u64
+        let pointers = self.pointers.len() + self.pointers_inside.len();
+        let outside = match &self.outside {
+            Outside::Numbers(numbers) => numbers.len(),
+            Outside::All => 0,
+        };
+        (self.shown.len() * size_of::<Shown>()
+            + outside * size_of::<u32>()
+            + pointers * size_of::<Pointer>()) as u64
     }
 }
 
@@ -178,13 +203,12 @@ where
     let mut all: Collector<'a, L> = Collector::new();
     root.show(&mut Visitor {
         collector: &mut all,
-        shown_by: NO_NODE,
     });
     let mut weights = Vec::new();
     let mut number = 0;
-    while let Some(&node) = all.nodes.get(number as usize) {
-        if let Some(&later) = all.nodes.get(number as usize + prefetch::AHEAD) {
-            prefetch::object(later, size_of::<L::Node>());
+    while let Some(&Shown { node, .. }) = all.shown.get(number as usize) {
+        if let Some(later) = all.shown.get(number as usize + prefetch::AHEAD) {
+            prefetch::object(later.node, size_of::<L::Node>());
         }
         // SAFETY: the pointer is that of a link which is borrowed for 'a (invariant), so it is aligned and points to
         // an initialised node. The reference is unique: links are disjoint, hence so are the boxes' contents; each
@@ -194,12 +218,10 @@ where
         if let Some(weigh) = &mut weigh {
             weights.push(weigh(node));
         }
+        (all.visited, all.visited_node) = (number, std::ptr::from_mut(node).cast());
         let collector = &mut all;
         traverse(node, &mut |links: &'a mut (dyn Links<Link = L> + 'a)| {
-            links.show(&mut Visitor {
-                collector,
-                shown_by: number,
-            });
+            links.show(&mut Visitor { collector });
         });
         all.check()?;
         number += 1;
@@ -210,7 +232,7 @@ where
 
 /// Whether the place of a pointer, or of some of them, lies in a node, all of its `place_bytes`, and so that it is aligned in any place for a node.
 #[inline]
-pub(crate) fn lies_in(place: usize, place_bytes: usize, node: *mut u8, layout: Layout) -> bool {
+pub(crate) fn lies_in(place: usize, place_bytes: usize, node: *const u8, layout: Layout) -> bool {
     let offset = place.wrapping_sub(node.addr());
     layout.align() >= align_of::<*mut u8>()
         && offset < layout.size()
@@ -224,9 +246,14 @@ pub(crate) fn lies_in(place: usize, place_bytes: usize, node: *mut u8, layout: L
 struct Collector<'a, L: Link> {
     home: Option<L::Home>,
     error: Option<MorphError>,
-    links: Vec<*mut ()>,
-    nodes: Vec<*mut u8>,
+    /// The node whose visit it is, [`NO_NODE`] for the root's.
+    visited: u32,
+    /// Where that node lies; for comparisons.
+    visited_node: *const u8,
+    shown: Vec<Shown>,
     parents: Vec<u32>,
+    /// Numbers of links that do not lie in the node that showed them.
+    outside: Vec<u32>,
     /// Pointers to the parent of the node that showed them, and that they lie in.
     inside: Vec<Pointer>,
     /// The same, but anywhere.
@@ -241,9 +268,11 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
         Collector {
             home: None,
             error: None,
-            links: Vec::new(),
-            nodes: Vec::new(),
+            visited: NO_NODE,
+            visited_node: std::ptr::null(),
+            shown: Vec::new(),
             parents: Vec::new(),
+            outside: Vec::new(),
             inside: Vec::new(),
             known: Vec::new(),
             others: Vec::new(),
@@ -252,9 +281,9 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
     }
 
     #[inline]
-    fn push(&mut self, link: &'a mut L, parent: u32) {
+    fn push(&mut self, link: &'a mut L) {
         // A structure that ends in an error; what is shown beyond need not be kept.
-        if self.nodes.len() >= NO_NODE as usize - 1 {
+        if self.shown.len() >= NO_NODE as usize - 1 {
             self.error = Some(MorphError::TooManyNodes);
             return;
         }
@@ -266,13 +295,25 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
         let place: *mut L = link;
         // SAFETY: it was a reference that lives for 'a just now.
         let node = unsafe { &mut *place }.node();
-        self.links.push(place.cast());
-        self.nodes.push(node.cast());
-        self.parents.push(parent);
+        let layout = Layout::new::<L::Node>();
+        if !lies_in(place.addr(), size_of::<L>(), self.visited_node, layout) {
+            self.push_outside();
+        }
+        let (link, node) = (place.cast(), node.cast());
+        lists::push(&mut self.shown, Shown { link, node });
+        lists::push(&mut self.parents, self.visited);
     }
 
-    /// Notes a pointer in the node `shown_by`, or in the root.
-    fn push_pointer(&mut self, place: *mut *mut L::Node, shown_by: u32) {
+    /// Notes that the next link does not lie in the node that showed it.
+    fn push_outside(&mut self) {
+        // Below `NO_NODE`, as `push` has found.
+        if let Ok(number) = u32::try_from(self.shown.len()) {
+            lists::push(&mut self.outside, number);
+        }
+    }
+
+    /// Notes a pointer of the node that is being visited, or of the root.
+    fn push_pointer(&mut self, place: *mut *mut L::Node) {
         let place: *mut *mut u8 = place.cast();
         // SAFETY: the place is borrowed for 'a, and holds a raw pointer (invariant of `Place`).
         let held = unsafe { place.read() };
@@ -280,19 +321,15 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
             return;
         }
         // Nearly all pointers back are to the parent, or to the predecessor, which in a list is the parent.
-        if let Some(&parent) = self.parents.get(shown_by as usize)
-            && (self.nodes.get(parent as usize)).is_some_and(|node| node.addr() == held.addr())
+        if let Some(&parent) = self.parents.get(self.visited as usize)
+            && (self.shown.get(parent as usize))
+                .is_some_and(|shown| shown.node.addr() == held.addr())
         {
             let target = parent;
             let pointer = Pointer { place, target };
-            let node = self.nodes[shown_by as usize];
-            if lies_in(
-                place.addr(),
-                size_of::<*mut u8>(),
-                node,
-                Layout::new::<L::Node>(),
-            ) {
-                self.inside.push(pointer);
+            let (place_bytes, layout) = (size_of::<*mut u8>(), Layout::new::<L::Node>());
+            if lies_in(place.addr(), place_bytes, self.visited_node, layout) {
+                lists::push(&mut self.inside, pointer);
             } else {
                 self.known.push(pointer);
             }
@@ -307,7 +344,7 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
 
     fn finish(mut self, weights: Vec<f64>) -> Option<Collected<'a, L::Home>> {
         if !self.others.is_empty() {
-            let addresses = Addresses::of(&self.nodes);
+            let addresses = Addresses::of(&self.shown);
             self.known
                 .extend(self.others.into_iter().filter_map(|(place, held)| {
                     addresses
@@ -315,13 +352,13 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
                         .map(|target| Pointer { place, target })
                 }));
         }
-        let lists = (self.links, self.nodes);
         let layout = Layout::new::<L::Node>();
         let home = self.home?;
+        let links = (self.shown, Outside::Numbers(self.outside));
         let pointers = (self.known, self.inside);
         // SAFETY: the invariants are the same; each link was made from a `&'a mut L`. Nodes show their pointers in the order of their numbers.
         let nodes =
-            unsafe { Nodes::from_parts(home, layout, ErasedLink::of::<L>(), lists, pointers) };
+            unsafe { Nodes::from_parts(home, layout, ErasedLink::of::<L>(), links, pointers) };
         Some(Collected {
             nodes,
             parents: self.parents,
@@ -336,22 +373,21 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
 #[derive(Debug)]
 pub struct Visitor<'v, 'a, L: Link> {
     collector: &'v mut Collector<'a, L>,
-    shown_by: u32,
 }
 
 impl<'a, L: Link + 'a> Visitor<'_, 'a, L> {
     /// Shows a link, whose node will move.
     #[inline]
     pub fn link(&mut self, link: &'a mut L) {
-        self.collector.push(link, self.shown_by);
+        self.collector.push(link);
     }
 
     /// Shows pointers that own nothing, which will follow the nodes that they point to.
     #[inline]
     pub fn pointers<P: Pointers<L::Node> + ?Sized>(&mut self, pointers: &'a mut P) {
-        let (collector, shown_by) = (&mut *self.collector, self.shown_by);
+        let collector = &mut *self.collector;
         pointers.show(&mut |place: Place<'a, L::Node>| {
-            collector.push_pointer(place.as_ptr(), shown_by);
+            collector.push_pointer(place.as_ptr());
         });
     }
 }

@@ -14,7 +14,6 @@ use ccmalloc::Region;
 use ccmalloc::{CcMalloc, Heap, HeapRegion};
 use std::alloc::Layout;
 use std::fmt;
-#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
 use std::ptr::NonNull;
 
 /// A link that owns one node: `Box<T>`, or, with the crate's feature `allocator-api2` (the default), that crate's
@@ -93,6 +92,18 @@ pub unsafe trait Home: Copy + PartialEq + fmt::Debug {
     ///
     /// `object` was allocated here for `layout`, whose size is not zero, and is not used any more.
     unsafe fn free(self, object: *mut u8, layout: Layout);
+
+    /// Frees objects of one layout.
+    ///
+    /// # Safety
+    ///
+    /// As [`free`](Home::free), for each, none of which is there twice.
+    unsafe fn free_each(self, objects: impl Iterator<Item = *mut u8>, layout: Layout) {
+        for object in objects {
+            // SAFETY: the caller's promise.
+            unsafe { self.free(object, layout) };
+        }
+    }
 }
 
 /// Something that allocates at offsets of the caller's choice.
@@ -175,6 +186,28 @@ unsafe impl Home for Global {
         // SAFETY: allocated by the global allocator for this layout, and not used any more (the caller's promise).
         unsafe { std::alloc::dealloc(object, layout) };
     }
+
+    unsafe fn free_each(self, objects: impl Iterator<Item = *mut u8>, layout: Layout) {
+        if ccmalloc::is_declared_global() {
+            // SAFETY: the global allocator's objects are `CcMalloc`'s, as the program has declared.
+            unsafe { free_each_of_ccmalloc(objects, layout) };
+        } else {
+            for object in objects {
+                // SAFETY: the caller's promise.
+                unsafe { self.free(object, layout) };
+            }
+        }
+    }
+}
+
+/// Frees objects of `CcMalloc`.
+///
+/// # Safety
+///
+/// Each was allocated by `CcMalloc` for `layout`, is not used any more, and is not there twice.
+unsafe fn free_each_of_ccmalloc(objects: impl Iterator<Item = *mut u8>, layout: Layout) {
+    // SAFETY: the caller's promise.
+    unsafe { ccmalloc::cc_dealloc_each(objects.filter_map(NonNull::new), layout) };
 }
 
 // SAFETY: what `Region::alloc_at` and `alloc_each` return is null or an allocation of the global allocator for this layout, as if by `Global::alloc`.
@@ -321,6 +354,11 @@ unsafe impl Home for CcMalloc {
             // SAFETY: allocated by `CcMalloc` for this layout, and not used any more (the caller's promise).
             unsafe { ccmalloc::cc_dealloc(object, layout) };
         }
+    }
+
+    unsafe fn free_each(self, objects: impl Iterator<Item = *mut u8>, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { free_each_of_ccmalloc(objects, layout) };
     }
 }
 

@@ -5,7 +5,7 @@ use crate::colour::{ColourChoice, Matched};
 use crate::link::{Home, Placer};
 use crate::plan::{Plan, Settings, node_extent};
 use crate::relocate::{Elsewhere, NewPlaces};
-use crate::{Link, Links, MorphError, Movable, Nearness, Outcome, PhaseTimes, Report, Visit};
+use crate::{Link, Links, MorphError, Movable, Outcome, PhaseTimes, Report, Visit};
 use ccmodel::{CacheGeometry, Layout, Machine, PageSize};
 use std::time::{Duration, Instant};
 
@@ -446,9 +446,13 @@ impl<'m> Morph<'m> {
         let report = self.report(&plan, &nodes, &places, huge_pages);
         let parents = plan.into_parents();
         times.plan += clock.lap();
-        places.move_in(nodes, &parents);
+        // SAFETY: the parents that came with these nodes, which the plan has not changed.
+        let (before, after) = unsafe { places.move_in(nodes, &parents) };
         times.relocate = clock.lap();
         Ok(Report {
+            edges: before.count(),
+            near_before: before.nearness(),
+            near_after: after.nearness(),
             span_bytes,
             times,
             ..report
@@ -474,7 +478,7 @@ impl<'m> Morph<'m> {
         Ok((places, huge_pages))
     }
 
-    /// All of the report but the span and the times, while old and new places are known.
+    /// All of the report but the span, the times and how near nodes lie to each other, while old and new places are known.
     fn report<H: Home>(
         &self,
         plan: &Plan,
@@ -488,8 +492,6 @@ impl<'m> Morph<'m> {
             || places.addresses(),
             huge_pages,
         );
-        let (edges, near_before, near_after) =
-            Nearness::before_and_after(plan.parents(), |v| nodes.address(v), |v| places.address(v));
         Report {
             nodes: nodes.len(),
             lists_bytes: nodes.list_bytes() + places.list_bytes() + plan.list_bytes(),
@@ -500,9 +502,6 @@ impl<'m> Morph<'m> {
             colour: plan.colour_report(&self.settings, huge_pages),
             predicted_before,
             predicted_after,
-            edges,
-            near_before,
-            near_after,
             huge_pages,
             ..Report::of_nothing(plan.layout, nodes.layout().size())
         }

@@ -45,6 +45,8 @@ pub(crate) struct Plan {
     /// Of the structure, where it is still needed; else its parents are `parents`.
     shape: Option<Shape>,
     parents: Vec<u32>,
+    /// Whether there has never been a shape.
+    is_short: bool,
     pub(crate) node: NodeExtent,
     /// By node number how often operations end there, or empty for equally often.
     weights: Vec<f64>,
@@ -96,6 +98,7 @@ impl Plan {
                 basis: None,
                 shape: None,
                 parents: Vec::new(),
+                is_short: false,
             },
             LayoutChoice::Auto => {
                 let pages = pages(hopes_for_huge_pages);
@@ -112,6 +115,7 @@ impl Plan {
                     basis: Some(choice.basis),
                     shape: None,
                     parents: Vec::new(),
+                    is_short: false,
                 }
             }
         };
@@ -151,6 +155,7 @@ impl Plan {
         Ok(Plan {
             shape: None,
             parents,
+            is_short: true,
             node,
             weights: Vec::new(),
             layout: Layout::DepthFirst,
@@ -164,6 +169,11 @@ impl Plan {
 
     /// Where the last node ends, counted from offset 0, and from where the first begins.
     pub(crate) fn extent_bytes(&self) -> (u64, u64) {
+        let nodes = u32::try_from(self.placement().len());
+        if let (Layout::DepthFirst, None, Ok(nodes)) = (self.layout, &self.coloured, nodes) {
+            let bytes = self.node.packed_bytes(nodes);
+            return (bytes, bytes);
+        }
         let mut extent = (u64::MAX, 0);
         for &offset in self.placement().offsets() {
             extent = (extent.0.min(offset), extent.1.max(offset));
@@ -343,11 +353,15 @@ impl Plan {
         (Some(predict(before())), Some(after))
     }
 
-    /// What the lists took, in bytes: three numbers of a shape. Offsets become places, and are counted there.
+    /// What the lists took, in bytes: the parents, and where the layout needed it the rest of a shape. Offsets become places, and are counted there.
     pub(crate) fn list_bytes(&self) -> u64 {
-        const NODE_BYTES: usize = 3 * size_of::<u32>();
+        let node_bytes = if self.is_short {
+            size_of::<u32>()
+        } else {
+            3 * size_of::<u32>()
+        };
         let nodes = self.parents().len();
-        (nodes * NODE_BYTES + self.weights.capacity() * size_of::<f64>()) as u64
+        (nodes * node_bytes + self.weights.capacity() * size_of::<f64>()) as u64
     }
 }
 

@@ -5,7 +5,8 @@
 //! 1. each link and each pointer back that lies *outside* of the node which showed it (in the root, in the buffer of a `Vec`, anywhere) gets the address that
 //!    its node will have: `*link = new[v]`;
 //! 2. for each node v, parents before their children: its bytes go from the old place to the new; the links and pointers that lie in it get
-//!    the addresses of their nodes, in the new place; the old place is freed.
+//!    the addresses of their nodes, in the new place;
+//! 3. the old places are freed.
 //!
 //! So it makes no difference where a link lies: one of step 1 that is inside of another node, as only raw ones can be, is copied along with
 //! that, already changed; one in memory that a node owns stays there.
@@ -20,12 +21,13 @@
 //! holds p(v). The reference given to the traversal comes from p(v), and the links inside v come from that reference: one line
 //! of descent. In between, only the youngest of the line are used: a link is read when it is collected, and written in step 1 if it is outside of v.
 //! Step 2 reads v through p(v), which ends the line below it, and nothing below it is used again: of the links inside, only where they lay in the node is
-//! still asked, which is a number, and they are written in the copy, through the pointer that the allocator gave. Then p(v) is freed, with the
+//! still asked, which is a number, and they are written in the copy, through the pointer that the allocator gave. Step 3 frees p(v), with the
 //! allocator and the layout with which the box was made. The new pointers come fresh from the allocator and are stored
 //! in links only, so each link again holds the sole pointer to its node.
 
-use crate::collect::{Nodes, lies_in};
+use crate::collect::{Nodes, Outside, Shown, lies_in};
 use crate::link::{Home, Placer};
+use crate::report::Distances;
 use crate::{MorphError, prefetch};
 use ccmodel::{NO_NODE, NodeExtent, Placement};
 use std::alloc::Layout;
@@ -148,18 +150,24 @@ impl<H: Home> NewPlaces<H> {
 
     /// What the lists take, in bytes.
     pub(crate) fn list_bytes(&self) -> u64 {
-        (self.order.capacity() * size_of::<u32>() + self.places.capacity() * size_of::<*mut u8>())
-            as u64
+        (self.order.len() * size_of::<u32>() + self.places.len() * size_of::<*mut u8>()) as u64
     }
 
-    /// Moves each node to its new place and frees the old one. Cannot fail, and runs no code of the user's.
+    /// Moves each node to its new place and frees the old one. Cannot fail, and runs no code of the user's. Returns how far apart parents and children
+    /// lay, and how far they lie now.
     ///
-    /// `parents` are the nodes' parents by number, [`NO_NODE`] for none. Whatever they are, links end up right.
+    /// # Safety
+    ///
+    /// - `parents` are those of these nodes: by number the node that showed the link, a smaller one, or [`NO_NODE`].
     ///
     /// # Panics
     ///
     /// When these places are not for as many nodes of this layout and home, or there are not as many parents.
-    pub(crate) fn move_in(mut self, nodes: Nodes<'_, H>, parents: &[u32]) {
+    pub(crate) unsafe fn move_in(
+        mut self,
+        nodes: Nodes<'_, H>,
+        parents: &[u32],
+    ) -> (Distances, Distances) {
         assert_eq!(self.layout, nodes.layout(), "places of another layout");
         assert_eq!(self.home, nodes.home, "places of another allocator");
         assert_eq!(
@@ -172,80 +180,129 @@ impl<H: Home> NewPlaces<H> {
         // From here on the places belong to the links.
         self.allocated = 0;
 
-        let level_order = is_level_order(parents);
-        self.write_outside(&nodes, parents, level_order);
-
-        let (old, new, links) = (nodes.nodes(), &self.places[..], nodes.links());
-        let (layout, link) = (self.layout, nodes.link());
-        let mut pointers = nodes.pointers_inside().iter().peekable();
-        // Of the nodes before v, these are all children.
-        let mut child = if level_order {
-            parents.partition_point(|&parent| parent == NO_NODE)
-        } else {
-            parents.len()
+        self.write_outside(&nodes);
+        let distances = match nodes.outside() {
+            // SAFETY: nodes are in level order (as `Outside` says), and the caller's promise.
+            Outside::Numbers(_) => unsafe { self.copy_levels(&nodes, parents) },
+            Outside::All => self.copy_all(&nodes, parents),
         };
-        for (v, (&from, &to)) in (0..).zip(old.iter().zip(new)) {
-            let later = v as usize + prefetch::AHEAD;
-            if let (Some(&from), Some(&to)) = (old.get(later), new.get(later)) {
-                prefetch::object(from, layout.size());
-                prefetch::object(to, layout.size());
-            }
-            // SAFETY: `from` is an allocation for the layout, which may be read (invariant of `Nodes`), and `to` another one: both are valid for
-            // this many bytes, and as different live allocations they do not overlap: `to` was allocated while `from` was live, and the old places that were freed
-            // since are no new ones. A bitwise copy that leaves the source unused is a move.
-            unsafe { copy(from, to, layout.size()) };
-            while parents.get(child) == Some(&v) {
-                let place = links[child].addr();
-                if lies_in(place, link.bytes, from, layout) {
-                    let moved = to.wrapping_add(place - from.addr());
-                    // SAFETY: the link lay in v, all of it, so this is its copy, initialised and aligned (`lies_in`), in an allocation that only this
-                    // function knows. The child's place is an allocation of the same home (asserted) for a node's layout that only this list knows. It is uninitialised
-                    // until the child is copied, and nothing looks through the link before.
-                    unsafe { (link.point_to)(moved.cast(), new[child]) };
-                }
-                child += 1;
-            }
-            while let Some(pointer) = pointers.next_if(|pointer| {
-                lies_in(pointer.place.addr(), size_of::<*mut u8>(), from, layout)
-            }) {
-                let moved = to.wrapping_add(pointer.place.addr() - from.addr());
-                // SAFETY: the copy of a place in v that holds a raw pointer, aligned, as above.
-                unsafe { moved.cast::<*mut u8>().write(new[pointer.target as usize]) };
-            }
-            // SAFETY: `from` is an allocation of this home for this layout, not of size zero as `allocate` asserts. The link no longer
-            // holds it: it was written in `write_outside`, or when its node was copied, which is the parent, before v. The value has moved out.
-            unsafe { self.home.free(from, layout) };
+        // SAFETY: allocations of this home for this layout, not of size zero as `allocate` asserts. No link holds one any longer: each was written by
+        // one of the above. The values have moved out.
+        unsafe {
+            let old = nodes.shown().iter().map(|shown| shown.node);
+            self.home.free_each(old, self.layout);
         }
-        debug_assert!(
-            pointers.peek().is_none() && child == parents.len(),
-            "{child} of {} links are right",
-            parents.len()
-        );
+        distances
     }
 
-    /// Writes all links and pointers but those that lie in the node that showed them, or in no `level_order` all of them.
-    fn write_outside(&self, nodes: &Nodes<'_, H>, parents: &[u32], level_order: bool) {
-        let (links, link) = (nodes.links(), nodes.link());
-        for (v, (&place, &parent)) in links.iter().zip(parents).enumerate() {
-            if level_order
-                && let Some(&parent) = nodes.nodes().get(parent as usize)
-                && lies_in(place.addr(), link.bytes, parent, self.layout)
-            {
-                continue;
-            }
-            if let Some(&later) = links.get(v + prefetch::AHEAD) {
-                prefetch::object(later, link.bytes);
-            }
+    /// Writes the links and pointers that do not lie in the node that showed them.
+    fn write_outside(&self, nodes: &Nodes<'_, H>) {
+        let (shown, link) = (nodes.shown(), nodes.link());
+        let write = |v: usize| {
             // SAFETY: the link is one that `point_to` is for, borrowed for 'a, used by nothing since it was shown, and disjoint from all
             // others (invariant of `Nodes`). The place is an allocation of the same home (asserted by the caller) for a node's layout that only this list knows.
-            // The node's old place is still in `nodes`. The new one is uninitialised until it is copied to, and nothing looks through the link
+            // The node's old place is still in `shown`. The new one is uninitialised until it is copied to, and nothing looks through the link
             // before.
-            unsafe { (link.point_to)(place, self.places[v]) };
+            unsafe { (link.point_to)(shown[v].link, self.places[v]) };
+        };
+        match nodes.outside() {
+            Outside::Numbers(numbers) => {
+                for (at, &v) in numbers.iter().enumerate() {
+                    if let Some(&later) = numbers.get(at + prefetch::AHEAD) {
+                        prefetch::object(shown[later as usize].link, link.bytes);
+                    }
+                    write(v as usize);
+                }
+            }
+            Outside::All => {
+                for v in 0..shown.len() {
+                    if let Some(later) = shown.get(v + prefetch::AHEAD) {
+                        prefetch::object(later.link, link.bytes);
+                    }
+                    write(v);
+                }
+            }
         }
         for pointer in nodes.pointers() {
             // SAFETY: the place is borrowed for 'a and holds a raw pointer, which may be overwritten (invariant of `Nodes`).
             unsafe { pointer.place.write(self.places[pointer.target as usize]) };
         }
+    }
+
+    /// Copies all nodes to their new places. Links and pointers have been written.
+    fn copy_all(&self, nodes: &Nodes<'_, H>, parents: &[u32]) -> (Distances, Distances) {
+        debug_assert!(nodes.pointers_inside().is_empty(), "pointers left to write");
+        let shown = nodes.shown();
+        for (v, &to) in self.places.iter().enumerate() {
+            if let (Some(shown), Some(&to)) = (
+                shown.get(v + prefetch::AHEAD),
+                self.places.get(v + prefetch::AHEAD),
+            ) {
+                prefetch::object(shown.node, self.layout.size());
+                prefetch::object(to, self.layout.size());
+            }
+            // SAFETY: the old place is an allocation for the layout, which may be read (invariant of `Nodes`), and `to` another one: both are valid
+            // for this many bytes, and as different live allocations they do not overlap. A bitwise copy that leaves the source unused is a move.
+            unsafe { copy(shown[v].node, to, self.layout.size()) };
+        }
+        (
+            Distances::of(parents, |v| nodes.address(v)),
+            Distances::of(parents, |v| self.address(v)),
+        )
+    }
+
+    /// Copies all nodes to their new places, and writes the links and pointers inside of them. The others have been written.
+    ///
+    /// # Safety
+    ///
+    /// - Nodes are in level order, and `parents` are theirs.
+    unsafe fn copy_levels(&self, nodes: &Nodes<'_, H>, parents: &[u32]) -> (Distances, Distances) {
+        let (mut before, mut after) = (Distances::new(), Distances::new());
+        let (shown, new) = (nodes.shown(), &self.places[..]);
+        let (layout, link) = (self.layout, nodes.link());
+        let mut pointers = nodes.pointers_inside();
+        // Of the nodes before v, these are all children.
+        let mut child = parents.partition_point(|&parent| parent == NO_NODE);
+        for (v, (&Shown { node: from, .. }, &to)) in (0..).zip(shown.iter().zip(new)) {
+            let later = v as usize + prefetch::AHEAD;
+            if let (Some(shown), Some(&to)) = (shown.get(later), new.get(later)) {
+                prefetch::object(shown.node, layout.size());
+                prefetch::object(to, layout.size());
+            }
+            // SAFETY: as in `copy_all`.
+            unsafe { copy(from, to, layout.size()) };
+            // In level order, the children of v come next.
+            while let (Some(&parent), Some(shown), Some(&to_child)) =
+                (parents.get(child), shown.get(child), new.get(child))
+                && parent == v
+            {
+                let place = shown.link.addr();
+                if lies_in(place, link.bytes, from, layout) {
+                    let moved = to.wrapping_add(place - from.addr());
+                    // SAFETY: the link lay in v, all of it, so this is its copy, initialised and aligned (`lies_in`), in an allocation that only this
+                    // function knows. The child's place is an allocation of the same home (asserted) for a node's layout that only this list knows. It is uninitialised
+                    // until the child is copied, and nothing looks through the link before.
+                    unsafe { (link.point_to)(moved.cast(), to_child) };
+                }
+                before.add(from.addr() as u64, shown.node.addr() as u64);
+                after.add(to.addr() as u64, to_child.addr() as u64);
+                child += 1;
+            }
+            while let Some((pointer, others)) = pointers.split_first()
+                && lies_in(pointer.place.addr(), size_of::<*mut u8>(), from, layout)
+            {
+                let moved = to.wrapping_add(pointer.place.addr() - from.addr());
+                // SAFETY: the copy of a place in v that holds a raw pointer, aligned, as above.
+                unsafe { moved.cast::<*mut u8>().write(new[pointer.target as usize]) };
+                pointers = others;
+            }
+        }
+        debug_assert!(
+            pointers.is_empty() && child == parents.len(),
+            "{child} of {} links are right",
+            parents.len()
+        );
+        (before, after)
     }
 }
 
@@ -277,16 +334,6 @@ unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
         };
     }
     sizes!(8 16 24 32 40 48 56 64);
-}
-
-/// Whether roots come first, and children side by side, behind their parents and in the order of these. O(n).
-fn is_level_order(parents: &[u32]) -> bool {
-    let mut before = 0;
-    (0..).zip(parents).all(|(v, &parent)| {
-        // Roots count as children of the number before all.
-        let above = parent.wrapping_add(1);
-        std::mem::replace(&mut before, above) <= above && above <= v
-    })
 }
 
 /// Node numbers by ascending offset, which are the addresses of `places`. O(n) where nodes lie as densely as layouts put them: they are a stride apart at

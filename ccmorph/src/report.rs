@@ -180,46 +180,47 @@ pub struct Nearness {
     pub same_page: usize,
 }
 
-impl Nearness {
-    /// How many nodes have a parent, and how close they lie to it before and after, for nodes at the addresses that the functions tell by their number. O(n).
-    pub(crate) fn before_and_after(
-        parents: &[u32],
-        before: impl Fn(usize) -> u64,
-        after: impl Fn(usize) -> u64,
-    ) -> (usize, Nearness, Nearness) {
-        // By the highest bit in which two addresses differ.
-        let (mut apart_before, mut apart_after) = ([0usize; 64], [0usize; 64]);
-        let mut edges = 0;
-        for (v, &parent) in parents.iter().enumerate() {
-            if parent == NO_NODE {
-                continue;
-            }
-            edges += 1;
-            let parent = parent as usize;
-            apart_before[highest_bit(before(parent) ^ before(v))] += 1;
-            apart_after[highest_bit(after(parent) ^ after(v))] += 1;
-        }
-        (
-            edges,
-            Nearness::of(&apart_before),
-            Nearness::of(&apart_after),
-        )
+/// Distances of children from their parents, counted by the highest bit in which two addresses differ.
+#[derive(Clone, Debug)]
+pub(crate) struct Distances([usize; u64::BITS as usize]);
+
+impl Distances {
+    /// None yet.
+    pub(crate) fn new() -> Distances {
+        Distances([0; u64::BITS as usize])
     }
 
-    fn of(apart: &[usize; 64]) -> Nearness {
-        let within = |bits: usize| apart[..bits].iter().sum();
+    /// For nodes with these parents, at the addresses that `address` tells by their number. O(n).
+    pub(crate) fn of(parents: &[u32], address: impl Fn(usize) -> u64) -> Distances {
+        let mut distances = Distances::new();
+        for (v, &parent) in parents.iter().enumerate() {
+            if parent != NO_NODE {
+                distances.add(address(parent as usize), address(v));
+            }
+        }
+        distances
+    }
+
+    /// Counts a child.
+    #[inline]
+    pub(crate) fn add(&mut self, parent: u64, child: u64) {
+        self.0[((parent ^ child) | 1).ilog2() as usize] += 1;
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.iter().sum()
+    }
+
+    /// How many are how near.
+    pub(crate) fn nearness(&self) -> Nearness {
+        let within = |bits: usize| self.0[..bits].iter().sum();
         Nearness {
             same_64: within(6),
             same_256: within(8),
             same_page: within(12),
         }
     }
-}
-
-/// The number of the highest bit that is set; 0 also where none is.
-#[inline]
-fn highest_bit(bits: u64) -> usize {
-    (bits | 1).ilog2() as usize
 }
 
 /// How long each phase of a morph took.

@@ -31,7 +31,8 @@
 use super::report::{IndexReport, IndexTimes};
 use super::walk::Walk;
 use super::{Permutation, Weights};
-use crate::{LayoutChoice, MorphError, Nearness};
+use crate::report::Distances;
+use crate::{LayoutChoice, MorphError};
 use ccmodel::{
     Basis, Layout, Machine, NO_NODE, NodeExtent, PageSize, Placement, Prediction, Shape,
 };
@@ -106,8 +107,8 @@ pub(super) fn plan(
         .iter()
         .map(|&number| walk.order()[number as usize])
         .collect();
-    let (edges, near_before, near_after) =
-        Nearness::before_and_after(parents, |v| addresses_before[v], |v| addresses_after[v]);
+    let before = Distances::of(parents, |v| addresses_before[v]);
+    let after = Distances::of(parents, |v| addresses_after[v]);
     Ok(IndexReport {
         nodes: parents.len(),
         reached: walk.reached(),
@@ -115,9 +116,9 @@ pub(super) fn plan(
         layout,
         ranking,
         basis,
-        edges,
-        near_before,
-        near_after,
+        edges: before.count(),
+        near_before: before.nearness(),
+        near_after: after.nearness(),
         permutation: Permutation::from_old_of(old_of),
         times: IndexTimes::default(),
     })

@@ -5,10 +5,10 @@
 //! numbers, eight bytes a node, is all that is written:
 //!
 //! ```text
-//! backwards:  size[parent[v]] += size[v]                     sizes of subtrees
+//! backwards:  size[v] = 1 + the sizes of its children
 //! forwards:   the children of v, the heaviest first, get     their number replaces their size, which nobody needs any more
-//!             number[v] + 1 + the sizes of those before,
-//!             then v its offset                              which replaces its number
+//!             number[v] + 1 + the sizes of those before
+//! at last:    offsets                                        which replace the numbers
 //! ```
 //!
 //! [`Preorder`](super::preorder::Preorder) makes the same places of any shape, with three more lists and passes that jump.
@@ -23,7 +23,7 @@ impl Placement {
     ///
     /// `None` when the nodes are not numbered level by level, roots first, and in each level in the order of their parents.
     ///
-    /// O(n log d) for nodes of up to d children: some twenty instructions a node where d is 2, in two sequential passes.
+    /// O(n log d) for nodes of up to d children, in three sequential passes.
     ///
     /// # Panics
     ///
@@ -45,86 +45,86 @@ impl Placement {
         if let Err(error) = NodeExtent::new(node.bytes, node.align) {
             panic!("{error}");
         }
-        let sizes = subtree_sizes(parents)?;
-        let grid = Grid::packed(node);
-        Some(Placement::from_offsets(numbered(
-            parents,
-            sizes,
-            |number| grid.offset(number),
-        )))
+        let roots = parents.partition_point(|&parent| parent == NO_NODE);
+        let mut numbers = subtree_sizes(parents, roots)?;
+        number(parents, roots, &mut numbers);
+        Grid::packed(node).places_to_offsets(&mut numbers);
+        Some(Placement::from_offsets(numbers))
     }
 }
 
-/// By node: how many nodes its subtree has. `None` when the nodes are not in level order, or too many for a shape.
-fn subtree_sizes(parents: &[u32]) -> Option<Vec<u64>> {
-    let mut sizes = vec![1; parents.len()];
+impl NodeExtent {
+    /// Where the last of `nodes` nodes ends, counted from the first, in the layouts that put nodes one behind the other at their
+    /// [stride](NodeExtent::stride_bytes) and segments full: depth-first, breadth-first and van Emde Boas. 0 for none.
+    pub fn packed_bytes(self, nodes: u32) -> u64 {
+        let last = nodes.checked_sub(1);
+        last.map_or(0, |last| {
+            let grid = Grid::packed(self);
+            grid.end_of(grid.offset(last))
+        })
+    }
+}
+
+/// By node: how many nodes its subtree has. `None` when the nodes, of which so many are roots, are not in level order, or are too many for a shape.
+fn subtree_sizes(parents: &[u32], roots: usize) -> Option<Vec<u64>> {
     if parents.len() >= NO_NODE as usize {
         return None;
     }
-    // Roots count as children of the number before all; after the last node, anything may have come.
-    let mut after = u32::MAX;
-    for (v, &parent) in parents.iter().enumerate().rev() {
-        let above = parent.wrapping_add(1);
-        if above > after {
+    let mut sizes = vec![1; parents.len()];
+    let (mut end, mut after) = (parents.len(), NO_NODE);
+    while end > roots {
+        let parent = parents[end - 1];
+        let (mut first, mut below) = (end - 1, sizes[end - 1]);
+        while first > roots && parents[first - 1] == parent {
+            first -= 1;
+            below += sizes[first];
+        }
+        // A parent is before its children, and before the parent of those behind them.
+        if parent >= after || parent as usize >= first {
             return None;
         }
-        after = above;
-        if parent != NO_NODE {
-            let size = sizes[v];
-            // Of itself, or of one behind it, no node is a child.
-            *sizes[..v].get_mut(parent as usize)? += size;
-        }
+        sizes[parent as usize] += below;
+        (end, after) = (first, parent);
     }
     Some(sizes)
 }
 
-/// By node, what `offset` gives for its depth-first number, from what [`subtree_sizes`] gives for these parents.
-fn numbered(parents: &[u32], mut sizes: Vec<u64>, offset: impl Fn(u32) -> u64) -> Vec<u64> {
-    let roots = parents.partition_point(|&parent| parent == NO_NODE);
-    let mut number = 0;
+/// Turns the [sizes](subtree_sizes) of subtrees into depth-first numbers.
+fn number(parents: &[u32], roots: usize, sizes: &mut [u64]) {
+    let mut next = 0;
     for root in &mut sizes[..roots] {
-        let size = std::mem::replace(root, number);
-        number += size;
+        next += std::mem::replace(root, next);
     }
     let mut by_size: Vec<(u64, usize)> = Vec::new();
-    let mut child = roots;
-    for (v, at) in (0..).zip(0..parents.len()) {
-        let number = sizes[at];
-        let first = child;
-        while parents.get(child) == Some(&v) {
-            child += 1;
+    let mut first = roots;
+    while let Some(&parent) = parents.get(first) {
+        let mut end = first + 1;
+        while parents.get(end) == Some(&parent) {
+            end += 1;
         }
-        let mut next = number + 1;
-        match &mut sizes[first..child] {
-            [] => {}
+        // Parents have their numbers by now.
+        let mut next = sizes[parent as usize] + 1;
+        match &mut sizes[first..end] {
             [only] => *only = next,
-            [a, b] if *a >= *b => {
-                *b = next + *a;
-                *a = next;
-            }
             [a, b] => {
-                *a = next + *b;
-                *b = next;
+                let (size_a, size_b) = (*a, *b);
+                let b_first = size_b > size_a;
+                *a = next + if b_first { size_b } else { 0 };
+                *b = next + if b_first { 0 } else { size_a };
             }
             children => {
                 by_size.clear();
                 by_size.extend(children.iter().copied().zip(0..));
                 // Stable: equally heavy ones stay in link order.
-                by_size.sort_by(|a, b| b.0.cmp(&a.0));
+                by_size.sort_by_key(|&(size, _)| std::cmp::Reverse(size));
                 for &(size, index) in &by_size {
                     children[index] = next;
                     next += size;
                 }
             }
         }
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "numbers are below the count of nodes, which is one of 32 bits"
-        )]
-        let number = number as u32;
-        sizes[at] = offset(number);
+        first = end;
     }
-    sizes
 }
 
 impl Shape {
