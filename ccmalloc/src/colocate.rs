@@ -412,7 +412,8 @@ impl<'a> Own<'a> {
     pub(crate) unsafe fn claim_uncounted(self, object: *mut u8, bytes: usize) -> bool {
         let (address, granules) = (object.addr(), granules_of(bytes));
         let granule = address / GRANULE_BYTES % 64;
-        if granule + granules > 64 || granules == 64 {
+        let last = granule + granules - 1;
+        if last >= 64 || granules == 64 {
             // SAFETY: the caller's promise.
             return unsafe { self.claim_uncounted_across_words(object, granules) };
         }
@@ -427,7 +428,11 @@ impl<'a> Own<'a> {
         if free & mask != mask {
             return false;
         }
-        take_granules(word, end_word, address, granules);
+        word.set(free & !mask);
+        end_word.store(
+            end_word.load(Ordering::Relaxed) | 1 << last,
+            Ordering::Relaxed,
+        );
         true
     }
 

@@ -14,6 +14,7 @@ use crate::link::Home;
 use crate::{Link, Links, MorphError, Place, Pointers, Visit, prefetch};
 pub(crate) use addresses::Addresses;
 use ccmodel::NO_NODE;
+use lists::{Lists, try_reserve_one};
 use std::alloc::Layout;
 use std::marker::PhantomData;
 
@@ -58,11 +59,12 @@ pub(crate) struct Shown {
 
 /// A type of links.
 ///
-/// Invariant: a link has `bytes` bytes, no stricter alignment than a pointer, and `point_to` is as [`OwningPointer::point_to`](crate::link::OwningPointer::point_to).
+/// Invariant: a link has `bytes` bytes, no stricter alignment than a pointer, and `point_to` is as
+/// [`OwningPointer::point_to`](crate::link::OwningPointer::point_to); `None` where that writes the pointer and nothing else.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ErasedLink {
     pub(crate) bytes: usize,
-    pub(crate) point_to: unsafe fn(*mut (), *mut u8),
+    point_to: Option<unsafe fn(*mut (), *mut u8)>,
 }
 
 impl ErasedLink {
@@ -71,7 +73,35 @@ impl ErasedLink {
         const { assert!(align_of::<L>() <= align_of::<*mut u8>()) };
         ErasedLink {
             bytes: size_of::<L>(),
-            point_to: L::point_to,
+            point_to: if L::IS_POINTER {
+                None
+            } else {
+                Some(L::point_to)
+            },
+        }
+    }
+
+    /// A raw pointer.
+    pub(crate) const fn raw() -> ErasedLink {
+        ErasedLink {
+            bytes: size_of::<*mut u8>(),
+            point_to: None,
+        }
+    }
+
+    /// Makes a link own another node.
+    ///
+    /// # Safety
+    ///
+    /// - `link` is a link of this type, erased: valid for reads and writes, and nothing else refers to it.
+    /// - `node` is an allocation of the link's home for a node, which is owned by nobody else, and is initialised when the link is used next.
+    #[inline]
+    pub(crate) unsafe fn point_to(self, link: *mut (), node: *mut u8) {
+        match self.point_to {
+            // SAFETY: a pointer in memory (invariant), valid for writes (the caller's promise).
+            None => unsafe { link.cast::<*mut u8>().write(node) },
+            // SAFETY: the caller's promise.
+            Some(point_to) => unsafe { point_to(link, node) },
         }
     }
 }
@@ -206,8 +236,8 @@ where
     });
     let mut weights = Vec::new();
     let mut number = 0;
-    while let Some(&Shown { node, .. }) = all.shown.get(number as usize) {
-        if let Some(later) = all.shown.get(number as usize + prefetch::AHEAD) {
+    while let Some(&Shown { node, .. }) = all.lists.shown().get(number as usize) {
+        if let Some(later) = all.lists.shown().get(number as usize + prefetch::AHEAD) {
             prefetch::object(later.node, size_of::<L::Node>());
         }
         // SAFETY: the pointer is that of a link which is borrowed for 'a (invariant), so it is aligned and points to
@@ -223,7 +253,9 @@ where
         traverse(node, &mut |links: &'a mut (dyn Links<Link = L> + 'a)| {
             links.show(&mut Visitor { collector });
         });
-        all.check()?;
+        if let Some(error) = all.error {
+            return Err(error);
+        }
         number += 1;
     }
     all.check()?;
@@ -233,10 +265,28 @@ where
 /// Whether the place of a pointer, or of some of them, lies in a node, all of its `place_bytes`, and so that it is aligned in any place for a node.
 #[inline]
 pub(crate) fn lies_in(place: usize, place_bytes: usize, node: *const u8, layout: Layout) -> bool {
-    let offset = place.wrapping_sub(node.addr());
-    layout.align() >= align_of::<*mut u8>()
-        && offset < layout.size()
-        && layout.size() - offset >= place_bytes
+    place.wrapping_sub(node.addr()) < inner_offsets(place_bytes, layout)
+}
+
+/// From this offset on in a node, no place of so many bytes [lies in](lies_in) it.
+#[inline]
+pub(crate) fn inner_offsets(place_bytes: usize, layout: Layout) -> usize {
+    if layout.align() < align_of::<*mut u8>() {
+        return 0;
+    }
+    (layout.size() + 1).saturating_sub(place_bytes)
+}
+
+/// Adds an entry, unless there is no memory, which becomes the error that is told.
+#[inline]
+fn push<T>(list: &mut Vec<T>, entry: T, error: &mut Option<MorphError>) {
+    match try_reserve_one(list) {
+        Ok(()) => list.push(entry),
+        Err(_) => {
+            let bytes = ((list.len() + 1) * size_of::<T>()) as u64;
+            error.get_or_insert(MorphError::OutOfMemory { bytes });
+        }
+    }
 }
 
 /// What a traversal has shown so far.
@@ -250,8 +300,7 @@ struct Collector<'a, L: Link> {
     visited: u32,
     /// Where that node lies; for comparisons.
     visited_node: *const u8,
-    shown: Vec<Shown>,
-    parents: Vec<u32>,
+    lists: Lists,
     /// Numbers of links that do not lie in the node that showed them.
     outside: Vec<u32>,
     /// Pointers to the parent of the node that showed them, and that they lie in.
@@ -270,8 +319,7 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
             error: None,
             visited: NO_NODE,
             visited_node: std::ptr::null(),
-            shown: Vec::new(),
-            parents: Vec::new(),
+            lists: Lists::default(),
             outside: Vec::new(),
             inside: Vec::new(),
             known: Vec::new(),
@@ -282,34 +330,56 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
 
     #[inline]
     fn push(&mut self, link: &'a mut L) {
-        // A structure that ends in an error; what is shown beyond need not be kept.
-        if self.shown.len() >= NO_NODE as usize - 1 {
-            self.error = Some(MorphError::TooManyNodes);
-            return;
-        }
         let home = link.home();
-        if *self.home.get_or_insert(home) != home {
-            self.error = Some(MorphError::TwoHeaps);
-            return;
-        }
         let place: *mut L = link;
         // SAFETY: it was a reference that lives for 'a just now.
         let node = unsafe { &mut *place }.node();
-        let layout = Layout::new::<L::Node>();
-        if !lies_in(place.addr(), size_of::<L>(), self.visited_node, layout) {
-            self.push_outside();
+        let shown = Shown {
+            link: place.cast(),
+            node: node.cast(),
+        };
+        // All that is out of the ordinary is in another function, so that this one calls none and needs no stack.
+        if self.home == Some(home)
+            && self.lies_in_visited::<L>(place.addr())
+            && self.lists.has_room()
+        {
+            // SAFETY: there is room.
+            unsafe { self.lists.push_within(shown, self.visited) };
+        } else {
+            self.push_slow(shown, home);
         }
-        let (link, node) = (place.cast(), node.cast());
-        lists::push(&mut self.shown, Shown { link, node });
-        lists::push(&mut self.parents, self.visited);
     }
 
-    /// Notes that the next link does not lie in the node that showed it.
-    fn push_outside(&mut self) {
-        // Below `NO_NODE`, as `push` has found.
-        if let Ok(number) = u32::try_from(self.shown.len()) {
-            lists::push(&mut self.outside, number);
+    /// As [`push`](Collector::push), for the first link, for those that do not lie in the node that showed them, for lists that are full, and for
+    /// errors.
+    #[inline(never)]
+    fn push_slow(&mut self, shown: Shown, home: L::Home) {
+        if *self.home.get_or_insert(home) != home {
+            return self.fail(MorphError::TwoHeaps);
         }
+        // What cannot be numbered is not going to be a link.
+        if !self.lies_in_visited::<L>(shown.link.addr())
+            && let Ok(number) = u32::try_from(self.lists.len())
+        {
+            push(&mut self.outside, number, &mut self.error);
+        }
+        if let Err(error) = self.lists.push(shown, self.visited) {
+            self.fail(error);
+        }
+    }
+
+    /// Whether a place that holds a `P` lies in the node that is being visited.
+    #[inline]
+    fn lies_in_visited<P>(&self, place: usize) -> bool {
+        let layout = Layout::new::<L::Node>();
+        lies_in(place, size_of::<P>(), self.visited_node, layout)
+    }
+
+    /// What is shown from here on need not be kept. The first error is the one that is told.
+    #[cold]
+    #[inline(never)]
+    fn fail(&mut self, error: MorphError) {
+        self.error.get_or_insert(error);
     }
 
     /// Notes a pointer of the node that is being visited, or of the root.
@@ -321,20 +391,19 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
             return;
         }
         // Nearly all pointers back are to the parent, or to the predecessor, which in a list is the parent.
-        if let Some(&parent) = self.parents.get(self.visited as usize)
-            && (self.shown.get(parent as usize))
+        if let Some(&parent) = self.lists.parents().get(self.visited as usize)
+            && (self.lists.shown().get(parent as usize))
                 .is_some_and(|shown| shown.node.addr() == held.addr())
         {
             let target = parent;
             let pointer = Pointer { place, target };
-            let (place_bytes, layout) = (size_of::<*mut u8>(), Layout::new::<L::Node>());
-            if lies_in(place.addr(), place_bytes, self.visited_node, layout) {
-                lists::push(&mut self.inside, pointer);
+            if self.lies_in_visited::<*mut u8>(place.addr()) {
+                push(&mut self.inside, pointer, &mut self.error);
             } else {
-                self.known.push(pointer);
+                push(&mut self.known, pointer, &mut self.error);
             }
         } else {
-            self.others.push((place, held));
+            push(&mut self.others, (place, held), &mut self.error);
         }
     }
 
@@ -344,7 +413,7 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
 
     fn finish(mut self, weights: Vec<f64>) -> Option<Collected<'a, L::Home>> {
         if !self.others.is_empty() {
-            let addresses = Addresses::of(&self.shown);
+            let addresses = Addresses::of(self.lists.shown());
             self.known
                 .extend(self.others.into_iter().filter_map(|(place, held)| {
                     addresses
@@ -354,14 +423,15 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
         }
         let layout = Layout::new::<L::Node>();
         let home = self.home?;
-        let links = (self.shown, Outside::Numbers(self.outside));
+        let (shown, parents) = self.lists.into_parts();
+        let links = (shown, Outside::Numbers(self.outside));
         let pointers = (self.known, self.inside);
         // SAFETY: the invariants are the same; each link was made from a `&'a mut L`. Nodes show their pointers in the order of their numbers.
         let nodes =
             unsafe { Nodes::from_parts(home, layout, ErasedLink::of::<L>(), links, pointers) };
         Some(Collected {
             nodes,
-            parents: self.parents,
+            parents,
             weights,
         })
     }

@@ -44,11 +44,14 @@ impl<T: Unpin> Movable for Box<T> {}
 /// - [`node`](OwningPointer::node) returns the pointer to the node that the link owns: aligned, valid for reads and writes of an initialised
 ///   `Target`, and an allocation of [`home`](OwningPointer::home) for the layout of `Target`.
 /// - After [`point_to`](OwningPointer::point_to) the link owns that node instead.
+/// - Where [`IS_POINTER`](OwningPointer::IS_POINTER) is true, that function writes `node` to `link` and does nothing else.
 pub unsafe trait OwningPointer: Sized {
     /// What the link points to.
     type Target;
     /// Where the link's node was allocated.
     type Home: Home;
+    /// Whether the link is in memory what a thin pointer to its node is.
+    const IS_POINTER: bool = false;
 
     /// Where this link's node was allocated.
     fn home(&self) -> Self::Home;
@@ -144,6 +147,7 @@ impl<T> Link for Box<T> {
 unsafe impl<T> OwningPointer for Box<T> {
     type Target = T;
     type Home = Global;
+    const IS_POINTER: bool = true;
 
     #[inline]
     fn home(&self) -> Global {

@@ -337,14 +337,14 @@ impl Plan {
         after: impl FnOnce() -> Vec<u64>,
         huge_pages: bool,
     ) -> (Option<Prediction>, Option<Prediction>) {
-        let (pages, machine) = (pages(huge_pages), settings.machine_or_this());
+        let pages = pages(huge_pages);
         let ranked = (self.ranking.first())
             .filter(|_| self.ranked_for == Some(pages) && self.coloured.is_none())
             .map(|(_, prediction)| prediction.clone());
         let Some(shape) = self.shape.as_ref().filter(|_| settings.predict) else {
             return (None, ranked);
         };
-        let predictor = self.predictor(shape);
+        let (predictor, machine) = (self.predictor(shape), settings.machine_or_this());
         let predict = |addresses| {
             let placement = Placement::from_offsets(addresses);
             predictor.predict(&placement, self.node, pages, machine)

@@ -53,22 +53,6 @@ impl<T> RawVisit<'_, T> {
     }
 }
 
-/// Makes a link of raw pointers own another node.
-///
-/// # Safety
-///
-/// `link` is the place of a raw pointer, valid for writes.
-unsafe fn point_to(link: *mut (), node: *mut u8) {
-    // SAFETY: the caller's promise.
-    unsafe { link.cast::<*mut u8>().write(node) };
-}
-
-/// A raw pointer.
-const RAW_LINK: ErasedLink = ErasedLink {
-    bytes: size_of::<*mut u8>(),
-    point_to,
-};
-
 impl Morph<'_> {
     /// Moves the nodes of a structure of raw pointers: all that `roots` point to, and all that `traverse` shows from there.
     ///
@@ -160,8 +144,8 @@ impl Morph<'_> {
             unsafe { visit.link(root) };
         }
         let mut number = 0;
-        while let Some(&Shown { node, .. }) = all.shown.get(number as usize) {
-            if let Some(later) = all.shown.get(number as usize + prefetch::AHEAD) {
+        while let Some(&Shown { node, .. }) = all.lists.shown().get(number as usize) {
+            if let Some(later) = all.lists.shown().get(number as usize + prefetch::AHEAD) {
                 prefetch::object(later.node, layout.size());
             }
             let mut visit = RawVisit {
@@ -176,7 +160,8 @@ impl Morph<'_> {
         let (links, parents, pointers) = all.finish()?;
         // SAFETY: links, nodes and pointers are what the caller promises; no node is there twice, as `push` found their addresses different;
         // a link is a raw pointer. Nodes are visited, and so show their links and pointers, in the order of their numbers.
-        let nodes = unsafe { Nodes::from_parts(Global, layout, RAW_LINK, links, pointers) };
+        let nodes =
+            unsafe { Nodes::from_parts(Global, layout, ErasedLink::raw(), links, pointers) };
         let weights = Vec::new();
         let collected = Collected {
             nodes,
@@ -204,7 +189,13 @@ impl Morph<'_> {
         // SAFETY: as the methods of `RawStructure` ask for; no node is there twice, as `push` found their addresses different. No pointer is known to be inside of
         // a node.
         let nodes = unsafe {
-            Nodes::from_parts(Unsized, layout, RAW_LINK, (shown, Outside::All), pointers)
+            Nodes::from_parts(
+                Unsized,
+                layout,
+                ErasedLink::raw(),
+                (shown, Outside::All),
+                pointers,
+            )
         };
         let weights = Vec::new();
         self.run_collected(
@@ -305,7 +296,7 @@ impl RawStructure {
             return None;
         }
         self.all.push(link.cast(), node, (parent, self.layout));
-        if self.all.shown.len() == number {
+        if self.all.lists.len() == number {
             return None;
         }
         self.nodes.push(node);
@@ -322,7 +313,7 @@ impl RawStructure {
     ///
     /// When no node has this number.
     pub unsafe fn set_link(&mut self, number: u32, link: *mut *mut u8) {
-        self.all.shown[number as usize].link = link.cast();
+        self.all.lists.set_link(number, link.cast());
     }
 
     /// Changes the size and the alignment of the nodes, where they are known only after the nodes.
@@ -367,7 +358,7 @@ impl RawStructure {
 
     /// The parent of the node with this number; `None` for roots, and for numbers that no node has.
     pub fn parent(&self, number: u32) -> Option<u32> {
-        let parent = self.all.parents.get(number as usize);
+        let parent = self.all.lists.parents().get(number as usize);
         parent.copied().filter(|&parent| parent != NO_NODE)
     }
 

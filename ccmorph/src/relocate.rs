@@ -25,11 +25,14 @@
 //! allocator and the layout with which the box was made. The new pointers come fresh from the allocator and are stored
 //! in links only, so each link again holds the sole pointer to its node.
 
-use crate::collect::{Nodes, Outside, Shown, lies_in};
+mod levels;
+
+use crate::collect::{Nodes, Outside};
 use crate::link::{Home, Placer};
 use crate::report::Distances;
 use crate::{MorphError, prefetch};
 use ccmodel::{NO_NODE, NodeExtent, Placement};
+use levels::Levels;
 use std::alloc::Layout;
 
 /// What to do with places that lie elsewhere than they were asked for.
@@ -182,8 +185,12 @@ impl<H: Home> NewPlaces<H> {
 
         self.write_outside(&nodes);
         let distances = match nodes.outside() {
-            // SAFETY: nodes are in level order (as `Outside` says), and the caller's promise.
-            Outside::Numbers(_) => unsafe { self.copy_levels(&nodes, parents) },
+            Outside::Numbers(_) => {
+                let levels = Levels::new(&nodes, parents, &self.places);
+                // SAFETY: nodes are in level order (as `Outside` says), and these are their parents (the caller's promise). The places are
+                // allocations of their home for their layout (asserted), which only this list knows.
+                unsafe { levels.copy() }
+            }
             Outside::All => self.copy_all(&nodes, parents),
         };
         // SAFETY: allocations of this home for this layout, not of size zero as `allocate` asserts. No link holds one any longer: each was written by
@@ -203,7 +210,7 @@ impl<H: Home> NewPlaces<H> {
             // others (invariant of `Nodes`). The place is an allocation of the same home (asserted by the caller) for a node's layout that only this list knows.
             // The node's old place is still in `shown`. The new one is uninitialised until it is copied to, and nothing looks through the link
             // before.
-            unsafe { (link.point_to)(shown[v].link, self.places[v]) };
+            unsafe { link.point_to(shown[v].link, self.places[v]) };
         };
         match nodes.outside() {
             Outside::Numbers(numbers) => {
@@ -243,66 +250,12 @@ impl<H: Home> NewPlaces<H> {
             }
             // SAFETY: the old place is an allocation for the layout, which may be read (invariant of `Nodes`), and `to` another one: both are valid
             // for this many bytes, and as different live allocations they do not overlap. A bitwise copy that leaves the source unused is a move.
-            unsafe { copy(shown[v].node, to, self.layout.size()) };
+            unsafe { shown[v].node.copy_to_nonoverlapping(to, self.layout.size()) };
         }
         (
             Distances::of(parents, |v| nodes.address(v)),
             Distances::of(parents, |v| self.address(v)),
         )
-    }
-
-    /// Copies all nodes to their new places, and writes the links and pointers inside of them. The others have been written.
-    ///
-    /// # Safety
-    ///
-    /// - Nodes are in level order, and `parents` are theirs.
-    unsafe fn copy_levels(&self, nodes: &Nodes<'_, H>, parents: &[u32]) -> (Distances, Distances) {
-        let (mut before, mut after) = (Distances::new(), Distances::new());
-        let (shown, new) = (nodes.shown(), &self.places[..]);
-        let (layout, link) = (self.layout, nodes.link());
-        let mut pointers = nodes.pointers_inside();
-        // Of the nodes before v, these are all children.
-        let mut child = parents.partition_point(|&parent| parent == NO_NODE);
-        for (v, (&Shown { node: from, .. }, &to)) in (0..).zip(shown.iter().zip(new)) {
-            let later = v as usize + prefetch::AHEAD;
-            if let (Some(shown), Some(&to)) = (shown.get(later), new.get(later)) {
-                prefetch::object(shown.node, layout.size());
-                prefetch::object(to, layout.size());
-            }
-            // SAFETY: as in `copy_all`.
-            unsafe { copy(from, to, layout.size()) };
-            // In level order, the children of v come next.
-            while let (Some(&parent), Some(shown), Some(&to_child)) =
-                (parents.get(child), shown.get(child), new.get(child))
-                && parent == v
-            {
-                let place = shown.link.addr();
-                if lies_in(place, link.bytes, from, layout) {
-                    let moved = to.wrapping_add(place - from.addr());
-                    // SAFETY: the link lay in v, all of it, so this is its copy, initialised and aligned (`lies_in`), in an allocation that only this
-                    // function knows. The child's place is an allocation of the same home (asserted) for a node's layout that only this list knows. It is uninitialised
-                    // until the child is copied, and nothing looks through the link before.
-                    unsafe { (link.point_to)(moved.cast(), to_child) };
-                }
-                before.add(from.addr() as u64, shown.node.addr() as u64);
-                after.add(to.addr() as u64, to_child.addr() as u64);
-                child += 1;
-            }
-            while let Some((pointer, others)) = pointers.split_first()
-                && lies_in(pointer.place.addr(), size_of::<*mut u8>(), from, layout)
-            {
-                let moved = to.wrapping_add(pointer.place.addr() - from.addr());
-                // SAFETY: the copy of a place in v that holds a raw pointer, aligned, as above.
-                unsafe { moved.cast::<*mut u8>().write(new[pointer.target as usize]) };
-                pointers = others;
-            }
-        }
-        debug_assert!(
-            pointers.is_empty() && child == parents.len(),
-            "{child} of {} links are right",
-            parents.len()
-        );
-        (before, after)
     }
 }
 
@@ -314,26 +267,6 @@ impl<H: Home> Drop for NewPlaces<H> {
             unsafe { self.home.free(self.places[v], self.layout) };
         }
     }
-}
-
-/// Copies `bytes`: a few moves of words for nodes of usual sizes, where a call takes longer than what it does.
-///
-/// # Safety
-///
-/// Both are valid for so many bytes, the one for reads, the other for writes, and do not overlap.
-#[inline]
-unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
-    macro_rules! sizes {
-        ($($size:literal)*) => {
-            match bytes {
-                // SAFETY: the caller's promise.
-                $($size => unsafe { std::ptr::copy_nonoverlapping(from, to, $size) },)*
-                // SAFETY: the caller's promise.
-                _ => unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) },
-            }
-        };
-    }
-    sizes!(8 16 24 32 40 48 56 64);
 }
 
 /// Node numbers by ascending offset, which are the addresses of `places`. O(n) where nodes lie as densely as layouts put them: they are a stride apart at

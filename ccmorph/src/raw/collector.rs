@@ -2,9 +2,8 @@
 
 use super::seen::Seen;
 use crate::MorphError;
-use crate::collect::lists::try_reserve_one;
+use crate::collect::lists::{Lists, try_reserve_one};
 use crate::collect::{Addresses, Outside, Pointer, Shown, lies_in};
-use ccmodel::NO_NODE;
 use std::alloc::Layout;
 
 /// What tells whether a node was shown before.
@@ -60,8 +59,7 @@ impl Known for Addresses {
 /// Links, nodes and pointers as they are shown.
 #[derive(Debug)]
 pub(super) struct RawCollector<K> {
-    pub(super) shown: Vec<Shown>,
-    pub(super) parents: Vec<u32>,
+    pub(super) lists: Lists,
     /// Numbers of links that do not lie in the node that showed them.
     outside: Vec<u32>,
     /// Pointers to the parent of the node that showed them, and that they lie in.
@@ -84,8 +82,7 @@ pub(super) type Finished = (
 impl<K: Known> RawCollector<K> {
     pub(super) fn new(known: K) -> RawCollector<K> {
         RawCollector {
-            shown: Vec::new(),
-            parents: Vec::new(),
+            lists: Lists::default(),
             outside: Vec::new(),
             inside: Vec::new(),
             to_parents: Vec::new(),
@@ -97,20 +94,15 @@ impl<K: Known> RawCollector<K> {
 
     #[inline]
     pub(super) fn push(&mut self, link: *mut (), node: *mut u8, (parent, layout): (u32, Layout)) {
-        let number = match u32::try_from(self.shown.len()) {
-            Ok(number) if number < NO_NODE - 1 => number,
-            _ => return self.fail(MorphError::TooManyNodes),
-        };
-        let has_room = try_reserve_one(&mut self.shown).is_ok()
-            && try_reserve_one(&mut self.parents).is_ok()
-            && self.known.try_reserve();
-        if !has_room {
+        // Too large a number is an error of `Lists::push`.
+        let number = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
+        if !self.known.try_reserve() {
             return self.fail_of_memory();
         }
         if !self.known.insert(node, number) {
             return self.fail(MorphError::SharedNode);
         }
-        let inside = (self.shown.get(parent as usize))
+        let inside = (self.lists.shown().get(parent as usize))
             .is_some_and(|parent| lies_in(link.addr(), size_of::<*mut u8>(), parent.node, layout));
         if !inside {
             if try_reserve_one(&mut self.outside).is_err() {
@@ -118,8 +110,9 @@ impl<K: Known> RawCollector<K> {
             }
             self.outside.push(number);
         }
-        self.shown.push(Shown { link, node });
-        self.parents.push(parent);
+        if let Err(error) = self.lists.push(Shown { link, node }, parent) {
+            self.fail(error);
+        }
     }
 
     /// Notes a place that holds `held`, unless that is null, and that a node of this layout showed, or nobody.
@@ -134,11 +127,11 @@ impl<K: Known> RawCollector<K> {
             return;
         }
         // Nearly all pointers back are to the parent, or to the predecessor, which in a list is the parent.
-        if let Some(&target) = self.parents.get(shown_by as usize)
-            && (self.shown.get(target as usize))
+        if let Some(&target) = self.lists.parents().get(shown_by as usize)
+            && (self.lists.shown().get(target as usize))
                 .is_some_and(|shown| shown.node.addr() == held.addr())
         {
-            let node = self.shown[shown_by as usize].node;
+            let node = self.lists.shown()[shown_by as usize].node;
             let list = if lies_in(place.addr(), size_of::<*mut u8>(), node, layout) {
                 &mut self.inside
             } else {
@@ -156,6 +149,7 @@ impl<K: Known> RawCollector<K> {
     }
 
     /// The first error is the one that is told.
+    #[cold]
     fn fail(&mut self, error: MorphError) {
         self.error.get_or_insert(error);
     }
@@ -164,7 +158,7 @@ impl<K: Known> RawCollector<K> {
     pub(super) fn fail_of_memory(&mut self) {
         let node_bytes = size_of::<Shown>() + size_of::<u32>() + K::NODE_BYTES;
         let pointers = self.inside.len() + self.to_parents.len() + self.others.len();
-        let bytes = (self.shown.len() + 1) * node_bytes + pointers * size_of::<Pointer>();
+        let bytes = (self.lists.len() + 1) * node_bytes + pointers * size_of::<Pointer>();
         self.fail(MorphError::OutOfMemory {
             bytes: bytes as u64,
         });
@@ -181,11 +175,11 @@ impl<K: Known> RawCollector<K> {
         if !self.others.is_empty() {
             let others = std::mem::take(&mut self.others);
             let out_of_memory = MorphError::OutOfMemory {
-                bytes: (self.shown.len() * Addresses::ENTRY_BYTES) as u64,
+                bytes: (self.lists.len() * Addresses::ENTRY_BYTES) as u64,
             };
             let addresses = self
                 .known
-                .into_addresses(&self.shown)
+                .into_addresses(self.lists.shown())
                 .ok_or(out_of_memory)?;
             // In the same memory, as both kinds of entries are of one size.
             let mut others: Vec<Pointer> = others
@@ -198,8 +192,9 @@ impl<K: Known> RawCollector<K> {
             others.append(&mut self.to_parents);
             self.to_parents = others;
         }
-        let links = (self.shown, Outside::Numbers(self.outside));
-        Ok((links, self.parents, (self.to_parents, self.inside)))
+        let (shown, parents) = self.lists.into_parts();
+        let links = (shown, Outside::Numbers(self.outside));
+        Ok((links, parents, (self.to_parents, self.inside)))
     }
 }
 
