@@ -403,6 +403,29 @@ impl<'a> Own<'a> {
         self.claim(page.slot, first, granules)
     }
 
+    /// Whether nothing is in a co-location slot of this heap.
+    pub(crate) fn is_empty_slot(self, slot: SlotRef<'a>) -> bool {
+        slot.map().iter().all(|word| word.get() == !0)
+    }
+
+    /// Makes `count` objects of so many granules each in an empty co-location slot of this heap, from its start, one behind the other. They must fit.
+    pub(crate) fn fill_slot(self, slot: SlotRef<'a>, granules: usize, count: usize) {
+        debug_assert!(self.is_empty_slot(slot) && granules * count <= SLOT_GRANULES);
+        for_each_word(0, granules * count, |word, mask| {
+            if let Some(word) = slot.map().get(word) {
+                word.set(word.get() & !mask);
+            }
+        });
+        // SAFETY: a co-location slot of this heap.
+        let ends = unsafe { slot.ends() };
+        let mut last = granules - 1;
+        for _ in 0..count {
+            set_end(ends, last);
+            last += granules;
+        }
+        self.recount_pages(slot);
+    }
+
     /// Takes the place at `object` for an object of `bytes`, if it is free, begins at a granule and crosses no slot; whether it did. The counts of empty
     /// blocks are left to [`recount_pages`](Self::recount_pages).
     ///

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use crate::chunk::SlotRef;
 use crate::first_class::Heap;
-use crate::geometry::{PAGE_BYTES, SLOT_BYTES};
+use crate::geometry::{GRANULE_BYTES, PAGE_BYTES, SLOT_BYTES};
 use crate::global::is_declared_global;
 use crate::heap::Own;
 use crate::thread::{self, Ambient, AmbientGuard, own_heap};
@@ -129,6 +129,20 @@ impl Region {
         })
     }
 
+    /// Fills the region from its start with objects of [`CcMalloc`](crate::CcMalloc), one behind the other, as many as there are `places`: each segment with as many as fit
+    /// into it. The offsets that are the addresses of `places` become those of the objects. Returns whether there was room; else nothing has changed.
+    ///
+    /// A dozen instructions an object, as nobody looks whether its place is free: all of them are. For layouts that are a multiple of 8 bytes long and leave no gaps; of others
+    /// it is never done.
+    ///
+    /// # Safety
+    /// - The offsets are those of these objects, in any order: `n` of the offsets `segment * SEGMENT_BYTES + i * layout.size()`, each object's once.
+    #[must_use]
+    pub unsafe fn cc_fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
+        // SAFETY: the caller's promise.
+        own_heap().is_some_and(|own| unsafe { self.segments.fill(own, layout, places) })
+    }
+
     /// As [`alloc_at`](Region::alloc_at), but from [`CcMalloc`](crate::CcMalloc) whatever the program's global allocator is: an object that
     /// [`cc_dealloc`](crate::cc_dealloc) frees, or [`raw::deallocate`](crate::raw::deallocate).
     #[must_use]
@@ -221,6 +235,16 @@ impl<'h> HeapRegion<'h> {
     #[must_use]
     pub fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
         (self.segments).claim_each(self.heap.own(), layout, places, |_| Handed::Over)
+    }
+
+    /// As [`Region::cc_fill`], with objects of the heap.
+    ///
+    /// # Safety
+    /// - As for [`Region::cc_fill`].
+    #[must_use]
+    pub unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.segments.fill(self.heap.own(), layout, places) }
     }
 }
 
@@ -327,6 +351,47 @@ impl Segments {
             own.recount_pages(unsafe { SlotRef::containing(segment.addr()) });
         }
         claimed
+    }
+
+    /// See [`Region::cc_fill`]; `own` is the heap of the segments.
+    ///
+    /// # Safety
+    /// - As for [`Region::cc_fill`].
+    unsafe fn fill(&self, own: Own<'_>, layout: Layout, places: &mut [*mut u8]) -> bool {
+        let bytes = layout.size();
+        if bytes == 0
+            || bytes > Region::OBJECT_BYTES_MAX
+            || !bytes.is_multiple_of(GRANULE_BYTES.max(layout.align()))
+        {
+            return false;
+        }
+        let in_segment = SLOT_BYTES / bytes;
+        let segments = places.len().div_ceil(in_segment);
+        let Some(filled) = self.0.get(..segments) else {
+            return false;
+        };
+        // A region may have outlived its heap's time with this thread.
+        let slots = || {
+            let addresses = filled.iter().map(|segment| segment.addr());
+            // SAFETY: a co-location slot of this heap, as is found before any is used.
+            addresses.map(|address| unsafe { SlotRef::containing(address) })
+        };
+        if !(filled.iter()).all(|segment| own.is_colocated(segment.addr()))
+            || !slots().all(|slot| own.is_empty_slot(slot))
+        {
+            return false;
+        }
+        let mut left = places.len();
+        for slot in slots() {
+            let count = left.min(in_segment);
+            own.fill_slot(slot, bytes / GRANULE_BYTES, count);
+            left -= count;
+        }
+        for place in places {
+            debug_assert!(place.addr() % SLOT_BYTES % bytes == 0);
+            *place = self.address(place.addr());
+        }
+        true
     }
 
     /// Ends the reservations; `own` is the heap that they are in.

@@ -248,7 +248,7 @@ pub(crate) fn is_small(layout: Layout) -> bool {
 pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
     match Class::for_common_layout(layout.size(), layout.align()) {
         // SAFETY: the caller's promise.
-        Some(class) => unsafe { dealloc_class(object, layout, class) },
+        Some(class) => unsafe { dealloc_class(fast(), object, layout, class) },
         // SAFETY: the caller's promise.
         None => unsafe { dealloc_uncommon(object, layout) },
     }
@@ -267,9 +267,11 @@ pub(crate) unsafe fn dealloc_each(objects: impl Iterator<Item = *mut u8>, layout
         }
         return;
     };
+    // Whatever the iterator does, this stays the thread's heap, or NO_HEAP, with which all frees go the slow way.
+    let heap = fast();
     for object in objects {
         // SAFETY: the caller's promise.
-        unsafe { dealloc_class(object, layout, class) };
+        unsafe { dealloc_class(heap, object, layout, class) };
     }
 }
 
@@ -281,7 +283,7 @@ pub(crate) unsafe fn dealloc_each(objects: impl Iterator<Item = *mut u8>, layout
 unsafe fn dealloc_uncommon(object: *mut u8, layout: Layout) {
     match Class::for_layout(layout.size(), layout.align()) {
         // SAFETY: the caller's promise.
-        Some(class) => unsafe { dealloc_class(object, layout, class) },
+        Some(class) => unsafe { dealloc_class(fast(), object, layout, class) },
         // SAFETY: the caller's promise.
         None => unsafe { dealloc_large(existing(), object, layout.size()) },
     }
@@ -290,11 +292,10 @@ unsafe fn dealloc_uncommon(object: *mut u8, layout: Layout) {
 /// As [`dealloc`], for a layout that has a class.
 ///
 /// # Safety
-/// - As for [`dealloc`], and `class` is that of the layout.
+/// - As for [`dealloc`], `class` is that of the layout, and `heap` the calling thread's or [`NO_HEAP`].
 #[inline(always)]
-unsafe fn dealloc_class(object: *mut u8, layout: Layout, class: Class) {
+unsafe fn dealloc_class(heap: &'static Heap, object: *mut u8, layout: Layout, class: Class) {
     let address = object.addr();
-    let heap = fast();
     // Found by the size, not by the address: the next allocation of the class then need not wait for the way from the address to here.
     let bin = heap.bin(class);
     // SAFETY: small objects lie in chunks, and a chunk stays mapped until its objects are freed.

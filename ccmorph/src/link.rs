@@ -113,7 +113,7 @@ pub unsafe trait Home: Copy + PartialEq + fmt::Debug {
 ///
 /// # Safety
 ///
-/// What [`alloc_at`](Placer::alloc_at) returns is either null or an allocation for the layout asked for, as if by [`Home::alloc`] of the home that
+/// What [`alloc_at`](Placer::alloc_at) and the others return is either null or an allocation for the layout asked for, as if by [`Home::alloc`] of the home that
 /// this is used with.
 pub unsafe trait Placer {
     /// An allocation that lies at `address(offset)` when all is well, or elsewhere, or null when there is no memory.
@@ -135,6 +135,18 @@ pub unsafe trait Placer {
     unsafe fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
         let (_, _) = (layout, places);
         0
+    }
+
+    /// Allocates as many objects as there are `places`, one behind the other from offset 0, in each segment as many as fit. The offsets that are the addresses of
+    /// `places` become those of the objects. Returns whether it could; else nothing has changed.
+    ///
+    /// # Safety
+    ///
+    /// - The layout's size is not zero.
+    /// - The offsets are those of these objects, each once.
+    unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
+        let (_, _) = (layout, places);
+        false
     }
 }
 
@@ -227,6 +239,11 @@ unsafe impl Placer for Region {
     unsafe fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
         Region::alloc_each(self, layout, places)
     }
+
+    unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
+        // SAFETY: the caller's promise. Objects of `CcMalloc` are the global allocator's where the program has declared it.
+        ccmalloc::is_declared_global() && unsafe { self.cc_fill(layout, places) }
+    }
 }
 
 /// A region whose objects are `CcMalloc`'s, whatever the global allocator is.
@@ -255,6 +272,11 @@ unsafe impl Placer for CcRegion {
 
     unsafe fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
         self.0.cc_alloc_each(layout, places)
+    }
+
+    unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.cc_fill(layout, places) }
     }
 }
 
@@ -413,5 +435,10 @@ unsafe impl Placer for HeapRegion<'_> {
 
     unsafe fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
         HeapRegion::alloc_each(self, layout, places)
+    }
+
+    unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { HeapRegion::fill(self, layout, places) }
     }
 }

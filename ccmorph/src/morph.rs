@@ -469,7 +469,7 @@ impl<'m> Morph<'m> {
     ) -> Result<(NewPlaces<H>, bool), MorphError> {
         let huge_pages = !plan.has_page_gaps() && advise_huge_pages(&placer, room_bytes);
         let places = NewPlaces::allocate(
-            (plan.take_placement(), room_bytes),
+            (plan.take_offsets(), room_bytes),
             plan.node,
             (home, layout),
             &mut placer,

@@ -1,6 +1,7 @@
 //! Phase 2: decide where the nodes go. Knows addresses as numbers only, and moves nothing.
 
 use crate::colour::{self, ColourChoice, ColourReport};
+use crate::relocate::Offsets;
 use crate::{LayoutChoice, MorphError};
 use ccmalloc::Region;
 use ccmodel::{
@@ -45,7 +46,7 @@ pub(crate) struct Plan {
     /// Of the structure, where it is still needed; else its parents are `parents`.
     shape: Option<Shape>,
     parents: Vec<u32>,
-    /// Whether there has never been a shape.
+    /// Whether there has never been a shape; the placement is that of [`Placement::depth_first`] then.
     is_short: bool,
     pub(crate) node: NodeExtent,
     /// By node number how often operations end there, or empty for equally often.
@@ -271,10 +272,15 @@ impl Plan {
     }
 
     /// Hands the placement out, for good unless a prediction will need it.
-    pub(crate) fn take_placement(&mut self) -> Placement {
-        match &self.coloured {
-            Some(coloured) => coloured.placement().clone(),
-            None => std::mem::replace(&mut self.placement, Placement::from_offsets(Vec::new())),
+    pub(crate) fn take_offsets(&mut self) -> Offsets {
+        if let Some(coloured) = &self.coloured {
+            return Offsets::Any(coloured.placement().clone());
+        }
+        let placement = std::mem::replace(&mut self.placement, Placement::from_offsets(Vec::new()));
+        if self.is_short {
+            Offsets::Packed(placement)
+        } else {
+            Offsets::Any(placement)
         }
     }
 

@@ -44,6 +44,16 @@ pub(crate) enum Elsewhere {
     Accept,
 }
 
+/// Where nodes are to go.
+#[derive(Debug)]
+pub(crate) enum Offsets {
+    /// One behind the other, each at a multiple of the stride from where its segment begins, and no segment with room for another but the last: what
+    /// [`Placement::depth_first`] gives, and promises that no two nodes share.
+    Packed(Placement),
+    /// Anywhere.
+    Any(Placement),
+}
+
 /// New places for nodes; freed when dropped, unless the nodes [move in](NewPlaces::move_in).
 ///
 /// Invariants: `order` is empty, which stands for all numbers in turn, or names each node once; for the first `allocated` nodes of it, `places[v]` is
@@ -64,7 +74,7 @@ impl<H: Home> NewPlaces<H> {
     /// `layout` must not be of size zero; `placer` allocates what `home` does. The list of the offsets becomes that of the places: memory that
     /// is touched for the first time can cost more than what is done in it.
     pub(crate) fn allocate(
-        (placement, room_bytes): (Placement, u64),
+        (placement, room_bytes): (Offsets, u64),
         node: NodeExtent,
         (home, layout): (H, Layout),
         placer: &mut impl Placer,
@@ -72,8 +82,12 @@ impl<H: Home> NewPlaces<H> {
     ) -> Result<NewPlaces<H>, MorphError> {
         assert!(layout.size() > 0, "nodes of no size need no place");
         let out_of_memory = MorphError::OutOfMemory { bytes: room_bytes };
-        let offsets = placement.into_offsets().into_iter();
+        let (offsets, is_packed) = match placement {
+            Offsets::Packed(placement) => (placement.into_offsets(), true),
+            Offsets::Any(placement) => (placement.into_offsets(), false),
+        };
         let places = offsets
+            .into_iter()
             .map(|offset| {
                 std::ptr::without_provenance_mut(usize::try_from(offset).unwrap_or(usize::MAX))
             })
@@ -86,6 +100,10 @@ impl<H: Home> NewPlaces<H> {
             allocated: 0,
             as_asked: true,
         };
+        // SAFETY: the size is not zero, as asserted above; the offsets are packed (as `Offsets` says).
+        if is_packed && unsafe { placer.fill(layout, &mut new.places) } {
+            new.allocated = new.places.len();
+        }
         while new.allocated < new.places.len() {
             if new.as_asked {
                 // SAFETY: the size is not zero, as asserted above.

@@ -21,6 +21,9 @@ impl Placement {
     /// [`Layout::DepthFirst`](super::Layout::DepthFirst) of the forest in which node `v` hangs under `parents[v]`, or is a root where that is [`NO_NODE`]: what
     /// [`place`](super::Layout::place) gives for the shape of these parents.
     ///
+    /// No two nodes share a place: the offsets are those that as many nodes have one behind the other, each segment full but the last, and each is there
+    /// once. Unsafe code may rely on it.
+    ///
     /// `None` when the nodes are not numbered level by level, roots first, and in each level in the order of their parents.
     ///
     /// O(n log d) for nodes of up to d children, in three sequential passes.
@@ -71,20 +74,27 @@ fn subtree_sizes(parents: &[u32], roots: usize) -> Option<Vec<u64>> {
         return None;
     }
     let mut sizes = vec![1; parents.len()];
-    let (mut end, mut after) = (parents.len(), NO_NODE);
-    while end > roots {
-        let parent = parents[end - 1];
-        let (mut first, mut below) = (end - 1, sizes[end - 1]);
-        while first > roots && parents[first - 1] == parent {
-            first -= 1;
-            below += sizes[first];
+    // Of the children of `parent` that have been passed, together; in front of those behind them.
+    let (mut parent, mut below, mut after) = (NO_NODE, 0, NO_NODE);
+    for v in (roots..parents.len()).rev() {
+        if parents[v] != parent {
+            if below > 0 {
+                // A parent is before its first child, which has the number v + 1, and before the parent of those behind.
+                if parent >= after || parent as usize > v {
+                    return None;
+                }
+                sizes[parent as usize] += below;
+                after = parent;
+            }
+            (parent, below) = (parents[v], 0);
         }
-        // A parent is before its children, and before the parent of those behind them.
-        if parent >= after || parent as usize >= first {
+        below += sizes[v];
+    }
+    if below > 0 {
+        if parent >= after || parent as usize >= roots {
             return None;
         }
         sizes[parent as usize] += below;
-        (end, after) = (first, parent);
     }
     Some(sizes)
 }
@@ -98,32 +108,42 @@ fn number(parents: &[u32], roots: usize, sizes: &mut [u64]) {
     let mut by_size: Vec<(u64, usize)> = Vec::new();
     let mut first = roots;
     while let Some(&parent) = parents.get(first) {
-        let mut end = first + 1;
-        while parents.get(end) == Some(&parent) {
-            end += 1;
-        }
         // Parents have their numbers by now.
-        let mut next = sizes[parent as usize] + 1;
-        match &mut sizes[first..end] {
-            [only] => *only = next,
-            [a, b] => {
-                let (size_a, size_b) = (*a, *b);
-                let b_first = size_b > size_a;
-                *a = next + if b_first { size_b } else { 0 };
-                *b = next + if b_first { 0 } else { size_a };
+        let next = sizes[parent as usize] + 1;
+        let is_child = |v: usize| parents.get(v) == Some(&parent);
+        let [a, b] = match &mut sizes[first..] {
+            [a, b, ..] if is_child(first + 1) => [a, b],
+            [only, ..] => {
+                *only = next;
+                first += 1;
+                continue;
             }
-            children => {
-                by_size.clear();
-                by_size.extend(children.iter().copied().zip(0..));
-                // Stable: equally heavy ones stay in link order.
-                by_size.sort_by_key(|&(size, _)| std::cmp::Reverse(size));
-                for &(size, index) in &by_size {
-                    children[index] = next;
-                    next += size;
-                }
-            }
+            [] => return,
+        };
+        if is_child(first + 2) {
+            let rest = parents[first..].iter();
+            let end = first + rest.take_while(|&&other| other == parent).count();
+            number_many(&mut sizes[first..end], next, &mut by_size);
+            first = end;
+            continue;
         }
-        first = end;
+        let (size_a, size_b) = (*a, *b);
+        let b_first = size_b > size_a;
+        *a = next + if b_first { size_b } else { 0 };
+        *b = next + if b_first { 0 } else { size_a };
+        first += 2;
+    }
+}
+
+/// Numbers siblings from `next` on, the heaviest first; `by_size` is memory for that.
+fn number_many(children: &mut [u64], mut next: u64, by_size: &mut Vec<(u64, usize)>) {
+    by_size.clear();
+    by_size.extend(children.iter().copied().zip(0..));
+    // Stable: equally heavy ones stay in link order.
+    by_size.sort_by_key(|&(size, _)| std::cmp::Reverse(size));
+    for &(size, index) in by_size.iter() {
+        children[index] = next;
+        next += size;
     }
 }
 
