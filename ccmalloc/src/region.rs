@@ -388,7 +388,7 @@ impl Segments {
             left -= count;
         }
         for place in places {
-            debug_assert!(place.addr() % SLOT_BYTES % bytes == 0);
+            debug_assert!((place.addr() % SLOT_BYTES).is_multiple_of(bytes));
             *place = self.address(place.addr());
         }
         true

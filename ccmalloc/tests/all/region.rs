@@ -172,10 +172,8 @@ fn regions_are_filled_from_their_start() {
     for (bytes, align) in layouts {
         let layout = Layout::from_size_align(bytes, align).unwrap();
         // SAFETY: the offset of the only object.
-        assert!(
-            !unsafe { region.cc_fill(layout, &mut places(0..1)) },
-            "{bytes} {align}"
-        );
+        let filled = unsafe { region.cc_fill(layout, &mut places(0..1)) };
+        assert!(!filled, "{bytes} {align}");
     }
     let in_segment = Region::SEGMENT_BYTES / 64;
     let mut too_many = places((0..=in_segment).map(|i| i * 64));

@@ -60,8 +60,7 @@ impl Seen {
     #[inline]
     pub(super) fn insert(&mut self, node: *const u8) -> bool {
         let bit = node.addr() >> self.bit_bytes_log2;
-        // Shifted by two at least, a number has room for one more; of one-byte nodes, the range of the last addresses is nobody's.
-        let number = (bit / BITS as usize).wrapping_add(1);
+        let number = bit / BITS as usize + 1;
         let entry = find(&mut self.entries, number);
         if entry.number == 0 {
             entry.number = number;
@@ -99,10 +98,6 @@ fn find(entries: &mut [Entry], number: usize) -> &mut Entry {
     let mask = entries.len() - 1;
     // Knuth's multiplicative hash, as for addresses; its high bits are the mixed ones.
     let mixed = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "bits are to be thrown away anyway"
-    )]
     let mut at = (mixed >> 32) as usize & mask;
     while entries[at].number != number && entries[at].number != 0 {
         at = (at + 1) & mask;
