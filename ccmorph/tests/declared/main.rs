@@ -1,6 +1,6 @@
 //! ccmorph in a program that has declared its global allocator: places and frees that do not go through it. A process of its own, as the declaration holds for all of it.
 
-use ccmodel::Layout;
+use ccmodel::{Layout, Machine};
 use ccmorph::{LayoutChoice, Morph, TreeNode, back};
 use quickcheck::{Gen, QuickCheck};
 use std::ptr::null_mut;
@@ -102,6 +102,9 @@ fn trees_keep_their_shape<P: Default + Unpin>(numbers: &[u16]) -> bool {
     let token = Rc::new(());
     let mut root: Option<Box<Node<P>>> = tree(numbers, &token);
     let before = describe(&root);
+    // Of this machine, Miri cannot tell.
+    let machine = Machine::thesis();
+    let morph = Morph::new().machine(&machine);
     for layout in [
         LayoutChoice::Fixed(Layout::DepthFirst),
         LayoutChoice::Auto,
@@ -110,10 +113,7 @@ fn trees_keep_their_shape<P: Default + Unpin>(numbers: &[u16]) -> bool {
         LayoutChoice::Fixed(Layout::SubtreeCluster { block_bytes: 256 }),
     ] {
         let old = describe(&root).1;
-        let report = Morph::new()
-            .layout(layout)
-            .run(&mut root, Node::children)
-            .unwrap();
+        let report = morph.layout(layout).run(&mut root, Node::children).unwrap();
         assert_eq!((report.nodes, report.placed), (numbers.len(), true));
         let (nodes, new) = describe(&root);
         assert_eq!(nodes, before.0);
@@ -211,6 +211,7 @@ fn raw_lists_in_both_directions_stay_tied() {
             // SAFETY: the items come from boxes, and all pointers to them are shown.
             let report = unsafe {
                 Morph::new()
+                    .machine(&Machine::thesis())
                     .layout(layout)
                     .run_raw(&mut heads, |item, visit| {
                         visit.link(&raw mut (*item).next);
