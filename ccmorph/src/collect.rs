@@ -219,7 +219,7 @@ pub(crate) struct Collected<'a, H> {
 ///
 /// # Errors
 ///
-/// [`MorphError::TooManyNodes`], [`MorphError::TwoHeaps`].
+/// [`MorphError::TooManyNodes`], [`MorphError::TwoHeaps`], [`MorphError::OutOfMemory`].
 pub(crate) fn collect<'a, L, R, F>(
     root: &'a mut R,
     traverse: &mut F,

@@ -60,7 +60,7 @@ impl Morph<'_> {
     /// may not change. Null pointers are skipped. Pointers of type `NonNull<T>` or `Option<NonNull<T>>` are in memory what raw
     /// pointers are: cast their places.
     ///
-    /// Costs what [`run`](Morph::run) does, and some 50 instructions more a node to tell the nodes apart. Pointers to the parent of the node that shows them
+    /// Costs what [`run`](Morph::run) does, and for each node a look into a table of the addresses so far, which takes a few bits a node where nodes lie close together. Pointers to the parent of the node that shows them
     /// are known at once; where there are others, all nodes are put into a hash table, and each of these is looked up in it: expected O(1) each, and a cache miss or two.
     ///
     /// # Safety
