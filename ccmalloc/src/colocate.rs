@@ -435,6 +435,91 @@ impl<'a> Own<'a> {
         self.claim(page.slot, first, granules)
     }
 
+    /// Whether nothing is in a co-location slot of this heap.
+    pub(crate) fn is_empty_slot(self, slot: SlotRef<'a>) -> bool {
+        slot.map().iter().all(|word| word.get() == !0)
+    }
+
+    /// Makes `count` objects of so many granules each in an empty co-location slot of this heap, from its start, one behind the other. They must fit.
+    pub(crate) fn fill_slot(self, slot: SlotRef<'a>, granules: usize, count: usize) {
+        debug_assert!(self.is_empty_slot(slot) && granules * count <= SLOT_GRANULES);
+        for_each_word(0, granules * count, |word, mask| {
+            if let Some(word) = slot.map().get(word) {
+                word.set(word.get() & !mask);
+            }
+        });
+        // SAFETY: a co-location slot of this heap.
+        let ends = unsafe { slot.ends() };
+        let mut last = granules - 1;
+        for _ in 0..count {
+            set_end(ends, last);
+            last += granules;
+        }
+        self.recount_pages(slot);
+    }
+
+    /// Takes the place at `object` for an object of `bytes`, if it is free, begins at a granule and crosses no slot; whether it did. The counts of empty
+    /// blocks are left to [`recount_pages`](Self::recount_pages).
+    ///
+    /// # Safety
+    /// - `object` is null, or lies in a co-location slot of this heap.
+    #[inline]
+    pub(crate) unsafe fn claim_uncounted(self, object: *mut u8, bytes: usize) -> bool {
+        let (address, granules) = (object.addr(), granules_of(bytes));
+        let granule = address / GRANULE_BYTES % 64;
+        let last = granule + granules - 1;
+        if last >= 64 || granules == 64 {
+            // SAFETY: the caller's promise.
+            return unsafe { self.claim_uncounted_across_words(object, granules) };
+        }
+        if object.is_null() || !address.is_multiple_of(GRANULE_BYTES) {
+            return false;
+        }
+        // SAFETY: a co-location slot of this heap, by the caller's promise: no chunk's first, and mapped.
+        let word = unsafe { map_word(address) };
+        // SAFETY: as above.
+        let end_word = unsafe { SlotRef::containing(address).end_word(address) };
+        let (free, mask) = (word.get(), ((1 << granules) - 1) << granule);
+        if free & mask != mask {
+            return false;
+        }
+        word.set(free & !mask);
+        end_word.store(
+            end_word.load(Ordering::Relaxed) | 1 << last,
+            Ordering::Relaxed,
+        );
+        true
+    }
+
+    /// What [`claim_uncounted`](Self::claim_uncounted) leaves: objects with bits in several words of the map, or all of one.
+    ///
+    /// # Safety
+    /// - As for [`claim_uncounted`](Self::claim_uncounted).
+    #[inline(never)]
+    unsafe fn claim_uncounted_across_words(self, object: *mut u8, granules: usize) -> bool {
+        let address = object.addr();
+        let first = slot_offset(address) / GRANULE_BYTES;
+        if object.is_null()
+            || !address.is_multiple_of(GRANULE_BYTES)
+            || first + granules > SLOT_GRANULES
+        {
+            return false;
+        }
+        // SAFETY: a co-location slot of this heap, by the caller's promise.
+        let slot = unsafe { SlotRef::containing(address) };
+        if !self.is_free(slot, first, granules) {
+            return false;
+        }
+        // SAFETY: as above.
+        set_end(unsafe { slot.ends() }, first + granules - 1);
+        for_each_word(first, granules, |word, mask| {
+            if let Some(word) = slot.map().get(word) {
+                word.set(word.get() & !mask);
+            }
+        });
+        true
+    }
+
     #[inline]
     fn is_free(self, slot: SlotRef<'a>, first: usize, granules: usize) -> bool {
         if let Some((mask, _)) = masks_in_block(Run { first, granules }) {

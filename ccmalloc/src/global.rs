@@ -2,6 +2,7 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::NonNull;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::policy::Policy;
 use crate::registry;
@@ -55,6 +56,55 @@ unsafe impl GlobalAlloc for CcMalloc {
         // SAFETY: the caller's contract is the same.
         unsafe { thread::realloc(object, layout, new_size, None) }
     }
+}
+
+/// Whether the program has said that its global allocator is this one.
+static IS_DECLARED_GLOBAL: AtomicBool = AtomicBool::new(false);
+
+/// Says that the program's global allocator is [`CcMalloc`], so that code that allocates and frees objects of the global allocator by the thousand may turn
+/// to `CcMalloc` directly: `ccmorph`'s morphs of plain boxes then take about a third fewer instructions.
+///
+/// Without it, such code works as well, and asks the global allocator for each object: whether that is `CcMalloc` itself or something of the program's that
+/// wraps it, and keeps count, is not for a library to know.
+///
+/// Takes effect at once, in all threads, and for good.
+///
+/// # Safety
+/// - The program's `#[global_allocator]` is a [`CcMalloc`], or passes each request on to one as it is, and relies on nothing about which requests it gets: some
+///   objects that it frees it will not have allocated, and the other way round.
+///
+/// # Examples
+///
+/// ```
+/// #[global_allocator]
+/// static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
+///
+/// // SAFETY: as is to be seen just above.
+/// unsafe { ccmalloc::declare_global() };
+/// assert!(ccmalloc::is_declared_global());
+/// ```
+pub unsafe fn declare_global() {
+    // Nothing is published with it.
+    IS_DECLARED_GLOBAL.store(true, Ordering::Relaxed);
+}
+
+/// Whether [`declare_global`] has been called: then an object of the global allocator is one of [`CcMalloc`], and may be freed by [`cc_dealloc`], and the other
+/// way round.
+#[inline]
+#[must_use]
+pub fn is_declared_global() -> bool {
+    IS_DECLARED_GLOBAL.load(Ordering::Relaxed)
+}
+
+/// Frees objects of one layout. About a third fewer instructions than [`cc_dealloc`] for each, which looks the layout up each time.
+///
+/// # Safety
+/// - Each of the objects was allocated by this allocator ([`CcMalloc`] or [`cc_alloc`]) with this layout, and is not used any more; none is there twice.
+#[inline]
+pub unsafe fn cc_dealloc_each(objects: impl IntoIterator<Item = NonNull<u8>>, layout: Layout) {
+    let objects = objects.into_iter().map(NonNull::as_ptr);
+    // SAFETY: the caller's contract is the same.
+    unsafe { thread::dealloc_each(objects, layout) };
 }
 
 /// Allocates `layout`, near `hint` if there is one, by the process's default policy.

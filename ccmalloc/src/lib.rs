@@ -181,8 +181,8 @@ mod thread;
 
 pub use first_class::{Heap, HeapStats, NearHeap};
 pub use global::{
-    CcMalloc, advise_huge_pages, cc_alloc, cc_alloc_with, cc_dealloc, cc_realloc, check, contains,
-    near, near_with,
+    CcMalloc, advise_huge_pages, cc_alloc, cc_alloc_with, cc_dealloc, cc_dealloc_each, cc_realloc,
+    check, contains, declare_global, is_declared_global, near, near_with,
 };
 pub use hint::{AllocError, HintAllocator, Near};
 pub use policy::{

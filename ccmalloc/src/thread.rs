@@ -30,6 +30,8 @@ pub(crate) enum Ambient {
     Near(usize, Option<Policy>),
     /// Lie at this address, if its place is free.
     At(usize),
+    /// Be the object of this layout at this address, which has been made already: once, and for this layout alone.
+    Ready(usize, Layout),
 }
 
 /// What a thread knows of itself. `repr(C)`, and zero but for the first field at first: see `sys::with_thread`.
@@ -121,6 +123,19 @@ impl AmbientGuard {
     }
 }
 
+impl AmbientGuard {
+    /// Puts another request in force than the one that this guard's making did, neither of them [`Ambient::None`].
+    #[inline]
+    pub(crate) fn set_again(&self, ambient: Ambient) {
+        with_thread(|thread| thread.ambient.set(ambient));
+    }
+
+    /// As [`set_again`](Self::set_again), and returns what was in force.
+    pub(crate) fn replace(&self, ambient: Ambient) -> Ambient {
+        with_thread(|thread| thread.ambient.replace(ambient))
+    }
+}
+
 impl Drop for AmbientGuard {
     fn drop(&mut self) {
         with_thread(|thread| thread.set_ambient(self.0));
@@ -145,6 +160,18 @@ pub(crate) fn alloc(layout: Layout) -> *mut u8 {
 fn alloc_slow(layout: Layout) -> *mut u8 {
     let ambient = with_thread(|thread| thread.ambient.get());
     // First, since a re-layouter asks for nothing else, and millions of times.
+    if let Ambient::Ready(address, of) = ambient
+        && of == layout
+    {
+        with_thread(|thread| thread.ambient.set(Ambient::At(0)));
+        return core::ptr::with_exposed_provenance_mut(address);
+    }
+    alloc_slow_at(layout, ambient)
+}
+
+/// As [`alloc_slow`], but for what is ready.
+#[inline(never)]
+fn alloc_slow_at(layout: Layout, ambient: Ambient) -> *mut u8 {
     if let Ambient::At(address) = ambient {
         let object = own_heap().map_or(null_mut(), |own| {
             own.claim_at(address, layout.size(), layout.align())
@@ -164,7 +191,7 @@ fn alloc_slow(layout: Layout) -> *mut u8 {
     }
     match ambient {
         Ambient::Near(hint, policy) => alloc_near(layout, hint, policy),
-        Ambient::None | Ambient::At(_) => alloc_unhinted(layout),
+        Ambient::None | Ambient::At(_) | Ambient::Ready(..) => alloc_unhinted(layout),
     }
 }
 
@@ -221,9 +248,30 @@ pub(crate) fn is_small(layout: Layout) -> bool {
 pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
     match Class::for_common_layout(layout.size(), layout.align()) {
         // SAFETY: the caller's promise.
-        Some(class) => unsafe { dealloc_class(object, layout, class) },
+        Some(class) => unsafe { dealloc_class(fast(), object, layout, class) },
         // SAFETY: the caller's promise.
         None => unsafe { dealloc_uncommon(object, layout) },
+    }
+}
+
+/// Frees objects of one layout: as [`dealloc`] for each, which looks the class up once.
+///
+/// # Safety
+/// - As for [`dealloc`], for each of the objects, none of which is there twice.
+#[inline]
+pub(crate) unsafe fn dealloc_each(objects: impl Iterator<Item = *mut u8>, layout: Layout) {
+    let Some(class) = Class::for_layout(layout.size(), layout.align()) else {
+        for object in objects {
+            // SAFETY: the caller's promise.
+            unsafe { dealloc_large(existing(), object, layout.size()) };
+        }
+        return;
+    };
+    // Whatever the iterator does, this stays the thread's heap, or NO_HEAP, with which all frees go the slow way.
+    let heap = fast();
+    for object in objects {
+        // SAFETY: the caller's promise.
+        unsafe { dealloc_class(heap, object, layout, class) };
     }
 }
 
@@ -235,7 +283,7 @@ pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
 unsafe fn dealloc_uncommon(object: *mut u8, layout: Layout) {
     match Class::for_layout(layout.size(), layout.align()) {
         // SAFETY: the caller's promise.
-        Some(class) => unsafe { dealloc_class(object, layout, class) },
+        Some(class) => unsafe { dealloc_class(fast(), object, layout, class) },
         // SAFETY: the caller's promise.
         None => unsafe { dealloc_large(existing(), object, layout.size()) },
     }
@@ -244,11 +292,10 @@ unsafe fn dealloc_uncommon(object: *mut u8, layout: Layout) {
 /// As [`dealloc`], for a layout that has a class.
 ///
 /// # Safety
-/// - As for [`dealloc`], and `class` is that of the layout.
+/// - As for [`dealloc`], `class` is that of the layout, and `heap` the calling thread's or [`NO_HEAP`].
 #[inline(always)]
-unsafe fn dealloc_class(object: *mut u8, layout: Layout, class: Class) {
+unsafe fn dealloc_class(heap: &'static Heap, object: *mut u8, layout: Layout, class: Class) {
     let address = object.addr();
-    let heap = fast();
     // Found by the size, not by the address: the next allocation of the class then need not wait for the way from the address to here.
     let bin = heap.bin(class);
     // SAFETY: small objects lie in chunks, and a chunk stays mapped until its objects are freed.

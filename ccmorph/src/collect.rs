@@ -8,31 +8,102 @@
 //! and the structure is what it was.
 
 mod addresses;
+pub(crate) mod lists;
 
 use crate::link::Home;
 use crate::{Link, Links, MorphError, Place, Pointers, Visit, prefetch};
 pub(crate) use addresses::Addresses;
 use ccmodel::NO_NODE;
+use lists::{Lists, try_reserve_one};
 use std::alloc::Layout;
 use std::marker::PhantomData;
 
 /// A structure's nodes, the link that owns each, and the pointers between them, all mutably borrowed for `'a`.
 ///
-/// Invariants, for each `v` below `len()`; the first two lists are equally long:
-/// - `links[v]` is the erased place of a link that `point_to` is for. It may be read and written for `'a`, nothing has used it since it was shown, and
+/// Invariants, for each `v` below `len()`:
+/// - `shown[v].link` is the erased place of a link of the type `link`. It may be read and written for `'a`, nothing has used it since it was shown, and
 ///   the places are pairwise disjoint, also from those of `pointers`;
-/// - `nodes[v]` is the pointer that this link holds: an allocation of `home` for `layout`, initialised, and no reference to it is in use. It may be read,
+/// - `shown[v].node` is the pointer that this link holds: an allocation of `home` for `layout`, initialised, and no reference to it is in use. It may be read,
 ///   moved out of, and freed;
-/// - the places of `pointers` hold thin raw pointers, and may be overwritten by others for `'a`; their targets are node numbers.
+/// - unless `outside` names v or stands for all links, the link [lies in](lies_in) the node that showed it;
+/// - the places of `pointers` and `pointers_inside` hold thin raw pointers, and may be overwritten by others for `'a`; their targets are node numbers;
+/// - those of `pointers_inside` [lie each in](lies_in) the node that showed it, and come in the order of these nodes' numbers.
 #[derive(Debug)]
 pub(crate) struct Nodes<'a, H> {
     pub(crate) home: H,
     layout: Layout,
-    point_to: unsafe fn(*mut (), *mut u8),
-    links: Vec<*mut ()>,
-    nodes: Vec<*mut u8>,
+    link: ErasedLink,
+    shown: Vec<Shown>,
+    outside: Outside,
     pointers: Vec<Pointer>,
+    pointers_inside: Vec<Pointer>,
     borrow: PhantomData<&'a mut ()>,
+}
+
+/// The links that do not lie in the node that showed them.
+#[derive(Debug)]
+pub(crate) enum Outside {
+    /// Those of the nodes with these numbers. All nodes are in level order: numbered as they were visited, that is, roots first, and then the
+    /// children of each in turn.
+    Numbers(Vec<u32>),
+    /// Any link may be one; nodes may be in any order in which parents come before their children.
+    All,
+}
+
+/// A link, erased, and the pointer that it holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shown {
+    pub(crate) link: *mut (),
+    pub(crate) node: *mut u8,
+}
+
+/// A type of links.
+///
+/// Invariant: a link has `bytes` bytes, no stricter alignment than a pointer, and `point_to` is as
+/// [`OwningPointer::point_to`](crate::link::OwningPointer::point_to); `None` where that writes the pointer and nothing else.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ErasedLink {
+    pub(crate) bytes: usize,
+    point_to: Option<unsafe fn(*mut (), *mut u8)>,
+}
+
+impl ErasedLink {
+    /// A box of some kind.
+    pub(crate) const fn of<L: Link>() -> ErasedLink {
+        const { assert!(align_of::<L>() <= align_of::<*mut u8>()) };
+        ErasedLink {
+            bytes: size_of::<L>(),
+            point_to: if L::IS_POINTER {
+                None
+            } else {
+                Some(L::point_to)
+            },
+        }
+    }
+
+    /// A raw pointer.
+    pub(crate) const fn raw() -> ErasedLink {
+        ErasedLink {
+            bytes: size_of::<*mut u8>(),
+            point_to: None,
+        }
+    }
+
+    /// Makes a link own another node.
+    ///
+    /// # Safety
+    ///
+    /// - `link` is a link of this type, erased: valid for reads and writes, and nothing else refers to it.
+    /// - `node` is an allocation of the link's home for a node, which is owned by nobody else, and is initialised when the link is used next.
+    #[inline]
+    pub(crate) unsafe fn point_to(self, link: *mut (), node: *mut u8) {
+        match self.point_to {
+            // SAFETY: a pointer in memory (invariant), valid for writes (the caller's promise).
+            None => unsafe { link.cast::<*mut u8>().write(node) },
+            // SAFETY: the caller's promise.
+            Some(point_to) => unsafe { point_to(link, node) },
+        }
+    }
 }
 
 /// A place that points to a node without owning it.
@@ -48,29 +119,29 @@ impl<'a, H: Home> Nodes<'a, H> {
     ///
     /// # Safety
     ///
-    /// The arguments keep the type's invariants for `'a`, links with their nodes in the two lists; `point_to` may be called for each
-    /// link with an allocation of `home` for `layout`.
+    /// The arguments keep the type's invariants for `'a`, the pointers inside of nodes coming behind the others;
+    /// `link` is the links' type, and `home` their home.
     pub(crate) unsafe fn from_parts(
         home: H,
         layout: Layout,
-        point_to: unsafe fn(*mut (), *mut u8),
-        (links, nodes): (Vec<*mut ()>, Vec<*mut u8>),
-        pointers: Vec<Pointer>,
+        link: ErasedLink,
+        (shown, outside): (Vec<Shown>, Outside),
+        (pointers, pointers_inside): (Vec<Pointer>, Vec<Pointer>),
     ) -> Nodes<'a, H> {
-        debug_assert!(links.len() == nodes.len());
         Nodes {
             home,
             layout,
-            point_to,
-            links,
-            nodes,
+            link,
+            shown,
+            outside,
             pointers,
+            pointers_inside,
             borrow: PhantomData,
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.nodes.len()
+        self.shown.len()
     }
 
     /// A node's size and alignment.
@@ -78,40 +149,53 @@ impl<'a, H: Home> Nodes<'a, H> {
         self.layout
     }
 
-    /// By node number: the pointer that its link holds.
-    pub(crate) fn nodes(&self) -> &[*mut u8] {
-        &self.nodes
+    /// By node number: the link, and the pointer that it holds.
+    pub(crate) fn shown(&self) -> &[Shown] {
+        &self.shown
     }
 
-    /// By node number: the place of the link.
-    pub(crate) fn links(&self) -> &[*mut ()] {
-        &self.links
+    /// The type of the links.
+    pub(crate) fn link(&self) -> ErasedLink {
+        self.link
     }
 
-    /// What makes a link own another node.
-    pub(crate) fn point_to(&self) -> unsafe fn(*mut (), *mut u8) {
-        self.point_to
+    /// The links that do not lie in the node that showed them.
+    pub(crate) fn outside(&self) -> &Outside {
+        &self.outside
     }
 
-    /// Places that point to nodes without owning them.
+    /// Places that point to nodes without owning them, wherever they lie.
     pub(crate) fn pointers(&self) -> &[Pointer] {
         &self.pointers
     }
 
+    /// More of these: inside of nodes, in the order of the nodes.
+    pub(crate) fn pointers_inside(&self) -> &[Pointer] {
+        &self.pointers_inside
+    }
+
     /// The address of a node.
-    pub(crate) fn address(&self, v: u32) -> u64 {
-        self.nodes[v as usize].addr() as u64
+    pub(crate) fn address(&self, v: usize) -> u64 {
+        self.shown[v].node.addr() as u64
     }
 
     /// By node number: the address of the node.
     pub(crate) fn addresses(&self) -> Vec<u64> {
-        self.nodes.iter().map(|node| node.addr() as u64).collect()
+        (self.shown.iter())
+            .map(|shown| shown.node.addr() as u64)
+            .collect()
     }
 
-    /// What the lists take, in bytes.
+    /// What the entries of the lists take, in bytes.
     pub(crate) fn list_bytes(&self) -> u64 {
-        let words = self.links.capacity() + self.nodes.capacity();
-        (words * size_of::<usize>() + self.pointers.capacity() * size_of::<Pointer>()) as u64
+        let pointers = self.pointers.len() + self.pointers_inside.len();
+        let outside = match &self.outside {
+            Outside::Numbers(numbers) => numbers.len(),
+            Outside::All => 0,
+        };
+        (self.shown.len() * size_of::<Shown>()
+            + outside * size_of::<u32>()
+            + pointers * size_of::<Pointer>()) as u64
     }
 }
 
@@ -135,7 +219,7 @@ pub(crate) struct Collected<'a, H> {
 ///
 /// # Errors
 ///
-/// [`MorphError::TooManyNodes`], [`MorphError::TwoHeaps`].
+/// [`MorphError::TooManyNodes`], [`MorphError::TwoHeaps`], [`MorphError::OutOfMemory`].
 pub(crate) fn collect<'a, L, R, F>(
     root: &'a mut R,
     traverse: &mut F,
@@ -149,13 +233,12 @@ where
     let mut all: Collector<'a, L> = Collector::new();
     root.show(&mut Visitor {
         collector: &mut all,
-        shown_by: NO_NODE,
     });
     let mut weights = Vec::new();
     let mut number = 0;
-    while let Some(&node) = all.nodes.get(number as usize) {
-        if let Some(&later) = all.nodes.get(number as usize + prefetch::AHEAD) {
-            prefetch::object(later, size_of::<L::Node>());
+    while let Some(&Shown { node, .. }) = all.lists.shown().get(number as usize) {
+        if let Some(later) = all.lists.shown().get(number as usize + prefetch::AHEAD) {
+            prefetch::object(later.node, size_of::<L::Node>());
         }
         // SAFETY: the pointer is that of a link which is borrowed for 'a (invariant), so it is aligned and points to
         // an initialised node. The reference is unique: links are disjoint, hence so are the boxes' contents; each
@@ -165,18 +248,45 @@ where
         if let Some(weigh) = &mut weigh {
             weights.push(weigh(node));
         }
+        (all.visited, all.visited_node) = (number, std::ptr::from_mut(node).cast());
         let collector = &mut all;
         traverse(node, &mut |links: &'a mut (dyn Links<Link = L> + 'a)| {
-            links.show(&mut Visitor {
-                collector,
-                shown_by: number,
-            });
+            links.show(&mut Visitor { collector });
         });
-        all.check()?;
+        if let Some(error) = all.error {
+            return Err(error);
+        }
         number += 1;
     }
     all.check()?;
     Ok(all.finish(weights))
+}
+
+/// Whether the place of a pointer, or of some of them, lies in a node, all of its `place_bytes`, and so that it is aligned in any place for a node.
+#[inline]
+pub(crate) fn lies_in(place: usize, place_bytes: usize, node: *const u8, layout: Layout) -> bool {
+    place.wrapping_sub(node.addr()) < inner_offsets(place_bytes, layout)
+}
+
+/// From this offset on in a node, no place of so many bytes [lies in](lies_in) it.
+#[inline]
+pub(crate) fn inner_offsets(place_bytes: usize, layout: Layout) -> usize {
+    if layout.align() < align_of::<*mut u8>() {
+        return 0;
+    }
+    (layout.size() + 1).saturating_sub(place_bytes)
+}
+
+/// Adds an entry, unless there is no memory, which becomes the error that is told.
+#[inline]
+fn push<T>(list: &mut Vec<T>, entry: T, error: &mut Option<MorphError>) {
+    match try_reserve_one(list) {
+        Ok(()) => list.push(entry),
+        Err(_) => {
+            let bytes = ((list.len() + 1) * size_of::<T>()) as u64;
+            error.get_or_insert(MorphError::OutOfMemory { bytes });
+        }
+    }
 }
 
 /// What a traversal has shown so far.
@@ -186,10 +296,16 @@ where
 struct Collector<'a, L: Link> {
     home: Option<L::Home>,
     error: Option<MorphError>,
-    links: Vec<*mut ()>,
-    nodes: Vec<*mut u8>,
-    parents: Vec<u32>,
-    /// Pointers to the parent of the node that showed them.
+    /// The node whose visit it is, [`NO_NODE`] for the root's.
+    visited: u32,
+    /// Where that node lies; for comparisons.
+    visited_node: *const u8,
+    lists: Lists,
+    /// Numbers of links that do not lie in the node that showed them.
+    outside: Vec<u32>,
+    /// Pointers to the parent of the node that showed them, and that they lie in.
+    inside: Vec<Pointer>,
+    /// The same, but anywhere.
     known: Vec<Pointer>,
     /// Places with what they hold, which is not null.
     others: Vec<(*mut *mut u8, *mut u8)>,
@@ -201,9 +317,11 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
         Collector {
             home: None,
             error: None,
-            links: Vec::new(),
-            nodes: Vec::new(),
-            parents: Vec::new(),
+            visited: NO_NODE,
+            visited_node: std::ptr::null(),
+            lists: Lists::default(),
+            outside: Vec::new(),
+            inside: Vec::new(),
             known: Vec::new(),
             others: Vec::new(),
             borrow: PhantomData,
@@ -211,27 +329,61 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
     }
 
     #[inline]
-    fn push(&mut self, link: &'a mut L, parent: u32) {
-        // A structure that ends in an error; what is shown beyond need not be kept.
-        if self.nodes.len() >= NO_NODE as usize - 1 {
-            self.error = Some(MorphError::TooManyNodes);
-            return;
-        }
+    fn push(&mut self, link: &'a mut L) {
         let home = link.home();
-        if *self.home.get_or_insert(home) != home {
-            self.error = Some(MorphError::TwoHeaps);
-            return;
-        }
         let place: *mut L = link;
         // SAFETY: it was a reference that lives for 'a just now.
         let node = unsafe { &mut *place }.node();
-        self.links.push(place.cast());
-        self.nodes.push(node.cast());
-        self.parents.push(parent);
+        let shown = Shown {
+            link: place.cast(),
+            node: node.cast(),
+        };
+        // All that is out of the ordinary is in another function, so that this one calls none and needs no stack.
+        if self.home == Some(home)
+            && self.lies_in_visited::<L>(place.addr())
+            && self.lists.has_room()
+        {
+            // SAFETY: there is room.
+            unsafe { self.lists.push_within(shown, self.visited) };
+        } else {
+            self.push_slow(shown, home);
+        }
     }
 
-    /// Notes a pointer in the node `shown_by`, or in the root.
-    fn push_pointer(&mut self, place: *mut *mut L::Node, shown_by: u32) {
+    /// As [`push`](Collector::push), for the first link, for those that do not lie in the node that showed them, for lists that are full, and for
+    /// errors.
+    #[inline(never)]
+    fn push_slow(&mut self, shown: Shown, home: L::Home) {
+        if *self.home.get_or_insert(home) != home {
+            return self.fail(MorphError::TwoHeaps);
+        }
+        // What cannot be numbered is not going to be a link.
+        if !self.lies_in_visited::<L>(shown.link.addr())
+            && let Ok(number) = u32::try_from(self.lists.len())
+        {
+            push(&mut self.outside, number, &mut self.error);
+        }
+        if let Err(error) = self.lists.push(shown, self.visited) {
+            self.fail(error);
+        }
+    }
+
+    /// Whether a place that holds a `P` lies in the node that is being visited.
+    #[inline]
+    fn lies_in_visited<P>(&self, place: usize) -> bool {
+        let layout = Layout::new::<L::Node>();
+        lies_in(place, size_of::<P>(), self.visited_node, layout)
+    }
+
+    /// What is shown from here on need not be kept. The first error is the one that is told.
+    #[cold]
+    #[inline(never)]
+    fn fail(&mut self, error: MorphError) {
+        self.error.get_or_insert(error);
+    }
+
+    /// Notes a pointer of the node that is being visited, or of the root.
+    fn push_pointer(&mut self, place: *mut *mut L::Node) {
         let place: *mut *mut u8 = place.cast();
         // SAFETY: the place is borrowed for 'a, and holds a raw pointer (invariant of `Place`).
         let held = unsafe { place.read() };
@@ -239,13 +391,19 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
             return;
         }
         // Nearly all pointers back are to the parent, or to the predecessor, which in a list is the parent.
-        if let Some(&parent) = self.parents.get(shown_by as usize)
-            && (self.nodes.get(parent as usize)).is_some_and(|node| node.addr() == held.addr())
+        if let Some(&parent) = self.lists.parents().get(self.visited as usize)
+            && (self.lists.shown().get(parent as usize))
+                .is_some_and(|shown| shown.node.addr() == held.addr())
         {
             let target = parent;
-            self.known.push(Pointer { place, target });
+            let pointer = Pointer { place, target };
+            if self.lies_in_visited::<*mut u8>(place.addr()) {
+                push(&mut self.inside, pointer, &mut self.error);
+            } else {
+                push(&mut self.known, pointer, &mut self.error);
+            }
         } else {
-            self.others.push((place, held));
+            push(&mut self.others, (place, held), &mut self.error);
         }
     }
 
@@ -255,7 +413,7 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
 
     fn finish(mut self, weights: Vec<f64>) -> Option<Collected<'a, L::Home>> {
         if !self.others.is_empty() {
-            let addresses = Addresses::of(&self.nodes);
+            let addresses = Addresses::of(self.lists.shown());
             self.known
                 .extend(self.others.into_iter().filter_map(|(place, held)| {
                     addresses
@@ -263,14 +421,17 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
                         .map(|target| Pointer { place, target })
                 }));
         }
-        let lists = (self.links, self.nodes);
         let layout = Layout::new::<L::Node>();
         let home = self.home?;
-        // SAFETY: the invariants are the same; each link was made from a `&'a mut L`, for which `L::point_to` is.
-        let nodes = unsafe { Nodes::from_parts(home, layout, L::point_to, lists, self.known) };
+        let (shown, parents) = self.lists.into_parts();
+        let links = (shown, Outside::Numbers(self.outside));
+        let pointers = (self.known, self.inside);
+        // SAFETY: the invariants are the same; each link was made from a `&'a mut L`. Nodes show their pointers in the order of their numbers.
+        let nodes =
+            unsafe { Nodes::from_parts(home, layout, ErasedLink::of::<L>(), links, pointers) };
         Some(Collected {
             nodes,
-            parents: self.parents,
+            parents,
             weights,
         })
     }
@@ -282,22 +443,21 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
 #[derive(Debug)]
 pub struct Visitor<'v, 'a, L: Link> {
     collector: &'v mut Collector<'a, L>,
-    shown_by: u32,
 }
 
 impl<'a, L: Link + 'a> Visitor<'_, 'a, L> {
     /// Shows a link, whose node will move.
     #[inline]
     pub fn link(&mut self, link: &'a mut L) {
-        self.collector.push(link, self.shown_by);
+        self.collector.push(link);
     }
 
     /// Shows pointers that own nothing, which will follow the nodes that they point to.
     #[inline]
     pub fn pointers<P: Pointers<L::Node> + ?Sized>(&mut self, pointers: &'a mut P) {
-        let (collector, shown_by) = (&mut *self.collector, self.shown_by);
+        let collector = &mut *self.collector;
         pointers.show(&mut |place: Place<'a, L::Node>| {
-            collector.push_pointer(place.as_ptr(), shown_by);
+            collector.push_pointer(place.as_ptr());
         });
     }
 }

@@ -95,15 +95,15 @@
 //!   ([`MorphError::SharedNode`]);
 //! * pointers back are numbers to safe code. Those that are shown follow their nodes; whoever dereferences them answers for those that are not;
 //! * no destructor runs, no user code at all, once the first node has moved;
-//! * other global allocators are no danger: the places come from the global allocator in any case, and whether they lie
-//!   where they should is compared before anything moves;
+//! * other global allocators are no danger: the places come from the global allocator in any case, unless the program [has declared](ccmalloc::declare_global) that it is
+//!   `CcMalloc`, and whether they lie where they should is compared before anything moves;
 //! * nodes that hold pointers into themselves are the one thing to mind. Safe code has none. Types with
 //!   unsafe code inside opt out by not being `Unpin` ([`Movable`]).
 //!
 //! In the source, the docs of the modules `links`, `collect` and `relocate` have the proof in full. Index trees need none: they are safe code.
 //!
-//! The lists that a morph makes while it runs are ordinary vectors: where there is no memory for these, the process ends as usual in Rust. No memory for
-//! the nodes' new places is an error.
+//! No memory for the nodes' new places, or for the list of nodes, is an error. The lists that the choice of a layout makes are ordinary vectors: where there is no memory for
+//! these, the process ends as usual in Rust.
 //!
 //! **Features.** `allocator-api2` (default) and `allocator-api2-04` add boxes of these versions of that crate.
 

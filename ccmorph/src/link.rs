@@ -14,7 +14,6 @@ use ccmalloc::Region;
 use ccmalloc::{CcMalloc, Heap, HeapRegion};
 use std::alloc::Layout;
 use std::fmt;
-#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
 use std::ptr::NonNull;
 
 /// A link that owns one node: `Box<T>`, or, with the crate's feature `allocator-api2` (the default), that crate's
@@ -45,11 +44,14 @@ impl<T: Unpin> Movable for Box<T> {}
 /// - [`node`](OwningPointer::node) returns the pointer to the node that the link owns: aligned, valid for reads and writes of an initialised
 ///   `Target`, and an allocation of [`home`](OwningPointer::home) for the layout of `Target`.
 /// - After [`point_to`](OwningPointer::point_to) the link owns that node instead.
+/// - Where [`IS_POINTER`](OwningPointer::IS_POINTER) is true, that function writes `node` to `link` and does nothing else.
 pub unsafe trait OwningPointer: Sized {
     /// What the link points to.
     type Target;
     /// Where the link's node was allocated.
     type Home: Home;
+    /// Whether the link is in memory what a thin pointer to its node is.
+    const IS_POINTER: bool = false;
 
     /// Where this link's node was allocated.
     fn home(&self) -> Self::Home;
@@ -93,13 +95,25 @@ pub unsafe trait Home: Copy + PartialEq + fmt::Debug {
     ///
     /// `object` was allocated here for `layout`, whose size is not zero, and is not used any more.
     unsafe fn free(self, object: *mut u8, layout: Layout);
+
+    /// Frees objects of one layout.
+    ///
+    /// # Safety
+    ///
+    /// As [`free`](Home::free), for each, none of which is there twice.
+    unsafe fn free_each(self, objects: impl Iterator<Item = *mut u8>, layout: Layout) {
+        for object in objects {
+            // SAFETY: the caller's promise.
+            unsafe { self.free(object, layout) };
+        }
+    }
 }
 
 /// Something that allocates at offsets of the caller's choice.
 ///
 /// # Safety
 ///
-/// What [`alloc_at`](Placer::alloc_at) returns is either null or an allocation for the layout asked for, as if by [`Home::alloc`] of the home that
+/// What [`alloc_at`](Placer::alloc_at) and the others return is either null or an allocation for the layout asked for, as if by [`Home::alloc`] of the home that
 /// this is used with.
 pub unsafe trait Placer {
     /// An allocation that lies at `address(offset)` when all is well, or elsewhere, or null when there is no memory.
@@ -111,6 +125,29 @@ pub unsafe trait Placer {
 
     /// Where the object at `offset` shall lie.
     fn address(&self, offset: usize) -> *mut u8;
+
+    /// As [`alloc_at`](Placer::alloc_at) for each of the offsets that are the addresses of `places`, which become those of the allocations. Returns how many
+    /// there are: each lies where it should. The rest is as it was, and `alloc_at` may tell why.
+    ///
+    /// # Safety
+    ///
+    /// The layout's size is not zero.
+    unsafe fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
+        let (_, _) = (layout, places);
+        0
+    }
+
+    /// Allocates as many objects as there are `places`, one behind the other from offset 0, in each segment as many as fit. The offsets that are the addresses of
+    /// `places` become those of the objects. Returns whether it could; else nothing has changed.
+    ///
+    /// # Safety
+    ///
+    /// - The layout's size is not zero.
+    /// - The offsets are those of these objects, each once.
+    unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
+        let (_, _) = (layout, places);
+        false
+    }
 }
 
 impl<T> Link for Box<T> {
@@ -122,6 +159,7 @@ impl<T> Link for Box<T> {
 unsafe impl<T> OwningPointer for Box<T> {
     type Target = T;
     type Home = Global;
+    const IS_POINTER: bool = true;
 
     #[inline]
     fn home(&self) -> Global {
@@ -164,9 +202,31 @@ unsafe impl Home for Global {
         // SAFETY: allocated by the global allocator for this layout, and not used any more (the caller's promise).
         unsafe { std::alloc::dealloc(object, layout) };
     }
+
+    unsafe fn free_each(self, objects: impl Iterator<Item = *mut u8>, layout: Layout) {
+        if ccmalloc::is_declared_global() {
+            // SAFETY: the global allocator's objects are `CcMalloc`'s, as the program has declared.
+            unsafe { free_each_of_ccmalloc(objects, layout) };
+        } else {
+            for object in objects {
+                // SAFETY: the caller's promise.
+                unsafe { self.free(object, layout) };
+            }
+        }
+    }
 }
 
-// SAFETY: what `Region::alloc_at` returns is null or an allocation of the global allocator for this layout, as if by `Global::alloc`.
+/// Frees objects of `CcMalloc`.
+///
+/// # Safety
+///
+/// Each was allocated by `CcMalloc` for `layout`, is not used any more, and is not there twice.
+unsafe fn free_each_of_ccmalloc(objects: impl Iterator<Item = *mut u8>, layout: Layout) {
+    // SAFETY: the caller's promise.
+    unsafe { ccmalloc::cc_dealloc_each(objects.filter_map(NonNull::new), layout) };
+}
+
+// SAFETY: what `Region::alloc_at` and `alloc_each` return is null or an allocation of the global allocator for this layout, as if by `Global::alloc`.
 unsafe impl Placer for Region {
     unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
         Region::alloc_at(self, offset, layout)
@@ -174,6 +234,15 @@ unsafe impl Placer for Region {
 
     fn address(&self, offset: usize) -> *mut u8 {
         Region::address(self, offset)
+    }
+
+    unsafe fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
+        Region::alloc_each(self, layout, places)
+    }
+
+    unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
+        // SAFETY: the caller's promise. Objects of `CcMalloc` are the global allocator's where the program has declared it.
+        ccmalloc::is_declared_global() && unsafe { self.cc_fill(layout, places) }
     }
 }
 
@@ -191,7 +260,7 @@ impl CcRegion {
     }
 }
 
-// SAFETY: `Region::cc_alloc_at` promises an object of `CcMalloc` for this layout, or null.
+// SAFETY: `Region::cc_alloc_at` and `cc_alloc_each` promise objects of `CcMalloc` for this layout, or null.
 unsafe impl Placer for CcRegion {
     unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
         self.0.cc_alloc_at(offset, layout)
@@ -199,6 +268,15 @@ unsafe impl Placer for CcRegion {
 
     fn address(&self, offset: usize) -> *mut u8 {
         self.0.address(offset)
+    }
+
+    unsafe fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
+        self.0.cc_alloc_each(layout, places)
+    }
+
+    unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.cc_fill(layout, places) }
     }
 }
 
@@ -303,6 +381,11 @@ unsafe impl Home for CcMalloc {
             unsafe { ccmalloc::cc_dealloc(object, layout) };
         }
     }
+
+    unsafe fn free_each(self, objects: impl Iterator<Item = *mut u8>, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { free_each_of_ccmalloc(objects, layout) };
+    }
 }
 
 /// The home of `Box<T, &Heap>`. Equal is the same heap.
@@ -340,7 +423,7 @@ unsafe impl<'h> Home for InHeap<'h> {
 }
 
 #[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
-// SAFETY: `HeapRegion::alloc_at` promises an object of the heap for this layout, or null.
+// SAFETY: `HeapRegion::alloc_at` and `alloc_each` promise objects of the heap for this layout, or null.
 unsafe impl Placer for HeapRegion<'_> {
     unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
         HeapRegion::alloc_at(self, offset, layout)
@@ -348,5 +431,14 @@ unsafe impl Placer for HeapRegion<'_> {
 
     fn address(&self, offset: usize) -> *mut u8 {
         HeapRegion::address(self, offset)
+    }
+
+    unsafe fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
+        HeapRegion::alloc_each(self, layout, places)
+    }
+
+    unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { HeapRegion::fill(self, layout, places) }
     }
 }

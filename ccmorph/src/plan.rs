@@ -1,6 +1,7 @@
 //! Phase 2: decide where the nodes go. Knows addresses as numbers only, and moves nothing.
 
 use crate::colour::{self, ColourChoice, ColourReport};
+use crate::relocate::Offsets;
 use crate::{LayoutChoice, MorphError};
 use ccmalloc::Region;
 use ccmodel::{
@@ -45,6 +46,8 @@ pub(crate) struct Plan {
     /// Of the structure, where it is still needed; else its parents are `parents`.
     shape: Option<Shape>,
     parents: Vec<u32>,
+    /// Whether there has never been a shape; the placement is that of [`Placement::depth_first`] then.
+    is_short: bool,
     pub(crate) node: NodeExtent,
     /// By node number how often operations end there, or empty for equally often.
     weights: Vec<f64>,
@@ -68,6 +71,10 @@ impl Plan {
         weights: Vec<f64>,
         node: NodeExtent,
     ) -> Result<Plan, MorphError> {
+        let parents = match Plan::depth_first(settings, parents, &weights, node) {
+            Ok(plan) => return Ok(plan),
+            Err(parents) => parents,
+        };
         // Parents come before their children by construction, so only their number can be wrong.
         let shape = Shape::from_parent_vec(parents).map_err(|_| MorphError::TooManyNodes)?;
         let weights = if settings.weights_are_accesses && !weights.is_empty() {
@@ -75,7 +82,7 @@ impl Plan {
         } else {
             weights
         };
-        let hopes_for_huge_pages = hopes_for_huge_pages(&shape, node);
+        let hopes_for_huge_pages = hopes_for_huge_pages(shape.len(), node);
         let mut plan = match settings.layout {
             LayoutChoice::Fixed(layout) => Plan {
                 node,
@@ -92,6 +99,7 @@ impl Plan {
                 basis: None,
                 shape: None,
                 parents: Vec::new(),
+                is_short: false,
             },
             LayoutChoice::Auto => {
                 let pages = pages(hopes_for_huge_pages);
@@ -108,6 +116,7 @@ impl Plan {
                     basis: Some(choice.basis),
                     shape: None,
                     parents: Vec::new(),
+                    is_short: false,
                 }
             }
         };
@@ -121,6 +130,62 @@ impl Plan {
             plan.parents = shape.into_parents();
         }
         Ok(plan)
+    }
+
+    /// The short way where only parents are needed: depth-first order that is asked for, or is that of lists, of nodes in level order. Else
+    /// gives the parents back.
+    fn depth_first(
+        settings: &Settings<'_>,
+        parents: Vec<u32>,
+        weights: &[f64],
+        node: NodeExtent,
+    ) -> Result<Plan, Vec<u32>> {
+        let is_chains = match settings.layout {
+            LayoutChoice::Fixed(Layout::DepthFirst) => false,
+            LayoutChoice::Auto if Shape::are_chains_in_level_order(&parents) => true,
+            _ => return Err(parents),
+        };
+        let needs_shape = settings.predict || settings.colour.is_some() || !weights.is_empty();
+        let placement = (!needs_shape)
+            .then(|| Placement::depth_first(&parents, node))
+            .flatten();
+        let Some(placement) = placement else {
+            return Err(parents);
+        };
+        let hopes_for_huge_pages = hopes_for_huge_pages(parents.len(), node);
+        Ok(Plan {
+            shape: None,
+            parents,
+            is_short: true,
+            node,
+            weights: Vec::new(),
+            layout: Layout::DepthFirst,
+            placement,
+            coloured: None,
+            ranking: Vec::new(),
+            ranked_for: is_chains.then(|| pages(hopes_for_huge_pages)),
+            basis: is_chains.then_some(Basis::Chains),
+        })
+    }
+
+    /// Where the last node ends, counted from offset 0, and from where the first begins.
+    pub(crate) fn extent_bytes(&self) -> (u64, u64) {
+        let nodes = u32::try_from(self.placement().len());
+        if let (Layout::DepthFirst, None, Ok(nodes)) = (self.layout, &self.coloured, nodes) {
+            let bytes = self.node.packed_bytes(nodes);
+            return (bytes, bytes);
+        }
+        let mut extent = (u64::MAX, 0);
+        for &offset in self.placement().offsets() {
+            extent = (extent.0.min(offset), extent.1.max(offset));
+        }
+        let room_bytes = extent.1.saturating_add(u64::from(self.node.bytes));
+        (room_bytes, room_bytes - extent.0.min(room_bytes))
+    }
+
+    /// By node number: the parent, [`NO_NODE`](ccmodel::NO_NODE) for roots.
+    pub(crate) fn into_parents(self) -> Vec<u32> {
+        self.shape.map_or(self.parents, Shape::into_parents)
     }
 
     /// By node number: the parent, [`NO_NODE`](ccmodel::NO_NODE) for roots.
@@ -144,7 +209,7 @@ impl Plan {
         };
         let weights = (!ends.is_empty()).then_some(&ends[..]);
         let (pages, machine) = (
-            pages(hopes_for_huge_pages(&shape, node)),
+            pages(hopes_for_huge_pages(shape.len(), node)),
             settings.machine_or_this(),
         );
         let before = Placement::from_offsets(addresses);
@@ -207,10 +272,15 @@ impl Plan {
     }
 
     /// Hands the placement out, for good unless a prediction will need it.
-    pub(crate) fn take_placement(&mut self) -> Placement {
-        match &self.coloured {
-            Some(coloured) => coloured.placement().clone(),
-            None => std::mem::replace(&mut self.placement, Placement::from_offsets(Vec::new())),
+    pub(crate) fn take_offsets(&mut self) -> Offsets {
+        if let Some(coloured) = &self.coloured {
+            return Offsets::Any(coloured.placement().clone());
+        }
+        let placement = std::mem::replace(&mut self.placement, Placement::from_offsets(Vec::new()));
+        if self.is_short {
+            Offsets::Packed(placement)
+        } else {
+            Offsets::Any(placement)
         }
     }
 
@@ -273,14 +343,14 @@ impl Plan {
         after: impl FnOnce() -> Vec<u64>,
         huge_pages: bool,
     ) -> (Option<Prediction>, Option<Prediction>) {
-        let (pages, machine) = (pages(huge_pages), settings.machine_or_this());
+        let pages = pages(huge_pages);
         let ranked = (self.ranking.first())
             .filter(|_| self.ranked_for == Some(pages) && self.coloured.is_none())
             .map(|(_, prediction)| prediction.clone());
         let Some(shape) = self.shape.as_ref().filter(|_| settings.predict) else {
             return (None, ranked);
         };
-        let predictor = self.predictor(shape);
+        let (predictor, machine) = (self.predictor(shape), settings.machine_or_this());
         let predict = |addresses| {
             let placement = Placement::from_offsets(addresses);
             predictor.predict(&placement, self.node, pages, machine)
@@ -289,11 +359,15 @@ impl Plan {
         (Some(predict(before())), Some(after))
     }
 
-    /// What the lists took, in bytes: three numbers of a shape. Offsets become places, and are counted there.
+    /// What the lists took, in bytes: the parents, and where the layout needed it the rest of a shape. Offsets become places, and are counted there.
     pub(crate) fn list_bytes(&self) -> u64 {
-        const NODE_BYTES: usize = 3 * size_of::<u32>();
+        let node_bytes = if self.is_short {
+            size_of::<u32>()
+        } else {
+            3 * size_of::<u32>()
+        };
         let nodes = self.parents().len();
-        (nodes * NODE_BYTES + self.weights.capacity() * size_of::<f64>()) as u64
+        (nodes * node_bytes + self.weights.capacity() * size_of::<f64>()) as u64
     }
 }
 
@@ -301,8 +375,8 @@ impl Plan {
 pub(crate) const HUGE_FROM_BYTES: usize = 8 << 20;
 
 /// Whether the nodes by themselves are many enough for huge pages.
-fn hopes_for_huge_pages(shape: &Shape, node: NodeExtent) -> bool {
-    shape.len() as u64 * node.stride_bytes() >= HUGE_FROM_BYTES as u64
+fn hopes_for_huge_pages(nodes: usize, node: NodeExtent) -> bool {
+    nodes as u64 * node.stride_bytes() >= HUGE_FROM_BYTES as u64
 }
 
 fn pages(huge: bool) -> PageSize {

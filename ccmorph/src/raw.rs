@@ -3,18 +3,23 @@
 //! Here the caller promises what [`Morph::run`] has from the borrow checker. What a promise does not cost is still checked: a node that is
 //! reached twice, through a cycle or by two links, is an error, and nothing has moved then.
 
-use crate::collect::{Addresses, Collected, Nodes, Pointer};
+mod collector;
+mod seen;
+
+use crate::collect::{Addresses, Collected, ErasedLink, Nodes, Outside, Shown};
 use crate::link::{CcRegion, Global, Home};
 use crate::plan::node_extent;
 use crate::{Morph, MorphError, Report, prefetch};
 use ccmodel::NO_NODE;
+use collector::RawCollector;
+use seen::Seen;
 use std::alloc::Layout;
 use std::time::Instant;
 
 /// What a traversal of raw pointers tells of: the places of links and of pointers back.
 #[derive(Debug)]
 pub struct RawVisit<'v, T> {
-    collector: &'v mut RawCollector,
+    collector: &'v mut RawCollector<Seen>,
     shown_by: u32,
     node: std::marker::PhantomData<*mut T>,
 }
@@ -29,8 +34,8 @@ impl<T> RawVisit<'_, T> {
         // SAFETY: readable (the caller's promise).
         let node = unsafe { place.read() };
         if !node.is_null() {
-            self.collector
-                .push(place.cast(), node.cast(), self.shown_by);
+            let shown_by = (self.shown_by, Layout::new::<T>());
+            self.collector.push(place.cast(), node.cast(), shown_by);
         }
     }
 
@@ -42,102 +47,10 @@ impl<T> RawVisit<'_, T> {
     pub unsafe fn pointer(&mut self, place: *mut *mut T) {
         // SAFETY: readable (the caller's promise).
         let held = unsafe { place.read() };
-        self.collector.push_pointer(place.cast(), held.cast());
+        let shown_by = (self.shown_by, Layout::new::<T>());
+        self.collector
+            .push_pointer(place.cast(), held.cast(), shown_by);
     }
-}
-
-/// Links, nodes and pointers as they are shown.
-#[derive(Debug, Default)]
-struct RawCollector {
-    links: Vec<*mut ()>,
-    nodes: Vec<*mut u8>,
-    parents: Vec<u32>,
-    pointers: Vec<(*mut *mut u8, *mut u8)>,
-    numbers: Addresses,
-    error: Option<MorphError>,
-}
-
-impl RawCollector {
-    fn push(&mut self, link: *mut (), node: *mut u8, parent: u32) {
-        let number = match u32::try_from(self.nodes.len()) {
-            Ok(number) if number < NO_NODE - 1 => number,
-            _ => return self.fail(MorphError::TooManyNodes),
-        };
-        if !self.reserve_node() {
-            return self.fail_of_memory();
-        }
-        if !self.numbers.insert(node, number) {
-            return self.fail(MorphError::SharedNode);
-        }
-        self.links.push(link);
-        self.nodes.push(node);
-        self.parents.push(parent);
-    }
-
-    /// Notes a place that holds `held`, unless that is null.
-    fn push_pointer(&mut self, place: *mut *mut u8, held: *mut u8) {
-        if held.is_null() {
-            return;
-        }
-        if self.pointers.try_reserve(1).is_err() {
-            return self.fail_of_memory();
-        }
-        self.pointers.push((place, held));
-    }
-
-    /// Makes room for one more node in all lists; whether there is memory for it.
-    fn reserve_node(&mut self) -> bool {
-        self.links.try_reserve(1).is_ok()
-            && self.nodes.try_reserve(1).is_ok()
-            && self.parents.try_reserve(1).is_ok()
-            && self.numbers.try_reserve(1)
-    }
-
-    /// The first error is the one that is told.
-    fn fail(&mut self, error: MorphError) {
-        self.error.get_or_insert(error);
-    }
-
-    #[cold]
-    fn fail_of_memory(&mut self) {
-        const NODE_BYTES: usize =
-            2 * size_of::<usize>() + size_of::<u32>() + Addresses::ENTRY_BYTES;
-        const POINTER_BYTES: usize = size_of::<(*mut *mut u8, *mut u8)>();
-        let bytes = (self.nodes.len() + 1) * NODE_BYTES + self.pointers.len() * POINTER_BYTES;
-        self.fail(MorphError::OutOfMemory {
-            bytes: bytes as u64,
-        });
-    }
-
-    fn check(&self) -> Result<(), MorphError> {
-        self.error.map_or(Ok(()), Err)
-    }
-
-    /// The nodes with their links, their parents, and the pointers that point to nodes. What else there was is freed.
-    fn finish(self) -> (Links, Vec<u32>, Vec<Pointer>) {
-        let numbers = self.numbers;
-        // In the same memory, as both kinds of entries are of one size.
-        let pointers = self.pointers.into_iter().filter_map(|(place, held)| {
-            let target = numbers.number(held)?;
-            Some(Pointer { place, target })
-        });
-        ((self.links, self.nodes), self.parents, pointers.collect())
-    }
-}
-
-/// Places of links, and the nodes that they own.
-type Links = (Vec<*mut ()>, Vec<*mut u8>);
-
-const _: () = assert!(size_of::<Pointer>() == size_of::<(*mut *mut u8, *mut u8)>());
-
-/// Makes a link of raw pointers own another node.
-///
-/// # Safety
-///
-/// `link` is the place of a raw pointer, valid for writes.
-unsafe fn point_to(link: *mut (), node: *mut u8) {
-    // SAFETY: the caller's promise.
-    unsafe { link.cast::<*mut u8>().write(node) };
 }
 
 impl Morph<'_> {
@@ -146,6 +59,9 @@ impl Morph<'_> {
     /// `traverse` is called once for each node, parents before their children, and shows the places of the node's links and pointers, which it
     /// may not change. Null pointers are skipped. Pointers of type `NonNull<T>` or `Option<NonNull<T>>` are in memory what raw
     /// pointers are: cast their places.
+    ///
+    /// Costs what [`run`](Morph::run) does, and for each node a look into a table of the addresses so far, which takes a few bits a node where nodes lie close together. Pointers to the parent of the node that shows them
+    /// are known at once; where there are others, all nodes are put into a hash table, and each of these is looked up in it: expected O(1) each, and a cache miss or two.
     ///
     /// # Safety
     ///
@@ -220,7 +136,7 @@ impl Morph<'_> {
         let layout = Layout::new::<T>();
         node_extent(layout)?;
         let begin = Instant::now();
-        let mut all = RawCollector::default();
+        let mut all = RawCollector::new(Seen::new(layout.size()));
         let mut visit = RawVisit {
             collector: &mut all,
             shown_by: NO_NODE,
@@ -231,9 +147,9 @@ impl Morph<'_> {
             unsafe { visit.link(root) };
         }
         let mut number = 0;
-        while let Some(&node) = all.nodes.get(number as usize) {
-            if let Some(&later) = all.nodes.get(number as usize + prefetch::AHEAD) {
-                prefetch::object(later, layout.size());
+        while let Some(&Shown { node, .. }) = all.lists.shown().get(number as usize) {
+            if let Some(later) = all.lists.shown().get(number as usize + prefetch::AHEAD) {
+                prefetch::object(later.node, layout.size());
             }
             let mut visit = RawVisit {
                 collector: &mut all,
@@ -244,11 +160,11 @@ impl Morph<'_> {
             all.check()?;
             number += 1;
         }
-        all.check()?;
-        let (lists, parents, pointers) = all.finish();
+        let (links, parents, pointers) = all.finish()?;
         // SAFETY: links, nodes and pointers are what the caller promises; no node is there twice, as `push` found their addresses different;
-        // a link is a raw pointer, which is what `point_to` writes.
-        let nodes = unsafe { Nodes::from_parts(Global, layout, point_to, lists, pointers) };
+        // a link is a raw pointer. Nodes are visited, and so show their links and pointers, in the order of their numbers.
+        let nodes =
+            unsafe { Nodes::from_parts(Global, layout, ErasedLink::raw(), links, pointers) };
         let weights = Vec::new();
         let collected = Collected {
             nodes,
@@ -269,12 +185,21 @@ impl Morph<'_> {
     /// Those of [`run`](Morph::run) but [`MorphError::TwoHeaps`], and what [`RawStructure::check`] gives. Nothing has moved then.
     pub unsafe fn run_structure(&self, structure: RawStructure) -> Result<Report, MorphError> {
         self.settings().check()?;
-        let RawStructure { layout, all } = structure;
+        let RawStructure { layout, all, .. } = structure;
         all.check()?;
         node_extent(layout)?;
-        let (lists, parents, pointers) = all.finish();
-        // SAFETY: as the methods of `RawStructure` ask for; no node is there twice, as `push` found their addresses different.
-        let nodes = unsafe { Nodes::from_parts(Unsized, layout, point_to, lists, pointers) };
+        let ((shown, _), parents, pointers) = all.finish()?;
+        // SAFETY: as the methods of `RawStructure` ask for; no node is there twice, as `push` found their addresses different. No pointer is known to be inside of
+        // a node.
+        let nodes = unsafe {
+            Nodes::from_parts(
+                Unsized,
+                layout,
+                ErasedLink::raw(),
+                (shown, Outside::All),
+                pointers,
+            )
+        };
         let weights = Vec::new();
         self.run_collected(
             Collected {
@@ -327,7 +252,9 @@ impl Morph<'_> {
 #[derive(Debug)]
 pub struct RawStructure {
     layout: Layout,
-    all: RawCollector,
+    all: RawCollector<Addresses>,
+    /// By number.
+    nodes: Vec<*mut u8>,
 }
 
 impl RawStructure {
@@ -335,7 +262,8 @@ impl RawStructure {
     pub fn new(layout: Layout) -> RawStructure {
         RawStructure {
             layout,
-            all: RawCollector::default(),
+            all: RawCollector::new(Addresses::default()),
+            nodes: Vec::new(),
         }
     }
 
@@ -360,16 +288,22 @@ impl RawStructure {
         parent: Option<u32>,
         link: *mut *mut u8,
     ) -> Option<u32> {
-        let number = self.all.nodes.len();
+        let number = self.len();
         let parent = parent.unwrap_or(NO_NODE);
         assert!(
             parent == NO_NODE || (parent as usize) < number,
             "no node has the number {parent}"
         );
-        self.all.push(link.cast(), node, parent);
-        (self.all.nodes.len() > number)
-            .then(|| u32::try_from(number).ok())
-            .flatten()
+        if self.nodes.try_reserve(1).is_err() {
+            self.all.fail_of_memory();
+            return None;
+        }
+        self.all.push(link.cast(), node, (parent, self.layout));
+        if self.all.lists.len() == number {
+            return None;
+        }
+        self.nodes.push(node);
+        u32::try_from(number).ok()
     }
 
     /// Changes the place of the pointer that owns a node, where it is known only after the node.
@@ -382,7 +316,7 @@ impl RawStructure {
     ///
     /// When no node has this number.
     pub unsafe fn set_link(&mut self, number: u32, link: *mut *mut u8) {
-        self.all.links[number as usize] = link.cast();
+        self.all.lists.set_link(number, link.cast());
     }
 
     /// Changes the size and the alignment of the nodes, where they are known only after the nodes.
@@ -402,7 +336,7 @@ impl RawStructure {
     pub unsafe fn pointer(&mut self, place: *mut *mut u8) {
         // SAFETY: readable (the caller's promise).
         let held = unsafe { place.read() };
-        self.all.push_pointer(place, held);
+        self.all.push_pointer(place, held, (NO_NODE, self.layout));
     }
 
     /// What is known to be wrong already, which the morph would give as its error.
@@ -417,28 +351,28 @@ impl RawStructure {
 
     /// The number of the node that begins at this address. Expected O(1).
     pub fn number(&self, address: *const u8) -> Option<u32> {
-        self.all.numbers.number(address)
+        self.all.known.number(address)
     }
 
     /// The nodes, by number.
     pub fn nodes(&self) -> &[*mut u8] {
-        &self.all.nodes
+        &self.nodes
     }
 
     /// The parent of the node with this number; `None` for roots, and for numbers that no node has.
     pub fn parent(&self, number: u32) -> Option<u32> {
-        let parent = self.all.parents.get(number as usize);
+        let parent = self.all.lists.parents().get(number as usize);
         parent.copied().filter(|&parent| parent != NO_NODE)
     }
 
     /// How many nodes there are.
     pub fn len(&self) -> usize {
-        self.all.nodes.len()
+        self.nodes.len()
     }
 
     /// Whether there is no node.
     pub fn is_empty(&self) -> bool {
-        self.all.nodes.is_empty()
+        self.nodes.is_empty()
     }
 }
 

@@ -1,28 +1,38 @@
 //! Phases 2 and 3: get the new places, then move into them.
 //!
-//! Getting the places can fail and is undone when it does; the structure has not been touched by then. Moving cannot fail.
-//! It goes over the nodes three times:
+//! Getting the places can fail and is undone when it does; the structure has not been touched by then. Moving cannot fail:
 //!
-//! 1. each link gets the address that its node will have: `*link = new[v]`; so do the pointers back;
-//! 2. the bytes of each node go from the old place to the new;
+//! 1. each link and each pointer back that lies *outside* of the node which showed it (in the root, in the buffer of a `Vec`, anywhere) gets the address that
+//!    its node will have: `*link = new[v]`;
+//! 2. for each node v, parents before their children: its bytes go from the old place to the new; the links and pointers that lie in it get
+//!    the addresses of their nodes, in the new place;
 //! 3. the old places are freed.
 //!
-//! All links and pointers are written before any byte is copied. So it makes no difference where one lies: one inside a node
-//! is copied along with it, already changed; one in memory that a node owns, such as the buffer of a `Vec`, stays there.
+//! So it makes no difference where a link lies: one of step 1 that is inside of another node, as only raw ones can be, is copied along with
+//! that, already changed; one in memory that a node owns stays there.
+//!
+//! Step 2 is one pass, as nodes and lists come in the order of the numbers, in which the children of a node lie side by side: what a pass costs is mostly waiting for
+//! old places and new ones, and each is waited for once. Where nodes are numbered otherwise (only those of a [`RawStructure`](crate::RawStructure) can be), all
+//! links are written in step 1.
 //!
 //! # The aliasing argument
 //!
 //! A box may only be used through pointers derived from it, and using it directly ends those. Call the pointer that a link
 //! holds p(v). The reference given to the traversal comes from p(v), and the links inside v come from that reference: one line
-//! of descent. In between, only the youngest of the line are used: a link is read when it is collected, and written in step 1.
-//! Step 2 reads v through p(v), which ends the line below it, and nothing below it is used again. Step 3 frees p(v), with the
+//! of descent. In between, only the youngest of the line are used: a link is read when it is collected, and written in step 1 if it is outside of v.
+//! Step 2 reads v through p(v), which ends the line below it, and nothing below it is used again: of the links inside, only where they lay in the node is
+//! still asked, which is a number, and they are written in the copy, through the pointer that the allocator gave. Step 3 frees p(v), with the
 //! allocator and the layout with which the box was made. The new pointers come fresh from the allocator and are stored
 //! in links only, so each link again holds the sole pointer to its node.
 
-use crate::collect::Nodes;
+mod levels;
+
+use crate::collect::{Nodes, Outside};
 use crate::link::{Home, Placer};
+use crate::report::Distances;
 use crate::{MorphError, prefetch};
 use ccmodel::{NO_NODE, NodeExtent, Placement};
+use levels::Levels;
 use std::alloc::Layout;
 
 /// What to do with places that lie elsewhere than they were asked for.
@@ -34,9 +44,19 @@ pub(crate) enum Elsewhere {
     Accept,
 }
 
+/// Where nodes are to go.
+#[derive(Debug)]
+pub(crate) enum Offsets {
+    /// One behind the other, each at a multiple of the stride from where its segment begins, and no segment with room for another but the last: what
+    /// [`Placement::depth_first`] gives, and promises that no two nodes share.
+    Packed(Placement),
+    /// Anywhere.
+    Any(Placement),
+}
+
 /// New places for nodes; freed when dropped, unless the nodes [move in](NewPlaces::move_in).
 ///
-/// Invariants: `order` names nodes by ascending offset, each at most once; for the first `allocated` of them, `places[v]` is
+/// Invariants: `order` is empty, which stands for all numbers in turn, or names each node once; for the first `allocated` nodes of it, `places[v]` is
 /// an allocation of `home` for `layout`, owned by this value and uninitialised. For the others it is no pointer yet: its address is the offset.
 #[derive(Debug)]
 pub(crate) struct NewPlaces<H: Home> {
@@ -49,24 +69,25 @@ pub(crate) struct NewPlaces<H: Home> {
 }
 
 impl<H: Home> NewPlaces<H> {
-    /// Allocates, by ascending address, a place of `layout` for each node.
+    /// Allocates a place of `layout` for each node, below `room_bytes`.
     ///
     /// `layout` must not be of size zero; `placer` allocates what `home` does. The list of the offsets becomes that of the places: memory that
     /// is touched for the first time can cost more than what is done in it.
     pub(crate) fn allocate(
-        placement: Placement,
+        (placement, room_bytes): (Offsets, u64),
         node: NodeExtent,
         (home, layout): (H, Layout),
         placer: &mut impl Placer,
         elsewhere: Elsewhere,
     ) -> Result<NewPlaces<H>, MorphError> {
         assert!(layout.size() > 0, "nodes of no size need no place");
-        let out_of_memory = MorphError::OutOfMemory {
-            bytes: end_bytes(&placement, node),
+        let out_of_memory = MorphError::OutOfMemory { bytes: room_bytes };
+        let (offsets, is_packed) = match placement {
+            Offsets::Packed(placement) => (placement.into_offsets(), true),
+            Offsets::Any(placement) => (placement.into_offsets(), false),
         };
-        let order = by_offset(&placement, node);
-        let offsets = placement.into_offsets().into_iter();
         let places = offsets
+            .into_iter()
             .map(|offset| {
                 std::ptr::without_provenance_mut(usize::try_from(offset).unwrap_or(usize::MAX))
             })
@@ -74,14 +95,27 @@ impl<H: Home> NewPlaces<H> {
         let mut new = NewPlaces {
             home,
             layout,
-            order,
+            order: Vec::new(),
             places,
             allocated: 0,
             as_asked: true,
         };
-        for at in 0..new.order.len() {
-            let v = new.order[at];
-            let offset = new.places[v as usize].addr();
+        // SAFETY: the size is not zero, as asserted above; the offsets are packed (as `Offsets` says).
+        if is_packed && unsafe { placer.fill(layout, &mut new.places) } {
+            new.allocated = new.places.len();
+        }
+        while new.allocated < new.places.len() {
+            if new.as_asked {
+                // SAFETY: the size is not zero, as asserted above.
+                let more = unsafe { placer.alloc_each(layout, &mut new.places[new.allocated..]) };
+                new.allocated += more;
+                if new.allocated == new.places.len() {
+                    break;
+                }
+            }
+            // One by itself: it tells why there are no more.
+            let v = new.nth(new.allocated);
+            let offset = new.places[v].addr();
             let place = if new.as_asked {
                 // SAFETY: the size is not zero, as asserted above.
                 unsafe { placer.alloc_at(offset, layout) }
@@ -92,16 +126,29 @@ impl<H: Home> NewPlaces<H> {
             if place.is_null() {
                 return Err(out_of_memory);
             }
-            new.places[v as usize] = place;
-            new.allocated = at + 1;
+            new.places[v] = place;
+            new.allocated += 1;
             if new.as_asked && place != placer.address(offset) {
                 if elsewhere == Elsewhere::Refuse {
                     return Err(MorphError::NotCcMalloc);
                 }
                 new.as_asked = false;
+                if new.allocated == 1 {
+                    // Nothing lies where it should, so the order is all that is left of the layout. The first node's place is the layout's first
+                    // then, whichever node that is.
+                    new.places[v] = std::ptr::without_provenance_mut(offset);
+                    new.order = by_offset(&new.places, room_bytes, node.stride_bytes());
+                    let first = new.nth(0);
+                    new.places[first] = place;
+                }
             }
         }
         Ok(new)
+    }
+
+    /// The node whose place is allocated after `count` others.
+    fn nth(&self, count: usize) -> usize {
+        self.order.get(count).map_or(count, |&v| v as usize)
     }
 
     /// Whether all places are where they were asked for.
@@ -110,8 +157,8 @@ impl<H: Home> NewPlaces<H> {
     }
 
     /// Where the node will lie.
-    pub(crate) fn address(&self, v: u32) -> u64 {
-        self.places[v as usize].addr() as u64
+    pub(crate) fn address(&self, v: usize) -> u64 {
+        self.places[v].addr() as u64
     }
 
     /// By node number: where the node will lie.
@@ -124,16 +171,24 @@ impl<H: Home> NewPlaces<H> {
 
     /// What the lists take, in bytes.
     pub(crate) fn list_bytes(&self) -> u64 {
-        (self.order.capacity() * size_of::<u32>() + self.places.capacity() * size_of::<*mut u8>())
-            as u64
+        (self.order.len() * size_of::<u32>() + self.places.len() * size_of::<*mut u8>()) as u64
     }
 
-    /// Moves each node to its new place and frees the old one. Cannot fail, and runs no code of the user's.
+    /// Moves each node to its new place and frees the old one. Cannot fail, and runs no code of the user's. Returns how far apart parents and children
+    /// lay, and how far they lie now.
+    ///
+    /// # Safety
+    ///
+    /// - `parents` are those of these nodes: by number the node that showed the link, a smaller one, or [`NO_NODE`].
     ///
     /// # Panics
     ///
-    /// When these places are not for as many nodes of this layout and home.
-    pub(crate) fn move_in(mut self, nodes: Nodes<'_, H>) {
+    /// When these places are not for as many nodes of this layout and home, or there are not as many parents.
+    pub(crate) unsafe fn move_in(
+        mut self,
+        nodes: Nodes<'_, H>,
+        parents: &[u32],
+    ) -> (Distances, Distances) {
         assert_eq!(self.layout, nodes.layout(), "places of another layout");
         assert_eq!(self.home, nodes.home, "places of another allocator");
         assert_eq!(
@@ -142,80 +197,118 @@ impl<H: Home> NewPlaces<H> {
             "places for another number of nodes"
         );
         assert_eq!(self.allocated, nodes.len(), "not all nodes have a place");
+        assert_eq!(parents.len(), nodes.len(), "not all nodes have a parent");
         // From here on the places belong to the links.
         self.allocated = 0;
 
-        let (links, point_to) = (nodes.links(), nodes.point_to());
-        for (v, (&link, &place)) in links.iter().zip(&self.places).enumerate() {
-            if let Some(&later) = links.get(v + prefetch::AHEAD) {
-                prefetch::object(later, size_of::<usize>());
+        self.write_outside(&nodes);
+        let distances = match nodes.outside() {
+            Outside::Numbers(_) => {
+                let levels = Levels::new(&nodes, parents, &self.places);
+                // SAFETY: nodes are in level order (as `Outside` says), and these are their parents (the caller's promise). The places are
+                // allocations of their home for their layout (asserted), which only this list knows.
+                unsafe { levels.copy() }
             }
+            Outside::All => self.copy_all(&nodes, parents),
+        };
+        // SAFETY: allocations of this home for this layout, not of size zero as `allocate` asserts. No link holds one any longer: each was written by
+        // one of the above. The values have moved out.
+        unsafe {
+            let old = nodes.shown().iter().map(|shown| shown.node);
+            self.home.free_each(old, self.layout);
+        }
+        distances
+    }
+
+    /// Writes the links and pointers that do not lie in the node that showed them.
+    fn write_outside(&self, nodes: &Nodes<'_, H>) {
+        let (shown, link) = (nodes.shown(), nodes.link());
+        let write = |v: usize| {
             // SAFETY: the link is one that `point_to` is for, borrowed for 'a, used by nothing since it was shown, and disjoint from all
-            // others (invariant of `Nodes`). The place is an allocation of the same home (asserted) for a node's layout that only this list knows.
-            // The node's old place is still in `nodes`. The new one is uninitialised until the copy below, and nothing looks through the link
+            // others (invariant of `Nodes`). The place is an allocation of the same home (asserted by the caller) for a node's layout that only this list knows.
+            // The node's old place is still in `shown`. The new one is uninitialised until it is copied to, and nothing looks through the link
             // before.
-            unsafe { point_to(link, place) };
+            unsafe { link.point_to(shown[v].link, self.places[v]) };
+        };
+        match nodes.outside() {
+            Outside::Numbers(numbers) => {
+                for (at, &v) in numbers.iter().enumerate() {
+                    if let Some(&later) = numbers.get(at + prefetch::AHEAD) {
+                        prefetch::object(shown[later as usize].link, link.bytes);
+                    }
+                    write(v as usize);
+                }
+            }
+            Outside::All => {
+                for v in 0..shown.len() {
+                    if let Some(later) = shown.get(v + prefetch::AHEAD) {
+                        prefetch::object(later.link, link.bytes);
+                    }
+                    write(v);
+                }
+            }
         }
         for pointer in nodes.pointers() {
             // SAFETY: the place is borrowed for 'a and holds a raw pointer, which may be overwritten (invariant of `Nodes`).
             unsafe { pointer.place.write(self.places[pointer.target as usize]) };
         }
-        let bytes = self.layout.size();
-        for (at, &v) in self.order.iter().enumerate() {
-            if let Some(&later) = self.order.get(at + prefetch::AHEAD) {
-                prefetch::object(nodes.nodes()[later as usize], bytes);
+    }
+
+    /// Copies all nodes to their new places. Links and pointers have been written.
+    fn copy_all(&self, nodes: &Nodes<'_, H>, parents: &[u32]) -> (Distances, Distances) {
+        debug_assert!(nodes.pointers_inside().is_empty(), "pointers left to write");
+        let shown = nodes.shown();
+        for (v, &to) in self.places.iter().enumerate() {
+            if let (Some(shown), Some(&to)) = (
+                shown.get(v + prefetch::AHEAD),
+                self.places.get(v + prefetch::AHEAD),
+            ) {
+                prefetch::object(shown.node, self.layout.size());
+                prefetch::object(to, self.layout.size());
             }
-            let (old, place) = (nodes.nodes()[v as usize], self.places[v as usize]);
-            // SAFETY: `old` is an allocation for the layout, which may be read (invariant of `Nodes`), and `place` another one: both are valid for
-            // this many bytes, and as different live allocations they do not overlap. A bitwise copy that leaves the source unused is a move.
-            unsafe { std::ptr::copy_nonoverlapping(old, place, bytes) };
+            // SAFETY: the old place is an allocation for the layout, which may be read (invariant of `Nodes`), and `to` another one: both are valid
+            // for this many bytes, and as different live allocations they do not overlap. A bitwise copy that leaves the source unused is a move.
+            unsafe { shown[v].node.copy_to_nonoverlapping(to, self.layout.size()) };
         }
-        for &old in nodes.nodes() {
-            // SAFETY: `old` is an allocation of this home for this layout, not of size zero as `allocate` asserts. The link no longer
-            // holds it, and its value has moved out.
-            unsafe { self.home.free(old, self.layout) };
-        }
+        (
+            Distances::of(parents, |v| nodes.address(v)),
+            Distances::of(parents, |v| self.address(v)),
+        )
     }
 }
 
 impl<H: Home> Drop for NewPlaces<H> {
     fn drop(&mut self) {
-        for &v in &self.order[..self.allocated] {
+        for count in 0..self.allocated {
+            let v = self.nth(count);
             // SAFETY: allocated by this home for this layout and owned by this value (invariant).
-            unsafe { self.home.free(self.places[v as usize], self.layout) };
+            unsafe { self.home.free(self.places[v], self.layout) };
         }
     }
 }
 
-/// Node numbers by ascending offset. O(n) where nodes lie as densely as layouts put them: they are a stride apart at least, so
-/// at most one begins in each stride. O(n log n) where there are large gaps.
-fn by_offset(placement: &Placement, node: NodeExtent) -> Vec<u32> {
+/// Node numbers by ascending offset, which are the addresses of `places`. O(n) where nodes lie as densely as layouts put them: they are a stride apart at
+/// least, so at most one begins in each stride. O(n log n) where there are large gaps.
+fn by_offset(places: &[*mut u8], end_bytes: u64, stride_bytes: u64) -> Vec<u32> {
     const SLOTS_PER_NODE_MAX: usize = 4;
-    let stride = node.stride_bytes();
-    let slots = usize::try_from(end_bytes(placement, node) / stride + 1).unwrap_or(usize::MAX);
-    if slots / SLOTS_PER_NODE_MAX > placement.len() {
-        let mut order: Vec<u32> = (0..).take(placement.len()).collect();
-        order.sort_unstable_by_key(|&v| placement.offset(v));
+    let slots = usize::try_from(end_bytes / stride_bytes + 1).unwrap_or(usize::MAX);
+    if slots / SLOTS_PER_NODE_MAX > places.len() {
+        let mut order: Vec<u32> = (0..).take(places.len()).collect();
+        order.sort_unstable_by_key(|&v| places[v as usize].addr());
         return order;
     }
     let mut node_in = vec![NO_NODE; slots];
-    for (v, &offset) in (0..).zip(placement.offsets()) {
+    for (v, offset) in (0..).zip(places) {
         // Below `slots`, as the offset is below the end.
-        let slot = usize::try_from(offset / stride).unwrap_or(usize::MAX);
+        let slot = usize::try_from(offset.addr() as u64 / stride_bytes).unwrap_or(usize::MAX);
         debug_assert_eq!(
             node_in[slot], NO_NODE,
-            "two nodes begin within {stride} bytes"
+            "two nodes begin within {stride_bytes} bytes"
         );
         node_in[slot] = v;
     }
     node_in.retain(|&v| v != NO_NODE);
     node_in
-}
-
-/// Where the last node ends, counted from offset 0. O(n).
-pub(crate) fn end_bytes(placement: &Placement, node: NodeExtent) -> u64 {
-    let last = placement.offsets().iter().max();
-    last.map_or(0, |last| last.saturating_add(u64::from(node.bytes)))
 }
 
 #[cfg(test)]

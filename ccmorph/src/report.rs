@@ -180,21 +180,46 @@ pub struct Nearness {
     pub same_page: usize,
 }
 
-impl Nearness {
-    /// For nodes at the addresses that `address` tells by their number. O(n).
-    pub(crate) fn count(parents: &[u32], address: impl Fn(u32) -> u64) -> Nearness {
-        let mut near = Nearness::default();
-        for (v, &parent) in (0..).zip(parents) {
-            if parent == NO_NODE {
-                continue;
+/// Distances of children from their parents, counted by the highest bit in which two addresses differ.
+#[derive(Clone, Debug)]
+pub(crate) struct Distances([usize; u64::BITS as usize]);
+
+impl Distances {
+    /// None yet.
+    pub(crate) fn new() -> Distances {
+        Distances([0; u64::BITS as usize])
+    }
+
+    /// For nodes with these parents, at the addresses that `address` tells by their number. O(n).
+    pub(crate) fn of(parents: &[u32], address: impl Fn(usize) -> u64) -> Distances {
+        let mut distances = Distances::new();
+        for (v, &parent) in parents.iter().enumerate() {
+            if parent != NO_NODE {
+                distances.add(address(parent as usize), address(v));
             }
-            // The bits in which the two differ.
-            let apart = address(parent) ^ address(v);
-            near.same_64 += usize::from(apart < 64);
-            near.same_256 += usize::from(apart < 256);
-            near.same_page += usize::from(apart < 4096);
         }
-        near
+        distances
+    }
+
+    /// Counts a child.
+    #[inline]
+    pub(crate) fn add(&mut self, parent: u64, child: u64) {
+        self.0[((parent ^ child) | 1).ilog2() as usize] += 1;
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.iter().sum()
+    }
+
+    /// How many are how near.
+    pub(crate) fn nearness(&self) -> Nearness {
+        let within = |bits: usize| self.0[..bits].iter().sum();
+        Nearness {
+            same_64: within(6),
+            same_256: within(8),
+            same_page: within(12),
+        }
     }
 }
 

@@ -51,6 +51,7 @@ mod cluster;
 mod grid;
 mod hierarchical;
 mod hinted;
+mod levels;
 mod name;
 mod order;
 mod preorder;

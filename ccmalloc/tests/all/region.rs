@@ -45,6 +45,143 @@ fn objects_lie_where_they_are_told() {
     }
 }
 
+/// Offsets as addresses.
+fn places(offsets: impl Iterator<Item = usize>) -> Vec<*mut u8> {
+    offsets.map(std::ptr::without_provenance_mut).collect()
+}
+
+#[test]
+fn many_objects_lie_where_they_are_told() {
+    for (bytes, align, stride) in [
+        (8, 8, 8),
+        (24, 8, 24),
+        (24, 8, 32),
+        (20, 4, 64),
+        (32, 32, 32),
+        (512, 8, 512),
+        (520, 8, 520),
+        (4096, 4096, 4096),
+    ] {
+        let layout = Layout::from_size_align(bytes, align).unwrap();
+        let count = crate::times(3) * (Region::SEGMENT_BYTES / stride) - 5;
+        let in_segment = Region::SEGMENT_BYTES / stride;
+        // In another order than that of the offsets.
+        let half = count / 2;
+        let offsets: Vec<usize> = (half..count)
+            .chain(0..half)
+            .map(|i| i / in_segment * Region::SEGMENT_BYTES + i % in_segment * stride)
+            .collect();
+        let mut region =
+            Region::reserve(count.div_ceil(in_segment) * Region::SEGMENT_BYTES).unwrap();
+        let mut objects = places(offsets.iter().copied());
+        assert_eq!(region.alloc_each(layout, &mut objects), offsets.len());
+        check().unwrap();
+        for (&object, &offset) in objects.iter().zip(&offsets) {
+            assert_eq!(object, region.address(offset), "{bytes} {offset}");
+            // SAFETY: fresh, and this large.
+            unsafe { object.write_bytes(1, bytes) };
+        }
+        // What is taken is not handed out again, and nothing behind it either.
+        let mut again = places(offsets.iter().copied());
+        assert_eq!(region.alloc_each(layout, &mut again), 0);
+        assert_eq!(again, places(offsets.iter().copied()));
+        check().unwrap();
+        drop(region);
+        for object in objects {
+            // SAFETY: an ordinary allocation with this layout.
+            unsafe { dealloc(object, layout) };
+        }
+        check().unwrap();
+    }
+}
+
+#[test]
+fn many_objects_end_with_the_first_that_has_no_place() {
+    let layout = Layout::new::<[u64; 3]>();
+    let mut region = Region::reserve(Region::SEGMENT_BYTES).unwrap();
+    for last in [
+        12,
+        24,
+        Region::SEGMENT_BYTES - 8,
+        Region::SEGMENT_BYTES,
+        usize::MAX,
+    ] {
+        let mut objects = places([0, 24, last, 96].into_iter());
+        assert_eq!(region.alloc_each(layout, &mut objects), 2, "{last}");
+        assert_eq!(objects[2..], places([last, 96].into_iter()));
+        check().unwrap();
+        for &object in &objects[..2] {
+            // SAFETY: an ordinary allocation with this layout.
+            unsafe { dealloc(object, layout) };
+        }
+    }
+    let nothing = &mut places([0].into_iter());
+    assert_eq!(region.alloc_each(Layout::new::<()>(), nothing), 0);
+    let large = Layout::from_size_align(Region::OBJECT_BYTES_MAX + 8, 8).unwrap();
+    assert_eq!(region.alloc_each(large, nothing), 0);
+    let aligned = Layout::from_size_align(64, 2 * Region::OBJECT_BYTES_MAX).unwrap();
+    assert_eq!(region.alloc_each(aligned, nothing), 0);
+    check().unwrap();
+}
+
+#[test]
+fn regions_are_filled_from_their_start() {
+    for (bytes, align) in [
+        (8, 8),
+        (16, 16),
+        (24, 8),
+        (40, 8),
+        (64, 64),
+        (520, 8),
+        (4096, 8),
+    ] {
+        let layout = Layout::from_size_align(bytes, align).unwrap();
+        let in_segment = Region::SEGMENT_BYTES / bytes;
+        for count in [
+            0,
+            1,
+            in_segment - 1,
+            in_segment,
+            in_segment + 1,
+            2 * in_segment + 1,
+        ] {
+            let offset = |i: usize| i / in_segment * Region::SEGMENT_BYTES + i % in_segment * bytes;
+            let mut region = Region::reserve(3 * Region::SEGMENT_BYTES).unwrap();
+            let mut objects = places((0..count).rev().map(offset));
+            // SAFETY: the offsets are those of as many objects, each once.
+            assert!(unsafe { region.cc_fill(layout, &mut objects) });
+            check().unwrap();
+            for (i, &object) in objects.iter().rev().enumerate() {
+                assert_eq!(object, region.address(offset(i)));
+                // SAFETY: fresh, and this large.
+                unsafe { object.write_bytes(1, bytes) };
+            }
+            // It is not empty any more.
+            let mut again = places((0..count).map(offset));
+            // SAFETY: as above.
+            assert_eq!(unsafe { region.cc_fill(layout, &mut again) }, count == 0);
+            drop(region);
+            let objects = objects.into_iter().filter_map(std::ptr::NonNull::new);
+            // SAFETY: objects of `CcMalloc` with this layout, each once.
+            unsafe { ccmalloc::cc_dealloc_each(objects, layout) };
+            check().unwrap();
+        }
+    }
+    let mut region = Region::reserve(Region::SEGMENT_BYTES).unwrap();
+    let layouts = [(0, 8), (20, 4), (24, 16), (Region::OBJECT_BYTES_MAX + 8, 8)];
+    for (bytes, align) in layouts {
+        let layout = Layout::from_size_align(bytes, align).unwrap();
+        // SAFETY: the offset of the only object.
+        let filled = unsafe { region.cc_fill(layout, &mut places(0..1)) };
+        assert!(!filled, "{bytes} {align}");
+    }
+    let in_segment = Region::SEGMENT_BYTES / 64;
+    let mut too_many = places((0..=in_segment).map(|i| i * 64));
+    // SAFETY: the offsets are those of as many objects, each once.
+    assert!(!unsafe { region.cc_fill(Layout::new::<[u64; 8]>(), &mut too_many) });
+    check().unwrap();
+}
+
 #[test]
 fn impossible_places_give_ordinary_objects() {
     let mut region = Region::reserve(1).unwrap();

@@ -1,5 +1,6 @@
 //! From addresses back to node numbers.
 
+use super::Shown;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -11,13 +12,25 @@ pub(crate) struct Addresses {
 
 impl Addresses {
     /// The numbers of these nodes, all of which lie at different addresses. O(n).
-    pub(crate) fn of(nodes: &[*mut u8]) -> Addresses {
+    pub(crate) fn of(nodes: &[Shown]) -> Addresses {
         let mut addresses = Addresses::default();
         addresses.numbers.reserve(nodes.len());
+        addresses.extend(nodes);
         addresses
-            .numbers
-            .extend(nodes.iter().map(|node| node.addr()).zip(0..));
-        addresses
+    }
+
+    /// As [`of`](Addresses::of); `None` where there is no memory.
+    pub(crate) fn try_of(nodes: &[Shown]) -> Option<Addresses> {
+        let mut addresses = Addresses::default();
+        addresses.try_reserve(nodes.len()).then(|| {
+            addresses.extend(nodes);
+            addresses
+        })
+    }
+
+    fn extend(&mut self, nodes: &[Shown]) {
+        self.numbers
+            .extend(nodes.iter().map(|shown| shown.node.addr()).zip(0..));
     }
 
     /// Memory for an entry, at least.

@@ -31,7 +31,8 @@
 use super::report::{IndexReport, IndexTimes};
 use super::walk::Walk;
 use super::{Permutation, Weights};
-use crate::{LayoutChoice, MorphError, Nearness};
+use crate::report::Distances;
+use crate::{LayoutChoice, MorphError};
 use ccmodel::{
     Basis, Layout, Machine, NO_NODE, NodeExtent, PageSize, Placement, Prediction, Shape,
 };
@@ -106,6 +107,8 @@ pub(super) fn plan(
         .iter()
         .map(|&number| walk.order()[number as usize])
         .collect();
+    let before = Distances::of(parents, |v| addresses_before[v]);
+    let after = Distances::of(parents, |v| addresses_after[v]);
     Ok(IndexReport {
         nodes: parents.len(),
         reached: walk.reached(),
@@ -113,9 +116,9 @@ pub(super) fn plan(
         layout,
         ranking,
         basis,
-        edges: parents.iter().filter(|&&parent| parent != NO_NODE).count(),
-        near_before: Nearness::count(parents, |v| addresses_before[v as usize]),
-        near_after: Nearness::count(parents, |v| addresses_after[v as usize]),
+        edges: before.count(),
+        near_before: before.nearness(),
+        near_after: after.nearness(),
         permutation: Permutation::from_old_of(old_of),
         times: IndexTimes::default(),
     })

@@ -1,0 +1,221 @@
+//! Depth-first places straight from the parents of nodes in level order, without a [`Shape`](crate::Shape).
+//!
+//! A traversal that keeps a queue numbers nodes level by level: roots first, and the children of each node side by side, those of an earlier
+//! parent first. Then every pass that depth-first order needs runs over the numbers one by one, and touches parents and children in sequence, so that one list of
+//! numbers, eight bytes a node, is all that is written:
+//!
+//! ```text
+//! backwards:  size[v] = 1 + the sizes of its children
+//! forwards:   the children of v, the heaviest first, get     their number replaces their size, which nobody needs any more
+//!             number[v] + 1 + the sizes of those before
+//! at last:    offsets                                        which replace the numbers
+//! ```
+//!
+//! [`Preorder`](super::preorder::Preorder) makes the same places of any shape, with three more lists and passes that jump.
+
+use super::grid::Grid;
+use super::{NodeExtent, Placement};
+use crate::{NO_NODE, Shape};
+
+impl Placement {
+    /// [`Layout::DepthFirst`](super::Layout::DepthFirst) of the forest in which node `v` hangs under `parents[v]`, or is a root where that is [`NO_NODE`]: what
+    /// [`place`](super::Layout::place) gives for the shape of these parents.
+    ///
+    /// No two nodes share a place: the offsets are those that as many nodes have one behind the other, each segment full but the last, and each is there
+    /// once. Unsafe code may rely on it.
+    ///
+    /// `None` when the nodes are not numbered level by level, roots first, and in each level in the order of their parents.
+    ///
+    /// O(n log d) for nodes of up to d children, in three sequential passes.
+    ///
+    /// # Panics
+    ///
+    /// When `node` has no bytes or an alignment that is not a power of two, which [`NodeExtent::new`] rules out.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use ccmodel::{Layout, NO_NODE, NodeExtent, Placement, Shape};
+    ///
+    /// let (parents, node) = ([NO_NODE, 0, 0, 2], NodeExtent::new(32, 8)?);
+    /// let placement = Placement::depth_first(&parents, node);
+    /// assert_eq!(placement.as_ref().map(Placement::offsets), Some(&[0, 96, 32, 64][..]));
+    /// assert_eq!(placement, Some(Layout::DepthFirst.place(&Shape::from_parents(&parents)?, node)));
+    /// assert_eq!(Placement::depth_first(&[NO_NODE, 0, 1, 0], node), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn depth_first(parents: &[u32], node: NodeExtent) -> Option<Placement> {
+        if let Err(error) = NodeExtent::new(node.bytes, node.align) {
+            panic!("{error}");
+        }
+        let roots = parents.partition_point(|&parent| parent == NO_NODE);
+        let mut numbers = subtree_sizes(parents, roots)?;
+        number(parents, roots, &mut numbers);
+        Grid::packed(node).places_to_offsets(&mut numbers);
+        Some(Placement::from_offsets(numbers))
+    }
+}
+
+impl NodeExtent {
+    /// Where the last of `nodes` nodes ends, counted from the first, in the layouts that put nodes one behind the other at their
+    /// [stride](NodeExtent::stride_bytes) and segments full: depth-first, breadth-first and van Emde Boas. 0 for none.
+    pub fn packed_bytes(self, nodes: u32) -> u64 {
+        let last = nodes.checked_sub(1);
+        last.map_or(0, |last| {
+            let grid = Grid::packed(self);
+            grid.end_of(grid.offset(last))
+        })
+    }
+}
+
+/// By node: how many nodes its subtree has. `None` when the nodes, of which so many are roots, are not in level order, or are too many for a shape.
+fn subtree_sizes(parents: &[u32], roots: usize) -> Option<Vec<u64>> {
+    if parents.len() >= NO_NODE as usize {
+        return None;
+    }
+    let mut sizes = vec![1; parents.len()];
+    // Of the children of `parent` that have been passed, together; in front of those behind them.
+    let (mut parent, mut below, mut after) = (NO_NODE, 0, NO_NODE);
+    for v in (roots..parents.len()).rev() {
+        if parents[v] != parent {
+            if below > 0 {
+                // A parent is before its first child, which has the number v + 1, and before the parent of those behind.
+                if parent >= after || parent as usize > v {
+                    return None;
+                }
+                sizes[parent as usize] += below;
+                after = parent;
+            }
+            (parent, below) = (parents[v], 0);
+        }
+        below += sizes[v];
+    }
+    if below > 0 {
+        if parent >= after || parent as usize >= roots {
+            return None;
+        }
+        sizes[parent as usize] += below;
+    }
+    Some(sizes)
+}
+
+/// Turns the [sizes](subtree_sizes) of subtrees into depth-first numbers.
+fn number(parents: &[u32], roots: usize, sizes: &mut [u64]) {
+    let mut next = 0;
+    for root in &mut sizes[..roots] {
+        next += std::mem::replace(root, next);
+    }
+    let mut by_size: Vec<(u64, usize)> = Vec::new();
+    let mut first = roots;
+    while let Some(&parent) = parents.get(first) {
+        // Parents have their numbers by now.
+        let next = sizes[parent as usize] + 1;
+        let is_child = |v: usize| parents.get(v) == Some(&parent);
+        let [a, b] = match &mut sizes[first..] {
+            [a, b, ..] if is_child(first + 1) => [a, b],
+            [only, ..] => {
+                *only = next;
+                first += 1;
+                continue;
+            }
+            [] => return,
+        };
+        if is_child(first + 2) {
+            let rest = parents[first..].iter();
+            let end = first + rest.take_while(|&&other| other == parent).count();
+            number_many(&mut sizes[first..end], next, &mut by_size);
+            first = end;
+            continue;
+        }
+        let (size_a, size_b) = (*a, *b);
+        let b_first = size_b > size_a;
+        *a = next + if b_first { size_b } else { 0 };
+        *b = next + if b_first { 0 } else { size_a };
+        first += 2;
+    }
+}
+
+/// Numbers siblings from `next` on, the heaviest first; `by_size` is memory for that.
+fn number_many(children: &mut [u64], mut next: u64, by_size: &mut Vec<(u64, usize)>) {
+    by_size.clear();
+    by_size.extend(children.iter().copied().zip(0..));
+    // Stable: equally heavy ones stay in link order.
+    by_size.sort_by_key(|&(size, _)| std::cmp::Reverse(size));
+    for &(size, index) in by_size.iter() {
+        children[index] = next;
+        next += size;
+    }
+}
+
+impl Shape {
+    /// Whether nodes with these parents are in level order, and none has two children: lists, and forests of lists, as
+    /// [`is_chains`](Shape::is_chains) says of a shape. `false` for all other orders. O(n), less where the answer is no.
+    pub fn are_chains_in_level_order(parents: &[u32]) -> bool {
+        let roots = parents.partition_point(|&parent| parent == NO_NODE);
+        let below = &parents[roots..];
+        below.is_sorted_by(|parent, next| parent < next)
+            && (roots..)
+                .zip(below)
+                .all(|(v, &parent)| (parent as usize) < v)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Placement;
+    use crate::{Layout, NO_NODE, NodeExtent, Shape};
+    use quickcheck::quickcheck;
+
+    /// Parents in level order, each node having as many children as the numbers say in turn.
+    fn levels(children: &[u8], roots: u8) -> Vec<u32> {
+        let mut parents = vec![NO_NODE; usize::from(roots % 4)];
+        for (v, &count) in (0..).zip(children) {
+            if v as usize >= parents.len() {
+                break;
+            }
+            parents.extend(std::iter::repeat_n(v, usize::from(count % 5)));
+        }
+        parents
+    }
+
+    quickcheck! {
+        fn places_are_those_of_the_shape(children: Vec<u8>, roots: u8, bytes: u8) -> bool {
+            let parents = levels(&children, roots);
+            let node = NodeExtent::new(u32::from(bytes) * 7 + 1, 8).unwrap();
+            let expected = Layout::DepthFirst.place(&Shape::from_parents(&parents).unwrap(), node);
+            Placement::depth_first(&parents, node) == Some(expected)
+        }
+
+        fn chains_are_those_of_the_shape(children: Vec<bool>, roots: u8, wide: u8) -> bool {
+            let mut children: Vec<u8> = children.into_iter().map(u8::from).collect();
+            if let Some(count) = children.get_mut(usize::from(wide)) {
+                *count = 2;
+            }
+            let parents = levels(&children, roots);
+            let shape = Shape::from_parents(&parents).unwrap();
+            Shape::are_chains_in_level_order(&parents) == shape.is_chains()
+        }
+
+        fn other_orders_are_refused(parents: Vec<u8>) -> bool {
+            let parents: Vec<u32> = parents.into_iter().map(|parent| u32::from(parent) % 8).collect();
+            let in_order = Shape::from_parents(&parents).is_ok_and(|shape| shape.is_breadth_first());
+            Placement::depth_first(&parents, NodeExtent::new(8, 8).unwrap()).is_some() == in_order
+                && (in_order || !Shape::are_chains_in_level_order(&parents))
+        }
+    }
+
+    #[test]
+    fn large_trees_agree() {
+        let node = NodeExtent::new(24, 8).unwrap();
+        for shape in [
+            Shape::random_binary(20_000, 3),
+            Shape::complete_binary(9_999),
+        ] {
+            let expected = Layout::DepthFirst.place(&shape, node);
+            assert_eq!(
+                Placement::depth_first(shape.parents(), node),
+                Some(expected)
+            );
+        }
+    }
+}
