@@ -1,4 +1,4 @@
-//! Depth-first places straight from the parents of nodes in level order, without a [`Shape`](crate::Shape).
+//! Depth-first places straight from the parents of nodes in level order, without a [`Shape`].
 //!
 //! A traversal that keeps a queue numbers nodes level by level: roots first, and the children of each node side by side, those of an earlier
 //! parent first. Then every pass that depth-first order needs runs over the numbers one by one, and touches parents and children in sequence, so that one list of
