@@ -102,9 +102,12 @@ impl Plan {
                 is_short: false,
             },
             LayoutChoice::Auto => {
-                let pages = pages(hopes_for_huge_pages);
-                let choice =
-                    ccmodel::choose_layout(&shape, node, pages, settings.machine_or_this());
+                let (pages, machine) = (pages(hopes_for_huge_pages), settings.machine_or_this());
+                let choice = if weights.is_empty() {
+                    ccmodel::choose_layout(&shape, node, pages, machine)
+                } else {
+                    ccmodel::choose_layout_weighted(&shape, node, &weights, pages, machine)
+                };
                 Plan {
                     node,
                     weights,
@@ -417,8 +420,33 @@ pub(crate) fn node_extent(layout: std::alloc::Layout) -> Result<Option<NodeExten
 
 #[cfg(test)]
 mod tests {
-    use super::{MorphError, NodeExtent, node_extent};
+    use super::{MorphError, NodeExtent, Plan, Settings, node_extent};
+    use ccmodel::{Machine, PageSize, Shape};
     use std::alloc::Layout;
+
+    #[test]
+    fn the_choice_knows_the_weights() {
+        let shape = Shape::random_binary(1 << 12, 1);
+        let node = NodeExtent::new(32, 8).unwrap();
+        // Nearly all operations end at a few nodes.
+        let weights: Vec<f64> = (1..=shape.len()).map(|v| 1e6 / (v * v) as f64).collect();
+        let machine = Machine::preset("thesis").unwrap();
+        let settings = Settings {
+            machine: Some(&machine),
+            ..Settings::default()
+        };
+        let made = |weights: &[f64]| {
+            let parents = shape.parents().to_vec();
+            Plan::make(&settings, parents, weights.to_vec(), node).unwrap()
+        };
+        let pages = PageSize::Small4K;
+        let with =
+            ccmodel::choose_layout_weighted(&shape, node, &weights, pages, &machine).placement;
+        let without = ccmodel::choose_layout(&shape, node, pages, &machine).placement;
+        assert_ne!(with.offsets(), without.offsets());
+        assert_eq!(made(&weights).placement().offsets(), with.offsets());
+        assert_eq!(made(&[]).placement().offsets(), without.offsets());
+    }
 
     #[test]
     fn neither_sizes_nor_alignments_above_a_page_are_placed() {
