@@ -461,3 +461,6 @@ impl<'a, L: Link + 'a> Visitor<'_, 'a, L> {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -255,8 +255,8 @@ fn whatever_becomes_of_a_request_no_node_is_harmed() {
     let steps = [1, 0, NODES / 2, NODES - 1];
     let orders = [Order::DepthFirst, Order::VanEmdeBoas];
     // Under Miri, few: each case takes long there.
-    let few = if cfg!(miri) { 1 } else { usize::MAX };
-    for how in PASSING {
+    let (few, step) = if cfg!(miri) { (1, 4) } else { (usize::MAX, 1) };
+    for how in PASSING.into_iter().step_by(step) {
         for before in steps.iter().take(few) {
             for &order in orders.iter().take(few) {
                 let case = format!("{how:?} from {before} on, {order}");
