@@ -104,7 +104,7 @@ impl Region {
             // SAFETY: places are claimed for layouts of a size that is not 0.
             let object = unsafe { std::alloc::alloc(layout) };
             if object == place {
-                return Handed::Over;
+                return Handed::Over(object);
             }
             let untouched = matches!(ambient.replace(Ambient::At(0)), Ambient::Ready(..));
             if !object.is_null() {
@@ -125,7 +125,7 @@ impl Region {
     #[must_use]
     pub fn cc_alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
         own_heap().map_or(0, |own| {
-            (self.segments).claim_each(own, layout, places, |_| Handed::Over)
+            (self.segments).claim_each(own, layout, places, Handed::Over)
         })
     }
 
@@ -234,7 +234,7 @@ impl<'h> HeapRegion<'h> {
     /// is as it was.
     #[must_use]
     pub fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
-        (self.segments).claim_each(self.heap.own(), layout, places, |_| Handed::Over)
+        (self.segments).claim_each(self.heap.own(), layout, places, Handed::Over)
     }
 
     /// As [`Region::cc_fill`], with objects of the heap.
@@ -257,8 +257,9 @@ impl Drop for HeapRegion<'_> {
 /// What became of a place that was claimed for an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Handed {
-    /// It is the caller's.
-    Over,
+    /// It is the caller's, who knows it by this pointer. Where an allocator of the program's has passed it on, that is the one to use: with it comes the right to
+    /// the object's memory.
+    Over(*mut u8),
     /// Nobody has it.
     Back,
     /// It is somebody else's now.
@@ -335,7 +336,7 @@ impl Segments {
                 break;
             }
             match hand(object) {
-                Handed::Over => *place = object,
+                Handed::Over(object) => *place = object,
                 Handed::Back => {
                     // SAFETY: as above.
                     let slot = unsafe { SlotRef::containing(object.addr()) };

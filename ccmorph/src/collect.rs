@@ -258,8 +258,7 @@ where
         }
         number += 1;
     }
-    all.check()?;
-    Ok(all.finish(weights))
+    all.finish(weights)
 }
 
 /// Whether the place of a pointer, or of some of them, lies in a node, all of its `place_bytes`, and so that it is aligned in any place for a node.
@@ -411,29 +410,31 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
         self.error.map_or(Ok(()), Err)
     }
 
-    fn finish(mut self, weights: Vec<f64>) -> Option<Collected<'a, L::Home>> {
+    /// What was shown, less the pointers that point to no node. `None` when no link was.
+    fn finish(mut self, weights: Vec<f64>) -> Result<Option<Collected<'a, L::Home>>, MorphError> {
+        self.check()?;
+        let Some(home) = self.home else {
+            return Ok(None);
+        };
         if !self.others.is_empty() {
-            let addresses = Addresses::of(self.lists.shown());
-            self.known
-                .extend(self.others.into_iter().filter_map(|(place, held)| {
-                    addresses
-                        .number(held)
-                        .map(|target| Pointer { place, target })
-                }));
+            let out_of_memory = MorphError::OutOfMemory {
+                bytes: (self.lists.len() * Addresses::ENTRY_BYTES) as u64,
+            };
+            let addresses = Addresses::of(self.lists.shown()).ok_or(out_of_memory)?;
+            self.known = (addresses.add_targets(self.others, self.known)).ok_or(out_of_memory)?;
         }
         let layout = Layout::new::<L::Node>();
-        let home = self.home?;
         let (shown, parents) = self.lists.into_parts();
         let links = (shown, Outside::Numbers(self.outside));
         let pointers = (self.known, self.inside);
         // SAFETY: the invariants are the same; each link was made from a `&'a mut L`. Nodes show their pointers in the order of their numbers.
         let nodes =
             unsafe { Nodes::from_parts(home, layout, ErasedLink::of::<L>(), links, pointers) };
-        Some(Collected {
+        Ok(Some(Collected {
             nodes,
             parents,
             weights,
-        })
+        }))
     }
 }
 
@@ -461,3 +462,6 @@ impl<'a, L: Link + 'a> Visitor<'_, 'a, L> {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -113,8 +113,9 @@ pub unsafe trait Home: Copy + PartialEq + fmt::Debug {
 ///
 /// # Safety
 ///
-/// What [`alloc_at`](Placer::alloc_at) and the others return is either null or an allocation for the layout asked for, as if by [`Home::alloc`] of the home that
-/// this is used with.
+/// - What [`alloc_at`](Placer::alloc_at) and the others return is either null or a fresh allocation for the layout asked for, as if by [`Home::alloc`] of the home that
+///   this is used with, and a different one each time.
+/// - [`alloc_each`](Placer::alloc_each) returns no more than there are places.
 pub unsafe trait Placer {
     /// An allocation that lies at `address(offset)` when all is well, or elsewhere, or null when there is no memory.
     ///
@@ -185,7 +186,8 @@ unsafe impl<T> OwningPointer for Box<T> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Global;
 
-// SAFETY: all three go to `std::alloc`; `Region::alloc_at` promises to call `std::alloc::alloc` and to return what that returns.
+// SAFETY: the first three go to `std::alloc`, `free_each` too unless objects of `CcMalloc` are the global allocator's, as the program has declared; what the placer
+// gives is as it says below.
 unsafe impl Home for Global {
     type Placer = Region;
 
@@ -205,7 +207,7 @@ unsafe impl Home for Global {
 
     unsafe fn free_each(self, objects: impl Iterator<Item = *mut u8>, layout: Layout) {
         if ccmalloc::is_declared_global() {
-            // SAFETY: the global allocator's objects are `CcMalloc`'s, as the program has declared.
+            // SAFETY: the caller's promise; the global allocator's objects are `CcMalloc`'s, as the program has declared.
             unsafe { free_each_of_ccmalloc(objects, layout) };
         } else {
             for object in objects {
@@ -226,7 +228,8 @@ unsafe fn free_each_of_ccmalloc(objects: impl Iterator<Item = *mut u8>, layout: 
     unsafe { ccmalloc::cc_dealloc_each(objects.filter_map(NonNull::new), layout) };
 }
 
-// SAFETY: what `Region::alloc_at` and `alloc_each` return is null or an allocation of the global allocator for this layout, as if by `Global::alloc`.
+// SAFETY: what `Region::alloc_at` and `alloc_each` return is null or an allocation of the global allocator for this layout, as if by `Global::alloc`. `cc_fill` promises
+// objects of `CcMalloc`, and is used only where these are.
 unsafe impl Placer for Region {
     unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
         Region::alloc_at(self, offset, layout)
@@ -260,7 +263,7 @@ impl CcRegion {
     }
 }
 
-// SAFETY: `Region::cc_alloc_at` and `cc_alloc_each` promise objects of `CcMalloc` for this layout, or null.
+// SAFETY: `Region::cc_alloc_at`, `cc_alloc_each` and `cc_fill` promise objects of `CcMalloc` for this layout, or null.
 unsafe impl Placer for CcRegion {
     unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
         self.0.cc_alloc_at(offset, layout)
@@ -363,7 +366,7 @@ boxes!(
 );
 
 #[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
-// SAFETY: all three are `CcMalloc`'s own functions.
+// SAFETY: all are `CcMalloc`'s own functions.
 unsafe impl Home for CcMalloc {
     type Placer = CcRegion;
 
@@ -423,7 +426,7 @@ unsafe impl<'h> Home for InHeap<'h> {
 }
 
 #[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
-// SAFETY: `HeapRegion::alloc_at` and `alloc_each` promise objects of the heap for this layout, or null.
+// SAFETY: `HeapRegion::alloc_at`, `alloc_each` and `fill` promise objects of the heap for this layout, or null.
 unsafe impl Placer for HeapRegion<'_> {
     unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
         HeapRegion::alloc_at(self, offset, layout)

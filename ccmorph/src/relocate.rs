@@ -104,18 +104,14 @@ impl<H: Home> NewPlaces<H> {
         if is_packed && unsafe { placer.fill(layout, &mut new.places) } {
             new.allocated = new.places.len();
         }
+        if new.allocated < new.places.len() {
+            // SAFETY: the size is not zero, as asserted above.
+            new.allocated = unsafe { placer.alloc_each(layout, &mut new.places) };
+        }
+        // The rest by themselves: the first tells why there are no more. To ask for all the others together again would take as long as it took to get none: an
+        // allocator that makes more of each request than it is gives them one by one, and never together.
         while new.allocated < new.places.len() {
-            if new.as_asked {
-                // SAFETY: the size is not zero, as asserted above.
-                let more = unsafe { placer.alloc_each(layout, &mut new.places[new.allocated..]) };
-                new.allocated += more;
-                if new.allocated == new.places.len() {
-                    break;
-                }
-            }
-            // One by itself: it tells why there are no more.
-            let v = new.nth(new.allocated);
-            let offset = new.places[v].addr();
+            let offset = new.places[new.nth(new.allocated)].addr();
             let place = if new.as_asked {
                 // SAFETY: the size is not zero, as asserted above.
                 unsafe { placer.alloc_at(offset, layout) }
@@ -126,21 +122,20 @@ impl<H: Home> NewPlaces<H> {
             if place.is_null() {
                 return Err(out_of_memory);
             }
+            let is_elsewhere = new.as_asked && place != placer.address(offset);
+            if is_elsewhere && elsewhere == Elsewhere::Accept {
+                new.as_asked = false;
+                if new.allocated == 0 {
+                    // Nothing lies where it should, so the order is all that is left of the layout. This place is the layout's first
+                    // then, whichever node that is for.
+                    new.order = by_offset(&new.places, room_bytes, node.stride_bytes());
+                }
+            }
+            let v = new.nth(new.allocated);
             new.places[v] = place;
             new.allocated += 1;
-            if new.as_asked && place != placer.address(offset) {
-                if elsewhere == Elsewhere::Refuse {
-                    return Err(MorphError::NotCcMalloc);
-                }
-                new.as_asked = false;
-                if new.allocated == 1 {
-                    // Nothing lies where it should, so the order is all that is left of the layout. The first node's place is the layout's first
-                    // then, whichever node that is.
-                    new.places[v] = std::ptr::without_provenance_mut(offset);
-                    new.order = by_offset(&new.places, room_bytes, node.stride_bytes());
-                    let first = new.nth(0);
-                    new.places[first] = place;
-                }
+            if is_elsewhere && elsewhere == Elsewhere::Refuse {
+                return Err(MorphError::NotCcMalloc);
             }
         }
         Ok(new)

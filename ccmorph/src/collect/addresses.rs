@@ -1,6 +1,6 @@
 //! From addresses back to node numbers.
 
-use super::Shown;
+use super::{Pointer, Shown};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -11,16 +11,8 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    /// The numbers of these nodes, all of which lie at different addresses. O(n).
-    pub(crate) fn of(nodes: &[Shown]) -> Addresses {
-        let mut addresses = Addresses::default();
-        addresses.numbers.reserve(nodes.len());
-        addresses.extend(nodes);
-        addresses
-    }
-
-    /// As [`of`](Addresses::of); `None` where there is no memory.
-    pub(crate) fn try_of(nodes: &[Shown]) -> Option<Addresses> {
+    /// The numbers of these nodes, all of which lie at different addresses. O(n). `None` where there is no memory.
+    pub(crate) fn of(nodes: &[Shown]) -> Option<Addresses> {
         let mut addresses = Addresses::default();
         addresses.try_reserve(nodes.len()).then(|| {
             addresses.extend(nodes);
@@ -44,6 +36,26 @@ impl Addresses {
     /// The number of the node that begins where `pointer` points to.
     pub(crate) fn number(&self, pointer: *const u8) -> Option<u32> {
         self.numbers.get(&pointer.addr()).copied()
+    }
+
+    /// Those of `others`, places with what they hold, that point to nodes, and `known`. `None` where there is no memory.
+    pub(crate) fn add_targets(
+        &self,
+        others: Vec<(*mut *mut u8, *mut u8)>,
+        mut known: Vec<Pointer>,
+    ) -> Option<Vec<Pointer>> {
+        // In the same memory, as both kinds of entries are of one size.
+        const { assert!(size_of::<Pointer>() == size_of::<(*mut *mut u8, *mut u8)>()) };
+        let mut pointers: Vec<Pointer> = others
+            .into_iter()
+            .filter_map(|(place, held)| {
+                let target = self.number(held)?;
+                Some(Pointer { place, target })
+            })
+            .collect();
+        pointers.try_reserve(known.len()).ok()?;
+        pointers.append(&mut known);
+        Some(pointers)
     }
 
     /// Takes a node in. Returns whether its address was new; else nothing changes.

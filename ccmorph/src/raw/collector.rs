@@ -36,7 +36,7 @@ impl Known for Seen {
 
     fn into_addresses(self, shown: &[Shown]) -> Option<Addresses> {
         drop(self);
-        Addresses::try_of(shown)
+        Addresses::of(shown)
     }
 }
 
@@ -173,29 +173,15 @@ impl<K: Known> RawCollector<K> {
     pub(super) fn finish(mut self) -> Result<Finished, MorphError> {
         self.check()?;
         if !self.others.is_empty() {
-            let others = std::mem::take(&mut self.others);
             let out_of_memory = MorphError::OutOfMemory {
                 bytes: (self.lists.len() * Addresses::ENTRY_BYTES) as u64,
             };
-            let addresses = self
-                .known
-                .into_addresses(self.lists.shown())
-                .ok_or(out_of_memory)?;
-            // In the same memory, as both kinds of entries are of one size.
-            let mut others: Vec<Pointer> = others
-                .into_iter()
-                .filter_map(|(place, held)| {
-                    let target = addresses.number(held)?;
-                    Some(Pointer { place, target })
-                })
-                .collect();
-            others.append(&mut self.to_parents);
-            self.to_parents = others;
+            let addresses = (self.known.into_addresses(self.lists.shown())).ok_or(out_of_memory)?;
+            self.to_parents =
+                (addresses.add_targets(self.others, self.to_parents)).ok_or(out_of_memory)?;
         }
         let (shown, parents) = self.lists.into_parts();
         let links = (shown, Outside::Numbers(self.outside));
         Ok((links, parents, (self.to_parents, self.inside)))
     }
 }
-
-const _: () = assert!(size_of::<Pointer>() == size_of::<(*mut *mut u8, *mut u8)>());

@@ -1,0 +1,258 @@
+//! Traversals that show links and pointers in any order, wherever they lie, and not all of them; some begin a morph of their own meanwhile.
+//!
+//! As the tests of `relocate`, under the standard allocator, which Miri, sanitizers and valgrind see through: in the library's own tests there is no other.
+
+use crate::{Layout, Links, Morph, Visit, Visitor, back};
+use quickcheck::{Gen, QuickCheck};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ptr::NonNull;
+use std::rc::Rc;
+
+/// As small as the box: what says that there is none is a value of the pointer.
+enum Hand {
+    Empty,
+    Holds(Box<Node>),
+}
+
+impl Links for Hand {
+    type Link = Box<Node>;
+
+    fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Box<Node>>) {
+        if let Hand::Holds(node) = self {
+            visitor.link(node);
+        }
+    }
+}
+
+type Known = Cell<Option<NonNull<Node>>>;
+
+/// A node with links of itself, in memory that it owns, and in memory that this owns.
+struct Node {
+    key: usize,
+    #[expect(dead_code, reason = "counted, not read")]
+    token: Rc<()>,
+    visited: bool,
+    /// Moved by a morph within the morph: then pointers from and to it are not looked at.
+    is_inner: bool,
+    up: *const Node,
+    hand: Hand,
+    boxed: Box<[Hand; 2]>,
+    cell: RefCell<Option<Box<Node>>>,
+    #[expect(clippy::vec_box, reason = "links are boxes")]
+    many: Vec<Box<Node>>,
+    /// The nodes of these numbers.
+    near: Vec<(usize, Known)>,
+    known: (usize, Known),
+}
+
+const _: () = assert!(size_of::<Hand>() == size_of::<usize>());
+
+const FIELDS: usize = 6;
+
+impl Node {
+    fn new(key: usize, token: &Rc<()>) -> Box<Node> {
+        Box::new(Node {
+            key,
+            token: Rc::clone(token),
+            visited: false,
+            is_inner: false,
+            up: std::ptr::null(),
+            hand: Hand::Empty,
+            boxed: Box::new([Hand::Empty, Hand::Empty]),
+            cell: RefCell::new(None),
+            many: Vec::new(),
+            near: Vec::new(),
+            known: (key, Cell::new(None)),
+        })
+    }
+
+    /// Hangs a node below this one, where `way` says.
+    fn hang(&mut self, new: Box<Node>, way: usize) {
+        let (turn, way) = (way % 5, way / 5);
+        let hand = match turn {
+            0 => &mut self.hand,
+            1 | 2 => &mut self.boxed[turn - 1],
+            3 => match self.cell.get_mut() {
+                Some(node) => return node.hang(new, way),
+                none => return *none = Some(new),
+            },
+            _ if self.many.is_empty() || way % 3 == 0 => return self.many.push(new),
+            _ => {
+                let at = way % self.many.len();
+                return self.many[at].hang(new, way / 3);
+            }
+        };
+        match hand {
+            Hand::Empty => *hand = Hand::Holds(new),
+            Hand::Holds(node) => node.hang(new, way),
+        }
+    }
+
+    fn set_inner(&mut self) {
+        self.is_inner = true;
+        self.each_child_mut(&mut Node::set_inner);
+    }
+
+    fn each_child(&self, each: &mut dyn FnMut(&Node)) {
+        for hand in self.boxed.iter().chain([&self.hand]) {
+            if let Hand::Holds(node) = hand {
+                each(node);
+            }
+        }
+        if let Some(node) = &*self.cell.borrow() {
+            each(node);
+        }
+        for node in &self.many {
+            each(node);
+        }
+    }
+
+    fn each_child_mut(&mut self, each: &mut dyn FnMut(&mut Node)) {
+        for hand in self.boxed.iter_mut().chain([&mut self.hand]) {
+            if let Hand::Holds(node) = hand {
+                each(node);
+            }
+        }
+        for node in (self.cell.get_mut().iter_mut()).chain(&mut self.many) {
+            each(node);
+        }
+    }
+}
+
+/// Shows fields in the order in which `order` leads through them; where it is odd, without those that hold links and come last.
+fn traverse<'a>(node: &'a mut Node, visit: &mut Visit<'_, 'a, Box<Node>>, order: usize) {
+    node.visited = true;
+    if order % 11 == 3
+        && let Hand::Holds(below) = &mut node.hand
+    {
+        // Another morph, of what this one has not met.
+        below.each_child_mut(&mut Node::set_inner);
+        morph(&mut below.many, order + 1);
+    }
+    let (mut hand, mut boxed) = (Some(&mut node.hand), node.boxed.each_mut().map(Some));
+    let (mut cell, mut many) = (Some(node.cell.get_mut()), Some(&mut node.many));
+    let (mut up, mut known) = (Some(&mut node.up), Some(&mut node.known.1));
+    let mut near: Option<Vec<&mut Known>> =
+        Some(node.near.iter_mut().map(|(_, known)| known).collect());
+    let step = [1, 5][order % 2];
+    for i in 0..FIELDS {
+        let is_hidden = order % 2 == 1 && order % 5 < 3 && i + 2 >= FIELDS;
+        match (order + i * step) % FIELDS {
+            0 if !is_hidden => visit(hand.take().expect("once")),
+            1 if !is_hidden => {
+                // The second first.
+                for hand in boxed.iter_mut().rev() {
+                    visit(hand.take().expect("once"));
+                }
+            }
+            2 if !is_hidden => visit(cell.take().expect("once")),
+            3 if !is_hidden => visit(many.take().expect("once")),
+            4 => {
+                visit(back(up.take().expect("once")));
+                visit(back(known.take().expect("once")));
+            }
+            5 => {
+                for known in near.take().expect("once") {
+                    visit(back(known));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn morph(root: &mut impl Links<Link = Box<Node>>, order: usize) {
+    let layout = [
+        Layout::DepthFirst,
+        Layout::VanEmdeBoas,
+        Layout::BreadthFirst,
+    ][order % 3];
+    let morph = Morph::new().layout(layout).under_any_allocator();
+    let mut turn = order;
+    let report = morph.run(root, |node, visit| {
+        turn = turn.wrapping_mul(7).wrapping_add(3);
+        traverse(node, visit, turn % 1000);
+    });
+    assert!(report.is_ok_and(|report| report.nodes == 0 || !report.placed));
+}
+
+/// By number where the nodes lie, and whether they were moved by a morph within the morph.
+type Places = HashMap<usize, (*const Node, bool)>;
+
+fn places(root: &Option<Box<Node>>) -> Places {
+    fn add(node: &Node, places: &mut Places) {
+        let old = places.insert(node.key, (node, node.is_inner));
+        assert_eq!(old, None, "node {} is there twice", node.key);
+        node.each_child(&mut |child| add(child, places));
+    }
+    let mut places = HashMap::new();
+    root.iter().for_each(|root| add(root, &mut places));
+    places
+}
+
+/// Points from each node to some others, and to its parent.
+fn tie(node: &mut Node, up: *const Node, places: &Places) {
+    let pointer = |key| Cell::new(NonNull::new(places[&key].0.cast_mut()));
+    (node.up, node.visited, node.is_inner) = (up, false, false);
+    let (key, nodes) = (node.key, places.len());
+    node.known.1 = pointer(key);
+    let near = [0, key / 2, (key * 5 + 1) % nodes, nodes - 1];
+    node.near = near.map(|key| (key, pointer(key))).into();
+    node.each_child_mut(&mut |child| tie(child, places[&key].0, places));
+}
+
+/// Looks at the pointers of all nodes that the morph has visited; returns their number.
+fn look(node: &Node, up: *const Node, places: &Places) -> usize {
+    let is_looked_at = node.visited && !node.is_inner;
+    if is_looked_at {
+        assert_eq!(node.up, up, "from node {}", node.key);
+        for (key, known) in node.near.iter().chain([&node.known]) {
+            let (place, is_inner) = places[key];
+            let held = known.get().map(|node| node.as_ptr().cast_const());
+            assert!(is_inner || held == Some(place), "{} to {key}", node.key);
+        }
+    }
+    let mut looked_at = usize::from(is_looked_at);
+    node.each_child(&mut |child| looked_at += look(child, node, places));
+    looked_at
+}
+
+#[test]
+fn links_and_pointers_may_be_shown_in_any_order_or_not_at_all() {
+    fn property(ways: Vec<u16>, orders: Vec<u8>) -> bool {
+        let token = Rc::new(());
+        let mut root: Option<Box<Node>> = None;
+        for (key, &way) in ways.iter().enumerate() {
+            let new = Node::new(key, &token);
+            match &mut root {
+                Some(root) => root.hang(new, usize::from(way)),
+                None => root = Some(new),
+            }
+        }
+        for order in orders {
+            let before = places(&root);
+            if let Some(root) = &mut root {
+                tie(root, std::ptr::null(), &before);
+            }
+            morph(&mut root, usize::from(order));
+            let after = places(&root);
+            assert_eq!(after.len(), ways.len());
+            if let Some(root) = &root {
+                let moved = look(root, std::ptr::null(), &after);
+                let stayed = after
+                    .iter()
+                    .filter(|&(key, &(place, is_inner))| !is_inner && before[key].0 == place);
+                assert!(moved > 0 && stayed.count() + moved <= ways.len());
+            }
+        }
+        drop(root);
+        Rc::strong_count(&token) == 1
+    }
+    let property: fn(Vec<u16>, Vec<u8>) -> bool = property;
+    if cfg!(miri) {
+        (QuickCheck::new().rng(Gen::new(12)).tests(4)).quickcheck(property);
+    } else {
+        QuickCheck::new().quickcheck(property);
+    }
+}
