@@ -2,12 +2,18 @@
 
 use std::hint::black_box;
 
+use ccmalloc::advise_huge_pages;
+
 pub use imp::{load_average, peak_resident_bytes, resident_bytes, system_name};
 
 /// Has the hypervisor, if there is one, hand out memory: where it takes idle memory back, a page that it has to give anew costs twenty times as much as one that
-/// the kernel clears, and the first of two structures to touch it would pay for both.
+/// the kernel clears, and the first of two structures to touch it would pay for both. In huge pages where there are any, as what asks for those would otherwise get other
+/// memory than this.
 pub fn warm_memory(bytes: usize) {
-    drop(black_box(vec![1_u8; bytes]));
+    let mut memory: Vec<u8> = Vec::with_capacity(bytes);
+    advise_huge_pages(memory.as_ptr(), bytes);
+    memory.resize(bytes, 1);
+    drop(black_box(memory));
 }
 
 /// The time of all processors since the system started, in the kernel's ticks.
