@@ -414,3 +414,88 @@ fn at_least(least: f64, mean: f64, chance: f64) -> f64 {
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Accesses, CacheGeometry, FrameMap, Shape, predict_misses};
+
+    const BITS: u32 = 13;
+
+    fn closed(layout: Layout, node: NodeExtent) -> ClosedForm {
+        ClosedForm::new(layout, (1 << BITS) - 1, 2, node).unwrap()
+    }
+
+    /// What is known of each level, beside what the tier says that knows the sets.
+    fn beside_the_sets(
+        layout: Layout,
+        node_bytes: u32,
+        hierarchy: &Hierarchy,
+    ) -> Vec<(String, f64, f64)> {
+        let node = NodeExtent::new(node_bytes, 8).unwrap();
+        let shape = Shape::complete_binary((1 << BITS) - 1);
+        let placement = layout.place(&shape, node);
+        let accesses = Accesses::searches(&shape, &placement, node_bytes, None);
+        let by_sets = predict_misses(&accesses, hierarchy, FrameMap::Identity, Tier::Auto);
+        let known = closed(layout, node).predict(hierarchy);
+        let beside = |known: LevelPrediction| {
+            let same = by_sets.iter().find(|other| other.name == known.name);
+            (known.name, known.misses, same.unwrap().misses)
+        };
+        known.into_iter().map(beside).collect()
+    }
+
+    fn cache(name: &str, sets: u64, ways: u64) -> CacheLevel {
+        CacheLevel::lru(name, CacheGeometry::new(sets, 64, ways).unwrap())
+    }
+
+    #[test]
+    fn few_ways_forget_early_and_late() {
+        // Without regard to sets: 7 % too few.
+        let layouts = [
+            Layout::Random { seed: 1 },
+            Layout::BreadthFirst,
+            Layout::ClusterVanEmdeBoas { block_bytes: 64 },
+        ];
+        for layout in layouts {
+            let caches = vec![cache("L2", 256, 8)];
+            let hierarchy = Hierarchy::new(caches, Inclusion::NonInclusive, Vec::new()).unwrap();
+            let levels = beside_the_sets(layout, 32, &hierarchy);
+            assert_eq!(levels.len(), 1, "{layout}");
+            for (_, known, by_sets) in levels {
+                assert!(by_sets > 0.3, "{layout}: {by_sets}");
+                assert!(
+                    (known / by_sets - 1.0).abs() < 0.05,
+                    "{layout}: {known} for {by_sets}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_victim_cache_has_part_of_the_room_above() {
+        let caches = vec![cache("L2", 64, 8), cache("L3", 128, 16)];
+        let hierarchy = Hierarchy::new(caches, Inclusion::VictimLast, Vec::new()).unwrap();
+        let levels = beside_the_sets(Layout::Random { seed: 1 }, 32, &hierarchy);
+        let names: Vec<&str> = levels.iter().map(|level| level.0.as_str()).collect();
+        assert_eq!(names, ["L2", "L3"]);
+        for (name, known, by_sets) in &levels {
+            assert!(
+                (known / by_sets - 1.0).abs() < 0.05,
+                "{name}: {known} for {by_sets}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_fits_misses_nothing_and_clusters_of_one_are_not_known() {
+        let node = NodeExtent::new(32, 8).unwrap();
+        let fits = vec![cache("L2", 1 << 12, 8)];
+        let hierarchy = Hierarchy::new(fits, Inclusion::NonInclusive, Vec::new()).unwrap();
+        let levels = closed(Layout::BreadthFirst, node).predict(&hierarchy);
+        assert!(levels.len() == 1 && levels[0].misses.abs() < 1e-12);
+        let clusters = Layout::ClusterVanEmdeBoas { block_bytes: 64 };
+        let large = closed(clusters, NodeExtent::new(56, 8).unwrap());
+        assert!(large.predict(&hierarchy).is_empty() && large.misses(64, 1e3).is_none());
+    }
+}
