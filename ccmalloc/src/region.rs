@@ -306,7 +306,8 @@ impl Segments {
     /// Claims a place for an object of `layout` at each of the offsets that are the addresses of `places`, and hands it over by `hand`; each element becomes its
     /// object's address. Ends with the first that is not to be had. Returns how many objects there are. `own` is the heap of the segments.
     ///
-    /// The counts of empty blocks are wrong meanwhile: too high, in pages that are reserved, where nothing follows from them.
+    /// The counts of empty blocks are wrong meanwhile: too high, in pages that are reserved, where nothing follows from them. What an allocator around this one
+    /// allocates and frees there while it is asked changes a count and the map alike.
     fn claim_each(
         &self,
         own: Own<'_>,

@@ -8,7 +8,7 @@ use std::fmt;
 pub enum MorphError {
     /// The program's global allocator is not `ccmalloc::CcMalloc`, so objects do not lie where they are asked for.
     NotCcMalloc,
-    /// There is no memory, or no address space, for the new places, or for the lists of nodes.
+    /// There is no memory, or no address space, for the new places, or for the lists of nodes and pointers.
     OutOfMemory {
         /// How many bytes the new places span, or the lists need at least.
         bytes: u64,

@@ -102,7 +102,7 @@
 //!
 //! In the source, the docs of the modules `links`, `collect` and `relocate` have the proof in full. Index trees need none: they are safe code.
 //!
-//! No memory for the nodes' new places, or for the list of nodes, is an error. The lists that the choice of a layout makes are ordinary vectors: where there is no memory for
+//! No memory for the nodes' new places, or for the lists of nodes and pointers, is an error. The lists that the choice of a layout makes are ordinary vectors: where there is no memory for
 //! these, the process ends as usual in Rust.
 //!
 //! **Features.** `allocator-api2` (default) and `allocator-api2-04` add boxes of these versions of that crate.

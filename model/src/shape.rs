@@ -209,7 +209,8 @@ impl Shape {
         &self.parent
     }
 
-    /// [`parents`](Shape::parents), when nothing else is needed any more.
+    /// [`parents`](Shape::parents), when nothing else is needed any more: the very numbers that [`from_parent_vec`](Shape::from_parent_vec) got. Unsafe code may rely
+    /// on it.
     pub fn into_parents(self) -> Vec<u32> {
         self.parent
     }

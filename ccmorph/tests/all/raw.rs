@@ -184,3 +184,48 @@ fn a_node_that_is_told_twice_is_refused() {
     // SAFETY: nothing has moved.
     unsafe { finish(head, 20, extent) };
 }
+
+#[test]
+fn roots_may_come_between_their_elders_children() {
+    // A root with two children, between which another root is told: no lists.
+    let extent = Extent::new::<Head>();
+    let nodes = list(4, extent);
+    let mut roots = [nodes[0], nodes[2]];
+    let links = nodes.iter().zip([0, 1, 2, 3]);
+    for (&node, key) in links {
+        // SAFETY: live nodes of this test's.
+        unsafe { ((*node).next, (*node).previous, (*node).key) = (null_mut(), null_mut(), key) };
+    }
+    let mut structure = RawStructure::new(extent);
+    // SAFETY: live nodes; the places of the roots, and those in the first of them, which get to own the other two.
+    unsafe {
+        let first = nodes[0];
+        ((*first).next, (*first).previous) = (nodes[1], nodes[3]);
+        structure.node(nodes[0].cast(), None, (&raw mut roots[0]).cast());
+        structure.node(nodes[1].cast(), Some(0), (&raw mut (*first).next).cast());
+        structure.node(nodes[2].cast(), None, (&raw mut roots[1]).cast());
+        structure.node(
+            nodes[3].cast(),
+            Some(0),
+            (&raw mut (*first).previous).cast(),
+        );
+    }
+    // SAFETY: as above.
+    let report = unsafe {
+        Morph::new()
+            .layout(Layout::DepthFirst)
+            .run_structure(structure)
+    };
+    assert_eq!(report.unwrap().nodes, 4);
+    // SAFETY: the roots and what they own, where they lie now; each is freed once.
+    unsafe {
+        let [first, second] = roots;
+        let (next, previous) = ((*first).next, (*first).previous);
+        let order = [first, next, previous, second];
+        assert_eq!(order.map(|node| (*node).key), [0, 1, 3, 2]);
+        assert!(order.is_sorted(), "depth-first: {order:?}");
+        for node in order {
+            ccmalloc::raw::deallocate(node.cast());
+        }
+    }
+}

@@ -48,7 +48,7 @@ impl Placement {
         if let Err(error) = NodeExtent::new(node.bytes, node.align) {
             panic!("{error}");
         }
-        let roots = parents.partition_point(|&parent| parent == NO_NODE);
+        let roots = leading_roots(parents);
         let mut numbers = subtree_sizes(parents, roots)?;
         number(parents, roots, &mut numbers);
         Grid::packed(node).places_to_offsets(&mut numbers);
@@ -66,6 +66,12 @@ impl NodeExtent {
             grid.end_of(grid.offset(last))
         })
     }
+}
+
+/// How many nodes are roots before the first that is none. Counted one by one: whether roots come first is not known yet, and halving would take it for granted.
+fn leading_roots(parents: &[u32]) -> usize {
+    let roots = parents.iter().take_while(|&&parent| parent == NO_NODE);
+    roots.count()
 }
 
 /// By node: how many nodes its subtree has. `None` when the nodes, of which so many are roots, are not in level order, or are too many for a shape.
@@ -151,7 +157,7 @@ impl Shape {
     /// Whether nodes with these parents are in level order, and none has two children: lists, and forests of lists, as
     /// [`is_chains`](Shape::is_chains) says of a shape. `false` for all other orders. O(n), less where the answer is no.
     pub fn are_chains_in_level_order(parents: &[u32]) -> bool {
-        let roots = parents.partition_point(|&parent| parent == NO_NODE);
+        let roots = leading_roots(parents);
         let below = &parents[roots..];
         below.is_sorted_by(|parent, next| parent < next)
             && (roots..)
@@ -201,6 +207,26 @@ mod tests {
             let in_order = Shape::from_parents(&parents).is_ok_and(|shape| shape.is_breadth_first());
             Placement::depth_first(&parents, NodeExtent::new(8, 8).unwrap()).is_some() == in_order
                 && (in_order || !Shape::are_chains_in_level_order(&parents))
+        }
+    }
+
+    #[test]
+    fn all_parents_of_few_nodes() {
+        let node = NodeExtent::new(24, 8).unwrap();
+        let nodes = 5;
+        let choices: Vec<u32> = (0..nodes).chain([NO_NODE]).collect();
+        for code in 0..choices.len().pow(nodes) {
+            let parents: Vec<u32> = (0..nodes)
+                .map(|v| choices[code / choices.len().pow(v) % choices.len()])
+                .collect();
+            let shape = Shape::from_parents(&parents).ok();
+            let shape = shape.filter(Shape::is_breadth_first);
+            let expected = (shape.as_ref()).map(|shape| Layout::DepthFirst.place(shape, node));
+            let placement = Placement::depth_first(&parents, node);
+            assert_eq!(placement, expected, "{parents:?}");
+            let are_chains = shape.is_some_and(|shape| shape.is_chains());
+            let answer = Shape::are_chains_in_level_order(&parents);
+            assert_eq!(answer, are_chains, "{parents:?}");
         }
     }
 
