@@ -71,7 +71,8 @@ static IS_DECLARED_GLOBAL: AtomicBool = AtomicBool::new(false);
 ///
 /// # Safety
 /// - The program's `#[global_allocator]` is a [`CcMalloc`], or passes each request on to one as it is, and relies on nothing about which requests it gets: some
-///   objects that it frees it will not have allocated, and the other way round.
+///   objects that it frees it will not have allocated, and the other way round. (What `std::alloc` says of itself knows no such mixing; it holds by what a `CcMalloc` is, which makes
+///   the same objects either way.)
 ///
 /// # Examples
 ///
