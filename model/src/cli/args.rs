@@ -304,7 +304,7 @@ pub(super) struct SimulateArgs {
 
 Exit code 0 when every row is as allowed, 1 when one is not. What cannot run here (without valgrind, say) says so.")]
 pub(super) struct ValidateArgs {
-    /// A few sizes and machines of each kind: minutes instead of a quarter of an hour
+    /// A few sizes and machines of each kind: minutes instead of half an hour
     #[arg(long)]
     pub(super) quick: bool,
     /// Only what yields this row; may be given several times
