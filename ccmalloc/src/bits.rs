@@ -1,7 +1,7 @@
 //! Free maps as words: a set bit is a free granule, a byte is a block, eight words are a page.
 //!
-//! The whole map of a page is one cache line: it is searched in one go, with words (`portable`) or, where every processor has them, with
-//! registers of sixteen bytes (`sse2`), in fewer instructions than a branch mispredicted costs.
+//! The whole map of a page is one cache line. Most searches look at the one word that a hint names; empty blocks are searched for on the whole page in one go, with
+//! words (`portable`) or, where every processor has them, with registers of sixteen bytes (`sse2`).
 
 #[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
 mod portable;
@@ -9,13 +9,13 @@ mod portable;
 mod sse2;
 
 #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-pub(crate) use portable::{blocks_with_room, empty_blocks};
+pub(crate) use portable::empty_blocks;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-pub(crate) use sse2::{blocks_with_room, empty_blocks};
+pub(crate) use sse2::empty_blocks;
 
 use core::cell::Cell;
 
-use crate::geometry::BLOCK_GRANULES;
+use crate::geometry::{BLOCK_GRANULES, GRANULE_BYTES};
 
 /// A page's free map, as read.
 pub(crate) type PageMap = [u64; 8];
@@ -25,11 +25,11 @@ const fn lanes(byte: u8) -> u64 {
     0x0101_0101_0101_0101 * byte as u64
 }
 
-/// Bits of a byte at which an object of the alignment `align_granules` (1, 2, 4 or 8) may start.
+/// Bits of a byte at which an object of the alignment `align_granules` (up to 8) may start.
 #[inline]
 const fn start_bits(align_granules: usize) -> u8 {
     match align_granules {
-        1 => 0xff,
+        0 | 1 => 0xff,
         2 => 0x55,
         4 => 0x11,
         _ => 0x01,
@@ -49,61 +49,125 @@ const RUN_STEPS: [[u8; 3]; BLOCK_GRANULES + 1] = [
     [1, 2, 4],
 ];
 
-/// The first granule (0..8) of `block_map` from which `granules` granules are free.
+/// The first granule of the page (0..512) from which `granules` (1..=8) granules of one block are free.
 #[inline]
-pub(crate) fn fit_in_block(block_map: u8, granules: usize, align_granules: usize) -> Option<usize> {
-    debug_assert!((1..=BLOCK_GRANULES).contains(&granules));
-    // As `portable::runs`, of one lane and without branches: zeros are shifted in at its end, and a step of 0 changes nothing.
-    let [first, second, third] = RUN_STEPS.get(granules).copied().unwrap_or([7; 3]);
-    let mut starts = u32::from(block_map);
-    starts &= starts >> first;
-    starts &= starts >> second;
-    starts &= starts >> third;
-    starts &= u32::from(start_bits(align_granules));
-    (starts != 0).then(|| starts.trailing_zeros() as usize)
+pub(crate) fn first_fit(map: &[Cell<u64>; 8], granules: usize, align: usize) -> Option<usize> {
+    #[inline(always)]
+    fn first<const GRANULES: usize>(map: &[Cell<u64>; 8], starts: u64) -> Option<usize> {
+        map.iter().enumerate().find_map(|(index, word)| {
+            let starts = run_starts(word.get(), GRANULES) & starts;
+            (starts != 0).then(|| index * 64 + starts.trailing_zeros() as usize)
+        })
+    }
+    let [in_block, ..] = starts_in_block(granules, 0).to_le_bytes();
+    let starts = start_lanes(align) & lanes(in_block);
+    // So that the steps are constants in each, and those of 0 are none.
+    match granules {
+        1 => first::<1>(map, starts),
+        2 => first::<2>(map, starts),
+        3 => first::<3>(map, starts),
+        4 => first::<4>(map, starts),
+        5 => first::<5>(map, starts),
+        6 => first::<6>(map, starts),
+        7 => first::<7>(map, starts),
+        _ => first::<8>(map, starts),
+    }
 }
 
-/// For runs of 1 to 8 granules, in an array each: the first granule from which that many are free in a block, by the block's map; 8 if there is none.
-static FITS: [[u8; 256]; BLOCK_GRANULES] = {
-    let mut fits = [[8; 256]; BLOCK_GRANULES];
-    let mut more = 0;
-    while more < BLOCK_GRANULES {
-        let mut map = 0;
-        while map < 256 {
-            let mut start = 0;
-            while start + more < BLOCK_GRANULES {
-                let run = ((2 << more) - 1) << start;
-                if map & run == run {
-                    break;
-                }
-                start += 1;
-            }
-            #[expect(
-                clippy::indexing_slicing,
-                clippy::cast_possible_truncation,
-                reason = "evaluated by the compiler, which checks every index; start is at most 8"
-            )]
-            {
-                fits[more][map] = if start + more < BLOCK_GRANULES {
-                    start as u8
-                } else {
-                    8
-                };
-            }
-            map += 1;
-        }
-        more += 1;
-    }
-    fits
-};
-
-/// [`fit_in_block`] by a table, for `granules` (1..=8) that may start anywhere; `None` for more.
+/// The granules of a word at which an object of the alignment `align` (in bytes, up to a block) may start.
 #[inline(always)]
-pub(crate) fn fit_anywhere(block_map: u8, granules: usize) -> Option<usize> {
-    let start = *FITS
-        .get(granules.wrapping_sub(1))?
-        .get(usize::from(block_map))?;
-    (start < 8).then_some(usize::from(start))
+pub(crate) const fn start_lanes(align: usize) -> u64 {
+    lanes(start_bits(align.div_ceil(GRANULE_BYTES)))
+}
+
+/// The granules of a word from which `granules` (1..=8) granules lie in the block that granule `near` (0..64) lies in.
+#[inline(always)]
+pub(crate) const fn starts_in_block(granules: usize, near: usize) -> u64 {
+    ((1 << (BLOCK_GRANULES + 1 - granules)) - 1) << (near & !(BLOCK_GRANULES - 1))
+}
+
+/// The granules of `word` from which `granules` (1..=64) granules are free in a row, whichever blocks they belong to; a run ends with its word.
+#[inline]
+pub(crate) fn run_starts(word: u64, granules: usize) -> u64 {
+    let Some([first, second, third]) = RUN_STEPS.get(granules).copied() else {
+        let mut starts = run_starts(word, BLOCK_GRANULES);
+        // At most as many as are known to be free: 8, 16, 32.
+        let more = granules - BLOCK_GRANULES;
+        let (first, more) = (more.min(8), more.saturating_sub(8));
+        let (second, third) = (more.min(16), more.saturating_sub(16));
+        starts &= starts >> first;
+        starts &= starts >> second;
+        return starts & starts >> third;
+    };
+    // Zeros are shifted in at the end, and a step of 0 changes nothing.
+    let mut starts = word;
+    starts &= starts >> first;
+    starts &= starts >> second;
+    starts & starts >> third
+}
+
+/// The granule of the page (0..512) nearest to `granule` from which `granules` (1..=64) granules of one word are free: in the granule's own word, else in the
+/// next word upwards or downwards that has some.
+#[inline]
+pub(crate) fn nearest_run(
+    map: &[Cell<u64>; 8],
+    granule: usize,
+    granules: usize,
+    align: usize,
+) -> Option<usize> {
+    let home = granule / 64;
+    let here = map.get(home)?.get();
+    let lanes = start_lanes(align);
+    if let Some(bit) = nearest(run_starts(here, granules) & lanes, granule % 64) {
+        return Some(home * 64 + bit);
+    }
+    // Most pages that are asked about from here on are full.
+    let starts = all_run_starts(map, granules);
+    if starts.iter().fold(0, |any, word| any | word) & lanes == 0 {
+        return None;
+    }
+    let starts_in = |word: usize| starts.get(word).map_or(0, |starts| starts & lanes);
+    (1..8).find_map(|step| {
+        let up = starts_in(home + step);
+        if up != 0 {
+            return Some((home + step) * 64 + up.trailing_zeros() as usize);
+        }
+        let below = home.checked_sub(step)?;
+        let down = starts_in(below);
+        (down != 0).then(|| below * 64 + 63 - down.leading_zeros() as usize)
+    })
+}
+
+/// [`run_starts`] of each word.
+#[inline]
+fn all_run_starts(map: &[Cell<u64>; 8], granules: usize) -> PageMap {
+    // So that the steps are constants in each, and those of 0 are none.
+    #[inline(always)]
+    fn each<const GRANULES: usize>(map: &[Cell<u64>; 8]) -> PageMap {
+        let [a, b, c, d, e, f, g, h] = map.each_ref().map(Cell::get);
+        let starts = |word| run_starts(word, GRANULES);
+        [
+            starts(a),
+            starts(b),
+            starts(c),
+            starts(d),
+            starts(e),
+            starts(f),
+            starts(g),
+            starts(h),
+        ]
+    }
+    match granules {
+        1 => each::<1>(map),
+        2 => each::<2>(map),
+        3 => each::<3>(map),
+        4 => each::<4>(map),
+        5 => each::<5>(map),
+        6 => each::<6>(map),
+        7 => each::<7>(map),
+        8 => each::<8>(map),
+        _ => map.each_ref().map(|word| run_starts(word.get(), granules)),
+    }
 }
 
 /// The set bit of `set` nearest to `bit` (0..64), the higher of two at equal distance.
@@ -132,20 +196,15 @@ pub(crate) fn next_in_group(set: u64, bit: usize) -> Option<usize> {
         .map(|candidates| candidates.trailing_zeros() as usize)
 }
 
-/// [`next_in_group`] of [`empty_blocks`], which looks at one word only when that has what it needs, as for most calls.
+/// [`next_in_group`] of [`empty_blocks`] for a hint at granule `near` (0..64) of `word`, if this one word has what it needs: the first granule (0..64) of that
+/// block.
 #[inline(always)]
-pub(crate) fn next_empty(map: &[Cell<u64>; 8], block: usize) -> Option<usize> {
-    let home = block / 8;
-    let here = empty_lanes(map.get(home)?.get());
-    if here != 0 {
-        let group = here & (0xffff_ffff << (32 * (block / 4 % 2)));
-        let above = here & (!0 << (8 * (block % 8)));
-        if group | above != 0 {
-            let candidates = if group != 0 { group } else { above };
-            return Some(home * 8 + candidates.trailing_zeros() as usize / 8);
-        }
-    }
-    next_in_group(empty_blocks(&map.each_ref().map(Cell::get)), block)
+pub(crate) fn next_empty_in_word(word: u64, near: usize) -> Option<usize> {
+    let empty = empty_lanes(word);
+    let group = empty & (0xffff_ffff << (near & 32));
+    let above = empty & (!0 << (near & !7));
+    let candidates = if group != 0 { group } else { above };
+    (candidates != 0).then(|| candidates.trailing_zeros() as usize & !7)
 }
 
 /// The highest bit of each lane of which all bits are set.
@@ -156,13 +215,13 @@ const fn empty_lanes(word: u64) -> u64 {
     !((taken & lanes(0x7f)).wrapping_add(lanes(0x7f)) | taken | lanes(0x7f))
 }
 
-/// Positions in `empty` (bit = block) from which `blocks` blocks in a row are set. `blocks` is 1..=64.
+/// The bits of `set` from which `length` (1..=64) bits in a row are set.
 #[inline]
-pub(crate) fn block_runs(empty: u64, blocks: usize) -> u64 {
-    let mut starts = empty;
+pub(crate) fn set_runs(set: u64, length: usize) -> u64 {
+    let mut starts = set;
     let mut have = 1;
-    while have < blocks {
-        let step = have.min(blocks - have);
+    while have < length {
+        let step = have.min(length - have);
         starts &= starts >> step;
         have += step;
     }
@@ -181,16 +240,26 @@ mod tests {
     }
 
     #[test]
-    fn fit_in_block_is_exact() {
-        for map in 0..=255 {
+    fn a_fit_in_a_block_is_exact() {
+        for map in 0..=255u8 {
             for granules in 1..=8 {
                 for align in [1, 2, 4, 8] {
-                    assert_eq!(
-                        fit_in_block(map, granules, align),
-                        naive_fit(map, granules, align),
-                        "{map:08b} {granules} {align}"
-                    );
-                    assert_eq!(fit_anywhere(map, granules), naive_fit(map, granules, 1));
+                    let word = u64::from(map) << 24 | 0xff_00ff;
+                    let starts = run_starts(word, granules) & start_lanes(align * GRANULE_BYTES);
+                    for near in 24..32 {
+                        let fits = (starts & starts_in_block(granules, near)) >> 24;
+                        let first = (fits != 0).then(|| fits.trailing_zeros() as usize);
+                        assert_eq!(
+                            first,
+                            naive_fit(map, granules, align),
+                            "{map:08b} {granules} {align}"
+                        );
+                    }
+                    let mut page = [0; 8];
+                    page[3] = word & !0xff_00ff;
+                    let expected = naive_fit(map, granules, align).map(|fit| 3 * 64 + 24 + fit);
+                    let page = page.map(Cell::new);
+                    assert_eq!(first_fit(&page, granules, align * GRANULE_BYTES), expected);
                 }
             }
         }
@@ -198,15 +267,15 @@ mod tests {
 
     quickcheck! {
         fn page_searches_agree_with_block_searches(words: (u64, u64, u64, u64), more: (u64, u64, u64, u64), granules: usize, align: u8) -> bool {
-            let map = [words.0, words.1 & words.2, words.2 | words.0, words.3, more.0 | more.1, more.1, !0, more.2 | more.3];
+            let map = [words.0 & more.0 & more.1, words.1 & words.2, words.2 | words.0, words.3, more.0 | more.1, more.1, !0, more.2 | more.3];
             let granules = granules % 8 + 1;
-            let align = 1 << (align % 4);
+            let align = 1_usize << (align % 4);
             let block = |i: usize| map[i / 8].to_le_bytes()[i % 8];
-            let room = blocks_with_room(&map, granules, align);
+            let first = (0..64).find_map(|i| Some(i * 8 + naive_fit(block(i), granules, align)?));
             let empty = empty_blocks(&map);
-            (0..64).all(|i| {
-                (room >> i & 1 == 1) == naive_fit(block(i), granules, align).is_some() && (empty >> i & 1 == 1) == (block(i) == 0xff)
-            }) && portable::blocks_with_room(&map, granules, align) == room && portable::empty_blocks(&map) == empty
+            first_fit(&map.map(Cell::new), granules, align * GRANULE_BYTES) == first
+                && (0..64).all(|i| (empty >> i & 1 == 1) == (block(i) == 0xff))
+                && portable::empty_blocks(&map) == empty
         }
 
         fn the_next_empty_block_is_the_next_in_the_group(words: (u64, u64, u64, u64), full: Vec<u8>, block: usize) -> bool {
@@ -221,7 +290,34 @@ mod tests {
                 *word = u64::from_le_bytes(bytes.try_into().unwrap());
             }
             let block = block % 64;
-            next_empty(&map.map(Cell::new), block) == next_in_group(empty_blocks(&map), block)
+            let in_word = next_empty_in_word(map[block / 8], block % 8 * 8 + block % 3);
+            let on_page = next_in_group(empty_blocks(&map), block);
+            match in_word {
+                Some(granule) => granule % 8 == 0 && Some(block / 8 * 8 + granule / 8) == on_page,
+                // Another word has it, or none.
+                None => on_page.is_none_or(|found| found / 8 != block / 8 || found < block),
+            }
+        }
+
+        fn the_nearest_run_is_free_and_as_near_as_its_word_allows(words: (u64, u64, u64, u64), granule: usize, granules: usize, align: u8) -> bool {
+            let align = 1_usize << (align % 4);
+            let map = [words.0, words.1 & words.2, 0, words.0 & words.3, !0 << 40, words.2, words.3 & words.1 & words.0, words.1 | words.2];
+            let (granule, granules) = (granule % 512, if granules % 2 == 0 { granules % 64 + 1 } else { granules % 8 + 1 });
+            let starts: Vec<usize> = (0_usize..512)
+                .filter(|&g| g.is_multiple_of(align) && g % 64 + granules <= 64 && (g..g + granules).all(|g| map[g / 64] >> (g % 64) & 1 == 1))
+                .collect();
+            let home = granule / 64;
+            // By the distance of the words, upwards first; then by the distance in the home word, or the end that is nearer.
+            let key = |&g: &usize| {
+                let word = g / 64;
+                let inside = match word.cmp(&home) {
+                    std::cmp::Ordering::Equal => (g.abs_diff(granule), usize::from(g < granule)),
+                    std::cmp::Ordering::Greater => (g % 64, 0),
+                    std::cmp::Ordering::Less => (63 - g % 64, 0),
+                };
+                (word.abs_diff(home), word < home, inside)
+            };
+            nearest_run(&map.map(Cell::new), granule, granules, align * GRANULE_BYTES) == starts.into_iter().min_by_key(key)
         }
 
         fn nearest_is_nearest(set: u64, bit: usize) -> bool {
@@ -230,9 +326,13 @@ mod tests {
             nearest(set, bit) == naive
         }
 
-        fn runs_of_blocks(set: u64, blocks: usize) -> bool {
-            let blocks = blocks % 9 + 1;
-            let starts = block_runs(set, blocks);
+        fn runs_of_blocks(set: u64, more: u64, blocks: usize) -> bool {
+            // Long runs as well.
+            let (set, blocks) = if more % 2 == 0 { (set | more | more << 9, blocks % 64 + 1) } else { (set, blocks % 9 + 1) };
+            let starts = set_runs(set, blocks);
+            if run_starts(set, blocks) != starts {
+                return false;
+            }
             (0..64).all(|i| (starts >> i & 1 == 1) == (i + blocks <= 64 && (i..i + blocks).all(|b| set >> b & 1 == 1)))
         }
 

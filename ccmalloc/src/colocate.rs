@@ -5,10 +5,14 @@
 //! Served in this order (thesis, section 4.2.1, and what DRAM adds to it):
 //!
 //! 1. the hint's own block, if it has room;
-//! 2. another block of the hint's page, by the [`Policy`];
+//! 2. another place on the hint's page, by the [`Policy`];
 //! 3. where blocks are reserved ([`set_reserved_blocks`](crate::set_reserved_blocks)): the page *tied* to the hint's, which took what did not fit before;
-//! 4. a *seat* on the heap's current seat page: the place where anything starts that has no neighbour to join. The hint's page
-//!    is tied to that page, when it lies in the same chunk.
+//! 4. a *seat*: the place where anything starts that has no neighbour to join, beside what was freed last or on the heap's current seat page. Where blocks are
+//!    reserved, the hint's page is tied to the seat's, when it lies in the same chunk.
+//!
+//! By `Closest`, objects may lie at the border of two blocks. The thesis's lie in one, so that of three objects of 24 B in a row every third begins a block, and a quarter of
+//! the memory, and of what a walk brings in, is gaps. What is built in one go then lies as a bump allocator would have it, and nearly as fast: the *run* of free granules
+//! behind the latest object is known without a look at the map.
 //!
 //! Freed room serves later hints at once. Which pages have seats, and what becomes of empty ones, is the business of `seats`.
 
@@ -29,7 +33,7 @@ use crate::heap::Own;
 use crate::policy::{Policy, reserved};
 use crate::registry;
 use crate::size_class::SMALL_BYTES_MAX;
-use crate::stats::{OUTCOMES, Outcome, count};
+use crate::stats::{Outcome, count};
 
 /// The largest object, in bytes, that a hint is honoured for. Larger ones gain nothing from a neighbour: their own blocks are
 /// what is fetched.
@@ -41,78 +45,78 @@ const ROOMY_BLOCKS: u8 = 16;
 /// How many roomy pages are looked at for a request that the first does not fit.
 const ROOMY_PAGES_TRIED: usize = 8;
 
+/// Granules of a page.
+const PAGE_GRANULES: usize = PAGE_BLOCKS * BLOCK_GRANULES;
+
 /// Blocks of a page, as its counter counts them.
 const ALL_BLOCKS: u8 = 64;
 const _: () = assert!(ALL_BLOCKS as usize == PAGE_BLOCKS);
 
-/// What is to be placed, in granules.
+/// What is to be placed.
 #[derive(Clone, Copy)]
 struct Request {
     granules: usize,
-    align_granules: usize,
+    /// In bytes, a power of two.
+    align: usize,
 }
 
 impl Request {
-    fn new(bytes: usize, align: usize) -> Option<Self> {
-        (bytes <= HINTED_BYTES_MAX && align <= BLOCK_BYTES).then(|| Self {
-            granules: granules_of(bytes),
-            align_granules: align.div_ceil(GRANULE_BYTES).max(1),
-        })
-    }
-
-    /// For an object that may start at any granule.
-    fn anywhere(granules: usize) -> Self {
+    #[inline(always)]
+    fn new(bytes: usize, align: usize) -> Self {
         Self {
-            granules,
-            align_granules: 1,
+            granules: granules_of(bytes),
+            align,
         }
     }
 
-    /// Whether it is for an object of up to a block that may start at any granule.
-    fn is_common(self) -> bool {
-        self.granules <= BLOCK_GRANULES && self.align_granules == 1
+    /// Whether hints are honoured for it.
+    #[inline(always)]
+    fn is_served(self) -> bool {
+        self.granules <= HINTED_BYTES_MAX / GRANULE_BYTES && self.align <= BLOCK_BYTES
+    }
+
+    /// Whether it fits a block.
+    #[inline(always)]
+    fn fits_block(self) -> bool {
+        self.granules <= BLOCK_GRANULES && self.align <= BLOCK_BYTES
     }
 
     fn blocks(self) -> usize {
         self.granules.div_ceil(BLOCK_GRANULES)
     }
 
-    /// A block of the page, and a granule in it, for this request; `near` is the block that it should be near to.
+    /// A granule of the page (0..512) for this request, which is served; `near` is the granule that it should be near to, whose block is full.
     ///
-    /// An object larger than a block starts at a block of its own, so that it touches as few as it can.
+    /// An object larger than a block starts at a block of its own, so that it touches as few as it can; but the closest room may be at the border of blocks.
+    #[inline]
     fn find(self, page: Page<'_>, near: usize, policy: Policy) -> Option<usize> {
-        if policy == Policy::NewBlock && self.granules <= BLOCK_GRANULES {
-            return Some(bits::next_empty(page.words(), near)? * BLOCK_GRANULES);
+        match policy {
+            Policy::Closest => bits::nearest_run(page.words(), near, self.granules, self.align),
+            Policy::FirstFit if self.granules <= BLOCK_GRANULES => {
+                bits::first_fit(page.words(), self.granules, self.align)
+            }
+            Policy::NewBlock | Policy::FirstFit => self.find_blocks(page, near, policy),
         }
-        let map = &page.read();
-        if self.blocks() > 1 {
-            let candidates = bits::block_runs(bits::empty_blocks(map), self.blocks());
-            let block = match policy {
-                Policy::NewBlock => bits::next_in_group(candidates, near),
-                Policy::Closest => bits::nearest(candidates, near),
-                Policy::FirstFit => (candidates != 0).then(|| candidates.trailing_zeros() as usize),
-            };
-            return Some(block? * BLOCK_GRANULES);
+    }
+
+    /// [`find`](Self::find) of empty blocks.
+    #[inline(never)]
+    fn find_blocks(self, page: Page<'_>, near: usize, policy: Policy) -> Option<usize> {
+        let mut candidates = bits::empty_blocks(&page.read());
+        if self.granules > BLOCK_GRANULES {
+            candidates = bits::set_runs(candidates, self.blocks());
         }
-        let candidates = bits::blocks_with_room(map, self.granules, self.align_granules);
-        let block = match policy {
-            Policy::Closest => bits::nearest(candidates, near)?,
-            _ => (candidates != 0).then(|| candidates.trailing_zeros() as usize)?,
+        let block = if policy == Policy::NewBlock {
+            bits::next_in_group(candidates, near / BLOCK_GRANULES)
+        } else {
+            (candidates != 0).then(|| candidates.trailing_zeros() as usize)
         };
-        let word = map.get(block / 8)?;
-        Some(block * BLOCK_GRANULES + self.fit(block_of_word(*word, block))?)
+        Some(block? * BLOCK_GRANULES)
     }
 
     /// A granule of the page for something that has no neighbour on it, if it has more empty blocks than are reserved.
     fn find_seat(self, page: Page<'_>, policy: Policy) -> Option<usize> {
         (page.info.empty_blocks.get() > reserved()).then(|| self.find(page, 0, policy))?
-    }
-
-    /// The first granule at which the request fits inside a block with this free map.
-    #[inline]
-    fn fit(self, block_map: u8) -> Option<usize> {
-        (self.granules <= BLOCK_GRANULES)
-            .then(|| bits::fit_in_block(block_map, self.granules, self.align_granules))?
     }
 }
 
@@ -137,11 +141,42 @@ impl<'a> Page<'a> {
         self.words().each_ref().map(Cell::get)
     }
 
-    /// Where block `block` (0..64) begins.
+    /// Where granule `granule` (0..512) is.
     #[inline]
-    fn block(self, block: usize) -> *mut u8 {
-        let offset = self.in_slot * PAGE_BYTES + block % PAGE_BLOCKS * BLOCK_BYTES;
+    fn granule(self, granule: usize) -> *mut u8 {
+        let offset = self.in_slot * PAGE_BYTES + granule % PAGE_GRANULES * GRANULE_BYTES;
         self.slot.base().wrapping_add(offset)
+    }
+
+    /// Makes an object of granules (1..=8) from `granule` (0..512) on, which are free and lie in one word of the map; returns its address.
+    #[inline]
+    fn claim(self, granule: usize, granules: usize) -> *mut u8 {
+        let place = self.granule(granule);
+        // SAFETY: on the page, so in a co-location slot of a chunk that is mapped while the page is at hand.
+        let (word, end_word) =
+            unsafe { (map_word(place.addr()), self.slot.end_word(place.addr())) };
+        let free = word.get();
+        take_granules(word, end_word, place.addr(), granules);
+        self.info.count_opened(free, granule % 64, granules);
+        place
+    }
+}
+
+impl PageInfo {
+    /// Counts the blocks that were empty and are not any more: `free` is what a word of the page's map was before granules from `bit` (0..64) on, at most
+    /// as many as a block has, were taken.
+    #[inline(always)]
+    fn count_opened(&self, free: u64, bit: usize, granules: usize) {
+        let (first, last) = (bit / BLOCK_GRANULES, (bit + granules - 1) / BLOCK_GRANULES);
+        let mut opened = u8::from(block_of_word(free, first) == 0xff);
+        if last != first {
+            // At the border of two blocks.
+            opened += u8::from(block_of_word(free, last) == 0xff);
+        }
+        if opened != 0 {
+            self.empty_blocks
+                .set(self.empty_blocks.get().wrapping_sub(opened));
+        }
     }
 }
 
@@ -193,7 +228,7 @@ impl<'a> Own<'a> {
     /// Allocates near `hint`, which may be any number. Null when the request is none that hints are honoured for, and when the OS
     /// refuses memory: the caller then allocates without a hint.
     ///
-    /// The common case in one go: an object of no more than a block, at any granule, in the hint's block or in an empty one of its page.
+    /// The common case in one go: an object of no more than a block, near a hint in the 512 bytes around it whose map is one word.
     #[inline]
     pub(crate) fn alloc_near(
         self,
@@ -202,108 +237,143 @@ impl<'a> Own<'a> {
         align: usize,
         policy: Policy,
     ) -> *mut u8 {
-        if align > GRANULE_BYTES || !registry::is_chunk_of(hint, self.heap()) {
-            return self.alloc_near_slow(hint, bytes, align, policy);
+        let request = Request::new(bytes, align);
+        if policy == Policy::Closest {
+            let object = self.alloc_in_run(hint, request);
+            if !object.is_null() {
+                return object;
+            }
         }
-        // SAFETY: a chunk of this heap, which only this thread unmaps.
-        let slot: SlotRef<'a> = unsafe { SlotRef::containing(hint) };
-        if slot.slab().tag() != self.tag(kind::COLOCATED) {
-            return self.alloc_near_slow(hint, bytes, align, policy);
-        }
-        // Both by the hint's address, which is also that of its block: two words that are often cold are read at the same time.
-        // SAFETY: as above; the first slot of a chunk has another tag.
-        let (word, end_word) = unsafe { (map_word(hint), slot.end_word(hint)) };
-        let granules = granules_of(bytes);
-        let block_map = block_of_word(word.get(), hint / BLOCK_BYTES);
-        if let Some(inside) = bits::fit_anywhere(block_map, granules)
-            && block_map != 0xff
-        {
-            count(&self.placed, Outcome::SameBlock);
-            let place = (hint & !(BLOCK_BYTES - 1)) + inside * GRANULE_BYTES;
-            take_granules(word, end_word, place, granules);
-            return core::ptr::with_exposed_provenance_mut(place);
-        }
-        if granules <= BLOCK_GRANULES && block_map != 0xff {
-            let page = self.page_at(slot, slot_offset(hint) / PAGE_BYTES);
-            return if policy == Policy::NewBlock {
-                self.alloc_in_new_block(page, hint, granules)
-            } else {
-                self.alloc_packed(page, hint, granules, policy)
-            };
-        }
-        self.alloc_near_slow(hint, bytes, align, policy)
-    }
-
-    /// Allocates an object of up to a block for a hint at `page`, whose block is full: in the empty block that comes next, else elsewhere.
-    #[inline]
-    fn alloc_in_new_block(self, page: Page<'a>, hint: usize, granules: usize) -> *mut u8 {
-        let near = hint % PAGE_BYTES / BLOCK_BYTES;
-        let Some(block) = bits::next_empty(page.words(), near) else {
-            return self.alloc_beyond_page(page, Request::anywhere(granules), Policy::NewBlock);
-        };
-        count_on_page(&self.placed, block, near);
-        take_empty_block(page, block, granules)
-    }
-
-    /// As [`alloc_in_new_block`](Self::alloc_in_new_block), by a policy that packs.
-    #[inline(never)]
-    fn alloc_packed(self, page: Page<'a>, hint: usize, granules: usize, policy: Policy) -> *mut u8 {
-        let near = hint % PAGE_BYTES / BLOCK_BYTES;
-        let Some((block, object)) = take_packed(page, near, granules, policy) else {
-            return self.alloc_beyond_page(page, Request::anywhere(granules), policy);
-        };
-        count_on_page(&self.placed, block, near);
-        object
-    }
-
-    /// As [`alloc_near`](Self::alloc_near), for every request.
-    #[inline(never)]
-    fn alloc_near_slow(self, hint: usize, bytes: usize, align: usize, policy: Policy) -> *mut u8 {
-        let Some(request) = Request::new(bytes, align) else {
-            count(&self.placed, Outcome::NotUsable);
-            return null_mut();
-        };
         let Some(page) = self.page_containing(hint) else {
             return self.alloc_on_seat(request, policy);
         };
-        let near = hint % PAGE_BYTES / BLOCK_BYTES;
-        let block_map = page
-            .slot
-            .page_words(page.in_slot)
-            .get(near / 8)
-            .map_or(0, |word| block_of_word(word.get(), near));
-        if let Some(inside) = request.fit(block_map) {
-            count(&self.placed, Outcome::SameBlock);
-            return self.claim_in(page, near * BLOCK_GRANULES + inside, request);
+        // SAFETY: a co-location page of this heap.
+        let object = unsafe { take_in_word(hint, page.info, request, policy, true) };
+        if object.is_null() {
+            return self.alloc_out_of_word(page, hint, request, policy);
         }
-        self.alloc_near_block(page, near, request, policy)
+        self.count_on_page(object.addr(), request, hint);
+        if policy == Policy::Closest {
+            self.note_run(page, object, request);
+        }
+        object
     }
 
-    /// Allocates near block `near` of `page`, which has no room itself.
+    /// Allocates at the start of the run of granules behind the latest object, if the hint lies before it on the same page, and no room is in the 512 bytes
+    /// around the hint otherwise. Null otherwise.
+    ///
+    /// What is built in one go comes this way. Where the next object goes is known without a look at the map, so that one allocation need not wait for the
+    /// other; the map is only asked whether the place is free.
+    #[inline(always)]
+    fn alloc_in_run(self, hint: usize, request: Request) -> *mut u8 {
+        let place = (self.run_next.get() + request.align - 1) & !(request.align - 1);
+        let bytes = request.granules * GRANULE_BYTES;
+        if request.align > BLOCK_BYTES
+            || place ^ hint >= PAGE_BYTES
+            || hint >= place
+            || place + bytes > self.run_end.get()
+        {
+            return null_mut();
+        }
+        // SAFETY: the run is on a co-location page of this heap, by the invariant of `run_end`; and so is the hint.
+        let (word, end_word, hint_word) = unsafe {
+            let end_word = SlotRef::containing(place).end_word(place);
+            (map_word(place), end_word, map_word(hint))
+        };
+        let (free, bit) = (word.get(), place / GRANULE_BYTES % 64);
+        // The run is shorter than a word: an object precedes it.
+        let mask = ((1 << (request.granules % 64)) - 1) << bit;
+        if free & mask != mask
+            || !core::ptr::eq(word, hint_word)
+                && bits::run_starts(hint_word.get(), request.granules) != 0
+        {
+            return null_mut();
+        }
+        self.run_next.set(place + bytes);
+        self.count_on_page(place, request, hint);
+        if request.granules > BLOCK_GRANULES {
+            // SAFETY: as above.
+            let slot: SlotRef<'a> = unsafe { SlotRef::containing(place) };
+            return self.claim(slot, slot_offset(place) / GRANULE_BYTES, request.granules);
+        }
+        take_granules(word, end_word, place, request.granules);
+        // SAFETY: as above; infos are never unmapped.
+        let info = unsafe { &*self.run_info.get() };
+        info.count_opened(free, bit, request.granules);
+        core::ptr::with_exposed_provenance_mut(place)
+    }
+
+    /// Notes the free granules behind an object that was just made on `page`, for [`alloc_in_run`](Self::alloc_in_run).
+    #[inline]
+    fn note_run(self, page: Page<'a>, object: *mut u8, request: Request) {
+        let next = object.addr() + request.granules * GRANULE_BYTES;
+        let bit = next / GRANULE_BYTES % 64;
+        if bit == 0 {
+            return;
+        }
+        // SAFETY: in the same word as the object, on a co-location page of this heap.
+        let free = unsafe { map_word(next) }.get();
+        let granules = (!(free >> bit)).trailing_zeros() as usize;
+        self.run_info.set(page.info);
+        self.run_next.set(next);
+        self.run_end.set(next + granules * GRANULE_BYTES);
+    }
+
+    /// Counts an object that was placed at `place`, on the page of `hint`, by the block of its end that is farther from there.
+    #[inline(always)]
+    fn count_on_page(self, place: usize, request: Request, hint: usize) {
+        const _: () = assert!(
+            Outcome::SameBlock as usize == 0
+                && Outcome::SameGroup as usize == 1
+                && Outcome::SamePage as usize == 2
+        );
+        let last = place + request.granules * GRANULE_BYTES - 1;
+        let end = if place < hint { place } else { last };
+        let (block, near) = (end / BLOCK_BYTES, hint / BLOCK_BYTES);
+        let farther = usize::from(block != near) + usize::from(block / 4 != near / 4);
+        if let Some(counter) = self.placed.get(farther) {
+            counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// Allocates near a hint on `page`, where [`take_in_word`] has found nothing: on the rest of the page, or beyond it.
     #[inline(never)]
-    fn alloc_near_block(
+    fn alloc_out_of_word(
         self,
         page: Page<'a>,
-        near: usize,
+        hint: usize,
         request: Request,
         policy: Policy,
     ) -> *mut u8 {
-        if let Some(granule) = request.find(page, near, policy) {
-            count_on_page(&self.placed, granule / BLOCK_GRANULES, near);
-            return self.claim_in(page, granule, request);
+        if !request.is_served() {
+            return self.refuse_hint();
         }
-        self.alloc_beyond_page(page, request, policy)
+        let near = hint % PAGE_BYTES / GRANULE_BYTES;
+        let is_full = policy == Policy::NewBlock && page.info.empty_blocks.get() == 0;
+        if !is_full && let Some(granule) = request.find(page, near, policy) {
+            self.count_on_page(page.granule(granule).addr(), request, hint);
+            let object = self.claim_in(page, granule, request);
+            if policy == Policy::Closest {
+                self.note_run(page, object, request);
+            }
+            return object;
+        }
+        if reserved() > 0 {
+            return self.alloc_on_tied_or_seat(page, request, policy);
+        }
+        // Without reserved blocks, a seat page is full before another request comes from the same page: of a random tree's hints, 0.3% found room on
+        // the tied page, and each looked at two cold page infos for it. So there are ties only where blocks are reserved.
+        count(&self.placed, Outcome::Elsewhere);
+        self.take_seat(request, policy)
+            .map_or(null_mut(), |(_, object)| object)
     }
 
-    /// Allocates for a hint at `page`, which has no place for the request.
-    ///
-    /// Without reserved blocks, a seat page is full before another request comes from the same page: of a random tree's hints, 0.3% found room on the tied
-    /// page, and each looked at two cold page infos for it. So there are ties only where blocks are reserved.
+    /// Allocates for a hint at `page`, which has no place for the request: on the page tied to it, else on a seat, whose page is then tied to it.
+    #[cold]
     #[inline(never)]
-    fn alloc_beyond_page(self, page: Page<'a>, request: Request, policy: Policy) -> *mut u8 {
+    fn alloc_on_tied_or_seat(self, page: Page<'a>, request: Request, policy: Policy) -> *mut u8 {
         let desc = page.slot.desc();
-        let ties = reserved() > 0;
-        if ties && let Some(object) = self.alloc_on_tied(desc, page.info, request, policy) {
+        if let Some(object) = self.alloc_on_tied(desc, page.info, request, policy) {
             count(&self.placed, Outcome::TiedPage);
             return object;
         }
@@ -311,8 +381,8 @@ impl<'a> Own<'a> {
         let Some((seat, object)) = self.take_seat(request, policy) else {
             return null_mut();
         };
-        if ties && core::ptr::eq(seat.slot.desc(), desc) {
-            let index = page_index(seat.info.base.get().addr());
+        if core::ptr::eq(self.page_of(seat).slot.desc(), desc) {
+            let index = page_index(seat.base.get().addr());
             page.info.tied.set(u16::try_from(index).unwrap_or(0));
         }
         object
@@ -321,9 +391,19 @@ impl<'a> Own<'a> {
     /// Allocates what has no neighbour.
     #[inline(never)]
     fn alloc_on_seat(self, request: Request, policy: Policy) -> *mut u8 {
+        if !request.is_served() {
+            return self.refuse_hint();
+        }
         count(&self.placed, Outcome::NotUsable);
         self.take_seat(request, policy)
             .map_or(null_mut(), |(_, object)| object)
+    }
+
+    /// Counts a hint that cannot be honoured.
+    #[cold]
+    fn refuse_hint(self) -> *mut u8 {
+        count(&self.placed, Outcome::NotUsable);
+        null_mut()
     }
 
     fn alloc_on_tied(
@@ -358,9 +438,13 @@ impl<'a> Own<'a> {
     /// Makes an object of a request's granules, which are free, and returns its address.
     #[inline]
     fn claim_in(self, page: Page<'a>, granule: usize, request: Request) -> *mut u8 {
+        if request.granules <= BLOCK_GRANULES {
+            // Inside one block, or at the border of two in one word.
+            return page.claim(granule, request.granules);
+        }
         self.claim(
             page.slot,
-            page.in_slot * PAGE_BLOCKS * BLOCK_GRANULES + granule,
+            page.in_slot * PAGE_GRANULES + granule,
             request.granules,
         )
     }
@@ -599,8 +683,24 @@ impl<'a> Own<'a> {
         };
         end_word.store(ends & !mask, Ordering::Relaxed);
         word.set(free | mask);
-        if block_of_word(free | mask, address / BLOCK_BYTES) == 0xff {
-            self.on_empty_block(slot, slot_offset(address) / BLOCK_BYTES);
+        self.freed_place.set(address);
+        let block = slot_offset(address) / BLOCK_BYTES;
+        if mask >> (block % 8 * BLOCK_GRANULES) > 0xff {
+            return self.on_freed_across(slot, block);
+        }
+        if block_of_word(free | mask, block) == 0xff {
+            self.freed_place.set(address | 1);
+            self.on_empty_block(slot, block);
+        }
+    }
+
+    /// Counts what has become empty of block `block` and the next, after an object at their border was freed.
+    #[inline(never)]
+    fn on_freed_across(self, slot: SlotRef<'a>, block: usize) {
+        for block in [block, block + 1] {
+            if block_map(slot, block) == 0xff && self.on_empty_block(slot, block) {
+                return;
+            }
         }
     }
 
@@ -676,6 +776,21 @@ impl<'a> Own<'a> {
         {
             return Err("the seat page is listed, or no co-location page of this heap");
         }
+        // SAFETY: as above.
+        if let Some(info) = unsafe { self.seat_page.get().as_ref() }
+            && self.latest_seat.get() & !(PAGE_BYTES - 1) != info.base.get().addr()
+        {
+            return Err("the latest seat is not on the seat page");
+        }
+        let (next, end) = (self.run_next.get(), self.run_end.get());
+        if next < end
+            && (next / (64 * GRANULE_BYTES) != (end - 1) / (64 * GRANULE_BYTES)
+                || self
+                    .page_containing(next)
+                    .is_none_or(|page| !core::ptr::eq(page.info, self.run_info.get())))
+        {
+            return Err("the latest run is in no word of a co-location page of this heap");
+        }
         Ok(())
     }
 
@@ -694,49 +809,7 @@ impl<'a> Own<'a> {
     }
 }
 
-/// Makes an object of granules (1..=8) in the block of the page where `policy`, one that packs, puts what belongs to block `near`;
-/// returns that block and the object's address. `None` when no block has room.
-#[inline]
-fn take_packed(
-    page: Page<'_>,
-    near: usize,
-    granules: usize,
-    policy: Policy,
-) -> Option<(usize, *mut u8)> {
-    let candidates = bits::blocks_with_room(&page.read(), granules, 1);
-    let block = if policy == Policy::Closest {
-        bits::nearest(candidates, near)?
-    } else if candidates != 0 {
-        candidates.trailing_zeros() as usize
-    } else {
-        return None;
-    };
-    let place = page.block(block);
-    // SAFETY: on the page, so in a co-location slot of a chunk that is mapped while the page is at hand.
-    let (word, end_word) = unsafe { (map_word(place.addr()), page.slot.end_word(place.addr())) };
-    let block_map = block_of_word(word.get(), block);
-    let object = place.wrapping_add(bits::fit_anywhere(block_map, granules)? * GRANULE_BYTES);
-    take_granules(word, end_word, object.addr(), granules);
-    if block_map == 0xff {
-        let empty = &page.info.empty_blocks;
-        empty.set(empty.get().wrapping_sub(1));
-    }
-    Some((block, object))
-}
-
-/// Makes an object of the first granules (1..=8) of `block` (0..64) of the page, which is empty; returns its address.
-#[inline]
-fn take_empty_block(page: Page<'_>, block: usize, granules: usize) -> *mut u8 {
-    let place = page.block(block);
-    // SAFETY: on the page, so in a co-location slot of a chunk that is mapped while the page is at hand.
-    let (word, end_word) = unsafe { (map_word(place.addr()), page.slot.end_word(place.addr())) };
-    take_granules(word, end_word, place.addr(), granules);
-    let empty = &page.info.empty_blocks;
-    empty.set(empty.get().wrapping_sub(1));
-    place
-}
-
-/// Makes an object of the free granules from `place` on, which lie in one block: `word` and `end_word` have their bits.
+/// Makes an object of the free granules from `place` on, whose bits `word` and `end_word` have.
 #[inline]
 fn take_granules(word: &Cell<u64>, end_word: &AtomicU64, place: usize, granules: usize) {
     let first = place / GRANULE_BYTES % 64;
@@ -745,15 +818,50 @@ fn take_granules(word: &Cell<u64>, end_word: &AtomicU64, place: usize, granules:
     end_word.store(ends | 1 << (first + granules - 1), Ordering::Relaxed);
 }
 
-/// Counts an object that was placed in block `block` of its page, with a hint at block `near` of the same page.
-#[inline]
-fn count_on_page(placed: &[AtomicU64; OUTCOMES], block: usize, near: usize) {
-    let outcome = if block / 4 == near / 4 {
-        Outcome::SameGroup
+/// Makes an object of up to a block in the block of `near` if it has room, else where the policy says, as long as that is in the 512 bytes around `near` whose
+/// map is one word. Null otherwise. What does not `join` a neighbour begins at a block of its own under [`Policy::NewBlock`].
+///
+/// # Safety
+/// - `near` lies in a co-location page of the calling thread's heap, and `info` is of that page.
+#[inline(always)]
+unsafe fn take_in_word(
+    near: usize,
+    info: &PageInfo,
+    request: Request,
+    policy: Policy,
+    join: bool,
+) -> *mut u8 {
+    if !request.fits_block() {
+        return null_mut();
+    }
+    let granules = request.granules;
+    // Both by the same address: two words that are often cold are read at the same time.
+    // SAFETY: by the caller's promise, no chunk's first slot, and mapped: only this thread unmaps the chunks of its heap.
+    let (word, end_word) = unsafe { (map_word(near), SlotRef::containing(near).end_word(near)) };
+    let (free, at) = (word.get(), near / GRANULE_BYTES % 64);
+    let new_block = policy == Policy::NewBlock;
+    let bit = if !join && new_block {
+        bits::next_empty_in_word(free, at)
     } else {
-        Outcome::SamePage
+        let starts = bits::run_starts(free, granules) & bits::start_lanes(request.align);
+        let in_block = starts & bits::starts_in_block(granules, at);
+        if in_block != 0 {
+            Some(in_block.trailing_zeros() as usize)
+        } else if new_block {
+            bits::next_empty_in_word(free, at)
+        } else if policy == Policy::Closest {
+            bits::nearest(starts, at)
+        } else {
+            None
+        }
     };
-    count(placed, outcome);
+    let Some(bit) = bit else {
+        return null_mut();
+    };
+    let place = (near & !(64 * GRANULE_BYTES - 1)) + bit * GRANULE_BYTES;
+    take_granules(word, end_word, place, granules);
+    info.count_opened(free, bit, granules);
+    core::ptr::with_exposed_provenance_mut(place)
 }
 
 /// The free map of block `block` (0..1024) of a co-location slot.

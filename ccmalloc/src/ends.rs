@@ -64,8 +64,8 @@ pub(crate) fn clear_end(ends: &EndMap, granule: usize) {
 
 /// The object at `address` in a slot of the calling thread's heap: its bits in its word of the map, which is `free` and to which the ends are `ends`.
 ///
-/// `None`, and nothing is said, when it has not `bytes` (whatever its size without), when it reaches beyond its block or lies at the start of a word: these are
-/// [`own_run`]'s; and when no object starts there.
+/// `None`, and nothing is said, when it has not `bytes` (whatever its size without), when it has more granules than a block, reaches into the next word or lies
+/// at the start of a word: these are [`own_run`]'s; and when no object starts there.
 #[inline(always)]
 pub(crate) fn own_bits(free: u64, ends: u64, address: usize, bytes: Option<usize>) -> Option<u64> {
     let granule = address / GRANULE_BYTES % 64;
@@ -75,7 +75,8 @@ pub(crate) fn own_bits(free: u64, ends: u64, address: usize, bytes: Option<usize
     let granules = rest.trailing_zeros() as usize + 1;
     let is_one = starts >> granule & 1 == 1
         && address.is_multiple_of(GRANULE_BYTES)
-        && granule % BLOCK_GRANULES + granules <= BLOCK_GRANULES
+        && granules <= BLOCK_GRANULES
+        && granule + granules <= 64
         && bytes.is_none_or(|bytes| granules_of(bytes) == granules);
     is_one.then(|| ((1 << granules) - 1) << granule)
 }

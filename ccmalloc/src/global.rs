@@ -142,6 +142,7 @@ pub fn cc_alloc(layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>
 }
 
 /// As [`cc_alloc`], with a policy of its own.
+#[inline]
 #[must_use]
 pub fn cc_alloc_with(
     layout: Layout,

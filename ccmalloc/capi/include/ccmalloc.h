@@ -32,7 +32,7 @@ extern "C" {
 
 /* Where on the hint's page (4 KiB) an object goes when the hint's own block has no room for it. */
 enum ccmalloc_policy {
-    /* The block nearest to the hint's that has room. */
+    /* The nearest room, at the border of two blocks as well: for what is built in one go, in the order in which it is walked. */
     CCMALLOC_CLOSEST = 0,
     /* The first block of the page that has room: packs tightest. */
     CCMALLOC_FIRST_FIT = 1,

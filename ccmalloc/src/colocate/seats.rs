@@ -12,48 +12,97 @@
 use core::ptr::{null, null_mut};
 use core::sync::atomic::Ordering;
 
-use super::{
-    ALL_BLOCKS, Page, ROOMY_BLOCKS, ROOMY_PAGES_TRIED, Request, take_empty_block, take_packed,
-};
+use super::{ALL_BLOCKS, Page, ROOMY_BLOCKS, ROOMY_PAGES_TRIED, Request, take_in_word};
 use crate::bits;
 use crate::chunk::{ChunkDesc, PageInfo, SlotRef, kind};
 use crate::ends::EndMap;
-use crate::geometry::{CHUNK_PAGES, CHUNK_SLOTS, PAGE_BLOCKS, PAGE_BYTES, SLOT_PAGES};
+use crate::geometry::{CHUNK_PAGES, CHUNK_SLOTS, PAGE_BLOCKS, PAGE_BYTES, SLOT_BYTES, SLOT_PAGES};
 use crate::heap::Own;
 use crate::policy::{Policy, reserved};
 
 impl<'a> Own<'a> {
-    /// A place for something without a neighbour: an empty block of the seat page (or, with the packing policies, the first
-    /// room on it).
-    ///
-    /// The common case in one go: an object of no more than a block, at any granule, in an empty block.
-    pub(super) fn take_seat(self, request: Request, policy: Policy) -> Option<(Page<'a>, *mut u8)> {
+    /// A place for something without a neighbour, and the page that it is on: beside what was freed last, else an empty block of the seat page (or, with the
+    /// packing policies, room on it).
+    #[inline]
+    pub(super) fn take_seat(
+        self,
+        request: Request,
+        policy: Policy,
+    ) -> Option<(&'a PageInfo, *mut u8)> {
+        let freed = self.freed_place.get();
+        if freed != 0
+            && (policy != Policy::NewBlock || freed & 1 == 1)
+            && let Some(taken) = self.take_freed(request, policy)
+        {
+            return Some(taken);
+        }
         // SAFETY: null or the info of a page in use: `release_slot_if_empty` gives no slot back in which the seat page lies.
+        if let Some(info) = unsafe { self.seat_page.get().as_ref() }
+            && info.empty_blocks.get() > reserved()
+        {
+            // SAFETY: the latest seat is on the seat page, a co-location page of this heap.
+            let object =
+                unsafe { take_in_word(self.latest_seat.get(), info, request, policy, false) };
+            if !object.is_null() {
+                self.latest_seat.set(object.addr());
+                return Some((info, object));
+            }
+        }
+        self.take_seat_elsewhere(request, policy)
+    }
+
+    /// [`take_seat`](Self::take_seat) elsewhere than around the latest seat.
+    #[inline(never)]
+    fn take_seat_elsewhere(
+        self,
+        request: Request,
+        policy: Policy,
+    ) -> Option<(&'a PageInfo, *mut u8)> {
+        // SAFETY: as in `take_seat`.
         if let Some(info) = unsafe { self.seat_page.get().as_ref() } {
             let page = self.page_of(info);
-            if request.is_common() && info.empty_blocks.get() > reserved() {
-                if policy != Policy::NewBlock {
-                    if let Some((_, object)) = take_packed(page, 0, request.granules, policy) {
-                        return Some((page, object));
-                    }
-                } else if let empty @ 1.. = bits::empty_blocks(&page.read()) {
-                    let first = empty.trailing_zeros() as usize;
-                    return Some((page, take_empty_block(page, first, request.granules)));
-                }
-            }
             if let Some(granule) = request.find_seat(page, policy) {
-                return Some((page, self.claim_in(page, granule, request)));
+                return Some(self.claim_seat(page, granule, request));
             }
         }
         let page = self.next_seat_page(request, policy)?;
-        // SAFETY: as above.
+        // SAFETY: as in `take_seat`.
         let old = unsafe { self.seat_page.replace(page.info).as_ref() };
+        self.latest_seat.set(page.info.base.get().addr());
         if let Some(old) = old.filter(|old| is_roomy(old)) {
             // Too small a room for this request only.
             self.list(old);
         }
         let granule = request.find(page, 0, policy)?;
-        Some((page, self.claim_in(page, granule, request)))
+        Some(self.claim_seat(page, granule, request))
+    }
+
+    /// Makes an object of a request's granules, which are free, on the seat page.
+    fn claim_seat(
+        self,
+        page: Page<'a>,
+        granule: usize,
+        request: Request,
+    ) -> (&'a PageInfo, *mut u8) {
+        let object = self.claim_in(page, granule, request);
+        self.latest_seat.set(object.addr());
+        (page.info, object)
+    }
+
+    /// A place on the page where an object was freed last, if it still has room: a program that frees as much as it allocates finds that room in the
+    /// cache, and does not spread.
+    #[inline(never)]
+    fn take_freed(self, request: Request, policy: Policy) -> Option<(&'a PageInfo, *mut u8)> {
+        let freed = self.freed_place.replace(0);
+        let page = self.page_containing(freed)?;
+        if reserved() > 0 && page.info.empty_blocks.get() <= reserved()
+            || self.reservation(page.slot).is_some()
+        {
+            return None;
+        }
+        // SAFETY: a co-location page of this heap.
+        let object = unsafe { take_in_word(freed, page.info, request, policy, false) };
+        (!object.is_null()).then_some((page.info, object))
     }
 
     /// A page with a place for `request`, in no list: one that has become roomy, else a fresh one.
@@ -190,6 +239,9 @@ impl<'a> Own<'a> {
         }
         for word in slot.map() {
             word.set(0);
+        }
+        if self.run_next.get() & !(SLOT_BYTES - 1) == slot.base().addr() {
+            self.run_end.set(0);
         }
         self.free_slots(slot, 1);
         true

@@ -49,7 +49,12 @@ impl Own<'static> {
             meta: _,      // metadata stays with the core,
             meta_left: _, // for the next heap
             colour: _,    // any value will do
+            run_next: _,  // no run
+            run_end,
+            run_info: _, // no run
             seat_page,
+            latest_seat: _, // of that page
+            freed_place: _, // any value will do
             roomy_pages,
             fresh_slot,
             fresh_page,
@@ -69,6 +74,7 @@ impl Own<'static> {
         }
         open.set(null());
         spare.set(null());
+        run_end.set(0);
         seat_page.set(null());
         roomy_pages.set(null());
         fresh_slot.set(null_mut());

@@ -91,6 +91,116 @@ fn policies_choose_their_blocks() {
 }
 
 #[test]
+fn closest_lies_one_behind_the_other() {
+    // 24 B do not divide a block, 48 leave room for nothing in it, 100 are larger; 24 are aligned to 16 in C.
+    for (bytes, align) in [
+        (24, 8),
+        (40, 8),
+        (48, 8),
+        (64, 8),
+        (100, 8),
+        (24, 16),
+        (32, 32),
+    ] {
+        let layout = Layout::from_size_align(bytes, align).unwrap();
+        let step = bytes.next_multiple_of(align.max(8));
+        std::thread::spawn(move || {
+            let mut objects =
+                vec![cc_alloc_with(layout, Some(NonNull::dangling()), Policy::Closest).unwrap()];
+            for i in 1..200 {
+                // As a walk in depth-first order does: mostly the latest, now and then an older one.
+                let hint = objects[if i % 7 == 0 { i / 2 } else { i - 1 }];
+                objects.push(cc_alloc_with(layout, Some(hint), Policy::Closest).unwrap());
+            }
+            let offset = |object: &NonNull<u8>| object.addr().get() - objects[0].addr().get();
+            let in_word = 512 / step;
+            for (i, object) in objects.iter().enumerate() {
+                if i / in_word * 512 + 512 <= 4096 {
+                    assert_eq!(
+                        offset(object),
+                        i / in_word * 512 + i % in_word * step,
+                        "{layout:?} {i}"
+                    );
+                }
+            }
+            ccmalloc::check().unwrap();
+            // Holes at the borders of blocks are found again, also while there is a run elsewhere on the page.
+            for hole in (1..in_word).step_by(2) {
+                // SAFETY: allocated above with this layout, and replaced below.
+                unsafe { cc_dealloc(objects[hole], layout) };
+            }
+            ccmalloc::check().unwrap();
+            let mut holes: Vec<_> = (1..in_word).step_by(2).map(|hole| objects[hole]).collect();
+            for hole in (1..in_word).step_by(2) {
+                let filled = cc_alloc_with(layout, Some(objects[0]), Policy::Closest).unwrap();
+                let at = holes.iter().position(|&hole| hole == filled);
+                holes.swap_remove(at.expect("a hole of the hint's 512 bytes"));
+                objects[hole] = filled;
+            }
+            ccmalloc::check().unwrap();
+            free_all(objects, layout);
+            ccmalloc::check().unwrap();
+        })
+        .join()
+        .unwrap();
+    }
+}
+
+#[test]
+fn a_run_ends_with_its_page() {
+    let layout = Layout::new::<[u64; 3]>();
+    std::thread::spawn(move || {
+        for round in 0..3 {
+            // Two slots full, the last object in the middle of a word; then all goes back, and others take the memory.
+            let mut objects: Vec<NonNull<u8>> = Vec::new();
+            for _ in 0..2 * 65536 / 24 + 5 {
+                let hint = objects.last().copied().unwrap_or(NonNull::dangling());
+                objects.push(cc_alloc_with(layout, Some(hint), Policy::Closest).unwrap());
+            }
+            let stale = objects.clone();
+            free_all(objects, layout);
+            ccmalloc::check().unwrap();
+            let plain: Vec<_> = (0..8000).map(|_| cc_alloc(layout, None).unwrap()).collect();
+            let hinted: Vec<_> = stale
+                .iter()
+                .rev()
+                .take(3000)
+                .map(|&hint| cc_alloc_with(layout, Some(hint), Policy::Closest).unwrap())
+                .collect();
+            ccmalloc::check().unwrap();
+            let all: HashSet<_> = plain.iter().chain(&hinted).collect();
+            assert_eq!(all.len(), plain.len() + hinted.len(), "{round}");
+            free_all(plain.into_iter().chain(hinted), layout);
+        }
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn what_has_no_neighbour_lies_where_something_was_freed() {
+    let layout = Layout::new::<[u64; 6]>();
+    for policy in [Policy::Closest, Policy::FirstFit, Policy::NewBlock] {
+        std::thread::spawn(move || {
+            let nowhere = Some(NonNull::dangling());
+            let objects: Vec<_> = (0..300)
+                .map(|_| cc_alloc_with(layout, nowhere, policy).unwrap())
+                .collect();
+            // SAFETY: allocated above with this layout; replaced by the next.
+            unsafe { cc_dealloc(objects[7], layout) };
+            let next = cc_alloc_with(layout, nowhere, policy).unwrap();
+            assert_eq!(next, objects[7], "{policy:?}");
+            let other = cc_alloc_with(layout, nowhere, policy).unwrap();
+            assert!(!objects.contains(&other), "once only");
+            ccmalloc::check().unwrap();
+            free_all(objects.into_iter().chain([other]), layout);
+        })
+        .join()
+        .unwrap();
+    }
+}
+
+#[test]
 fn near_reaches_std_types() {
     std::thread::spawn(|| {
         let root = near(&(), || Box::new([0u64; 2]));

@@ -5,9 +5,11 @@
 //! each is its parent, and it lies
 //!
 //! 1. in the hint's block, if that has room;
-//! 2. else on the hint's page, in a block that the [policy](HintPolicy) chooses;
+//! 2. else on the hint's page, where the [policy](HintPolicy) chooses;
 //! 3. else on the *seat page*, where also roots begin: in its first empty block, or, by the policies that pack, in its
 //!    first room; and when it has none left, on a fresh page.
+//!
+//! `Closest` is the thesis's but for one thing: its nodes may lie at the border of two blocks, so that nothing is left between them.
 //!
 //! ```text
 //! page   | a c d | b e . | f . . | . . . |   of 64 blocks; c, d have the hint a, e the hint b, f a hint whose page is full
@@ -32,7 +34,7 @@ const HINTED_BYTES_MAX: u32 = 512;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum HintPolicy {
-    /// The nearest block of the page that has room.
+    /// The nearest room of the page, which may be at the border of two blocks.
     Closest,
     /// The first block of the page that has room.
     FirstFit,
@@ -61,6 +63,9 @@ pub(super) fn place(shape: &Shape, node: NodeExtent, policy: HintPolicy, seed: u
     }
     Placement::from_offsets(offsets)
 }
+
+/// Blocks whose granules make a word of the allocator's map, which no object crosses.
+const WORD_BLOCKS: u32 = 8;
 
 /// Free room of one page.
 ///
@@ -102,18 +107,18 @@ impl Pages {
     fn allocate(&mut self, hint: Option<u64>) -> u64 {
         let near = hint.and_then(|hint| {
             let page = usize::try_from(hint / PAGE_BYTES).ok()?;
-            let block = u32::try_from(hint % PAGE_BYTES / BLOCK_BYTES).ok()?;
-            Some((page, block, self.near(page, block)?))
+            let granule = u32::try_from(hint % PAGE_BYTES / GRANULE_BYTES).ok()?;
+            Some((page, self.near(page, granule)?))
         });
-        if let Some((page, _, block)) = near {
-            return self.take(page, block);
+        if let Some((page, granule)) = near {
+            return self.take(page, granule);
         }
         // The seat page is the last one: a fresh page becomes it when the one before has no place left.
         if let Some(last) = self.pages.len().checked_sub(1)
             && self.pages[last].empty != 0
-            && let Some(block) = self.find(last, 0)
+            && let Some(granule) = self.find(last, 0)
         {
-            return self.take(last, block);
+            return self.take(last, granule);
         }
         self.pages.push(Page {
             empty: u64::MAX,
@@ -123,23 +128,48 @@ impl Pages {
         self.take(self.pages.len() - 1, 0)
     }
 
-    /// A block of the page for an object whose hint lies in `block`.
-    fn near(&self, page: usize, block: u32) -> Option<u32> {
+    /// Where on the page an object begins whose hint is at `granule`.
+    fn near(&self, page: usize, granule: u32) -> Option<u32> {
+        let block = granule / BLOCK_GRANULES;
         if self.blocks == 1 && self.pages[page].with_room >> block & 1 == 1 {
-            return Some(block);
+            return Some(self.room_in(page, block));
         }
-        self.find(page, block)
+        self.find(page, granule)
     }
 
-    /// A block of the page by the policy, `near` itself no better than others.
+    /// The first granule of the page that an object can begin at in `block`, which has room.
+    fn room_in(&self, page: usize, block: u32) -> u32 {
+        let fits = fits(
+            self.pages[page].free[block as usize],
+            self.granules,
+            self.starts,
+        );
+        block * BLOCK_GRANULES + fits.trailing_zeros()
+    }
+
+    /// A granule of the page by the policy; the block of `near` itself is no better than others.
     fn find(&self, page: usize, near: u32) -> Option<u32> {
-        let page = &self.pages[page];
-        let candidates = match (self.blocks, self.policy) {
-            (1, HintPolicy::NewBlock) => page.empty,
-            (1, _) => page.with_room,
+        if self.policy == HintPolicy::Closest && self.starts == u8::MAX {
+            return self.nearest_room(page, near);
+        }
+        if self.blocks > 1 {
             // Whole blocks: such an object touches as few as it can.
-            (blocks, _) => runs(page.empty, blocks),
+            let candidates = runs(self.pages[page].empty, self.blocks);
+            return self
+                .choose(candidates, near / BLOCK_GRANULES)
+                .map(|block| block * BLOCK_GRANULES);
+        }
+        let page_blocks = &self.pages[page];
+        let candidates = match self.policy {
+            HintPolicy::NewBlock => page_blocks.empty,
+            _ => page_blocks.with_room,
         };
+        let block = self.choose(candidates, near / BLOCK_GRANULES)?;
+        Some(self.room_in(page, block))
+    }
+
+    /// One of the blocks in `candidates`.
+    fn choose(&self, candidates: u64, near: u32) -> Option<u32> {
         match self.policy {
             HintPolicy::NewBlock => next_in_group(candidates, near),
             HintPolicy::Closest => nearest(candidates, near),
@@ -147,26 +177,48 @@ impl Pages {
         }
     }
 
-    /// Puts an object into the first room of a block that has it, and of the blocks behind it.
-    fn take(&mut self, page: usize, block: u32) -> u64 {
-        let base = page as u64 * PAGE_BYTES + u64::from(block) * BLOCK_BYTES;
-        let (granules, starts) = (self.granules, self.starts);
+    /// The room nearest to granule `near`, across blocks: in the word of the allocator's map that has the granule, else in the next word upwards or
+    /// downwards that has any.
+    fn nearest_room(&self, page: usize, near: u32) -> Option<u32> {
+        const WORDS: u32 = PAGE_BLOCKS / WORD_BLOCKS;
+        const WORD_GRANULES: u32 = WORD_BLOCKS * BLOCK_GRANULES;
+        let free = &self.pages[page].free;
+        let starts = |word: u32| {
+            let first = (word * WORD_BLOCKS) as usize;
+            let bytes = free[first..first + WORD_BLOCKS as usize].iter().rev();
+            let map = bytes.fold(0, |map, &byte| map << 8 | u64::from(byte));
+            runs(map, self.granules)
+        };
+        let home = near / WORD_GRANULES;
+        if let Some(bit) = nearest(starts(home), near % WORD_GRANULES) {
+            return Some(home * WORD_GRANULES + bit);
+        }
+        (1..WORDS).find_map(|step| {
+            let in_word = |word, bit: Option<u32>| Some(word * WORD_GRANULES + bit?);
+            let up =
+                (home + step < WORDS).then(|| in_word(home + step, lowest(starts(home + step))));
+            up.flatten().or_else(|| {
+                let word = home.checked_sub(step)?;
+                in_word(word, starts(word).checked_ilog2())
+            })
+        })
+    }
+
+    /// Puts an object at `granule` of a page.
+    fn take(&mut self, page: usize, granule: u32) -> u64 {
         let target = &mut self.pages[page];
-        if self.blocks > 1 {
-            for taken in block..block + self.blocks {
-                target.empty &= !(1 << taken);
-                target.with_room &= !(1 << taken);
+        let end = granule + self.granules;
+        for block in granule / BLOCK_GRANULES..end.div_ceil(BLOCK_GRANULES) {
+            let first = (block * BLOCK_GRANULES).max(granule);
+            let last = ((block + 1) * BLOCK_GRANULES).min(end);
+            let free = &mut target.free[block as usize];
+            *free &= !(object_bits(last - first) << (first % BLOCK_GRANULES));
+            target.empty &= !(1 << block);
+            if self.blocks > 1 || fits(*free, self.granules, self.starts) == 0 {
+                target.with_room &= !(1 << block);
             }
-            return base;
         }
-        let free = &mut target.free[block as usize];
-        let start = fits(*free, granules, starts).trailing_zeros();
-        *free &= !(object_bits(granules) << start);
-        target.empty &= !(1 << block);
-        if fits(*free, granules, starts) == 0 {
-            target.with_room &= !(1 << block);
-        }
-        base + u64::from(start) * GRANULE_BYTES
+        page as u64 * PAGE_BYTES + u64::from(granule) * GRANULE_BYTES
     }
 }
 
@@ -230,11 +282,12 @@ mod tests {
 
     #[test]
     fn a_child_joins_its_parent_while_there_is_room() {
-        // A list of nodes of 24 B: two to a block, whatever the policy.
+        // A list of nodes of 24 B: two to a block, or one behind the other.
         let list = [NO_NODE, 0, 1, 2, 3];
-        for policy in POLICIES {
+        for policy in [HintPolicy::FirstFit, HintPolicy::NewBlock] {
             assert_eq!(offsets(&list, 24, policy), [0, 24, 64, 88, 128]);
         }
+        assert_eq!(offsets(&list, 24, HintPolicy::Closest), [0, 24, 48, 72, 96]);
         // A root of its own begins in an empty block, or, packed, where there is room.
         let two = [NO_NODE, NO_NODE];
         assert_eq!(offsets(&two, 32, HintPolicy::NewBlock), [0, 64]);
@@ -252,12 +305,12 @@ mod tests {
             let root = pages.allocate(None);
             assert_eq!(root, 0);
             for block in 1..8 {
-                pages.take(0, block);
+                pages.take(0, block * 8);
             }
-            pages.take(0, 7);
+            pages.take(0, 7 * 8 + 4);
             pages.allocate(Some(7 * 64))
         };
-        assert_eq!(taken(HintPolicy::Closest), 8 * 64);
+        assert_eq!(taken(HintPolicy::Closest), 6 * 64 + 32);
         assert_eq!(taken(HintPolicy::FirstFit), 32);
         assert_eq!(taken(HintPolicy::NewBlock), 8 * 64);
     }
@@ -282,11 +335,15 @@ mod tests {
         let parents: Vec<u32> = (0..22u32)
             .map(|v| v.checked_sub(1).unwrap_or(NO_NODE))
             .collect();
-        for policy in POLICIES {
+        for policy in [HintPolicy::FirstFit, HintPolicy::NewBlock] {
             let offsets = offsets(&parents, 192, policy);
             assert_eq!(offsets.iter().max(), Some(&4096), "{policy:?}");
             assert!(offsets.iter().all(|offset| offset % 64 == 0));
         }
+        // Two in each 512 B, a ninth word begins the next page.
+        let closest = offsets(&parents, 192, HintPolicy::Closest);
+        let expected: Vec<u64> = (0..22).map(|i| i / 2 * 512 + i % 2 * 192).collect();
+        assert_eq!(closest, expected);
         assert_eq!(offsets(&[NO_NODE, 0], 520, HintPolicy::Closest), [0, 520]);
     }
 
