@@ -59,8 +59,8 @@ pub(crate) fn first_fit(map: &[Cell<u64>; 8], granules: usize, align: usize) -> 
             (starts != 0).then(|| index * 64 + starts.trailing_zeros() as usize)
         })
     }
-    let [in_block, ..] = starts_in_block(granules, 0).to_le_bytes();
-    let starts = start_lanes(align) & lanes(in_block);
+    // As many as leave room for the rest in their block.
+    let starts = start_lanes(align) & lanes(0xff >> (granules - 1));
     // So that the steps are constants in each, and those of 0 are none.
     match granules {
         1 => first::<1>(map, starts),
@@ -80,30 +80,74 @@ pub(crate) const fn start_lanes(align: usize) -> u64 {
     lanes(start_bits(align.div_ceil(GRANULE_BYTES)))
 }
 
-/// The granules of a word from which `granules` (1..=8) granules lie in the block that granule `near` (0..64) lies in.
+/// For runs of 1 to 8 granules, in an array each: the first granule from which that many are free in a block, by the block's map; 8 if there is none.
+static FITS: [[u8; 256]; BLOCK_GRANULES] = {
+    let mut fits = [[8; 256]; BLOCK_GRANULES];
+    let mut more = 0;
+    while more < BLOCK_GRANULES {
+        let mut map = 0;
+        while map < 256 {
+            let starts = run_starts(map as u64, more + 1);
+            #[expect(
+                clippy::indexing_slicing,
+                clippy::cast_possible_truncation,
+                reason = "evaluated by the compiler, which checks every index; of a byte's bits, the first is at most the seventh"
+            )]
+            if starts != 0 {
+                fits[more][map] = starts.trailing_zeros() as u8;
+            }
+            map += 1;
+        }
+        more += 1;
+    }
+    fits
+};
+
+/// The first granule (0..8) of a block with the map `block_map` from which `granules` (1..=8) granules are free, at the alignment `align` (in bytes, up to a block).
+///
+/// By a table where any granule will do: each hinted allocation waits for this answer, and the next one for the allocation.
 #[inline(always)]
-pub(crate) const fn starts_in_block(granules: usize, near: usize) -> u64 {
-    ((1 << (BLOCK_GRANULES + 1 - granules)) - 1) << (near & !(BLOCK_GRANULES - 1))
+pub(crate) fn fit_in_block(block_map: u8, granules: usize, align: usize) -> Option<usize> {
+    if align > GRANULE_BYTES {
+        let starts = run_starts(u64::from(block_map), granules) & start_lanes(align);
+        return (starts != 0).then(|| starts.trailing_zeros() as usize);
+    }
+    let start = *FITS
+        .get(granules.wrapping_sub(1))?
+        .get(usize::from(block_map))?;
+    (start < 8).then_some(usize::from(start))
 }
 
 /// The granules of `word` from which `granules` (1..=64) granules are free in a row, whichever blocks they belong to; a run ends with its word.
 #[inline]
-pub(crate) fn run_starts(word: u64, granules: usize) -> u64 {
-    let Some([first, second, third]) = RUN_STEPS.get(granules).copied() else {
-        let mut starts = run_starts(word, BLOCK_GRANULES);
-        // At most as many as are known to be free: 8, 16, 32.
-        let more = granules - BLOCK_GRANULES;
-        let (first, more) = (more.min(8), more.saturating_sub(8));
-        let (second, third) = (more.min(16), more.saturating_sub(16));
-        starts &= starts >> first;
-        starts &= starts >> second;
-        return starts & starts >> third;
-    };
+pub(crate) const fn run_starts(word: u64, granules: usize) -> u64 {
+    if granules > BLOCK_GRANULES {
+        return long_run_starts(word, granules);
+    }
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "one more steps than a block has granules"
+    )]
+    let [first, second, third] = RUN_STEPS[granules];
     // Zeros are shifted in at the end, and a step of 0 changes nothing.
     let mut starts = word;
     starts &= starts >> first;
     starts &= starts >> second;
     starts & starts >> third
+}
+
+/// [`run_starts`] for more granules than a block has.
+#[inline]
+const fn long_run_starts(word: u64, granules: usize) -> u64 {
+    // Of what is left, as much as is known to be free already: 8 granules, 16, 32.
+    let left = granules - BLOCK_GRANULES;
+    let first = if left < 8 { left } else { 8 };
+    let left = left - first;
+    let second = if left < 16 { left } else { 16 };
+    let mut starts = run_starts(word, BLOCK_GRANULES);
+    starts &= starts >> first;
+    starts &= starts >> second;
+    starts & starts >> (left - second)
 }
 
 /// The granule of the page (0..512) nearest to `granule` from which `granules` (1..=64) granules of one word are free: in the granule's own word, else in the
@@ -241,25 +285,20 @@ mod tests {
 
     #[test]
     fn a_fit_in_a_block_is_exact() {
-        for map in 0..=255u8 {
+        for map in 0..=255 {
             for granules in 1..=8 {
                 for align in [1, 2, 4, 8] {
-                    let word = u64::from(map) << 24 | 0xff_00ff;
-                    let starts = run_starts(word, granules) & start_lanes(align * GRANULE_BYTES);
-                    for near in 24..32 {
-                        let fits = (starts & starts_in_block(granules, near)) >> 24;
-                        let first = (fits != 0).then(|| fits.trailing_zeros() as usize);
-                        assert_eq!(
-                            first,
-                            naive_fit(map, granules, align),
-                            "{map:08b} {granules} {align}"
-                        );
-                    }
-                    let mut page = [0; 8];
-                    page[3] = word & !0xff_00ff;
-                    let expected = naive_fit(map, granules, align).map(|fit| 3 * 64 + 24 + fit);
-                    let page = page.map(Cell::new);
-                    assert_eq!(first_fit(&page, granules, align * GRANULE_BYTES), expected);
+                    let fit = naive_fit(map, granules, align);
+                    let bytes = align * GRANULE_BYTES;
+                    assert_eq!(
+                        fit_in_block(map, granules, bytes),
+                        fit,
+                        "{map:08b} {granules} {align}"
+                    );
+                    let mut page = [const { Cell::new(0) }; 8];
+                    page[3] = Cell::new(u64::from(map) << 24);
+                    let expected = fit.map(|fit| 3 * 64 + 24 + fit);
+                    assert_eq!(first_fit(&page, granules, bytes), expected);
                 }
             }
         }
@@ -302,9 +341,9 @@ mod tests {
         fn the_nearest_run_is_free_and_as_near_as_its_word_allows(words: (u64, u64, u64, u64), granule: usize, granules: usize, align: u8) -> bool {
             let align = 1_usize << (align % 4);
             let map = [words.0, words.1 & words.2, 0, words.0 & words.3, !0 << 40, words.2, words.3 & words.1 & words.0, words.1 | words.2];
-            let (granule, granules) = (granule % 512, if granules % 2 == 0 { granules % 64 + 1 } else { granules % 8 + 1 });
-            let starts: Vec<usize> = (0_usize..512)
-                .filter(|&g| g.is_multiple_of(align) && g % 64 + granules <= 64 && (g..g + granules).all(|g| map[g / 64] >> (g % 64) & 1 == 1))
+            let (granule, granules) = (granule % 512, if granules.is_multiple_of(2) { granules % 64 + 1 } else { granules % 8 + 1 });
+            let starts: Vec<usize> = (0..512)
+                .filter(|&g: &usize| g.is_multiple_of(align) && g % 64 + granules <= 64 && (g..g + granules).all(|g| map[g / 64] >> (g % 64) & 1 == 1))
                 .collect();
             let home = granule / 64;
             // By the distance of the words, upwards first; then by the distance in the home word, or the end that is nearer.
@@ -328,7 +367,7 @@ mod tests {
 
         fn runs_of_blocks(set: u64, more: u64, blocks: usize) -> bool {
             // Long runs as well.
-            let (set, blocks) = if more % 2 == 0 { (set | more | more << 9, blocks % 64 + 1) } else { (set, blocks % 9 + 1) };
+            let (set, blocks) = if more.is_multiple_of(2) { (set | more | more << 9, blocks % 64 + 1) } else { (set, blocks % 9 + 1) };
             let starts = set_runs(set, blocks);
             if run_starts(set, blocks) != starts {
                 return false;

@@ -839,20 +839,18 @@ unsafe fn take_in_word(
     // SAFETY: by the caller's promise, no chunk's first slot, and mapped: only this thread unmaps the chunks of its heap.
     let (word, end_word) = unsafe { (map_word(near), SlotRef::containing(near).end_word(near)) };
     let (free, at) = (word.get(), near / GRANULE_BYTES % 64);
-    let new_block = policy == Policy::NewBlock;
-    let bit = if !join && new_block {
-        bits::next_empty_in_word(free, at)
+    let joins = join || policy != Policy::NewBlock;
+    let block_map = block_of_word(free, at / BLOCK_GRANULES);
+    let bit = if joins && let Some(fit) = bits::fit_in_block(block_map, granules, request.align) {
+        Some((at & !(BLOCK_GRANULES - 1)) + fit)
     } else {
-        let starts = bits::run_starts(free, granules) & bits::start_lanes(request.align);
-        let in_block = starts & bits::starts_in_block(granules, at);
-        if in_block != 0 {
-            Some(in_block.trailing_zeros() as usize)
-        } else if new_block {
-            bits::next_empty_in_word(free, at)
-        } else if policy == Policy::Closest {
-            bits::nearest(starts, at)
-        } else {
-            None
+        match policy {
+            Policy::NewBlock => bits::next_empty_in_word(free, at),
+            Policy::Closest => {
+                let starts = bits::run_starts(free, granules) & bits::start_lanes(request.align);
+                bits::nearest(starts, at)
+            }
+            Policy::FirstFit => None,
         }
     };
     let Some(bit) = bit else {

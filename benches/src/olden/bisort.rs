@@ -22,6 +22,7 @@ use std::alloc::Layout;
 use std::mem;
 use std::ptr;
 
+use ccmalloc::Policy;
 use ccmorph::{Morph, MorphError, TreeNode};
 
 use super::placement::Placement;
@@ -85,6 +86,9 @@ fn fold(sum: u64, value: u32) -> u64 {
 
 impl Olden for Bisort {
     const NAME: &'static str = "bisort";
+
+    // Built in one go; what the sort exchanges is not allocated.
+    const POLICY: Policy = Policy::Closest;
 
     /// Levels of the tree.
     type Input = u32;

@@ -27,6 +27,7 @@ use std::alloc::Layout;
 use std::cell::{Cell, OnceCell};
 use std::ptr;
 
+use ccmalloc::Policy;
 use ccmorph::{Links, Morph, MorphError, TreeNode, Visit, Visitor, back};
 use examples::rng::Rng;
 
@@ -254,6 +255,9 @@ pub struct Em3d {
 
 impl Olden for Em3d {
     const NAME: &'static str = "em3d";
+
+    // Arrays are added to nodes that are there already.
+    const POLICY: Policy = Policy::NewBlock;
 
     type Input = Input;
 

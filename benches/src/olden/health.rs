@@ -41,6 +41,7 @@ mod ledger;
 use std::alloc::Layout;
 use std::ptr;
 
+use ccmalloc::Policy;
 use ccmorph::{Links, Morph, MorphError, TreeNode, Visitor};
 use examples::rng::Rng;
 
@@ -505,6 +506,9 @@ impl Health {
 
 impl Olden for Health {
     const NAME: &'static str = "health";
+
+    // Patients and cells come and go in all lists at once.
+    const POLICY: Policy = Policy::NewBlock;
 
     type Input = Input;
 

@@ -36,6 +36,7 @@ pub mod voronoi;
 use std::alloc::Layout;
 use std::str::FromStr;
 
+use ccmalloc::Policy;
 use ccmorph::{Morph, MorphError};
 
 use placement::Placement;
@@ -85,6 +86,10 @@ impl FromStr for Size {
 pub trait Olden: Sized {
     /// Its name in names of comparisons: `treeadd`.
     const NAME: &'static str;
+
+    /// The policy that a programmer would choose for its hints, by the rule of `docs/ccmalloc.md`: the closest room for what is built in one go and in the order in which
+    /// it is walked, a block of its own for what grows at many places.
+    const POLICY: Policy;
 
     /// What does not count as work of the program: numbers drawn in advance, for instance.
     type Input;

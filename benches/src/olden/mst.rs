@@ -31,6 +31,7 @@
 use std::alloc::Layout;
 use std::ptr;
 
+use ccmalloc::Policy;
 use ccmorph::{Links, Morph, MorphError, TreeNode, Visitor};
 use examples::rng::Rng;
 
@@ -205,6 +206,9 @@ impl Mst {
 
 impl Olden for Mst {
     const NAME: &'static str = "mst";
+
+    // All tables grow at once.
+    const POLICY: Policy = Policy::NewBlock;
 
     /// Number of vertices.
     type Input = usize;

@@ -61,6 +61,7 @@ pub struct Program {
     /// Its name in names of comparisons.
     pub name: &'static str,
     run: fn(&Run) -> Result<Stages, String>,
+    policy: Policy,
     nodes: fn(Size) -> Vec<(Layout, usize)>,
 }
 
@@ -70,6 +71,7 @@ impl Program {
         Program {
             name: P::NAME,
             run: run::<P>,
+            policy: P::POLICY,
             nodes: |size| P::nodes(&P::input(size)),
         }
     }
@@ -77,6 +79,15 @@ impl Program {
     /// The one called `name`.
     pub fn find(name: &str) -> Option<&'static Program> {
         PROGRAMS.iter().find(|program| program.name == name)
+    }
+
+    /// The variant that is called hinted: under the program's own policy.
+    pub const fn hinted(&self) -> Variant {
+        match self.policy {
+            Policy::Closest => Variant::Closest,
+            Policy::FirstFit => Variant::FirstFit,
+            Policy::NewBlock => Variant::NewBlock,
+        }
     }
 
     /// Bytes of the nodes that it builds, without what allocators add.

@@ -12,6 +12,7 @@ use std::alloc::Layout;
 use std::hint::black_box;
 use std::ptr;
 
+use ccmalloc::Policy;
 use ccmorph::{Morph, MorphError, TreeNode};
 
 use super::placement::Placement;
@@ -40,6 +41,9 @@ pub struct TreeAdd {
 
 impl Olden for TreeAdd {
     const NAME: &'static str = "treeadd";
+
+    // Built in one go, in the order of the sums.
+    const POLICY: Policy = Policy::Closest;
 
     /// Levels of the tree.
     type Input = u32;

@@ -21,6 +21,7 @@ mod ring;
 
 use std::alloc::Layout;
 
+use ccmalloc::Policy;
 use ccmorph::{Morph, MorphError};
 use examples::rng::Rng;
 
@@ -99,6 +100,9 @@ fn unit(rng: &mut Rng) -> f64 {
 
 impl Olden for Tsp {
     const NAME: &'static str = "tsp";
+
+    // The tree of cities is built in one go, and the tours are made of its nodes.
+    const POLICY: Policy = Policy::Closest;
 
     type Input = Input;
 

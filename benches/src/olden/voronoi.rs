@@ -26,6 +26,7 @@ mod quad_edge;
 
 use std::alloc::Layout;
 
+use ccmalloc::Policy;
 use ccmorph::{Morph, MorphError};
 use examples::rng::Rng;
 
@@ -71,6 +72,9 @@ impl Input {
 
 impl Olden for Voronoi {
     const NAME: &'static str = "voronoi";
+
+    // The tree is built in one go.
+    const POLICY: Policy = Policy::Closest;
 
     type Input = Input;
 

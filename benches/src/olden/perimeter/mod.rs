@@ -17,6 +17,7 @@ mod quadtree;
 
 use std::alloc::Layout;
 
+use ccmalloc::Policy;
 use ccmorph::{Morph, MorphError};
 
 use self::quadtree::{Colour, Node, Quadrant, Quadtree, Square};
@@ -157,6 +158,9 @@ pub struct Perimeter {
 
 impl Olden for Perimeter {
     const NAME: &'static str = "perimeter";
+
+    // Built in one go, in the order of the walk.
+    const POLICY: Policy = Policy::Closest;
 
     type Input = Image;
 

@@ -2,10 +2,10 @@
 //!
 //! | comparison | ours | theirs |
 //! |---|---|---|
-//! | `olden_P_S` | program P in setting S, hinted, new-block | as allocated, by the rival that takes least time there |
+//! | `olden_P_S` | program P in setting S, hinted, under the policy that the program chooses | as allocated, by the rival that takes least time there |
 //! | `olden_P_S_morphed` | laid out by a morph: clustering only | the same |
 //! | `.._vs_heaps` | the two above | the best of the rivals that take memory back, which leaves arenas out |
-//! | `.._closest`, `_first_fit`, `_null_hints`, `_coloured` | the other variants; in full runs | as in the first row |
+//! | `.._closest`, `_first_fit`, `_new_block`, `_null_hints`, `_coloured` | the other variants; in full runs | as in the first row |
 //! | `.._prefetched` | not ours: the best rival, with prefetches by hand; in full runs | the same without |
 //! | `.._memory`, `_morphed_memory` | peak resident memory of the first two; in full runs | of the best rival |
 //! | `olden_P_thesis_sim` | simulated cycles: hinted or morphed, the better, which is known afterwards only | as allocated by the system's malloc |
@@ -203,9 +203,11 @@ fn rows(contest: &Contest, beginning: &str) -> Vec<Comparison> {
         figure.row(format!("{beginning}{end}"), &rival.who)
     };
     let mut comparisons = Vec::new();
+    let hinted = contest.program.hinted();
     for entry in &contest.entries {
         let end = match entry.variant {
-            Variant::NewBlock => "",
+            variant if variant == hinted => "",
+            Variant::NewBlock => "_new_block",
             Variant::Clustered => "_morphed",
             Variant::Closest => "_closest",
             Variant::FirstFit => "_first_fit",
@@ -225,7 +227,7 @@ fn rows(contest: &Contest, beginning: &str) -> Vec<Comparison> {
             Variant::AsAllocated => continue,
         };
         comparisons.push(row(end, Figure::of_times(entry, best), best));
-        if matches!(entry.variant, Variant::NewBlock | Variant::Clustered) {
+        if entry.variant == hinted || entry.variant == Variant::Clustered {
             let figure = Figure::of_times(entry, heap);
             comparisons.push(row(&format!("{end}_vs_heaps"), figure, heap));
             if contest.scale == Scale::Full {
@@ -267,11 +269,11 @@ fn mean(figures: Vec<Figure>) -> Option<Figure> {
 fn means(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let wants = |part: &str| effort.wants(MEANS.name, part);
     let mut comparisons = Vec::new();
-    let kinds = [
-        ("olden_geomean_hinted", Variant::NewBlock),
-        ("olden_geomean_morphed", Variant::Clustered),
+    let kinds: [(&str, fn(&Program) -> Variant); 2] = [
+        ("olden_geomean_hinted", Program::hinted),
+        ("olden_geomean_morphed", |_| Variant::Clustered),
     ];
-    for (beginning, variant) in kinds {
+    for (beginning, variant_of) in kinds {
         if !wants(beginning) {
             continue;
         }
@@ -279,7 +281,7 @@ fn means(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
         for program in PROGRAMS {
             for &setting in Setting::ALL {
                 let contest = contest(program, setting, effort)?;
-                let ours = contest.entry(variant);
+                let ours = contest.entry(variant_of(program));
                 against_best.push(Figure::of_times(ours, contest.best()));
                 against_heaps.push(Figure::of_times(ours, contest.best_heap()));
             }

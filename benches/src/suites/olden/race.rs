@@ -97,10 +97,10 @@ fn rivals() -> impl Iterator<Item = Contestant> {
 }
 
 /// Our variants: those that the floors are about, and in full runs all others.
-fn our_variants(scale: Scale) -> &'static [Variant] {
+fn our_variants(program: &Program, scale: Scale) -> Vec<Variant> {
     match scale {
-        Scale::Quick => &[Variant::NewBlock, Variant::Clustered],
-        Scale::Full => &[
+        Scale::Quick => vec![program.hinted(), Variant::Clustered],
+        Scale::Full => vec![
             Variant::AsAllocated,
             Variant::NullHints,
             Variant::Closest,
@@ -129,7 +129,8 @@ impl Contest {
             extent: Extent::Run,
             target: Target::This,
         };
-        let ours = our_variants(scale).iter().copied().map(Contestant::ours);
+        let ours = our_variants(program, scale);
+        let ours = ours.into_iter().map(Contestant::ours);
         let contestants: Vec<Contestant> = rivals().chain(ours).collect();
         let mut contest = Contest {
             program,

@@ -114,7 +114,7 @@ const AS_ALLOCATED: Subject = Subject {
 pub(super) enum Placed {
     /// Whichever of the two takes fewer cycles, chosen for each program when both are known: as the thesis reports its results. The floor is about this one.
     Better,
-    /// Hinted, new-block.
+    /// Hinted, under the policy that the program chooses.
     Hinted,
     /// Laid out by a morph.
     Morphed,
@@ -129,18 +129,22 @@ impl Placed {
     ];
 }
 
-/// Hinted and morphed, against [`AS_ALLOCATED`].
-const PLACED: [Subject; 2] = [
-    Subject::ours(Variant::NewBlock),
-    Subject::ours(Variant::Clustered),
-];
+/// A program hinted and morphed, against [`AS_ALLOCATED`].
+const fn placed(program: &Program) -> [Subject; 2] {
+    [
+        Subject::ours(program.hinted()),
+        Subject::ours(Variant::Clustered),
+    ]
+}
 
-/// What full runs add, for the table.
-const OTHERS: [Subject; 4] = [
-    Subject::ours(Variant::NullHints),
-    Subject::ours(Variant::Closest),
-    Subject::ours(Variant::FirstFit),
-    Subject::ours(Variant::Coloured),
+/// What full runs have beside [`AS_ALLOCATED`], for the table.
+const ALL_OF_OURS: [Variant; 6] = [
+    Variant::NullHints,
+    Variant::Closest,
+    Variant::FirstFit,
+    Variant::NewBlock,
+    Variant::Clustered,
+    Variant::Coloured,
 ];
 
 impl Simulated {
@@ -153,12 +157,13 @@ impl Simulated {
         if !has_valgrind() {
             return Ok(None);
         }
+        let [hinted, morphed] = placed(program);
         let mut subjects = vec![AS_ALLOCATED];
-        subjects.extend(PLACED);
-        if scale == Scale::Full {
-            subjects.extend(OTHERS);
+        match scale {
+            Scale::Quick => subjects.extend([hinted, morphed]),
+            Scale::Full => subjects.extend(ALL_OF_OURS.map(Subject::ours)),
         }
-        let before = [AS_ALLOCATED, PLACED[0]].map(|subject| (subject, Extent::Input));
+        let before = [AS_ALLOCATED, hinted].map(|subject| (subject, Extent::Input));
         let jobs: Vec<(Subject, Extent)> = subjects
             .iter()
             .map(|&subject| (subject, Extent::Run))
@@ -205,10 +210,10 @@ impl Simulated {
     }
 
     /// With the nodes placed in a way.
-    pub(super) fn placed_cycles(&self, placed: Placed) -> f64 {
+    pub(super) fn placed_cycles(&self, which: Placed) -> f64 {
         let cycles_of = |subject| self.cycles_of(subject).unwrap_or(f64::NAN);
-        let [hinted, morphed] = PLACED.map(cycles_of);
-        match placed {
+        let [hinted, morphed] = placed(self.program).map(cycles_of);
+        match which {
             Placed::Better => hinted.min(morphed),
             Placed::Hinted => hinted,
             Placed::Morphed => morphed,
