@@ -11,8 +11,9 @@
 //!    reserved, the hint's page is tied to the seat's, when it lies in the same chunk.
 //!
 //! By `Closest`, objects may lie at the border of two blocks. The thesis's lie in one, so that of three objects of 24 B in a row every third begins a block, and a quarter of
-//! the memory, and of what a walk brings in, is gaps. What is built in one go then lies as a bump allocator would have it, and nearly as fast: the *run* of free granules
-//! behind the latest object is known without a look at the map.
+//! the memory, and of what a walk brings in, is gaps. The nearest room is looked for in the 512 bytes around the hint, whose map is one word, and then in the next such
+//! bytes upwards and downwards; no object crosses these. What is built in one go then lies as a bump allocator would have it, and nearly as fast: the *run* of free granules
+//! behind the latest object is known without a look at the map, and comes before farther words.
 //!
 //! Freed room serves later hints at once. Which pages have seats, and what becomes of empty ones, is the business of `seats`.
 
@@ -259,8 +260,8 @@ impl<'a> Own<'a> {
         object
     }
 
-    /// Allocates at the start of the run of granules behind the latest object, if the hint lies before it on the same page, and no room is in the 512 bytes
-    /// around the hint otherwise. Null otherwise.
+    /// Allocates at the start of the run of granules behind the latest object, if the hint lies before it on the same page, and no other room is in the 512 bytes
+    /// around the hint. Null otherwise.
     ///
     /// What is built in one go comes this way. Where the next object goes is known without a look at the map, so that one allocation need not wait for the
     /// other; the map is only asked whether the place is free.
@@ -283,10 +284,12 @@ impl<'a> Own<'a> {
         let (free, bit) = (word.get(), place / GRANULE_BYTES % 64);
         // The run is shorter than a word: an object precedes it.
         let mask = ((1 << (request.granules % 64)) - 1) << bit;
-        if free & mask != mask
-            || !core::ptr::eq(word, hint_word)
-                && bits::run_starts(hint_word.get(), request.granules) != 0
-        {
+        // Room in the hint's word, which is nearer: in the run's word, before the run.
+        let mut nearer = bits::run_starts(hint_word.get(), request.granules);
+        if core::ptr::eq(word, hint_word) {
+            nearer &= (1 << bit) - 1;
+        }
+        if free & mask != mask || nearer & bits::start_lanes(request.align) != 0 {
             return null_mut();
         }
         self.run_next.set(place + bytes);
@@ -686,7 +689,7 @@ impl<'a> Own<'a> {
         self.freed_place.set(address);
         let block = slot_offset(address) / BLOCK_BYTES;
         if mask >> (block % 8 * BLOCK_GRANULES) > 0xff {
-            return self.on_freed_across(slot, block);
+            return self.on_freed_across(slot, block, address);
         }
         if block_of_word(free | mask, block) == 0xff {
             self.freed_place.set(address | 1);
@@ -694,12 +697,15 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Counts what has become empty of block `block` and the next, after an object at their border was freed.
+    /// Counts what has become empty of block `block` and the next, after an object at their border, at `address`, was freed.
     #[inline(never)]
-    fn on_freed_across(self, slot: SlotRef<'a>, block: usize) {
+    fn on_freed_across(self, slot: SlotRef<'a>, block: usize, address: usize) {
         for block in [block, block + 1] {
-            if block_map(slot, block) == 0xff && self.on_empty_block(slot, block) {
-                return;
+            if block_map(slot, block) == 0xff {
+                self.freed_place.set(address | 1);
+                if self.on_empty_block(slot, block) {
+                    return;
+                }
             }
         }
     }
@@ -711,6 +717,8 @@ impl<'a> Own<'a> {
         let ends = unsafe { slot.ends() };
         let run = own_run(slot, ends, address, bytes);
         clear_end(ends, run.first + run.granules - 1);
+        // Whether a block has become empty is found out when the place is looked at.
+        self.freed_place.set(address | 1);
         self.release(slot, run);
     }
 

@@ -221,17 +221,17 @@ pub(crate) struct Heap {
     pub(crate) colour: Cell<usize>,
     /// State of the co-location pages; see `colocate`.
     ///
-    /// Free granules behind the latest object that [`Policy::Closest`](crate::Policy::Closest) has placed: from `run_next` to `run_end`, unless others were
-    /// faster. Invariant: `run_next < run_end` only if both lie in one word of the map of a co-location page of this heap, and `run_info` is of that page; so they are
-    /// reset before the page's slot is given back.
+    /// The latest run: free granules behind an object that [`Policy::Closest`](crate::Policy::Closest) has placed near its hint, from `run_next` up to `run_end`,
+    /// unless others were faster. Invariant: if `run_next < run_end`, the bytes between them have their bits in one word of the map of a co-location page of this heap,
+    /// and `run_info` is of that page; so `run_end` is reset before the page's slot is given back.
     pub(crate) run_next: Cell<usize>,
     pub(crate) run_end: Cell<usize>,
     pub(crate) run_info: Cell<*const PageInfo>,
     pub(crate) seat_page: Cell<*const PageInfo>,
     /// An address on the seat page, if there is one: of the latest seat, where to look for the next one.
     pub(crate) latest_seat: Cell<usize>,
-    /// Where the latest co-located object that was freed lay, with the lowest bit set when that has left a block empty; or 0 once that place has been looked at.
-    /// Only an address: what lies there by now is looked up.
+    /// Where the latest co-located object that this thread has freed lay, with the lowest bit set if that may have left a block empty; or 0 once that place has been
+    /// looked at. Only an address: what lies there by now is looked up.
     pub(crate) freed_place: Cell<usize>,
     pub(crate) roomy_pages: Cell<*const PageInfo>,
     pub(crate) fresh_slot: Cell<*mut u8>,

@@ -9,9 +9,10 @@ use core::sync::atomic::{AtomicU8, Ordering};
 /// is [`Policy::NewBlock`]; see [`set_default_policy`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// The nearest room, at the border of two blocks as well: objects lie one behind the other as in an arena. For what is built in one go, in the order in which it is
-    /// walked; in a structure that grows at many places, unrelated objects soon share blocks. (The thesis's policy of this name takes the nearest *block* with room, and
-    /// leaves gaps where sizes do not divide blocks.)
+    /// The nearest room in the 512 bytes around the hint, at the border of two blocks as well; else behind the latest object that was placed on the page, else the nearest 512
+    /// bytes that have some. Objects lie one behind the other as in an arena. For what is built in one go, in the order in which it is walked; in a structure that grows at
+    /// many places, unrelated objects soon share blocks. (The thesis's policy of this name takes the nearest *block* with room, and leaves gaps where sizes do not divide
+    /// blocks.)
     Closest,
     /// The first block of the page that has room. Packs tightest.
     FirstFit,

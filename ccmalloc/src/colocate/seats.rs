@@ -89,7 +89,7 @@ impl<'a> Own<'a> {
         (page.info, object)
     }
 
-    /// A place on the page where an object was freed last, if it still has room: a program that frees as much as it allocates finds that room in the
+    /// A place in the 512 bytes around the object that was freed last, if there is room: a program that frees as much as it allocates finds that room in the
     /// cache, and does not spread.
     #[inline(never)]
     fn take_freed(self, request: Request, policy: Policy) -> Option<(&'a PageInfo, *mut u8)> {

@@ -147,6 +147,25 @@ fn closest_lies_one_behind_the_other() {
 }
 
 #[test]
+fn closest_prefers_room_beside_the_hint_to_its_run() {
+    let layout = Layout::new::<[u64; 2]>();
+    let heap = ccmalloc::Heap::with_policy(Policy::Closest).unwrap();
+    let mut objects = vec![heap.alloc(layout, Some(NonNull::dangling())).unwrap()];
+    for i in 1..20 {
+        objects.push(heap.alloc(layout, Some(objects[i - 1])).unwrap());
+    }
+    for hole in [2, 9, 14] {
+        // SAFETY: allocated above with this layout, or below in its place.
+        unsafe { heap.dealloc(objects[hole], layout) };
+        let filled = heap.alloc(layout, Some(objects[hole - 1]));
+        assert_eq!(filled, Some(objects[hole]));
+    }
+    let next = heap.alloc(layout, Some(objects[0])).unwrap();
+    assert_eq!(next.addr().get(), objects[19].addr().get() + 16);
+    heap.check().unwrap();
+}
+
+#[test]
 fn a_run_ends_with_its_page() {
     let layout = Layout::new::<[u64; 3]>();
     std::thread::spawn(move || {
@@ -186,10 +205,13 @@ fn what_has_no_neighbour_lies_where_something_was_freed() {
             let objects: Vec<_> = (0..300)
                 .map(|_| cc_alloc_with(layout, nowhere, policy).unwrap())
                 .collect();
-            // SAFETY: allocated above with this layout; replaced by the next.
-            unsafe { cc_dealloc(objects[7], layout) };
-            let next = cc_alloc_with(layout, nowhere, policy).unwrap();
-            assert_eq!(next, objects[7], "{policy:?}");
+            // The first one's granules begin a word of the map, others are at borders of blocks.
+            for freed in [0, 7, 8, 9, 20, 100] {
+                // SAFETY: allocated above with this layout; replaced by the next.
+                unsafe { cc_dealloc(objects[freed], layout) };
+                let next = cc_alloc_with(layout, nowhere, policy).unwrap();
+                assert_eq!(next, objects[freed], "{policy:?} {freed}");
+            }
             let other = cc_alloc_with(layout, nowhere, policy).unwrap();
             assert!(!objects.contains(&other), "once only");
             ccmalloc::check().unwrap();

@@ -64,7 +64,7 @@ pub(super) fn place(shape: &Shape, node: NodeExtent, policy: HintPolicy, seed: u
     Placement::from_offsets(offsets)
 }
 
-/// Blocks whose granules make a word of the allocator's map, which no object crosses.
+/// Blocks whose granules make a word of the allocator's map, which no object crosses that is placed by its granules.
 const WORD_BLOCKS: u32 = 8;
 
 /// Free room of one page.
@@ -149,7 +149,7 @@ impl Pages {
 
     /// A granule of the page by the policy; the block of `near` itself is no better than others.
     fn find(&self, page: usize, near: u32) -> Option<u32> {
-        if self.policy == HintPolicy::Closest && self.starts == u8::MAX {
+        if self.policy == HintPolicy::Closest {
             return self.nearest_room(page, near);
         }
         if self.blocks > 1 {
@@ -172,8 +172,7 @@ impl Pages {
     fn choose(&self, candidates: u64, near: u32) -> Option<u32> {
         match self.policy {
             HintPolicy::NewBlock => next_in_group(candidates, near),
-            HintPolicy::Closest => nearest(candidates, near),
-            HintPolicy::FirstFit => lowest(candidates),
+            HintPolicy::FirstFit | HintPolicy::Closest => lowest(candidates),
         }
     }
 
@@ -187,7 +186,7 @@ impl Pages {
             let first = (word * WORD_BLOCKS) as usize;
             let bytes = free[first..first + WORD_BLOCKS as usize].iter().rev();
             let map = bytes.fold(0, |map, &byte| map << 8 | u64::from(byte));
-            runs(map, self.granules)
+            runs(map, self.granules) & u64::from_ne_bytes([self.starts; 8])
         };
         let home = near / WORD_GRANULES;
         if let Some(bit) = nearest(starts(home), near % WORD_GRANULES) {
@@ -288,6 +287,10 @@ mod tests {
             assert_eq!(offsets(&list, 24, policy), [0, 24, 64, 88, 128]);
         }
         assert_eq!(offsets(&list, 24, HintPolicy::Closest), [0, 24, 48, 72, 96]);
+        let aligned = NodeExtent::new(48, 16).unwrap();
+        let list = Shape::from_parents(&list).unwrap();
+        let closest = place(&list, aligned, HintPolicy::Closest, 0).into_offsets();
+        assert_eq!(closest, [0, 48, 96, 144, 192]);
         // A root of its own begins in an empty block, or, packed, where there is room.
         let two = [NO_NODE, NO_NODE];
         assert_eq!(offsets(&two, 32, HintPolicy::NewBlock), [0, 64]);
