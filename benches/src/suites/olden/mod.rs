@@ -269,11 +269,11 @@ fn mean(figures: Vec<Figure>) -> Option<Figure> {
 fn means(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let wants = |part: &str| effort.wants(MEANS.name, part);
     let mut comparisons = Vec::new();
-    let kinds: [(&str, fn(&Program) -> Variant); 2] = [
-        ("olden_geomean_hinted", Program::hinted),
-        ("olden_geomean_morphed", |_| Variant::Clustered),
+    let kinds = [
+        ("olden_geomean_hinted", None),
+        ("olden_geomean_morphed", Some(Variant::Clustered)),
     ];
-    for (beginning, variant_of) in kinds {
+    for (beginning, variant) in kinds {
         if !wants(beginning) {
             continue;
         }
@@ -281,7 +281,7 @@ fn means(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
         for program in PROGRAMS {
             for &setting in Setting::ALL {
                 let contest = contest(program, setting, effort)?;
-                let ours = contest.entry(variant_of(program));
+                let ours = contest.entry(variant.unwrap_or(program.hinted()));
                 against_best.push(Figure::of_times(ours, contest.best()));
                 against_heaps.push(Figure::of_times(ours, contest.best_heap()));
             }
