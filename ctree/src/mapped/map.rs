@@ -40,6 +40,9 @@ use super::write;
 /// file is opened holds afterwards. Who opens a file usually knows who else can write to it; so the promise is asked for here, once. A file
 /// that is only ever replaced as a whole, as [`write`](Self::write) does, keeps it.
 ///
+/// **Broken media.** A page of a mapped file that cannot be read when it is first touched, because of a broken disk or a network file system that went away, raises
+/// `SIGBUS` as well, however immutable the file; that ends the process, and is no undefined behaviour. `read` reports it as an error.
+///
 /// # Untrusted files
 /// Whatever bytes a file holds, there is no undefined behaviour and no panic. A file that is truncated, extended, damaged in header or index,
 /// of other types, of another version or from a machine with the other byte order is refused with an [`OpenError`]. Damage elsewhere is found by
@@ -209,7 +212,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     /// Brings all pages of the file into memory, and maps them, so that no later lookup waits for the disk. A copy in memory is warm.
     ///
     /// # Errors
-    /// That of the operating system.
+    /// That of the operating system. A page that cannot be read is one on Linux from 5.14 on, and `SIGBUS` elsewhere.
     pub fn warm(&self) -> io::Result<()> {
         self.tree.source().warm()
     }

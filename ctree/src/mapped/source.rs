@@ -139,12 +139,18 @@ impl Source {
             return Ok(());
         }
         #[cfg(target_os = "linux")]
-        if self.mmap.advise(memmap2::Advice::PopulateRead).is_ok() {
-            return Ok(());
+        match self.mmap.advise(memmap2::Advice::PopulateRead) {
+            // Kernels before 5.14 do not know of it.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
+            Err(error) => {
+                let reason = std::format!("a page of the file cannot be read: {error}");
+                return Err(io::Error::new(error.kind(), reason));
+            }
+            Ok(()) => return Ok(()),
         }
         #[cfg(unix)]
         self.mmap.advise(memmap2::Advice::WillNeed)?;
-        // Kernels before 5.14 read ahead, but map no page before it is touched.
+        // That reads ahead, but maps no page before it is touched.
         let touched = self
             .mmap
             .iter()

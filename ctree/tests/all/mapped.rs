@@ -598,6 +598,22 @@ fn truncated_and_extended_files_are_refused() {
 }
 
 #[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+fn warm_reports_pages_that_cannot_be_read() {
+    let folder = Folder::new();
+    let path = folder.join("map");
+    MappedCTreeMap::<u64, u64>::write(&path, (0..100_000).map(|n| (n, n))).unwrap();
+    // SAFETY: nobody else knows of the file. It is shortened below, against the promise, and none of its bytes is read after that:
+    // a disk that breaks would do the same, but cannot be had for a test.
+    let map = unsafe { MappedCTreeMap::<u64, u64>::open(&path) }.unwrap();
+    map.warm().unwrap();
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(8192).unwrap();
+    let error = map.warm().unwrap_err();
+    assert!(error.to_string().contains("cannot be read"), "{error}");
+}
+
+#[test]
 fn other_types_versions_and_machines_are_refused() {
     let bytes = MappedCTreeMap::<u64, u64>::to_bytes([(1, 1)]).unwrap();
     fn key_type<K: StoredKey + ?Sized>(bytes: &[u8]) -> bool {
