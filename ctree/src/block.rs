@@ -28,28 +28,33 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Allocates `bytes` uninitialised bytes that start on a line boundary, on a huge page boundary when a huge page fits in.
+    /// Allocates `bytes` uninitialised bytes that start on a line boundary, on a huge page boundary when a huge page fits in and the
+    /// allocator aligns so far.
     ///
     /// # Panics
     /// When `bytes` is zero or exceeds `isize::MAX`. Calls [`handle_alloc_error`] when the allocator gives nothing.
     pub(crate) fn new(bytes: usize) -> Block {
-        assert!(bytes > 0, "a block must not be empty");
-        let align = if bytes >= HUGE_PAGE_BYTES {
-            HUGE_PAGE_BYTES
+        let block = if bytes >= HUGE_PAGE_BYTES {
+            Block::aligned(bytes, HUGE_PAGE_BYTES).or_else(|_| Block::aligned(bytes, LINE_BYTES))
         } else {
-            LINE_BYTES
+            Block::aligned(bytes, LINE_BYTES)
         };
+        let block = block.unwrap_or_else(|layout| handle_alloc_error(layout));
+        if bytes >= HUGE_PAGE_BYTES {
+            advise_huge_pages(block.base.as_ptr(), bytes);
+        }
+        block
+    }
+
+    /// Allocates, or says what could not be allocated.
+    fn aligned(bytes: usize, align: usize) -> Result<Block, Layout> {
+        assert!(bytes > 0, "a block must not be empty");
         let Ok(layout) = Layout::from_size_align(bytes, align) else {
             panic!("capacity overflow: {bytes} bytes");
         };
         // SAFETY: the layout's size is not zero, checked above.
-        let Some(base) = NonNull::new(unsafe { alloc(layout) }) else {
-            handle_alloc_error(layout);
-        };
-        if bytes >= HUGE_PAGE_BYTES {
-            advise_huge_pages(base.as_ptr(), bytes);
-        }
-        Block { base, layout }
+        let base = NonNull::new(unsafe { alloc(layout) });
+        base.map(|base| Block { base, layout }).ok_or(layout)
     }
 
     /// The first byte. It and the [`bytes`](Block::bytes) - 1 after it may be read and written as long as the block lives.

@@ -3,6 +3,7 @@
 //! A node by itself would be an allocation like any other, on small pages and wherever the allocator likes. Chunks of [`CHUNK_BYTES_MAX`] lie on
 //! huge pages, so that a lookup in a large map does not miss the TLB at every level. The first chunk holds one node, and each further one as much as all before it,
 //! until chunks are full-size: a map of one leaf costs one leaf, and a map holds no more than twice what it needs, or, of nodes as large as a chunk, whole huge pages for each.
+//! An allocator that refuses to align so far is asked for chunks of [`CHUNK_BYTES_REFUSED`] instead.
 //!
 //! Nodes that are given back are kept for the next one. Chunks are freed together, with the map or when it is cleared or compacted.
 
@@ -17,6 +18,8 @@ use crate::block::HUGE_PAGE_BYTES;
 
 /// Size of the chunks of a large map.
 const CHUNK_BYTES_MAX: usize = HUGE_PAGE_BYTES;
+/// Size of the chunks of a large map whose allocator has no huge pages to give: it may know of no such alignment, or have little memory left.
+const CHUNK_BYTES_REFUSED: usize = 64 << 10;
 
 /// A chunk's record, at its end, so that its nodes start on the chunk's boundary.
 struct Chunk {
@@ -25,6 +28,60 @@ struct Chunk {
     /// What it was allocated with, and where.
     layout: Layout,
     base: NonNull<u8>,
+}
+
+/// What a chunk is allocated with, and how it is divided: some bytes to align the nodes within, the nodes, the record.
+struct ChunkPlan {
+    layout: Layout,
+    nodes_bytes: usize,
+    /// Where the record lies, from the first node.
+    record_at: usize,
+    /// How many bytes there are to align the first node within.
+    slack: usize,
+}
+
+impl ChunkPlan {
+    /// The fewest whole huge pages that hold a node, aligned to them.
+    fn of_huge_pages(node: Layout) -> ChunkPlan {
+        let record = Layout::new::<Chunk>();
+        let whole = (node.size() + record.size()).next_multiple_of(CHUNK_BYTES_MAX);
+        let nodes_bytes = (whole - record.size()) / node.size() * node.size();
+        let record_at = nodes_bytes.next_multiple_of(record.align());
+        let bytes = (record_at + record.size()).next_multiple_of(CHUNK_BYTES_MAX);
+        ChunkPlan {
+            layout: checked_layout(bytes, node.align().max(CHUNK_BYTES_MAX)),
+            nodes_bytes,
+            record_at,
+            slack: 0,
+        }
+    }
+
+    /// Nodes of `wanted` bytes, one at least. They have room to be aligned within: many allocators are slow when they are asked for an alignment.
+    fn small(node: Layout, wanted: usize) -> ChunkPlan {
+        let record = Layout::new::<Chunk>();
+        let nodes_bytes = (wanted / node.size()).max(1) * node.size();
+        let record_at = nodes_bytes.next_multiple_of(record.align());
+        let slack = node.align().saturating_sub(record.align());
+        ChunkPlan {
+            layout: checked_layout(slack + record_at + record.size(), record.align()),
+            nodes_bytes,
+            record_at,
+            slack,
+        }
+    }
+
+    /// With memory for it, if there is some.
+    fn allocate<A: Allocator>(self, alloc: &A) -> Option<(ChunkPlan, NonNull<u8>)> {
+        let memory = alloc.allocate(self.layout).ok()?;
+        Some((self, memory.cast()))
+    }
+}
+
+fn checked_layout(bytes: usize, align: usize) -> Layout {
+    match Layout::from_size_align(bytes, align) {
+        Ok(layout) => layout,
+        Err(_) => panic!("capacity overflow: {bytes} bytes"),
+    }
 }
 
 /// Nodes of one size, all from one allocator, which the caller keeps.
@@ -100,35 +157,33 @@ impl Arena {
     #[cold]
     #[inline(never)]
     unsafe fn add_chunk<A: Allocator>(&mut self, alloc: &A, node: Layout) {
-        let record = Layout::new::<Chunk>();
         let wanted = self.bytes.min(CHUNK_BYTES_MAX);
-        let (nodes_bytes, align, slack) = if wanted >= CHUNK_BYTES_MAX / 2 {
-            // A whole number of huge pages, aligned to them.
-            let whole = (node.size() + record.size()).next_multiple_of(CHUNK_BYTES_MAX);
-            let nodes = (whole - record.size()) / node.size();
-            (nodes * node.size(), node.align().max(CHUNK_BYTES_MAX), 0)
-        } else {
-            // Small chunks have room to be aligned within: many allocators are slow when they are asked for an alignment.
-            let nodes_bytes = (wanted / node.size()).max(1) * node.size();
-            let slack = node.align().saturating_sub(record.align());
-            (nodes_bytes, record.align(), slack)
+        let is_large = wanted >= CHUNK_BYTES_MAX / 2;
+        let of_huge_pages = (is_large.then(|| ChunkPlan::of_huge_pages(node)))
+            .and_then(|plan| plan.allocate(alloc));
+        let (plan, base) = match of_huge_pages {
+            Some((plan, base)) => {
+                crate::block::advise_huge_pages(base.as_ptr(), plan.layout.size());
+                (plan, base)
+            }
+            None => {
+                let wanted = if is_large {
+                    CHUNK_BYTES_REFUSED
+                } else {
+                    wanted
+                };
+                let plan = ChunkPlan::small(node, wanted);
+                let layout = plan.layout;
+                plan.allocate(alloc)
+                    .unwrap_or_else(|| handle_alloc_error(layout))
+            }
         };
-        let record_at = nodes_bytes.next_multiple_of(record.align());
-        let bytes = if align >= CHUNK_BYTES_MAX {
-            (record_at + record.size()).next_multiple_of(CHUNK_BYTES_MAX)
-        } else {
-            slack + record_at + record.size()
-        };
-        let Ok(layout) = Layout::from_size_align(bytes, align) else {
-            panic!("capacity overflow: {bytes} bytes");
-        };
-        let base = match alloc.allocate(layout) {
-            Ok(memory) => memory.cast::<u8>(),
-            Err(_) => handle_alloc_error(layout),
-        };
-        if align >= CHUNK_BYTES_MAX {
-            crate::block::advise_huge_pages(base.as_ptr(), bytes);
-        }
+        let ChunkPlan {
+            layout,
+            nodes_bytes,
+            record_at,
+            slack,
+        } = plan;
         // The allocator aligned the base to the nodes' alignment, or to the record's, and then the slack makes up for what is missing.
         let padding = base.as_ptr().addr().wrapping_neg() & (node.align() - 1);
         debug_assert!(
@@ -150,7 +205,7 @@ impl Arena {
         self.chunks = Some(chunk);
         self.unused = nodes.as_ptr();
         self.unused_bytes = nodes_bytes;
-        self.bytes += bytes;
+        self.bytes += layout.size();
     }
 
     /// Frees all chunks.

@@ -11,12 +11,16 @@ use ctree::{CTreeMap, CTreeSet};
 
 use super::kinds::{Counted, Value};
 
-/// What an allocator does with its n-th call, counted from 0.
+/// What an allocator does amiss.
 #[derive(Clone, Copy)]
 enum Fault {
     None,
+    /// Refuses its n-th call, counted from 0.
     Refuse(usize),
+    /// Panics at its n-th call.
     Panic(usize),
+    /// Knows of no larger alignment than this.
+    Align(usize),
 }
 
 /// Asserts that each piece of memory is given back once, and as what it was taken.
@@ -47,6 +51,7 @@ unsafe impl Allocator for Strict {
         let call = self.calls.replace(self.calls.get() + 1);
         match self.fault.get() {
             Fault::Refuse(at) if call == at => return Err(AllocError),
+            Fault::Align(most) if layout.align() > most => return Err(AllocError),
             Fault::Panic(at) if call == at => resume_unwind(Box::new("the allocator gives up")),
             _ => {}
         }
@@ -162,6 +167,30 @@ fn an_allocator_may_panic_at_every_call() {
             break;
         }
     }
+}
+
+/// Chunks of a large map are asked for on huge pages; a map does without.
+#[test]
+fn an_allocator_need_not_align_to_huge_pages() {
+    // Leaves that take what large maps take, without so many entries.
+    const ENTRIES: u32 = if cfg!(miri) { 1000 } else { 10_000 };
+    let strict = Strict::new(Fault::Align(4096));
+    let mut map = CTreeMap::new_in(&strict);
+    for n in 0..ENTRIES {
+        let key = n.wrapping_mul(0x9E37_79B1);
+        assert_eq!(map.insert(key, [key; 100]), None);
+    }
+    let given = strict.live.borrow().len();
+    assert!(strict.calls.get() > given, "nothing was refused");
+    assert!(map.memory_usage() > 400 * ENTRIES as usize);
+    assert_eq!(map.memory_usage(), strict.live_bytes());
+    assert_eq!(map.check(), Ok(()));
+    assert_eq!(map.len(), ENTRIES as usize);
+    assert!(map.iter().all(|(&key, value)| *value == [key; 100]));
+    map.compact();
+    assert_eq!(map.check(), Ok(()));
+    drop(map);
+    assert_eq!(strict.live_bytes(), 0);
 }
 
 #[test]
