@@ -9,12 +9,14 @@
 //! | [`phrases`] | `intrusive-collections` | finds phrases by an index of every word in forty million bytes of text | hints: a posting beside the one before it |
 //! | [`rays`] | `bvh` | follows light through a landscape of two million triangles | morph: the hierarchy's nodes, after its build |
 //! | [`diagrams`] | `biodivine-lib-bdd` | builds a multiplier as a binary decision diagram, and puts test vectors to it | morph: the diagram's nodes, after its build |
+//! | [`completions`] | `intrusive-collections` | learns half of the same text, and completes sequences of words of the other half | morph: the nodes of a search tree, after its build |
 //!
 //! [`corpus`] is the text: the sources of the packages that this workspace is built of.
 //!
 //! Bias: each program spends most of its time in one structure, which is larger than the second-level cache many times over; that is what placement is for. Where it does not pay although
 //! that is so, the application stays in the list. `docs/applications.md` says why for each.
 
+pub mod completions;
 pub mod corpus;
 pub mod diagrams;
 pub mod phrases;
@@ -32,6 +34,8 @@ pub const PROGRAMS: &[Program] = &[
     rays::MORPHED,
     diagrams::PLAIN,
     diagrams::MORPHED,
+    completions::PLAIN,
+    completions::MORPHED,
 ];
 
 /// Times `work`, which returns the checksum and what it has built: that is taken down when the clock has stopped, as in a program that just ends.

@@ -5,8 +5,8 @@
 //! the row `.._vs_unchanged`. All runs of an application must give one checksum.
 
 use super::best_first;
-use crate::apps::{diagrams, phrases, rays};
-use crate::programs::Program;
+use crate::apps::{completions, diagrams, phrases, rays};
+use crate::programs::{Program, Scale};
 use crate::rivals::{ALLOCATORS, ours};
 use crate::worker::{Taken, measure_variants};
 use crate::workload::{Comparison, Effort, Failure, Workload};
@@ -35,6 +35,14 @@ pub const APP_3: Workload = Workload {
     run: |effort| compare(&APP_3, [&diagrams::PLAIN, &diagrams::MORPHED], effort),
 };
 
+/// Completions of words by a red-black tree, morphed.
+pub const APP_4: Workload = Workload {
+    suite: "apps",
+    name: "app_4",
+    also: &[],
+    run: |effort| compare(&APP_4, [&completions::PLAIN, &completions::MORPHED], effort),
+};
+
 /// Time and peak memory of `changed` under ours, against `plain` under each rival, and under ours.
 fn compare(
     workload: &Workload,
@@ -44,7 +52,12 @@ fn compare(
     let own = ours::METHODS.name;
     let mut variants = vec![(changed, own), (plain, own)];
     variants.extend(ALLOCATORS.iter().map(|rival| (plain, rival.methods.name)));
-    let taken = measure_variants(&variants, effort.scale, effort.process_rounds)?;
+    // A quick run reads its input and builds all of its structure as well, which leaves time for one round.
+    let rounds = match effort.scale {
+        Scale::Quick => 1,
+        Scale::Full => effort.process_rounds,
+    };
+    let taken = measure_variants(&variants, effort.scale, rounds)?;
     let milliseconds = |taken: &Taken| taken.time.as_secs_f64() * 1e3;
     let mebibytes = |taken: &Taken| taken.peak_bytes / f64::from(1 << 20);
     let rows = |name: &str, unit, figure: fn(&Taken) -> f64| {

@@ -1,0 +1,269 @@
+//! Completions: what word comes next, by the sequences of four words that a text holds.
+//!
+//! C. Shannon (*Prediction and Entropy of Printed English*, 1951) guessed the next letter from those before it; editors and keyboards do so with words. Half of the sources are learnt: each four words
+//! in a row are a key of 64 bits in an ordered map, with how often they were met. Then three words that follow each other somewhere in the other half are looked up, and of the keys that begin with them, which lie side by side in the
+//! order of the map, the most frequent one tells the fourth. Places are drawn at random, as many users ask in turn.
+//!
+//! The map is the red-black tree of `intrusive-collections`, whose nodes the program allocates itself. They are made in the order of the text, which has nothing to do with that of a search, so each step down the tree waits for another block. The crate's own links
+//! are private. It lets a program bring links of its own (`RBTreeOps`); those here can be shown to `Morph::run_raw`, which lays the nodes out when all has been learnt. They take 8 bytes more, since the crate hides the colour in the parent's address.
+//!
+//! An array of sorted keys, or one of the maps in this workspace, is a better structure where all is learnt before the first question. The program is what a user of the crate writes, not the fastest completion.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::ptr::{NonNull, null_mut};
+
+use ccmorph::Morph;
+use examples::rng::Rng;
+use intrusive_collections::rbtree::{Color, Entry, RBTreeOps};
+use intrusive_collections::{
+    Bound, DefaultLinkOps, KeyAdapter, LinkOps, RBTree, RBTreeLink, intrusive_adapter,
+};
+
+use super::corpus::{sources, words};
+use super::outcome;
+use crate::programs::{Checksum, Outcome, Program, Scale};
+
+/// As the crate's users write it.
+pub const PLAIN: Program = Program {
+    name: "app_completions",
+    run: |scale| run::<RBTreeLink>(scale, |_| ()),
+};
+
+/// With a morph.
+pub const MORPHED: Program = Program {
+    name: "app_completions_morphed",
+    run: |scale| run::<OpenLink>(scale, morph),
+};
+
+/// Four words, and how often they have been met. The link is first, so that its address is the node's.
+#[repr(C)]
+struct Gram<L> {
+    link: L,
+    key: u64,
+    count: Cell<u32>,
+}
+
+/// A link of the tree: the crate's or our own.
+trait TreeLink: Default + DefaultLinkOps<Ops: Copy + RBTreeOps<LinkPtr = NonNull<Self>>> {}
+
+impl<L: Default + DefaultLinkOps<Ops: Copy + RBTreeOps<LinkPtr = NonNull<Self>>>> TreeLink for L {}
+
+intrusive_adapter!(Grams<L> = Box<Gram<L>>: Gram<L> { link => L } where L: TreeLink);
+
+impl<'g, L: TreeLink> KeyAdapter<'g> for Grams<L> {
+    type Key = u64;
+
+    fn get_key(&self, gram: &'g Gram<L>) -> u64 {
+        gram.key
+    }
+}
+
+/// The change, first part: links that the program can show.
+#[derive(Default)]
+struct OpenLink {
+    left: Cell<Option<NonNull<OpenLink>>>,
+    right: Cell<Option<NonNull<OpenLink>>>,
+    parent: Cell<Option<NonNull<OpenLink>>>,
+    /// `None` outside of trees.
+    color: Cell<Option<Color>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct OpenOps;
+
+impl DefaultLinkOps for OpenLink {
+    type Ops = OpenOps;
+    const NEW: OpenOps = OpenOps;
+}
+
+// SAFETY: a link is acquired once until it is released, which its colour tells.
+unsafe impl LinkOps for OpenOps {
+    type LinkPtr = NonNull<OpenLink>;
+
+    unsafe fn acquire_link(&mut self, link: NonNull<OpenLink>) -> bool {
+        // SAFETY: a live node's link, by the trait's contract.
+        let color = unsafe { &link.as_ref().color };
+        color.replace(color.get().or(Some(Color::Black))).is_none()
+    }
+
+    unsafe fn release_link(&mut self, link: NonNull<OpenLink>) {
+        // SAFETY: a live node's link.
+        unsafe { link.as_ref().color.set(None) };
+    }
+}
+
+// SAFETY: what was set is what is got.
+unsafe impl RBTreeOps for OpenOps {
+    unsafe fn left(&self, link: NonNull<OpenLink>) -> Option<NonNull<OpenLink>> {
+        // SAFETY: a live node's link.
+        unsafe { link.as_ref().left.get() }
+    }
+
+    unsafe fn right(&self, link: NonNull<OpenLink>) -> Option<NonNull<OpenLink>> {
+        // SAFETY: a live node's link.
+        unsafe { link.as_ref().right.get() }
+    }
+
+    unsafe fn parent(&self, link: NonNull<OpenLink>) -> Option<NonNull<OpenLink>> {
+        // SAFETY: a live node's link.
+        unsafe { link.as_ref().parent.get() }
+    }
+
+    unsafe fn color(&self, link: NonNull<OpenLink>) -> Color {
+        // SAFETY: a live node's link.
+        unsafe { link.as_ref().color.get() }.unwrap_or(Color::Black)
+    }
+
+    unsafe fn set_left(&mut self, link: NonNull<OpenLink>, left: Option<NonNull<OpenLink>>) {
+        // SAFETY: a live node's link.
+        unsafe { link.as_ref().left.set(left) };
+    }
+
+    unsafe fn set_right(&mut self, link: NonNull<OpenLink>, right: Option<NonNull<OpenLink>>) {
+        // SAFETY: a live node's link.
+        unsafe { link.as_ref().right.set(right) };
+    }
+
+    unsafe fn set_parent(&mut self, link: NonNull<OpenLink>, parent: Option<NonNull<OpenLink>>) {
+        // SAFETY: a live node's link.
+        unsafe { link.as_ref().parent.set(parent) };
+    }
+
+    unsafe fn set_color(&mut self, link: NonNull<OpenLink>, color: Color) {
+        // SAFETY: a live node's link.
+        unsafe { link.as_ref().color.set(Some(color)) };
+    }
+}
+
+/// The change, second part. The tree keeps the address of its root to itself, so that one node stays where it is.
+fn morph(tree: &mut RBTree<Grams<OpenLink>>) {
+    let Some(first) = tree.front().get() else {
+        return;
+    };
+    let mut root = &first.link;
+    while let Some(parent) = root.parent.get() {
+        // SAFETY: a live node of the tree, which is not changed before this reference was used for the last time.
+        root = unsafe { parent.as_ref() };
+    }
+    let node = |link: &Cell<Option<NonNull<OpenLink>>>| {
+        let link = link.get().map_or(null_mut(), NonNull::as_ptr);
+        link.cast::<Gram<OpenLink>>()
+    };
+    let mut below = [node(&root.left), node(&root.right)];
+    // SAFETY: the nodes below the root come from boxes; all pointers to them are shown, the root's two as roots; the tree has no others while no cursor lives. A link's
+    // address is its node's.
+    let report = unsafe {
+        Morph::new().run_raw(&mut below, |node, visit| {
+            let link = &raw mut (*node).link;
+            visit.link((&raw mut (*link).left).cast());
+            visit.link((&raw mut (*link).right).cast());
+            visit.pointer((&raw mut (*link).parent).cast());
+        })
+    };
+    report.expect("there is memory for the lists");
+    let [left, right] = below.map(|node| NonNull::new(node.cast::<OpenLink>()));
+    root.left.set(left);
+    root.right.set(right);
+}
+
+/// Bits of a word's number: the words that are not among the most frequent ones share a number.
+const WORD_BITS: u32 = 16;
+
+/// Words of a key.
+const WORDS: usize = 4;
+
+/// Questions.
+const QUESTIONS: usize = 6_000_000;
+
+fn run<L: TreeLink>(scale: Scale, morph: impl Fn(&mut RBTree<Grams<L>>)) -> Outcome {
+    let [learnt, held_out] = halves();
+    let mut rng = Rng::new(43);
+    let questions: Vec<u64> = (0..scale.of(QUESTIONS))
+        .map(|_| held_out[rng.below(held_out.len())])
+        .collect();
+    drop(held_out);
+    outcome(|| {
+        let mut tree = RBTree::new(Grams::<L>::new());
+        for key in learnt {
+            match tree.entry(&key) {
+                Entry::Occupied(place) => {
+                    let gram = place.get().expect("it is occupied");
+                    gram.count.set(gram.count.get() + 1);
+                }
+                Entry::Vacant(place) => {
+                    place.insert(Box::new(Gram {
+                        link: L::default(),
+                        key,
+                        count: Cell::new(1),
+                    }));
+                }
+            }
+        }
+        morph(&mut tree);
+        let mut sum = Checksum::default();
+        let mut right = 0;
+        for &question in &questions {
+            let answer = most_frequent(&tree, question >> WORD_BITS);
+            right += usize::from(answer == Some(question));
+            sum.add(answer.unwrap_or(0));
+        }
+        // Much of a program's text was written before, in the same package.
+        assert!(
+            right > questions.len() / 4,
+            "{right} of {} words were told",
+            questions.len()
+        );
+        (sum.0, tree)
+    })
+}
+
+/// The key that was met most often, of those that begin with `context`; of several the least.
+fn most_frequent<L: TreeLink>(tree: &RBTree<Grams<L>>, context: u64) -> Option<u64> {
+    let mut most = (0, None);
+    let mut grams = tree.lower_bound(Bound::Included(&(context << WORD_BITS)));
+    while let Some(gram) = grams.get()
+        && gram.key >> WORD_BITS == context
+    {
+        if gram.count.get() > most.0 {
+            most = (gram.count.get(), Some(gram.key));
+        }
+        grams.move_next();
+    }
+    most.1
+}
+
+/// The keys of every other file, in the order of the text, and those of the rest.
+fn halves() -> [Vec<u64>; 2] {
+    let sources = sources();
+    let mut numbers: HashMap<&str, u32> = HashMap::new();
+    let mut uses: Vec<u32> = Vec::new();
+    let mut texts: Vec<Vec<u32>> = Vec::new();
+    for source in &sources {
+        texts.push(Vec::new());
+        for word in words(source) {
+            let next = u32::try_from(uses.len()).expect("fewer words than bytes");
+            let number = *numbers.entry(word).or_insert(next);
+            if number == next {
+                uses.push(0);
+            }
+            uses[number as usize] += 1;
+            texts.last_mut().expect("one was pushed").push(number);
+        }
+    }
+    let mut by_use: Vec<usize> = (0..uses.len()).collect();
+    by_use.sort_by_key(|&number| std::cmp::Reverse(uses[number]));
+    let mut known = vec![0_u64; uses.len()];
+    for (rank, number) in (1..1 << WORD_BITS).zip(by_use) {
+        known[number] = rank;
+    }
+    let mut halves = [Vec::new(), Vec::new()];
+    for (text, half) in texts.iter().zip([0, 1].into_iter().cycle()) {
+        let append = |key, &word: &u32| key << WORD_BITS | known[word as usize];
+        let keys = text
+            .windows(WORDS)
+            .map(|words| words.iter().fold(0, append));
+        halves[half].extend(keys);
+    }
+    halves
+}
