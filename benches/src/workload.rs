@@ -61,6 +61,7 @@ pub const WORKLOADS: &[Workload] = &[
     apps::APP_2,
     #[cfg(feature = "apps")]
     apps::APP_3,
+    #[cfg(feature = "apps")]
     apps::APP_4,
 ];
 

@@ -1,8 +1,8 @@
 //! One piece of aligned raw memory, from the program's global allocator.
 //!
 //! Nodes are read whole, so that they must start on a line boundary; and a large tree is read at random, so that it should lie on
-//! huge pages: a [`Block`] of [`HUGE_PAGE_BYTES`] or more starts on a huge page boundary and asks for huge pages before its first
-//! byte is written (later advice would find the small pages already there).
+//! huge pages: a [`Block`] of [`HUGE_PAGE_BYTES`] or more starts on a huge page boundary, if the allocator aligns so far, and asks for
+//! huge pages before its first byte is written (later advice would find the small pages already there).
 
 use alloc::alloc::{alloc, dealloc, handle_alloc_error};
 use alloc::vec::Vec;

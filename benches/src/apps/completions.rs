@@ -143,25 +143,29 @@ fn morph(tree: &mut RBTree<Grams<OpenLink>>) {
     };
     let mut root = &first.link;
     while let Some(parent) = root.parent.get() {
-        // SAFETY: a live node of the tree, which is not changed before this reference was used for the last time.
+        // SAFETY: a live node of the tree, whose links are read and written through cells. The last of these references, to the root, is the only one that is used after the morph,
+        // which neither moves the root nor touches it.
         root = unsafe { parent.as_ref() };
     }
+    let stays = Some(NonNull::from(root));
     let node = |link: &Cell<Option<NonNull<OpenLink>>>| {
         let link = link.get().map_or(null_mut(), NonNull::as_ptr);
         link.cast::<Gram<OpenLink>>()
     };
     let mut below = [node(&root.left), node(&root.right)];
-    // SAFETY: the nodes below the root come from boxes; all pointers to them are shown, the root's two as roots; the tree has no others while no cursor lives. A link's
-    // address is its node's.
+    // SAFETY: the nodes below the root come from boxes, and a link's address is its node's. All pointers to them are shown: the root's two as roots, which the root itself gets below
+    // and which nobody reads before, and those of each other's links; the tree has no more while no cursor lives. In memory, a cell of an optional `NonNull` is a raw pointer.
     let report = unsafe {
         Morph::new().run_raw(&mut below, |node, visit| {
             let link = &raw mut (*node).link;
             visit.link((&raw mut (*link).left).cast());
             visit.link((&raw mut (*link).right).cast());
-            visit.pointer((&raw mut (*link).parent).cast());
+            if (*link).parent.get() != stays {
+                visit.pointer((&raw mut (*link).parent).cast());
+            }
         })
     };
-    report.expect("there is memory for the lists");
+    report.expect("there is memory, and no node is reached twice");
     let [left, right] = below.map(|node| NonNull::new(node.cast::<OpenLink>()));
     root.left.set(left);
     root.right.set(right);

@@ -212,7 +212,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     /// Brings all pages of the file into memory, and maps them, so that no later lookup waits for the disk. A copy in memory is warm.
     ///
     /// # Errors
-    /// That of the operating system. A page that cannot be read is one on Linux from 5.14 on, and `SIGBUS` elsewhere.
+    /// That of the operating system. A page that cannot be read is one on Linux from 5.14 on (where a disk fails, older ones of these kernels may
+    /// try again for ever), and `SIGBUS` elsewhere.
     pub fn warm(&self) -> io::Result<()> {
         self.tree.source().warm()
     }

@@ -14,6 +14,10 @@ use super::error::OpenError;
 use super::header::Page;
 use super::layout::PAGE_BYTES;
 
+/// Linux's number, on all processors, for memory that cannot be accessed.
+#[cfg(target_os = "linux")]
+const EFAULT: i32 = 14;
+
 /// A regular file, opened for reading, and its length.
 pub(super) struct Opened {
     file: File,
@@ -140,13 +144,13 @@ impl Source {
         }
         #[cfg(target_os = "linux")]
         match self.mmap.advise(memmap2::Advice::PopulateRead) {
-            // Kernels before 5.14 do not know of it.
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
-            Err(error) => {
-                let reason = std::format!("a page of the file cannot be read: {error}");
-                return Err(io::Error::new(error.kind(), reason));
-            }
             Ok(()) => return Ok(()),
+            Err(error) if error.raw_os_error() == Some(EFAULT) => {
+                let reason = "a page of the file cannot be read: touching it would raise SIGBUS";
+                return Err(io::Error::other(reason));
+            }
+            // The kernel is older than 5.14, or a filter is in the way.
+            Err(_) => {}
         }
         #[cfg(unix)]
         self.mmap.advise(memmap2::Advice::WillNeed)?;

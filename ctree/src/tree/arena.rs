@@ -3,7 +3,7 @@
 //! A node by itself would be an allocation like any other, on small pages and wherever the allocator likes. Chunks of [`CHUNK_BYTES_MAX`] lie on
 //! huge pages, so that a lookup in a large map does not miss the TLB at every level. The first chunk holds one node, and each further one as much as all before it,
 //! until chunks are full-size: a map of one leaf costs one leaf, and a map holds no more than twice what it needs, or, of nodes as large as a chunk, whole huge pages for each.
-//! An allocator that refuses to align so far is asked for chunks of [`CHUNK_BYTES_REFUSED`] instead.
+//! An allocator that refuses to align so far is asked for chunks of [`CHUNK_BYTES_REFUSED`] instead, each time after it was asked for a large one: it may only have been short of memory.
 //!
 //! Nodes that are given back are kept for the next one. Chunks are freed together, with the map or when it is cleared or compacted.
 

@@ -172,8 +172,8 @@ fn an_allocator_may_panic_at_every_call() {
 /// Chunks of a large map are asked for on huge pages; a map does without.
 #[test]
 fn an_allocator_need_not_align_to_huge_pages() {
-    // Leaves that take what large maps take, without so many entries.
-    const ENTRIES: u32 = if cfg!(miri) { 1000 } else { 10_000 };
+    // Large values, so that some thousand entries are a large map.
+    const ENTRIES: u32 = if cfg!(miri) { 4000 } else { 10_000 };
     let strict = Strict::new(Fault::Align(4096));
     let mut map = CTreeMap::new_in(&strict);
     for n in 0..ENTRIES {
