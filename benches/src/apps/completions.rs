@@ -10,7 +10,8 @@
 //! An array of sorted keys, or one of the maps in this workspace, is a better structure where all is learnt before the first question. The program is what a user of the crate writes, not the fastest completion.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::ptr::{NonNull, null_mut};
 
 use ccmorph::Morph;
@@ -20,7 +21,7 @@ use intrusive_collections::{
     Bound, DefaultLinkOps, KeyAdapter, LinkOps, RBTree, RBTreeLink, intrusive_adapter,
 };
 
-use super::corpus::{sources, words};
+use super::corpus::{Numbers, sources, words};
 use super::outcome;
 use crate::programs::{Checksum, Outcome, Program, Scale};
 
@@ -34,6 +35,24 @@ pub const PLAIN: Program = Program {
 pub const MORPHED: Program = Program {
     name: "app_completions_morphed",
     run: |scale| run::<OpenLink>(scale, morph),
+};
+
+/// For comparison: the changed program's links without the morph.
+pub const OPEN: Program = Program {
+    name: "app_completions_open",
+    run: |scale| run::<OpenLink>(scale, |_| ()),
+};
+
+/// For comparison: what a program can do by itself, new boxes in the order of the keys.
+pub const IN_KEY_ORDER: Program = Program {
+    name: "app_completions_in_key_order",
+    run: |scale| run::<RBTreeLink>(scale, in_key_order),
+};
+
+/// For comparison: a map that has no nodes of the program's own.
+pub const BTREE_MAP: Program = Program {
+    name: "app_completions_btree_map",
+    run: run_btree_map,
 };
 
 /// Four words, and how often they have been met. The link is first, so that its address is the node's.
@@ -180,13 +199,9 @@ const WORDS: usize = 4;
 /// Questions.
 const QUESTIONS: usize = 6_000_000;
 
-fn run<L: TreeLink>(scale: Scale, morph: impl Fn(&mut RBTree<Grams<L>>)) -> Outcome {
-    let [learnt, held_out] = halves();
-    let mut rng = Rng::new(43);
-    let questions: Vec<u64> = (0..scale.of(QUESTIONS))
-        .map(|_| held_out[rng.below(held_out.len())])
-        .collect();
-    drop(held_out);
+/// Learns, lays out, and answers.
+fn run<L: TreeLink>(scale: Scale, lay_out: impl Fn(&mut RBTree<Grams<L>>)) -> Outcome {
+    let (learnt, questions) = input(scale);
     outcome(|| {
         let mut tree = RBTree::new(Grams::<L>::new());
         for key in learnt {
@@ -204,22 +219,69 @@ fn run<L: TreeLink>(scale: Scale, morph: impl Fn(&mut RBTree<Grams<L>>)) -> Outc
                 }
             }
         }
-        morph(&mut tree);
-        let mut sum = Checksum::default();
-        let mut right = 0;
-        for &question in &questions {
-            let answer = most_frequent(&tree, question >> WORD_BITS);
-            right += usize::from(answer == Some(question));
-            sum.add(answer.unwrap_or(0));
-        }
-        // Much of a program's text was written before, in the same package.
-        assert!(
-            right > questions.len() / 4,
-            "{right} of {} words were told",
-            questions.len()
-        );
-        (sum.0, tree)
+        lay_out(&mut tree);
+        let sum = answer_all(&questions, |context| most_frequent(&tree, context));
+        (sum, tree)
     })
+}
+
+/// Moves each node into a new box, in the order of the keys; the old boxes are freed when all have moved, since a new one would lie where the one before was freed.
+fn in_key_order(tree: &mut RBTree<Grams<RBTreeLink>>) {
+    let old: Vec<Box<Gram<RBTreeLink>>> = tree.take().into_iter().collect();
+    for gram in &old {
+        let gram = Gram {
+            link: RBTreeLink::new(),
+            key: gram.key,
+            count: gram.count.clone(),
+        };
+        tree.cursor_mut().insert_before(Box::new(gram));
+    }
+}
+
+/// The same by std's map.
+fn run_btree_map(scale: Scale) -> Outcome {
+    let (learnt, questions) = input(scale);
+    outcome(|| {
+        let mut map: BTreeMap<u64, u32> = BTreeMap::new();
+        for key in learnt {
+            *map.entry(key).or_default() += 1;
+        }
+        let sum = answer_all(&questions, |context| {
+            (map.range(context << WORD_BITS..))
+                .take_while(|(key, _)| *key >> WORD_BITS == context)
+                .max_by_key(|&(key, count)| (count, Reverse(key)))
+                .map(|(&key, _)| key)
+        });
+        (sum, map)
+    })
+}
+
+/// What is learnt, in the order of the text, and the questions with their answers.
+fn input(scale: Scale) -> (Vec<u64>, Vec<u64>) {
+    let [learnt, held_out] = halves();
+    let mut rng = Rng::new(43);
+    let questions = (0..scale.of(QUESTIONS))
+        .map(|_| held_out[rng.below(held_out.len())])
+        .collect();
+    (learnt, questions)
+}
+
+/// The checksum of all answers.
+fn answer_all(questions: &[u64], complete: impl Fn(u64) -> Option<u64>) -> u64 {
+    let mut sum = Checksum::default();
+    let mut right = 0;
+    for &question in questions {
+        let answer = complete(question >> WORD_BITS);
+        right += usize::from(answer == Some(question));
+        sum.add(answer.unwrap_or(0));
+    }
+    // Much of a program's text was written before, in the same package.
+    assert!(
+        right > questions.len() / 4,
+        "{right} of {} words were told",
+        questions.len()
+    );
+    sum.0
 }
 
 /// The key that was met most often, of those that begin with `context`; of several the least.
@@ -240,23 +302,19 @@ fn most_frequent<L: TreeLink>(tree: &RBTree<Grams<L>>, context: u64) -> Option<u
 /// The keys of every other file, in the order of the text, and those of the rest.
 fn halves() -> [Vec<u64>; 2] {
     let sources = sources();
-    let mut numbers: HashMap<&str, u32> = HashMap::new();
-    let mut uses: Vec<u32> = Vec::new();
-    let mut texts: Vec<Vec<u32>> = Vec::new();
-    for source in &sources {
-        texts.push(Vec::new());
-        for word in words(source) {
-            let next = u32::try_from(uses.len()).expect("fewer words than bytes");
-            let number = *numbers.entry(word).or_insert(next);
-            if number == next {
-                uses.push(0);
-            }
-            uses[number as usize] += 1;
-            texts.last_mut().expect("one was pushed").push(number);
-        }
+    let mut numbers = Numbers::default();
+    let number = |source| words(source).map(|word| numbers.of(word)).collect();
+    let texts: Vec<Vec<u32>> = sources
+        .iter()
+        .map(|source| source.as_str())
+        .map(number)
+        .collect();
+    let mut uses = vec![0_u32; numbers.kinds()];
+    for &number in texts.iter().flatten() {
+        uses[number as usize] += 1;
     }
     let mut by_use: Vec<usize> = (0..uses.len()).collect();
-    by_use.sort_by_key(|&number| std::cmp::Reverse(uses[number]));
+    by_use.sort_by_key(|&number| Reverse(uses[number]));
     let mut known = vec![0_u64; uses.len()];
     for (rank, number) in (1..1 << WORD_BITS).zip(by_use) {
         known[number] = rank;

@@ -3,6 +3,7 @@
 //! Cargo has them on every machine on which this program could be built, and says where (`cargo metadata`), so nothing has to be downloaded or
 //! shipped, and the lock file fixes what they are. Tests and benches of the packages belong to it as far as they are published.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -86,4 +87,21 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
         .filter(|word| word.starts_with(|c: char| !c.is_ascii_digit()))
+}
+
+/// Words as numbers, in the order in which they were first met.
+#[derive(Debug, Default)]
+pub struct Numbers<'t>(HashMap<&'t str, u32>);
+
+impl<'t> Numbers<'t> {
+    /// The word's number, its own from now on.
+    pub fn of(&mut self, word: &'t str) -> u32 {
+        let next = u32::try_from(self.0.len()).expect("fewer words than bytes");
+        *self.0.entry(word).or_insert(next)
+    }
+
+    /// How many different words there were.
+    pub fn kinds(&self) -> usize {
+        self.0.len()
+    }
 }

@@ -36,6 +36,9 @@ pub const PROGRAMS: &[Program] = &[
     diagrams::MORPHED,
     completions::PLAIN,
     completions::MORPHED,
+    completions::OPEN,
+    completions::IN_KEY_ORDER,
+    completions::BTREE_MAP,
 ];
 
 /// Times `work`, which returns the checksum and what it has built: that is taken down when the clock has stopped, as in a program that just ends.

@@ -13,13 +13,11 @@
 //!
 //! A linked list is not the best structure for postings that are never deleted; chunks of an array are. The program is what a user of the crate writes, not the fastest index.
 
-use std::collections::HashMap;
-
 use ccmalloc::near;
 use examples::rng::Rng;
 use intrusive_collections::{LinkedList, LinkedListLink, intrusive_adapter};
 
-use super::corpus::{sources, words};
+use super::corpus::{Numbers, sources, words};
 use super::outcome;
 use crate::programs::{Checksum, Outcome, Program, Scale};
 
@@ -91,14 +89,13 @@ fn run(scale: Scale, allocate: impl Fn(&Postings, Posting) -> Box<Posting>) -> O
 
 /// Each word of the text as a number, and how many different ones there are.
 fn number(sources: &[String]) -> (Vec<u32>, usize) {
-    let mut numbers: HashMap<&str, u32> = HashMap::new();
+    let mut numbers = Numbers::default();
     let mut text = Vec::new();
     for word in sources.iter().flat_map(|source| words(source)) {
-        let next = u32::try_from(numbers.len()).expect("fewer words than bytes");
-        text.push(*numbers.entry(word).or_insert(next));
+        text.push(numbers.of(word));
     }
     assert!(text.len() > 1, "sources have words");
-    (text, numbers.len())
+    (text, numbers.kinds())
 }
 
 /// How often a place of `second` follows one of `first`.
