@@ -6,7 +6,7 @@ use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use ctree::{MappedCTreeMap, OpenError, OpenOptions, WriteError};
+use ctree::{MappedCTreeMap, OpenError, WriteError};
 
 use super::{Folder, open_all};
 
