@@ -31,8 +31,9 @@ const fn times(count: usize) -> usize {
     }
 }
 
-/// For tests of how much memory the process has: `true` in a process that runs the test `name` and no other; elsewhere, runs it in
-/// such a process, and gives `false` when it has passed there. (Miri starts no process, and runs one test at a time.)
+/// For tests of how much memory the process has, and of where objects lie: a thread may take over the heap of one that ended, and with it
+/// what still lives there. `true` in a process that runs the test `name` and no other; elsewhere, runs it in such a process, and gives
+/// `false` when it has passed there. (Miri starts no process, and runs one test at a time.)
 fn alone(name: &str) -> bool {
     const ALONE: &str = "CCMALLOC_TEST_ALONE";
     if cfg!(miri) || std::env::var_os(ALONE).is_some() {

@@ -30,9 +30,11 @@ fn free_all(objects: impl IntoIterator<Item = NonNull<u8>>, layout: Layout) {
 
 #[test]
 fn a_hint_with_room_beside_it_is_joined_in_its_block() {
+    if !crate::alone("placement::a_hint_with_room_beside_it_is_joined_in_its_block") {
+        return;
+    }
     for bytes in [8, 16, 24, 32] {
         let layout = Layout::from_size_align(bytes, 8).unwrap();
-        // A thread of its own: a heap without a history.
         std::thread::spawn(move || {
             let first = seat(layout);
             let mates: Vec<_> = (1..64 / bytes)
@@ -54,6 +56,9 @@ fn a_hint_with_room_beside_it_is_joined_in_its_block() {
 
 #[test]
 fn policies_choose_their_blocks() {
+    if !crate::alone("placement::policies_choose_their_blocks") {
+        return;
+    }
     let layout = Layout::new::<[u64; 8]>();
     let small = Layout::new::<[u64; 4]>();
     std::thread::spawn(move || {
@@ -92,6 +97,9 @@ fn policies_choose_their_blocks() {
 
 #[test]
 fn closest_lies_one_behind_the_other() {
+    if !crate::alone("placement::closest_lies_one_behind_the_other") {
+        return;
+    }
     // 24 B do not divide a block, 48 leave room for nothing in it, 100 are larger; 24 are aligned to 16 in C.
     for (bytes, align) in [
         (24, 8),
@@ -198,6 +206,9 @@ fn a_run_ends_with_its_page() {
 
 #[test]
 fn what_has_no_neighbour_lies_where_something_was_freed() {
+    if !crate::alone("placement::what_has_no_neighbour_lies_where_something_was_freed") {
+        return;
+    }
     let layout = Layout::new::<[u64; 6]>();
     for policy in [Policy::Closest, Policy::FirstFit, Policy::NewBlock] {
         std::thread::spawn(move || {
@@ -224,6 +235,9 @@ fn what_has_no_neighbour_lies_where_something_was_freed() {
 
 #[test]
 fn near_reaches_std_types() {
+    if !crate::alone("placement::near_reaches_std_types") {
+        return;
+    }
     std::thread::spawn(|| {
         let root = near(&(), || Box::new([0u64; 2]));
         let (a, b) = near(&*root, || (Box::new([1u64; 2]), Box::new([2u64; 2])));
@@ -265,6 +279,9 @@ fn freed_room_serves_the_next_hint() {
 
 #[test]
 fn larger_objects_start_at_a_block() {
+    if !crate::alone("placement::larger_objects_start_at_a_block") {
+        return;
+    }
     for bytes in [65, 72, 100, 128, 200, 511, 512] {
         let layout = Layout::from_size_align(bytes, 8).unwrap();
         std::thread::spawn(move || {

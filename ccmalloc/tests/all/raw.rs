@@ -287,6 +287,9 @@ fn sizes_of_every_kind_of_memory() {
 
 #[test]
 fn objects_stay_where_they_have_room() {
+    if !crate::alone("raw::objects_stay_where_they_have_room") {
+        return;
+    }
     let object = raw::allocate(40, 16, None);
     // SAFETY: live throughout; each result replaces the pointer before.
     unsafe {
@@ -327,6 +330,9 @@ fn objects_stay_where_they_have_room() {
 
 #[test]
 fn hints_work_without_layouts() {
+    if !crate::alone("raw::hints_work_without_layouts") {
+        return;
+    }
     let root = raw::allocate(24, 16, Some(NonNull::dangling()));
     let near = raw::allocate(24, 16, NonNull::new(root));
     assert_eq!(root.addr() / 64, near.addr() / 64);
