@@ -54,12 +54,14 @@ macro_rules! programs {
                 .rng(Gen::new(if cfg!(miri) { 12 } else { 120 }))
                 .tests(times(40) as u64)
                 .quickcheck(holds as fn(Vec<Op>) -> bool);
+            // The tests are about trees, not about single nodes. One in two hundred of the long programs clears its map before that has grown.
             let mut g = Gen::new(100);
             let steps = times(2000);
-            let long = std::iter::repeat_with(|| Op::arbitrary(&mut g)).take(steps);
-            let levels = run::<$key, $value>($kind, long);
-            // The tests are about trees, not about single nodes.
-            assert!(levels >= $levels || steps < 2000, "{levels} levels");
+            let grown = (0..10).any(|_| {
+                let long = std::iter::repeat_with(|| Op::arbitrary(&mut g)).take(steps);
+                run::<$key, $value>($kind, long) >= $levels || steps < 2000
+            });
+            assert!(grown, "no map had {} levels", $levels);
         }
     )*};
 }
