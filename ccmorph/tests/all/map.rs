@@ -189,6 +189,8 @@ fn of_a_tree_before_and_after() {
             .zip(after.nodes())
             .all(|(a, b)| (a.depth, a.parent) == (b.depth, b.parent))
     );
+    // Pieces as large as a node count the nodes on the way, wherever those were before.
+    assert!(after.touched_by_search(64) < 0.8 * after.touched_by_search(32));
     assert!(after.touched_by_search(64) < 0.9 * before.touched_by_search(64));
     let text = after.to_string();
     assert!(
