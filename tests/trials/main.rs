@@ -1,0 +1,8 @@
+//! Programs as users wrote them in the first trials, one for each finding.
+//!
+//! Each module is one small program against the public interface. It asserts what the user was
+//! promised, and failed before the finding was mended. `CcMalloc` serves everything, as in a
+//! user's program.
+
+#[global_allocator]
+static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
