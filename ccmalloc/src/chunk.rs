@@ -120,6 +120,8 @@ pub(crate) struct Slab {
     pub(crate) span_slots: Cell<u8>,
     /// Size classes: number of a word of the map that had a live object in it when last looked at.
     pub(crate) witness: Cell<u8>,
+    /// A cell, so that no byte of a header lies outside of cells and atomics ([`SlotRef`]).
+    _padding: Cell<u32>,
 }
 
 /// A bit for each granule of a slot; only the owner reads or writes it. All zero in a slot that is not in use.
@@ -136,10 +138,12 @@ pub(crate) type RemoteMap = [RemoteWord; MAP_WORDS];
 pub(crate) struct Chunk {
     slabs: [Slab; CHUNK_SLOTS],
     maps: [Map; CHUNK_SLOTS - 1],
+    /// Set when the chunk is mapped, and constant from then on: other threads read it.
     desc: Cell<*const ChunkDesc>,
-    /// As the descriptor has it; here too, because each hinted allocation needs it.
+    /// As the descriptor has it; here too, because each hinted allocation needs it. Set before the
+    /// first co-location slot is tagged as one; other threads read it only for objects there.
     ends: Cell<*const EndMap>,
-    _padding: [usize; MAP_WORDS - 2],
+    _padding: [Cell<usize>; MAP_WORDS - 2],
     remote: [RemoteMap; CHUNK_SLOTS - 1],
 }
 
@@ -374,9 +378,11 @@ impl<'a> SlotRef<'a> {
         unsafe { &*ends.add((address & (CHUNK_BYTES - 1)) / (64 * GRANULE_BYTES)) }
     }
 
-    /// Has the chunk know what its descriptor says anew.
-    pub(crate) fn update_chunk(self) {
-        self.chunk.set_desc(self.desc());
+    /// Copies the address of the end maps from the descriptor to the chunk.
+    ///
+    /// Writes nothing else: other threads that free objects of the chunk read `desc` meanwhile.
+    pub(crate) fn update_ends(self) {
+        self.chunk.ends.set(self.desc().ends.get());
     }
 
     /// The free map of page `page` (0..16) of a co-location slot: eight words, one cache line.

@@ -161,7 +161,7 @@ impl<'a> Own<'a> {
             };
             // Zero bytes are valid end maps and page infos; each is set below before it is used.
             desc.ends.set(place.cast().as_ptr());
-            slot.update_chunk();
+            slot.update_ends();
             let pages = place.as_ptr().wrapping_add(ends_bytes);
             desc.pages.set(pages.cast());
         }

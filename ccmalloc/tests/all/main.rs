@@ -12,6 +12,7 @@ mod operation;
 mod placement;
 mod process;
 mod program;
+mod races;
 mod raw;
 mod region;
 mod shadow;
