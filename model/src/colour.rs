@@ -73,6 +73,7 @@ impl CacheGeometry {
     }
 
     /// A cache that is known when this crate is built.
+    #[cfg(feature = "cli")]
     pub(crate) const fn constant(sets: u64, block_bytes: u64, associativity: u64) -> CacheGeometry {
         assert!(
             CacheGeometry::fits(sets, block_bytes, associativity),

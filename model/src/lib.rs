@@ -36,8 +36,9 @@
 //! A *level* is named after what was missed: a miss of `L2` is a load that the second-level cache does not serve. A *step*
 //! is the latency that such a miss adds.
 //!
-//! **Features.** `json` reads and writes machine files (serde); `counters` reads hardware counters on Linux (perf-event); `cli`, on
-//! by default, is the `model` binary (clap) with both. Without them, the only dependency is `libc`.
+//! **Features.** `json` reads and writes machine files (serde). `counters` reads hardware counters on
+//! Linux (perf-event). `simulator` counts misses access by access. `cli`, on by default, is the
+//! `model` command (clap) with all of these. Without features, the only dependency is `libc`.
 //!
 //! **Known limits.** Effective capacities, which calibration measures, know nothing of sets: by them, nodes that lie large powers
 //! of two apart miss more than predicted, and so do operations that touch a good part of a cache, walks along lists above all;
@@ -61,18 +62,22 @@ mod layout;
 mod lines;
 mod machine;
 mod neighbours;
+#[cfg(feature = "cli")]
 pub mod plot;
 mod predict;
 mod probability;
 mod probe;
 mod sample;
 mod shape;
+#[cfg(feature = "simulator")]
 mod simulator;
 mod structure;
 mod sys;
+#[cfg(feature = "cli")]
 pub mod thesis;
 mod tiers;
 mod topology;
+#[cfg(feature = "cli")]
 pub mod validate;
 mod visits;
 
@@ -99,6 +104,7 @@ pub use predict::{
 pub use probability::BlockProbabilities;
 pub use probe::{ProbeError, TreeProbe};
 pub use shape::{NO_NODE, Shape, ShapeError};
+#[cfg(feature = "simulator")]
 pub use simulator::{
     BinaryTrace, BinaryTraceWriter, CachegrindCounts, CachegrindModel, Frames, LevelCounts,
     MAX_TRACE_ACCESS_BYTES, Missed, SimulatedCounts, Simulator, TextTrace, Trace, TraceCounts,
