@@ -8,10 +8,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 use std::ptr::NonNull;
 
-use benches::rivals::ALLOCATORS;
 use ccmalloc::{CcMalloc, cc_alloc};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use examples::rng::Rng;
+use measure::rivals::ALLOCATORS;
 
 const BATCH: usize = 1000;
 

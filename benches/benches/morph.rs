@@ -3,11 +3,6 @@
 //! Each iteration morphs a fresh copy, made untimed. Nodes of a copy lie in the order in which copying visits them, which is kinder to the first phase of a morph than the random order
 //! that `report --only morph_vs_clone` begins with; in return, an iteration takes milliseconds. Everything is served by `CcMalloc`.
 
-use benches::structures::Structure;
-use benches::structures::lists::Lists;
-use benches::structures::octree::Octree;
-use benches::structures::table::Table;
-use benches::structures::tree::Plan;
 use ccmalloc::CcMalloc;
 use ccmodel::Layout;
 use ccmorph::{LayoutChoice, Morph};
@@ -16,6 +11,11 @@ use criterion::{
     measurement::WallTime,
 };
 use examples::rng::Rng;
+use measure::structures::Structure;
+use measure::structures::lists::Lists;
+use measure::structures::octree::Octree;
+use measure::structures::table::Table;
+use measure::structures::tree::Plan;
 
 #[global_allocator]
 static GLOBAL: CcMalloc = CcMalloc::new();

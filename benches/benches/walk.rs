@@ -2,9 +2,9 @@
 //!
 //! Keys are even over `u64` and came in random order, so that the leaves lie in memory as a living map's do.
 
-use benches::keys;
-use benches::rivals::integer_maps;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use measure::keys;
+use measure::rivals::integer_maps;
 
 const SIZES: [usize; 3] = [16, 1000, 1_000_000];
 

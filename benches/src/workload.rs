@@ -272,41 +272,27 @@ impl From<WrongAnswer> for Failure {
 /// `only` is a workload's name or the beginning of one comparison's name that goes on with `_`.
 ///
 /// # Errors
-/// When `suite` or `only` names nothing; the message lists what there is.
+/// When `only` names nothing, or nothing in this build; the message lists what there is.
 pub fn select(
     suite: Option<&str>,
     only: Option<&str>,
 ) -> Result<Vec<&'static Workload>, UnknownName> {
-    let mut suites: Vec<&str> = WORKLOADS.iter().map(|workload| workload.suite).collect();
-    suites.dedup();
-    if let Some(unknown) = suite.filter(|name| !suites.contains(name)) {
-        return Err(UnknownName {
-            kind: "suite",
-            name: unknown.to_owned(),
-            known: suites,
-        });
-    }
     let in_suite: Vec<&Workload> = WORKLOADS
         .iter()
         .filter(|workload| suite.is_none_or(|name| name == workload.suite))
         .collect();
-    let Some(only) = only else {
-        return Ok(in_suite);
-    };
     let chosen: Vec<&Workload> = in_suite
         .iter()
         .copied()
         .filter(|workload| {
             let mut beginnings = workload.also.iter().chain([&workload.name]);
-            beginnings.any(|beginning| covers(beginning, only))
+            only.is_none_or(|only| beginnings.any(|beginning| covers(beginning, only)))
         })
         .collect();
     if chosen.is_empty() {
-        let known = in_suite.iter().map(|workload| workload.name).collect();
         return Err(UnknownName {
-            kind: "name",
-            name: only.to_owned(),
-            known,
+            name: only.or(suite).unwrap_or_default().to_owned(),
+            known: in_suite.iter().map(|workload| workload.name).collect(),
         });
     }
     Ok(chosen)
@@ -318,22 +304,20 @@ pub fn covers(beginning: &str, name: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }
 
-/// A suite or workload that does not exist.
+/// A workload that does not exist, or not in this build.
 #[derive(Clone, Debug)]
 pub struct UnknownName {
-    kind: &'static str,
     name: String,
     known: Vec<&'static str>,
 }
 
 impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.known.join(", ");
         write!(
             f,
-            "no {} is called {:?}; there are {}",
-            self.kind,
-            self.name,
-            self.known.join(", ")
+            "this build has no workload {:?}; it has {known}",
+            self.name
         )
     }
 }

@@ -2,23 +2,25 @@
 //!
 //! Ordered maps and sets of keys have files of their own.
 //!
-//! Not part of `cargo test --workspace`, which is not to build the rivals: `cargo test -p benches --test all`.
+//! `cargo test --workspace` leaves it out, because it needs the rivals:
+//! `cargo test -p measure --test all`.
 
 mod key_sets;
 mod ordered_maps;
 
 use std::collections::HashMap;
 
-use benches::births::{BirthAllocator, Birthplace, born, rivals};
-use benches::queries::{Queries, Skew};
-use benches::structures::Structure;
-use benches::structures::lists::Lists;
-use benches::structures::octree::{Octree, random_points};
-use benches::structures::table::Table;
-use benches::structures::tree::{Node, Plan, Tree};
 use ccmodel::Layout;
 use ccmorph::Morph;
 use examples::rng::Rng;
+use measure::births::{BirthAllocator, Birthplace, born, rivals};
+use measure::queries::{Queries, Skew};
+use measure::structures::Structure;
+use measure::structures::lists::Lists;
+use measure::structures::octree::{Octree, random_points};
+use measure::structures::table::Table;
+use measure::structures::tree::{Node, Plan, Tree};
+use measure::workload::WORKLOADS;
 use quickcheck::{TestResult, quickcheck};
 
 #[global_allocator]
@@ -258,5 +260,27 @@ fn objects_come_from_whom_they_are_asked_of_and_go_back() {
             sum
         });
         assert_eq!(freed.join().expect("it does not panic"), 21);
+    }
+}
+
+/// `report` lists workloads without building them.
+#[test]
+fn the_front_lists_the_workloads_of_this_build() {
+    let suite_of = |name: &str| {
+        let mut suites = benches::SUITES.iter();
+        suites.find(|suite| suite.workloads.contains(&name))
+    };
+    for workload in WORKLOADS {
+        let suite = suite_of(workload.name).map(|suite| suite.name);
+        assert_eq!(suite, Some(workload.suite), "{}", workload.name);
+    }
+    // What only some builds have.
+    let optional = |name: &str| name.starts_with("app_") || name == "mapped_2m";
+    for name in benches::SUITES.iter().flat_map(|suite| suite.workloads) {
+        let is_built = WORKLOADS.iter().any(|workload| workload.name == *name);
+        assert!(
+            is_built || optional(name),
+            "{name} is listed and does not exist"
+        );
     }
 }

@@ -1,15 +1,16 @@
 //! What the figures are made with: the B-tree against a set, the simulated machine against what can be counted by hand, and rows for every point.
 //!
-//! Not part of `cargo test --workspace`, as all of `benches`: `cargo test -p benches --test figures`.
+//! `cargo test --workspace` leaves it out, because it needs the rivals:
+//! `cargo test -p measure --test figures`.
 
 use std::collections::BTreeSet;
 
-use benches::figures::btree::{InCoreBTree, Word};
-use benches::figures::chain::{Chain, Searched as _};
-use benches::figures::thesis::ThesisMachine;
-use benches::figures::{Effort, Kind, Row, draw, node_size, searches};
 use ccmodel::{CacheGeometry, Colouring};
 use ctree::TransparentCTree;
+use measure::figures::btree::{InCoreBTree, Word};
+use measure::figures::chain::{Chain, Searched as _};
+use measure::figures::thesis::ThesisMachine;
+use measure::figures::{Effort, Kind, Row, draw, node_size, searches};
 use quickcheck::{TestResult, quickcheck};
 
 /// Whether the tree is a B-tree of the set's keys, and answers as it does.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 
-use benches::keys;
+use measure::keys;
 
 fn all_differ<K: Hash + Eq>(keys: &[K]) -> bool {
     let distinct: HashSet<&K> = keys.iter().collect();

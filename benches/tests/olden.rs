@@ -1,19 +1,20 @@
 //! The Olden programs compute the same wherever their nodes lie, and what they compute is right; each run is a process of its own, as in `report`.
 //!
-//! Not part of `cargo test --workspace`, which is not to build the rivals: `cargo test --release -p benches --test olden`.
+//! `cargo test --workspace` leaves it out, because it needs the rivals:
+//! `cargo test --release -p measure --test olden`.
 
 use std::process::{Command, Output};
 
-use benches::dispatch::ALLOCATOR_VARIABLE;
-use benches::olden::Size;
-use benches::olden::runner::{
+use measure::dispatch::ALLOCATOR_VARIABLE;
+use measure::olden::Size;
+use measure::olden::runner::{
     Extent, Finished, PROGRAMS, Program, Run, Setting, Stages, Target, Variant,
 };
-use benches::olden::table::{Bar, OldenTable, Panel};
-use benches::rivals::{ALLOCATORS, ARENAS, ours};
+use measure::olden::table::{Bar, OldenTable, Panel};
+use measure::rivals::{ALLOCATORS, ARENAS, ours};
 
 fn worker(name: &str, allocator: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_report"))
+    Command::new(env!("CARGO_BIN_EXE_measure"))
         .args(["--worker", name])
         .env(ALLOCATOR_VARIABLE, allocator)
         .output()

@@ -1,18 +1,19 @@
 //! Health, mst and em3d at their smallest and at odd sizes, under every placement; and what their checks find.
 //!
-//! Not part of `cargo test --workspace`, which is not to build the rivals: `cargo test --release -p benches --test olden_programs2`.
+//! `cargo test --workspace` leaves it out, because it needs the rivals:
+//! `cargo test --release -p measure --test olden_programs2`.
 
 use std::process::Command;
 
-use benches::dispatch::{ALLOCATOR_VARIABLE, DispatchAllocator, served_by};
-use benches::olden::em3d::{self, Em3d};
-use benches::olden::health::{self, Health};
-use benches::olden::mst::Mst;
-use benches::olden::placement::{AsAllocated, Hinted, NullHinted, Placement, Prefetched};
-use benches::olden::{Olden, Size};
-use benches::rivals::{ALLOCATORS, ours};
 use ccmalloc::Policy;
 use ccmorph::{Morph, MorphError};
+use measure::dispatch::{ALLOCATOR_VARIABLE, DispatchAllocator, served_by};
+use measure::olden::em3d::{self, Em3d};
+use measure::olden::health::{self, Health};
+use measure::olden::mst::Mst;
+use measure::olden::placement::{AsAllocated, Hinted, NullHinted, Placement, Prefetched};
+use measure::olden::{Olden, Size};
+use measure::rivals::{ALLOCATORS, ours};
 
 #[global_allocator]
 static GLOBAL: DispatchAllocator = DispatchAllocator;

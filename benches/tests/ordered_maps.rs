@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use benches::ordered_map::{Kind, OrderedMap, Passes, Updates, value_of};
-use benches::queries::Chain;
-use benches::{keys, rivals};
 use ctree::CTreeMap;
 use examples::rng::Rng;
+use measure::ordered_map::{Kind, OrderedMap, Passes, Updates, value_of};
+use measure::queries::Chain;
+use measure::{keys, rivals};
 use quickcheck::quickcheck;
 
 /// Few enough that many steps meet a key that is there.
@@ -149,7 +149,7 @@ fn all_passes_agree() {
 
 #[test]
 fn maps_of_other_keys_agree() {
-    fn check<K: benches::ordered_map::Key>(keys: &[K]) {
+    fn check<K: measure::ordered_map::Key>(keys: &[K]) {
         let mut sums = rivals::maps::<K>().into_iter().map(|kind| {
             let map = kind.with_keys(keys);
             (map.iterate(), map.get_many(keys), map.get_independent(keys))

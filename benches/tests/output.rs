@@ -1,20 +1,20 @@
 //! What the report writes: spreads, JSON lines, pictures, the page, and tables in Markdown files.
 //!
-//! Run by name: `cargo test -p benches --test output`.
+//! Run by name: `cargo test -p measure --test output`.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
 
-use benches::output::fill::{FillError, fill};
-use benches::output::run::{command, utc};
-use benches::output::svg::{escape, file_name, shortened};
-use benches::output::table::{html_table, markdown_table};
-use benches::output::{
+use measure::output::fill::{FillError, fill};
+use measure::output::run::{command, utc};
+use measure::output::svg::{escape, file_name, shortened};
+use measure::output::table::{html_table, markdown_table};
+use measure::output::{
     Record, Row, Run, Table, Watch, bars, curves, figure, html, json_line, markdown, table_line,
     write_files,
 };
-use benches::rounds::{Count, Rounds, Spread};
-use benches::workload::Comparison;
+use measure::rounds::{Count, Rounds, Spread};
+use measure::workload::Comparison;
 
 fn comparison(name: &str, ours: &[f64], theirs: &[f64]) -> Comparison {
     let [ours, theirs] = [ours, theirs].map(|rounds| Rounds::new(rounds.to_vec()));

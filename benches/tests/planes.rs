@@ -2,18 +2,19 @@
 //!
 //! Hints need a process that `ccmalloc` serves, so the test starts its own program again for each allocator.
 //!
-//! Not part of `cargo test --workspace`, which is not to build the rivals: `cargo test -p benches --test planes`.
+//! `cargo test --workspace` leaves it out, because it needs the rivals:
+//! `cargo test -p measure --test planes`.
 
 use std::process::Command;
 
-use benches::dispatch::{ALLOCATOR_VARIABLE, DispatchAllocator, served_by};
-use benches::olden::Olden;
-use benches::olden::placement::{AsAllocated, Hinted, NullHinted, Placement, Prefetched};
-use benches::olden::{tsp, tsp::Tsp, voronoi, voronoi::Voronoi};
-use benches::rivals::{ALLOCATORS, ARENAS, ours};
 use ccmalloc::Policy;
 use ccmorph::{Morph, MorphError};
 use examples::rng::Rng;
+use measure::dispatch::{ALLOCATOR_VARIABLE, DispatchAllocator, served_by};
+use measure::olden::Olden;
+use measure::olden::placement::{AsAllocated, Hinted, NullHinted, Placement, Prefetched};
+use measure::olden::{tsp, tsp::Tsp, voronoi, voronoi::Voronoi};
+use measure::rivals::{ALLOCATORS, ARENAS, ours};
 
 #[global_allocator]
 static GLOBAL: DispatchAllocator = DispatchAllocator;

@@ -1,9 +1,10 @@
 //! The curves of the suite `scaling`: read off the names of comparisons.
 //!
-//! Not part of `cargo test --workspace`, which is not to build the rivals: `cargo test -p benches --test scaling`.
+//! `cargo test --workspace` leaves it out, because it needs the rivals:
+//! `cargo test -p measure --test scaling`.
 
-use benches::curves::{CurvePoint, Curves, point_name};
-use benches::workload::Comparison;
+use measure::curves::{CurvePoint, Curves, point_name};
+use measure::workload::Comparison;
 
 fn comparison(name: String, ours: f64, theirs: f64) -> Comparison {
     Comparison {

@@ -1,7 +1,8 @@
 //! Makes the thesis's figures 2-6 and 2-7 again: tables, SVG pictures and JSON lines.
 //!
 //! ```text
-//! cargo run --release -p benches --bin figures -- [2-6] [2-7] [--quick] [--json] [--keys N]... [--out DIR]
+//! cargo run --release -p measure --bin figures -- [2-6] [2-7] [--quick] [--json] [--keys N]...
+//!     [--out DIR]
 //! ```
 
 use std::fs;
@@ -9,8 +10,8 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use benches::figures::{Effort, Row, draw, node_size, searches};
 use clap::Parser;
+use measure::figures::{Effort, Row, draw, node_size, searches};
 
 /// Makes the thesis's figures again: measured on this machine, and simulated for the thesis's
 #[derive(Debug, Parser)]

@@ -1,82 +1,33 @@
-//! Runs the list of workloads and reports ours against the rivals.
+//! Runs the workloads that the command line of `report` names.
 //!
-//! ```text
-//! cargo run --release -p benches --bin report -- [--quick] [--suite NAME] [--only NAME] [--json] [--out DIR]
-//! report --render FILE.. --out DIR        files and pictures of earlier runs, without measuring
-//! report --tables FILE.. [--check]        the tables of Markdown files, from the records that they name
-//! ```
-//!
-//! Rows are printed as each workload ends, and with `--out` all files are written anew then, each of them at once. So an interrupted run leaves what it had measured by then and needs no handler of signals: the
-//! signal ends it and its workers, and the exit code is the signal's. A workload that fails is reported and the others are run; the exit code is then 1, at the end.
+//! Rows are printed as each workload ends, and with `--out` all files are written again then. So an
+//! interrupted run leaves what it had measured, and needs no handler of signals. A workload that
+//! fails is reported, and the others run; the exit code is then 1, at the end.
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use benches::dispatch::DispatchAllocator;
-use benches::olden::table::OldenTable;
-use benches::output::fill::fill;
-use benches::output::{
-    Record, Row, Table, Watch, json_line, table_header, table_line, write_files, write_whole,
-};
-use benches::rivals::left_out;
-use benches::suites::olden;
-use benches::worker::work;
-use benches::workload::{Comparison, Effort, WORKLOADS, Workload, covers, select};
+use benches::Args;
 use ccmodel::counters::Counters;
 use clap::Parser;
+use measure::dispatch::DispatchAllocator;
+use measure::olden::table::OldenTable;
+use measure::output::fill::fill;
+use measure::output::{
+    Record, Row, Table, Watch, json_line, table_header, table_line, write_files, write_whole,
+};
+use measure::rivals::left_out;
+use measure::suites::olden;
+use measure::worker::work;
+use measure::workload::{Comparison, Effort, WORKLOADS, Workload, covers, select};
 
 /// Here, trees of `Box`es must be able to stand in the system's malloc and in `CcMalloc` side by side; in a worker, one allocator serves everything.
 #[global_allocator]
 static GLOBAL: DispatchAllocator = DispatchAllocator;
 
-/// Exit code for names and options that do not exist, as of `clap`.
+/// Exit code for names that do not exist, as of `clap`.
 const EXIT_BAD_INPUT: u8 = 2;
-
-/// Measures ours against the rivals; ratios above 1 mean that ours is better
-#[derive(Debug, Parser)]
-#[command(name = "report")]
-struct Args {
-    /// Fewer rounds, and the main figures only: each suite ends within a minute
-    #[arg(long)]
-    quick: bool,
-
-    /// Only this suite; a wrong name gives the list
-    #[arg(long, value_name = "NAME")]
-    suite: Option<String>,
-
-    /// Only this workload, this one comparison, or those whose names begin so
-    #[arg(long, value_name = "NAME")]
-    only: Option<String>,
-
-    /// One JSON object a line instead of the table
-    #[arg(long)]
-    json: bool,
-
-    /// Also write report.jsonl, report.md, report.html and SVG pictures into this folder, after each workload
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-
-    /// Measure nothing: write the files of --out from these report.jsonl
-    #[arg(long, value_name = "FILE", num_args = 1.., requires = "out", conflicts_with_all = ["quick", "suite", "only", "json"])]
-    render: Vec<PathBuf>,
-
-    /// Measure nothing: make the tables between the marks of these Markdown files anew
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["quick", "suite", "only", "json", "out", "render"])]
-    tables: Vec<PathBuf>,
-
-    /// With --tables: change no file, and fail when one would change
-    #[arg(long, requires = "tables")]
-    check: bool,
-
-    /// Run this program once under the allocator that the environment names, and print one JSON object
-    #[arg(long, value_name = "PROGRAM", hide = true)]
-    worker: Option<String>,
-
-    /// Run this one workload in place, and print one JSON object for each of its comparisons
-    #[arg(long, value_name = "NAME", hide = true)]
-    alone: Option<String>,
-}
 
 fn main() -> ExitCode {
     let args = Args::parse();

@@ -1,0 +1,68 @@
+//! Runs the list of workloads and reports ours against the rivals.
+//!
+//! ```text
+//! cargo run --release -p benches --bin report -- [--quick] [--suite NAME] [--only NAME] [--json]
+//!                                                [--out DIR]
+//! report --list                           the suites and their workloads
+//! report --render FILE.. --out DIR        files and pictures of earlier runs, without measuring
+//! report --tables FILE.. [--check]        the tables of Markdown files, from their records
+//! ```
+//!
+//! Help and lists need no rival. For the rest this program has cargo build and run `measure`, with
+//! the features that it was built with itself.
+
+use std::env;
+use std::io::{self, Write};
+use std::process::{Command, ExitCode};
+
+use benches::{Args, list};
+use clap::Parser;
+
+/// The features of this package that are on.
+fn features() -> String {
+    [
+        ("mimalloc", cfg!(feature = "mimalloc")),
+        ("jemalloc", cfg!(feature = "jemalloc")),
+        ("snmalloc", cfg!(feature = "snmalloc")),
+        ("bumpalo", cfg!(feature = "bumpalo")),
+        ("bbtree", cfg!(feature = "bbtree")),
+        ("brie-tree", cfg!(feature = "brie-tree")),
+        ("indexset", cfg!(feature = "indexset")),
+        ("apps", cfg!(feature = "apps")),
+    ]
+    .into_iter()
+    .filter_map(|(name, on)| on.then_some(name))
+    .collect::<Vec<_>>()
+    .join(",")
+}
+
+fn main() -> ExitCode {
+    if Args::parse().list {
+        // A reader that went away has seen enough.
+        let _gone = io::stdout().write_all(list().as_bytes());
+        return ExitCode::SUCCESS;
+    }
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let measure = Command::new(cargo)
+        .args(["run", "--quiet", "--release", "--package", "measure"])
+        .args(["--bin", "measure", "--no-default-features", "--features"])
+        .arg(features())
+        .args([
+            "--manifest-path",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"),
+        ])
+        .arg("--")
+        .args(env::args_os().skip(1))
+        .status();
+    match measure {
+        // A signal ends `measure` without a code.
+        Ok(status) => status
+            .code()
+            .and_then(|code| u8::try_from(code).ok())
+            .map_or(ExitCode::FAILURE, ExitCode::from),
+        Err(error) => {
+            eprintln!("report: cannot start cargo: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
