@@ -36,8 +36,8 @@
 //! A *level* is named after what was missed: a miss of `L2` is a load that the second-level cache does not serve. A *step*
 //! is the latency that such a miss adds.
 //!
-//! **Features.** `json` reads and writes machine files (serde). `counters` reads hardware counters on
-//! Linux (perf-event). `simulator` counts misses access by access. `cli`, on by default, is the
+//! **Features.** `json` reads and writes machine files (serde). `counters` reads hardware counters
+//! on Linux (perf-event). `simulator` counts misses access by access. `cli`, on by default, is the
 //! `model` command (clap) with all of these. Without features, the only dependency is `libc`.
 //!
 //! **Known limits.** Effective capacities, which calibration measures, know nothing of sets: by them, nodes that lie large powers
