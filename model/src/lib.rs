@@ -85,7 +85,7 @@ pub use accesses::{Access, Accesses, Lengths, Operations};
 pub use calibrate::CalibrateOptions;
 pub use choose::{Basis, Choice, choose_layout, choose_layout_weighted, rank_layouts};
 pub use colour::{CacheGeometry, ColourError, ColourGain, Coloured, Colouring};
-pub use cost::{Gain, morph_cost, morph_gain};
+pub use cost::{Gain, WORTHWHILE_SPEEDUP, morph_cost, morph_gain};
 pub use footprint::{BlockClass, Footprint, FootprintBuilder, Replacement};
 pub use hierarchy::{
     CacheLevel, Hierarchy, HierarchyError, Inclusion, MAX_CACHES, ReplacementPolicy,

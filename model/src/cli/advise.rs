@@ -1,8 +1,8 @@
 //! `model advise`: which layout, what for, and whether to bother.
 //!
-//! A new layout is worth it when three things hold: an operation gets faster by more than predictions of two layouts on one machine
-//! err against each other ([`GAIN_MIN`]), there is a way to get there, and enough operations follow to win back what the
-//! way costs. Everything else is a reason against it, and said in words.
+//! A new layout is worth it when an operation gets faster by more than predictions of two layouts
+//! err against each other ([`WORTHWHILE_SPEEDUP`]), and enough operations follow to win back what
+//! the morph costs. Everything else is a reason against it, and said in words.
 //!
 //! The JSON object:
 //!
@@ -34,11 +34,8 @@ use super::machine::machine;
 use super::output::{Table, human_bytes, human_count, human_ns, write_json};
 use super::predict::speedup;
 use super::question::{Question, QuestionReport};
-use crate::{HintPolicy, Layout, LevelKind, Machine, morph_cost};
+use crate::{HintPolicy, Layout, LevelKind, Machine, WORTHWHILE_SPEEDUP, morph_cost};
 
-/// Layouts whose predicted times differ by less than this share are as good as each other: of pairs that differ by more, the
-/// clock agrees with the model on the order of nearly all (`layout_order_agreement` of `model validate`).
-const GAIN_MIN: f64 = 0.10;
 /// Below this share of waiting, memory is not what an operation takes time for.
 const WAITING_MIN: f64 = 0.15;
 /// A cache that misses less often in an operation holds the structure.
@@ -240,13 +237,13 @@ fn verdict(now: &Answer, gain: Option<&Gain<'_>>, operations: Option<u64>) -> (b
             ),
         );
     }
-    if times < 1.0 + GAIN_MIN {
+    if times < WORTHWHILE_SPEEDUP {
         return (
             false,
             format!(
                 "not worth it: {best} is predicted to be {:.1} % faster, and predictions err by {:.0} % against each other",
                 100.0 * (times - 1.0),
-                100.0 * GAIN_MIN
+                100.0 * (WORTHWHILE_SPEEDUP - 1.0)
             ),
         );
     }
