@@ -29,10 +29,38 @@ pub trait Link: OwningPointer<Target = Self::Node> {
     type Node;
 }
 
-/// A link whose nodes do not object to being moved.
+/// A link whose nodes may be moved: they are [`Unpin`].
 ///
-/// Nodes that point into themselves have `unsafe` code, which a box alone promises nothing. For those that say so by not being [`Unpin`], this trait is
-/// missing, and with it the morph. Boxes in heaps are exempt: by the rules of their crate no type that holds one is `Unpin`.
+/// A node that points into itself has `unsafe` code, which must keep it from being moved. Such a
+/// type opts out of the morph by not being `Unpin`, for instance with a field [`PhantomPinned`]; it
+/// then does not compile:
+///
+/// ```compile_fail,E0277
+/// # #[cfg(not(feature = "allocator-api2"))] compile_error!("needs boxes in heaps");
+/// use allocator_api2::boxed::Box;
+/// use ccmalloc::Heap;
+/// use std::marker::PhantomPinned;
+///
+/// struct Node {
+///     next: Option<Box<Node, &'static Heap>>,
+///     own: PhantomPinned,
+/// }
+///
+/// fn morph(list: &mut Option<Box<Node, &'static Heap>>) {
+///     let _ = ccmorph::ccmorph(list, |node, visit| visit(&mut node.next));
+/// }
+/// ```
+///
+/// A generic node is `Unpin` if its parameters are, and one that holds a `Box<_, &Heap>` only if
+/// the heap is `'static`: that is the rule of allocator-api2. A node that does not point into
+/// itself says so in one line, which is safe: `impl<K> Unpin for Node<K> {}`, `impl Unpin for
+/// Node<'_> {}`.
+///
+/// [`PhantomPinned`]: std::marker::PhantomPinned
+#[diagnostic::on_unimplemented(
+    message = "the nodes of `{Self}` may not be moved, because they are not `Unpin`",
+    note = "if the node does not point into itself, write `impl Unpin for` it, which is safe"
+)]
 pub trait Movable: Link {}
 
 impl<T: Unpin> Movable for Box<T> {}
@@ -325,7 +353,7 @@ macro_rules! boxes {
                 type Node = T;
             }
 
-            impl<T> Movable for Box<T, &Heap> {}
+            impl<T: Unpin> Movable for Box<T, &Heap> {}
 
             // SAFETY: the box owns an allocation of its heap for its contents' layout; `point_to` writes a box made of the new node and the
             // same heap.

@@ -48,7 +48,7 @@ pub(crate) enum Elsewhere {
 #[derive(Debug)]
 pub(crate) enum Offsets {
     /// One behind the other, each at a multiple of the stride from where its segment begins, and no segment with room for another but the last: what
-    /// [`Placement::depth_first`] gives, and promises that no two nodes share.
+    /// [`Placement::depth_first`] gives. It is checked before anything rests on it.
     Packed(Placement),
     /// Anywhere.
     Any(Placement),
@@ -56,16 +56,78 @@ pub(crate) enum Offsets {
 
 /// New places for nodes; freed when dropped, unless the nodes [move in](NewPlaces::move_in).
 ///
-/// Invariants: `order` is empty, which stands for all numbers in turn, or names each node once; for the first `allocated` nodes of it, `places[v]` is
-/// an allocation of `home` for `layout`, owned by this value and uninitialised. For the others it is no pointer yet: its address is the offset.
+/// Invariant: `places[v]` is an allocation of `home` for `layout`, owned by this value and
+/// uninitialised, and a different one for each `v`.
 #[derive(Debug)]
 pub(crate) struct NewPlaces<H: Home> {
     home: H,
     layout: Layout,
-    order: Vec<u32>,
     places: Vec<*mut u8>,
-    allocated: usize,
+    order_bytes: u64,
     as_asked: bool,
+}
+
+/// Places that are being allocated; those that are there are freed when it is dropped.
+///
+/// Invariants: `order` is empty, which stands for all numbers in turn, or names each node once. For
+/// the first `allocated` nodes of it, `slots[v]` is a place as in [`NewPlaces`]; the address of any
+/// other slot is the offset at which its node shall lie, as [`Placer::alloc_each`] takes it.
+struct Allocating<H: Home> {
+    home: H,
+    layout: Layout,
+    order: Vec<u32>,
+    slots: Vec<*mut u8>,
+    allocated: usize,
+}
+
+impl<H: Home> Allocating<H> {
+    /// The node whose place is allocated next. There must be one.
+    fn next(&self) -> usize {
+        self.nth(self.allocated)
+    }
+
+    /// The node whose place is allocated after `count` others.
+    fn nth(&self, count: usize) -> usize {
+        self.order.get(count).map_or(count, |&v| v as usize)
+    }
+
+    /// The offset at which a node shall lie that has no place yet.
+    fn offset(&self, v: usize) -> usize {
+        self.slots[v].addr()
+    }
+
+    /// Gives the [next](Allocating::next) node its place, an allocation as in [`NewPlaces`].
+    fn push(&mut self, place: *mut u8) {
+        let v = self.next();
+        self.slots[v] = place;
+        self.allocated += 1;
+    }
+
+    /// All places.
+    ///
+    /// # Panics
+    ///
+    /// When a node has none.
+    fn finish(mut self, as_asked: bool) -> NewPlaces<H> {
+        assert_eq!(self.allocated, self.slots.len(), "a node without a place");
+        self.allocated = 0;
+        NewPlaces {
+            home: self.home,
+            layout: self.layout,
+            places: std::mem::take(&mut self.slots),
+            order_bytes: (self.order.len() * size_of::<u32>()) as u64,
+            as_asked,
+        }
+    }
+}
+
+impl<H: Home> Drop for Allocating<H> {
+    fn drop(&mut self) {
+        for count in 0..self.allocated {
+            // SAFETY: allocated by this home for this layout and owned by this value (invariant).
+            unsafe { self.home.free(self.slots[self.nth(count)], self.layout) };
+        }
+    }
 }
 
 impl<H: Home> NewPlaces<H> {
@@ -83,36 +145,40 @@ impl<H: Home> NewPlaces<H> {
         assert!(layout.size() > 0, "nodes of no size need no place");
         let out_of_memory = MorphError::OutOfMemory { bytes: room_bytes };
         let (offsets, is_packed) = match placement {
-            Offsets::Packed(placement) => (placement.into_offsets(), true),
+            Offsets::Packed(placement) => {
+                let is_packed = is_packed(placement.offsets(), node.stride_bytes());
+                (placement.into_offsets(), is_packed)
+            }
             Offsets::Any(placement) => (placement.into_offsets(), false),
         };
-        let places = offsets
+        let slots = offsets
             .into_iter()
             .map(|offset| {
                 std::ptr::without_provenance_mut(usize::try_from(offset).unwrap_or(usize::MAX))
             })
             .collect();
-        let mut new = NewPlaces {
+        let mut new = Allocating {
             home,
             layout,
             order: Vec::new(),
-            places,
+            slots,
             allocated: 0,
-            as_asked: true,
         };
-        // SAFETY: the size is not zero, as asserted above; the offsets are packed (as `Offsets` says).
-        if is_packed && unsafe { placer.fill(layout, &mut new.places) } {
-            new.allocated = new.places.len();
+        // SAFETY: the size is not zero, as asserted above; the offsets are packed, as was found
+        // above.
+        if is_packed && unsafe { placer.fill(layout, &mut new.slots) } {
+            new.allocated = new.slots.len();
         }
-        if new.allocated < new.places.len() {
+        if new.allocated < new.slots.len() {
             // SAFETY: the size is not zero, as asserted above.
-            new.allocated = unsafe { placer.alloc_each(layout, &mut new.places) };
+            new.allocated = unsafe { placer.alloc_each(layout, &mut new.slots) };
         }
+        let mut as_asked = true;
         // The rest by themselves: the first tells why there are no more. To ask for all the others together again would take as long as it took to get none: an
         // allocator that makes more of each request than it is gives them one by one, and never together.
-        while new.allocated < new.places.len() {
-            let offset = new.places[new.nth(new.allocated)].addr();
-            let place = if new.as_asked {
+        while new.allocated < new.slots.len() {
+            let offset = new.offset(new.next());
+            let place = if as_asked {
                 // SAFETY: the size is not zero, as asserted above.
                 unsafe { placer.alloc_at(offset, layout) }
             } else {
@@ -122,28 +188,21 @@ impl<H: Home> NewPlaces<H> {
             if place.is_null() {
                 return Err(out_of_memory);
             }
-            let is_elsewhere = new.as_asked && place != placer.address(offset);
+            let is_elsewhere = as_asked && place != placer.address(offset);
             if is_elsewhere && elsewhere == Elsewhere::Accept {
-                new.as_asked = false;
+                as_asked = false;
                 if new.allocated == 0 {
                     // Nothing lies where it should, so the order is all that is left of the layout. This place is the layout's first
                     // then, whichever node that is for.
-                    new.order = by_offset(&new.places, room_bytes, node.stride_bytes());
+                    new.order = by_offset(&new.slots, room_bytes, node.stride_bytes());
                 }
             }
-            let v = new.nth(new.allocated);
-            new.places[v] = place;
-            new.allocated += 1;
+            new.push(place);
             if is_elsewhere && elsewhere == Elsewhere::Refuse {
                 return Err(MorphError::NotCcMalloc);
             }
         }
-        Ok(new)
-    }
-
-    /// The node whose place is allocated after `count` others.
-    fn nth(&self, count: usize) -> usize {
-        self.order.get(count).map_or(count, |&v| v as usize)
+        Ok(new.finish(as_asked))
     }
 
     /// Whether all places are where they were asked for.
@@ -166,7 +225,7 @@ impl<H: Home> NewPlaces<H> {
 
     /// What the lists take, in bytes.
     pub(crate) fn list_bytes(&self) -> u64 {
-        (self.order.len() * size_of::<u32>() + self.places.len() * size_of::<*mut u8>()) as u64
+        self.order_bytes + (self.places.len() * size_of::<*mut u8>()) as u64
     }
 
     /// Moves each node to its new place and frees the old one. Cannot fail, and runs no code of the user's. Returns how far apart parents and children
@@ -178,7 +237,8 @@ impl<H: Home> NewPlaces<H> {
     ///
     /// # Panics
     ///
-    /// When these places are not for as many nodes of this layout and home, or there are not as many parents.
+    /// When these places are not for as many nodes of this layout and home, there are not as many
+    /// parents, or links do not lie in these parents. Nothing has moved then.
     pub(crate) unsafe fn move_in(
         mut self,
         nodes: Nodes<'_, H>,
@@ -191,20 +251,26 @@ impl<H: Home> NewPlaces<H> {
             nodes.len(),
             "places for another number of nodes"
         );
-        assert_eq!(self.allocated, nodes.len(), "not all nodes have a place");
         assert_eq!(parents.len(), nodes.len(), "not all nodes have a parent");
+        if let Outside::Numbers(outside) = nodes.outside() {
+            assert!(
+                levels::are_parents(&nodes, parents, outside),
+                "other parents than the nodes came with"
+            );
+        }
         // From here on the places belong to the links.
-        self.allocated = 0;
+        let places = std::mem::take(&mut self.places);
 
-        self.write_outside(&nodes);
+        write_outside(&nodes, &places);
         let distances = match nodes.outside() {
             Outside::Numbers(_) => {
-                let levels = Levels::new(&nodes, parents, &self.places);
-                // SAFETY: nodes are in level order (as `Outside` says), and these are their parents (the caller's promise). The places are
-                // allocations of their home for their layout (asserted), which only this list knows.
+                let levels = Levels::new(&nodes, parents, &places);
+                // SAFETY: nodes are in level order (as `Outside` says), and these are their parents
+                // (asserted). The places are allocations of their home for their layout (asserted),
+                // which only this list knows.
                 unsafe { levels.copy() }
             }
-            Outside::All => self.copy_all(&nodes, parents),
+            Outside::All => copy_all(&nodes, parents, &places),
         };
         // SAFETY: allocations of this home for this layout, not of size zero as `allocate` asserts. No link holds one any longer: each was written by
         // one of the above. The values have moved out.
@@ -214,96 +280,133 @@ impl<H: Home> NewPlaces<H> {
         }
         distances
     }
+}
 
-    /// Writes the links and pointers that do not lie in the node that showed them.
-    fn write_outside(&self, nodes: &Nodes<'_, H>) {
-        let (shown, link) = (nodes.shown(), nodes.link());
-        let write = |v: usize| {
-            // SAFETY: the link is one that `point_to` is for, borrowed for 'a, used by nothing since it was shown, and disjoint from all
-            // others (invariant of `Nodes`). The place is an allocation of the same home (asserted by the caller) for a node's layout that only this list knows.
-            // The node's old place is still in `shown`. The new one is uninitialised until it is copied to, and nothing looks through the link
-            // before.
-            unsafe { link.point_to(shown[v].link, self.places[v]) };
-        };
-        match nodes.outside() {
-            Outside::Numbers(numbers) => {
-                for (at, &v) in numbers.iter().enumerate() {
-                    if let Some(&later) = numbers.get(at + prefetch::AHEAD) {
-                        prefetch::object(shown[later as usize].link, link.bytes);
-                    }
-                    write(v as usize);
+/// Writes the links and pointers that do not lie in the node that showed them.
+fn write_outside<H: Home>(nodes: &Nodes<'_, H>, places: &[*mut u8]) {
+    let (shown, link) = (nodes.shown(), nodes.link());
+    let write = |v: usize| {
+        // SAFETY: the link is one that `point_to` is for, borrowed for 'a, used by nothing since it
+        // was shown, and disjoint from all others (invariant of `Nodes`). The place is an
+        // allocation of the same home (asserted by the caller) for a node's layout that only this
+        // list knows. The node's old place is still in `shown`. The new one is uninitialised until
+        // it is copied to, and nothing looks through the link before.
+        unsafe { link.point_to(shown[v].link, places[v]) };
+    };
+    match nodes.outside() {
+        Outside::Numbers(numbers) => {
+            for (at, &v) in numbers.iter().enumerate() {
+                if let Some(&later) = numbers.get(at + prefetch::AHEAD) {
+                    prefetch::object(shown[later as usize].link, link.bytes);
                 }
-            }
-            Outside::All => {
-                for v in 0..shown.len() {
-                    if let Some(later) = shown.get(v + prefetch::AHEAD) {
-                        prefetch::object(later.link, link.bytes);
-                    }
-                    write(v);
-                }
+                write(v as usize);
             }
         }
-        for pointer in nodes.pointers() {
-            // SAFETY: the place is borrowed for 'a and holds a raw pointer, which may be overwritten (invariant of `Nodes`).
-            unsafe { pointer.place.write(self.places[pointer.target as usize]) };
+        Outside::All => {
+            for v in 0..shown.len() {
+                if let Some(later) = shown.get(v + prefetch::AHEAD) {
+                    prefetch::object(later.link, link.bytes);
+                }
+                write(v);
+            }
         }
     }
-
-    /// Copies all nodes to their new places. Links and pointers have been written.
-    fn copy_all(&self, nodes: &Nodes<'_, H>, parents: &[u32]) -> (Distances, Distances) {
-        debug_assert!(nodes.pointers_inside().is_empty(), "pointers left to write");
-        let shown = nodes.shown();
-        for (v, &to) in self.places.iter().enumerate() {
-            if let (Some(shown), Some(&to)) = (
-                shown.get(v + prefetch::AHEAD),
-                self.places.get(v + prefetch::AHEAD),
-            ) {
-                prefetch::object(shown.node, self.layout.size());
-                prefetch::object(to, self.layout.size());
-            }
-            // SAFETY: the old place is an allocation for the layout, which may be read (invariant of `Nodes`), and `to` another one: both are valid
-            // for this many bytes, and as different live allocations they do not overlap. A bitwise copy that leaves the source unused is a move.
-            unsafe { shown[v].node.copy_to_nonoverlapping(to, self.layout.size()) };
-        }
-        (
-            Distances::of(parents, |v| nodes.address(v)),
-            Distances::of(parents, |v| self.address(v)),
-        )
+    for pointer in nodes.pointers() {
+        // SAFETY: the place is borrowed for 'a and holds a raw pointer, which may be overwritten
+        // (invariant of `Nodes`).
+        unsafe { pointer.place.write(places[pointer.target as usize]) };
     }
+}
+
+/// Copies all nodes to their new places. Links and pointers have been written.
+fn copy_all<H: Home>(
+    nodes: &Nodes<'_, H>,
+    parents: &[u32],
+    places: &[*mut u8],
+) -> (Distances, Distances) {
+    let bytes = nodes.layout().size();
+    debug_assert!(nodes.pointers_inside().is_empty(), "pointers left to write");
+    let shown = nodes.shown();
+    for (v, &to) in places.iter().enumerate() {
+        if let (Some(shown), Some(&to)) = (
+            shown.get(v + prefetch::AHEAD),
+            places.get(v + prefetch::AHEAD),
+        ) {
+            prefetch::object(shown.node, bytes);
+            prefetch::object(to, bytes);
+        }
+        // SAFETY: the old place is an allocation for the layout, which may be read (invariant of
+        // `Nodes`), and `to` another one: both are valid for this many bytes, and as different live
+        // allocations they do not overlap. A bitwise copy that leaves the source unused is a move.
+        unsafe { shown[v].node.copy_to_nonoverlapping(to, bytes) };
+    }
+    (
+        Distances::of(parents, |v| nodes.address(v)),
+        Distances::of(parents, |v| places[v].addr() as u64),
+    )
 }
 
 impl<H: Home> Drop for NewPlaces<H> {
     fn drop(&mut self) {
-        for count in 0..self.allocated {
-            let v = self.nth(count);
+        for &place in &self.places {
             // SAFETY: allocated by this home for this layout and owned by this value (invariant).
-            unsafe { self.home.free(self.places[v], self.layout) };
+            unsafe { self.home.free(place, self.layout) };
         }
     }
 }
 
-/// Node numbers by ascending offset, which are the addresses of `places`. O(n) where nodes lie as densely as layouts put them: they are a stride apart at
-/// least, so at most one begins in each stride. O(n log n) where there are large gaps.
-fn by_offset(places: &[*mut u8], end_bytes: u64, stride_bytes: u64) -> Vec<u32> {
-    const SLOTS_PER_NODE_MAX: usize = 4;
-    let slots = usize::try_from(end_bytes / stride_bytes + 1).unwrap_or(usize::MAX);
-    if slots / SLOTS_PER_NODE_MAX > places.len() {
-        let mut order: Vec<u32> = (0..).take(places.len()).collect();
-        order.sort_unstable_by_key(|&v| places[v as usize].addr());
-        return order;
+/// Whether these are the offsets of objects of `stride_bytes` one behind the other from 0, in each
+/// segment as many as fit, in any order. O(n).
+fn is_packed(offsets: &[u64], stride_bytes: u64) -> bool {
+    if !(1..=ccmodel::Layout::SEGMENT_BYTES).contains(&stride_bytes) {
+        return false;
     }
-    let mut node_in = vec![NO_NODE; slots];
-    for (v, offset) in (0..).zip(places) {
-        // Below `slots`, as the offset is below the end.
-        let slot = usize::try_from(offset.addr() as u64 / stride_bytes).unwrap_or(usize::MAX);
-        debug_assert_eq!(
-            node_in[slot], NO_NODE,
-            "two nodes begin within {stride_bytes} bytes"
+    let in_segment = ccmodel::Layout::SEGMENT_BYTES / stride_bytes;
+    // Exact where both factors are below 2^16, and dividing costs more than all the rest.
+    let inverse = (1u64 << 32) / stride_bytes + 1;
+    let mut seen = vec![0u64; offsets.len().div_ceil(64)];
+    offsets.iter().all(|&offset| {
+        let (segment, rest) = (
+            offset / ccmodel::Layout::SEGMENT_BYTES,
+            offset % ccmodel::Layout::SEGMENT_BYTES,
         );
-        node_in[slot] = v;
+        let place = (rest * inverse) >> 32;
+        let index = segment.saturating_mul(in_segment).saturating_add(place);
+        let Some(word) = usize::try_from(index / 64)
+            .ok()
+            .filter(|_| index < offsets.len() as u64)
+            .and_then(|word| seen.get_mut(word))
+        else {
+            return false;
+        };
+        let is_new = *word >> (index % 64) & 1 == 0;
+        *word |= 1 << (index % 64);
+        is_new && place < in_segment && place * stride_bytes == rest
+    })
+}
+
+/// All node numbers by ascending offset, which are the addresses of `slots`. O(n) where nodes lie
+/// as densely as layouts put them: a stride apart at least, so that at most one begins in each
+/// stride. O(n log n) where there are large gaps, and where that is not so.
+fn by_offset(slots: &[*mut u8], end_bytes: u64, stride_bytes: u64) -> Vec<u32> {
+    const STRIDES_PER_NODE_MAX: usize = 4;
+    let strides = usize::try_from(end_bytes / stride_bytes + 1).unwrap_or(usize::MAX);
+    if strides / STRIDES_PER_NODE_MAX <= slots.len() {
+        let mut node_in = vec![NO_NODE; strides];
+        for (v, offset) in (0..).zip(slots) {
+            let stride = usize::try_from(offset.addr() as u64 / stride_bytes);
+            if let Some(node) = stride.ok().and_then(|stride| node_in.get_mut(stride)) {
+                *node = v;
+            }
+        }
+        node_in.retain(|&v| v != NO_NODE);
+        if node_in.len() == slots.len() {
+            return node_in;
+        }
     }
-    node_in.retain(|&v| v != NO_NODE);
-    node_in
+    let mut order: Vec<u32> = (0..).take(slots.len()).collect();
+    order.sort_unstable_by_key(|&v| slots[v as usize].addr());
+    order
 }
 
 #[cfg(test)]

@@ -11,6 +11,29 @@ use crate::report::Distances;
 use ccmodel::NO_NODE;
 use std::alloc::Layout;
 
+/// Whether `parents` can be those of nodes in level order: roots first, then the children of each
+/// node in turn, and each link that is not `outside`, whose numbers ascend, lies in its parent. No
+/// two nodes overlap, so that none but the parent holds a link. O(n).
+pub(super) fn are_parents<H: Home>(nodes: &Nodes<'_, H>, parents: &[u32], outside: &[u32]) -> bool {
+    let shown = nodes.shown();
+    let links_inside = inner_offsets(nodes.link().bytes, nodes.layout());
+    let roots = parents.partition_point(|&parent| parent == NO_NODE);
+    let mut outside = outside.iter().copied().peekable();
+    let mut least = 0;
+    (0..).zip(shown).zip(parents).all(|((v, child), &parent)| {
+        let is_outside = outside.next_if_eq(&v).is_some();
+        if (v as usize) < roots {
+            return is_outside;
+        }
+        let in_order = least <= parent && parent < v;
+        least = parent;
+        in_order
+            && (is_outside
+                || (child.link.addr()).wrapping_sub(shown[parent as usize].node.addr())
+                    < links_inside)
+    }) && outside.next().is_none()
+}
+
 /// What is to be copied where; all but the pointers by node number.
 #[derive(Clone, Copy)]
 pub(super) struct Levels<'a> {

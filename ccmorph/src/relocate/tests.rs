@@ -326,3 +326,88 @@ fn boxes_in_ccmalloc_are_placed_under_any_global_allocator() {
     }
     assert!(at.is_none());
 }
+
+/// Slots whose addresses are these offsets.
+fn slots(offsets: &[u64]) -> Vec<*mut u8> {
+    let slot = |&offset: &u64| std::ptr::without_provenance_mut(usize::try_from(offset).unwrap());
+    offsets.iter().map(slot).collect()
+}
+
+#[test]
+fn every_node_has_its_turn_wherever_the_model_puts_it() {
+    // Two nodes in one stride, the same place twice, gaps, places beyond the end.
+    for offsets in [
+        vec![0, 24, 48],
+        vec![0, 8, 16],
+        vec![48, 0, 48, 0],
+        vec![0, 1 << 20, 24],
+        vec![24, 7 * 24, 0],
+    ] {
+        let mut order = super::by_offset(&slots(&offsets), 72, 24);
+        let ascends = |pair: &[u32]| offsets[pair[0] as usize] <= offsets[pair[1] as usize];
+        assert!(order.windows(2).all(ascends), "{offsets:?} {order:?}");
+        order.sort_unstable();
+        assert!(
+            order.into_iter().eq((0..).take(offsets.len())),
+            "{offsets:?}"
+        );
+    }
+}
+
+#[test]
+fn what_is_packed_is_found_out() {
+    let in_segment = 65536 / 24;
+    let packed = |i: u64| i / in_segment * 65536 + i % in_segment * 24;
+    let mut offsets: Vec<u64> = (0..3 * in_segment - 5).map(packed).rev().collect();
+    offsets.swap(7, 2000);
+    assert!(super::is_packed(&offsets, 24));
+    assert!(super::is_packed(&[], 24) && super::is_packed(&[0], 65536));
+    for (at, wrong) in [
+        (0, offsets[1]),
+        (9, offsets[9] + 8),
+        (9, offsets[9] + 24 * 65536),
+        (0, in_segment * 24),
+        (1, u64::MAX),
+    ] {
+        let mut offsets = offsets.clone();
+        offsets[at] = wrong;
+        assert!(!super::is_packed(&offsets, 24), "{wrong} at {at}");
+    }
+    assert!(!super::is_packed(&[0, 24], 48) && !super::is_packed(&[0], 0));
+    for stride in [8, 40, 56, 1000, 4096] {
+        let in_segment = 65536 / stride;
+        let offset = |i: u64| i / in_segment * 65536 + i % in_segment * stride;
+        let all: Vec<u64> = (0..2 * in_segment).map(offset).collect();
+        assert!(super::is_packed(&all, stride), "{stride}");
+        assert!(!super::is_packed(&all, stride + 8), "{stride}");
+    }
+}
+
+#[test]
+fn other_parents_move_nothing() {
+    use crate::collect::{Outside, collect};
+    use ccmodel::NO_NODE;
+    let token = Rc::new(());
+    let mut root = tree(&[0, 1, 5, 2, 0, 9, 13, 4], &token);
+    let mut show = children;
+    let collected = collect(&mut root, &mut show, None).unwrap().unwrap();
+    let Outside::Numbers(outside) = collected.nodes.outside() else {
+        unreachable!("boxes that a traversal shows are in level order")
+    };
+    let are = |parents: &[u32]| super::levels::are_parents(&collected.nodes, parents, outside);
+    assert!(are(&collected.parents));
+    // Links in the parent, not in a vector: any other parent is found out.
+    let inside = (0..)
+        .zip(&collected.parents)
+        .filter(|&(v, &parent)| parent != NO_NODE && !outside.contains(&v));
+    let mut tried = 0;
+    for (v, &parent) in inside {
+        for other in (0..).take(collected.parents.len()).chain([NO_NODE]) {
+            let mut parents = collected.parents.clone();
+            parents[v as usize] = other;
+            assert_eq!(are(&parents), other == parent, "{v} below {other}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 8);
+}

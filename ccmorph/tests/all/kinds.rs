@@ -27,6 +27,8 @@ struct InHeap<'h> {
     children: Vec<ApiBox<InHeap<'h>, &'h Heap>>,
 }
 
+impl Unpin for InHeap<'_> {}
+
 fn keys_in_order(root: &Option<ApiBox<InCcMalloc, CcMalloc>>) -> Vec<u32> {
     let (mut keys, mut stack, mut at) = (Vec::new(), Vec::new(), root.as_ref());
     loop {

@@ -217,6 +217,8 @@ fn what_a_morph_leaves_serves_the_next() {
 
 type HeapLink<'h> = ApiBox<HeapNode<'h>, &'h Heap>;
 
+impl Unpin for HeapNode<'_> {}
+
 #[derive(TreeNode)]
 struct HeapNode<'h> {
     key: u32,
