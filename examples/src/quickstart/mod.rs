@@ -12,7 +12,8 @@
 //! | `keys` | text positions as ordered `u64` keys, and the sample of them |
 //! | `rows` | the five structures: how each is built, asked, predicted and weighed |
 //! | `verify` | answers against each other and against a plain search of the text |
-//! | `report` | the table, the JSON object, the Markdown table, the sentence |
+//! | `report` | the table, the JSON object, the Markdown table |
+//! | `verdict` | the sentence |
 //! | `progress` | the bar while it builds |
 //! | `error` | what ends the program with one line |
 
@@ -24,6 +25,7 @@ mod progress;
 mod report;
 mod rows;
 mod text;
+mod verdict;
 mod verify;
 
 use std::cell::Cell;
@@ -32,7 +34,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::chain::QueryChain;
-use crate::timing::{medians_in_turns, nanoseconds_each, timed};
+use crate::timing::{nanoseconds_each, timed, times_in_turns};
 use ccmodel::{CalibrateOptions, Machine};
 
 use self::args::{Args, Output};
@@ -42,6 +44,7 @@ use self::progress::Progress;
 use self::report::{Report, Row};
 use self::rows::Structures;
 use self::text::Text;
+pub use self::verdict::{Figures, advice};
 use self::verify::verify;
 
 /// Rounds over which the median is taken; each round times each structure once.
@@ -91,7 +94,7 @@ fn run(args: &Args) -> Result<String, UserError> {
     let chain = QueryChain::sample(positions.keys(), args.lookups, args.seed);
     let measured = progress.step("timing the lookups", || measure(&structures, &chain))?;
     let rows = progress.step("predicting", || {
-        let predict = |(structure, ns_measured)| Row::of(structure, ns_measured, &machine);
+        let predict = |(structure, rounds)| Row::of(structure, rounds, &machine);
         structures.iter().zip(measured).map(predict).collect()
     });
     progress.finish();
@@ -111,10 +114,11 @@ fn run(args: &Args) -> Result<String, UserError> {
     })
 }
 
-/// Nanoseconds a lookup for each structure, in their order: medians over rounds in which all take turns.
+/// Nanoseconds a lookup for each structure, in their order, in each of the rounds in which all take
+/// turns.
 ///
 /// The first, untimed pass warms the caches up and yields the sum of answers that every later pass must repeat.
-fn measure(structures: &Structures, chain: &QueryChain) -> Result<Vec<f64>, UserError> {
+fn measure(structures: &Structures, chain: &QueryChain) -> Result<Vec<Vec<f64>>, UserError> {
     let expected: Vec<u64> = structures
         .iter()
         .map(|structure| structure.follow(chain))
@@ -139,13 +143,14 @@ fn measure(structures: &Structures, chain: &QueryChain) -> Result<Vec<f64>, User
             .iter_mut()
             .map(|pass| pass as &mut dyn FnMut() -> Duration),
     );
-    let medians = medians_in_turns(ROUNDS, &mut subjects);
+    let rounds = times_in_turns(ROUNDS, &mut subjects);
     if !agree.get() {
         return Err(UserError::wrong_answers("the timed lookups"));
     }
-    Ok(medians
+    let each = |time| nanoseconds_each(time, chain.len());
+    Ok(rounds
         .into_iter()
-        .map(|time| nanoseconds_each(time, chain.len()))
+        .map(|times| times.into_iter().map(each).collect())
         .collect())
 }
 

@@ -1,8 +1,9 @@
 //! What the program says: a table and a sentence for a person, one JSON object for a program, Markdown for a README.
 //!
 //! ```json
-//! {"rows": [{"layout", "nodes", "ns_measured", "ns_predicted", "misses_predicted": {level: misses}, "speedup", "bytes_per_node", "detail"}],
-//!  "advice": "...", "machine": {...}, "text": {...}, "checks": {...}, "lookups": 200000, "rounds": 7, "seed": 1}
+//! {"rows": [{"layout", "nodes", "ns_measured", "ns_rounds": [..], "ns_predicted",
+//! "misses_predicted": {level: misses}, "speedup", "bytes_per_node", "detail"}],  "advice": "...",
+//! "machine": {...}, "text": {...}, "checks": {...}, "lookups": 200000, "rounds": 7, "seed": 1}
 //! ```
 //!
 //! Keys are only ever added.
@@ -15,30 +16,32 @@ use serde_json::{Map, Value, json};
 use super::ROUNDS;
 use super::args::Args;
 use super::keys::PositionKeys;
-use super::rows::{Assessment, Structure, layouts};
+use super::rows::{Assessment, Structure};
 use super::text::Text;
+use super::verdict::{Figures, advice};
 use super::verify::Checks;
-
-/// A gain below this is within what two runs differ by, and no reason to change a program.
-const WORTH_IT: f64 = 1.1;
 
 /// One line of the table.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
-    layout: &'static str,
     nodes: usize,
-    ns_measured: f64,
+    figures: Figures,
     assessment: Assessment,
 }
 
 impl Row {
-    /// The line for `structure`, which took `ns_measured` a lookup.
-    pub(crate) fn of(structure: &Structure, ns_measured: f64, machine: &Machine) -> Self {
+    /// The line for `structure`, whose lookups took so many nanoseconds in each round.
+    pub(crate) fn of(structure: &Structure, rounds: Vec<f64>, machine: &Machine) -> Self {
+        let assessment = structure.assess(machine);
+        let band = (assessment.prediction.ns_low, assessment.prediction.ns_high);
         Row {
-            layout: structure.layout(),
             nodes: structure.len(),
-            ns_measured,
-            assessment: structure.assess(machine),
+            figures: Figures {
+                layout: structure.layout(),
+                rounds,
+                band,
+            },
+            assessment,
         }
     }
 
@@ -90,7 +93,7 @@ impl Report<'_> {
         for row in &self.rows {
             push_line(
                 &mut out,
-                &format!("{:<9} {}", row.layout, row.assessment.detail),
+                &format!("{:<9} {}", row.figures.layout, row.assessment.detail),
             );
         }
         out.push('\n');
@@ -128,9 +131,10 @@ impl Report<'_> {
                     .map(|level| (level.name.clone(), json!(level.misses)))
                     .collect();
                 json!({
-                    "layout": row.layout,
+                    "layout": row.figures.layout,
                     "nodes": row.nodes,
-                    "ns_measured": row.ns_measured,
+                    "ns_measured": row.figures.measured(),
+                    "ns_rounds": row.figures.rounds,
                     "ns_predicted": row.assessment.prediction.ns,
                     "misses_predicted": misses,
                     "speedup": self.speedup(row),
@@ -201,8 +205,8 @@ impl Report<'_> {
         cells.extend(self.rows.iter().map(|row| {
             let prediction = &row.assessment.prediction;
             let mut line = vec![
-                row.layout.to_owned(),
-                format!("{:.0}", row.ns_measured),
+                row.figures.layout.to_owned(),
+                format!("{:.0}", row.figures.measured()),
                 format!("{:.0}", prediction.ns),
             ];
             line.extend(levels.iter().map(|level| {
@@ -227,41 +231,13 @@ impl Report<'_> {
     }
 
     fn speedup(&self, row: &Row) -> f64 {
-        self.rows[0].ns_measured / row.ns_measured
-    }
-
-    fn speedup_of(&self, layout: &str) -> f64 {
-        self.rows
-            .iter()
-            .find(|row| row.layout == layout)
-            .map_or(1.0, |row| self.speedup(row))
+        self.rows[0].figures.measured() / row.figures.measured()
     }
 
     /// One sentence: what to do in one's own program.
     fn advice(&self) -> String {
-        let (hinted, morphed, ctree) = (
-            self.speedup_of(layouts::HINTED),
-            self.speedup_of(layouts::MORPHED),
-            self.speedup_of(layouts::CTREE),
-        );
-        let mut clauses = Vec::new();
-        if ctree >= WORTH_IT {
-            clauses.push(format!(
-                "keep what is built once in a `ctree::FrozenCTreeMap` ({ctree:.1}x)"
-            ));
-        }
-        if morphed >= WORTH_IT {
-            clauses.push(format!("call `ccmorph(&mut root, Node::children)` on a tree of your own once it is built ({morphed:.1}x)"));
-        }
-        if hinted >= WORTH_IT {
-            clauses.push(format!("allocate each node inside `ccmalloc::near(&parent, ..)` while it still grows ({hinted:.1}x)"));
-        }
-        match clauses.split_last() {
-            None => "In a program with a structure like this one: leave it as it is, for here no layout gains more than two runs differ by."
-                .to_owned(),
-            Some((only, [])) => format!("In a program with a structure like this one: {only}."),
-            Some((last, first)) => format!("In a program with a structure like this one: {}, or {last}.", first.join(", ")),
-        }
+        let figures: Vec<Figures> = self.rows.iter().map(|row| row.figures.clone()).collect();
+        advice(self.positions.keys().len(), &figures)
     }
 }
 
