@@ -54,6 +54,7 @@
 //! | lists, also doubly linked; trees with parent pointers; threads through a tree | `#[parent]` and `#[pointer]` beside `#[child]`, or [`back`] in the closure |
 //! | chained hash tables, forests | a slice or vector of links as the root: many roots are one structure |
 //! | a part of a tree, or the rest of a list | the link to it as the root |
+//! | lists whose nodes a table owns, such as that of an LRU cache | [`Morph::run_ordered_by`] |
 //! | links that are no `Box` | `Box<T, CcMalloc>` and `Box<T, &Heap>` of the crate allocator-api2, as if they were |
 //! | types of your own that hold links, such as the head of a list | [`Links`] |
 //! | raw pointers | [`Morph::run_raw`], `unsafe` |
@@ -66,10 +67,14 @@
 //!
 //! # Which layout, and when
 //!
-//! The model chooses the layout, for searches from the roots down; [`Morph::layout`] takes another one. Where few nodes get most of the operations,
-//! [`Morph::run_weighted`] looks at the counts. A structure that goes on changing is morphed again, every so often or [if it pays](Morph::run_if_worthwhile). The
-//! [`Report`] says where parents and children lay and lie, what the choice rests on, and what it took. The guide, `docs/ccmorph.md` in the repository, has an
-//! example for each kind of structure, says which layout is for what, and what to do about each error.
+//! The model chooses the layout. [`Morph::operation`] says what for: searches, which are the
+//! default, paths or walks; [`Morph::layout`] takes another layout, and [`Morph::run_ordered_by`]
+//! another order. Where few nodes get most of the operations, [`Morph::run_weighted`] looks at the
+//! counts. A structure that goes on changing is morphed again, every so often or [if it
+//! pays](Morph::run_if_worthwhile). The [`Report`] says where parents and children lay and lie,
+//! what the choice rests on, and what it took. The guide, `docs/ccmorph.md` in the repository, has
+//! an example for each kind of structure, says which layout is for what, and what to do about each
+//! error.
 //!
 //! # Index trees
 //!
@@ -132,10 +137,10 @@ pub use index::{IndexMorph, IndexReport, IndexTimes, IndexVisit, Indices, NodeIn
 pub use link::{Link, Movable};
 pub use links::{Links, TreeNode, Visit};
 pub use map::{Map, MapStyle, MappedNode, Piece, map};
-pub use morph::{LayoutChoice, Morph, ccmorph};
+pub use morph::{LayoutChoice, Morph, Operation, ccmorph};
 pub use pointers::{Back, Place, Pointers, back};
 pub use raw::{RawStructure, RawVisit};
-pub use report::{Nearness, Outcome, PhaseTimes, Report};
+pub use report::{Nearness, Outcome, PhaseTimes, Report, Verdict};
 
 /// Implements [`TreeNode`](trait@crate::TreeNode) from the fields marked `#[child]`.
 ///

@@ -5,6 +5,7 @@ use crate::colour::{ColourChoice, Matched};
 use crate::link::{Home, Placer};
 use crate::plan::{Plan, Settings, node_extent};
 use crate::relocate::{Elsewhere, NewPlaces};
+use crate::report::Distances;
 use crate::{Link, Links, MorphError, Movable, Outcome, PhaseTimes, Report, Visit};
 use ccmodel::{CacheGeometry, Layout, Machine, PageSize};
 use std::time::{Duration, Instant};
@@ -25,11 +26,37 @@ where
     Morph::new().run(root, traverse)
 }
 
+/// What the program does with the structure: the unit of all predictions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// It goes from a root to a node; each node is the end equally often, or by the weights.
+    Search,
+    /// It goes from a root to a leaf, each equally often: to the end of a hash chain, down a trie.
+    Path,
+    /// It reads all nodes, each before those below it, in the order of the links: an evaluation of
+    /// a syntax tree, a loop over a list. Or it reads them in an [order](Morph::run_ordered_by) of
+    /// the program's own.
+    Walk,
+}
+
+impl std::fmt::Display for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Operation::Search => "search",
+            Operation::Path => "path",
+            Operation::Walk => "walk",
+        })
+    }
+}
+
 /// Which layout a morph uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutChoice {
-    /// The one that [`ccmodel::choose_layout`] takes for searches, or, with weights, [`ccmodel::choose_layout_weighted`].
+    /// For a [walk](Operation::Walk), [preorder](Layout::Preorder). For everything else the one
+    /// that [`ccmodel::choose_layout`] takes for searches, or, with weights,
+    /// [`ccmodel::choose_layout_weighted`].
     ///
     /// Lists and hash chains are laid out [depth-first](Layout::DepthFirst), which is the order of their walk; so are, as a rule, nodes larger than a block. All else is taken to be searched from its roots down, by operations
     /// that are short against the caches, and mostly [hierarchical](Layout::Hierarchical); [`Report::basis`] says what the choice rests on. Where each operation reads a good part of a
@@ -97,6 +124,37 @@ impl<'m> Morph<'m> {
     /// Sets the layout.
     pub fn layout(mut self, layout: impl Into<LayoutChoice>) -> Morph<'m> {
         self.settings.layout = layout.into();
+        self
+    }
+
+    /// Tells what the program does with the structure. The [layout](LayoutChoice::Auto), the
+    /// [predictions](Morph::predict) and the report are then for this operation.
+    ///
+    /// Without it the layout is one for searches. The report then gives no verdict: whether a
+    /// program that walks the structure gains from such a layout is not known.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
+    /// use ccmorph::{Layout, Morph, Operation, TreeNode};
+    ///
+    /// #[derive(TreeNode)]
+    /// struct Expression {
+    ///     value: i64,
+    ///     #[child]
+    ///     operands: Vec<Box<Expression>>,
+    /// }
+    ///
+    /// let leaf = |value| Box::new(Expression { value, operands: Vec::new() });
+    /// let mut sum = Box::new(Expression { value: 0, operands: vec![leaf(1), leaf(2)] });
+    /// let report = Morph::new().operation(Operation::Walk).run(&mut sum, Expression::children)?;
+    /// assert_eq!((report.nodes, report.layout), (3, Layout::Preorder));
+    /// # Ok::<(), ccmorph::MorphError>(())
+    /// ```
+    pub fn operation(mut self, operation: Operation) -> Morph<'m> {
+        self.settings.operation = Some(operation);
         self
     }
 
@@ -289,16 +347,108 @@ impl<'m> Morph<'m> {
         morph.run_with(root, &mut traverse, Some(&mut accesses), Home::reserve)
     }
 
+    /// As [`run`](Morph::run), but the nodes come to lie in the order of their keys; nodes of one
+    /// key, in the order in which the traversal finds them.
+    ///
+    /// For structures whose order is not that of ownership, such as the list of a cache whose
+    /// entries a hash table owns. `key` is called once for each node, before `traverse` is. The
+    /// boxes stay where they are. The operation is a [walk](Operation::Walk) in this order, unless
+    /// [another](Morph::operation) was told. [Layout](Morph::layout) and [colours](Morph::colour)
+    /// are not used. O(n log n) comparisons.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Morph::run).
+    ///
+    /// # Panics
+    ///
+    /// When `traverse`, `key` or a comparison does. Nothing has moved then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
+    /// use ccmorph::{Morph, back};
+    /// use std::collections::HashMap;
+    /// use std::ptr::{self, null_mut};
+    ///
+    /// struct Entry { value: u32, next: *mut Entry }
+    ///
+    /// let mut entries = HashMap::new();
+    /// let mut newest = null_mut();
+    /// for value in 0..100 {
+    ///     let mut entry = Box::new(Entry { value, next: newest });
+    ///     newest = &raw mut *entry;
+    ///     entries.insert(value, entry);
+    /// }
+    /// // The place of each entry in the list.
+    /// let (mut place, mut at) = (HashMap::new(), newest.cast_const());
+    /// while !at.is_null() {
+    ///     place.insert(at, place.len());
+    ///     // SAFETY: an entry of the list, which `entries` owns.
+    ///     at = unsafe { (*at).next };
+    /// }
+    /// let report = Morph::new().run_ordered_by(
+    ///     &mut entries,
+    ///     |entry, visit| visit(back(&mut entry.next)),
+    ///     |entry| place[&ptr::from_ref(entry)],
+    /// )?;
+    /// assert_eq!(report.nodes, 100);
+    /// let (second, first) = (&*entries[&98], &*entries[&99]);
+    /// assert!(ptr::eq(first.next, second));
+    /// assert_eq!(ptr::from_ref(first).wrapping_add(1), ptr::from_ref(second));
+    /// # Ok::<(), ccmorph::MorphError>(())
+    /// ```
+    pub fn run_ordered_by<L, R, F, K, O>(
+        &self,
+        root: &mut R,
+        mut traverse: F,
+        mut key: K,
+    ) -> Result<Report, MorphError>
+    where
+        L: Movable,
+        R: Links<Link = L> + ?Sized,
+        F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
+        K: FnMut(&L::Node) -> O,
+        O: Ord,
+    {
+        // The weight of a node is the number of its key.
+        let mut keys = Vec::new();
+        let mut weigh = |node: &L::Node| {
+            keys.push(key(node));
+            (keys.len() - 1) as f64
+        };
+        let (collected, traverse) = self.collect(root, &mut traverse, Some(&mut weigh))?;
+        let Some(mut collected) = collected else {
+            return Ok(self.report_of_nothing::<L>(traverse));
+        };
+        let numbers = std::mem::take(&mut collected.weights);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the number of a key, from above"
+        )]
+        let key_of = |v: u32| keys.get(numbers[v as usize] as usize);
+        let mut order: Vec<u32> = (0..).take(numbers.len()).collect();
+        order.sort_by(|&a, &b| key_of(a).cmp(&key_of(b)));
+        // No code of the user's runs from here on.
+        drop(keys);
+        self.run_collected(collected, order, traverse, Home::reserve)
+    }
+
     pub(crate) fn settings(&self) -> &Settings<'m> {
         &self.settings
     }
 
-    /// Morphs if the model predicts that it pays: that `operations` operations on the structure as it is take longer than the morph and
-    /// as many operations after it.
+    /// Morphs if the model predicts that it pays: that an operation becomes at least
+    /// [`ccmodel::WORTHWHILE_SPEEDUP`] times faster, and that `operations` of them on the structure
+    /// as it is take longer than the morph and as many operations after it.
     ///
     /// For structures that change all the time, as in the thesis's *health*: call it every so often, with the operations that one
-    /// expects until the next time. An operation is a way from a root to a node, each node being the end equally often: a walk over the whole of a list counts as two. The walk over the structure and the prediction take some half of the time of a morph, so that asking often
-    /// has its price too.
+    /// expects until the next time. An operation is what the program [told](Morph::operation), else
+    /// a search. The walk over the structure and the prediction take some half of the time of a
+    /// morph, so that asking often has its price too.
     ///
     /// # Errors
     ///
@@ -347,10 +497,11 @@ impl<'m> Morph<'m> {
         };
         let addresses = nodes.addresses();
         let gain = Plan::gain(&self.settings, &collected.parents, weights, addresses, node)?;
-        if !gain.pays_within(operations) {
+        if !gain.is_worthwhile(operations) {
             return Ok(Outcome::NotWorthwhile { gain });
         }
-        let report = Box::new(self.run_collected(collected, traverse, Home::reserve)?);
+        let report =
+            Box::new(self.run_collected(collected, Vec::new(), traverse, Home::reserve)?);
         Ok(Outcome::Morphed { report, gain })
     }
 
@@ -370,14 +521,16 @@ impl<'m> Morph<'m> {
     {
         let (collected, traverse) = self.collect(root, traverse, weigh)?;
         match collected {
-            Some(collected) => self.run_collected(collected, traverse, reserve),
-            None => {
-                let layout = self.settings.layout_of_nothing();
-                let mut report = Report::of_nothing(layout, size_of::<L::Node>());
-                report.times.traverse = traverse;
-                Ok(report)
-            }
+            Some(collected) => self.run_collected(collected, Vec::new(), traverse, reserve),
+            None => Ok(self.report_of_nothing::<L>(traverse)),
         }
+    }
+
+    fn report_of_nothing<L: Link>(&self, traverse: Duration) -> Report {
+        let layout = self.settings.layout_of_nothing();
+        let mut report = Report::of_nothing(layout, size_of::<L::Node>());
+        report.times.traverse = traverse;
+        report
     }
 
     /// All nodes, if there are any that could move, and the time that it took to find them.
@@ -405,10 +558,12 @@ impl<'m> Morph<'m> {
         Ok((collected, clock.lap()))
     }
 
-    /// The phases after the collection, `traverse` being the time that took. Not generic over the type of the nodes.
+    /// The phases after the collection, `traverse` being the time that took. `order` names each
+    /// node once, or is empty where the settings decide. Not generic over the type of the nodes.
     pub(crate) fn run_collected<H: Home, P: Placer>(
         &self,
         collected: Collected<'_, H>,
+        order: Vec<u32>,
         traverse: Duration,
         reserve: impl Fn(H, usize) -> Option<P>,
     ) -> Result<Report, MorphError> {
@@ -426,7 +581,7 @@ impl<'m> Morph<'m> {
         let Some(node) = node_extent(layout)? else {
             return Ok(Report::of_nothing(self.settings.layout_of_nothing(), 0));
         };
-        let mut plan = Plan::make(&self.settings, parents, weights, node)?;
+        let mut plan = Plan::make(&self.settings, parents, weights, order, node)?;
         let (room_bytes, span_bytes) = plan.extent_bytes();
         times.plan = clock.lap();
 
@@ -449,10 +604,15 @@ impl<'m> Morph<'m> {
         times.allocate = clock.lap();
 
         let report = self.report(&plan, &nodes, &places, huge_pages);
+        let walked = plan.walk().map(|walk| {
+            let before = Distances::along(walk, |v| nodes.address(v));
+            (before, Distances::along(walk, |v| places.address(v)))
+        });
         let parents = plan.into_parents();
         times.plan += clock.lap();
         // SAFETY: the parents that came with these nodes, which the plan has not changed.
-        let (before, after) = unsafe { places.move_in(nodes, &parents) };
+        let moved = unsafe { places.move_in(nodes, &parents) };
+        let (before, after) = walked.unwrap_or(moved);
         times.relocate = clock.lap();
         Ok(Report {
             edges: before.count(),
@@ -501,6 +661,7 @@ impl<'m> Morph<'m> {
             nodes: nodes.len(),
             lists_bytes: nodes.list_bytes() + places.list_bytes() + plan.list_bytes(),
             placed: places.as_asked(),
+            operation: plan.operation,
             ranking: plan.ranking.clone(),
             ranked_for: plan.ranked_for,
             basis: plan.basis,

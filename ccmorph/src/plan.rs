@@ -2,10 +2,10 @@
 
 use crate::colour::{self, ColourChoice, ColourReport};
 use crate::relocate::Offsets;
-use crate::{LayoutChoice, MorphError};
+use crate::{LayoutChoice, MorphError, Operation};
 use ccmalloc::Region;
 use ccmodel::{
-    Basis, ColourError, Coloured, Colouring, Gain, Layout, Machine, NodeExtent, PageSize,
+    Accesses, Basis, ColourError, Coloured, Colouring, Gain, Layout, Machine, NodeExtent, PageSize,
     Placement, Prediction, Predictor, Shape,
 };
 
@@ -13,6 +13,7 @@ use ccmodel::{
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Settings<'m> {
     pub(crate) layout: LayoutChoice,
+    pub(crate) operation: Option<Operation>,
     pub(crate) machine: Option<&'m Machine>,
     pub(crate) predict: bool,
     /// Whether weights count all operations that come by, rather than those that end.
@@ -43,6 +44,9 @@ impl Settings<'_> {
 
 /// Where the nodes shall go, and why.
 pub(crate) struct Plan {
+    pub(crate) operation: Option<Operation>,
+    /// The nodes in the order of the operation, where that is a walk.
+    walk: Vec<u32>,
     /// Of the structure, where it is still needed; else its parents are `parents`.
     shape: Option<Shape>,
     parents: Vec<u32>,
@@ -64,17 +68,24 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Decides where the nodes go. Not generic, so compiled once.
+    /// Decides where the nodes go: one behind the other in the given order, or, where it is empty,
+    /// as the settings say. Not generic, so compiled once.
     pub(crate) fn make(
         settings: &Settings<'_>,
         parents: Vec<u32>,
         weights: Vec<f64>,
+        order: Vec<u32>,
         node: NodeExtent,
     ) -> Result<Plan, MorphError> {
-        let parents = match Plan::depth_first(settings, parents, &weights, node) {
-            Ok(plan) => return Ok(plan),
-            Err(parents) => parents,
-        };
+        let has_order = !order.is_empty();
+        let operation = (settings.operation).or(has_order.then_some(Operation::Walk));
+        let mut parents = parents;
+        if operation != Some(Operation::Walk) && !has_order {
+            parents = match Plan::depth_first(settings, parents, &weights, node) {
+                Ok(plan) => return Ok(plan),
+                Err(parents) => parents,
+            };
+        }
         // Parents come before their children by construction, so only their number can be wrong.
         let shape = Shape::from_parent_vec(parents).map_err(|_| MorphError::TooManyNodes)?;
         let weights = if settings.weights_are_accesses && !weights.is_empty() {
@@ -82,48 +93,52 @@ impl Plan {
         } else {
             weights
         };
-        let hopes_for_huge_pages = hopes_for_huge_pages(shape.len(), node);
-        let mut plan = match settings.layout {
-            LayoutChoice::Fixed(layout) => Plan {
-                node,
-                layout,
-                placement: if weights.is_empty() {
-                    layout.place(&shape, node)
-                } else {
-                    layout.place_weighted(&shape, node, &weights)
-                },
-                weights,
-                coloured: None,
-                ranking: Vec::new(),
-                ranked_for: None,
-                basis: None,
-                shape: None,
-                parents: Vec::new(),
-                is_short: false,
-            },
+        let (pages, machine) = (
+            pages(hopes_for_huge_pages(shape.len(), node)),
+            settings.machine_or_this(),
+        );
+        let walk = match operation {
+            Some(Operation::Walk) if has_order => order.clone(),
+            Some(Operation::Walk) => shape.preorder(),
+            _ => Vec::new(),
+        };
+        let mut ranked = (Vec::new(), None, None);
+        let (layout, placement) = match settings.layout {
+            _ if has_order => (Layout::Preorder, Placement::in_order(&order, node)),
+            LayoutChoice::Auto if operation == Some(Operation::Walk) => {
+                (Layout::Preorder, Placement::in_order(&walk, node))
+            }
+            LayoutChoice::Fixed(layout) if weights.is_empty() => {
+                (layout, layout.place(&shape, node))
+            }
+            LayoutChoice::Fixed(layout) => (layout, layout.place_weighted(&shape, node, &weights)),
             LayoutChoice::Auto => {
-                let (pages, machine) = (pages(hopes_for_huge_pages), settings.machine_or_this());
                 let choice = if weights.is_empty() {
                     ccmodel::choose_layout(&shape, node, pages, machine)
                 } else {
                     ccmodel::choose_layout_weighted(&shape, node, &weights, pages, machine)
                 };
-                Plan {
-                    node,
-                    weights,
-                    layout: choice.layout,
-                    placement: choice.placement,
-                    coloured: None,
-                    ranking: choice.ranking,
-                    ranked_for: Some(pages),
-                    basis: Some(choice.basis),
-                    shape: None,
-                    parents: Vec::new(),
-                    is_short: false,
-                }
+                ranked = (choice.ranking, Some(pages), Some(choice.basis));
+                (choice.layout, choice.placement)
             }
         };
-        if let Some(colour) = &settings.colour {
+        let (ranking, ranked_for, basis) = ranked;
+        let mut plan = Plan {
+            operation,
+            walk,
+            shape: None,
+            parents: Vec::new(),
+            is_short: false,
+            node,
+            weights,
+            layout,
+            placement,
+            coloured: None,
+            ranking,
+            ranked_for,
+            basis,
+        };
+        if let Some(colour) = settings.colour.as_ref().filter(|_| !has_order) {
             plan.colour(colour, &shape, settings.machine)?;
         }
         // What is not needed any more is memory for the new places.
@@ -157,6 +172,8 @@ impl Plan {
         };
         let hopes_for_huge_pages = hopes_for_huge_pages(parents.len(), node);
         Ok(Plan {
+            operation: settings.operation,
+            walk: Vec::new(),
             shape: None,
             parents,
             is_short: true,
@@ -204,35 +221,70 @@ impl Plan {
         addresses: Vec<u64>,
         node: NodeExtent,
     ) -> Result<Gain, MorphError> {
-        let shape = Shape::from_parents(parents).map_err(|_| MorphError::TooManyNodes)?;
-        let ends = if settings.weights_are_accesses && !weights.is_empty() {
-            ccmodel::ends_of_accesses(&shape, weights)
-        } else {
-            weights.to_vec()
-        };
-        let weights = (!ends.is_empty()).then_some(&ends[..]);
+        let before = Placement::from_offsets(addresses);
         let (pages, machine) = (
-            pages(hopes_for_huge_pages(shape.len(), node)),
+            pages(hopes_for_huge_pages(parents.len(), node)),
             settings.machine_or_this(),
         );
-        let before = Placement::from_offsets(addresses);
-        Ok(match settings.layout {
-            LayoutChoice::Auto => {
-                ccmodel::morph_gain(&shape, &before, node, weights, pages, machine)
+        if settings.layout == LayoutChoice::Auto
+            && matches!(settings.operation, None | Some(Operation::Search))
+        {
+            let shape = Shape::from_parents(parents).map_err(|_| MorphError::TooManyNodes)?;
+            let ends = match settings.weights_are_accesses && !weights.is_empty() {
+                true => ccmodel::ends_of_accesses(&shape, weights),
+                false => weights.to_vec(),
+            };
+            let weights = (!ends.is_empty()).then_some(&ends[..]);
+            let gain = ccmodel::morph_gain(&shape, &before, node, weights, pages, machine);
+            return Ok(gain);
+        }
+        let settings = Settings {
+            predict: true,
+            colour: None,
+            ..*settings
+        };
+        let parents = parents.to_vec();
+        let plan = Plan::make(&settings, parents, weights.to_vec(), Vec::new(), node)?;
+        let cost_ns = ccmodel::morph_cost(plan.parents().len(), node, pages, machine);
+        let shape = plan.shape.as_ref().ok_or(MorphError::TooManyNodes)?;
+        // Old nodes lie at addresses and new ones at offsets, which say nothing of the sets that
+        // they will share.
+        let mut machine = machine.clone();
+        machine.hierarchy = None;
+        let predict = |placement: &Placement| plan.predict(shape, placement, pages, &machine);
+        Ok(Gain::new(
+            predict(&before),
+            predict(&plan.placement),
+            cost_ns,
+        ))
+    }
+
+    /// The nodes in the order of the operation, where that is a walk.
+    pub(crate) fn walk(&self) -> Option<&[u32]> {
+        (self.operation == Some(Operation::Walk)).then_some(&self.walk)
+    }
+
+    /// The cost of an operation on nodes that lie as in `placement`.
+    fn predict(
+        &self,
+        shape: &Shape,
+        placement: &Placement,
+        pages: PageSize,
+        machine: &Machine,
+    ) -> Prediction {
+        if let Some(walk) = self.walk() {
+            let accesses = Accesses::in_order(shape, placement, self.node.bytes, walk.to_vec());
+            return Predictor::of(&accesses).predict_accesses(&accesses, pages, machine);
+        }
+        let predictor = match self.operation {
+            Some(Operation::Path) => {
+                let is_leaf = |v| f64::from(u8::from(shape.children(v).is_empty()));
+                let leaves: Vec<f64> = (0..).take(shape.len()).map(is_leaf).collect();
+                Predictor::weighted(shape, &leaves)
             }
-            LayoutChoice::Fixed(layout) => {
-                let (predictor, placement) = match weights {
-                    None => (Predictor::new(&shape), layout.place(&shape, node)),
-                    Some(weights) => (
-                        Predictor::weighted(&shape, weights),
-                        layout.place_weighted(&shape, node, weights),
-                    ),
-                };
-                let predict = |placement| predictor.predict(placement, node, pages, machine);
-                let cost_ns = ccmodel::morph_cost(shape.len(), node, pages, machine);
-                Gain::new(predict(&before), predict(&placement), cost_ns)
-            }
-        })
+            _ => self.predictor(shape),
+        };
+        predictor.predict(placement, self.node, pages, machine)
     }
 
     /// Gives the first nodes a part of a cache for themselves.
@@ -280,7 +332,7 @@ impl Plan {
             return Offsets::Any(coloured.placement().clone());
         }
         let placement = std::mem::replace(&mut self.placement, Placement::from_offsets(Vec::new()));
-        if self.is_short {
+        if self.is_short || self.layout == Layout::Preorder {
             Offsets::Packed(placement)
         } else {
             Offsets::Any(placement)
@@ -349,15 +401,14 @@ impl Plan {
         let pages = pages(huge_pages);
         let ranked = (self.ranking.first())
             .filter(|_| self.ranked_for == Some(pages) && self.coloured.is_none())
+            .filter(|_| self.operation != Some(Operation::Path))
             .map(|(_, prediction)| prediction.clone());
         let Some(shape) = self.shape.as_ref().filter(|_| settings.predict) else {
             return (None, ranked);
         };
-        let (predictor, machine) = (self.predictor(shape), settings.machine_or_this());
-        let predict = |addresses| {
-            let placement = Placement::from_offsets(addresses);
-            predictor.predict(&placement, self.node, pages, machine)
-        };
+        let machine = settings.machine_or_this();
+        let predict =
+            |addresses| self.predict(shape, &Placement::from_offsets(addresses), pages, machine);
         let after = ranked.unwrap_or_else(|| predict(after()));
         (Some(predict(before())), Some(after))
     }
@@ -437,7 +488,7 @@ mod tests {
         };
         let made = |weights: &[f64]| {
             let parents = shape.parents().to_vec();
-            Plan::make(&settings, parents, weights.to_vec(), node).unwrap()
+            Plan::make(&settings, parents, weights.to_vec(), Vec::new(), node).unwrap()
         };
         let pages = PageSize::Small4K;
         let with =

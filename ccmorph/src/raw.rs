@@ -171,7 +171,7 @@ impl Morph<'_> {
             parents,
             weights,
         };
-        self.run_collected(collected, begin.elapsed(), Home::reserve)
+        self.run_collected(collected, Vec::new(), begin.elapsed(), Home::reserve)
     }
 
     /// Moves the nodes of a [`RawStructure`], which must be complete.
@@ -207,6 +207,7 @@ impl Morph<'_> {
                 parents,
                 weights,
             },
+            Vec::new(),
             std::time::Duration::ZERO,
             Home::reserve,
         )

@@ -1,7 +1,7 @@
 //! What a morph did.
 
-use crate::ColourReport;
-use ccmodel::{Basis, Gain, Layout, NO_NODE, PageSize, Prediction};
+use crate::{ColourReport, Operation};
+use ccmodel::{Basis, Gain, Layout, NO_NODE, PageSize, Prediction, WORTHWHILE_SPEEDUP};
 use std::fmt;
 use std::time::Duration;
 
@@ -39,7 +39,12 @@ pub struct Report {
     pub lists_bytes: u64,
     /// Whether each node lies where the layout wants it; `false` only [under another allocator](crate::Morph::under_any_allocator).
     pub placed: bool,
-    /// The layout used.
+    /// The operation that the morph was [told](crate::Morph::operation), or that follows from an
+    /// [order](crate::Morph::run_ordered_by). `None` when the program said nothing: the layout is
+    /// then one for searches.
+    pub operation: Option<Operation>,
+    /// The layout used; [`Preorder`](Layout::Preorder) also where the program
+    /// [gave the order](crate::Morph::run_ordered_by).
     pub layout: Layout,
     /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto) what each candidate promised, the one taken first, then the best first, as far as they had to be
     /// compared: see [`basis`](Report::basis). Else empty.
@@ -56,15 +61,18 @@ pub struct Report {
     pub basis: Option<Basis>,
     /// What the colours of a cache were used for, when [asked for](crate::Morph::colour).
     pub colour: Option<ColourReport>,
-    /// The cost of a search of the structure where its nodes lay before, when [predictions](crate::Morph::predict) were asked for.
+    /// The cost of an operation where the nodes lay before, when
+    /// [predictions](crate::Morph::predict) were asked for; of a search when no operation was told.
     pub predicted_before: Option<Prediction>,
-    /// The cost of a search of the structure as it lies now, when predictions were asked for or the choice made one.
+    /// The cost of an operation as the nodes lie now, when predictions were asked for or the choice
+    /// made one; of a search when no operation was told.
     pub predicted_after: Option<Prediction>,
-    /// How many nodes have a parent among the nodes.
+    /// How many nodes have a parent among the nodes. For a [walk](Operation::Walk), how many steps
+    /// it takes from one node to the next.
     pub edges: usize,
-    /// How close children lay to their parents.
+    /// How close children lay to their parents; for a walk, each node to the one before.
     pub near_before: Nearness,
-    /// How close children lie to their parents now.
+    /// How close children lie to their parents now; for a walk, each node to the one before.
     pub near_after: Nearness,
     /// Whether the system was asked for huge pages, and agreed to try.
     pub huge_pages: bool,
@@ -81,6 +89,7 @@ impl Report {
             span_bytes: 0,
             lists_bytes: 0,
             placed: true,
+            operation: None,
             layout,
             ranking: Vec::new(),
             ranked_for: None,
@@ -101,7 +110,33 @@ impl Report {
         self.nodes as u64 * self.node_bytes as u64
     }
 
-    /// How many times faster a search should be than before, when predictions were made and are not zero.
+    /// Whether the operation that the morph was told is faster than before, by the predictions.
+    ///
+    /// It is [`Unknown`](Verdict::Unknown) without an [operation](crate::Morph::operation) or
+    /// without [predictions](crate::Morph::predict), and where searches or paths touch so much of a
+    /// cache that predictions fail ([`Prediction::crowded_levels`]).
+    pub fn verdict(&self) -> Verdict {
+        let (Some(operation), Some(before), Some(after)) = (
+            self.operation,
+            &self.predicted_before,
+            &self.predicted_after,
+        ) else {
+            return Verdict::Unknown;
+        };
+        let is_crowded = |prediction: &Prediction| prediction.crowded_levels().next().is_some();
+        if operation != Operation::Walk && (is_crowded(before) || is_crowded(after)) {
+            Verdict::Unknown
+        } else if before.ns >= after.ns * WORTHWHILE_SPEEDUP && before.ns > after.ns {
+            Verdict::Better
+        } else if after.ns >= before.ns * WORTHWHILE_SPEEDUP && after.ns > before.ns {
+            Verdict::Worse
+        } else {
+            Verdict::Same
+        }
+    }
+
+    /// How many times faster an operation should be than before, when predictions were made and are
+    /// not zero.
     pub fn predicted_speedup(&self) -> Option<f64> {
         let (before, after) = (
             self.predicted_before.as_ref()?.ns,
@@ -128,7 +163,11 @@ impl fmt::Display for Report {
         )?;
         if self.edges > 0 {
             let percent = |count: usize| 100.0 * count as f64 / self.edges as f64;
-            write!(f, "\nparent and child in the same")?;
+            let pair = match self.operation {
+                Some(Operation::Walk) => "one node and the next",
+                _ => "parent and child",
+            };
+            write!(f, "\n{pair} in the same")?;
             for (what, before, after) in [
                 ("64 B", self.near_before.same_64, self.near_after.same_64),
                 ("256 B", self.near_before.same_256, self.near_after.same_256),
@@ -158,17 +197,48 @@ impl fmt::Display for Report {
             }
         }
         if let (Some(before), Some(after)) = (&self.predicted_before, &self.predicted_after) {
+            let operation = self.operation.unwrap_or(Operation::Search);
             write!(
                 f,
-                "\npredicted ns a search: {:.0} -> {:.0}",
+                "\npredicted ns a {operation}: {:.0} -> {:.0}; ",
                 before.ns, after.ns
             )?;
+            match (self.operation, self.verdict()) {
+                (None, _) => f.write_str("of walks it says nothing (see `Morph::operation`)"),
+                (_, verdict) => write!(f, "{verdict}"),
+            }?;
         }
         Ok(())
     }
 }
 
-/// How many parent-child pairs begin within the same aligned piece of memory.
+/// What a morph did to the operation that it was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// It is predicted to be faster, by at least [`WORTHWHILE_SPEEDUP`].
+    Better,
+    /// It is predicted to take as long, as far as predictions can tell.
+    Same,
+    /// It is predicted to be slower, by at least [`WORTHWHILE_SPEEDUP`].
+    Worse,
+    /// Nothing is known of it.
+    Unknown,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Better => "better",
+            Verdict::Same => "the same, as far as predictions can tell",
+            Verdict::Worse => "worse",
+            Verdict::Unknown => "cannot say",
+        })
+    }
+}
+
+/// How many pairs of nodes, parent and child or one node of a walk and the next, begin within the
+/// same aligned piece of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Nearness {
@@ -197,6 +267,15 @@ impl Distances {
             if parent != NO_NODE {
                 distances.add(address(parent as usize), address(v));
             }
+        }
+        distances
+    }
+
+    /// For a walk over nodes in this order, from each to the next. O(n).
+    pub(crate) fn along(order: &[u32], address: impl Fn(usize) -> u64) -> Distances {
+        let mut distances = Distances::new();
+        for step in order.windows(2) {
+            distances.add(address(step[0] as usize), address(step[1] as usize));
         }
         distances
     }

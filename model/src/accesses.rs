@@ -92,6 +92,51 @@ impl Accesses {
         )
     }
 
+    /// Walks that read the first `touched_bytes` bytes of the nodes in `order`, which may be that
+    /// of the links ([`Shape::preorder`]) or any other one. O(n).
+    ///
+    /// # Panics
+    /// When the placement has not one address for each node.
+    ///
+    /// # Examples
+    /// ```
+    /// use ccmodel::{Accesses, CacheGeometry, Layout, NodeExtent, Shape};
+    ///
+    /// let (shape, node) = (Shape::random_binary(4000, 1), NodeExtent::new(32, 8)?);
+    /// let misses = |layout: Layout| {
+    ///     let placement = layout.place(&shape, node);
+    ///     let walk = Accesses::in_order(&shape, &placement, node.bytes, shape.preorder());
+    ///     let cache = CacheGeometry::new(64, 64, 8).expect("32 KiB");
+    ///     walk.sequence_misses(cache, |block| block).expect("one sequence")
+    /// };
+    /// // Two nodes share a line: each line misses once, or nearly twice.
+    /// assert!(misses(Layout::Preorder) < 2000.5);
+    /// assert!(misses(Layout::Random { seed: 1 }) > 2800.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn in_order(
+        shape: &Shape,
+        placement: &Placement,
+        touched_bytes: u32,
+        order: Vec<u32>,
+    ) -> Accesses {
+        assert_eq!(
+            placement.len(),
+            shape.len(),
+            "placement and shape differ in the number of nodes"
+        );
+        Accesses::new(
+            Arc::new(Points::of_nodes(
+                shape.clone(),
+                Lengths::Uniform(touched_bytes),
+            )),
+            placement.offsets().to_vec(),
+            vec![Span { start: 0, end: 1 }; shape.len()],
+            Tickets::single(),
+            Order::Sequence(order),
+        )
+    }
+
     /// Operations over `points`. There are as many addresses and spans as points, and spans lie within the tickets.
     pub(crate) fn new(
         points: Arc<Points>,

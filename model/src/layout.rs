@@ -91,6 +91,9 @@ pub enum Layout {
     },
     /// Each node before its subtrees, the heaviest subtree first.
     DepthFirst,
+    /// Each node before its subtrees, these in the order of the links: the order of a walk through
+    /// all of it.
+    Preorder,
     /// Level by level.
     BreadthFirst,
     /// As many nodes of one subtree as fit share a block, greedily the most probable; blocks in depth-first order.
@@ -122,10 +125,13 @@ impl Layout {
 
     /// Where each node of `shape` lies.
     ///
-    /// Offsets begin at 0, are multiples of the alignment, and no two nodes overlap. The layouts without clusters put
-    /// nodes one behind the other at [`NodeExtent::stride_bytes`], across block borders where it falls so; the cluster
-    /// layouts never put a node that fits into a block across a border. Nodes larger than a block turn a cluster layout
-    /// into the order it has between blocks: depth-first or van Emde Boas.
+    /// Offsets begin at 0, are multiples of the alignment, and no two nodes overlap: any two
+    /// offsets are at least [`NodeExtent::stride_bytes`] apart. `ccmorph` moves nodes to these
+    /// places, so its `unsafe` code depends on that; it checks it before it moves anything. The
+    /// layouts without clusters put nodes one behind the other at [`NodeExtent::stride_bytes`],
+    /// across block borders where it falls so; the cluster layouts never put a node that fits into
+    /// a block across a border. Nodes larger than a block turn a cluster layout into the order it
+    /// has between blocks: depth-first or van Emde Boas.
     ///
     /// Hinted nodes of up to 512 B start at granules of 8 B, in pages of 4 KiB that they do not leave, and with gaps where
     /// the policy leaves room.
@@ -133,9 +139,10 @@ impl Layout {
     /// The hierarchical and the weighted layout keep nodes within lines of 64 B where that leaves at most 8 B of a line
     /// unused; else they are without gaps too.
     ///
-    /// O(n) for random, breadth-first; O(n log n) for the others; never recursive. 4 million nodes of a random-insert tree,
-    /// numbered breadth-first, took 0.09 s depth-first, 0.21 s in van Emde Boas order, 0.24 to 0.30 s in clusters of a line,
-    /// 0.25 s in hierarchical order and 0.33 s weighted (processor time, with other programs on all cores).
+    /// O(n) for random, preorder, breadth-first; O(n log n) for the others; never recursive. 4
+    /// million nodes of a random-insert tree, numbered breadth-first, took 0.09 s depth-first, 0.21
+    /// s in van Emde Boas order, 0.24 to 0.30 s in clusters of a line, 0.25 s in hierarchical order
+    /// and 0.33 s weighted (processor time, with other programs on all cores).
     ///
     /// # Panics
     ///
@@ -151,7 +158,7 @@ impl Layout {
     ///
     /// As [`place`](Layout::place), except that a subtree weighs what its nodes weigh together, not how many they are. Weights
     /// that are negative or no numbers count as 0; with equal weights the result is that of `place`. Random,
-    /// breadth-first, allocated and hinted nodes look at no weights.
+    /// preorder, breadth-first, allocated and hinted nodes look at no weights.
     ///
     /// # Panics
     ///
@@ -172,6 +179,9 @@ impl Layout {
             Layout::Random { seed } => {
                 let order = random::permutation(shape.nodes(), seed);
                 return on_grid(&packed, &places(order.into_iter()));
+            }
+            Layout::Preorder => {
+                return Placement::in_order(&shape.preorder(), node);
             }
             Layout::BreadthFirst => {
                 return on_grid(&packed, &places(order::breadth_first(shape).into_iter()));
@@ -355,6 +365,16 @@ impl Placement {
     /// Node `v` lies at `offsets[v]`. Any numbers will do, such as the addresses of an existing heap.
     pub fn from_offsets(offsets: Vec<u64>) -> Placement {
         Placement { offsets }
+    }
+
+    /// One node behind the other, in an order that names each once: [`Shape::preorder`], or the
+    /// program's own. As in the layouts without clusters. O(n).
+    ///
+    /// # Panics
+    ///
+    /// When `order` names a number beyond its length.
+    pub fn in_order(order: &[u32], node: NodeExtent) -> Placement {
+        on_grid(&Grid::packed(node), &places(order.iter().copied()))
     }
 
     /// Where node `v` begins.

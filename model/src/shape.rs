@@ -264,6 +264,19 @@ impl Shape {
             .count()
     }
 
+    /// All nodes in the order of a walk: each before its subtrees, these in the order of the links.
+    /// O(n).
+    pub fn preorder(&self) -> Vec<u32> {
+        let mut order = Vec::with_capacity(self.len());
+        let mut stack: Vec<u32> = self.roots().collect();
+        stack.reverse();
+        while let Some(v) = stack.pop() {
+            order.push(v);
+            stack.extend(self.children(v).iter().rev());
+        }
+        order
+    }
+
     /// How many nodes the subtree of each node has, the node itself included.
     ///
     /// Under a search for a key drawn evenly from the n that are present, node `v` is visited with probability

@@ -6,3 +6,9 @@
 
 #[global_allocator]
 static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
+
+mod ast_walk;
+mod hash_chains;
+mod lru_list;
+mod morphed_again;
+mod quickstart_verdict;

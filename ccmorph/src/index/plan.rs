@@ -335,7 +335,11 @@ fn fill_gaps(order: &mut Vec<u32>) {
 fn has_clusters(layout: Layout) -> bool {
     !matches!(
         layout,
-        Layout::Random { .. } | Layout::DepthFirst | Layout::BreadthFirst | Layout::VanEmdeBoas
+        Layout::Random { .. }
+            | Layout::DepthFirst
+            | Layout::Preorder
+            | Layout::BreadthFirst
+            | Layout::VanEmdeBoas
     )
 }
 

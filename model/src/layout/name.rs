@@ -8,11 +8,12 @@ use std::str::FromStr;
 const BLOCK_BYTES_DEFAULT: u32 = 64;
 /// The seed meant when a name gives none.
 const SEED_DEFAULT: u64 = 0;
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "random",
     "allocated",
     "hinted",
     "dfs",
+    "preorder",
     "bfs",
     "cluster",
     "veb",
@@ -40,9 +41,10 @@ impl fmt::Display for Layout {
     }
 }
 
-/// Reads `random`, `allocated`, `hinted`, `dfs`, `bfs`, `cluster`, `veb`, `cluster-veb`, `hierarchical` or `weighted`; the two cluster layouts take a
-/// block size as in `cluster:256` (64 bytes otherwise), `random` a seed as in `random:7` (0 otherwise), `hinted` a policy as in `hinted:first-fit`
-/// (`closest`, `first-fit` or, otherwise, `new-block`).
+/// Reads `random`, `allocated`, `hinted`, `dfs`, `preorder`, `bfs`, `cluster`, `veb`,
+/// `cluster-veb`, `hierarchical` or `weighted`; the two cluster layouts take a block size as in
+/// `cluster:256` (64 bytes otherwise), `random` a seed as in `random:7` (0 otherwise), `hinted` a
+/// policy as in `hinted:first-fit` (`closest`, `first-fit` or, otherwise, `new-block`).
 impl FromStr for Layout {
     type Err = ParseLayoutError;
 
@@ -91,6 +93,7 @@ impl FromStr for Layout {
             "allocated" => plain(Layout::Allocated),
             "hinted" => Ok(Layout::Hinted { policy: policy()? }),
             "dfs" => plain(Layout::DepthFirst),
+            "preorder" => plain(Layout::Preorder),
             "bfs" => plain(Layout::BreadthFirst),
             "cluster" => Ok(Layout::SubtreeCluster {
                 block_bytes: block_bytes()?,
@@ -112,14 +115,15 @@ impl FromStr for Layout {
 }
 
 impl Layout {
-    /// The name without parameters, as in reports: `random`, `allocated`, `hinted`, `dfs`, `bfs`, `cluster`, `veb`, `cluster-veb`,
-    /// `hierarchical` or `weighted`.
+    /// The name without parameters, as in reports: `random`, `allocated`, `hinted`, `dfs`,
+    /// `preorder`, `bfs`, `cluster`, `veb`, `cluster-veb`, `hierarchical` or `weighted`.
     pub fn name(&self) -> &'static str {
         match self {
             Layout::Random { .. } => "random",
             Layout::Allocated => "allocated",
             Layout::Hinted { .. } => "hinted",
             Layout::DepthFirst => "dfs",
+            Layout::Preorder => "preorder",
             Layout::BreadthFirst => "bfs",
             Layout::SubtreeCluster { .. } => "cluster",
             Layout::VanEmdeBoas => "veb",
