@@ -83,6 +83,17 @@ impl Tag {
         self.0 ^ (&raw const *bin).addr()
     }
 
+    /// The bin of a slab's class.
+    ///
+    /// # Safety
+    /// - This is the tag of a slab of `heap`.
+    #[inline]
+    pub(crate) unsafe fn bin_of(self, heap: &Heap) -> &Bin {
+        let bin: *const Bin = (&raw const *heap).cast();
+        // SAFETY: by `of_slab`, a slab's tag is the address of a bin of its heap plus a kind.
+        unsafe { &*bin.with_addr(self.0 - self.kind()) }
+    }
+
     /// What the slot is used for.
     #[inline]
     pub(crate) fn kind(self) -> usize {

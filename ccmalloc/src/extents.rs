@@ -58,6 +58,11 @@ impl Extents {
             .filter(|(_, extent)| extent.chunks > 0)
     }
 
+    /// Whether one of them is a single chunk.
+    pub(crate) fn any_single(&self) -> bool {
+        self.iter().any(|(_, extent)| extent.chunks == 1)
+    }
+
     /// Bytes in all.
     fn bytes(&self) -> usize {
         self.iter()

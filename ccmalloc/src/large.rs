@@ -22,8 +22,8 @@ use crate::sys;
 const SPAN_SLOTS_MAX: usize = 15;
 /// Mappings from this many chunks on ask for huge pages: of the last one, an object may touch as little as a page.
 const HUGE_FROM_CHUNKS: usize = 3;
-/// In a process that uses this many bytes, all mappings ask for huge pages.
-const HUGE_FROM_USED_BYTES: usize = 32 << 20;
+/// In a process that uses this many bytes, all mappings and chunks ask for huge pages.
+pub(crate) const HUGE_FROM_USED_BYTES: usize = 32 << 20;
 /// Up to this many bytes, chunks that were kept are cleared by hand: where a hypervisor hands out memory page by page, memory that the OS takes
 /// back and gives anew costs ten times as much.
 const CLEARED_BYTES_MAX: usize = 16 * CHUNK_BYTES;

@@ -4,10 +4,11 @@
 //! it leads to is found as everywhere: the chunk's metadata says what its slot is used for, a slab's header how large its objects are, a
 //! co-location slot's end map where the object ends, and the registry how long a mapping of its own is.
 //!
-//! Since a C program may pass any pointer to `free`, each function here asks the registry before it reads anything through an address. That is
-//! two dependent loads and 12 instructions of the 144 of a `malloc` and a `free` through `libccmalloc.so` (callgrind; `ccmalloc/capi/tests/pairs.c`), 0.5 to
-//! 1.4 ns when it came in; and for it, *every* free of what is not this allocator's (another allocator's objects, the stack, statics) ends in one line
-//! on stderr and an abort, neither in a fault nor in corruption.
+//! Since a C program may pass any pointer to `free`, each function here asks the registry before it
+//! reads anything through an address. That is two dependent loads and 12 instructions of the 115 of
+//! a `malloc` and a `free` through `libccmalloc.so` (callgrind; `ccmalloc/capi/tests/pairs.c`). For
+//! it, *every* free of what is not this allocator's (another allocator's objects, the stack,
+//! statics) ends in one line on stderr and an abort, neither in a fault nor in corruption.
 //!
 //! ```
 //! use ccmalloc::raw;
@@ -63,6 +64,14 @@ pub fn allocate(bytes: usize, align: usize, hint: Option<NonNull<u8>>) -> *mut u
     }
 }
 
+/// Allocates `bytes` as C's `malloc` does: at [`natural_align`], without a hint. Null when out of
+/// memory.
+#[inline(always)]
+#[must_use]
+pub fn allocate_natural(bytes: usize) -> *mut u8 {
+    thread::alloc_natural(bytes)
+}
+
 /// As [`allocate`] near `hint`, with a policy of its own.
 #[inline]
 #[must_use]
@@ -94,8 +103,9 @@ pub unsafe fn deallocate(object: *mut u8) {
         let slot = unsafe { SlotRef::containing(address) };
         let tag = slot.slab().tag();
         if tag.kind() <= kind::LISTED && tag != Tag::FREE {
-            let bin = heap.bin(tag.class());
-            // SAFETY: this thread's heap, and the tag says ACTIVE or LISTED.
+            // SAFETY: the slot's tag is this heap's, and says ACTIVE or LISTED.
+            let bin = unsafe { tag.bin_of(heap) };
+            // SAFETY: this thread's heap, and as above.
             unsafe { heap.push(bin, address, tag.kind()) };
             return;
         }

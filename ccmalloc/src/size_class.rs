@@ -58,6 +58,22 @@ const TABLE: [Class; TABLE_BYTES_MAX / GRANULE_BYTES + 1] = {
     table
 };
 
+/// As [`TABLE`], for sizes at the alignment that C's `malloc` gives them: 16 from 16 bytes on. A
+/// size of 0 counts as 1.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "evaluated by the compiler, which checks every index"
+)]
+const NATURAL_TABLE: [Class; TABLE.len()] = {
+    let mut table = [Class(0); TABLE.len()];
+    let mut granules = 2;
+    while granules < table.len() {
+        table[granules] = TABLE[granules.next_multiple_of(2)];
+        granules += 1;
+    }
+    table
+};
+
 const _: () = assert!(
     SIZES[CLASSES - 1] as usize == SMALL_BYTES_MAX && SLOT_BYTES.is_multiple_of(SMALL_BYTES_MAX)
 );
@@ -99,6 +115,16 @@ impl Class {
         } else {
             None
         }
+    }
+
+    /// As [`Class::for_common_layout`], at the alignment that C's `malloc` gives `bytes`: 8 below
+    /// 16 bytes, then 16.
+    #[inline(always)]
+    pub(crate) fn for_malloc(bytes: usize) -> Option<Class> {
+        if bytes > TABLE_BYTES_MAX {
+            return None;
+        }
+        NATURAL_TABLE.get(bytes.div_ceil(GRANULE_BYTES)).copied()
     }
 
     /// The smallest class whose objects hold `bytes` at the alignment `align`, a power of two.
@@ -176,6 +202,15 @@ mod tests {
                     (1..=TABLE_BYTES_MAX).contains(&bytes) && align <= 16
                 );
             }
+        }
+    }
+
+    #[test]
+    fn sizes_of_malloc_have_the_class_of_their_alignment() {
+        for bytes in 0..2 * TABLE_BYTES_MAX {
+            let class = Class::for_layout(bytes, crate::raw::natural_align(bytes));
+            let expected = class.filter(|_| bytes <= TABLE_BYTES_MAX);
+            assert_eq!(Class::for_malloc(bytes), expected, "{bytes}");
         }
     }
 

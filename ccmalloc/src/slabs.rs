@@ -243,6 +243,9 @@ fn gather_from(
     granules: usize,
     words: Range<usize>,
 ) -> (usize, usize) {
+    if granules >= 64 {
+        return gather_single(bin, slot, granules, words);
+    }
     // A bit at every multiple of `granules`.
     let mut pattern = 1u64;
     let mut width = granules;
@@ -280,6 +283,30 @@ fn gather_from(
         } else {
             phase + granules - 64 % granules
         };
+    }
+    (filling.finish(), words.end)
+}
+
+/// As [`gather_from`], where at most one object starts in a word: looks at the objects, of which
+/// there are fewer than words.
+fn gather_single(
+    bin: &Bin,
+    slot: SlotRef<'_>,
+    granules: usize,
+    words: Range<usize>,
+) -> (usize, usize) {
+    let mut filling = bin.filling();
+    let end = (words.end * 64).min(SLOT_GRANULES + 1 - granules);
+    let mut granule = (words.start * 64).next_multiple_of(granules);
+    while granule < end {
+        let live = slot.map().get(granule / 64).map_or(!0, Cell::get);
+        if live >> (granule % 64) & 1 == 0 {
+            filling.add(slot.base().wrapping_add(granule * GRANULE_BYTES));
+            if filling.count() >= GATHER {
+                return (filling.finish(), granule / 64 + 1);
+            }
+        }
+        granule += granules;
     }
     (filling.finish(), words.end)
 }

@@ -7,11 +7,14 @@ use crate::chunk::{ALL_SLOTS, Chunk, ChunkDesc, SlotRef, Tag};
 use crate::extents::{Chunks, DECAY_MILLISECONDS};
 use crate::geometry::{CHUNK_BYTES, CHUNK_SLOTS, PAGE_BYTES, SLOT_BYTES};
 use crate::heap::{CHUNK_BYTES_MAPPED, Own};
+use crate::large::{HUGE_FROM_USED_BYTES, used_bytes};
 use crate::protocol::DirtyNode;
 use crate::remote::expect_no_remote;
 use crate::{abandoned, registry, sys};
 
-/// From this many chunks on, a heap asks for huge pages: a small program should not pay 2 MiB for its first object.
+/// A heap that has this many chunks asks for huge pages, if its process is large
+/// ([`HUGE_FROM_USED_BYTES`]). All of a huge page is resident from the first object on: what a
+/// small program leaves unused of it is a large share of its memory.
 const HUGE_FROM_CHUNKS: usize = 1;
 /// How many chunks with room are looked at for a span before a fresh one is mapped.
 const SPAN_CHUNKS_TRIED: usize = 16;
@@ -23,12 +26,21 @@ const META_BYTES: usize = 64 * 1024;
 impl<'a> Own<'a> {
     /// Takes a slot for a slab or for pages, tagged by the caller afterwards. Its maps are zero.
     pub(crate) fn take_slot(self) -> Option<SlotRef<'a>> {
-        // SAFETY: null or a descriptor of this heap, which lives for ever.
-        let desc = match unsafe { self.open.get().as_ref() } {
-            Some(open) => open,
-            None => self.map_chunk()?,
+        // SAFETY: null or descriptors of this heap, which live for ever.
+        let (open, spare) = unsafe { (self.open.get().as_ref(), self.spare.get().as_ref()) };
+        let has_used = |desc: &&ChunkDesc| desc.free_slots.get() & desc.used_slots.get() != 0;
+        // Memory that has been used before comes first: a fresh slot adds to what the process has.
+        let desc = match open.filter(has_used).or(spare.filter(has_used)) {
+            Some(desc) => desc,
+            None => match open {
+                Some(open) if !self.extents.any_single() => open,
+                _ => self.map_chunk().or(open)?,
+            },
         };
-        self.take_from(desc, desc.free_slots.get().trailing_zeros() as usize, 1)
+        let free = desc.free_slots.get();
+        let used = free & desc.used_slots.get();
+        let from = if used == 0 { free } else { used };
+        self.take_from(desc, from.trailing_zeros() as usize, 1)
     }
 
     /// As [`Own::take_slot`], for a span of `count` neighbouring slots.
@@ -184,7 +196,7 @@ impl<'a> Own<'a> {
         };
         abandoned::reclaim();
         let Chunks { start, zero } = self.take_chunks(1)?;
-        if zero && self.chunks.get() >= HUGE_FROM_CHUNKS {
+        if zero && self.chunks.get() >= HUGE_FROM_CHUNKS && used_bytes() >= HUGE_FROM_USED_BYTES {
             // Before anything in it is touched: where a small page is, no huge one comes.
             sys::advise_huge(start.as_ptr(), CHUNK_BYTES);
         }

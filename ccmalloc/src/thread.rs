@@ -16,6 +16,7 @@ use crate::geometry::{GRANULE_BYTES, slot_offset};
 use crate::heap::{Heap, NO_HEAP, Own, check_live, check_start};
 use crate::large::{self, Contents, Place};
 use crate::policy::{Policy, default_policy};
+use crate::raw::natural_align;
 use crate::remote::free_remote;
 use crate::size_class::{Class, SMALL_BYTES_MAX};
 use crate::sys::{self, fast_heap, with_thread};
@@ -153,6 +154,25 @@ pub(crate) fn alloc(layout: Layout) -> *mut u8 {
         }
     }
     alloc_slow(layout)
+}
+
+/// As [`alloc`], of `bytes` at the alignment that C's `malloc` gives them.
+#[inline(always)]
+pub(crate) fn alloc_natural(bytes: usize) -> *mut u8 {
+    if let Some(class) = Class::for_malloc(bytes) {
+        // SAFETY: `fast` is the calling thread's heap or NO_HEAP.
+        let object = unsafe { fast().pop(class) };
+        if !object.is_null() {
+            return object;
+        }
+    }
+    alloc_natural_slow(bytes)
+}
+
+/// What [`alloc_natural`] leaves.
+#[inline(never)]
+fn alloc_natural_slow(bytes: usize) -> *mut u8 {
+    Layout::from_size_align(bytes, natural_align(bytes)).map_or(null_mut(), alloc_slow)
 }
 
 /// Allocations of uncommon layouts, those that find nothing at hand, and those under an ambient request.

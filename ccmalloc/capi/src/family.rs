@@ -27,7 +27,7 @@ const PAGE_BYTES: usize = 4096;
 
 #[inline]
 fn allocate(bytes: usize) -> *mut c_void {
-    or_out_of_memory(raw::allocate(bytes, raw::natural_align(bytes), None))
+    or_out_of_memory(raw::allocate_natural(bytes))
 }
 
 #[inline]

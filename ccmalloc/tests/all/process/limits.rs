@@ -249,3 +249,31 @@ pub(super) fn every_mapping_fails_once() {
         "{failed} failures in {steps} steps"
     );
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_small_program_frees_is_used_again() {
+    stage("limits: small programs");
+}
+
+/// Two chunks and a little more, three times over: no huge page for the little, and no fresh memory
+/// in the second round.
+pub(super) fn small_programs_stay_small() {
+    const OBJECTS: usize = 4600 * 1024 / 192;
+    let before = peak_kib();
+    let mut objects: Vec<Box<[u8; 192]>> = Vec::with_capacity(OBJECTS);
+    for round in 0..3 {
+        objects.extend((0..OBJECTS).map(|_| Box::new([round; 192])));
+        objects.clear();
+    }
+    let grown = peak_kib() - before;
+    assert!(grown < 5400, "{grown} KiB for objects of 4600 KiB");
+}
+
+/// The most memory that the process has had.
+fn peak_kib() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = peak.and_then(|kib| kib.split_whitespace().next()?.parse().ok());
+    kib.unwrap_or(0)
+}
