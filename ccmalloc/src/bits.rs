@@ -13,8 +13,6 @@ pub(crate) use portable::empty_blocks;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub(crate) use sse2::empty_blocks;
 
-use core::cell::Cell;
-
 use crate::geometry::{BLOCK_GRANULES, GRANULE_BYTES};
 
 /// A page's free map, as read.
@@ -51,11 +49,11 @@ const RUN_STEPS: [[u8; 3]; BLOCK_GRANULES + 1] = [
 
 /// The first granule of the page (0..512) from which `granules` (1..=8) granules of one block are free.
 #[inline]
-pub(crate) fn first_fit(map: &[Cell<u64>; 8], granules: usize, align: usize) -> Option<usize> {
+pub(crate) fn first_fit(map: &PageMap, granules: usize, align: usize) -> Option<usize> {
     #[inline(always)]
-    fn first<const GRANULES: usize>(map: &[Cell<u64>; 8], starts: u64) -> Option<usize> {
-        map.iter().enumerate().find_map(|(index, word)| {
-            let starts = run_starts(word.get(), GRANULES) & starts;
+    fn first<const GRANULES: usize>(map: &PageMap, starts: u64) -> Option<usize> {
+        map.iter().enumerate().find_map(|(index, &word)| {
+            let starts = run_starts(word, GRANULES) & starts;
             (starts != 0).then(|| index * 64 + starts.trailing_zeros() as usize)
         })
     }
@@ -154,13 +152,13 @@ const fn long_run_starts(word: u64, granules: usize) -> u64 {
 /// next word upwards or downwards that has some.
 #[inline]
 pub(crate) fn nearest_run(
-    map: &[Cell<u64>; 8],
+    map: &PageMap,
     granule: usize,
     granules: usize,
     align: usize,
 ) -> Option<usize> {
     let home = granule / 64;
-    let here = map.get(home)?.get();
+    let here = *map.get(home)?;
     let lanes = start_lanes(align);
     if let Some(bit) = nearest(run_starts(here, granules) & lanes, granule % 64) {
         return Some(home * 64 + bit);
@@ -184,11 +182,11 @@ pub(crate) fn nearest_run(
 
 /// [`run_starts`] of each word.
 #[inline]
-fn all_run_starts(map: &[Cell<u64>; 8], granules: usize) -> PageMap {
+fn all_run_starts(map: &PageMap, granules: usize) -> PageMap {
     // So that the steps are constants in each, and those of 0 are none.
     #[inline(always)]
-    fn each<const GRANULES: usize>(map: &[Cell<u64>; 8]) -> PageMap {
-        let [a, b, c, d, e, f, g, h] = map.each_ref().map(Cell::get);
+    fn each<const GRANULES: usize>(map: &PageMap) -> PageMap {
+        let [a, b, c, d, e, f, g, h] = *map;
         let starts = |word| run_starts(word, GRANULES);
         [
             starts(a),
@@ -210,7 +208,7 @@ fn all_run_starts(map: &[Cell<u64>; 8], granules: usize) -> PageMap {
         6 => each::<6>(map),
         7 => each::<7>(map),
         8 => each::<8>(map),
-        _ => map.each_ref().map(|word| run_starts(word.get(), granules)),
+        _ => map.map(|word| run_starts(word, granules)),
     }
 }
 
@@ -259,6 +257,13 @@ const fn empty_lanes(word: u64) -> u64 {
     !((taken & lanes(0x7f)).wrapping_add(lanes(0x7f)) | taken | lanes(0x7f))
 }
 
+/// Whether two or more of the blocks of a word are wholly free.
+#[inline]
+pub(crate) const fn has_two_empty_blocks(word: u64) -> bool {
+    let empty = empty_lanes(word);
+    empty & empty.wrapping_sub(1) != 0
+}
+
 /// The bits of `set` from which `length` (1..=64) bits in a row are set.
 #[inline]
 pub(crate) fn set_runs(set: u64, length: usize) -> u64 {
@@ -295,8 +300,8 @@ mod tests {
                         fit,
                         "{map:08b} {granules} {align}"
                     );
-                    let mut page = [const { Cell::new(0) }; 8];
-                    page[3] = Cell::new(u64::from(map) << 24);
+                    let mut page = [0; 8];
+                    page[3] = u64::from(map) << 24;
                     let expected = fit.map(|fit| 3 * 64 + 24 + fit);
                     assert_eq!(first_fit(&page, granules, bytes), expected);
                 }
@@ -312,7 +317,7 @@ mod tests {
             let block = |i: usize| map[i / 8].to_le_bytes()[i % 8];
             let first = (0..64).find_map(|i| Some(i * 8 + naive_fit(block(i), granules, align)?));
             let empty = empty_blocks(&map);
-            first_fit(&map.map(Cell::new), granules, align * GRANULE_BYTES) == first
+            first_fit(&map, granules, align * GRANULE_BYTES) == first
                 && (0..64).all(|i| (empty >> i & 1 == 1) == (block(i) == 0xff))
                 && portable::empty_blocks(&map) == empty
         }
@@ -356,7 +361,8 @@ mod tests {
                 };
                 (word.abs_diff(home), word < home, inside)
             };
-            nearest_run(&map.map(Cell::new), granule, granules, align * GRANULE_BYTES) == starts.into_iter().min_by_key(key)
+            nearest_run(&map, granule, granules, align * GRANULE_BYTES)
+                == starts.into_iter().min_by_key(key)
         }
 
         fn nearest_is_nearest(set: u64, bit: usize) -> bool {

@@ -6,7 +6,7 @@
 //!        +1 KiB  ├───────────────────────────┤
 //!                │ maps of the slots 1..32   │  a bit a granule, 1 KiB a slot, one cache line a page; owner only
 //!       +32 KiB  ├───────────────────────────┤
-//!                │ addresses of descriptor   │  and end maps, in the place of slot 0's
+//!                │ addresses of descriptor   │  and end maps, and ties of pages
 //!       +33 KiB  ├───────────────────────────┤
 //!                │ remote maps               │  likewise; set by other threads, taken by the owner
 //!       +64 KiB  ╞═══════════════════════════╡
@@ -19,21 +19,21 @@
 //! So an address leads to everything by masks and shifts: to its chunk, to the header of its slot, and to the bit of its granule, without a
 //! division by the size of an object.
 //!
-//! No metadata lies beside objects, and none is written into free objects. What only some chunks need (the page infos and end maps of
-//! co-location pages) lies in metadata of the heap. What must outlive the chunk (other threads may
-//! still be announcing a free whose last object has already been taken into account) lies in its [`ChunkDesc`], which belongs
-//! to the heap and is never unmapped.
+//! No metadata lies beside objects, and none is written into free objects. What only some chunks
+//! need (the end maps of co-location pages) lies in metadata of the heap. What must outlive the
+//! chunk (other threads may still be announcing a free whose last object has already been taken
+//! into account) lies in its [`ChunkDesc`], which belongs to the heap and is never unmapped.
 
 use core::cell::Cell;
 use core::ptr::null;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::ends::EndMap;
 use crate::geometry::{
     CHUNK_BYTES, CHUNK_PAGES, CHUNK_SLOTS, GRANULE_BYTES, MAP_WORDS, PAGE_BYTES, SLOT_BYTES,
-    chunk_base, slot_index,
+    SLOT_PAGES, chunk_base, slot_index,
 };
 use crate::heap::{BIN_BYTES, Bin, HEAP_ALIGN_BYTES, Heap};
+use crate::pages::EndMap;
 use crate::protocol::{Dirty, DirtyNode, RemoteWord};
 use crate::size_class::Class;
 
@@ -115,13 +115,14 @@ impl Tag {
 
 /// The header of a slot.
 ///
-/// Invariant: while any object of the slot is live, everything but `tag`'s kind, the list links and `witness` is constant, so that
-/// other threads may read it.
+/// Invariant: while any object of the slot is live, everything but `tag`'s kind, the list links,
+/// `witness` and `listed_pages` is constant, so that other threads may read it.
 #[repr(C, align(32))]
 pub(crate) struct Slab {
     /// A [`Tag`]. Atomic because other threads read it while the owner switches between the first three kinds.
     tag: AtomicUsize,
-    /// Neighbours in the heap's list of slabs of this class that have room.
+    /// Neighbours in the heap's list of slabs of this class that have room; `COLOCATED`: of slots
+    /// with listed pages.
     pub(crate) next: Cell<*const Slab>,
     /// See `next`.
     pub(crate) prev: Cell<*const Slab>,
@@ -131,8 +132,10 @@ pub(crate) struct Slab {
     pub(crate) span_slots: Cell<u8>,
     /// Size classes: number of a word of the map that had a live object in it when last looked at.
     pub(crate) witness: Cell<u8>,
+    /// `COLOCATED`: which pages the heap has listed for seats (bit = page).
+    pub(crate) listed_pages: Cell<u16>,
     /// A cell, so that no byte of a header lies outside of cells and atomics ([`SlotRef`]).
-    _padding: Cell<u32>,
+    _padding: Cell<u16>,
 }
 
 /// A bit for each granule of a slot; only the owner reads or writes it. All zero in a slot that is not in use.
@@ -154,7 +157,10 @@ pub(crate) struct Chunk {
     /// As the descriptor has it; here too, because each hinted allocation needs it. Set before the
     /// first co-location slot is tagged as one; other threads read it only for objects there.
     ends: Cell<*const EndMap>,
-    _padding: [Cell<usize>; MAP_WORDS - 2],
+    /// Of each page behind the first slot: the page of this chunk that took what did not fit there,
+    /// or 0.
+    ties: [Cell<u16>; CHUNK_PAGES - SLOT_PAGES],
+    _padding: [Cell<u16>; 8],
     remote: [RemoteMap; CHUNK_SLOTS - 1],
 }
 
@@ -196,22 +202,6 @@ pub(crate) unsafe fn map_word<'a>(address: usize) -> &'a Cell<u64> {
     unsafe { &*chunk.add(number) }
 }
 
-/// What a heap knows of one co-location page.
-pub(crate) struct PageInfo {
-    /// Address of the page.
-    pub(crate) base: Cell<*mut u8>,
-    /// Neighbours in the heap's list of pages that have become empty enough to take new structures.
-    pub(crate) next: Cell<*const PageInfo>,
-    /// See `next`.
-    pub(crate) prev: Cell<*const PageInfo>,
-    /// Page of this chunk that took what did not fit here, 0 for none (page 0 is metadata).
-    pub(crate) tied: Cell<u16>,
-    /// Blocks that are wholly free.
-    pub(crate) empty_blocks: Cell<u8>,
-    /// Whether the page is in that list.
-    pub(crate) listed: Cell<bool>,
-}
-
 /// The part of a chunk's metadata that outlives the chunk. Owned by one heap for ever, reused for its later chunks.
 #[repr(C, align(64))]
 pub(crate) struct ChunkDesc {
@@ -235,9 +225,8 @@ pub(crate) struct ChunkDesc {
     pub(crate) prev: Cell<*const ChunkDesc>,
     /// Next in the list of all descriptors that the heap has made; set once.
     pub(crate) next_made: Cell<*const ChunkDesc>,
-    /// [`CHUNK_PAGES`] of them once the chunk has had co-location pages, or null.
-    pub(crate) pages: Cell<*const PageInfo>,
-    /// [`CHUNK_SLOTS`] of them, aligned to a block, once `pages` is set, or null.
+    /// [`CHUNK_SLOTS`] of them, aligned to a block, once the chunk has had co-location pages, or
+    /// null.
     pub(crate) ends: Cell<*const EndMap>,
 }
 
@@ -258,19 +247,8 @@ impl ChunkDesc {
             next: Cell::new(null()),
             prev: Cell::new(null()),
             next_made: Cell::new(null()),
-            pages: Cell::new(null()),
             ends: Cell::new(null()),
         }
-    }
-
-    /// The page `page` of the chunk.
-    ///
-    /// # Safety
-    /// - `pages` has been set, and `page < CHUNK_PAGES`.
-    pub(crate) unsafe fn page(&self, page: usize) -> &PageInfo {
-        debug_assert!(!self.pages.get().is_null() && page < CHUNK_PAGES);
-        // SAFETY: `pages` points to CHUNK_PAGES of them by its invariant, in memory of the heap that is never unmapped.
-        unsafe { &*self.pages.get().add(page) }
     }
 }
 
@@ -396,10 +374,18 @@ impl<'a> SlotRef<'a> {
         self.chunk.ends.set(self.desc().ends.get());
     }
 
+    /// The tie of page `page` (0..16) of a co-location slot.
+    pub(crate) fn tie(self, page: usize) -> &'a Cell<u16> {
+        let page = (self.slot.max(1) - 1) * SLOT_PAGES + (page & (SLOT_PAGES - 1));
+        // SAFETY: `slot < CHUNK_SLOTS`, so this is a page behind the first slot, counted from
+        // there.
+        unsafe { self.chunk.ties.get_unchecked(page) }
+    }
+
     /// The free map of page `page` (0..16) of a co-location slot: eight words, one cache line.
     #[inline]
     pub(crate) fn page_words(self, page: usize) -> &'a [Cell<u64>; 8] {
-        debug_assert!(page < crate::geometry::SLOT_PAGES);
+        debug_assert!(page < SLOT_PAGES);
         let words = self.map().as_ptr();
         // SAFETY: 16 pages of 8 words are the map's 128; an array of cells has the layout of its elements.
         unsafe { &*words.add((page & 15) * 8).cast() }
@@ -407,6 +393,31 @@ impl<'a> SlotRef<'a> {
 }
 
 impl Slab {
+    /// Puts the header in front of the list that starts at `head`.
+    pub(crate) fn link_before(&self, head: &Cell<*const Slab>) {
+        self.prev.set(null());
+        self.next.set(head.get());
+        // SAFETY: null or a header in the list, which is mapped.
+        if let Some(next) = unsafe { head.get().as_ref() } {
+            next.prev.set(self);
+        }
+        head.set(self);
+    }
+
+    /// Takes the header off the list that starts at `head`.
+    pub(crate) fn unlink_from(&self, head: &Cell<*const Slab>) {
+        let (next, prev) = (self.next.replace(null()), self.prev.replace(null()));
+        // SAFETY: null or headers in the same list, which are mapped.
+        if let Some(next) = unsafe { next.as_ref() } {
+            next.prev.set(prev);
+        }
+        // SAFETY: as above.
+        match unsafe { prev.as_ref() } {
+            Some(prev) => prev.next.set(next),
+            None => head.set(next),
+        }
+    }
+
     /// Whose the slot is, and what for.
     #[inline]
     pub(crate) fn tag(&self) -> Tag {

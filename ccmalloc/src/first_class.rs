@@ -57,8 +57,9 @@ pub(crate) use inventory::{Inventory, Mapping};
 /// Dropping the heap gives all of its memory back to the OS at once, in time that depends on how many chunks of 2 MiB and how many large
 /// objects there are, not on how many small ones. Destructors of objects that are still in it (leaked, or forgotten) do not run.
 ///
-/// The heap's own structure, 32 KiB and metadata for as many chunks as it ever had at a time (128 B each, and 48 KiB more once a chunk has had
-/// hinted objects; of all of that, what was touched is memory), is kept for the next heap.
+/// The heap's own structure, 32 KiB and metadata for as many chunks as it ever had at a time (128 B
+/// each, and 32 KiB more once a chunk has had hinted objects; of all of that, what was touched is
+/// memory), is kept for the next heap.
 ///
 /// A heap belongs to one thread at a time. It can be moved to another one, by which time nothing may borrow it. The first allocation
 /// takes 2 MiB of address space, of which what is touched becomes memory. The ambient hint of [`near`](crate::near) does not apply to it.

@@ -18,6 +18,8 @@ pub(crate) const BLOCK_GRANULES: usize = BLOCK_BYTES / GRANULE_BYTES;
 pub(crate) const PAGE_BYTES: usize = 4096;
 /// Blocks in a page: one byte each, so that the map of a page is itself one block.
 pub(crate) const PAGE_BLOCKS: usize = PAGE_BYTES / BLOCK_BYTES;
+/// Granules in a page.
+pub(crate) const PAGE_GRANULES: usize = PAGE_BYTES / GRANULE_BYTES;
 /// Bytes of a slot, the unit that a chunk is dealt out in.
 pub(crate) const SLOT_BYTES: usize = 64 * 1024;
 /// Pages in a slot.

@@ -21,7 +21,7 @@ use core::marker::PhantomData;
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
 
-use crate::chunk::{ChunkDesc, PageInfo, Slab, SlotRef, Tag, granule_bit, kind, map_word};
+use crate::chunk::{ChunkDesc, Slab, SlotRef, Tag, granule_bit, kind, map_word};
 use crate::extents::Extents;
 use crate::first_class::Inventory;
 use crate::geometry::{GRANULE_BYTES, SLOT_BYTES, slot_offset};
@@ -221,20 +221,24 @@ pub(crate) struct Heap {
     pub(crate) colour: Cell<usize>,
     /// State of the co-location pages; see `colocate`.
     ///
-    /// The latest run: free granules behind an object that [`Policy::Closest`](crate::Policy::Closest) has placed near its hint, from `run_next` up to `run_end`,
-    /// unless others were faster. Invariant: if `run_next < run_end`, the bytes between them have their bits in one word of the map of a co-location page of this heap,
-    /// and `run_info` is of that page; so `run_end` is reset before the page's slot is given back.
+    /// The latest run: free granules behind an object that
+    /// [`Policy::Closest`](crate::Policy::Closest) has placed near its hint, from `run_next` up to
+    /// `run_end`, unless others were faster. Invariant: if `run_next < run_end`, the bytes between
+    /// them have their bits in one word of the map of a co-location page of this heap; so `run_end`
+    /// is reset before the page's slot is given back.
     pub(crate) run_next: Cell<usize>,
     pub(crate) run_end: Cell<usize>,
-    pub(crate) run_info: Cell<*const PageInfo>,
-    pub(crate) seat_page: Cell<*const PageInfo>,
-    /// An address on the seat page, if there is one: of the latest seat, where to look for the next one.
+    /// An address on the seat page: of the latest seat, where to look for the next one. 0 when
+    /// there is no seat page. Invariant: the seat page lies in a co-location slot of this heap, and
+    /// is not listed.
     pub(crate) latest_seat: Cell<usize>,
     /// Where the latest co-located object that this thread has freed lay, with the lowest bit set if that may have left a block empty; or 0 once that place has been
     /// looked at. Only an address: what lies there by now is looked up.
     pub(crate) freed_place: Cell<usize>,
-    pub(crate) roomy_pages: Cell<*const PageInfo>,
-    pub(crate) fresh_slot: Cell<*mut u8>,
+    /// The slots that have listed pages: roomy ones, of which seats are taken next.
+    pub(crate) roomy_slots: Cell<*const Slab>,
+    /// The next page of the fresh slot that has had no seats yet, or 0. It and the pages behind it
+    /// in its slot are empty unless hints that point there were served.
     pub(crate) fresh_page: Cell<usize>,
     /// What a heap must know to be dropped as a whole.
     pub(crate) inventory: Inventory,
@@ -278,12 +282,9 @@ impl Heap {
             colour: Cell::new(0),
             run_next: Cell::new(0),
             run_end: Cell::new(0),
-            run_info: Cell::new(null()),
-            seat_page: Cell::new(null()),
             latest_seat: Cell::new(0),
             freed_place: Cell::new(0),
-            roomy_pages: Cell::new(null()),
-            fresh_slot: Cell::new(null_mut()),
+            roomy_slots: Cell::new(null()),
             fresh_page: Cell::new(0),
             inventory: Inventory::new(),
             placed: [const { AtomicU64::new(0) }; crate::stats::OUTCOMES],

@@ -98,11 +98,13 @@
 //!
 //! A [`Heap`] takes the same ways with a core of its own in place of the thread's.
 //!
-//! The modules' own documentation draws the memory and argues the details: `geometry` (units), `chunk` (where metadata lies),
-//! `heap` and `slabs` (unhinted), `colocate` (hinted), `ends` (how large a co-located object is), `remote` and `protocol` (frees from other threads,
-//! heaps that change hands), `registry` (membership), `large`, `slots` and `extents` (what is kept, and what goes back to the OS), `first_class` (heaps of
-//! one's own). The repository's `docs/ccmalloc.md` follows an allocation and a free through all of them, says how to choose hints and policies, and
-//! explains each abort message.
+//! The modules' own documentation draws the memory and argues the details: `geometry` (units),
+//! `chunk` (where metadata lies), `heap` and `slabs` (unhinted), `colocate` (hinted), `pages`
+//! (which granules are free, and where objects end), `remote` and `protocol` (frees from other
+//! threads, heaps that change hands), `registry` (membership), `large`, `slots` and `extents` (what
+//! is kept, and what goes back to the OS), `first_class` (heaps of one's own). The repository's
+//! `docs/ccmalloc.md` follows an allocation and a free through all of them, says how to choose
+//! hints and policies, and explains each abort message.
 //!
 //! # When it does not help
 //!
@@ -156,7 +158,6 @@ mod bits;
 mod check;
 mod chunk;
 mod colocate;
-mod ends;
 mod extents;
 mod first_class;
 mod geometry;
@@ -164,6 +165,7 @@ mod global;
 mod heap;
 mod hint;
 mod large;
+mod pages;
 mod policy;
 mod primitive;
 mod protocol;

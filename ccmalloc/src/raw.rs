@@ -29,12 +29,12 @@ use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
 
 use crate::chunk::{SlotRef, Tag, kind};
-use crate::ends::others_run;
 use crate::geometry::{
     BLOCK_BYTES, GRANULE_BYTES, PAGE_BYTES, SLOT_BYTES, chunk_base, slot_offset,
 };
 use crate::heap::{Own, check_live};
 use crate::large;
+use crate::pages::others_run;
 use crate::policy::Policy;
 use crate::registry::{self, Owner};
 use crate::size_class::SMALL_BYTES_MAX;

@@ -5,9 +5,10 @@ use core::marker::PhantomData;
 
 use crate::chunk::SlotRef;
 use crate::first_class::Heap;
-use crate::geometry::{GRANULE_BYTES, PAGE_BYTES, SLOT_BYTES};
+use crate::geometry::{GRANULE_BYTES, PAGE_BYTES, SLOT_BYTES, slot_offset};
 use crate::global::is_declared_global;
 use crate::heap::Own;
+use crate::pages::{Pages, Run, granules_of};
 use crate::thread::{self, Ambient, AmbientGuard, own_heap};
 
 /// Room for objects at offsets of the caller's choice: what a re-layouter needs.
@@ -49,7 +50,7 @@ impl Region {
 
     /// Reserves room for the offsets `0..bytes`, rounded up to whole segments; `None` when the OS refuses memory.
     ///
-    /// Writes 2.5 KiB of metadata for each segment of 64 KiB; no page of the room itself is touched.
+    /// Writes 2 KiB of metadata for each segment of 64 KiB; no page of the room itself is touched.
     #[must_use]
     pub fn reserve(bytes: usize) -> Option<Region> {
         Some(Region {
@@ -89,9 +90,9 @@ impl Region {
     /// Where it returns fewer than all, the next one's place was not to be had, or is not in the hands of the global allocator; the rest of `places` is as
     /// it was. No places are had for a layout of size 0.
     ///
-    /// Costs a third of as many calls of `alloc_at`: what a call finds out about its place, the region knows of its own, and the counts of each
-    /// page are brought up to date once, at the end. Half of what is left is the way through the global allocator, which a program can
-    /// [spare](crate::declare_global).
+    /// Costs a third of as many calls of `alloc_at`: what a call finds out about its place, the
+    /// region knows of its own. Half of what is left is the way through the global allocator, which
+    /// a program can [spare](crate::declare_global).
     #[must_use]
     pub fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
         if is_declared_global() {
@@ -276,12 +277,12 @@ impl Segments {
         let mut segments = Segments(Vec::new());
         segments.0.try_reserve_exact(count).ok()?;
         for _ in 0..count {
-            let Some(slot) = own.new_colocation_slot() else {
+            let Some(pages) = own.new_colocation_slot() else {
                 segments.settle(own);
                 return None;
             };
-            own.reserve_slot(slot);
-            segments.0.push(slot.base());
+            own.reserve_slot(pages.slot());
+            segments.0.push(pages.slot().base());
         }
         // Slots come from chunks with room in the order of the heap's list; in address order, neighbours are neighbours.
         segments.0.sort_unstable();
@@ -305,9 +306,6 @@ impl Segments {
 
     /// Claims a place for an object of `layout` at each of the offsets that are the addresses of `places`, and hands it over by `hand`; each element becomes its
     /// object's address. Ends with the first that is not to be had. Returns how many objects there are. `own` is the heap of the segments.
-    ///
-    /// The counts of empty blocks are wrong meanwhile: too high, in pages that are reserved, where nothing follows from them. What an allocator around this one
-    /// allocates and frees there while it is asked changes a count and the map alike.
     fn claim_each(
         &self,
         own: Own<'_>,
@@ -319,38 +317,33 @@ impl Segments {
         if layout.size() == 0
             || layout.size() > Region::OBJECT_BYTES_MAX
             || layout.align() > Region::OBJECT_BYTES_MAX
-            || !self
-                .0
-                .iter()
-                .all(|segment| own.is_colocated(segment.addr()))
+            || !(self.0.iter()).all(|segment| own.pages_containing(segment.addr()).is_some())
         {
             return 0;
         }
+        let granules = granules_of(layout.size());
         let mut claimed = 0;
         for place in places {
             let object = self.address(place.addr());
-            if object.addr() & (layout.align() - 1) != 0
-                // SAFETY: null, or in a segment, which is a co-location slot of this heap, as found above; nothing here gives slots back, as
-                // they are reserved.
-                || !unsafe { own.claim_uncounted(object, layout.size()) }
-            {
+            if object.is_null() || object.addr() & (layout.align().max(GRANULE_BYTES) - 1) != 0 {
+                break;
+            }
+            // SAFETY: in a segment, which is a co-location slot of this heap, as found above. What
+            // `hand` calls cannot change that: slots that are reserved are not given back.
+            let pages = unsafe { Pages::of(SlotRef::containing(object.addr())) };
+            let first = slot_offset(object.addr()) / GRANULE_BYTES;
+            if !pages.claim_if_free(Run { first, granules }) {
                 break;
             }
             match hand(object) {
                 Handed::Over(object) => *place = object,
                 Handed::Back => {
-                    // SAFETY: as above.
-                    let slot = unsafe { SlotRef::containing(object.addr()) };
-                    own.free_colocated(slot, object.addr(), Some(layout.size()));
+                    own.free_colocated(pages.slot(), object.addr(), Some(layout.size()));
                     break;
                 }
                 Handed::Elsewhere => break,
             }
             claimed += 1;
-        }
-        for segment in &self.0 {
-            // SAFETY: a mapped chunk's, as above.
-            own.recount_pages(unsafe { SlotRef::containing(segment.addr()) });
         }
         claimed
     }
@@ -373,20 +366,14 @@ impl Segments {
             return false;
         };
         // A region may have outlived its heap's time with this thread.
-        let slots = || {
-            let addresses = filled.iter().map(|segment| segment.addr());
-            // SAFETY: a co-location slot of this heap, as is found before any is used.
-            addresses.map(|address| unsafe { SlotRef::containing(address) })
-        };
-        if !(filled.iter()).all(|segment| own.is_colocated(segment.addr()))
-            || !slots().all(|slot| own.is_empty_slot(slot))
-        {
+        let slots = || (filled.iter()).map(|segment| own.pages_containing(segment.addr()));
+        if !slots().all(|pages| pages.is_some_and(Pages::is_empty)) {
             return false;
         }
         let mut left = places.len();
-        for slot in slots() {
+        for pages in slots().flatten() {
             let count = left.min(in_segment);
-            own.fill_slot(slot, bytes / GRANULE_BYTES, count);
+            pages.fill(bytes / GRANULE_BYTES, count);
             left -= count;
         }
         for place in places {
@@ -399,17 +386,10 @@ impl Segments {
     /// Ends the reservations; `own` is the heap that they are in.
     fn settle(&self, own: Own<'_>) {
         for segment in &self.0 {
-            own.settle_address(segment.addr());
-        }
-    }
-}
-
-impl Own<'_> {
-    /// [`settle_slot`](Self::settle_slot) for the slot at `address`, if that still is a co-location slot of this heap.
-    fn settle_address(self, address: usize) {
-        if self.is_colocated(address) {
-            // SAFETY: a chunk of this heap, which only this thread unmaps.
-            self.settle_slot(unsafe { SlotRef::containing(address) });
+            // A region may have outlived its heap's time with this thread.
+            if let Some(pages) = own.pages_containing(segment.addr()) {
+                own.settle_slot(pages);
+            }
         }
     }
 }

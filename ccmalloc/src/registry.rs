@@ -231,21 +231,6 @@ pub(crate) fn take_large(start: usize, bytes: usize) -> bool {
     taken
 }
 
-/// Calls `each` with the address of every chunk of `heap`. Goes through the whole table: for tests.
-pub(crate) fn each_chunk_of(heap: *const Heap, mut each: impl FnMut(usize)) {
-    for (root, leaf) in ROOT.iter().enumerate() {
-        // SAFETY: as in `entry`.
-        let Some(leaf) = (unsafe { leaf.load(Ordering::Acquire).as_ref() }) else {
-            continue;
-        };
-        for (index, entry) in leaf.0.iter().enumerate() {
-            if entry.load(Ordering::Acquire) == heap.addr() {
-                each((root << LEAF_BITS | index) * CHUNK_BYTES);
-            }
-        }
-    }
-}
-
 fn set(chunk: usize, value: usize) -> bool {
     let Some(entry) = entry_or_map(chunk) else {
         return false;

@@ -7,13 +7,13 @@
 //! Setting the bit is the last time that the freeing thread touches the chunk, which may be unmapped from then on; what it touches after
 //! that is the chunk's descriptor, which never is. A bit that is set already is a double free, and so is one that the owner finds free, or
 //! still sees in a slot that it gives back: the next objects there would be taken for freed. A co-located object has one bit as well, its first
-//! granule's; how far it reaches, the owner finds in the slot's end map (`ends`).
+//! granule's; how far it reaches, the owner finds in the slot's end map (`pages`).
 
 use core::ops::ControlFlow;
 
 use crate::chunk::{SlotRef, kind};
-use crate::ends;
 use crate::heap::{Heap, Own};
+use crate::pages::Pages;
 use crate::registry::{self, Owner};
 use crate::sys;
 
@@ -89,11 +89,9 @@ impl<'a> Own<'a> {
             return;
         }
         if tag.kind() == kind::COLOCATED {
-            // SAFETY: a co-location slot of this heap.
-            if ends::absorb(slot, unsafe { slot.ends() }) {
-                self.recount_pages(slot);
-            }
-            return;
+            // SAFETY: by its tag, a co-location slot of this heap.
+            let pages = unsafe { Pages::of(slot) };
+            return self.settle_pages(pages, pages.absorb());
         }
         let mut any = false;
         for (word, remote) in slot.map().iter().zip(slot.remote()) {

@@ -153,32 +153,13 @@ impl<'a> Own<'a> {
             return;
         };
         slab.set_tag(self.slab_tag(class, kind::LISTED));
-        slab.prev.set(null());
-        slab.next.set(head.get());
-        // SAFETY: null or a slab in the list, which is mapped.
-        if let Some(next) = unsafe { head.get().as_ref() } {
-            next.prev.set(slab);
-        }
-        head.set(slab);
+        slab.link_before(head);
     }
 
     fn unlink_partial(self, slab: &Slab) {
-        let (next, prev) = (slab.next.get(), slab.prev.get());
-        // SAFETY: null or slabs in the same list, which are mapped.
-        if let Some(next) = unsafe { next.as_ref() } {
-            next.prev.set(prev);
+        if let Some(head) = self.partial.get(slab.tag().class().index()) {
+            slab.unlink_from(head);
         }
-        // SAFETY: as above.
-        match unsafe { prev.as_ref() } {
-            Some(prev) => prev.next.set(next),
-            None => {
-                if let Some(head) = self.partial.get(slab.tag().class().index()) {
-                    head.set(next);
-                }
-            }
-        }
-        slab.next.set(null());
-        slab.prev.set(null());
     }
 
     /// Frees an object of a slab that was full: the slab goes back into its class's list.

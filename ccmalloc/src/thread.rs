@@ -11,10 +11,10 @@ use core::ffi::c_void;
 use core::ptr::{NonNull, null, null_mut};
 
 use crate::chunk::{SlotRef, Tag, kind};
-use crate::ends::others_run;
 use crate::geometry::{GRANULE_BYTES, slot_offset};
 use crate::heap::{Heap, NO_HEAP, Own, check_live, check_start};
 use crate::large::{self, Contents, Place};
+use crate::pages::others_run;
 use crate::policy::{Policy, default_policy};
 use crate::raw::natural_align;
 use crate::remote::free_remote;

@@ -1,343 +1,348 @@
 //! Seats: where something starts that has no neighbour to join, and which pages are there for it.
 //!
 //! ```text
-//! fresh slot ── a page at a time ──▶ seat page ──▶ full: left to hints at what lies on it
-//!                                        ▲                      │ objects are freed
-//!                                        └── roomy pages ◀──────┘ a quarter of the blocks is empty again
+//! fresh slot ─ a page at a time ─▶ seat page ─▶ full: left to hints at what lies on it
+//!                                      ▲                 │ objects are freed
+//!                                      └─ listed pages ◀─┘ a quarter of the blocks is empty again
 //! ```
 //!
 //! A slot whose pages are all empty goes back to its chunk, unless it is the fresh one, holds the seat page, or is kept for a
 //! [`Region`](crate::Region). Where on a page an object goes is the parent module's business.
+//!
+//! The heap's list `roomy_slots` links the slots that have listed pages, the one with the latest
+//! such page first. Which pages these are, the slot's header says.
 
 use core::ptr::{null, null_mut};
-use core::sync::atomic::Ordering;
 
-use super::{ALL_BLOCKS, Page, ROOMY_BLOCKS, ROOMY_PAGES_TRIED, Request, take_in_word};
+use super::{Page, ROOMY_BLOCKS, ROOMY_PAGES_TRIED, Request, take_in_word};
 use crate::bits;
-use crate::chunk::{ChunkDesc, PageInfo, SlotRef, kind};
-use crate::ends::EndMap;
-use crate::geometry::{CHUNK_PAGES, CHUNK_SLOTS, PAGE_BLOCKS, PAGE_BYTES, SLOT_BYTES, SLOT_PAGES};
+use crate::chunk::{Slab, SlotRef, kind};
+use crate::geometry::{CHUNK_SLOTS, PAGE_BYTES, SLOT_BYTES, SLOT_PAGES};
 use crate::heap::Own;
+use crate::pages::{EndMap, Pages};
 use crate::policy::{Policy, reserved};
 
 impl<'a> Own<'a> {
-    /// A place for something without a neighbour, and the page that it is on: beside what was freed last, else an empty block of the seat page (or, with the
-    /// packing policies, room on it).
+    /// A place for something without a neighbour: beside what was freed last, else an empty block
+    /// of the seat page (or, with the packing policies, room on it). Null when the OS refuses
+    /// memory.
     #[inline]
-    pub(super) fn take_seat(
-        self,
-        request: Request,
-        policy: Policy,
-    ) -> Option<(&'a PageInfo, *mut u8)> {
+    pub(super) fn take_seat(self, request: Request, policy: Policy) -> *mut u8 {
         let freed = self.freed_place.get();
-        if freed != 0
-            && (policy != Policy::NewBlock || freed & 1 == 1)
-            && let Some(taken) = self.take_freed(request, policy)
-        {
-            return Some(taken);
+        if freed != 0 && (policy != Policy::NewBlock || freed & 1 == 1) {
+            let object = self.take_freed(request, policy);
+            if !object.is_null() {
+                return object;
+            }
         }
-        // SAFETY: null or the info of a page in use: `release_slot_if_empty` gives no slot back in which the seat page lies.
-        if let Some(info) = unsafe { self.seat_page.get().as_ref() }
-            && info.empty_blocks.get() > reserved()
-        {
-            // SAFETY: the latest seat is on the seat page, a co-location page of this heap.
-            let object =
-                unsafe { take_in_word(self.latest_seat.get(), info, request, policy, false) };
+        let seat = self.latest_seat.get();
+        // An empty block is what `NewBlock` looks for anyway.
+        if seat != 0 && (policy == Policy::NewBlock && reserved() == 0 || self.has_seats(seat)) {
+            // SAFETY: the latest seat is on the seat page, in a co-location slot of this heap.
+            let object = unsafe { take_in_word(seat, request, policy, false) };
             if !object.is_null() {
                 self.latest_seat.set(object.addr());
-                return Some((info, object));
+                return object;
             }
         }
         self.take_seat_elsewhere(request, policy)
     }
 
+    /// Whether the page that contains `address` has seats left.
+    #[inline(never)]
+    fn has_seats(self, address: usize) -> bool {
+        self.page_containing(address).is_some_and(Page::has_seats)
+    }
+
     /// [`take_seat`](Self::take_seat) elsewhere than around the latest seat.
     #[inline(never)]
-    fn take_seat_elsewhere(
-        self,
-        request: Request,
-        policy: Policy,
-    ) -> Option<(&'a PageInfo, *mut u8)> {
-        // SAFETY: as in `take_seat`.
-        if let Some(info) = unsafe { self.seat_page.get().as_ref() } {
-            let page = self.page_of(info);
-            if let Some(granule) = request.find_seat(page, policy) {
-                return Some(self.claim_seat(page, granule, request));
-            }
+    fn take_seat_elsewhere(self, request: Request, policy: Policy) -> *mut u8 {
+        let seat = self.page_containing(self.latest_seat.get());
+        if let Some(page) = seat
+            && let Some(granule) = request.find_seat(page, policy)
+        {
+            return self.claim_seat(page, granule, request);
         }
-        let page = self.next_seat_page(request, policy)?;
-        // SAFETY: as in `take_seat`.
-        let old = unsafe { self.seat_page.replace(page.info).as_ref() };
-        self.latest_seat.set(page.info.base.get().addr());
-        if let Some(old) = old.filter(|old| is_roomy(old)) {
+        let Some(page) = self.next_seat_page(request, policy) else {
+            return null_mut();
+        };
+        self.latest_seat.set(page.granule(0).addr());
+        if let Some(old) = seat.filter(|old| is_roomy(old.empty_blocks())) {
             // Too small a room for this request only.
             self.list(old);
         }
-        let granule = request.find(page, 0, policy)?;
-        Some(self.claim_seat(page, granule, request))
+        match request.find(page, 0, policy) {
+            Some(granule) => self.claim_seat(page, granule, request),
+            None => null_mut(),
+        }
     }
 
     /// Makes an object of a request's granules, which are free, on the seat page.
-    fn claim_seat(
-        self,
-        page: Page<'a>,
-        granule: usize,
-        request: Request,
-    ) -> (&'a PageInfo, *mut u8) {
-        let object = self.claim_in(page, granule, request);
+    fn claim_seat(self, page: Page<'a>, granule: usize, request: Request) -> *mut u8 {
+        let object = page.claim(granule, request);
         self.latest_seat.set(object.addr());
-        (page.info, object)
+        object
     }
 
-    /// A place in the 512 bytes around the object that was freed last, if there is room: a program that frees as much as it allocates finds that room in the
-    /// cache, and does not spread.
+    /// A place in the 512 bytes around the object that was freed last, if there is room; else null.
+    /// A program that frees as much as it allocates finds that room in the cache, and does not
+    /// spread.
     #[inline(never)]
-    fn take_freed(self, request: Request, policy: Policy) -> Option<(&'a PageInfo, *mut u8)> {
+    fn take_freed(self, request: Request, policy: Policy) -> *mut u8 {
         let freed = self.freed_place.replace(0);
-        let page = self.page_containing(freed)?;
-        if reserved() > 0 && page.info.empty_blocks.get() <= reserved()
-            || self.reservation(page.slot).is_some()
-        {
-            return None;
+        let Some(page) = self.page_containing(freed) else {
+            return null_mut();
+        };
+        if reserved() > 0 && !page.has_seats() || self.is_reserved(page.pages.slot()) {
+            return null_mut();
         }
-        // SAFETY: a co-location page of this heap.
-        let object = unsafe { take_in_word(freed, page.info, request, policy, false) };
-        (!object.is_null()).then_some((page.info, object))
+        // SAFETY: in a co-location slot of this heap.
+        unsafe { take_in_word(freed, request, policy, false) }
     }
 
-    /// A page with a place for `request`, in no list: one that has become roomy, else a fresh one.
+    /// A page with a place for `request`, not listed: one that has become roomy, else a fresh one.
     fn next_seat_page(self, request: Request, policy: Policy) -> Option<Page<'a>> {
         if let Some(page) = self.take_roomy(request, policy) {
             return Some(page);
         }
         if !self.dirty.0.is_empty() {
-            // The caller's pages may be given back by this, in part: it uses their infos only, which stay, and ties, which are
-            // checked before they are followed.
+            // This may give slots back, but not that of the seat page. A caller's other page is not
+            // used any more, except for its tie if its chunk is still there.
             self.collect_remote();
             if let Some(page) = self.take_roomy(request, policy) {
                 return Some(page);
             }
         }
-        let fresh = self.fresh_page.get();
-        let base = self.fresh_slot.get();
-        if !base.is_null() && fresh < SLOT_PAGES {
-            self.fresh_page.set(fresh + 1);
-            // SAFETY: the fresh slot is one of this heap's, and is not given back while it is the fresh one.
-            return Some(self.page_at(unsafe { SlotRef::containing(base.addr()) }, fresh));
-        }
-        let slot = self.new_colocation_slot()?;
-        self.fresh_slot.set(slot.base());
-        self.fresh_page.set(1);
-        Some(self.page_at(slot, 0))
+        let fresh = match self.fresh_page.get() {
+            0 => self.new_colocation_slot()?.slot().base().addr(),
+            fresh => fresh,
+        };
+        let next = fresh + PAGE_BYTES;
+        let is_last = next.is_multiple_of(SLOT_BYTES);
+        self.fresh_page.set(if is_last { 0 } else { next });
+        self.page_containing(fresh)
     }
 
-    /// Takes the first of the latest few roomy pages that has a place for `request` off the list.
+    /// Takes the first of the latest few listed pages that has a place for `request` off the list.
     fn take_roomy(self, request: Request, policy: Policy) -> Option<Page<'a>> {
-        let mut next = self.roomy_pages.get();
-        for _ in 0..ROOMY_PAGES_TRIED {
-            // SAFETY: null or the info of a page in use; a slot's pages leave the list before the slot is given back.
-            let info = unsafe { next.as_ref() }?;
-            let page = self.page_of(info);
-            if request.find_seat(page, policy).is_some() {
-                self.unlist(info);
-                return Some(page);
+        let mut next = self.roomy_slots.get();
+        let mut left = ROOMY_PAGES_TRIED;
+        // SAFETY: null or the header of a slot in the list, in a mapped chunk: slots leave the list
+        // before they are given back.
+        while let Some(slab) = unsafe { next.as_ref() } {
+            next = slab.next.get();
+            // SAFETY: as above.
+            let slot: SlotRef<'a> = unsafe { slab.slot_ref() };
+            // SAFETY: listed slots are co-location slots of this heap.
+            let pages = unsafe { Pages::of(slot) };
+            let mut listed = slab.listed_pages.get();
+            while listed != 0 {
+                if left == 0 {
+                    return None;
+                }
+                left -= 1;
+                let page = Page::new(pages, listed.trailing_zeros() as usize);
+                if request.find_seat(page, policy).is_some() {
+                    self.unlist(slab, page.bit());
+                    return Some(page);
+                }
+                listed &= listed - 1;
             }
-            next = info.next.get();
         }
         None
     }
 
-    /// A slot of sixteen empty co-location pages, in no list.
-    pub(crate) fn new_colocation_slot(self) -> Option<SlotRef<'a>> {
+    /// A slot of sixteen empty co-location pages, none of them listed.
+    pub(crate) fn new_colocation_slot(self) -> Option<Pages<'a>> {
         let slot = self.take_slot()?;
         let desc = slot.desc();
-        if desc.pages.get().is_null() {
-            // End maps first, so that each page's lies in one block.
-            let ends_bytes = CHUNK_SLOTS * size_of::<EndMap>();
-            let Some(place) = self.alloc_meta(ends_bytes + CHUNK_PAGES * size_of::<PageInfo>())
-            else {
+        if desc.ends.get().is_null() {
+            // Zero bytes are valid end maps.
+            let Some(place) = self.alloc_meta(CHUNK_SLOTS * size_of::<EndMap>()) else {
                 self.free_slots(slot, 1);
                 return None;
             };
-            // Zero bytes are valid end maps and page infos; each is set below before it is used.
             desc.ends.set(place.cast().as_ptr());
             slot.update_ends();
-            let pages = place.as_ptr().wrapping_add(ends_bytes);
-            desc.pages.set(pages.cast());
         }
-        // SAFETY: the slot is this heap's, and about to be used for co-location pages.
-        let ends = unsafe { slot.ends() };
-        for (free, end) in slot.map().iter().zip(ends) {
-            free.set(!0);
-            end.store(0, Ordering::Relaxed);
+        // SAFETY: the slot is this heap's, its chunk has end maps, and it is initialised at once.
+        let pages = unsafe { Pages::of(slot) };
+        pages.init();
+        for page in 0..SLOT_PAGES {
+            slot.tie(page).set(0);
         }
+        slot.slab().listed_pages.set(0);
         slot.slab().set_tag(self.tag(kind::COLOCATED));
-        for in_slot in 0..SLOT_PAGES {
-            let info = self.page_at(slot, in_slot).info;
-            info.base
-                .set(slot.base().wrapping_add(in_slot * PAGE_BYTES));
-            info.next.set(null());
-            info.prev.set(null());
-            info.tied.set(0);
-            info.empty_blocks.set(ALL_BLOCKS);
-            info.listed.set(false);
-        }
-        Some(slot)
+        Some(pages)
     }
 
-    /// Counts a block of the slot that has become empty; `true` when the slot has been given back.
+    /// Files a page where seats are looked for, if it has many empty blocks, or gives its slot
+    /// back; `true` when it did that. To be called when a block has become empty, with the word of
+    /// the free map that has it.
     #[inline]
-    pub(super) fn on_empty_block(self, slot: SlotRef<'a>, block: usize) -> bool {
-        let page = self.page_at(slot, block / PAGE_BLOCKS);
-        let empty = page.info.empty_blocks.get().wrapping_add(1);
-        page.info.empty_blocks.set(empty);
-        empty >= ROOMY_BLOCKS && self.on_roomier(page)
-    }
-
-    /// Files a page with many empty blocks where seats are looked for, or gives its slot back; `true` when it did that.
-    #[inline(never)]
-    fn on_roomier(self, page: Page<'a>) -> bool {
-        if self.reservation(page.slot).is_some() {
+    pub(super) fn on_empty_block(self, page: Page<'a>, word: u64) -> bool {
+        // Of a listed page, only the last block to become empty matters. Another one is looked at
+        // when two blocks of a word are empty: that is so in some word when `ROOMY_BLOCKS` are.
+        if word != !0 && (page.is_listed() || !bits::has_two_empty_blocks(word)) {
             return false;
         }
-        if usize::from(page.info.empty_blocks.get()) == PAGE_BLOCKS
-            && self.release_slot_if_empty(page.slot)
-        {
+        let empty = page.empty_blocks();
+        empty.count_ones() >= ROOMY_BLOCKS && self.on_roomier(page, empty)
+    }
+
+    /// See [`on_empty_block`](Self::on_empty_block).
+    #[inline(never)]
+    fn on_roomier(self, page: Page<'a>, empty: u64) -> bool {
+        if self.is_reserved(page.pages.slot()) {
+            return false;
+        }
+        if empty == !0 && self.release_if_empty_slot(page.pages) {
             return true;
         }
-        if !page.info.listed.get()
-            && is_roomy(page.info)
-            && !core::ptr::eq(self.seat_page.get(), page.info)
-            && !self.is_unused_yet(page)
-        {
-            self.list(page.info);
+        let address = page.granule(0).addr();
+        let is_fresh = self.is_fresh_slot(page.pages) && address >= self.fresh_page.get();
+        let is_in_use = page.is_listed() || self.is_seat_page(address) || is_fresh;
+        if is_roomy(empty) && !is_in_use {
+            self.list(page);
         }
         false
     }
 
-    /// Whether the page is one of the fresh slot's that have not been seats yet.
-    fn is_unused_yet(self, page: Page<'a>) -> bool {
-        self.fresh_slot.get() == page.slot.base() && page.in_slot >= self.fresh_page.get()
+    /// What [`on_empty_block`](Self::on_empty_block) does, for each of `pages` (bit = page), in
+    /// which objects were freed.
+    pub(crate) fn settle_pages(self, slot: Pages<'a>, mut pages: u32) {
+        while pages != 0 {
+            let page = Page::new(slot, pages.trailing_zeros() as usize);
+            if self.on_empty_block(page, !0) {
+                return;
+            }
+            pages &= pages - 1;
+        }
     }
 
-    /// Gives the slot back to its chunk if all of its pages are empty and none is in use as a source of seats.
-    pub(crate) fn release_slot_if_empty(self, slot: SlotRef<'a>) -> bool {
-        if self.reservation(slot).is_some() {
-            return false;
-        }
-        let pages = || (0..SLOT_PAGES).map(|in_slot| self.page_at(slot, in_slot));
-        if self.fresh_slot.get() == slot.base()
-            || pages().any(|page| {
-                usize::from(page.info.empty_blocks.get()) != PAGE_BLOCKS
-                    || core::ptr::eq(self.seat_page.get(), page.info)
-            })
+    /// Whether the page at `address` is the seat page.
+    fn is_seat_page(self, address: usize) -> bool {
+        self.latest_seat.get() ^ address < PAGE_BYTES
+    }
+
+    /// Whether some pages of the slot have had no seats yet.
+    fn is_fresh_slot(self, pages: Pages<'a>) -> bool {
+        self.fresh_page.get() & !(SLOT_BYTES - 1) == pages.slot().base().addr()
+    }
+
+    /// Gives the slot back to its chunk if it is empty, not reserved, and none of its pages is in
+    /// use as a source of seats.
+    fn release_if_empty_slot(self, pages: Pages<'a>) -> bool {
+        let slot = pages.slot();
+        let base = slot.base().addr();
+        if self.is_reserved(slot)
+            || self.is_fresh_slot(pages)
+            || self.latest_seat.get() & !(SLOT_BYTES - 1) == base
+            || !pages.is_empty()
         {
             return false;
         }
-        for page in pages().filter(|page| page.info.listed.get()) {
-            self.unlist(page.info);
+        if slot.slab().listed_pages.get() != 0 {
+            self.unlist(slot.slab(), !0);
         }
-        for word in slot.map() {
-            word.set(0);
-        }
-        if self.run_next.get() & !(SLOT_BYTES - 1) == slot.base().addr() {
+        pages.retire();
+        if self.run_next.get() & !(SLOT_BYTES - 1) == base {
             self.run_end.set(0);
         }
         self.free_slots(slot, 1);
         true
     }
 
-    /// Counts the empty blocks of all pages of a slot anew, after its free map was changed wholesale.
-    pub(crate) fn recount_pages(self, slot: SlotRef<'a>) {
-        for in_slot in 0..SLOT_PAGES {
-            let page = self.page_at(slot, in_slot);
-            let empty = u8::try_from(bits::empty_blocks(&page.read()).count_ones()).unwrap_or(0);
-            let before = page.info.empty_blocks.replace(empty);
-            if empty > before && empty >= ROOMY_BLOCKS && self.on_roomier(page) {
-                return;
-            }
-        }
-    }
-
     /// Keeps a co-location slot for a [`Region`](crate::Region): its pages serve hints that point into them, but no seats, and it
     /// is not given back.
     pub(crate) fn reserve_slot(self, slot: SlotRef<'a>) {
-        let desc = slot.desc();
-        desc.reserved_slots
-            .set(desc.reserved_slots.get() | 1 << slot.slot());
+        let reserved = &slot.desc().reserved_slots;
+        reserved.set(reserved.get() | 1 << slot.slot());
     }
 
-    /// The descriptor of the slot's chunk, if the slot is reserved.
-    pub(super) fn reservation(self, slot: SlotRef<'a>) -> Option<&'a ChunkDesc> {
-        let desc = slot.desc();
-        (desc.reserved_slots.get() >> slot.slot() & 1 == 1).then_some(desc)
+    /// Whether a region keeps the slot.
+    pub(super) fn is_reserved(self, slot: SlotRef<'a>) -> bool {
+        slot.desc().reserved_slots.get() >> slot.slot() & 1 == 1
     }
 
     /// Ends a reservation, and puts the slot's pages to use: those with room where seats are looked for, or the whole slot
     /// back to its chunk.
-    pub(crate) fn settle_slot(self, slot: SlotRef<'a>) {
-        if let Some(desc) = self.reservation(slot) {
-            desc.reserved_slots
-                .set(desc.reserved_slots.get() & !(1 << slot.slot()));
-        }
-        if self.release_slot_if_empty(slot) {
-            return;
-        }
-        for in_slot in 0..SLOT_PAGES {
-            let page = self.page_at(slot, in_slot);
-            if page.info.empty_blocks.get() >= ROOMY_BLOCKS && self.on_roomier(page) {
-                return;
-            }
+    pub(crate) fn settle_slot(self, pages: Pages<'a>) {
+        let reserved = &pages.slot().desc().reserved_slots;
+        reserved.set(reserved.get() & !(1 << pages.slot().slot()));
+        if !self.release_if_empty_slot(pages) {
+            self.settle_pages(pages, ALL_PAGES);
         }
     }
 
-    fn list(self, info: &'a PageInfo) {
-        info.prev.set(null());
-        info.next.set(self.roomy_pages.get());
-        // SAFETY: null or an info in the list; infos are never unmapped.
-        if let Some(next) = unsafe { self.roomy_pages.get().as_ref() } {
-            next.prev.set(info);
+    /// Lists a page that is not listed, in front of all others.
+    fn list(self, page: Page<'a>) {
+        let slab = page.pages.slot().slab();
+        let listed = slab.listed_pages.get();
+        if listed != 0 {
+            self.unlist(slab, !0);
         }
-        self.roomy_pages.set(info);
-        info.listed.set(true);
+        slab.listed_pages.set(listed | page.bit());
+        slab.link_before(&self.heap().roomy_slots);
     }
 
-    fn unlist(self, info: &PageInfo) {
-        let (next, prev) = (info.next.get(), info.prev.get());
-        // SAFETY: null or infos in the list; infos are never unmapped.
-        if let Some(next) = unsafe { next.as_ref() } {
-            next.prev.set(prev);
+    /// Takes `pages` (bit = page) of a slot that has listed pages off the list.
+    fn unlist(self, slab: &Slab, pages: u16) {
+        let listed = slab.listed_pages.get() & !pages;
+        slab.listed_pages.set(listed);
+        if listed == 0 {
+            slab.unlink_from(&self.heap().roomy_slots);
         }
-        // SAFETY: as above.
-        match unsafe { prev.as_ref() } {
-            Some(prev) => prev.next.set(next),
-            None => self.roomy_pages.set(next),
-        }
-        info.listed.set(false);
     }
 
     /// Lets go of empty pages at the end of a thread.
     pub(crate) fn trim_pages(self) {
-        // SAFETY: null or the info of a page in use.
-        let seat = unsafe { self.seat_page.get().as_ref() }.map(|info| self.page_of(info));
-        let fresh = self.fresh_slot.get();
-        self.seat_page.set(null());
-        self.fresh_slot.set(null_mut());
-        self.fresh_page.set(0);
-        let mut seat_released = false;
-        if !fresh.is_null() {
-            // SAFETY: the fresh slot is in use until it is released here.
-            let slot = unsafe { SlotRef::containing(fresh.addr()) };
-            seat_released = seat.is_some_and(|seat| seat.slot.base() == fresh);
-            self.settle_slot(slot);
+        let seat = self.latest_seat.replace(0);
+        let fresh = self.fresh_page.replace(0);
+        for address in [seat, fresh] {
+            // The slot of both may have been given back for the seat.
+            if let Some(pages) = self.pages_containing(address) {
+                self.settle_slot(pages);
+            }
         }
-        if let Some(seat) = seat.filter(|_| !seat_released) {
-            self.settle_slot(seat.slot);
+    }
+
+    /// Checks the list of roomy slots, which are `count`, and the seat page. For tests.
+    pub(super) fn check_seats(self, mut count: usize) -> Result<(), &'static str> {
+        let mut previous: *const Slab = null();
+        let mut next = self.roomy_slots.get();
+        // SAFETY: null or the header of a slot in the list, in a mapped chunk.
+        while let Some(slab) = unsafe { next.as_ref() } {
+            if slab.tag() != self.tag(kind::COLOCATED) || slab.listed_pages.get() == 0 {
+                return Err("a listed slot has no listed pages of this heap");
+            }
+            if slab.prev.get() != previous || count == 0 {
+                return Err("the list of roomy slots is broken");
+            }
+            count -= 1;
+            previous = next;
+            next = slab.next.get();
         }
+        if count != 0 {
+            return Err("a slot with listed pages is in no list");
+        }
+        let seat = self.latest_seat.get();
+        if seat != 0 && self.page_containing(seat).is_none_or(Page::is_listed) {
+            return Err("the seat page is listed, or no co-location page of this heap");
+        }
+        let fresh = self.fresh_page.get();
+        if fresh != 0 && self.pages_containing(fresh).is_none() {
+            return Err("the fresh page is no co-location page of this heap");
+        }
+        Ok(())
     }
 }
 
-/// Whether a page takes new structures again.
-fn is_roomy(info: &PageInfo) -> bool {
-    info.empty_blocks.get() >= ROOMY_BLOCKS.saturating_add(reserved()).min(ALL_BLOCKS)
+/// All pages of a slot, a bit each.
+const ALL_PAGES: u32 = (1 << SLOT_PAGES) - 1;
+
+/// Whether a page with these empty blocks takes new structures again.
+fn is_roomy(empty: u64) -> bool {
+    let wanted = ROOMY_BLOCKS + u32::from(reserved());
+    empty.count_ones() >= wanted.min(u64::BITS)
 }

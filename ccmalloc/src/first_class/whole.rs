@@ -5,7 +5,7 @@
 //! dropped at somebody else's command, and nobody drops a heap as a whole that holds a thread's objects.
 
 use core::ops::ControlFlow;
-use core::ptr::{null, null_mut};
+use core::ptr::null;
 
 use crate::geometry::CHUNK_BYTES;
 use crate::heap::{Heap as CoreHeap, Own};
@@ -51,12 +51,9 @@ impl Own<'static> {
             colour: _,    // any value will do
             run_next: _,  // no run
             run_end,
-            run_info: _, // no run
-            seat_page,
-            latest_seat: _, // of that page
+            latest_seat,
             freed_place: _, // any value will do
-            roomy_pages,
-            fresh_slot,
+            roomy_slots,
             fresh_page,
             inventory,
             placed: _, // counts over the life of the process
@@ -75,9 +72,8 @@ impl Own<'static> {
         open.set(null());
         spare.set(null());
         run_end.set(0);
-        seat_page.set(null());
-        roomy_pages.set(null());
-        fresh_slot.set(null_mut());
+        latest_seat.set(0);
+        roomy_slots.set(null());
         fresh_page.set(0);
         let mut next = inventory.descs.get();
         // SAFETY: null or a descriptor of this heap, which lives for ever.

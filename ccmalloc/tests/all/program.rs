@@ -29,6 +29,7 @@ quickcheck! {
         let mut world = World::default();
         for op in programs.iter().flatten() {
             world.run(op);
+            check().unwrap();
         }
         world.finish();
         true
@@ -83,6 +84,9 @@ fn a_long_program() {
             continue;
         }
         world.run(&op);
+        if step % 32 == 0 {
+            check().unwrap();
+        }
         if world.len() > 3000 {
             world.run(&Op::Thin(2));
         }

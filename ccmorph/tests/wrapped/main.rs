@@ -131,6 +131,10 @@ unsafe impl GlobalAlloc for Wrapper {
                     CcMalloc.alloc(layout)
                 }
                 How::AndItsOwn => {
+                    // While places are handed over, what `CcMalloc` knows is right as at any time.
+                    if !cfg!(miri) && ccmalloc::check().is_err() {
+                        return std::ptr::null_mut();
+                    }
                     let own = Layout::new::<[u64; 10]>();
                     let other = CcMalloc.alloc(own);
                     let object = CcMalloc.alloc(layout);
