@@ -54,7 +54,8 @@ impl Own<'static> {
     pub(crate) fn abandon(self) {
         self.collect_remote();
         self.trim();
-        // SAFETY: heaps are mapped by `map`, page-aligned, for ever; this one is this thread's, and on no stack.
+        // SAFETY: heaps are mapped by `map`, aligned to 32 KiB, for ever; this one is this
+        // thread's, and on no stack.
         unsafe { ABANDONED.push(self.heap()) };
     }
 }

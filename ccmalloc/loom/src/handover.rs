@@ -11,8 +11,8 @@ use crate::explore;
 use crate::primitive::AtomicPtr;
 use crate::protocol::{Dirty, DirtyNode, DirtyStack, Linked, RemoteWord, TaggedStack};
 
-/// A heap, page-aligned as the stack's heads want it.
-#[repr(align(4096))]
+/// A heap, aligned as the stack's heads want it.
+#[repr(align(32768))]
 struct Heap {
     link: AtomicPtr<Heap>,
     /// All that an owner may write.

@@ -26,7 +26,8 @@ impl Own<'static> {
 
     /// Puts an empty core aside for the next heap. The caller owns it no more.
     pub(super) fn retire_core(self) {
-        // SAFETY: heaps are mapped by `Own::map`, page-aligned, for ever; this one is the caller's, and on no stack.
+        // SAFETY: heaps are mapped by `Own::map`, aligned to 32 KiB, for ever; this one is the
+        // caller's, and on no stack.
         unsafe { IDLE.push(self.heap()) };
     }
 

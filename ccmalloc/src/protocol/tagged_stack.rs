@@ -1,17 +1,36 @@
 //! A lock-free stack of nodes that live for ever and change hands.
 //!
-//! The head holds the address of the top node and a counter of changes, so that a compare-exchange fails when the head has
-//! left and returned in between (the ABA problem). Nodes are page-aligned and addresses have at most 48 bits, which leaves 28
-//! bits for the counter: a thread would have to sleep through exactly a multiple of 268 million changes. Nodes are
-//! never unmapped, so that reading the link of one that another thread has just taken is harmless.
+//! The head holds the address of the top node and a counter of changes, so that a compare-exchange
+//! fails when the head has left and returned in between (the ABA problem). Nodes are aligned to
+//! 32 KiB and user-space addresses have 47 bits on x86-64, which leaves 32 bits for the counter (31
+//! on other machines).
+//!
+//! The counter wraps, so the problem is not excluded, but bounded. It takes a thread that is
+//! stopped between the load of the head and its compare-exchange while the others change the head
+//! exactly a multiple of 2^31 or 2^32 times, and leave the same node on top. Each change is an
+//! atomic read-modify-write of one cache line. At 10 ns each, with all threads doing nothing else,
+//! that takes 20 s at least; the heads change when threads start and end, and 128 times at most
+//! when a chunk is mapped.
+//!
+//! Nodes are never unmapped, so that reading the link of one that another thread has just taken is
+//! harmless.
 
 use core::marker::PhantomData;
 use core::ptr::null;
 
 use crate::primitive::{AtomicPtr, AtomicU64, Ordering, constructor};
 
-/// Bits of a head that are the address of a node.
-const ADDRESS: u64 = 0x0000_ffff_ffff_f000;
+/// Alignment of nodes.
+const ALIGN: u64 = 32 * 1024;
+/// Addresses of nodes are below this one: user space.
+const ADDRESS_END: u64 = if cfg!(target_arch = "x86_64") {
+    1 << 47
+} else {
+    1 << 48
+};
+/// Bits of a head that are the address of a node. The others count changes.
+const ADDRESS: u64 = ADDRESS_END - ALIGN;
+const _: () = assert!((!ADDRESS).count_ones() >= 31);
 
 /// Has a link, which belongs to the stack while the node is on it, and to the node's owner while it is not.
 pub(crate) trait Linked: Sized {
@@ -35,13 +54,10 @@ fn node_of<N>(head: u64) -> *mut N {
 
 /// The head that follows `old` and names the node at `address`.
 fn successor(old: u64, address: usize) -> u64 {
-    let low = old.wrapping_add(1) & 0xfff;
-    let high = if low == 0 {
-        (old >> 48).wrapping_add(1)
-    } else {
-        old >> 48
-    };
-    address as u64 & ADDRESS | high << 48 | low
+    // With all bits of the address set, a carry goes from the low part of the counter to the high
+    // one.
+    let count = (old | ADDRESS).wrapping_add(1) & !ADDRESS;
+    address as u64 & ADDRESS | count
 }
 
 impl<N: Linked> TaggedStack<N> {
@@ -52,14 +68,18 @@ impl<N: Linked> TaggedStack<N> {
         }
     }
 
-    /// Puts `node` on top.
+    /// Puts `node` on top. Does nothing if it lies beyond the user-space addresses that this
+    /// machine is known to have.
     ///
     /// # Safety
-    /// - `node` is aligned to 4096 bytes, at an address of at most 48 bits, and lives as long as the stack is used.
+    /// - `node` is aligned to 32 KiB, and lives as long as the stack is used.
     /// - It is on no stack, and the caller owns it: this call gives it to whoever pops it.
     pub(crate) unsafe fn push(&self, node: &N) {
         let address = (&raw const *node).expose_provenance();
-        debug_assert!(address as u64 & !ADDRESS == 0);
+        if address as u64 & !ADDRESS != 0 {
+            // Beyond what a head can name: no thread gets the node again.
+            return;
+        }
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
             node.link().store(node_of(head), Ordering::Relaxed);
