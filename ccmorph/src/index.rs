@@ -109,7 +109,8 @@ impl<'m> IndexMorph<'m> {
     /// Sets the layout. What a slice makes of the gaps in it: a node from the end of the order takes a free place where 64 bytes hold a number of whole nodes; else all
     /// others move up, and clusters lose their borders. [`LayoutChoice::Auto`] takes no layout of which that is true.
     ///
-    /// `Auto` is for searches. For walks through all nodes take [`Layout::Preorder`](crate::Layout::Preorder).
+    /// `Auto` is for searches. For walks through all nodes take
+    /// [`Layout::Preorder`](crate::Layout::Preorder).
     pub fn layout(mut self, layout: impl Into<LayoutChoice>) -> IndexMorph<'m> {
         self.layout = layout.into();
         self

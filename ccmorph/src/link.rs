@@ -177,6 +177,11 @@ pub unsafe trait Placer {
         let (_, _) = (layout, places);
         false
     }
+
+    /// Whether it is of use to ask for [`fill`](Placer::fill).
+    fn can_fill(&self) -> bool {
+        false
+    }
 }
 
 impl<T> Link for Box<T> {
@@ -275,6 +280,10 @@ unsafe impl Placer for Region {
         // SAFETY: the caller's promise. Objects of `CcMalloc` are the global allocator's where the program has declared it.
         ccmalloc::is_declared_global() && unsafe { self.cc_fill(layout, places) }
     }
+
+    fn can_fill(&self) -> bool {
+        ccmalloc::is_declared_global()
+    }
 }
 
 /// A region whose objects are `CcMalloc`'s, whatever the global allocator is.
@@ -308,6 +317,10 @@ unsafe impl Placer for CcRegion {
     unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
         // SAFETY: the caller's promise.
         unsafe { self.0.cc_fill(layout, places) }
+    }
+
+    fn can_fill(&self) -> bool {
+        true
     }
 }
 
@@ -471,5 +484,9 @@ unsafe impl Placer for HeapRegion<'_> {
     unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
         // SAFETY: the caller's promise.
         unsafe { HeapRegion::fill(self, layout, places) }
+    }
+
+    fn can_fill(&self) -> bool {
+        true
     }
 }

@@ -146,7 +146,8 @@ impl<H: Home> NewPlaces<H> {
         let out_of_memory = MorphError::OutOfMemory { bytes: room_bytes };
         let (offsets, is_packed) = match placement {
             Offsets::Packed(placement) => {
-                let is_packed = is_packed(placement.offsets(), node.stride_bytes());
+                let is_packed =
+                    placer.can_fill() && is_packed(placement.offsets(), node.stride_bytes());
                 (placement.into_offsets(), is_packed)
             }
             Offsets::Any(placement) => (placement.into_offsets(), false),
@@ -358,31 +359,33 @@ impl<H: Home> Drop for NewPlaces<H> {
 /// Whether these are the offsets of objects of `stride_bytes` one behind the other from 0, in each
 /// segment as many as fit, in any order. O(n).
 fn is_packed(offsets: &[u64], stride_bytes: u64) -> bool {
-    if !(1..=ccmodel::Layout::SEGMENT_BYTES).contains(&stride_bytes) {
+    const SEGMENT_BYTES: u64 = ccmodel::Layout::SEGMENT_BYTES;
+    if !(1..=SEGMENT_BYTES).contains(&stride_bytes) {
         return false;
     }
-    let in_segment = ccmodel::Layout::SEGMENT_BYTES / stride_bytes;
+    let (nodes, in_segment) = (offsets.len() as u64, SEGMENT_BYTES / stride_bytes);
     // Exact where both factors are below 2^16, and dividing costs more than all the rest.
     let inverse = (1u64 << 32) / stride_bytes + 1;
     let mut seen = vec![0u64; offsets.len().div_ceil(64)];
-    offsets.iter().all(|&offset| {
-        let (segment, rest) = (
-            offset / ccmodel::Layout::SEGMENT_BYTES,
-            offset % ccmodel::Layout::SEGMENT_BYTES,
-        );
+    for &offset in offsets {
+        let (segment, rest) = (offset / SEGMENT_BYTES, offset % SEGMENT_BYTES);
         let place = (rest * inverse) >> 32;
-        let index = segment.saturating_mul(in_segment).saturating_add(place);
-        let Some(word) = usize::try_from(index / 64)
-            .ok()
-            .filter(|_| index < offsets.len() as u64)
-            .and_then(|word| seen.get_mut(word))
-        else {
+        // Below 2^64, as no segment holds more nodes than bytes.
+        let index = segment * in_segment + place;
+        if index >= nodes || place >= in_segment || place * stride_bytes != rest {
+            return false;
+        }
+        let word = usize::try_from(index / 64).ok();
+        let Some(word) = word.and_then(|word| seen.get_mut(word)) else {
             return false;
         };
-        let is_new = *word >> (index % 64) & 1 == 0;
-        *word |= 1 << (index % 64);
-        is_new && place < in_segment && place * stride_bytes == rest
-    })
+        let bit = 1 << (index % 64);
+        if *word & bit != 0 {
+            return false;
+        }
+        *word |= bit;
+    }
+    true
 }
 
 /// All node numbers by ascending offset, which are the addresses of `slots`. O(n) where nodes lie

@@ -16,22 +16,32 @@ use std::alloc::Layout;
 /// two nodes overlap, so that none but the parent holds a link. O(n).
 pub(super) fn are_parents<H: Home>(nodes: &Nodes<'_, H>, parents: &[u32], outside: &[u32]) -> bool {
     let shown = nodes.shown();
+    // All of one length, so that one look at an index is enough.
+    let parents = &parents[..shown.len()];
     let links_inside = inner_offsets(nodes.link().bytes, nodes.layout());
     let roots = parents.partition_point(|&parent| parent == NO_NODE);
-    let mut outside = outside.iter().copied().peekable();
-    let mut least = 0;
-    (0..).zip(shown).zip(parents).all(|((v, child), &parent)| {
-        let is_outside = outside.next_if_eq(&v).is_some();
-        if (v as usize) < roots {
-            return is_outside;
+    let (of_roots, outside) = outside.split_at(roots.min(outside.len()));
+    if !of_roots.iter().copied().eq((0..).take(roots)) {
+        return false;
+    }
+    let mut outside = outside.iter().map(|&v| v as usize);
+    let (mut least, mut next_outside) = (0, outside.next());
+    for v in roots..parents.len() {
+        let parent = parents[v] as usize;
+        if parent < least || parent >= v {
+            return false;
         }
-        let in_order = least <= parent && parent < v;
         least = parent;
-        in_order
-            && (is_outside
-                || (child.link.addr()).wrapping_sub(shown[parent as usize].node.addr())
-                    < links_inside)
-    }) && outside.next().is_none()
+        if next_outside == Some(v) {
+            next_outside = outside.next();
+            continue;
+        }
+        let owner = shown[parent].node.addr();
+        if shown[v].link.addr().wrapping_sub(owner) >= links_inside {
+            return false;
+        }
+    }
+    next_outside.is_none()
 }
 
 /// What is to be copied where; all but the pointers by node number.

@@ -178,8 +178,9 @@ pub(super) struct CostArgs {
     pub(super) style: Style,
 }
 
-const LAYOUTS_HELP: &str = "Layouts, separated by commas: random[:SEED], allocated, hinted[:POLICY], dfs, preorder, bfs, \
-    cluster[:BYTES], veb, cluster-veb[:BYTES], hierarchical, weighted, coloured:LAYOUT, eliminated";
+const LAYOUTS_HELP: &str = "Layouts, separated by commas: random[:SEED], allocated, \
+    hinted[:POLICY], dfs, preorder, bfs, cluster[:BYTES], veb, cluster-veb[:BYTES], hierarchical, \
+    weighted, coloured:LAYOUT, eliminated";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
