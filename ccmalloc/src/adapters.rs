@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 
 use crate::first_class::{Heap, NearHeap};
 use crate::global::CcMalloc;
-use crate::hint::{AllocError, HintAllocator, Near};
+use crate::hint::{AllocError, HintAllocator, Near, allocate_near_target};
 use crate::thin::{IntoThin, NewNear};
 
 /// Gives an object a larger layout, and zeroes what it has more. The object is as it was after an error.
@@ -101,15 +101,21 @@ macro_rules! adapt {
             const _: () = assert!(size_of::<Option<Box<u64, CcMalloc>>>() == size_of::<usize>());
 
             impl<T> NewNear<T> for Box<T, CcMalloc> {
+                #[inline]
                 fn new_near<N: ?Sized>(value: T, neighbour: &N) -> Self {
-                    Box::new_in(value, CcMalloc.near(neighbour)).into_thin()
+                    match Self::try_new_near(value, neighbour) {
+                        Ok(boxed) => boxed,
+                        Err(_) => std::alloc::handle_alloc_error(Layout::new::<T>()),
+                    }
                 }
 
+                #[inline]
                 fn try_new_near<N: ?Sized>(value: T, neighbour: &N) -> Result<Self, AllocError> {
-                    match Box::try_new_in(value, CcMalloc.near(neighbour)) {
-                        Ok(boxed) => Ok(boxed.into_thin()),
-                        Err(_) => Err(AllocError),
-                    }
+                    let place = allocate_near_target(Layout::new::<T>(), neighbour)?.cast::<T>();
+                    // SAFETY: fresh memory for a value of this layout.
+                    unsafe { place.write(value) };
+                    // SAFETY: as above, by `CcMalloc`, and owned by nobody yet.
+                    Ok(unsafe { Box::from_raw_in(place.as_ptr(), CcMalloc) })
                 }
             }
 

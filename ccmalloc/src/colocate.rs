@@ -189,6 +189,12 @@ impl<'a> Own<'a> {
         (slot.slab().tag() == self.tag(kind::COLOCATED)).then(|| unsafe { Pages::of(slot) })
     }
 
+    /// Whether `address`, which may be anything, lies in a co-location slot of this heap.
+    #[inline]
+    pub(crate) fn is_colocated(self, address: usize) -> bool {
+        self.page_containing(address).is_some()
+    }
+
     /// The co-location page of this heap that contains `address`, which may be anything.
     #[inline]
     fn page_containing(self, address: usize) -> Option<Page<'a>> {
@@ -196,10 +202,8 @@ impl<'a> Own<'a> {
         Some(Page::new(pages, slot_offset(address) / PAGE_BYTES))
     }
 
-    /// Allocates near `hint`, which may be any number. Null when the request is none that hints are honoured for, and when the OS
-    /// refuses memory: the caller then allocates without a hint.
-    ///
-    /// The common case in one go: an object of no more than a block, near a hint in the 512 bytes around it whose map is one word.
+    /// Allocates near `hint`, which may be any number. Null when the request is none that hints are
+    /// honoured for, and when the OS refuses memory: the caller then allocates without a hint.
     #[inline]
     pub(crate) fn alloc_near(
         self,
@@ -208,26 +212,40 @@ impl<'a> Own<'a> {
         align: usize,
         policy: Policy,
     ) -> *mut u8 {
+        self.alloc_beside(hint, bytes, align, policy)
+            .unwrap_or_else(|| self.alloc_on_seat(Request::new(bytes, align), policy))
+    }
+
+    /// As [`alloc_near`](Self::alloc_near), if `hint` lies on a co-location page of this heap.
+    ///
+    /// The common case in one go: an object of no more than a block, near a hint in the 512 bytes
+    /// around it whose map is one word.
+    #[inline]
+    pub(crate) fn alloc_beside(
+        self,
+        hint: usize,
+        bytes: usize,
+        align: usize,
+        policy: Policy,
+    ) -> Option<*mut u8> {
         let request = Request::new(bytes, align);
         if policy == Policy::Closest {
             let object = self.alloc_in_run(hint, request);
             if !object.is_null() {
-                return object;
+                return Some(object);
             }
         }
-        let Some(page) = self.page_containing(hint) else {
-            return self.alloc_on_seat(request, policy);
-        };
+        let page = self.page_containing(hint)?;
         // SAFETY: in a co-location slot of this heap.
         let object = unsafe { take_in_word(hint, request, policy, true) };
         if object.is_null() {
-            return self.alloc_out_of_word(page, hint, request, policy);
+            return Some(self.alloc_out_of_word(page, hint, request, policy));
         }
         self.count_on_page(object.addr(), request, hint);
         if policy == Policy::Closest {
             self.note_run(object, request);
         }
-        object
+        Some(object)
     }
 
     /// Allocates at the start of the run of granules behind the latest object, if the hint lies before it on the same page, and no other room is in the 512 bytes

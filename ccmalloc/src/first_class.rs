@@ -36,14 +36,14 @@ use core::marker::PhantomData;
 use core::num::NonZero;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr::NonNull;
-use core::sync::atomic::Ordering;
 
 use crate::chunk::{SlotRef, kind};
 use crate::heap::{Heap as CoreHeap, Own};
 use crate::large::{self, Contents};
 use crate::policy::{Policy, default_policy};
 use crate::size_class::Class;
-use crate::stats::{OUTCOMES, PlacementReport};
+use crate::stats::{OUTCOMES, PlacementReport, counts};
+use crate::target::target;
 use crate::thread;
 
 pub(crate) use inventory::{Inventory, Mapping};
@@ -69,16 +69,15 @@ pub(crate) use inventory::{Inventory, Mapping};
 /// ```
 /// # #[cfg(feature = "allocator-api2")] {
 /// use allocator_api2::boxed::Box;
-/// use ccmalloc::{Heap, Policy};
+/// use ccmalloc::{Heap, IntoThin, Policy};
 ///
 /// struct Node<'h> { key: u64, next: Option<Box<Node<'h>, &'h Heap>> }
 ///
 /// let heap = Heap::with_policy(Policy::Closest).expect("memory");
-/// let mut head = Box::new_in(Node { key: 1, next: None }, &heap);
-/// // Born in the head's cache block, if there is room.
-/// let next = Box::new_in(Node { key: 2, next: None }, heap.near(&*head));
-/// # use ccmalloc::IntoThin;
+/// let mut head = Box::new_in(Node { key: 1, next: None }, heap.near(&())).into_thin();
+/// let next = Box::new_in(Node { key: 2, next: None }, heap.near(&head));
 /// head.next = Some(next.into_thin());
+/// assert_eq!(heap.placement().same_block, 1); // in the head's cache block
 /// assert_eq!(head.key + head.next.as_ref().map_or(0, |next| next.key), 3);
 /// drop(head);
 /// drop(heap); // and all of its memory
@@ -150,10 +149,7 @@ impl Heap {
         Some(Self {
             core,
             policy,
-            placed_before: core
-                .placed
-                .each_ref()
-                .map(|count| count.load(Ordering::Relaxed)),
+            placed_before: counts(&core.placed),
             _not_sync: PhantomData,
         })
     }
@@ -164,7 +160,9 @@ impl Heap {
         unsafe { Own::new(self.core) }
     }
 
-    /// An allocator that allocates in this heap, near `hint` (the object that it refers to, of whatever allocator: **any hint is safe**).
+    /// An allocator that allocates in this heap, near `hint` or what it points to: see
+    /// [`near`](crate::near). Objects of this heap that were placed by a hint get neighbours.
+    /// **Any hint is safe.**
     ///
     /// What it allocates may be freed and resized by `&Heap` as well; see [`IntoThin`](crate::IntoThin) for boxes and vectors.
     ///
@@ -175,17 +173,21 @@ impl Heap {
     /// use allocator_api2::{boxed::Box, vec::Vec};
     ///
     /// let heap = ccmalloc::Heap::new().expect("memory");
-    /// let key = Box::new_in(17u64, heap.near(&heap));
-    /// let mut values = Vec::new_in(heap.near(&*key));
+    /// let key = Box::new_in(17u64, heap.near(&()));
+    /// let mut values = Vec::new_in(heap.near(&key));
     /// values.extend([1u32, 2, 3]);
-    /// assert_eq!(values.as_ptr().addr() / 64, (&raw const *key).addr() / 64, "in the key's cache block");
+    /// assert_eq!(heap.placement().same_block, 1); // the values, in the key's cache block
     /// # }
     /// ```
     #[must_use]
+    #[inline]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn near<T: ?Sized>(&self, hint: &T) -> NearHeap<'_> {
+        let hint = target(Some(self.own()), hint);
+        // As for `CcMalloc::near`.
         NearHeap {
             heap: self,
-            hint: NonNull::from(hint).addr(),
+            hint: NonZero::new(hint).unwrap_or(NonZero::<usize>::MIN),
         }
     }
 
@@ -378,11 +380,7 @@ impl Heap {
     /// has been dropped.
     #[must_use]
     pub fn placement(&self) -> PlacementReport {
-        let mut placed = self.placed_before;
-        for (count, now) in placed.iter_mut().zip(&self.core.placed) {
-            *count = now.load(Ordering::Relaxed) - *count;
-        }
-        PlacementReport::from_counts(placed)
+        PlacementReport::since(self.placed_before, &self.core.placed)
     }
 
     /// Whether `ptr` points into this heap. Decided without reading through it.

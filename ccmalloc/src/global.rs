@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::policy::Policy;
 use crate::registry;
+use crate::target::target;
 use crate::thread::{self, Ambient, AmbientGuard};
 
 /// The allocator, for `#[global_allocator]`. Zero-sized.
@@ -185,32 +186,65 @@ pub unsafe fn cc_dealloc(object: NonNull<u8>, layout: Layout) {
     unsafe { thread::dealloc(object.as_ptr(), layout) };
 }
 
-/// Runs `f` so that every allocation that this thread makes in it through [`CcMalloc`] lands near `hint`: those of
-/// unmodified `Box`, `Rc`, `BTreeMap` and the like among them.
+/// Runs `f` and places every allocation that this thread makes in it through [`CcMalloc`] near
+/// `hint`: those of unmodified `Box`, `Rc`, `BTreeMap` and the like among them.
 ///
-/// Outside of `near`, unhinted allocation costs not one instruction more for it. May be nested: the innermost hint holds.
-/// Objects of more than 512 bytes are allocated as without a hint.
+/// # What a hint means
+///
+/// If `hint` lies in an object that was placed by a hint itself, it means that object: `&*node`,
+/// `&node.key` and a link inside the node, empty or not, all mean the node.
+///
+/// Otherwise `hint` means what it points to: the first pointer to an object that was placed by a
+/// hint, among the first 64 bytes of the value. So a variable that holds a `&Node`, a `Box`, an
+/// `Rc`, an `Option` of these, a raw pointer or a `Vec` is as good a hint as the object behind it.
+/// One pointer is followed, not a chain of them.
+///
+/// An object can get neighbours only if
+///
+/// - **it was placed by a hint itself.** Objects without a hint have no room beside them. Start a
+///   structure with `near(&(), ..)`: its first node then gets a cache block with room for more.
+///   (The first child of a node without a hint finds no place near it. Later children join the
+///   first one, if the first 64 bytes of the node hold a pointer to it by then.)
+/// - **the calling thread allocated it.** Threads do not share cache blocks. Give a structure that
+///   several threads grow a [`Heap`](crate::Heap), and keep both behind one lock.
+///
+/// **Any hint is safe**: one that leads to no such object costs placement, never correctness.
+/// [`placement`](crate::placement) and [`watch`](crate::watch) count it as `not_usable`, and debug
+/// builds warn of it if it is a local variable (see
+/// [`set_hint_warnings`](crate::set_hint_warnings)).
+///
+/// Calls may be nested: the innermost hint holds. Objects of more than 512 bytes are allocated as
+/// without a hint. Allocations outside of `near` cost nothing more for it.
 ///
 /// # Examples
 ///
 /// ```
+/// use ccmalloc::near;
+///
 /// #[global_allocator]
 /// static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
 ///
 /// struct Node { key: u64, next: Option<Box<Node>> }
 ///
-/// let mut head = Box::new(Node { key: 0, next: None });
-/// head.next = Some(ccmalloc::near(&*head, || Box::new(Node { key: 1, next: None })));
+/// let watch = ccmalloc::watch();
+/// let mut head = near(&(), || Box::new(Node { key: 0, next: None }));
+/// head.next = Some(near(&head, || Box::new(Node { key: 1, next: None })));
+/// assert_eq!(watch.report().same_block, 1);
 /// # let next = head.next.as_ref().unwrap();
 /// # assert_eq!((head.key, next.key, next.next.is_none()), (0, 1, true));
 /// ```
+#[cfg_attr(debug_assertions, track_caller)]
 pub fn near<T: ?Sized, R>(hint: &T, f: impl FnOnce() -> R) -> R {
-    run_ambient(Ambient::Near((&raw const *hint).addr(), None), f)
+    run_ambient(Ambient::Near(target(thread::existing(), hint), None), f)
 }
 
 /// As [`near`], with a policy of its own.
+#[cfg_attr(debug_assertions, track_caller)]
 pub fn near_with<T: ?Sized, R>(hint: &T, policy: Policy, f: impl FnOnce() -> R) -> R {
-    run_ambient(Ambient::Near((&raw const *hint).addr(), Some(policy)), f)
+    run_ambient(
+        Ambient::Near(target(thread::existing(), hint), Some(policy)),
+        f,
+    )
 }
 
 fn run_ambient<R>(ambient: Ambient, f: impl FnOnce() -> R) -> R {

@@ -8,6 +8,7 @@ use core::ptr::NonNull;
 
 use crate::first_class::{Heap, NearHeap};
 use crate::global::CcMalloc;
+use crate::target::target;
 use crate::thread;
 
 /// Memory was refused: the OS has none left, or the size is beyond what can be addressed.
@@ -148,7 +149,8 @@ pub struct Near {
 }
 
 impl CcMalloc {
-    /// An allocator that allocates near `hint`: the object that it refers to, of whatever allocator. **Any hint is safe.**
+    /// An allocator that allocates near `hint` or what it points to: see [`near`](crate::near).
+    /// **Any hint is safe.**
     ///
     /// # Examples
     ///
@@ -159,16 +161,23 @@ impl CcMalloc {
     ///
     /// struct Node { key: u64, next: Option<Box<Node, CcMalloc>> }
     ///
-    /// let mut head = Box::new_in(Node { key: 1, next: None }, CcMalloc);
-    /// let next = Box::new_in(Node { key: 2, next: None }, CcMalloc.near(&*head));
+    /// let watch = ccmalloc::watch();
+    /// let node = |key| Node { key, next: None };
+    /// let mut head = Box::new_in(node(1), CcMalloc.near(&())).into_thin();
+    /// let next = Box::new_in(node(2), CcMalloc.near(&head));
     /// head.next = Some(next.into_thin());
+    /// assert_eq!(watch.report().same_block, 1);
     /// # assert_eq!(head.key + head.next.as_ref().map_or(0, |next| next.key), 3);
     /// # }
     /// ```
     #[must_use]
+    #[inline]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn near<T: ?Sized>(&self, hint: &T) -> Near {
+        let hint = target(thread::existing(), hint);
+        // What `target` gives is the address of a reference or of an object, neither of which is 0.
         Near {
-            hint: NonNull::from(hint).addr(),
+            hint: NonZero::new(hint).unwrap_or(NonZero::<usize>::MIN),
         }
     }
 }
@@ -195,6 +204,22 @@ fn object(start: Option<NonNull<u8>>, layout: Layout) -> Result<NonNull<[u8]>, A
 fn nothing(layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
     let start = NonNull::new(core::ptr::without_provenance_mut(layout.align()));
     object(start, layout)
+}
+
+/// Allocates near what `hint` means, by `CcMalloc`.
+#[inline]
+#[cfg_attr(debug_assertions, track_caller)]
+pub(crate) fn allocate_near_target<T: ?Sized>(
+    layout: Layout,
+    hint: &T,
+) -> Result<NonNull<[u8]>, AllocError> {
+    if layout.size() == 0 {
+        return nothing(layout);
+    }
+    object(
+        NonNull::new(thread::alloc_near_target(layout, hint)),
+        layout,
+    )
 }
 
 // SAFETY: as `CcMalloc`'s `GlobalAlloc`, for layouts with bytes; the others have no memory. It has no state: each value of it, on any

@@ -11,28 +11,25 @@
 //! #[global_allocator]
 //! static GLOBAL: CcMalloc = CcMalloc::new();
 //!
-//! #[derive(Default)]
 //! struct Tree { key: u64, left: Option<Box<Tree>>, right: Option<Box<Tree>> }
 //!
-//! fn insert(tree: &mut Tree, key: u64) {
-//!     let next = if key < tree.key { &tree.left } else { &tree.right };
-//!     match next {
-//!         Some(_) if key < tree.key => insert(tree.left.as_mut().unwrap(), key),
-//!         Some(_) => insert(tree.right.as_mut().unwrap(), key),
-//!         None => {
-//!             // The only change to the program: the new node is born beside its parent.
-//!             let leaf = near(tree, || Box::new(Tree { key, ..Tree::default() }));
-//!             if key < tree.key { tree.left = Some(leaf) } else { tree.right = Some(leaf) }
-//!         }
+//! fn insert(mut link: &mut Option<Box<Tree>>, key: u64) {
+//!     while let Some(tree) = link {
+//!         link = if key < tree.key { &mut tree.left } else { &mut tree.right };
 //!     }
+//!     // The only change to the program. `link` lies in the parent: the new node goes beside it.
+//!     *link = Some(near(link, || Box::new(Tree { key, left: None, right: None })));
 //! }
 //!
-//! let mut tree = Tree { key: 500, ..Tree::default() };
-//! for i in 0..1000 {
-//!     insert(&mut tree, i * 7919 % 1000);
-//! }
-//! println!("{:?}", ccmalloc::placement());
+//! let watch = ccmalloc::watch();
+//! let mut root = None;
+//! (0..1000).for_each(|i| insert(&mut root, i * 7919 % 1000));
+//! let report = watch.report();
+//! println!("{report}");
+//! assert!(report.same_block > 300);
 //! ```
+//!
+//! [`near`] says what can be a hint, and which objects can get neighbours.
 //!
 //! # Ways to give a hint
 //!
@@ -58,8 +55,8 @@
 //! use ccmalloc::{CcMalloc, Heap, IntoThin, NewNear};
 //!
 //! let parent = Box::new_near(1u64, &()); // near nothing, with room for what follows
-//! let child: Box<u64, CcMalloc> = Box::new_near(2u64, &*parent);
-//! let mut children = Vec::new_in(CcMalloc.near(&*parent));
+//! let child: Box<u64, CcMalloc> = Box::new_near(2u64, &parent);
+//! let mut children = Vec::new_in(CcMalloc.near(&parent));
 //! children.push(3u64);
 //! let children: Vec<u64, CcMalloc> = children.into_thin();
 //! assert_eq!((&raw const *parent).addr() / 64, (&raw const *child).addr() / 64, "one cache block");
@@ -126,6 +123,11 @@
 //!   here, or whose chunk is gone, the process may end with a segmentation fault in place of the line. ([`raw`] asks the registry first.)
 //! - Like `malloc`, it is not async-signal-safe. A signal handler may ask [`contains`] at any time; it may allocate, free and use [`near`]
 //!   only where it cannot have interrupted the allocator, and leaves the ambient hint of what it interrupted as it was.
+//! - The hint of [`near`] belongs to the thread. A stackful coroutine must not switch threads
+//!   inside `near`: the first thread would keep the hint, and the second would get the first one's
+//!   earlier hint back. Objects then lie near the wrong hints.
+//! - Valgrind's memcheck may report a branch on an uninitialised value here: the padding of a hint,
+//!   which [`near`] searches for a pointer.
 //! - The child of a `fork` has the memory of the parent's other threads, and may free objects in it, but never hands that memory out again.
 //! - When a shared library that has this allocator is closed with `dlclose`, its heaps and what lives in them stay mapped to the end of the process.
 //! - 64-bit Unix only for now; on other Unixes than Linux, large reallocations copy.
@@ -178,6 +180,7 @@ mod slabs;
 mod slots;
 mod stats;
 mod sys;
+mod target;
 mod thin;
 mod thread;
 
@@ -191,5 +194,6 @@ pub use policy::{
     Policy, default_policy, reserved_blocks, set_default_policy, set_reserved_blocks,
 };
 pub use region::{HeapRegion, Region};
-pub use stats::{PlacementReport, Stats, placement, stats};
+pub use stats::{PlacementReport, Stats, Watch, placement, stats, watch};
+pub use target::set_hint_warnings;
 pub use thin::{IntoThin, NewNear};

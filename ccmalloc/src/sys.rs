@@ -1,6 +1,7 @@
 //! What the allocator asks of the operating system. Everything here returns failure as a value, and allocates nothing.
 
 use core::ffi::c_void;
+use core::fmt::{self, Write};
 use core::ptr::null;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -26,10 +27,17 @@ mod local;
 #[path = "sys/local_static.rs"]
 mod local;
 
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+mod peek;
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
+#[path = "sys/peek_portable.rs"]
+mod peek;
+
 pub(crate) use local::{fast_heap, with_thread};
 pub(crate) use memory::{
     Growth, TAKES_PARTS_BACK, advise_huge, clear, grow_in_place, map, map_aligned, remap, unmap,
 };
+pub(crate) use peek::peek;
 
 /// The key whose destructor runs at thread exit, plus one; 0 before it is made, [`NO_KEY`] after it is gone.
 static EXIT_KEY: AtomicUsize = AtomicUsize::new(0);
@@ -143,28 +151,43 @@ pub(crate) fn die(message: &str, address: usize) -> ! {
         let value = address >> (4 * digit) & 0xf;
         line.put(b"0123456789abcdef".get(value..=value).unwrap_or(b"?"));
     }
-    line.write_and_abort()
+    line.write();
+    abort()
 }
 
 /// As [`die`], without an address.
 #[cold]
 #[inline(never)]
 pub(crate) fn die_of(message: &str) -> ! {
-    let mut line = Line::new();
-    line.put(message.as_bytes());
-    line.write_and_abort()
+    say(format_args!("{message}"));
+    abort()
 }
 
-/// The last line that the process writes.
+/// Says `message` on stderr in one line, by a raw write, without an allocation.
+#[cold]
+#[inline(never)]
+pub(crate) fn say(message: fmt::Arguments<'_>) {
+    let mut line = Line::new();
+    // A line that is too long is cut off.
+    let _ = line.write_fmt(message);
+    line.write();
+}
+
+fn abort() -> ! {
+    // SAFETY: may be called at any time.
+    unsafe { libc::abort() }
+}
+
+/// A line for stderr.
 struct Line {
-    bytes: [u8; 160],
+    bytes: [u8; 320],
     len: usize,
 }
 
 impl Line {
     fn new() -> Self {
         let mut line = Self {
-            bytes: [0; 160],
+            bytes: [0; 320],
             len: 0,
         };
         line.put(b"ccmalloc: ");
@@ -183,16 +206,20 @@ impl Line {
         }
     }
 
-    fn write_and_abort(mut self) -> ! {
+    fn write(mut self) {
         if let Some(place) = self.bytes.get_mut(self.len) {
             *place = b'\n';
             self.len += 1;
         }
         let written = self.bytes.get(..self.len).unwrap_or_default();
         // SAFETY: writes an initialised local buffer of this length.
-        unsafe {
-            libc::write(2, written.as_ptr().cast(), written.len());
-            libc::abort()
-        }
+        unsafe { libc::write(2, written.as_ptr().cast(), written.len()) };
+    }
+}
+
+impl Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.put(text.as_bytes());
+        Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Boxes of one word that are born near a neighbour.
+//! Boxes of one word that are allocated near a neighbour.
 //!
 //! A `Box<T, Near>` holds its hint for as long as it lives, though it needs it only once. [`CcMalloc`](crate::CcMalloc) is zero-sized and
 //! frees whatever [`Near`](crate::Near) allocates, so the box can be made near something and then kept as one word.
@@ -17,23 +17,28 @@ use crate::hint::AllocError;
 /// struct Tree { key: u64, left: Option<Box<Tree, CcMalloc>>, right: Option<Box<Tree, CcMalloc>> }
 /// let leaf = |key| Tree { key, left: None, right: None };
 ///
+/// let watch = ccmalloc::watch();
 /// let mut root = Box::new_near(leaf(2), &()); // near nothing, but with room for what comes
-/// root.left = Some(Box::new_near(leaf(1), &*root));
-/// root.right = Some(Box::new_near(leaf(3), &*root));
+/// root.left = Some(Box::new_near(leaf(1), &root));
+/// root.right = Some(Box::new_near(leaf(3), &root));
+/// assert_eq!(watch.report().same_block, 1); // two such nodes fit a block
 /// assert_eq!(size_of_val(&root.left), size_of::<usize>());
 /// # assert_eq!(root.key + root.left.as_ref().map_or(0, |left| left.key), 3);
 /// # }
 /// ```
 pub trait NewNear<T>: Sized {
-    /// Allocates near `neighbour` and moves `value` there.
+    /// Allocates near `neighbour` or what it points to (see [`near`](crate::near)), and moves
+    /// `value` there.
     ///
     /// When out of memory, it does what the box's `new_in` does then, which is to call `handle_alloc_error`.
+    #[cfg_attr(debug_assertions, track_caller)]
     fn new_near<N: ?Sized>(value: T, neighbour: &N) -> Self;
 
-    /// Allocates near `neighbour` and moves `value` there.
+    /// As [`new_near`](Self::new_near).
     ///
     /// # Errors
     /// When out of memory; `value` is dropped.
+    #[cfg_attr(debug_assertions, track_caller)]
     fn try_new_near<N: ?Sized>(value: T, neighbour: &N) -> Result<Self, AllocError>;
 }
 
@@ -47,13 +52,15 @@ pub trait NewNear<T>: Sized {
 /// use allocator_api2::{boxed::Box, vec::Vec};
 /// use ccmalloc::{CcMalloc, Heap, IntoThin};
 ///
-/// let neighbour = Box::new_in(1u64, CcMalloc);
-/// let near = Box::new_in(2u64, CcMalloc.near(&*neighbour));
+/// let neighbour = Box::new_in(1u64, CcMalloc.near(&()));
+/// let watch = ccmalloc::watch();
+/// let near = Box::new_in(2u64, CcMalloc.near(&neighbour));
 /// let thin: Box<u64, CcMalloc> = near.into_thin();
 /// assert_eq!((size_of_val(&thin), *thin), (size_of::<usize>(), 2));
+/// assert_eq!(watch.report().same_block, 1);
 ///
 /// let heap = Heap::new().expect("memory");
-/// let mut numbers = Vec::new_in(heap.near(&*neighbour));
+/// let mut numbers = Vec::new_in(heap.near(&()));
 /// numbers.push(3u64);
 /// let numbers: Vec<u64, &Heap> = numbers.into_thin();
 /// assert_eq!(numbers[0], 3);

@@ -20,6 +20,7 @@ use crate::raw::natural_align;
 use crate::remote::free_remote;
 use crate::size_class::{Class, SMALL_BYTES_MAX};
 use crate::sys::{self, fast_heap, with_thread};
+use crate::target::target;
 
 /// What every allocation of the thread is asked to do at the moment.
 #[derive(Clone, Copy)]
@@ -100,6 +101,7 @@ unsafe extern "C" fn at_thread_exit(_heap: *mut c_void) {
 
 impl Thread {
     /// Sets the ambient request and keeps `fast` in step with it.
+    #[inline]
     fn set_ambient(&self, ambient: Ambient) {
         self.ambient.set(ambient);
         let own = self.own.get();
@@ -115,6 +117,7 @@ pub(crate) struct AmbientGuard(Ambient);
 
 impl AmbientGuard {
     /// Puts `ambient` in force.
+    #[inline]
     pub(crate) fn set(ambient: Ambient) -> Self {
         with_thread(|thread| {
             let before = thread.ambient.get();
@@ -138,6 +141,7 @@ impl AmbientGuard {
 }
 
 impl Drop for AmbientGuard {
+    #[inline]
     fn drop(&mut self) {
         with_thread(|thread| thread.set_ambient(self.0));
     }
@@ -192,15 +196,19 @@ fn alloc_slow(layout: Layout) -> *mut u8 {
 /// As [`alloc_slow`], but for what is ready.
 #[inline(never)]
 fn alloc_slow_at(layout: Layout, ambient: Ambient) -> *mut u8 {
-    if let Ambient::At(address) = ambient {
-        let object = own_heap().map_or(null_mut(), |own| {
-            own.claim_at(address, layout.size(), layout.align())
-        });
-        return if object.is_null() {
-            alloc_unhinted(layout)
-        } else {
-            object
-        };
+    match ambient {
+        Ambient::Near(hint, policy) => return alloc_near(layout, hint, policy),
+        Ambient::At(address) => {
+            let object = own_heap().map_or(null_mut(), |own| {
+                own.claim_at(address, layout.size(), layout.align())
+            });
+            return if object.is_null() {
+                alloc_unhinted(layout)
+            } else {
+                object
+            };
+        }
+        Ambient::None | Ambient::Ready(..) => {}
     }
     if let Some(class) = Class::for_layout(layout.size(), layout.align()) {
         // SAFETY: `fast` is the calling thread's heap or NO_HEAP.
@@ -209,10 +217,7 @@ fn alloc_slow_at(layout: Layout, ambient: Ambient) -> *mut u8 {
             return object;
         }
     }
-    match ambient {
-        Ambient::Near(hint, policy) => alloc_near(layout, hint, policy),
-        Ambient::None | Ambient::At(_) | Ambient::Ready(..) => alloc_unhinted(layout),
-    }
+    alloc_unhinted(layout)
 }
 
 /// Allocates without regard to any hint.
@@ -237,6 +242,19 @@ pub(crate) fn alloc_near(layout: Layout, hint: usize, policy: Option<Policy>) ->
         }
     }
     alloc_near_slow(layout, hint, policy)
+}
+
+/// Allocates near what `hint` means. Null when out of memory.
+#[inline]
+#[cfg_attr(debug_assertions, track_caller)]
+pub(crate) fn alloc_near_target<T: ?Sized>(layout: Layout, hint: &T) -> *mut u8 {
+    let (own, address) = (existing(), (&raw const *hint).addr());
+    let (bytes, align) = (layout.size(), layout.align());
+    match own.and_then(|own| own.alloc_beside(address, bytes, align, default_policy())) {
+        Some(object) if !object.is_null() => object,
+        Some(_) => alloc_unhinted(layout),
+        None => alloc_near(layout, target(own, hint), None),
+    }
 }
 
 /// The first allocation of a thread, and those that no hint is honoured for.

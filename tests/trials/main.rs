@@ -4,6 +4,8 @@
 //! promised, and failed before the finding was mended. `CcMalloc` serves everything, as in a
 //! user's program.
 
+mod hints;
+
 #[global_allocator]
 static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
 

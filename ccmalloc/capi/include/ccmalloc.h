@@ -84,12 +84,16 @@ struct ccmalloc_placement {
     uint64_t tied_page;
     /* Anywhere else, because these were full. */
     uint64_t elsewhere;
-    /* The hint pointed to nothing that a neighbour can be placed at: not this library's, another thread's, or allocated without a hint itself; or the
-     * new object is larger than a hint can serve. */
+    /* The hint pointed to nothing that a neighbour can be placed at: not this library's, another thread's,
+     * or allocated without a hint itself; or the new object is larger than a hint can serve. */
     uint64_t not_usable;
 };
 
-/* Fills in `*report`. `size` is sizeof *report: a later version of the library may know more counters than the program, or fewer (these are 0).
+/* Where the environment variable CCMALLOC_REPORT names a file, the library appends a line to it when
+ * the process ends: the program, its process number, and these counts in percent, with a verdict. Not in
+ * programs that run with another user's rights.
+ *
+ * Fills in `*report`. `size` is sizeof *report: a later version of the library may know more counters than the program, or fewer (these are 0).
  * Walks over the heaps, one a thread. */
 void ccmalloc_get_placement(struct ccmalloc_placement *report, size_t size);
 

@@ -19,3 +19,11 @@ mod errno;
 mod family;
 mod hinted;
 mod reorganize;
+#[cfg(any(
+    target_os = "linux",
+    target_os = "android",
+    target_os = "freebsd",
+    target_os = "netbsd",
+    target_os = "openbsd"
+))]
+mod report;
