@@ -10,10 +10,11 @@
 mod addresses;
 pub(crate) mod lists;
 
-use crate::link::Home;
+use crate::any::{AnyLinks, AnyVisitor, Each, Kind, NodeSize, point_vec_to};
+use crate::link::{Global, Home};
 use crate::{Link, Links, MorphError, Place, Pointers, Visit, prefetch};
 pub(crate) use addresses::Addresses;
-use ccmodel::NO_NODE;
+use ccmodel::{NO_NODE, NodeExtent};
 use lists::{Lists, try_reserve_one};
 use std::alloc::Layout;
 use std::marker::PhantomData;
@@ -21,10 +22,11 @@ use std::marker::PhantomData;
 /// A structure's nodes, the link that owns each, and the pointers between them, all mutably borrowed for `'a`.
 ///
 /// Invariants, for each `v` below `len()`:
-/// - `shown[v].link` is the erased place of a link of the type `link`. It may be read and written for `'a`, nothing has used it since it was shown, and
+/// - `shown[v].link` is the erased place of a link of the type `link(v)`. It may be read and written for `'a`, nothing has used it since it was shown, and
 ///   the places are pairwise disjoint, also from those of `pointers`;
-/// - `shown[v].node` is the pointer that this link holds: an allocation of `home` for `layout`, initialised, and no reference to it is in use. It may be read,
-///   moved out of, and freed;
+/// - `shown[v].node` is the pointer that this link holds: an allocation of `home` for its layout, initialised as far as its type says, and no
+///   reference to it is in use. It may be read, moved out of, and freed;
+/// - `each` is empty, or has an entry for each node, and `outside` stands for all links then;
 /// - unless `outside` names v or stands for all links, the link [lies in](lies_in) the node that showed it;
 /// - the places of `pointers` and `pointers_inside` hold thin raw pointers, and may be overwritten by others for `'a`; their targets are node numbers;
 /// - those of `pointers_inside` [lie each in](lies_in) the node that showed it, and come in the order of these nodes' numbers.
@@ -33,6 +35,8 @@ pub(crate) struct Nodes<'a, H> {
     pub(crate) home: H,
     layout: Layout,
     link: ErasedLink,
+    /// What the nodes are, where they are not all of one type: that of `layout` and `link`.
+    each: Vec<Each<'a>>,
     shown: Vec<Shown>,
     outside: Outside,
     pointers: Vec<Pointer>,
@@ -60,7 +64,7 @@ pub(crate) struct Shown {
 /// A type of links.
 ///
 /// Invariant: a link has `bytes` bytes, no stricter alignment than a pointer, and `point_to` is as
-/// [`OwningPointer::point_to`](crate::link::OwningPointer::point_to); `None` where that writes the pointer and nothing else.
+/// [`OwningPointer::point_to`](crate::link::OwningPointer::point_to); `None` where that writes the pointer with which the link begins and nothing else.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ErasedLink {
     pub(crate) bytes: usize,
@@ -78,6 +82,24 @@ impl ErasedLink {
             } else {
                 Some(L::point_to)
             },
+        }
+    }
+
+    /// A box of a node of any type, which begins with its pointer: [`AnyLinks`] looks whether it does.
+    pub(crate) const fn box_of<T: ?Sized>() -> ErasedLink {
+        const { assert!(align_of::<Box<T>>() == align_of::<*mut u8>()) };
+        ErasedLink {
+            bytes: size_of::<Box<T>>(),
+            point_to: None,
+        }
+    }
+
+    /// A vector.
+    pub(crate) const fn buffer_of<T>() -> ErasedLink {
+        const { assert!(align_of::<Vec<T>>() == align_of::<*mut u8>()) };
+        ErasedLink {
+            bytes: size_of::<Vec<T>>(),
+            point_to: Some(point_vec_to::<T>),
         }
     }
 
@@ -132,6 +154,7 @@ impl<'a, H: Home> Nodes<'a, H> {
             home,
             layout,
             link,
+            each: Vec::new(),
             shown,
             outside,
             pointers,
@@ -140,13 +163,45 @@ impl<'a, H: Home> Nodes<'a, H> {
         }
     }
 
+    /// These nodes, which are of several types, or of one where `each` is empty.
+    ///
+    /// `each` keeps the type's invariants.
+    fn of_kinds(self, each: Vec<Each<'a>>) -> Nodes<'a, H> {
+        Nodes { each, ..self }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.shown.len()
     }
 
-    /// A node's size and alignment.
+    /// The size and alignment of nodes of the one type.
     pub(crate) fn layout(&self) -> Layout {
         self.layout
+    }
+
+    /// Whether the nodes are of several types.
+    pub(crate) fn are_of_kinds(&self) -> bool {
+        !self.each.is_empty()
+    }
+
+    /// How many nodes cannot be placed, and stay.
+    pub(crate) fn staying(&self) -> usize {
+        let stays = |each: &&Each<'_>| each.size == NodeSize::STAYS;
+        self.each.iter().filter(stays).count()
+    }
+
+    /// The size of a node, which is `mean` where they are of several types.
+    pub(crate) fn node_bytes(&self, mean: NodeExtent) -> usize {
+        if self.are_of_kinds() {
+            mean.bytes as usize
+        } else {
+            self.layout.size()
+        }
+    }
+
+    /// By node number: the size of the node; empty where all nodes are of one type.
+    pub(crate) fn sizes(&self) -> Vec<NodeSize> {
+        self.each.iter().map(|each| each.size).collect()
     }
 
     /// By node number: the link, and the pointer that it holds.
@@ -154,9 +209,15 @@ impl<'a, H: Home> Nodes<'a, H> {
         &self.shown
     }
 
-    /// The type of the links.
+    /// The type of the links to nodes of the one type.
     pub(crate) fn link(&self) -> ErasedLink {
         self.link
+    }
+
+    /// The type of the link to a node.
+    #[inline]
+    pub(crate) fn link_of(&self, v: usize) -> ErasedLink {
+        (self.each.get(v).and_then(|each| each.kind)).map_or(self.link, |kind| kind.link)
     }
 
     /// The links that do not lie in the node that showed them.
@@ -194,6 +255,7 @@ impl<'a, H: Home> Nodes<'a, H> {
             Outside::All => 0,
         };
         (self.shown.len() * size_of::<Shown>()
+            + self.each.len() * size_of::<Each<'_>>()
             + outside * size_of::<u32>()
             + pointers * size_of::<Pointer>()) as u64
     }
@@ -230,35 +292,50 @@ where
     R: Links<Link = L> + ?Sized,
     F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
 {
-    let mut all: Collector<'a, L> = Collector::new();
-    root.show(&mut Visitor {
-        collector: &mut all,
-    });
+    let mut all: Collector<'a, L::Home> = Collector::new();
+    root.show(&mut Visitor::of(&mut all));
     let mut weights = Vec::new();
     let mut number = 0;
-    while let Some(&Shown { node, .. }) = all.lists.shown().get(number as usize) {
+    while let Some(&shown) = all.lists.shown().get(number as usize) {
         if let Some(later) = all.lists.shown().get(number as usize + prefetch::AHEAD) {
             prefetch::object(later.node, size_of::<L::Node>());
         }
-        // SAFETY: the pointer is that of a link which is borrowed for 'a (invariant), so it is aligned and points to
-        // an initialised node. The reference is unique: links are disjoint, hence so are the boxes' contents; each
-        // index is visited once; and neither this module nor, as the link's borrow lasts, safe code anywhere else
-        // makes another reference to it during 'a.
-        let node: &'a mut L::Node = unsafe { &mut *node.cast() };
-        if let Some(weigh) = &mut weigh {
-            weights.push(weigh(node));
+        all.visited = number;
+        if let Some(&Each {
+            kind: Some(kind), ..
+        }) = all.each.get(number as usize)
+        {
+            if weigh.is_some() {
+                let owner = all.lists.parents()[number as usize];
+                weights.push(weights.get(owner as usize).copied().unwrap_or(0.0));
+            }
+            // There is one, as there are kinds (invariant).
+            let Some(collector) = L::Home::global(&mut all) else {
+                return Err(MorphError::TwoHeaps);
+            };
+            // SAFETY: the link was shown as one of this kind, and is borrowed for 'a. Each node is visited once, as below.
+            unsafe { (kind.visit)(shown, &mut AnyVisitor::of(collector)) };
+        } else {
+            // SAFETY: the pointer is that of a link which is borrowed for 'a (invariant), so it is aligned and points to
+            // an initialised node, of this type as the link is of no other kind. The reference is unique: links are
+            // disjoint, hence so are the boxes' contents; each index is visited once; and neither this module nor, as the
+            // link's borrow lasts, safe code anywhere else makes another reference to it during 'a.
+            let node: &'a mut L::Node = unsafe { &mut *shown.node.cast() };
+            if let Some(weigh) = &mut weigh {
+                weights.push(weigh(node));
+            }
+            all.visited_node = std::ptr::from_mut(node).cast();
+            let collector = &mut all;
+            traverse(node, &mut |links: &'a mut (dyn Links<Link = L> + 'a)| {
+                links.show(&mut Visitor::of(collector));
+            });
         }
-        (all.visited, all.visited_node) = (number, std::ptr::from_mut(node).cast());
-        let collector = &mut all;
-        traverse(node, &mut |links: &'a mut (dyn Links<Link = L> + 'a)| {
-            links.show(&mut Visitor { collector });
-        });
         if let Some(error) = all.error {
             return Err(error);
         }
         number += 1;
     }
-    all.finish(weights)
+    all.finish::<L>(weights)
 }
 
 /// Whether the place of a pointer, or of some of them, lies in a node, all of its `place_bytes`, and so that it is aligned in any place for a node.
@@ -290,16 +367,22 @@ fn push<T>(list: &mut Vec<T>, entry: T, error: &mut Option<MorphError>) {
 
 /// What a traversal has shown so far.
 ///
-/// Invariants: those of [`Nodes`], the link's type being `L`; `parents[v]` as in [`Collected`].
+/// Invariants: those of [`Nodes`], but that the last nodes may lack an entry of `each`; these, and those whose entry has no
+/// kind, are of the type that the traversal is for. Only where `H` is [`Global`] are there kinds. `parents[v]` as in [`Collected`].
 #[derive(Debug)]
-struct Collector<'a, L: Link> {
-    home: Option<L::Home>,
+#[expect(
+    unnameable_types,
+    reason = "`Home` is public in the language's sense only"
+)]
+pub struct Collector<'a, H> {
+    home: Option<H>,
     error: Option<MorphError>,
     /// The node whose visit it is, [`NO_NODE`] for the root's.
     visited: u32,
-    /// Where that node lies; for comparisons.
+    /// Where the last visited node of the type that the traversal is for lies; for comparisons.
     visited_node: *const u8,
     lists: Lists,
+    each: Vec<Each<'a>>,
     /// Numbers of links that do not lie in the node that showed them.
     outside: Vec<u32>,
     /// Pointers to the parent of the node that showed them, and that they lie in.
@@ -308,27 +391,45 @@ struct Collector<'a, L: Link> {
     known: Vec<Pointer>,
     /// Places with what they hold, which is not null.
     others: Vec<(*mut *mut u8, *mut u8)>,
-    borrow: PhantomData<&'a mut L>,
 }
 
-impl<'a, L: Link + 'a> Collector<'a, L> {
-    fn new() -> Collector<'a, L> {
+impl<'a> Collector<'a, Global> {
+    /// Notes the links that `links` shows, which lead to nodes of this kind.
+    pub(crate) fn push_kinds<L>(&mut self, links: &'a mut L, kind: &'a Kind<'a>)
+    where
+        L: Links<Link: Link<Home = Global>> + ?Sized,
+    {
+        // None is noted as one to a node of the one type, as `push` does only where it knows the home.
+        let home = self.home.take();
+        let kind = Some(kind);
+        links.show(&mut Visitor {
+            collector: self,
+            kind,
+            link: PhantomData,
+        });
+        self.home = home;
+    }
+}
+
+impl<'a, H: Home> Collector<'a, H> {
+    fn new() -> Collector<'a, H> {
         Collector {
             home: None,
             error: None,
             visited: NO_NODE,
             visited_node: std::ptr::null(),
             lists: Lists::default(),
+            each: Vec::new(),
             outside: Vec::new(),
             inside: Vec::new(),
             known: Vec::new(),
             others: Vec::new(),
-            borrow: PhantomData,
         }
     }
 
+    /// Notes a link to a node of the type that the traversal is for, or else of this kind.
     #[inline]
-    fn push(&mut self, link: &'a mut L) {
+    fn push<L: Link<Home = H>>(&mut self, link: &'a mut L, kind: Option<&'a Kind<'a>>) {
         let home = link.home();
         let place: *mut L = link;
         // SAFETY: it was a reference that lives for 'a just now.
@@ -339,25 +440,28 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
         };
         // All that is out of the ordinary is in another function, so that this one calls none and needs no stack.
         if self.home == Some(home)
-            && self.lies_in_visited::<L>(place.addr())
+            && self.lies_in_visited::<L, L>(place.addr())
             && self.lists.has_room()
         {
             // SAFETY: there is room.
             unsafe { self.lists.push_within(shown, self.visited) };
         } else {
-            self.push_slow(shown, home);
+            self.push_slow::<L>(shown, home, kind);
         }
     }
 
-    /// As [`push`](Collector::push), for the first link, for those that do not lie in the node that showed them, for lists that are full, and for
-    /// errors.
+    /// As [`push`](Collector::push), for the first link, for those that do not lie in the node that showed them, for nodes of other kinds, for lists
+    /// that are full, and for errors.
     #[inline(never)]
-    fn push_slow(&mut self, shown: Shown, home: L::Home) {
+    fn push_slow<L: Link>(&mut self, shown: Shown, home: H, kind: Option<&'a Kind<'a>>) {
+        if let Some(kind) = kind {
+            return self.push_kind(shown, Layout::new::<L::Node>(), kind);
+        }
         if *self.home.get_or_insert(home) != home {
             return self.fail(MorphError::TwoHeaps);
         }
         // What cannot be numbered is not going to be a link.
-        if !self.lies_in_visited::<L>(shown.link.addr())
+        if !self.lies_in_visited::<L, L>(shown.link.addr())
             && let Ok(number) = u32::try_from(self.lists.len())
         {
             push(&mut self.outside, number, &mut self.error);
@@ -367,9 +471,37 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
         }
     }
 
-    /// Whether a place that holds a `P` lies in the node that is being visited.
+    /// Notes a node of this layout and kind; one of no size is skipped.
+    pub(crate) fn push_kind(&mut self, shown: Shown, layout: Layout, kind: &'a Kind<'a>) {
+        if layout.size() == 0 {
+            return;
+        }
+        let (number, out_of_memory) = (self.lists.len(), self.each_out_of_memory());
+        // Those before without an entry are of the one type.
+        let more = number + 1 - self.each.len();
+        if self.each.try_reserve(more).is_err() {
+            return self.fail(out_of_memory);
+        }
+        if let Err(error) = self.lists.push(shown, self.visited) {
+            return self.fail(error);
+        }
+        self.each.resize(number, Each::OF_ONE_TYPE);
+        self.each.push(Each {
+            size: NodeSize::of(layout),
+            kind: Some(kind),
+        });
+    }
+
+    fn each_out_of_memory(&self) -> MorphError {
+        let bytes = (self.lists.len() + 1) * size_of::<Each<'_>>();
+        MorphError::OutOfMemory {
+            bytes: bytes as u64,
+        }
+    }
+
+    /// Whether a place that holds a `P` lies in the node that is being visited, which a link of type `L` leads to.
     #[inline]
-    fn lies_in_visited<P>(&self, place: usize) -> bool {
+    fn lies_in_visited<L: Link, P>(&self, place: usize) -> bool {
         let layout = Layout::new::<L::Node>();
         lies_in(place, size_of::<P>(), self.visited_node, layout)
     }
@@ -381,9 +513,8 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
         self.error.get_or_insert(error);
     }
 
-    /// Notes a pointer of the node that is being visited, or of the root.
-    fn push_pointer(&mut self, place: *mut *mut L::Node) {
-        let place: *mut *mut u8 = place.cast();
+    /// Notes a pointer of the node that is being visited, which a link of type `L` leads to, or of the root.
+    pub(crate) fn push_pointer<L: Link>(&mut self, place: *mut *mut u8) {
         // SAFETY: the place is borrowed for 'a, and holds a raw pointer (invariant of `Place`).
         let held = unsafe { place.read() };
         if held.is_null() {
@@ -396,7 +527,7 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
         {
             let target = parent;
             let pointer = Pointer { place, target };
-            if self.lies_in_visited::<*mut u8>(place.addr()) {
+            if self.lies_in_visited::<L, *mut u8>(place.addr()) {
                 push(&mut self.inside, pointer, &mut self.error);
             } else {
                 push(&mut self.known, pointer, &mut self.error);
@@ -411,11 +542,15 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
     }
 
     /// What was shown, less the pointers that point to no node. `None` when no link was.
-    fn finish(mut self, weights: Vec<f64>) -> Result<Option<Collected<'a, L::Home>>, MorphError> {
+    fn finish<L: Link<Home = H>>(
+        mut self,
+        weights: Vec<f64>,
+    ) -> Result<Option<Collected<'a, H>>, MorphError> {
         self.check()?;
         let Some(home) = self.home else {
             return Ok(None);
         };
+        let (is_one_type, out_of_memory) = (self.each.is_empty(), self.each_out_of_memory());
         if !self.others.is_empty() {
             let out_of_memory = MorphError::OutOfMemory {
                 bytes: (self.lists.len() * Addresses::ENTRY_BYTES) as u64,
@@ -424,14 +559,33 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
             self.known = (addresses.add_targets(self.others, self.known)).ok_or(out_of_memory)?;
         }
         let layout = Layout::new::<L::Node>();
+        if !is_one_type {
+            let more = self.lists.len() - self.each.len();
+            (self
+                .each
+                .try_reserve(more)
+                .and(self.known.try_reserve(self.inside.len())))
+            .map_err(|_| out_of_memory)?;
+            self.each.resize(self.lists.len(), Each::OF_ONE_TYPE);
+            for each in self.each.iter_mut().filter(|each| each.kind.is_none()) {
+                each.size = NodeSize::of(layout);
+            }
+            // Which lie in which node makes no difference where all links and pointers are written before a node moves.
+            self.known.append(&mut self.inside);
+        }
         let (shown, parents) = self.lists.into_parts();
-        let links = (shown, Outside::Numbers(self.outside));
-        let pointers = (self.known, self.inside);
-        // SAFETY: the invariants are the same; each link was made from a `&'a mut L`. Nodes show their pointers in the order of their numbers.
+        let outside = if is_one_type {
+            Outside::Numbers(self.outside)
+        } else {
+            Outside::All
+        };
+        let (links, pointers) = ((shown, outside), (self.known, self.inside));
+        // SAFETY: the invariants are the same; each link was made from a `&'a mut L`, or is of its entry's kind. Nodes show
+        // their pointers in the order of their numbers.
         let nodes =
             unsafe { Nodes::from_parts(home, layout, ErasedLink::of::<L>(), links, pointers) };
         Ok(Some(Collected {
-            nodes,
+            nodes: nodes.of_kinds(self.each),
             parents,
             weights,
         }))
@@ -441,16 +595,29 @@ impl<'a, L: Link + 'a> Collector<'a, L> {
 /// What [`Links::show`] tells of: the links, and the pointers back.
 ///
 /// `'a` is the lifetime of the borrow that they share.
+// Invariant: `kind` is that of `L`, or `None` where `L` leads to the nodes that the traversal is for.
 #[derive(Debug)]
 pub struct Visitor<'v, 'a, L: Link> {
-    collector: &'v mut Collector<'a, L>,
+    collector: &'v mut Collector<'a, L::Home>,
+    kind: Option<&'a Kind<'a>>,
+    link: PhantomData<fn(L)>,
 }
 
-impl<'a, L: Link + 'a> Visitor<'_, 'a, L> {
+impl<'v, 'a, L: Link + 'a> Visitor<'v, 'a, L> {
+    /// What notes links to nodes of the type that the traversal is for.
+    #[inline]
+    fn of(collector: &'v mut Collector<'a, L::Home>) -> Visitor<'v, 'a, L> {
+        Visitor {
+            collector,
+            kind: None,
+            link: PhantomData,
+        }
+    }
+
     /// Shows a link, whose node will move.
     #[inline]
     pub fn link(&mut self, link: &'a mut L) {
-        self.collector.push(link);
+        self.collector.push(link, self.kind);
     }
 
     /// Shows pointers that own nothing, which will follow the nodes that they point to.
@@ -458,8 +625,17 @@ impl<'a, L: Link + 'a> Visitor<'_, 'a, L> {
     pub fn pointers<P: Pointers<L::Node> + ?Sized>(&mut self, pointers: &'a mut P) {
         let collector = &mut *self.collector;
         pointers.show(&mut |place: Place<'a, L::Node>| {
-            collector.push_pointer(place.as_ptr());
+            collector.push_pointer::<L>(place.as_ptr().cast());
         });
+    }
+}
+
+impl<'a, L: Link<Home = Global> + 'a> Visitor<'_, 'a, L> {
+    /// Shows links to nodes of any types.
+    pub(crate) fn any<A: AnyLinks + ?Sized>(&mut self, links: &'a mut A) {
+        let collector = &mut *self.collector;
+        collector.home = Some(Global);
+        links.show_any(&mut AnyVisitor::of(collector));
     }
 }
 

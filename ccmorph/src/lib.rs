@@ -114,6 +114,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod any;
 mod collect;
 mod colour;
 mod error;
@@ -129,6 +130,9 @@ mod raw;
 mod relocate;
 mod report;
 
+#[doc(hidden)]
+pub use any::derive as __derive;
+pub use any::{Any, AnyLinks, AnyVisitor, any};
 pub use ccmodel::{CacheGeometry, Gain, Layout, Machine, PageSize};
 pub use collect::Visitor;
 pub use colour::ColourReport;

@@ -9,6 +9,7 @@
     reason = "what `Link` rests on is public in the language's sense only: nobody else can implement it"
 )]
 
+use crate::collect::Collector;
 use ccmalloc::Region;
 #[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
 use ccmalloc::{CcMalloc, Heap, HeapRegion};
@@ -135,6 +136,15 @@ pub unsafe trait Home: Copy + PartialEq + fmt::Debug {
             unsafe { self.free(object, layout) };
         }
     }
+
+    /// The collector as one of the [`Global`] home's, if this is it: only there may nodes be of several types.
+    #[inline]
+    fn global<'c, 'a>(
+        collector: &'c mut Collector<'a, Self>,
+    ) -> Option<&'c mut Collector<'a, Global>> {
+        let _ = collector;
+        None
+    }
 }
 
 /// Something that allocates at offsets of the caller's choice.
@@ -248,6 +258,13 @@ unsafe impl Home for Global {
                 unsafe { self.free(object, layout) };
             }
         }
+    }
+
+    #[inline]
+    fn global<'c, 'a>(
+        collector: &'c mut Collector<'a, Global>,
+    ) -> Option<&'c mut Collector<'a, Global>> {
+        Some(collector)
     }
 }
 

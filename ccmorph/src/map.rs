@@ -18,7 +18,8 @@ mod svg;
 
 pub use svg::MapStyle;
 
-use crate::collect::collect;
+use crate::collect::{Collected, collect};
+use crate::plan::extent_of_sizes;
 use crate::{Link, Links, MorphError, Visit};
 use ccmodel::{BlockProbabilities, NO_NODE, Placement, Shape, ShapeError, Visits};
 use std::fmt;
@@ -68,11 +69,16 @@ where
     F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
 {
     let collected = collect(root, &mut traverse, None)?;
-    let (parents, addresses) = match &collected {
-        Some(collected) => (&collected.parents[..], collected.nodes.addresses()),
-        None => (&[][..], Vec::new()),
+    let node_bytes = size_of::<L::Node>();
+    let (parents, addresses, node_bytes) = match &collected {
+        Some(Collected { nodes, parents, .. }) => {
+            let mean = extent_of_sizes(&nodes.sizes(), false);
+            let node_bytes = mean.map_or(node_bytes, |mean| mean.bytes as usize);
+            (&parents[..], nodes.addresses(), node_bytes)
+        }
+        None => (&[][..], Vec::new(), node_bytes),
     };
-    Map::new(parents, addresses, size_of::<L::Node>()).map_err(|_| MorphError::TooManyNodes)
+    Map::new(parents, addresses, node_bytes).map_err(|_| MorphError::TooManyNodes)
 }
 
 /// Where the nodes of a structure lay when the map was made.

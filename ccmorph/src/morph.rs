@@ -1,13 +1,14 @@
 //! The entry points, and the way from a traversal to a report.
 
+use crate::any::Unshown;
 use crate::collect::{Collected, Nodes, Weigh, collect};
 use crate::colour::{ColourChoice, Matched};
 use crate::link::{Home, Placer};
-use crate::plan::{Plan, Settings, node_extent};
+use crate::plan::{Plan, Settings, extent_of_sizes, node_extent};
 use crate::relocate::{Elsewhere, NewPlaces};
 use crate::report::Distances;
-use crate::{Link, Links, MorphError, Movable, Outcome, PhaseTimes, Report, Visit};
-use ccmodel::{CacheGeometry, Layout, Machine, PageSize};
+use crate::{AnyLinks, Link, Links, MorphError, Movable, Outcome, PhaseTimes, Report, Visit, any};
+use ccmodel::{CacheGeometry, Layout, Machine, NodeExtent, PageSize};
 use std::time::{Duration, Instant};
 
 /// Lays the nodes below `root` out for the cache, in the layout that the model predicts to be the best on this machine.
@@ -262,6 +263,29 @@ impl<'m> Morph<'m> {
         self.run_with(root, &mut traverse, None, Home::reserve)
     }
 
+    /// As [`run`](Morph::run), for a structure of nodes of any types, each of which shows its own
+    /// children by [`AnyLinks`].
+    ///
+    /// The buffers of vectors move, too, and count as nodes. Boxes and buffers of more than 4096 bytes
+    /// stay where they are; what they own moves. The order is the layout's for nodes of the mean size;
+    /// each then takes the room that it needs, without gaps. With [colours](Morph::colour), each takes
+    /// the room of the largest.
+    ///
+    /// Where the root is of one of the types, `run(&mut root, Node::children)` does the same, and so do
+    /// the others: the weight or key of a node of another type is that of its owner. A node takes 28
+    /// bytes more for lists than one in a structure of one type.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Morph::run) but [`MorphError::TwoHeaps`] and [`MorphError::NodeTooLarge`].
+    ///
+    /// # Panics
+    ///
+    /// When [`AnyLinks::show_any`] does. Nothing has moved then.
+    pub fn run_any<A: AnyLinks + ?Sized>(&self, root: &mut A) -> Result<Report, MorphError> {
+        self.run::<Box<Unshown>, _, _>(any(root), |_, _| {})
+    }
+
     /// As [`run`](Morph::run), for operations that do not end at each node equally often.
     ///
     /// `weigh` tells for each node how many operations end there, in any unit: the popularity of its key, a count taken over a
@@ -494,7 +518,7 @@ impl<'m> Morph<'m> {
             return Ok(Outcome::Empty);
         };
         let (nodes, weights) = (&collected.nodes, &collected.weights);
-        let Some(node) = node_extent(nodes.layout())? else {
+        let Some(node) = self.extent(nodes)? else {
             return Ok(Outcome::Empty);
         };
         let addresses = nodes.addresses();
@@ -579,11 +603,13 @@ impl<'m> Morph<'m> {
             ..PhaseTimes::default()
         };
         let mut clock = Clock::start();
-        let (home, layout) = (nodes.home, nodes.layout());
-        let Some(node) = node_extent(layout)? else {
+        let Some(node) = self.extent(&nodes)? else {
             return Ok(Report::of_nothing(self.settings.layout_of_nothing(), 0));
         };
         let mut plan = Plan::make(&self.settings, parents, weights, order, node)?;
+        if nodes.are_of_kinds() {
+            plan.pack(&nodes.sizes());
+        }
         let (room_bytes, span_bytes) = plan.extent_bytes();
         times.plan = clock.lap();
 
@@ -592,15 +618,15 @@ impl<'m> Morph<'m> {
             None => {
                 let placer = usize::try_from(room_bytes)
                     .ok()
-                    .and_then(|bytes| reserve(home, bytes))
+                    .and_then(|bytes| reserve(nodes.home, bytes))
                     .ok_or(out_of_memory)?;
-                self.allocate(&mut plan, (home, layout), placer, room_bytes)?
+                self.allocate(&mut plan, &nodes, placer, room_bytes)?
             }
             Some(way_bytes) => {
-                let reserve = |bytes| reserve(home, bytes);
+                let reserve = |bytes| reserve(nodes.home, bytes);
                 let placer = Matched::reserve(plan.placement(), node, way_bytes, reserve)
                     .ok_or(out_of_memory)?;
-                self.allocate(&mut plan, (home, layout), placer, room_bytes)?
+                self.allocate(&mut plan, &nodes, placer, room_bytes)?
             }
         };
         times.allocate = clock.lap();
@@ -626,22 +652,31 @@ impl<'m> Morph<'m> {
         })
     }
 
+    /// What to place the nodes by: their size, or the mean one; with colours the largest. `None` where none can be moved.
+    fn extent<H: Home>(&self, nodes: &Nodes<'_, H>) -> Result<Option<NodeExtent>, MorphError> {
+        if nodes.are_of_kinds() {
+            let is_largest = self.settings.colour.is_some();
+            return Ok(extent_of_sizes(&nodes.sizes(), is_largest));
+        }
+        node_extent(nodes.layout())
+    }
+
     /// New places for all nodes, and whether huge pages were asked for under them.
     fn allocate<H: Home>(
         &self,
         plan: &mut Plan,
-        (home, layout): (H, std::alloc::Layout),
+        nodes: &Nodes<'_, H>,
         mut placer: impl Placer,
         room_bytes: u64,
     ) -> Result<(NewPlaces<H>, bool), MorphError> {
         let huge_pages = !plan.has_page_gaps() && advise_huge_pages(&placer, room_bytes);
-        let places = NewPlaces::allocate(
-            (plan.take_offsets(), room_bytes),
-            plan.node,
-            (home, layout),
-            &mut placer,
-            self.elsewhere,
-        )?;
+        let placement = (plan.take_offsets(), room_bytes);
+        let places = if nodes.are_of_kinds() {
+            NewPlaces::allocate_each(placement, nodes, &mut placer, self.elsewhere)?
+        } else {
+            let of = (nodes.home, nodes.layout());
+            NewPlaces::allocate(placement, plan.node, of, &mut placer, self.elsewhere)?
+        };
         Ok((places, huge_pages))
     }
 
@@ -660,7 +695,7 @@ impl<'m> Morph<'m> {
             huge_pages,
         );
         Report {
-            nodes: nodes.len(),
+            nodes: nodes.len() - nodes.staying(),
             lists_bytes: nodes.list_bytes() + places.list_bytes() + plan.list_bytes(),
             placed: places.as_asked(),
             operation: plan.operation,
@@ -671,7 +706,7 @@ impl<'m> Morph<'m> {
             predicted_before,
             predicted_after,
             huge_pages,
-            ..Report::of_nothing(plan.layout, nodes.layout().size())
+            ..Report::of_nothing(plan.layout, nodes.node_bytes(plan.node))
         }
     }
 }

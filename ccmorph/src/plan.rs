@@ -1,5 +1,6 @@
 //! Phase 2: decide where the nodes go. Knows addresses as numbers only, and moves nothing.
 
+use crate::any::NodeSize;
 use crate::colour::{self, ColourChoice, ColourReport};
 use crate::relocate::Offsets;
 use crate::{LayoutChoice, MorphError, Operation};
@@ -59,6 +60,8 @@ pub(crate) struct Plan {
     placement: Placement,
     /// The placement that holds instead, when there are colours.
     coloured: Option<Coloured>,
+    /// Where the last node ends, if sizes differ.
+    end_bytes: Option<u64>,
     /// What each layout promised, the best first; empty when none was asked.
     pub(crate) ranking: Vec<(Layout, Prediction)>,
     /// The pages that the ranking supposes.
@@ -134,6 +137,7 @@ impl Plan {
             layout,
             placement,
             coloured: None,
+            end_bytes: None,
             ranking,
             ranked_for,
             basis,
@@ -182,14 +186,50 @@ impl Plan {
             layout: Layout::DepthFirst,
             placement,
             coloured: None,
+            end_bytes: None,
             ranking: Vec::new(),
             ranked_for: is_chains.then(|| pages(hopes_for_huge_pages)),
             basis: is_chains.then_some(Basis::Chains),
         })
     }
 
+    /// Puts nodes of different sizes one behind the other, in the order that the plan has for nodes of their mean size. Where there are
+    /// colours, each node keeps a place that is large enough for any.
+    ///
+    /// No gaps are left but for alignment and at the ends of segments, which no object may cross.
+    pub(crate) fn pack(&mut self, sizes: &[NodeSize]) {
+        if self.coloured.is_some() {
+            return;
+        }
+        self.is_short = false;
+        let mut offsets = self.placement.offsets().to_vec();
+        let mut order: Vec<u32> = (0..).take(offsets.len()).collect();
+        order.sort_unstable_by_key(|&v| offsets[v as usize]);
+        let mut end = 0;
+        for v in order.into_iter().map(|v| v as usize) {
+            let extent = sizes[v].layout().map(node_extent);
+            let Some(Ok(Some(node))) = extent else {
+                continue;
+            };
+            let at = u64::next_multiple_of(end, u64::from(node.align));
+            let last = at + u64::from(node.bytes) - 1;
+            let crosses = at / Layout::SEGMENT_BYTES != last / Layout::SEGMENT_BYTES;
+            offsets[v] = if crosses {
+                last - last % Layout::SEGMENT_BYTES
+            } else {
+                at
+            };
+            end = offsets[v] + u64::from(node.bytes);
+        }
+        self.placement = Placement::from_offsets(offsets);
+        self.end_bytes = Some(end);
+    }
+
     /// Where the last node ends, counted from offset 0, and from where the first begins.
     pub(crate) fn extent_bytes(&self) -> (u64, u64) {
+        if let Some(end) = self.end_bytes {
+            return (end, end);
+        }
         let nodes = u32::try_from(self.placement().len());
         if let (Layout::DepthFirst, None, Ok(nodes)) = (self.layout, &self.coloured, nodes) {
             let bytes = self.node.packed_bytes(nodes);
@@ -467,6 +507,26 @@ pub(crate) fn node_extent(layout: std::alloc::Layout) -> Result<Option<NodeExten
     NodeExtent::new(bytes, align)
         .map(Some)
         .map_err(|_| too_large)
+}
+
+/// As [`node_extent`], for nodes of these sizes: their mean, or the largest of each. `None` where all stay.
+pub(crate) fn extent_of_sizes(sizes: &[NodeSize], is_largest: bool) -> Option<NodeExtent> {
+    let (mut nodes, mut bytes, mut largest) = (0, 0, (0, 1));
+    for layout in sizes.iter().filter_map(|size| size.layout()) {
+        let Ok(Some(node)) = node_extent(layout) else {
+            continue;
+        };
+        nodes += 1;
+        bytes += node.stride_bytes();
+        largest = (largest.0.max(node.bytes), largest.1.max(node.align));
+    }
+    let mean = u32::try_from(bytes.checked_div(nodes)?).ok()?;
+    let (bytes, align) = if is_largest {
+        largest
+    } else {
+        (mean.next_multiple_of(8), 8)
+    };
+    NodeExtent::new(bytes, align).ok()
 }
 
 #[cfg(test)]

@@ -155,7 +155,13 @@ pub fn back<P: ?Sized, L>(pointers: &mut P) -> &mut Back<P, L> {
     unsafe { &mut *back }
 }
 
-impl<L: Link, P: Pointers<L::Node>> Links for Back<P, L> {
+impl<P: ?Sized, L> Back<P, L> {
+    pub(crate) fn pointers_mut(&mut self) -> &mut P {
+        &mut self.pointers
+    }
+}
+
+impl<L: Link, P: Pointers<L::Node> + ?Sized> Links for Back<P, L> {
     type Link = L;
 
     #[inline]

@@ -27,6 +27,7 @@
 
 mod levels;
 
+use crate::any::NodeSize;
 use crate::collect::{Nodes, Outside};
 use crate::link::{Home, Placer};
 use crate::report::Distances;
@@ -56,12 +57,15 @@ pub(crate) enum Offsets {
 
 /// New places for nodes; freed when dropped, unless the nodes [move in](NewPlaces::move_in).
 ///
-/// Invariant: `places[v]` is an allocation of `home` for `layout`, owned by this value and
-/// uninitialised, and a different one for each `v`.
+/// Invariant: `places[v]` is an allocation of `home` for the layout that [`layout_of`] tells, owned
+/// by this value and uninitialised, and a different one for each `v`; or, where it tells none, the
+/// place where `v` is and stays.
 #[derive(Debug)]
 pub(crate) struct NewPlaces<H: Home> {
     home: H,
     layout: Layout,
+    /// By node number, where not all nodes are of this layout.
+    sizes: Vec<NodeSize>,
     places: Vec<*mut u8>,
     order_bytes: u64,
     as_asked: bool,
@@ -71,10 +75,12 @@ pub(crate) struct NewPlaces<H: Home> {
 ///
 /// Invariants: `order` is empty, which stands for all numbers in turn, or names each node once. For
 /// the first `allocated` nodes of it, `slots[v]` is a place as in [`NewPlaces`]; the address of any
-/// other slot is the offset at which its node shall lie, as [`Placer::alloc_each`] takes it.
+/// other slot is the offset at which its node shall lie, as [`Placer::alloc_each`] takes it, or means
+/// nothing where there are `sizes`.
 struct Allocating<H: Home> {
     home: H,
     layout: Layout,
+    sizes: Vec<NodeSize>,
     order: Vec<u32>,
     slots: Vec<*mut u8>,
     allocated: usize,
@@ -114,6 +120,7 @@ impl<H: Home> Allocating<H> {
         NewPlaces {
             home: self.home,
             layout: self.layout,
+            sizes: std::mem::take(&mut self.sizes),
             places: std::mem::take(&mut self.slots),
             order_bytes: (self.order.len() * size_of::<u32>()) as u64,
             as_asked,
@@ -123,9 +130,11 @@ impl<H: Home> Allocating<H> {
 
 impl<H: Home> Drop for Allocating<H> {
     fn drop(&mut self) {
-        for count in 0..self.allocated {
-            // SAFETY: allocated by this home for this layout and owned by this value (invariant).
-            unsafe { self.home.free(self.slots[self.nth(count)], self.layout) };
+        for v in (0..self.allocated).map(|count| self.nth(count)) {
+            if let Some(layout) = layout_of(&self.sizes, self.layout, v) {
+                // SAFETY: allocated by this home for this layout and owned by this value (invariant).
+                unsafe { self.home.free(self.slots[v], layout) };
+            }
         }
     }
 }
@@ -161,6 +170,7 @@ impl<H: Home> NewPlaces<H> {
         let mut new = Allocating {
             home,
             layout,
+            sizes: Vec::new(),
             order: Vec::new(),
             slots,
             allocated: 0,
@@ -200,6 +210,52 @@ impl<H: Home> NewPlaces<H> {
             }
             new.push(place);
             if is_elsewhere && elsewhere == Elsewhere::Refuse {
+                return Err(MorphError::NotCcMalloc);
+            }
+        }
+        Ok(new.finish(as_asked))
+    }
+
+    /// As [`allocate`](NewPlaces::allocate), for nodes of several types; those that stay keep their places.
+    pub(crate) fn allocate_each(
+        (Offsets::Packed(placement) | Offsets::Any(placement), room_bytes): (Offsets, u64),
+        nodes: &Nodes<'_, H>,
+        placer: &mut impl Placer,
+        elsewhere: Elsewhere,
+    ) -> Result<NewPlaces<H>, MorphError> {
+        let offsets = placement.into_offsets();
+        assert_eq!(offsets.len(), nodes.len(), "an offset for each node");
+        let mut order: Vec<u32> = (0..).take(offsets.len()).collect();
+        order.sort_unstable_by_key(|&v| offsets[v as usize]);
+        let mut new = Allocating {
+            home: nodes.home,
+            layout: nodes.layout(),
+            sizes: nodes.sizes(),
+            order,
+            slots: nodes.shown().iter().map(|shown| shown.node).collect(),
+            allocated: 0,
+        };
+        let mut as_asked = true;
+        while new.allocated < new.slots.len() {
+            let v = new.next();
+            let Some(layout) = layout_of(&new.sizes, new.layout, v) else {
+                new.push(nodes.shown()[v].node);
+                continue;
+            };
+            let offset = usize::try_from(offsets[v]).unwrap_or(usize::MAX);
+            let place = if as_asked {
+                // SAFETY: the size is not zero, as `NodeSize` has it.
+                unsafe { placer.alloc_at(offset, layout) }
+            } else {
+                // SAFETY: as above.
+                unsafe { new.home.alloc(layout) }
+            };
+            if place.is_null() {
+                return Err(MorphError::OutOfMemory { bytes: room_bytes });
+            }
+            new.push(place);
+            as_asked &= place == placer.address(offset);
+            if !as_asked && elsewhere == Elsewhere::Refuse {
                 return Err(MorphError::NotCcMalloc);
             }
         }
@@ -253,6 +309,7 @@ impl<H: Home> NewPlaces<H> {
             "places for another number of nodes"
         );
         assert_eq!(parents.len(), nodes.len(), "not all nodes have a parent");
+        assert!(self.sizes == nodes.sizes(), "places of other sizes");
         if let Outside::Numbers(outside) = nodes.outside() {
             assert!(
                 levels::are_parents(&nodes, parents, outside),
@@ -271,16 +328,29 @@ impl<H: Home> NewPlaces<H> {
                 // which only this list knows.
                 unsafe { levels.copy() }
             }
-            Outside::All => copy_all(&nodes, parents, &places),
+            Outside::All => copy_all(&nodes, &self.sizes, parents, &places),
         };
-        // SAFETY: allocations of this home for this layout, not of size zero as `allocate` asserts. No link holds one any longer: each was written by
-        // one of the above. The values have moved out.
-        unsafe {
-            let old = nodes.shown().iter().map(|shown| shown.node);
-            self.home.free_each(old, self.layout);
+        let old = nodes.shown().iter().map(|shown| shown.node);
+        if self.sizes.is_empty() {
+            // SAFETY: allocations of this home for this layout, not of size zero as `allocate` asserts. No link holds one any longer: each was
+            // written by one of the above. The values have moved out.
+            unsafe { self.home.free_each(old, self.layout) };
+        } else {
+            for (v, object) in old.enumerate() {
+                if let Some(layout) = layout_of(&self.sizes, self.layout, v) {
+                    // SAFETY: as above, of the node's own layout.
+                    unsafe { self.home.free(object, layout) };
+                }
+            }
         }
         distances
     }
+}
+
+/// The layout of a node's place: that of its size, if sizes are known, or else `layout`; `None` for nodes that stay.
+#[inline]
+fn layout_of(sizes: &[NodeSize], layout: Layout, v: usize) -> Option<Layout> {
+    sizes.get(v).map_or(Some(layout), |size| size.layout())
 }
 
 /// Writes the links and pointers that do not lie in the node that showed them.
@@ -289,10 +359,11 @@ fn write_outside<H: Home>(nodes: &Nodes<'_, H>, places: &[*mut u8]) {
     let write = |v: usize| {
         // SAFETY: the link is one that `point_to` is for, borrowed for 'a, used by nothing since it
         // was shown, and disjoint from all others (invariant of `Nodes`). The place is an
-        // allocation of the same home (asserted by the caller) for a node's layout that only this
+        // allocation of the same home (asserted by the caller) for the node's layout that only this
         // list knows. The node's old place is still in `shown`. The new one is uninitialised until
-        // it is copied to, and nothing looks through the link before.
-        unsafe { link.point_to(shown[v].link, places[v]) };
+        // it is copied to, and nothing looks through the link before. Or the node stays, and this
+        // is the place that the link holds.
+        unsafe { nodes.link_of(v).point_to(shown[v].link, places[v]) };
     };
     match nodes.outside() {
         Outside::Numbers(numbers) => {
@@ -322,10 +393,10 @@ fn write_outside<H: Home>(nodes: &Nodes<'_, H>, places: &[*mut u8]) {
 /// Copies all nodes to their new places. Links and pointers have been written.
 fn copy_all<H: Home>(
     nodes: &Nodes<'_, H>,
+    sizes: &[NodeSize],
     parents: &[u32],
     places: &[*mut u8],
 ) -> (Distances, Distances) {
-    let bytes = nodes.layout().size();
     debug_assert!(nodes.pointers_inside().is_empty(), "pointers left to write");
     let shown = nodes.shown();
     for (v, &to) in places.iter().enumerate() {
@@ -333,12 +404,14 @@ fn copy_all<H: Home>(
             shown.get(v + prefetch::AHEAD),
             places.get(v + prefetch::AHEAD),
         ) {
-            prefetch::object(shown.node, bytes);
-            prefetch::object(to, bytes);
+            prefetch::object(shown.node, nodes.layout().size());
+            prefetch::object(to, nodes.layout().size());
         }
+        let bytes = layout_of(sizes, nodes.layout(), v).map_or(0, |layout| layout.size());
         // SAFETY: the old place is an allocation for the layout, which may be read (invariant of
         // `Nodes`), and `to` another one: both are valid for this many bytes, and as different live
-        // allocations they do not overlap. A bitwise copy that leaves the source unused is a move.
+        // allocations they do not overlap. Of a node that stays, nothing is copied. A bitwise copy
+        // that leaves the source unused is a move.
         unsafe { shown[v].node.copy_to_nonoverlapping(to, bytes) };
     }
     (
@@ -349,9 +422,11 @@ fn copy_all<H: Home>(
 
 impl<H: Home> Drop for NewPlaces<H> {
     fn drop(&mut self) {
-        for &place in &self.places {
-            // SAFETY: allocated by this home for this layout and owned by this value (invariant).
-            unsafe { self.home.free(place, self.layout) };
+        for (v, &place) in self.places.iter().enumerate() {
+            if let Some(layout) = layout_of(&self.sizes, self.layout, v) {
+                // SAFETY: allocated by this home for this layout and owned by this value (invariant).
+                unsafe { self.home.free(place, layout) };
+            }
         }
     }
 }

@@ -4,18 +4,37 @@
 //!
 //! ```text
 //! impl TreeNode for Node {
-//!     type Link = <Option<Box<Node>> as Links>::Link;
+//!     type Link = Box<Node>;
 //!     fn children<'n>(&'n mut self, visit: &mut Visit<'_, 'n, Self::Link>) {
 //!         match self {
 //!             Self { left: field_0, right: field_1, up: field_2, .. } => {
-//!                 visit(field_0);
-//!                 visit(field_1);
-//!                 visit(back(field_2));
+//!                 visit(child(field_0).links());
+//!                 visit(child(field_1).links());
+//!                 visit(child(field_2).pointers());
+//!             }
+//!         }
+//!     }
+//! }
+//!
+//! impl AnyLinks for Node {
+//!     fn show_any<'n>(&'n mut self, visitor: &mut AnyVisitor<'_, 'n>) {
+//!         match self {
+//!             Self { left: field_0, right: field_1, up: field_2, .. } => {
+//!                 child(field_0).show(visitor);
+//!                 child(field_1).show(visitor);
+//!                 visitor.pointers(field_2);
 //!             }
 //!         }
 //!     }
 //! }
 //! ```
+//!
+//! Which `links` that is depends on the field's type, which a macro does not know: it is the method of `Child` itself, which gives the field,
+//! where the field implements `Links` for links of the type `Self::Link`; else that of a trait, which gives `any(field)`. So it is with `show`,
+//! for what implements `AnyLinks` and what implements `Links` alone.
+//!
+//! Where a field names the type with an allocator, as in `Box<Node, &Heap>`, `Link` is `<Field as Links>::Link`, and there is no `AnyLinks`, which is for plain
+//! boxes.
 //!
 //! In truth all of these names begin with `__ccmorph_`. Hygiene keeps them apart from a user's variables, but neither from lifetimes nor from constants and
 //! statics, which a pattern of their name would mean.
@@ -23,12 +42,12 @@
 //! An enum has one such arm for each variant. Everything that is generated for a field carries the span of its type,
 //! so that the compiler's complaint about a field without links points there.
 
-use proc_macro2::{Span, TokenStream};
-use quote::{IdentFragment, format_ident, quote, quote_spanned};
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::{IdentFragment, ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{
     Attribute, Data, DeriveInput, Error, Fields, Ident, Lifetime, Meta, Result, Type,
-    parse_macro_input, parse_quote,
+    parse_macro_input,
 };
 
 /// Implements `ccmorph::TreeNode` from the fields marked `#[child]`, `#[parent]` and `#[pointer]`; documented at its re-export
@@ -44,8 +63,12 @@ pub fn derive_tree_node(input: proc_macro::TokenStream) -> proc_macro::TokenStre
 fn tree_node(input: &DeriveInput) -> Result<TokenStream> {
     let mut errors = Errors::default();
     errors.forbid_marks(&input.attrs, "a type");
-    let mut children = Children::default();
-    let arms: Vec<TokenStream> = match &input.data {
+    let mut children = Children {
+        owner: input.ident.to_string(),
+        count: 0,
+        links: None,
+    };
+    let arms: Vec<Arm> = match &input.data {
         Data::Struct(data) => vec![arm(&quote!(Self), &data.fields, &mut children, &mut errors)],
         Data::Enum(data) => data
             .variants
@@ -71,7 +94,8 @@ fn tree_node(input: &DeriveInput) -> Result<TokenStream> {
     if children.count == 0 {
         errors.push(Error::new(
             input.ident.span(),
-            "no field is marked `#[child]`: mark those that own child nodes, such as `Option<Box<Self>>`",
+            "no field is marked `#[child]`: mark those that own child nodes, such as `Option<Box<Self>>`; \
+             for a node without children `impl ccmorph::AnyLinks for` it",
         ));
     }
     errors.finish()?;
@@ -80,26 +104,53 @@ fn tree_node(input: &DeriveInput) -> Result<TokenStream> {
     let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
     let lifetime = Lifetime::new("'__ccmorph_node", Span::mixed_site());
     let visit = own_name("visit", Span::mixed_site());
-    let links = children
-        .links
-        .unwrap_or_else(|| parse_quote!(::std::boxed::Box<Self>));
-    let at_type = Span::mixed_site().located_at(links.span());
-    let link = quote_spanned!(at_type=> <#links as ::ccmorph::Links>::Link);
+    let (link, show) = match children.links {
+        Some(links) => {
+            let at_type = Span::mixed_site().located_at(links.span());
+            let link = quote_spanned!(at_type=> <#links as ::ccmorph::Links>::Link);
+            (link, None)
+        }
+        None => {
+            let visitor = own_name("visitor", Span::mixed_site());
+            let arms = arms.iter().map(|arm| arm.to_tokens(&arm.shows));
+            let show = quote! {
+                #[automatically_derived]
+                impl #impl_generics ::ccmorph::AnyLinks for #name #type_generics #where_clause {
+                    #[allow(unused_imports)]
+                    fn show_any<#lifetime>(
+                        &#lifetime mut self,
+                        #visitor: &mut ::ccmorph::AnyVisitor<'_, #lifetime>,
+                    ) {
+                        use ::ccmorph::__derive::OrLinks as _;
+                        match self {
+                            #(#arms)*
+                        }
+                    }
+                }
+            };
+            (quote!(::std::boxed::Box<Self>), Some(show))
+        }
+    };
+    let arms = arms.iter().map(|arm| arm.to_tokens(&arm.visits));
     Ok(quote! {
         #[automatically_derived]
         impl #impl_generics ::ccmorph::TreeNode for #name #type_generics #where_clause {
             type Link = #link;
 
+            #[allow(unused_imports)]
             fn children<#lifetime>(
                 &#lifetime mut self,
                 // Not `Self::Link`, which may be a variant.
                 #visit: &mut ::ccmorph::Visit<'_, #lifetime, <Self as ::ccmorph::TreeNode>::Link>,
             ) {
+                use ::ccmorph::__derive::OrAny as _;
                 match self {
                     #(#arms)*
                 }
             }
         }
+
+        #show
     })
 }
 
@@ -115,21 +166,32 @@ enum Mark {
 }
 
 /// The fields with links so far.
-#[derive(Default)]
 struct Children {
+    /// The name of the type that they belong to.
+    owner: String,
     count: usize,
-    /// The type of the first that holds links by itself.
+    /// The type of the first that names the owner with an allocator.
     links: Option<Type>,
 }
 
-/// The arm of a struct or a variant: binds the marked fields, and shows them.
-fn arm(
-    path: &TokenStream,
-    fields: &Fields,
-    children: &mut Children,
-    errors: &mut Errors,
-) -> TokenStream {
-    let (mut patterns, mut visits) = (Vec::new(), Vec::new());
+/// A struct or a variant: its path, a pattern for each marked field, and what shows them to `Visit` and to `AnyVisitor`.
+struct Arm {
+    path: TokenStream,
+    patterns: Vec<TokenStream>,
+    visits: Vec<TokenStream>,
+    shows: Vec<TokenStream>,
+}
+
+impl Arm {
+    fn to_tokens(&self, body: &[TokenStream]) -> TokenStream {
+        let Arm { path, patterns, .. } = self;
+        quote!(#path { #(#patterns)* .. } => { #(#body)* })
+    }
+}
+
+/// The arm of a struct or a variant.
+fn arm(path: &TokenStream, fields: &Fields, children: &mut Children, errors: &mut Errors) -> Arm {
+    let (mut patterns, mut visits, mut shows) = (Vec::new(), Vec::new(), Vec::new());
     for (member, field) in fields.members().zip(fields) {
         let Some(mark) = errors.mark(&field.attrs) else {
             continue;
@@ -138,24 +200,66 @@ fn arm(
         // Complaints point at the field's type, but names are resolved as the macro's own.
         let at_type = Span::mixed_site().located_at(field.ty.span());
         let binding = own_name(format!("field_{}", visits.len()), at_type);
-        let visit = own_name("visit", at_type);
+        let (visit, visitor) = (own_name("visit", at_type), own_name("visitor", at_type));
         patterns.push(quote!(#member: #binding,));
-        visits.push(match mark {
-            Mark::Child => quote_spanned!(at_type=> #visit(#binding);),
-            Mark::EachChild => {
-                let link = own_name("link", at_type);
-                quote_spanned!(at_type=> for #link in #binding.iter_mut() { #visit(#link); })
+        let link = own_name("link", at_type);
+        let (visited, shown) = match mark {
+            Mark::Child | Mark::EachChild => {
+                let what = if mark == Mark::Child { &binding } else { &link };
+                let child = quote_spanned!(at_type=> ::ccmorph::__derive::child);
+                (
+                    quote_spanned!(at_type=>
+                        #visit(#child::<_, <Self as ::ccmorph::TreeNode>::Link>(#what).links());),
+                    quote_spanned!(at_type=> #child::<_, ()>(#what).show(#visitor);),
+                )
             }
-            Mark::Pointer => quote_spanned!(at_type=> #visit(::ccmorph::back(#binding));),
-        });
+            Mark::Pointer => (
+                quote_spanned!(at_type=> #visit(
+                    ::ccmorph::__derive::child::<_, <Self as ::ccmorph::TreeNode>::Link>(#binding).pointers()
+                );),
+                quote_spanned!(at_type=> #visitor.pointers(#binding);),
+            ),
+        };
+        let each = |body| match mark {
+            Mark::EachChild => quote_spanned!(at_type=> for #link in #binding.iter_mut() { #body }),
+            _ => body,
+        };
+        visits.push(each(visited));
+        shows.push(each(shown));
         if mark != Mark::Pointer {
             children.count += 1;
-        }
-        if mark == Mark::Child {
-            children.links.get_or_insert_with(|| field.ty.clone());
+            if children.links.is_none()
+                && names_allocator(field.ty.to_token_stream(), &children.owner)
+            {
+                children.links = Some(field.ty.clone());
+            }
         }
     }
-    quote!(#path { #(#patterns)* .. } => { #(#visits)* })
+    Arm {
+        path: path.clone(),
+        patterns,
+        visits,
+        shows,
+    }
+}
+
+/// Whether a type has the owner's name, or `Self`, for its first argument of several, as in `Box<Node<'h>, &'h Heap>`.
+fn names_allocator(ty: TokenStream, owner: &str) -> bool {
+    let mut depth = None;
+    for token in ty {
+        match token {
+            TokenTree::Group(group) if names_allocator(group.stream(), owner) => return true,
+            TokenTree::Ident(name) if name == owner || name == "Self" => depth = Some(0),
+            TokenTree::Punct(mark) => match (mark.as_char(), depth) {
+                ('<', Some(open)) => depth = Some(open + 1),
+                ('>', Some(open)) => depth = (open > 0).then(|| open - 1),
+                (',', Some(0)) => return true,
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    false
 }
 
 /// A name that no item of the user's has.

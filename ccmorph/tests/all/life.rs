@@ -225,7 +225,7 @@ struct HeapNode<'h> {
     #[expect(dead_code, reason = "counted, not read")]
     token: Rc<()>,
     #[child]
-    children: [Option<HeapLink<'h>>; 2],
+    children: [Option<ApiBox<HeapNode<'h>, &'h Heap>>; 2],
 }
 
 #[test]

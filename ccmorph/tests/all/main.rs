@@ -3,6 +3,7 @@
 #[global_allocator]
 static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
 
+mod any;
 mod colour;
 mod derive;
 mod index;

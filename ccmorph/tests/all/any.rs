@@ -1,0 +1,533 @@
+//! Nodes of several types that own each other, and what may stand between a node and its children.
+
+use ccmodel::Layout;
+use ccmorph::{
+    AnyLinks, AnyVisitor, Links, Morph, MorphError, TreeNode, Visitor, any, ccmorph, map,
+};
+use quickcheck::{Arbitrary, Gen, quickcheck};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null;
+use std::rc::Rc;
+
+#[derive(Clone, Debug, PartialEq, TreeNode)]
+enum Statement {
+    Evaluate(#[child] Expression),
+    While {
+        line: u32,
+        #[child]
+        condition: Box<Expression>,
+        #[child]
+        body: Vec<Statement>,
+    },
+    Then(#[child] Box<Statement>, #[child] Option<Box<Statement>>),
+}
+
+#[derive(Clone, Debug, PartialEq, TreeNode)]
+enum Expression {
+    Number(f64),
+    Text(String),
+    Sum(#[child] [Box<Expression>; 2]),
+    Call {
+        name: String,
+        #[child]
+        arguments: VecDeque<Expression>,
+        #[child]
+        named: BTreeMap<String, Box<Expression>>,
+    },
+    Block(
+        #[child] Box<[Statement]>,
+        #[child] (Box<Wide>, Vec<Box<Statement>>),
+    ),
+}
+
+/// Larger than a block, and aligned to one.
+#[derive(Clone, Debug, PartialEq, TreeNode)]
+#[repr(align(64))]
+struct Wide {
+    numbers: [u64; 10],
+    #[child]
+    inner: Option<Box<Expression>>,
+}
+
+impl Arbitrary for Expression {
+    fn arbitrary(g: &mut Gen) -> Expression {
+        let less = &mut Gen::new(g.size() / 5 + 1);
+        if g.size() == 1 {
+            return Expression::Number(f64::from(u8::arbitrary(g)));
+        }
+        match u8::arbitrary(g) % 5 {
+            0 => Expression::Text(String::arbitrary(less)),
+            1 | 2 => Expression::Sum([Box::arbitrary(less), Box::arbitrary(less)]),
+            3 => Expression::Call {
+                name: String::arbitrary(less),
+                arguments: Vec::arbitrary(less).into(),
+                named: BTreeMap::<String, Box<Expression>>::arbitrary(less),
+            },
+            _ => {
+                let wide = Wide {
+                    numbers: [u64::arbitrary(g); 10],
+                    inner: Option::arbitrary(less),
+                };
+                let statements: Vec<Statement> = Vec::arbitrary(less);
+                Expression::Block(statements.into(), (Box::new(wide), Vec::arbitrary(less)))
+            }
+        }
+    }
+}
+
+impl Arbitrary for Statement {
+    fn arbitrary(g: &mut Gen) -> Statement {
+        let less = &mut Gen::new(g.size() / 5 + 1);
+        match u8::arbitrary(g) % if g.size() == 1 { 1 } else { 3 } {
+            0 => Statement::Evaluate(Expression::arbitrary(less)),
+            1 => Statement::While {
+                line: u32::arbitrary(g),
+                condition: Box::arbitrary(less),
+                body: Vec::arbitrary(less),
+            },
+            _ => Statement::Then(Box::arbitrary(less), Option::arbitrary(less)),
+        }
+    }
+}
+
+const LAYOUTS: [Layout; 4] = [
+    Layout::DepthFirst,
+    Layout::BreadthFirst,
+    Layout::Hierarchical,
+    Layout::SubtreeCluster { block_bytes: 64 },
+];
+
+quickcheck! {
+    fn programs_are_what_they_were(program: Vec<Statement>) -> bool {
+        let mut morphed = program.clone();
+        let nodes = Morph::new().run_any(&mut morphed).unwrap().nodes;
+        assert_eq!(morphed, program);
+        for layout in LAYOUTS {
+            let report = Morph::new().layout(layout).predict(true).run_any(&mut morphed).unwrap();
+            assert_eq!((report.nodes, report.placed), (nodes, true));
+            assert_eq!(morphed, program);
+        }
+        match Morph::new().colour(0.5).run_any(&mut morphed) {
+            Ok(report) => assert_eq!(report.nodes, nodes),
+            Err(error) => assert!(matches!(error, MorphError::ColourRoom { .. })),
+        }
+        // From a traversal of one type, and by the derive's.
+        let report = ccmorph(any(&mut morphed), Statement::children).unwrap();
+        assert_eq!(report.nodes, nodes);
+        morphed == program
+    }
+
+    fn a_panic_in_any_visit_changes_nothing(program: Vec<Statement>, calls: usize) -> bool {
+        let mut morphed: Vec<(Statement, Bomb)> =
+            program.iter().map(|statement| (statement.clone(), Bomb(Rc::default()))).collect();
+        let fuse = Rc::new(std::cell::Cell::new(calls % (program.len() + 1)));
+        for (_, bomb) in &mut morphed {
+            *bomb = Bomb(Rc::clone(&fuse));
+        }
+        let result = catch_unwind(AssertUnwindSafe(|| Morph::new().run_any(&mut morphed)));
+        assert_eq!(result.is_err(), calls % (program.len() + 1) < program.len());
+        morphed.into_iter().map(|(statement, _)| statement).eq(program)
+    }
+}
+
+/// Panics when its turn has come.
+struct Bomb(Rc<std::cell::Cell<usize>>);
+
+impl AnyLinks for Bomb {
+    fn show_any<'a>(&'a mut self, _: &mut AnyVisitor<'_, 'a>) {
+        match self.0.get() {
+            0 => std::panic::resume_unwind(Box::new("bomb")),
+            left => self.0.set(left - 1),
+        }
+    }
+}
+
+#[test]
+fn blocks_are_filled_by_nodes_of_different_sizes() {
+    #[derive(TreeNode)]
+    struct Leaf {
+        key: u64,
+        #[child]
+        none: Option<Box<Leaf>>,
+    }
+    #[derive(TreeNode)]
+    struct Inner {
+        keys: [u64; 3],
+        #[child]
+        next: Option<Box<Inner>>,
+        #[child]
+        leaf: Box<Leaf>,
+    }
+
+    const NODES: usize = 4096;
+    let mut list = None;
+    let mut held: Vec<Box<[u8; 40]>> = Vec::new();
+    for key in 0..NODES as u64 {
+        let leaf = Box::new(Leaf { key, none: None });
+        held.push(Box::new([0; 40]));
+        list = Some(Box::new(Inner {
+            keys: [key; 3],
+            next: list,
+            leaf,
+        }));
+    }
+    let report = Morph::new()
+        .layout(Layout::DepthFirst)
+        .run(&mut list, Inner::children)
+        .unwrap();
+    assert_eq!((report.nodes, report.edges), (2 * NODES, 2 * NODES - 1));
+    // 16 and 40 bytes, one behind the other, but for the ends of segments.
+    let bytes = (NODES * (16 + 40)) as u64;
+    assert!(
+        (bytes..bytes + bytes / 1000).contains(&report.span_bytes),
+        "{report}"
+    );
+    let lines = map(&mut list, Inner::children).unwrap();
+    assert!(lines.pieces(64).count() as u64 <= bytes / 64 + 4);
+    let mut at = list.as_deref();
+    for key in (0..NODES as u64).rev() {
+        let inner = at.unwrap();
+        assert_eq!(
+            (inner.keys, inner.leaf.key, inner.leaf.none.is_none()),
+            ([key; 3], key, true)
+        );
+        at = inner.next.as_deref();
+    }
+}
+
+#[test]
+fn pointers_between_types_follow() {
+    #[derive(TreeNode)]
+    struct Parent {
+        #[child]
+        children: Vec<Child>,
+        #[child]
+        other: Option<Box<Parent>>,
+        #[pointer]
+        first: *const Child,
+    }
+    #[derive(TreeNode)]
+    struct Child {
+        number: usize,
+        #[child]
+        below: Option<Box<Parent>>,
+        #[parent]
+        parent: *const Parent,
+    }
+
+    fn parent(depth: usize, up: *const Parent) -> Box<Parent> {
+        let mut new = Box::new(Parent {
+            children: Vec::new(),
+            other: None,
+            first: null(),
+        });
+        let place: *const Parent = &raw const *new;
+        for number in 0..3 {
+            let below = (depth > 0).then(|| parent(depth - 1, place));
+            new.children.push(Child {
+                number,
+                below,
+                parent: place,
+            });
+        }
+        new.first = new.children.as_ptr();
+        new.other = (depth == 3).then(|| parent(0, up));
+        new
+    }
+    fn check(parent: &Parent) -> usize {
+        assert!(std::ptr::eq(parent.first, &raw const parent.children[0]));
+        let below = parent.children.iter().enumerate().map(|(number, child)| {
+            assert_eq!(child.number, number);
+            assert!(std::ptr::eq(child.parent, parent));
+            child.below.as_deref().map_or(0, check)
+        });
+        let below: usize = below.sum();
+        2 + below + parent.other.as_deref().map_or(0, check)
+    }
+
+    let mut root = parent(3, null());
+    let nodes = check(&root);
+    for _ in 0..2 {
+        // A buffer begins where its first element does, so what points to that follows.
+        assert_eq!(ccmorph(&mut root, Parent::children).unwrap().nodes, nodes);
+        assert_eq!(check(&root), nodes);
+        assert_eq!(Morph::new().run_any(&mut root).unwrap().nodes, nodes);
+        assert_eq!(check(&root), nodes);
+    }
+}
+
+#[test]
+fn what_is_too_large_stays_and_what_it_owns_moves() {
+    #[derive(TreeNode)]
+    struct Large {
+        bytes: [u8; 5000],
+        #[child]
+        small: Option<Box<Small>>,
+        #[child]
+        wide: Vec<Small>,
+    }
+    #[derive(TreeNode)]
+    struct Small(u64, #[child] Option<Box<Large>>, #[child] Vec<Small>);
+
+    let mut root = None;
+    for key in 0..300 {
+        let leaf = |key| Small(key, None, Vec::new());
+        let large = Large {
+            bytes: [7; 5000],
+            small: Some(Box::new(leaf(key))),
+            wide: (0..200).map(leaf).collect(),
+        };
+        root = Some(Box::new(Small(
+            key,
+            root.map(|root| {
+                Box::new(Large {
+                    small: Some(root),
+                    ..large
+                })
+            }),
+            Vec::new(),
+        )));
+    }
+    let report = Morph::new().run_any(&mut root).unwrap();
+    assert_eq!(report.nodes, 300);
+    let mut at = root.as_deref();
+    for key in (0..300).rev() {
+        let small = at.unwrap();
+        assert_eq!((small.0, small.2.len()), (key, 0));
+        at = small.1.as_deref().and_then(|large| {
+            assert!(large.bytes == [7; 5000] && large.wide.iter().map(|small| small.0).eq(0..200));
+            large.small.as_deref()
+        });
+    }
+    assert!(at.is_none());
+    // Nothing but what stays.
+    let mut large = vec![Small(1, None, Vec::new())];
+    large.reserve_exact(1000);
+    assert_eq!(Morph::new().run_any(&mut large).unwrap().nodes, 0);
+    assert_eq!(large[0].0, 1);
+}
+
+#[test]
+fn nothing_and_nodes_of_no_size_are_skipped() {
+    struct Empty;
+    impl AnyLinks for Empty {}
+    #[derive(TreeNode)]
+    struct Node {
+        #[child]
+        empty: Box<Empty>,
+        #[child]
+        many: Vec<Empty>,
+        #[child]
+        none: Vec<Node>,
+        #[child]
+        slice: Box<[Node]>,
+    }
+    let node = || Node {
+        empty: Box::new(Empty),
+        many: (0..3).map(|_| Empty).collect(),
+        none: Vec::new(),
+        slice: Box::new([]),
+    };
+    let mut root = Box::new(node());
+    root.slice = Box::new([node()]);
+    assert_eq!(Morph::new().run_any(&mut root).unwrap().nodes, 2);
+    let Node {
+        empty,
+        many,
+        none,
+        slice,
+    } = *root;
+    assert!(matches!(*empty, Empty));
+    assert_eq!((many.len(), none.len(), slice.len()), (3, 0, 1));
+    assert_eq!(
+        Morph::new().run_any(&mut None::<Box<Node>>).unwrap().nodes,
+        0
+    );
+    assert_eq!(Morph::new().run_any(&mut [Empty, Empty]).unwrap().nodes, 0);
+}
+
+#[test]
+fn vectors_keep_their_capacity() {
+    #[derive(TreeNode)]
+    struct Node(u8, #[child] Vec<Node>);
+    let mut root = Node(1, Vec::with_capacity(10));
+    root.1.push(Node(2, Vec::new()));
+    let before = root.1.as_ptr();
+    assert_eq!(Morph::new().run_any(&mut root).unwrap().nodes, 1);
+    assert_ne!(root.1.as_ptr(), before);
+    assert_eq!((root.1.len(), root.1.capacity(), root.1[0].0), (1, 10, 2));
+    root.1.extend((3..100).map(|key| Node(key, Vec::new())));
+    root.1.truncate(20);
+    root.1.shrink_to_fit();
+    assert_eq!(
+        root.1.iter().map(|node| node.0).collect::<Vec<_>>(),
+        (2..22).collect::<Vec<_>>()
+    );
+    assert_eq!(root.0, 1);
+}
+
+#[test]
+fn trait_objects_move() {
+    trait Shape: AnyLinks {
+        fn area(&self) -> u64;
+    }
+    struct Square(u64);
+    impl AnyLinks for Square {}
+    impl Shape for Square {
+        fn area(&self) -> u64 {
+            self.0 * self.0
+        }
+    }
+    #[derive(TreeNode)]
+    struct Group {
+        #[expect(dead_code, reason = "counted, not read")]
+        token: Rc<()>,
+        #[child]
+        shapes: Vec<Box<dyn Shape>>,
+        #[child]
+        by_name: HashMap<&'static str, Box<dyn Shape>>,
+    }
+    impl Shape for Group {
+        fn area(&self) -> u64 {
+            let shapes = self.shapes.iter().chain(self.by_name.values());
+            shapes.map(|shape| shape.area()).sum()
+        }
+    }
+
+    let token = Rc::new(());
+    let mut all: Box<dyn Shape> = Box::new(Square(1));
+    for side in 0..100 {
+        let side: Box<dyn Shape> = Box::new(Square(side));
+        all = Box::new(Group {
+            token: Rc::clone(&token),
+            shapes: vec![all, side],
+            by_name: HashMap::from([("one", Box::new(Square(1)) as Box<dyn Shape>)]),
+        });
+    }
+    let area = all.area();
+    // Groups, their vectors, squares.
+    assert_eq!(
+        Morph::new().run_any(&mut all).unwrap().nodes,
+        100 + 100 + 201
+    );
+    assert_eq!((all.area(), Rc::strong_count(&token)), (area, 101));
+    drop(all);
+    assert_eq!(Rc::strong_count(&token), 1);
+}
+
+#[test]
+fn own_types_with_links_of_one_type_do() {
+    struct Bucket(Option<Box<Node>>);
+    impl Links for Bucket {
+        type Link = Box<Node>;
+        fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Box<Node>>) {
+            self.0.show(visitor);
+        }
+    }
+    #[derive(TreeNode)]
+    struct Node {
+        key: u32,
+        #[child]
+        bucket: Bucket,
+        #[child]
+        table: Option<Box<Table>>,
+    }
+    #[derive(TreeNode)]
+    struct Table(#[child] Vec<Node>);
+
+    let node = |key, below, table| Node {
+        key,
+        bucket: Bucket(below),
+        table,
+    };
+    let below = Some(Box::new(node(2, None, None)));
+    let table = Table(vec![node(3, Some(Box::new(node(4, None, None))), None)]);
+    let mut root = Box::new(node(1, below, Some(Box::new(table))));
+    for report in [
+        ccmorph(&mut root, Node::children),
+        Morph::new().run_any(&mut root),
+    ] {
+        assert_eq!(report.unwrap().nodes, 5);
+        let below = root.bucket.0.as_ref().unwrap();
+        let third = &root.table.as_ref().unwrap().0[0];
+        assert_eq!((root.key, below.key, third.key), (1, 2, 3));
+        assert!(
+            third
+                .bucket
+                .0
+                .as_ref()
+                .is_some_and(|fourth| fourth.key == 4)
+        );
+    }
+}
+
+#[test]
+fn weights_are_those_of_the_owner() {
+    struct Leaf(u64);
+    impl AnyLinks for Leaf {}
+    #[derive(TreeNode)]
+    struct Inner {
+        weight: u32,
+        #[child]
+        leaf: Option<Box<Leaf>>,
+        #[child]
+        kids: Vec<Box<Inner>>,
+    }
+    let inner = |weight| {
+        let leaf = Some(Box::new(Leaf(u64::from(weight))));
+        Box::new(Inner {
+            weight,
+            leaf,
+            kids: Vec::new(),
+        })
+    };
+    let mut root = inner(1);
+    root.kids = (0..500)
+        .map(|weight| inner(if weight == 77 { 1_000_000 } else { 0 }))
+        .collect();
+    let morph = Morph::new().layout(Layout::Weighted);
+    let mut asked = 0;
+    let report = morph.run_weighted(&mut root, Inner::children, |node| {
+        asked += 1;
+        f64::from(node.weight)
+    });
+    assert_eq!((report.unwrap().nodes, asked), (1002, 501));
+    let at = |place: *const u8| place.addr() / 256;
+    let hot = &root.kids[77];
+    let leaf = hot.leaf.as_deref().unwrap();
+    assert_eq!(leaf.0, 1_000_000);
+    assert_eq!(at((&raw const **hot).cast()), at((&raw const *leaf).cast()));
+}
+
+#[test]
+fn a_long_chain_of_types_needs_no_stack() {
+    #[derive(TreeNode)]
+    struct Even(#[child] Option<Box<Odd>>);
+    #[derive(TreeNode)]
+    struct Odd(#[child] Vec<Even>);
+
+    const DEPTH: usize = 300_000;
+    let mut root = Even(None);
+    for _ in 0..DEPTH {
+        root = Even(Some(Box::new(Odd(vec![root]))));
+    }
+    assert_eq!(Morph::new().run_any(&mut root).unwrap().nodes, 2 * DEPTH);
+    let mut depth = 0;
+    while let Some(mut odd) = root.0.take() {
+        root = odd.0.pop().unwrap();
+        depth += 1;
+    }
+    assert_eq!(depth, DEPTH);
+}
+
+#[test]
+fn a_root_too_large_is_told() {
+    struct Large([u8; 5000]);
+    impl AnyLinks for Large {}
+    let mut root = Some(Box::new(Large([1; 5000])));
+    assert_eq!(Morph::new().run_any(&mut root).unwrap().nodes, 0);
+    let result = ccmorph(&mut root, |_, _| {});
+    assert!(matches!(result, Err(MorphError::NodeTooLarge { .. })));
+    assert!(root.is_some_and(|root| root.0 == [1; 5000]));
+}
