@@ -1,17 +1,19 @@
-//! Nodes of several types that own each other: statements and expressions, leaves and inner nodes, trait objects, vectors.
+//! Nodes of several types that own each other: statements and expressions, leaves and inner nodes,
+//! trait objects, vectors.
 //!
-//! Where all nodes are of one type, the type says what a link is and how its node is visited and moved. Here each node brings
-//! that along: its size and alignment, and a [`Kind`], two functions that know its type. The collector keeps both for each node; all
-//! else of a morph goes by them.
+//! Where all nodes are of one type, the type says what a link is and how its node is visited and
+//! moved. Here each node brings that along: its size and alignment, and a [`Kind`], two functions
+//! that know its type. The collector keeps both for each node; all else of a morph goes by them.
 //!
 //! # Why this is as safe
 //!
-//! The argument is that of the module `links`, with [`AnyLinks::show_any`] as the traversal: it borrows the node for `'a`, which is
-//! any lifetime, and so is each link that it shows. So links are disjoint, stay where they are, and nobody else uses them until the
-//! morph ends. A node's kind is that of the type of the very link that was shown.
+//! The argument is that of the module `links`, with [`AnyLinks::show_any`] as the traversal: it
+//! borrows the node for `'a`, which is any lifetime, and so is each link that it shows. So links
+//! are disjoint, stay where they are, and nobody else uses them until the morph ends. A node's kind
+//! is that of the type of the very link that was shown.
 //!
-//! The nodes are boxes of any type, sized or not, and the buffers of vectors: safe code that has `&mut Box<T>` or `&mut Vec<T>` may move what
-//! these own to another place, so this may.
+//! The nodes are boxes of any type, sized or not, and the buffers of vectors: safe code that has
+//! `&mut Box<T>` or `&mut Vec<T>` may move what these own to another place, so this may.
 
 use crate::collect::{Collector, ErasedLink, Shown};
 use crate::link::Global;
@@ -22,7 +24,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// How nodes of one type are visited, and the links to them written, in a structure of several types.
+/// How nodes of one type are visited, and the links to them written, in a structure of several
+/// types.
 #[derive(Clone, Copy)]
 #[expect(
     unreachable_pub,
@@ -34,8 +37,9 @@ pub struct Kind<'a> {
     ///
     /// # Safety
     ///
-    /// The link was made from a `&'a mut` to a link of this kind, its node is the one that it holds, and neither has been used since, but for
-    /// what a collector keeps of them. It is called once.
+    /// The link was made from a `&'a mut` to a link of this kind, its node is the one that it
+    /// holds, and neither has been used since, but for what a collector keeps of them. It is called
+    /// once.
     pub(crate) visit: unsafe fn(Shown, &mut AnyVisitor<'_, 'a>),
 }
 
@@ -90,16 +94,18 @@ impl NodeSize {
     }
 }
 
-/// What a node owns: places that own nodes of any types. A field marked `#[child]` may be of any such type.
+/// What a node owns: places that own nodes of any types. A field marked `#[child]` may be of any
+/// such type.
 ///
-/// [`#[derive(TreeNode)]`](macro@crate::TreeNode) implements it for a node: as a part of another one, in a vector or behind a box,
-/// it shows its own children. By hand, show the fields; there is nothing to get wrong, see [the traversal's contract](crate#why-this-is-safe).
+/// [`#[derive(TreeNode)]`](macro@crate::TreeNode) implements it for a node: as a part of another
+/// one, in a vector or behind a box, it shows its own children. By hand, show the fields; there is
+/// nothing to get wrong, see [the traversal's contract](crate#why-this-is-safe).
 ///
 /// | type | what moves |
 /// |---|---|
-/// | `Box<T>` | the node; `T` may be a trait object whose trait has `AnyLinks` as a supertrait, or a slice |
+/// | `Box<T>` | the node; `T` may be a slice, or a trait object with the supertrait `AnyLinks` |
 /// | `Vec<T>` | the buffer with its elements, as one |
-/// | `Option`, arrays, tuples of up to four, `VecDeque`, values of `HashMap` and `BTreeMap` | what the elements own |
+/// | options, arrays, tuples of up to four, `VecDeque`, values of maps | what the elements own |
 ///
 /// # Examples
 ///
@@ -155,25 +161,46 @@ impl NodeSize {
 ///     fn area(&self) -> f64 { self.0.iter().map(|shape| shape.area()).sum() }
 /// }
 ///
-/// let mut all: Box<dyn Shape> = Box::new(Group(vec![Box::new(Square(1.0)), Box::new(Square(2.0))]));
-/// assert_eq!(Morph::new().run_any(&mut all)?.nodes, 4);
+/// let mut all: Box<dyn Shape> = Box::new(Group(vec![Box::new(Square(1.0)),
+/// Box::new(Square(2.0))])); assert_eq!(Morph::new().run_any(&mut all)?.nodes, 4);
 /// assert_eq!(all.area(), 5.0);
 /// # Ok::<(), ccmorph::MorphError>(())
+/// ```
+///
+/// What it is not for does not compile, and the message says what to do instead:
+///
+/// ```compile_fail,E0277
+/// #[derive(ccmorph::TreeNode)]
+/// struct Node {
+///     #[child]
+///     children: Vec<std::rc::Rc<Node>>,
+/// }
+/// ```
+///
+/// ```compile_fail,E0277
+/// #[derive(ccmorph::TreeNode)]
+/// struct Node {
+///     #[child]
+///     child: Option<Box<dyn std::fmt::Debug>>,
+/// }
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` owns no nodes that a morph can move",
     label = "holds no boxes or vectors of nodes",
-    note = "for a struct or enum: `#[derive(ccmorph::TreeNode)]` with `#[child]` on the fields that own nodes; \
-            for a node without children: `impl ccmorph::AnyLinks for Type {{}}`",
+    note = "for a struct or enum: `#[derive(ccmorph::TreeNode)]`, with `#[child]` on the fields \
+            that own nodes; for a node without children: an empty `impl ccmorph::AnyLinks`",
     note = "for `Box<dyn Trait>`: make `ccmorph::AnyLinks` a supertrait of the trait",
-    note = "`Rc` and `Arc` do not move, as others may point to what they hold: own each node by a `Box` and mark the other \
-            references, as raw pointers, `#[pointer]`; or keep the nodes in a `Vec` and use `ccmorph::IndexMorph`",
+    note = "for `Rc` and `Arc`, which do not move: own each node by a `Box` and mark the other \
+            references, as raw pointers, `#[pointer]`; or keep the nodes in a `Vec` and use \
+            `ccmorph::IndexMorph`",
     note = "for a collection of another crate: `#[child(each)]`, which calls its `iter_mut`",
-    note = "for a box with an allocator: write it out in the field's type, as in `Option<Box<Node, &Heap>>`; the derive does not \
-            see through a type alias, and all nodes are then of one type"
+    note = "for a box with an allocator: write it out in the field's type, as in \
+            `Option<Box<Node, &Heap>>`; the derive does not see through a type alias, and all \
+            nodes are then of one type"
 )]
-pub trait AnyLinks {
-    /// Shows `visitor` what owns nodes, in the order in which the nodes count as siblings, and pointers back.
+pub trait AnyLinks: Unpin {
+    /// Shows `visitor` what owns nodes, in the order in which the nodes count as siblings, and
+    /// pointers back.
     ///
     /// By default there is nothing to show: the node has no children.
     fn show_any<'a>(&'a mut self, visitor: &mut AnyVisitor<'_, 'a>) {
@@ -205,7 +232,8 @@ impl<'v, 'a> AnyVisitor<'v, 'a> {
         self.collector.push_kinds(links, Boxed::<T>::KIND);
     }
 
-    /// Shows pointers that own nothing, which will follow the nodes that they point to, whatever their type.
+    /// Shows pointers that own nothing, which will follow the nodes that they point to, whatever
+    /// their type.
     pub fn pointers<T: 'a, P: Pointers<T> + ?Sized>(&mut self, pointers: &'a mut P) {
         let collector = &mut *self.collector;
         pointers.show(&mut |place: Place<'a, T>| {
@@ -231,12 +259,13 @@ unsafe fn visit_boxed<'a, T: AnyLinks + ?Sized + 'a>(
     shown: Shown,
     visitor: &mut AnyVisitor<'_, 'a>,
 ) {
-    // SAFETY: the place of a box that is borrowed for 'a (the caller's promise). Only its pointer is read, by which nothing is
-    // accessed yet.
+    // SAFETY: the place of a box that is borrowed for 'a (the caller's promise). Only its pointer
+    // is read, by which nothing is accessed yet.
     let held: *mut T = unsafe { &raw mut **shown.link.cast::<Box<T>>() };
     let node = with_address(held, shown.node);
-    // SAFETY: the pointer that the box holds, to an initialised node, with what the box knows of its size. The box is borrowed for 'a, and this is the
-    // one reference to its node, as each link is visited once (the caller's promise).
+    // SAFETY: the pointer that the box holds, to an initialised node, with what the box knows of
+    // its size. The box is borrowed for 'a, and this is the one reference to its node, as each link
+    // is visited once (the caller's promise).
     unsafe { &mut *node }.show_any(visitor);
 }
 
@@ -244,15 +273,16 @@ unsafe fn visit_boxed<'a, T: AnyLinks + ?Sized + 'a>(
 ///
 /// # Panics
 ///
-/// When the address is another one than that of `pointer`: only the right to access the node may differ.
+/// When the address is another one than that of `pointer`: only the right to access the node may
+/// differ.
 fn with_address<T: ?Sized>(mut pointer: *mut T, address: *mut u8) -> *mut T {
     assert!(
         pointer.addr() == address.addr(),
         "a pointer to another node"
     );
     let word: *mut *mut u8 = (&raw mut pointer).cast();
-    // SAFETY: a pointer is as large and as aligned as one to a sized type at least. It begins with its address, as the box did
-    // whose node this is: `AnyLinks::show_any` of boxes has looked.
+    // SAFETY: a pointer is as large and as aligned as one to a sized type at least. It begins with
+    // its address, as the box did whose node this is: `AnyLinks::show_any` of boxes has looked.
     unsafe { word.write(address) };
     pointer
 }
@@ -271,8 +301,9 @@ impl<T: AnyLinks + ?Sized> AnyLinks for Box<T> {
                 .collector
                 .push_kind(Shown { link, node }, layout, Boxed::<T>::KIND);
         } else {
-            // Pointers to slices and trait objects are their address and what goes with it, in this order, in all versions of Rust so far, without
-            // a promise. In another order, the node stays.
+            // Pointers to slices and trait objects are their address and what goes with it, in this
+            // order, in all versions of Rust so far, without a promise. In another order, the node
+            // stays.
             debug_assert!(
                 layout.size() == 0,
                 "a pointer that does not begin with its address"
@@ -295,25 +326,31 @@ impl<'a, T: AnyLinks + 'a> Buffer<'a, T> {
 ///
 /// As for [`Kind::visit`]; links are `Vec<T>`.
 unsafe fn visit_buffer<'a, T: AnyLinks + 'a>(shown: Shown, visitor: &mut AnyVisitor<'_, 'a>) {
-    // SAFETY: the place of a vector that is borrowed for 'a (the caller's promise). It says how long it is.
+    // SAFETY: the place of a vector that is borrowed for 'a (the caller's promise). It says how
+    // long it is.
     let len = unsafe { (*shown.link.cast::<Vec<T>>()).len() };
-    // SAFETY: the vector's buffer, with so many initialised elements. The vector is borrowed for 'a, and this is the one reference
-    // to its elements, as each link is visited once (the caller's promise).
+    // SAFETY: the vector's buffer, with so many initialised elements. The vector is borrowed for
+    // 'a, and this is the one reference to its elements, as each link is visited once (the caller's
+    // promise).
     let elements: &'a mut [T] = unsafe { std::slice::from_raw_parts_mut(shown.node.cast(), len) };
     elements.show_any(visitor);
 }
 
-/// Makes a vector own another buffer of the same capacity and, once it is written, with the same elements.
+/// Makes a vector own another buffer of the same capacity and, once it is written, with the same
+/// elements.
 ///
 /// # Safety
 ///
-/// As for [`OwningPointer::point_to`](crate::link::OwningPointer::point_to), of a `Vec<T>` and a buffer.
+/// As for [`OwningPointer::point_to`](crate::link::OwningPointer::point_to), of a `Vec<T>` and a
+/// buffer.
 pub(crate) unsafe fn point_vec_to<T>(link: *mut (), buffer: *mut u8) {
     let link = link.cast::<Vec<T>>();
-    // SAFETY: a link of this type, which nothing else refers to (the caller's promise). Neither looks into the buffer.
+    // SAFETY: a link of this type, which nothing else refers to (the caller's promise). Neither
+    // looks into the buffer.
     let (len, capacity) = unsafe { ((*link).len(), (*link).capacity()) };
-    // SAFETY: allocated by the global allocator for as many elements, the layout of the old buffer, and owned by nobody else; the elements are initialised when the
-    // vector is used next (the caller's promise). Until then it is three numbers.
+    // SAFETY: allocated by the global allocator for as many elements, the layout of the old buffer,
+    // and owned by nobody else; the elements are initialised when the vector is used next (the
+    // caller's promise). Until then it is three numbers.
     let vec: Vec<T> = unsafe { Vec::from_raw_parts(buffer.cast(), len, capacity) };
     // SAFETY: valid for writes (the caller's promise). Overwriting runs no destructor.
     unsafe { link.write(vec) };
@@ -321,7 +358,8 @@ pub(crate) unsafe fn point_vec_to<T>(link: *mut (), buffer: *mut u8) {
 
 impl<T: AnyLinks> AnyLinks for Vec<T> {
     fn show_any<'a>(&'a mut self, visitor: &mut AnyVisitor<'_, 'a>) {
-        // An error is a buffer that there is not; one of no size, such as before the first element, is skipped.
+        // An error is a buffer that there is not; one of no size, such as before the first element,
+        // is skipped.
         if let Ok(layout) = Layout::array::<T>(self.capacity()) {
             let shown = Shown {
                 node: self.as_mut_ptr().cast(),
@@ -353,8 +391,8 @@ collections! {
     [T: AnyLinks] [T]: iter_mut;
     [T: AnyLinks, const N: usize] [T; N]: iter_mut;
     [T: AnyLinks] VecDeque<T>: iter_mut;
-    [K, T: AnyLinks] BTreeMap<K, T>: values_mut;
-    [K, T: AnyLinks, S] HashMap<K, T, S>: values_mut;
+    [K: Unpin, T: AnyLinks] BTreeMap<K, T>: values_mut;
+    [K: Unpin, T: AnyLinks, S: Unpin] HashMap<K, T, S>: values_mut;
 }
 
 macro_rules! tuples {
@@ -377,7 +415,8 @@ tuples! {
     (A B C D)
 }
 
-/// [`AnyLinks`] in the place of [`Links`], so that a traversal of one type can show links to others; made by [`any`].
+/// [`AnyLinks`] in the place of [`Links`], so that a traversal of one type can show links to
+/// others; made by [`any`].
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Any<A: ?Sized, L> {
@@ -385,9 +424,11 @@ pub struct Any<A: ?Sized, L> {
     links: A,
 }
 
-/// Shows links to nodes of other types, which show their own children by [`AnyLinks`]: `visit(any(&mut node.condition))`.
+/// Shows links to nodes of other types, which show their own children by [`AnyLinks`]:
+/// `visit(any(&mut node.condition))`.
 ///
-/// The traversal is called for the nodes that it is for, and that it shows without `any`. Fields of other types that are marked `#[child]` are shown so by
+/// The traversal is called for the nodes that it is for, and that it shows without `any`. Fields of
+/// other types that are marked `#[child]` are shown so by
 /// [`#[derive(TreeNode)]`](macro@crate::TreeNode).
 ///
 /// # Examples
@@ -414,8 +455,9 @@ pub struct Any<A: ?Sized, L> {
 #[inline]
 pub fn any<A: ?Sized, L>(links: &mut A) -> &mut Any<A, L> {
     let any = std::ptr::from_mut(links) as *mut Any<A, L>;
-    // SAFETY: `Any` is `repr(transparent)` over `A`, its other field being of size 0 and alignment 1. So the pointer is aligned
-    // and valid for as long as the reference that it was made from, which is borrowed meanwhile.
+    // SAFETY: `Any` is `repr(transparent)` over `A`, its other field being of size 0 and alignment
+    // 1. So the pointer is aligned and valid for as long as the reference that it was made from,
+    // which is borrowed meanwhile.
     unsafe { &mut *any }
 }
 
@@ -428,7 +470,7 @@ impl<A: AnyLinks + ?Sized, L: Link<Home = Global>> Links for Any<A, L> {
     }
 }
 
-impl<L: Link, P: Pointers<L::Node> + ?Sized> AnyLinks for Back<P, L> {
+impl<L: Link, P: Pointers<L::Node> + Unpin + ?Sized> AnyLinks for Back<P, L> {
     #[inline]
     fn show_any<'a>(&'a mut self, visitor: &mut AnyVisitor<'_, 'a>) {
         visitor.pointers::<L::Node, P>(self.pointers_mut());
@@ -445,7 +487,8 @@ pub mod derive {
     use crate::{Back, Link, Links, Pointers, back};
     use std::marker::PhantomData;
 
-    /// A field, to be shown by the first of the methods that is there for its type: that of the type itself, or that of the trait.
+    /// A field, to be shown by the first of the methods that is there for its type: that of the
+    /// type itself, or that of the trait.
     #[derive(Debug)]
     pub struct Child<'a, F: ?Sized, L>(&'a mut F, PhantomData<fn() -> L>);
 
@@ -472,7 +515,7 @@ pub mod derive {
 
         fn pointers<T>(self) -> &'a mut Any<Back<Self::Field, Box<T>>, Self::Link>
         where
-            Self::Field: Pointers<T>;
+            Self::Field: Pointers<T> + Unpin;
 
         fn links(self) -> &'a mut Any<Self::Field, Self::Link>
         where
@@ -485,7 +528,7 @@ pub mod derive {
 
         fn pointers<T>(self) -> &'a mut Any<Back<F, Box<T>>, L>
         where
-            F: Pointers<T>,
+            F: Pointers<T> + Unpin,
         {
             any(back(self.0))
         }

@@ -22,10 +22,12 @@ use std::marker::PhantomData;
 /// A structure's nodes, the link that owns each, and the pointers between them, all mutably borrowed for `'a`.
 ///
 /// Invariants, for each `v` below `len()`:
-/// - `shown[v].link` is the erased place of a link of the type `link(v)`. It may be read and written for `'a`, nothing has used it since it was shown, and
-///   the places are pairwise disjoint, also from those of `pointers`;
-/// - `shown[v].node` is the pointer that this link holds: an allocation of `home` for its layout, initialised as far as its type says, and no
-///   reference to it is in use. It may be read, moved out of, and freed;
+/// - `shown[v].link` is the erased place of a link of the type `link(v)`. It may be read and
+///   written for `'a`, nothing has used it since it was shown, and the places are pairwise
+///   disjoint, also from those of `pointers`;
+/// - `shown[v].node` is the pointer that this link holds: an allocation of `home` for its layout,
+///   initialised as far as its type says, and no reference to it is in use. It may be read, moved
+///   out of, and freed;
 /// - `each` is empty, or has an entry for each node, and `outside` stands for all links then;
 /// - unless `outside` names v or stands for all links, the link [lies in](lies_in) the node that showed it;
 /// - the places of `pointers` and `pointers_inside` hold thin raw pointers, and may be overwritten by others for `'a`; their targets are node numbers;
@@ -64,7 +66,8 @@ pub(crate) struct Shown {
 /// A type of links.
 ///
 /// Invariant: a link has `bytes` bytes, no stricter alignment than a pointer, and `point_to` is as
-/// [`OwningPointer::point_to`](crate::link::OwningPointer::point_to); `None` where that writes the pointer with which the link begins and nothing else.
+/// [`OwningPointer::point_to`](crate::link::OwningPointer::point_to); `None` where that writes the
+/// pointer with which the link begins and nothing else.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ErasedLink {
     pub(crate) bytes: usize,
@@ -85,7 +88,8 @@ impl ErasedLink {
         }
     }
 
-    /// A box of a node of any type, which begins with its pointer: [`AnyLinks`] looks whether it does.
+    /// A box of a node of any type, which begins with its pointer: [`AnyLinks`] looks whether it
+    /// does.
     pub(crate) const fn box_of<T: ?Sized>() -> ErasedLink {
         const { assert!(align_of::<Box<T>>() == align_of::<*mut u8>()) };
         ErasedLink {
@@ -313,13 +317,15 @@ where
             let Some(collector) = L::Home::global(&mut all) else {
                 return Err(MorphError::TwoHeaps);
             };
-            // SAFETY: the link was shown as one of this kind, and is borrowed for 'a. Each node is visited once, as below.
+            // SAFETY: the link was shown as one of this kind, and is borrowed for 'a. Each node is
+            // visited once, as below.
             unsafe { (kind.visit)(shown, &mut AnyVisitor::of(collector)) };
         } else {
-            // SAFETY: the pointer is that of a link which is borrowed for 'a (invariant), so it is aligned and points to
-            // an initialised node, of this type as the link is of no other kind. The reference is unique: links are
-            // disjoint, hence so are the boxes' contents; each index is visited once; and neither this module nor, as the
-            // link's borrow lasts, safe code anywhere else makes another reference to it during 'a.
+            // SAFETY: the pointer is that of a link which is borrowed for 'a (invariant), so it is
+            // aligned and points to an initialised node, of this type as the link is of no other
+            // kind. The reference is unique: links are disjoint, hence so are the boxes' contents;
+            // each index is visited once; and neither this module nor, as the link's borrow lasts,
+            // safe code anywhere else makes another reference to it during 'a.
             let node: &'a mut L::Node = unsafe { &mut *shown.node.cast() };
             if let Some(weigh) = &mut weigh {
                 weights.push(weigh(node));
@@ -367,8 +373,10 @@ fn push<T>(list: &mut Vec<T>, entry: T, error: &mut Option<MorphError>) {
 
 /// What a traversal has shown so far.
 ///
-/// Invariants: those of [`Nodes`], but that the last nodes may lack an entry of `each`; these, and those whose entry has no
-/// kind, are of the type that the traversal is for. Only where `H` is [`Global`] are there kinds. `parents[v]` as in [`Collected`].
+/// Invariants: those of [`Nodes`], but that the last nodes may lack an entry of `each`; these, and
+/// those whose entry has no kind, are of the type that the traversal is for. Only where `H` is
+/// [`Global`] are there kinds.
+/// `parents[v]` as in [`Collected`].
 #[derive(Debug)]
 #[expect(
     unnameable_types,
@@ -399,7 +407,8 @@ impl<'a> Collector<'a, Global> {
     where
         L: Links<Link: Link<Home = Global>> + ?Sized,
     {
-        // None is noted as one to a node of the one type, as `push` does only where it knows the home.
+        // None is noted as one to a node of the one type, as `push` does only where it knows the
+        // home.
         let home = self.home.take();
         let kind = Some(kind);
         links.show(&mut Visitor {
@@ -450,8 +459,8 @@ impl<'a, H: Home> Collector<'a, H> {
         }
     }
 
-    /// As [`push`](Collector::push), for the first link, for those that do not lie in the node that showed them, for nodes of other kinds, for lists
-    /// that are full, and for errors.
+    /// As [`push`](Collector::push), for the first link, for those that do not lie in the node that
+    /// showed them, for nodes of other kinds, for lists that are full, and for errors.
     #[inline(never)]
     fn push_slow<L: Link>(&mut self, shown: Shown, home: H, kind: Option<&'a Kind<'a>>) {
         if let Some(kind) = kind {
@@ -499,7 +508,8 @@ impl<'a, H: Home> Collector<'a, H> {
         }
     }
 
-    /// Whether a place that holds a `P` lies in the node that is being visited, which a link of type `L` leads to.
+    /// Whether a place that holds a `P` lies in the node that is being visited, which a link of
+    /// type `L` leads to.
     #[inline]
     fn lies_in_visited<L: Link, P>(&self, place: usize) -> bool {
         let layout = Layout::new::<L::Node>();
@@ -513,7 +523,8 @@ impl<'a, H: Home> Collector<'a, H> {
         self.error.get_or_insert(error);
     }
 
-    /// Notes a pointer of the node that is being visited, which a link of type `L` leads to, or of the root.
+    /// Notes a pointer of the node that is being visited, which a link of type `L` leads to, or of
+    /// the root.
     pub(crate) fn push_pointer<L: Link>(&mut self, place: *mut *mut u8) {
         // SAFETY: the place is borrowed for 'a, and holds a raw pointer (invariant of `Place`).
         let held = unsafe { place.read() };
@@ -570,7 +581,8 @@ impl<'a, H: Home> Collector<'a, H> {
             for each in self.each.iter_mut().filter(|each| each.kind.is_none()) {
                 each.size = NodeSize::of(layout);
             }
-            // Which lie in which node makes no difference where all links and pointers are written before a node moves.
+            // Which lie in which node makes no difference where all links and pointers are written
+            // before a node moves.
             self.known.append(&mut self.inside);
         }
         let (shown, parents) = self.lists.into_parts();
@@ -580,8 +592,8 @@ impl<'a, H: Home> Collector<'a, H> {
             Outside::All
         };
         let (links, pointers) = ((shown, outside), (self.known, self.inside));
-        // SAFETY: the invariants are the same; each link was made from a `&'a mut L`, or is of its entry's kind. Nodes show
-        // their pointers in the order of their numbers.
+        // SAFETY: the invariants are the same; each link was made from a `&'a mut L`, or is of its
+        // entry's kind. Nodes show their pointers in the order of their numbers.
         let nodes =
             unsafe { Nodes::from_parts(home, layout, ErasedLink::of::<L>(), links, pointers) };
         Ok(Some(Collected {
@@ -595,7 +607,8 @@ impl<'a, H: Home> Collector<'a, H> {
 /// What [`Links::show`] tells of: the links, and the pointers back.
 ///
 /// `'a` is the lifetime of the borrow that they share.
-// Invariant: `kind` is that of `L`, or `None` where `L` leads to the nodes that the traversal is for.
+// Invariant: `kind` is that of `L`, or `None` where `L` leads to the nodes that the traversal is
+// for.
 #[derive(Debug)]
 pub struct Visitor<'v, 'a, L: Link> {
     collector: &'v mut Collector<'a, L::Home>,

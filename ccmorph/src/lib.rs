@@ -48,19 +48,14 @@
 //!
 //! # What can be morphed
 //!
-//! | structure | how |
-//! |---|---|
-//! | trees of boxes: binary, n-ary, quad- and octrees, syntax trees; structs and enums | [`#[derive(TreeNode)]`](macro@TreeNode), or a closure that shows the links |
-//! | lists, also doubly linked; trees with parent pointers; threads through a tree | `#[parent]` and `#[pointer]` beside `#[child]`, or [`back`] in the closure |
-//! | chained hash tables, forests | a slice or vector of links as the root: many roots are one structure |
-//! | a part of a tree, or the rest of a list | the link to it as the root |
-//! | lists whose nodes a table owns, such as that of an LRU cache | [`Morph::run_ordered_by`] |
-//! | links that are no `Box` | `Box<T, CcMalloc>` and `Box<T, &Heap>` of the crate allocator-api2, as if they were |
-//! | types of your own that hold links, such as the head of a list | [`Links`] |
-//! | raw pointers | [`Morph::run_raw`], `unsafe` |
-//! | nodes of a slice that refer to each other by index | [`IndexMorph`], safe, under any allocator |
+#![doc = include_str!("structures.md")]
 //!
-//! Nodes of up to 4096 bytes move; larger ones fill pages of their own wherever they lie. `Rc` and `Arc` do not move: others may point to what they hold.
+//! `Rc` and `Arc` do not move. Others may point to what they hold; and even where the counts say
+//! that all references lie inside the structure, the standard library does not tell where the
+//! counts are, so that nobody else can move them. Use boxes, with raw pointers for the other
+//! references.
+//!
+//! Nodes have to be `Unpin`: [`Movable`] says why, and what to write for generic ones.
 //!
 //! For plain boxes the program's global allocator has to be [`ccmalloc::CcMalloc`]; under another one the morph gives
 //! [`MorphError::NotCcMalloc`] and changes nothing, or goes on [as well as it can](Morph::under_any_allocator) when asked to.
@@ -146,16 +141,22 @@ pub use pointers::{Back, Place, Pointers, back};
 pub use raw::{RawStructure, RawVisit};
 pub use report::{Nearness, Outcome, PhaseTimes, Report, Verdict};
 
-/// Implements [`TreeNode`](trait@crate::TreeNode) from the fields marked `#[child]`.
+/// Implements [`TreeNode`](trait@crate::TreeNode) and [`AnyLinks`] from the fields marked
+/// `#[child]`.
 ///
 /// | attribute | the field holds |
 /// |---|---|
-/// | `#[child]` | links to children, anything that implements [`Links`] with the type itself as the node: `Option<Box<Self>>`, `Box<Self>`, arrays, vectors, maps and options of these, or an own type |
+/// | `#[child]` | children: anything that implements [`Links`] or [`AnyLinks`] |
 /// | `#[child(each)]` | a collection of another crate's, such as a small vector, whose `iter_mut()` gives links |
 /// | `#[parent]`, `#[pointer]` | pointers to nodes that own nothing, [`Pointers`]: `*mut Self`, `*const Self`, `NonNull<Self>`, options, cells, arrays and vectors of these. The two mean the same |
 ///
 /// Marked fields are shown in the order of their declaration. Works for structs and
-/// enums, generic ones too; bounds and `where` clauses are kept. Where all children are `#[child(each)]`, links are taken to be `Box<Self>`.
+/// enums, generic ones too; bounds and `where` clauses are kept. [`AnyLinks`] asks in addition that
+/// a generic type be `Unpin`; of generic types that own each other, say so of the parameters.
+///
+/// Links to nodes of the type itself are `Box<Self>`. Where a field's type has an allocator, as in
+/// `Option<Box<Self, &'heap Heap>>`, they are of that kind, and all nodes are of one type. The type
+/// has to be written out: the derive does not see through an alias.
 ///
 /// The code that it writes names this crate `::ccmorph`. Where a `Cargo.toml` renames the dependency
 /// (`morph = { package = "ccmorph", .. }`), say `extern crate morph as ccmorph;` at the root of the crate.

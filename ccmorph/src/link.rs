@@ -137,7 +137,8 @@ pub unsafe trait Home: Copy + PartialEq + fmt::Debug {
         }
     }
 
-    /// The collector as one of the [`Global`] home's, if this is it: only there may nodes be of several types.
+    /// The collector as one of the [`Global`] home's, if this is it: only there may nodes be of
+    /// several types.
     #[inline]
     fn global<'c, 'a>(
         collector: &'c mut Collector<'a, Self>,

@@ -93,6 +93,15 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` holds no links to nodes of one type",
+    label = "holds no boxes of the nodes that are morphed",
+    note = "for nodes of several types, vectors of nodes and trait objects: derive \
+            `ccmorph::TreeNode` for each type, and call `Morph::run_any(&mut root)`, or show them \
+            by `visit(ccmorph::any(&mut field))`",
+    note = "for pointers that own nothing: `visit(ccmorph::back(&mut field))`",
+    note = "`Rc` and `Arc` do not move: own each node by a `Box`, or use `ccmorph::IndexMorph`"
+)]
 pub trait Links {
     /// The kind of link.
     type Link: Link;
@@ -248,6 +257,10 @@ pub type Visit<'v, 'a, L> = dyn FnMut(&'a mut (dyn Links<Link = L> + 'a)) + 'v;
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not show its children",
+    note = "`#[derive(ccmorph::TreeNode)]`, with `#[child]` on the fields that own nodes"
+)]
 pub trait TreeNode: Sized {
     /// What owns a child: `Box<Self>`, or another kind of box.
     type Link: Link<Node = Self>;

@@ -266,14 +266,14 @@ impl<'m> Morph<'m> {
     /// As [`run`](Morph::run), for a structure of nodes of any types, each of which shows its own
     /// children by [`AnyLinks`].
     ///
-    /// The buffers of vectors move, too, and count as nodes. Boxes and buffers of more than 4096 bytes
-    /// stay where they are; what they own moves. The order is the layout's for nodes of the mean size;
-    /// each then takes the room that it needs, without gaps. With [colours](Morph::colour), each takes
-    /// the room of the largest.
+    /// The buffers of vectors move, too, and count as nodes. Boxes and buffers of more than 4096
+    /// bytes stay where they are; what they own moves. The order is the layout's for nodes of the
+    /// mean size; each then takes the room that it needs, without gaps. With
+    /// [colours](Morph::colour), each takes the room of the largest.
     ///
-    /// Where the root is of one of the types, `run(&mut root, Node::children)` does the same, and so do
-    /// the others: the weight or key of a node of another type is that of its owner. A node takes 28
-    /// bytes more for lists than one in a structure of one type.
+    /// Where the root is of one of the types, `run(&mut root, Node::children)` does the same, and
+    /// so do the others: the weight or key of a node of another type is that of its owner. A node
+    /// takes 28 bytes more for lists than one in a structure of one type.
     ///
     /// # Errors
     ///
@@ -652,7 +652,8 @@ impl<'m> Morph<'m> {
         })
     }
 
-    /// What to place the nodes by: their size, or the mean one; with colours the largest. `None` where none can be moved.
+    /// What to place the nodes by: their size, or the mean one; with colours the largest. `None`
+    /// where none can be moved.
     fn extent<H: Home>(&self, nodes: &Nodes<'_, H>) -> Result<Option<NodeExtent>, MorphError> {
         if nodes.are_of_kinds() {
             let is_largest = self.settings.colour.is_some();

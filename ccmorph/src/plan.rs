@@ -193,8 +193,9 @@ impl Plan {
         })
     }
 
-    /// Puts nodes of different sizes one behind the other, in the order that the plan has for nodes of their mean size. Where there are
-    /// colours, each node keeps a place that is large enough for any.
+    /// Puts nodes of different sizes one behind the other, in the order that the plan has for nodes
+    /// of their mean size. Where there are colours, each node keeps a place that is large enough
+    /// for any.
     ///
     /// No gaps are left but for alignment and at the ends of segments, which no object may cross.
     pub(crate) fn pack(&mut self, sizes: &[NodeSize]) {
@@ -509,7 +510,8 @@ pub(crate) fn node_extent(layout: std::alloc::Layout) -> Result<Option<NodeExten
         .map_err(|_| too_large)
 }
 
-/// As [`node_extent`], for nodes of these sizes: their mean, or the largest of each. `None` where all stay.
+/// As [`node_extent`], for nodes of these sizes: their mean, or the largest of each. `None` where
+/// all stay.
 pub(crate) fn extent_of_sizes(sizes: &[NodeSize], is_largest: bool) -> Option<NodeExtent> {
     let (mut nodes, mut bytes, mut largest) = (0, 0, (0, 1));
     for layout in sizes.iter().filter_map(|size| size.layout()) {

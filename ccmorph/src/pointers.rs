@@ -38,6 +38,11 @@ use std::ptr::NonNull;
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` holds no raw pointers to `{T}`",
+    note = "`*mut T`, `*const T`, `NonNull<T>`, and options, cells, arrays and vectors of these \
+            do; a reference, `Rc`, `Weak` or box may not be changed to another address"
+)]
 pub trait Pointers<T> {
     /// Calls `each` for every pointer.
     fn show<'a>(&'a mut self, each: &mut dyn FnMut(Place<'a, T>));

@@ -12,8 +12,10 @@
 //! that, already changed; one in memory that a node owns stays there.
 //!
 //! Step 2 is one pass, as nodes and lists come in the order of the numbers, in which the children of a node lie side by side: what a pass costs is mostly waiting for
-//! old places and new ones, and each is waited for once. Where nodes are numbered otherwise (only those of a [`RawStructure`](crate::RawStructure) can be), all
-//! links are written in step 1.
+//! old places and new ones, and each is waited for once. Where nodes are numbered otherwise (only
+//! those of a [`RawStructure`](crate::RawStructure) can be) or are of several types, all links are
+//! written in step 1. Nodes of several types differ in size, and some are too large for a place:
+//! they stay, and step 1 gives their links the address that these hold.
 //!
 //! # The aliasing argument
 //!
@@ -75,8 +77,8 @@ pub(crate) struct NewPlaces<H: Home> {
 ///
 /// Invariants: `order` is empty, which stands for all numbers in turn, or names each node once. For
 /// the first `allocated` nodes of it, `slots[v]` is a place as in [`NewPlaces`]; the address of any
-/// other slot is the offset at which its node shall lie, as [`Placer::alloc_each`] takes it, or means
-/// nothing where there are `sizes`.
+/// other slot is the offset at which its node shall lie, as [`Placer::alloc_each`] takes it, or
+/// means nothing where there are `sizes`.
 struct Allocating<H: Home> {
     home: H,
     layout: Layout,
@@ -132,7 +134,8 @@ impl<H: Home> Drop for Allocating<H> {
     fn drop(&mut self) {
         for v in (0..self.allocated).map(|count| self.nth(count)) {
             if let Some(layout) = layout_of(&self.sizes, self.layout, v) {
-                // SAFETY: allocated by this home for this layout and owned by this value (invariant).
+                // SAFETY: allocated by this home for this layout and owned by this value
+                // (invariant).
                 unsafe { self.home.free(self.slots[v], layout) };
             }
         }
@@ -216,7 +219,8 @@ impl<H: Home> NewPlaces<H> {
         Ok(new.finish(as_asked))
     }
 
-    /// As [`allocate`](NewPlaces::allocate), for nodes of several types; those that stay keep their places.
+    /// As [`allocate`](NewPlaces::allocate), for nodes of several types; those that stay keep their
+    /// places.
     pub(crate) fn allocate_each(
         (Offsets::Packed(placement) | Offsets::Any(placement), room_bytes): (Offsets, u64),
         nodes: &Nodes<'_, H>,
@@ -332,8 +336,9 @@ impl<H: Home> NewPlaces<H> {
         };
         let old = nodes.shown().iter().map(|shown| shown.node);
         if self.sizes.is_empty() {
-            // SAFETY: allocations of this home for this layout, not of size zero as `allocate` asserts. No link holds one any longer: each was
-            // written by one of the above. The values have moved out.
+            // SAFETY: allocations of this home for this layout, not of size zero as `allocate`
+            // asserts. No link holds one any longer: each was written by one of the above. The
+            // values have moved out.
             unsafe { self.home.free_each(old, self.layout) };
         } else {
             for (v, object) in old.enumerate() {
@@ -347,7 +352,8 @@ impl<H: Home> NewPlaces<H> {
     }
 }
 
-/// The layout of a node's place: that of its size, if sizes are known, or else `layout`; `None` for nodes that stay.
+/// The layout of a node's place: that of its size, if sizes are known, or else `layout`; `None` for
+/// nodes that stay.
 #[inline]
 fn layout_of(sizes: &[NodeSize], layout: Layout, v: usize) -> Option<Layout> {
     sizes.get(v).map_or(Some(layout), |size| size.layout())
@@ -424,7 +430,8 @@ impl<H: Home> Drop for NewPlaces<H> {
     fn drop(&mut self) {
         for (v, &place) in self.places.iter().enumerate() {
             if let Some(layout) = layout_of(&self.sizes, self.layout, v) {
-                // SAFETY: allocated by this home for this layout and owned by this value (invariant).
+                // SAFETY: allocated by this home for this layout and owned by this value
+                // (invariant).
                 unsafe { self.home.free(place, layout) };
             }
         }

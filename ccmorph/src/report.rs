@@ -31,7 +31,7 @@ pub enum Outcome {
 pub struct Report {
     /// How many nodes moved.
     pub nodes: usize,
-    /// The size of a node, in bytes.
+    /// The size of a node, in bytes; of several types the mean, rounded up to 8.
     pub node_bytes: usize,
     /// From the first byte of the lowest node to the last of the highest in the layout, in bytes; cluster layouts leave gaps.
     pub span_bytes: u64,

@@ -9,8 +9,12 @@ mod hints;
 #[global_allocator]
 static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
 
+mod arena_indices;
 mod ast_walk;
 mod hash_chains;
 mod lru_list;
 mod morphed_again;
 mod quickstart_verdict;
+mod several_types;
+mod trait_objects;
+mod vectors_of_nodes;

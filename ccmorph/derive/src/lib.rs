@@ -29,12 +29,13 @@
 //! }
 //! ```
 //!
-//! Which `links` that is depends on the field's type, which a macro does not know: it is the method of `Child` itself, which gives the field,
-//! where the field implements `Links` for links of the type `Self::Link`; else that of a trait, which gives `any(field)`. So it is with `show`,
-//! for what implements `AnyLinks` and what implements `Links` alone.
+//! Which `links` that is depends on the field's type, which a macro does not know: it is the method
+//! of `Child` itself, which gives the field, where the field implements `Links` for links of the
+//! type `Self::Link`; else that of a trait, which gives `any(field)`. So it is with `show`, for
+//! what implements `AnyLinks` and what implements `Links` alone.
 //!
-//! Where a field names the type with an allocator, as in `Box<Node, &Heap>`, `Link` is `<Field as Links>::Link`, and there is no `AnyLinks`, which is for plain
-//! boxes.
+//! Where a field names the type with an allocator, as in `Box<Node, &Heap>`, `Link` is `<Field as
+//! Links>::Link`, and there is no `AnyLinks`, which is for plain boxes.
 //!
 //! In truth all of these names begin with `__ccmorph_`. Hygiene keeps them apart from a user's variables, but neither from lifetimes nor from constants and
 //! statics, which a pattern of their name would mean.
@@ -47,7 +48,7 @@ use quote::{IdentFragment, ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{
     Attribute, Data, DeriveInput, Error, Fields, Ident, Lifetime, Meta, Result, Type,
-    parse_macro_input,
+    parse_macro_input, parse_quote,
 };
 
 /// Implements `ccmorph::TreeNode` from the fields marked `#[child]`, `#[parent]` and `#[pointer]`; documented at its re-export
@@ -94,8 +95,8 @@ fn tree_node(input: &DeriveInput) -> Result<TokenStream> {
     if children.count == 0 {
         errors.push(Error::new(
             input.ident.span(),
-            "no field is marked `#[child]`: mark those that own child nodes, such as `Option<Box<Self>>`; \
-             for a node without children `impl ccmorph::AnyLinks for` it",
+            "no field is marked `#[child]`: mark those that own child nodes, such as \
+             `Option<Box<Self>>`; for a node without children `impl ccmorph::AnyLinks for` it",
         ));
     }
     errors.finish()?;
@@ -112,6 +113,13 @@ fn tree_node(input: &DeriveInput) -> Result<TokenStream> {
         }
         None => {
             let visitor = own_name("visitor", Span::mixed_site());
+            // As the trait asks for, and what only a user of the type can know.
+            let mut generics = input.generics.clone();
+            if generics.type_params().next().is_some() {
+                let unpin = parse_quote!(Self: ::core::marker::Unpin);
+                generics.make_where_clause().predicates.push(unpin);
+            }
+            let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
             let arms = arms.iter().map(|arm| arm.to_tokens(&arm.shows));
             let show = quote! {
                 #[automatically_derived]
@@ -174,7 +182,8 @@ struct Children {
     links: Option<Type>,
 }
 
-/// A struct or a variant: its path, a pattern for each marked field, and what shows them to `Visit` and to `AnyVisitor`.
+/// A struct or a variant: its path, a pattern for each marked field, and what shows them to `Visit`
+/// and to `AnyVisitor`.
 struct Arm {
     path: TokenStream,
     patterns: Vec<TokenStream>,
@@ -203,10 +212,10 @@ fn arm(path: &TokenStream, fields: &Fields, children: &mut Children, errors: &mu
         let (visit, visitor) = (own_name("visit", at_type), own_name("visitor", at_type));
         patterns.push(quote!(#member: #binding,));
         let link = own_name("link", at_type);
+        let child = quote_spanned!(at_type=> ::ccmorph::__derive::child);
         let (visited, shown) = match mark {
             Mark::Child | Mark::EachChild => {
                 let what = if mark == Mark::Child { &binding } else { &link };
-                let child = quote_spanned!(at_type=> ::ccmorph::__derive::child);
                 (
                     quote_spanned!(at_type=>
                         #visit(#child::<_, <Self as ::ccmorph::TreeNode>::Link>(#what).links());),
@@ -214,9 +223,8 @@ fn arm(path: &TokenStream, fields: &Fields, children: &mut Children, errors: &mu
                 )
             }
             Mark::Pointer => (
-                quote_spanned!(at_type=> #visit(
-                    ::ccmorph::__derive::child::<_, <Self as ::ccmorph::TreeNode>::Link>(#binding).pointers()
-                );),
+                quote_spanned!(at_type=>
+                    #visit(#child::<_, <Self as ::ccmorph::TreeNode>::Link>(#binding).pointers());),
                 quote_spanned!(at_type=> #visitor.pointers(#binding);),
             ),
         };
@@ -243,7 +251,8 @@ fn arm(path: &TokenStream, fields: &Fields, children: &mut Children, errors: &mu
     }
 }
 
-/// Whether a type has the owner's name, or `Self`, for its first argument of several, as in `Box<Node<'h>, &'h Heap>`.
+/// Whether a type has the owner's name, or `Self`, for its first argument of several, as in
+/// `Box<Node<'h>, &'h Heap>`.
 fn names_allocator(ty: TokenStream, owner: &str) -> bool {
     let mut depth = None;
     for token in ty {

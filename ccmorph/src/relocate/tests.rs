@@ -3,8 +3,9 @@
 //! This binary runs under the standard allocator, which address sanitizer and valgrind see through: each place that is
 //! lost, freed twice or read after its end shows there.
 
+use crate::any::Unshown;
 use crate::link::Placer;
-use crate::{Layout, Links, Morph, MorphError, Report, Visit};
+use crate::{AnyLinks, AnyVisitor, Layout, Links, Morph, MorphError, Report, Visit, any};
 use quickcheck::{Gen, QuickCheck, Testable};
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -196,6 +197,127 @@ fn failure_at_any_step_changes_nothing() {
         Rc::strong_count(&token) == 1
     }
     check(property as fn(Vec<u16>, usize, bool) -> bool);
+}
+
+trait Part: AnyLinks {
+    fn sum(&self) -> u64;
+}
+
+/// Owns nodes of several types: elements of a vector, trait objects, and one that stays.
+struct Branch {
+    #[expect(dead_code, reason = "counted, not read")]
+    token: Rc<()>,
+    parts: Vec<Box<dyn Part>>,
+    branches: Vec<Branch>,
+    large: Option<Box<Large>>,
+    first: *const Branch,
+}
+
+struct Large([u64; 600], Option<Box<Leaf>>);
+
+#[repr(align(32))]
+struct Leaf(u64);
+
+impl AnyLinks for Leaf {}
+
+impl AnyLinks for Large {
+    fn show_any<'a>(&'a mut self, visitor: &mut AnyVisitor<'_, 'a>) {
+        visitor.show(&mut self.1);
+    }
+}
+
+impl AnyLinks for Branch {
+    fn show_any<'a>(&'a mut self, visitor: &mut AnyVisitor<'_, 'a>) {
+        visitor.show(&mut self.parts);
+        visitor.show(&mut self.branches);
+        visitor.show(&mut self.large);
+        visitor.pointers(&mut self.first);
+    }
+}
+
+impl Part for Leaf {
+    fn sum(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Part for Branch {
+    fn sum(&self) -> u64 {
+        let parts = self.parts.iter().map(|part| part.sum());
+        let branches = self.branches.iter().map(Part::sum);
+        let large = self.large.as_deref().map_or(0, |large| {
+            large.0[599] + large.1.as_ref().map_or(0, |leaf| leaf.0)
+        });
+        if let Some(first) = self.branches.first() {
+            assert!(std::ptr::eq(self.first, first));
+        }
+        parts.sum::<u64>() + branches.sum::<u64>() + large
+    }
+}
+
+/// A branch of some depth and, without those that stay, how many nodes it owns.
+fn branch(depth: u64, token: &Rc<()>) -> (Branch, usize) {
+    let mut nodes = 3;
+    let mut below = || {
+        let (branch, more) = branch(depth - 1, token);
+        nodes += more;
+        branch
+    };
+    let (branches, part): (Vec<Branch>, Box<dyn Part>) = if depth == 0 {
+        (Vec::new(), Box::new(Leaf(7)))
+    } else {
+        (vec![below(), below()], Box::new(below()))
+    };
+    let branch = Branch {
+        token: Rc::clone(token),
+        first: branches.as_ptr(),
+        parts: vec![part],
+        large: Some(Box::new(Large([depth; 600], Some(Box::new(Leaf(depth)))))),
+        branches,
+    };
+    (branch, nodes + usize::from(depth > 0))
+}
+
+#[test]
+fn failure_at_any_step_changes_nothing_of_several_types() {
+    let token = Rc::new(());
+    let depth = if cfg!(miri) { 1 } else { 3 };
+    let (mut root, nodes) = branch(depth, &token);
+    let (sum, alive) = (root.sum(), Rc::strong_count(&token));
+    // Not this machine, which cannot be looked at under Miri.
+    let machine = ccmodel::Machine::preset("thesis").unwrap();
+    let run = |root: &mut Branch, layout, double| {
+        let double = Cell::new(Some(double));
+        let morph = Morph::new().layout(layout).machine(&machine);
+        morph.run_with(
+            any::<_, Box<Unshown>>(root),
+            &mut |_: &mut Unshown, _: &mut Visit<'_, '_, Box<Unshown>>| {},
+            None,
+            |_, _| double.take(),
+        )
+    };
+    for failure in [Failure::Null, Failure::Elsewhere] {
+        for step in 0..nodes {
+            let result = run(&mut root, Layout::DepthFirst, Double::new(step, failure));
+            assert_eq!(
+                matches!(result, Err(MorphError::NotCcMalloc)),
+                failure == Failure::Elsewhere
+            );
+            assert!(result.is_err());
+            assert_eq!(root.sum(), sum);
+        }
+    }
+    for layout in [
+        Layout::DepthFirst,
+        Layout::VanEmdeBoas,
+        Layout::Hierarchical,
+    ] {
+        let report = run(&mut root, layout, Double::new(nodes, Failure::Null)).unwrap();
+        assert_eq!(report.nodes, nodes);
+        assert_eq!((root.sum(), Rc::strong_count(&token)), (sum, alive));
+    }
+    drop(root);
+    assert_eq!(Rc::strong_count(&token), 1);
 }
 
 #[test]

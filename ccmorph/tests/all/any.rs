@@ -1,5 +1,7 @@
 //! Nodes of several types that own each other, and what may stand between a node and its children.
 
+#![expect(clippy::vec_box, reason = "boxes in vectors are among what is tested")]
+
 use ccmodel::Layout;
 use ccmorph::{
     AnyLinks, AnyVisitor, Links, Morph, MorphError, TreeNode, Visitor, any, ccmorph, map,
@@ -216,7 +218,7 @@ fn pointers_between_types_follow() {
         parent: *const Parent,
     }
 
-    fn parent(depth: usize, up: *const Parent) -> Box<Parent> {
+    fn parent(depth: usize) -> Box<Parent> {
         let mut new = Box::new(Parent {
             children: Vec::new(),
             other: None,
@@ -224,7 +226,7 @@ fn pointers_between_types_follow() {
         });
         let place: *const Parent = &raw const *new;
         for number in 0..3 {
-            let below = (depth > 0).then(|| parent(depth - 1, place));
+            let below = (depth > 0).then(|| parent(depth - 1));
             new.children.push(Child {
                 number,
                 below,
@@ -232,7 +234,7 @@ fn pointers_between_types_follow() {
             });
         }
         new.first = new.children.as_ptr();
-        new.other = (depth == 3).then(|| parent(0, up));
+        new.other = (depth == 3).then(|| parent(0));
         new
     }
     fn check(parent: &Parent) -> usize {
@@ -246,7 +248,7 @@ fn pointers_between_types_follow() {
         2 + below + parent.other.as_deref().map_or(0, check)
     }
 
-    let mut root = parent(3, null());
+    let mut root = parent(3);
     let nodes = check(&root);
     for _ in 0..2 {
         // A buffer begins where its first element does, so what points to that follows.
