@@ -47,7 +47,7 @@ unsafe fn pointee(own: Option<Own<'_>>, start: *const u8, bytes: usize) -> Optio
     let first = start.addr().wrapping_neg() % WORD_BYTES;
     let last = bytes.min(BYTES_SEARCHED).checked_sub(WORD_BYTES)?;
     let mut is_empty = true;
-    let found = (first..=last).step_by(WORD_BYTES).find_map(|at| {
+    let found = (first..last + 1).step_by(WORD_BYTES).find_map(|at| {
         // SAFETY: aligned, and inside the value.
         let word = unsafe { sys::peek(start.wrapping_add(at).cast()) };
         is_empty &= word == 0;
