@@ -83,6 +83,7 @@ const KINDS: [(usize, bool); 6] = [
 ];
 
 #[test]
+#[cfg_attr(miri, ignore = "takes more than five minutes there")]
 fn threads_free_what_others_allocate() {
     const THREADS: usize = 3;
     const PLACES: usize = 96;
