@@ -86,7 +86,7 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     fn from_sorted_iter_in<I>(
         entries: I,
         alloc: A,
-        options: Options<K>,
+        options: Options<K, V>,
     ) -> Result<CTreeMap<K, V, A>, OrderError>
     where
         K: Ord,
@@ -108,7 +108,11 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     }
 
     /// Builds a map from entries in order; nothing checks the order.
-    pub(crate) fn from_ascending<I>(entries: I, alloc: A, options: Options<K>) -> CTreeMap<K, V, A>
+    pub(crate) fn from_ascending<I>(
+        entries: I,
+        alloc: A,
+        options: Options<K, V>,
+    ) -> CTreeMap<K, V, A>
     where
         I: IntoIterator<Item = (K, V)>,
     {
@@ -142,10 +146,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         if other.is_empty() {
             return;
         }
-        let (options, other_options) = (self.tree.options(), other.tree.options());
-        let same_options = options.ranked == other_options.ranked
-            && options.head.is_some() == other_options.head.is_some();
-        if self.is_empty() && same_options {
+        let options = self.tree.options();
+        if self.is_empty() && options.same_as(other.tree.options()) {
             mem::swap(self, other);
             return;
         }

@@ -1,7 +1,8 @@
 //! Iterators that own the entries of a [`CTreeMap`](super::CTreeMap).
 //!
-//! The tree forgets its entries but keeps its nodes; from then on the walk tells which entries are left, and who owns them: this iterator.
-//! They are read out of their nodes from both ends, and the nodes are freed in one go at the end.
+//! The tree forgets its entries; from then on the walk tells which entries are left, and the iterator owns them. They are read out
+//! of their nodes from both ends. When a walk leaves a leaf, the leaf and the inner nodes that it leaves with it are cut off the
+//! tree and freed ([`Tree::cut_before`], [`Tree::cut_behind`]), so that the memory shrinks with the entries.
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -25,10 +26,51 @@ pub struct IntoIter<K, V, A: Allocator = Global> {
 impl<K, V, A: Allocator> IntoIter<K, V, A> {
     /// Takes the entries out of `tree`.
     pub(super) fn new(mut tree: Tree<K, V, A>) -> Self {
-        // SAFETY: the walk is used by the result alone, which keeps the tree and its nodes as they are until its end.
+        // SAFETY: the walk is used by the result alone, which tells it of every change of the tree.
         let walk = unsafe { Walk::over(&tree) };
         tree.forget_entries();
         IntoIter { walk, tree }
+    }
+
+    /// The first entry left, behind the leaf of the front edge.
+    #[cold]
+    #[inline(never)]
+    fn cross_front(&mut self) -> Option<(K, V)> {
+        let (old, crossed) = self.walk.cross_front();
+        let place = crossed?;
+        // SAFETY: by the invariant the entry is initialised and owned by this iterator; the walk has passed it.
+        let entry = unsafe { self.tree.form().read_entry(place.node, place.slot) };
+        if let Some(leaf) = old
+            && leaf != place.node
+        {
+            // SAFETY: the walk has left this leaf for the entry, which was just moved out, and is told what changes.
+            unsafe {
+                self.tree
+                    .cut_before(leaf, place, |from, to| self.walk.move_with(from, to))
+            };
+            self.walk.front_is_first();
+        }
+        Some(entry)
+    }
+
+    /// The last entry left, before the leaf of the back edge.
+    #[cold]
+    #[inline(never)]
+    fn cross_back(&mut self) -> Option<(K, V)> {
+        let (old, crossed) = self.walk.cross_back();
+        let place = crossed?;
+        // SAFETY: as above.
+        let entry = unsafe { self.tree.form().read_entry(place.node, place.slot) };
+        if let Some(leaf) = old
+            && leaf != place.node
+        {
+            // SAFETY: as above.
+            unsafe {
+                self.tree
+                    .cut_behind(leaf, place, |from, to| self.walk.move_with(from, to))
+            };
+        }
+        Some(entry)
     }
 
     /// The entries left, for reading.
@@ -48,9 +90,11 @@ impl<K, V, A: Allocator> Iterator for IntoIter<K, V, A> {
 
     #[inline]
     fn next(&mut self) -> Option<(K, V)> {
-        let (key, value) = self.walk.next()?;
-        // SAFETY: by the invariant the entry is initialised and owned by this iterator; the walk has passed it, and is never made again.
-        Some(unsafe { (key.read(), value.read()) })
+        match self.walk.next_in_leaf() {
+            // SAFETY: by the invariant the entry is initialised and owned by this iterator; the walk has passed it, and is never made again.
+            Some((key, value)) => Some(unsafe { (key.read(), value.read()) }),
+            None => self.cross_front(),
+        }
     }
 
     #[inline]
@@ -62,9 +106,11 @@ impl<K, V, A: Allocator> Iterator for IntoIter<K, V, A> {
 impl<K, V, A: Allocator> DoubleEndedIterator for IntoIter<K, V, A> {
     #[inline]
     fn next_back(&mut self) -> Option<(K, V)> {
-        let (key, value) = self.walk.next_back()?;
-        // SAFETY: by the invariant the entry is initialised and owned by this iterator; the walk has passed it, and is never made again.
-        Some(unsafe { (key.read(), value.read()) })
+        match self.walk.prev_in_leaf() {
+            // SAFETY: as above.
+            Some((key, value)) => Some(unsafe { (key.read(), value.read()) }),
+            None => self.cross_back(),
+        }
     }
 }
 

@@ -328,11 +328,11 @@ fn appending_keeps_what_each_map_was_made() {
     let mut ranked = CTreeMap::with_ranks();
     let mut plain: CTreeMap<u32, ()> = (0..1000).map(|key| (key, ())).collect();
     ranked.append(&mut plain);
-    assert!(ranked.tree.options().ranked && !plain.tree.options().ranked);
+    assert!(ranked.tree.has_ranks() && !plain.tree.has_ranks());
     assert_eq!((ranked.rank(&500), plain.len()), (500, 0));
     assert_eq!(ranked.check(), Ok(()));
-    assert!(ranked.split_off(&600).tree.options().ranked);
-    assert!(ranked.clone().tree.options().ranked);
+    assert!(ranked.split_off(&600).tree.has_ranks());
+    assert!(ranked.clone().tree.has_ranks());
 }
 
 #[test]

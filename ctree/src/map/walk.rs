@@ -13,7 +13,7 @@
 
 use allocator_api2::alloc::Allocator;
 
-use crate::tree::{Edge, Form, NO_GUESS, Place, Root, Tree};
+use crate::tree::{Edge, Form, NO_GUESS, NodePtr, Place, Root, Tree};
 
 /// Addresses of the key and the value of one entry.
 type Entry<K, V> = (*mut K, *mut V);
@@ -237,7 +237,8 @@ impl<K, V> Walk<K, V> {
     /// A walk over all entries of `tree`. Looks up neither end.
     ///
     /// # Safety
-    /// For as long as the walk or a copy of it is used, the nodes of the tree are neither changed nor freed.
+    /// For as long as the walk or a copy of it is used, the nodes of the tree are neither changed nor freed, but for what the
+    /// walk has left behind, and nodes that move ([`move_with`](Self::move_with)).
     pub(crate) unsafe fn over<A: Allocator>(tree: &Tree<K, V, A>) -> Self {
         let ends = Ends {
             form: tree.form(),
@@ -282,6 +283,62 @@ impl<K, V> Walk<K, V> {
             None => self.ends.cross_back()?,
         };
         Some(self.ends.entry(place))
+    }
+
+    /// The first of the entries left, if it is in the leaf of the front edge.
+    #[inline(always)]
+    pub(super) fn next_in_leaf(&mut self) -> Option<Entry<K, V>> {
+        if self.left == 0 {
+            return None;
+        }
+        let place = self.ends.next_in_leaf()?;
+        self.left -= 1;
+        Some(self.ends.entry(place))
+    }
+
+    /// The last of the entries left, if it is in the leaf of the back edge.
+    #[inline(always)]
+    pub(super) fn prev_in_leaf(&mut self) -> Option<Entry<K, V>> {
+        if self.left == 0 {
+            return None;
+        }
+        let place = self.ends.prev_in_leaf()?;
+        self.left -= 1;
+        Some(self.ends.entry(place))
+    }
+
+    /// The place of the first of the entries left, wherever it is, and the leaf that the front edge was at.
+    pub(super) fn cross_front(&mut self) -> (Option<NodePtr>, Option<Place>) {
+        if self.left == 0 {
+            return (None, None);
+        }
+        self.left -= 1;
+        let leaf = (self.ends.front != Edge::NOWHERE).then_some(self.ends.front.leaf);
+        (leaf, self.ends.cross_front())
+    }
+
+    /// The place of the last of the entries left, wherever it is, and the leaf that the back edge was at.
+    pub(super) fn cross_back(&mut self) -> (Option<NodePtr>, Option<Place>) {
+        if self.left == 0 {
+            return (None, None);
+        }
+        self.left -= 1;
+        let leaf = (self.ends.back != Edge::NOWHERE).then_some(self.ends.back.leaf);
+        (leaf, self.ends.cross_back())
+    }
+
+    /// Stays where it is when a node moves.
+    pub(super) fn move_with(&mut self, from: NodePtr, to: NodePtr) {
+        self.ends.front.move_with(from, to);
+        self.ends.back.move_with(from, to);
+        if let Some(root) = &mut self.ends.root {
+            root.move_with(from, to);
+        }
+    }
+
+    /// Remembers that all before the leaf of the front edge was cut off: it is the first of its parent.
+    pub(super) fn front_is_first(&mut self) {
+        self.ends.front_index = 0;
     }
 
     /// Passes over `count` entries from the front, or all that are left; a step a leaf.

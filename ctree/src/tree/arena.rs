@@ -1,11 +1,12 @@
 //! Where nodes come from: chunks of memory that are cut into nodes of one size.
 //!
-//! A node by itself would be an allocation like any other, on small pages and wherever the allocator likes. Chunks of [`CHUNK_BYTES_MAX`] lie on
-//! huge pages, so that a lookup in a large map does not miss the TLB at every level. The first chunk holds one node, and each further one as much as all before it,
-//! until chunks are full-size: a map of one leaf costs one leaf, and a map holds no more than twice what it needs, or, of nodes as large as a chunk, whole huge pages for each.
-//! An allocator that refuses to align so far is asked for chunks of [`CHUNK_BYTES_REFUSED`] instead, each time after it was asked for a large one: it may only have been short of memory.
+//! A chunk of [`CHUNK_BYTES_MAX`] lies on a huge page, so that a lookup in a large map does not miss the TLB at every level. The
+//! first chunk holds one node. Further ones double the arena up to [`DOUBLED_BYTES_MAX`], then add a quarter of it, up to whole
+//! huge pages. An allocator that refuses to align so far is asked for chunks of [`CHUNK_BYTES_REFUSED`] instead, each time after
+//! it was asked for a large one: it may only have been short of memory.
 //!
-//! Nodes that are given back are kept for the next one. Chunks are freed together, with the map or when it is cleared or compacted.
+//! Nodes that are given back are kept for the next one. The chunks are a stack: whoever moves the nodes at the end of the last
+//! chunk to free places before it ([`Tree::trim`](super::Tree::trim)) returns chunk after chunk to the allocator.
 
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};
@@ -13,59 +14,105 @@ use core::ptr::{self, NonNull};
 use alloc::alloc::handle_alloc_error;
 use allocator_api2::alloc::Allocator;
 
-use super::node::NodePtr;
+use super::node::{Header, NodePtr};
 use crate::block::HUGE_PAGE_BYTES;
 
 /// Size of the chunks of a large map.
 const CHUNK_BYTES_MAX: usize = HUGE_PAGE_BYTES;
 /// Size of the chunks of a large map whose allocator has no huge pages to give: it may know of no such alignment, or have little memory left.
 const CHUNK_BYTES_REFUSED: usize = 64 << 10;
+/// An arena of more than this grows by a quarter at a time instead of doubling: a map then holds a fifth more than it needs at most.
+const DOUBLED_BYTES_MAX: usize = 16 << 10;
 
-/// A chunk's record, at its end, so that its nodes start on the chunk's boundary.
+/// A chunk's record, right behind its nodes, so that these start on the chunk's boundary.
 struct Chunk {
     /// The chunk before it.
     previous: Option<NonNull<Chunk>>,
     /// What it was allocated with, and where.
     layout: Layout,
     base: NonNull<u8>,
+    nodes_bytes: usize,
 }
 
-/// What a chunk is allocated with, and how it is divided: some bytes to align the nodes within, the nodes, the record.
+/// How the nodes of an arena lie in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NodeMemory {
+    /// Size, a multiple of the alignment, and alignment, that of a line at least.
+    pub(crate) layout: Layout,
+    /// Start of the [`Header`].
+    pub(crate) header_at: usize,
+}
+
+/// The neighbours of a free node in the list of free nodes.
+struct Links {
+    next: Option<NodePtr>,
+    previous: Option<NodePtr>,
+}
+
+/// The level of a free node, which no node of a tree has.
+const LEVEL_FREE: u8 = u8::MAX;
+
+impl NodeMemory {
+    /// Where a free node keeps its links: outside the header.
+    ///
+    /// # Safety
+    /// `node` is memory for such a node.
+    unsafe fn links(self, node: NodePtr) -> NonNull<Links> {
+        let at = if self.header_at >= size_of::<Links>() {
+            0
+        } else {
+            (self.header_at + size_of::<Header>()).next_multiple_of(align_of::<Links>())
+        };
+        debug_assert!(
+            at + size_of::<Links>() <= self.layout.size(),
+            "links at {at} of {:?}",
+            self.layout
+        );
+        // SAFETY: a node has at least a line, and the links end within it: header and links are 32 B, and one of them starts at 0.
+        unsafe { node.add(at).cast() }
+    }
+
+    /// The header.
+    ///
+    /// # Safety
+    /// `node` is memory for such a node.
+    unsafe fn header(self, node: NodePtr) -> *mut Header {
+        // SAFETY: the header lies inside the node.
+        unsafe { node.add(self.header_at).cast().as_ptr() }
+    }
+}
+
+/// What a chunk is allocated with, and how it is divided: some bytes to align the nodes within, the nodes, the record, and what the
+/// caller asked for.
 struct ChunkPlan {
     layout: Layout,
     nodes_bytes: usize,
-    /// Where the record lies, from the first node.
-    record_at: usize,
     /// How many bytes there are to align the first node within.
     slack: usize,
 }
 
 impl ChunkPlan {
     /// The fewest whole huge pages that hold a node, aligned to them.
-    fn of_huge_pages(node: Layout) -> ChunkPlan {
-        let record = Layout::new::<Chunk>();
-        let whole = (node.size() + record.size()).next_multiple_of(CHUNK_BYTES_MAX);
-        let nodes_bytes = (whole - record.size()) / node.size() * node.size();
-        let record_at = nodes_bytes.next_multiple_of(record.align());
-        let bytes = (record_at + record.size()).next_multiple_of(CHUNK_BYTES_MAX);
+    fn of_huge_pages(node: Layout, extra_bytes: usize) -> ChunkPlan {
+        let behind = size_of::<Chunk>() + extra_bytes;
+        let whole = (node.size() + behind).next_multiple_of(CHUNK_BYTES_MAX);
+        let nodes_bytes = (whole - behind) / node.size() * node.size();
         ChunkPlan {
-            layout: checked_layout(bytes, node.align().max(CHUNK_BYTES_MAX)),
+            layout: checked_layout(whole, node.align().max(CHUNK_BYTES_MAX)),
             nodes_bytes,
-            record_at,
             slack: 0,
         }
     }
 
     /// Nodes of `wanted` bytes, one at least. They have room to be aligned within: many allocators are slow when they are asked for an alignment.
-    fn small(node: Layout, wanted: usize) -> ChunkPlan {
-        let record = Layout::new::<Chunk>();
+    fn small(node: Layout, wanted: usize, extra_bytes: usize) -> ChunkPlan {
+        let align = align_of::<Chunk>();
         let nodes_bytes = (wanted / node.size()).max(1) * node.size();
-        let record_at = nodes_bytes.next_multiple_of(record.align());
-        let slack = node.align().saturating_sub(record.align());
+        let slack = node.align() - align;
+        let bytes = slack + nodes_bytes + size_of::<Chunk>() + extra_bytes;
         ChunkPlan {
-            layout: checked_layout(slack + record_at + record.size(), record.align()),
+            layout: checked_layout(bytes, align),
             nodes_bytes,
-            record_at,
             slack,
         }
     }
@@ -87,13 +134,15 @@ fn checked_layout(bytes: usize, align: usize) -> Layout {
 /// Nodes of one size, all from one allocator, which the caller keeps.
 ///
 /// Invariants:
-/// - `chunks` is the list of all chunks, each allocated with its layout by the one allocator that all calls are given;
-/// - `free` is the list of nodes that are not in use, linked by their first word;
-/// - `unused..end` is the part of the newest chunk that was never used, a multiple of the node's size.
+/// - `chunks` is the list of all chunks, the newest first, each allocated with its layout by the one allocator that all calls are given;
+/// - `unused` is the start of the part of the newest chunk that is not cut into nodes, of `unused_bytes`, a multiple of the node's
+///   size; older chunks are cut into nodes as a whole;
+/// - `free` is the list of the `free_count` nodes that are not in use, linked by their [`Links`]; their level is [`LEVEL_FREE`].
 #[derive(Debug)]
 pub(crate) struct Arena {
     chunks: Option<NonNull<Chunk>>,
     free: Option<NodePtr>,
+    free_count: usize,
     unused: *mut u8,
     unused_bytes: usize,
     bytes: usize,
@@ -105,6 +154,7 @@ impl Arena {
         Arena {
             chunks: None,
             free: None,
+            free_count: 0,
             unused: ptr::null_mut(),
             unused_bytes: 0,
             bytes: 0,
@@ -116,50 +166,144 @@ impl Arena {
         self.bytes
     }
 
-    /// Memory for a node of `node` bytes and alignment; it is in use until [`give_back`](Self::give_back).
+    /// Number of nodes that are not in use.
+    pub(crate) fn free_count(&self) -> usize {
+        self.free_count
+    }
+
+    /// Memory for a node; it is in use until [`give_back`](Self::give_back).
     ///
     /// Nothing has changed if the allocator panics. Calls [`handle_alloc_error`] when it gives nothing.
     ///
     /// # Safety
-    /// All calls on an arena are made with the same allocator and the same `node`, whose size is a multiple of its alignment and holds a pointer.
+    /// All calls on an arena are made with the same allocator and the same `node`.
     #[inline]
-    pub(crate) unsafe fn take<A: Allocator>(&mut self, alloc: &A, node: Layout) -> NodePtr {
+    pub(crate) unsafe fn take<A: Allocator>(&mut self, alloc: &A, node: NodeMemory) -> NodePtr {
         if let Some(free) = self.free {
-            // SAFETY: the first word of a node in the list is its link.
-            self.free = unsafe { free.cast::<Option<NodePtr>>().read() };
+            // SAFETY: a node of the list.
+            unsafe { self.unlink(free, node) };
             return free;
         }
-        if self.unused_bytes < node.size() {
-            // SAFETY: passed on.
-            unsafe { self.add_chunk(alloc, node) };
+        if self.unused_bytes < node.layout.size() {
+            // SAFETY: passed on; nothing is asked for behind the record.
+            unsafe { self.add_chunk(alloc, node, 0) };
         }
         // SAFETY: `unused` points to `unused_bytes` bytes of a live chunk, and is thus not null.
         let taken = unsafe { NonNull::new_unchecked(self.unused) };
-        self.unused = self.unused.wrapping_add(node.size());
-        self.unused_bytes -= node.size();
+        self.unused = self.unused.wrapping_add(node.layout.size());
+        self.unused_bytes -= node.layout.size();
         taken
     }
 
     /// Keeps a node that is no longer in use.
     ///
     /// # Safety
-    /// `node` was taken from this arena, and is used no more.
-    pub(crate) unsafe fn give_back(&mut self, node: NodePtr) {
-        // SAFETY: the node's memory is ours again, and large and aligned enough for a pointer.
-        unsafe { node.cast::<Option<NodePtr>>().write(self.free) };
-        self.free = Some(node);
+    /// As for [`take`](Self::take); `memory` was taken from this arena, has a header, and is used no more.
+    pub(crate) unsafe fn give_back(&mut self, memory: NodePtr, node: NodeMemory) {
+        // SAFETY: the node's memory is ours again, and so is that of the first node of the list.
+        unsafe {
+            (*node.header(memory)).level = LEVEL_FREE;
+            node.links(memory).write(Links {
+                next: self.free,
+                previous: None,
+            });
+            if let Some(next) = self.free {
+                (*node.links(next).as_ptr()).previous = Some(memory);
+            }
+        }
+        self.free = Some(memory);
+        self.free_count += 1;
     }
 
-    /// Adds a chunk, for as many nodes as there are already, one at least.
+    /// Takes a node out of the list of free nodes.
+    ///
+    /// # Safety
+    /// As for [`take`](Self::take); `memory` is a node of the list.
+    #[inline]
+    unsafe fn unlink(&mut self, memory: NodePtr, node: NodeMemory) {
+        // SAFETY: the links of a node of the list, and of its neighbours, are initialised.
+        unsafe {
+            let Links { next, previous } = node.links(memory).read();
+            match previous {
+                Some(previous) => (*node.links(previous).as_ptr()).next = next,
+                None => self.free = next,
+            }
+            if let Some(next) = next {
+                (*node.links(next).as_ptr()).previous = previous;
+            }
+        }
+        self.free_count -= 1;
+    }
+
+    /// Prepares the last place of the last chunk for [`drop_last`](Self::drop_last). If a node there is in use, returns its place
+    /// and a free one, which is in use from now on: the caller must move the node.
+    ///
+    /// # Safety
+    /// As for [`take`](Self::take); there is a free node, and the headers of all nodes in use are initialised.
+    pub(crate) unsafe fn vacate_last(&mut self, node: NodeMemory) -> Option<(NodePtr, NodePtr)> {
+        // SAFETY: there is a node, so that there is a chunk, and the newest one has a node: it is freed with its last one.
+        unsafe {
+            let last = NonNull::new_unchecked(self.unused.wrapping_sub(node.layout.size()));
+            if (*node.header(last)).level == LEVEL_FREE {
+                self.unlink(last, node);
+                return None;
+            }
+            let free = self.free?;
+            self.unlink(free, node);
+            Some((last, free))
+        }
+    }
+
+    /// Gives up the last place of the last chunk, and frees the chunk if that was all of it.
+    ///
+    /// # Safety
+    /// As for [`take`](Self::take); [`vacate_last`](Self::vacate_last) was called right before, and the node was moved.
+    pub(crate) unsafe fn drop_last<A: Allocator>(&mut self, alloc: &A, node: NodeMemory) {
+        let Some(chunk) = self.chunks else {
+            return;
+        };
+        self.unused = self.unused.wrapping_sub(node.layout.size());
+        self.unused_bytes += node.layout.size();
+        // SAFETY: the record of a live chunk.
+        if self.unused_bytes < unsafe { (*chunk.as_ptr()).nodes_bytes } {
+            return;
+        }
+        // SAFETY: as above; no node of the chunk is left. What `deallocate` does comes last: the arena is whole if it panics.
+        unsafe {
+            let Chunk {
+                previous,
+                layout,
+                base,
+                ..
+            } = chunk.read();
+            self.chunks = previous;
+            self.unused_bytes = 0;
+            // The older chunk is cut into nodes as a whole, up to its record.
+            self.unused = previous.map_or(ptr::null_mut(), |record| record.as_ptr().cast());
+            self.bytes -= layout.size();
+            alloc.deallocate(base, layout);
+        }
+    }
+
+    /// Adds a chunk: see the module's documentation for its size. Gives the address of the `extra_bytes` behind the record, which
+    /// are aligned as the record is.
     ///
     /// # Safety
     /// As for [`take`](Self::take).
     #[cold]
     #[inline(never)]
-    unsafe fn add_chunk<A: Allocator>(&mut self, alloc: &A, node: Layout) {
-        let wanted = self.bytes.min(CHUNK_BYTES_MAX);
+    pub(crate) unsafe fn add_chunk<A: Allocator>(
+        &mut self,
+        alloc: &A,
+        node: NodeMemory,
+        extra_bytes: usize,
+    ) -> NonNull<u8> {
+        let node = node.layout;
+        let wanted = (self.bytes / 4)
+            .max(self.bytes.min(DOUBLED_BYTES_MAX))
+            .min(CHUNK_BYTES_MAX);
         let is_large = wanted >= CHUNK_BYTES_MAX / 2;
-        let of_huge_pages = (is_large.then(|| ChunkPlan::of_huge_pages(node)))
+        let of_huge_pages = (is_large.then(|| ChunkPlan::of_huge_pages(node, extra_bytes)))
             .and_then(|plan| plan.allocate(alloc));
         let (plan, base) = match of_huge_pages {
             Some((plan, base)) => {
@@ -172,7 +316,7 @@ impl Arena {
                 } else {
                     wanted
                 };
-                let plan = ChunkPlan::small(node, wanted);
+                let plan = ChunkPlan::small(node, wanted, extra_bytes);
                 let layout = plan.layout;
                 plan.allocate(alloc)
                     .unwrap_or_else(|| handle_alloc_error(layout))
@@ -181,7 +325,6 @@ impl Arena {
         let ChunkPlan {
             layout,
             nodes_bytes,
-            record_at,
             slack,
         } = plan;
         // The allocator aligned the base to the nodes' alignment, or to the record's, and then the slack makes up for what is missing.
@@ -192,40 +335,80 @@ impl Arena {
         );
         // SAFETY: the padding lies within the slack.
         let nodes = unsafe { base.add(padding) };
-        // SAFETY: the record fits behind the nodes, aligned: `record_at` is, and the nodes are aligned to as much at least.
-        let chunk = unsafe { nodes.add(record_at) }.cast::<Chunk>();
+        // SAFETY: the record fits behind the nodes, aligned, since nodes are aligned to a line at least, and so is their size.
+        let chunk = unsafe { nodes.add(nodes_bytes) }.cast::<Chunk>();
         // SAFETY: as above.
         unsafe {
             chunk.write(Chunk {
                 previous: self.chunks,
                 layout,
                 base,
+                nodes_bytes,
             });
         }
         self.chunks = Some(chunk);
         self.unused = nodes.as_ptr();
         self.unused_bytes = nodes_bytes;
         self.bytes += layout.size();
+        // SAFETY: the plan has room for as many bytes behind the record.
+        unsafe { chunk.add(1).cast() }
     }
 
     /// Frees all chunks.
     ///
     /// # Safety
-    /// `alloc` is the allocator of all calls of [`take`](Self::take); no node is in use.
-    pub(crate) unsafe fn free_all<A: Allocator>(&mut self, alloc: &A) {
+    /// `alloc` is the allocator of all calls of [`take`](Self::take); no node is in use, and nothing behind a record.
+    pub(crate) unsafe fn free_all<A: Allocator>(self, alloc: &A) {
         let mut next = self.chunks;
-        // Whatever `deallocate` does, nothing is freed twice.
-        *self = Arena::new();
         while let Some(chunk) = next {
             // SAFETY: the record of a chunk that is not yet freed.
             let Chunk {
                 previous,
                 layout,
                 base,
+                ..
             } = unsafe { chunk.read() };
             next = previous;
             // SAFETY: the chunk was allocated there with this layout by this allocator.
             unsafe { alloc.deallocate(base, layout) };
         }
+    }
+
+    /// Checks the list of free nodes.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    ///
+    /// # Safety
+    /// As for [`take`](Self::take).
+    pub(crate) unsafe fn check(&self, in_use: usize, node: NodeMemory) -> Result<(), &'static str> {
+        let (mut next, mut previous, mut free_count) = (self.free, None, 0);
+        // SAFETY: links and headers of the nodes of the list are initialised.
+        unsafe {
+            while let Some(free) = next {
+                let links = node.links(free).read();
+                if (*node.header(free)).level != LEVEL_FREE || links.previous != previous {
+                    return Err("a free node is not marked, or linked the wrong way");
+                }
+                (next, previous) = (links.next, next);
+                free_count += 1;
+            }
+        }
+        if free_count != self.free_count {
+            return Err("the number of free nodes is not what was counted");
+        }
+        let (mut chunk, mut nodes_bytes) = (self.chunks, 0);
+        while let Some(this) = chunk {
+            // SAFETY: the record of a live chunk.
+            let record = unsafe { this.as_ref() };
+            nodes_bytes += record.nodes_bytes;
+            chunk = record.previous;
+        }
+        if (in_use + free_count) * node.layout.size() + self.unused_bytes != nodes_bytes {
+            return Err(
+                "the nodes in use, those that are free and the rest are not all of the memory",
+            );
+        }
+        Ok(())
     }
 }

@@ -9,7 +9,7 @@ use allocator_api2::alloc::Allocator;
 
 use super::insert::LEVELS_MAX;
 use super::node::{Form, NodePtr};
-use super::{Edge, Options, Place, Tree};
+use super::{Edge, Options, Place, RawTree, Tree};
 use crate::head::{bytes_of, head_of_bytes};
 
 /// Builds a tree from entries in the order of their keys, which it does not check: a wrong order costs answers.
@@ -26,7 +26,7 @@ pub(crate) struct Builder<K, V, A: Allocator> {
 
 impl<K, V, A: Allocator> Builder<K, V, A> {
     /// A builder of a tree with these options.
-    pub(crate) fn new_in(alloc: A, options: Options<K>) -> Self {
+    pub(crate) fn new_in(alloc: A, options: Options<K, V>) -> Self {
         Builder {
             tree: Tree::new_in(alloc, options),
             last_leaf: NodePtr::dangling(),
@@ -62,9 +62,8 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
     /// Appends a bitwise copy of an entry of another tree: one of the two must be forgotten.
     ///
     /// # Safety
-    /// `place` is the place of an entry of a tree with the same options as this one.
-    unsafe fn push_copy(&mut self, place: Place) {
-        let form = self.tree.form();
+    /// `place` is the place of an entry of a tree of this form, which has the same options as this one.
+    unsafe fn push_copy(&mut self, form: Form<K, V>, place: Place) {
         // Whatever may panic comes before there are two copies.
         let to = self.next_place();
         // SAFETY: the entry is initialised, and so is its head where there are any; heads of byte strings may leave out a prefix there, but not here.
@@ -87,6 +86,10 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
         let form = self.tree.form();
         if self.tree.raw.root.is_none() {
             self.last_leaf = self.tree.make_root();
+            return Place {
+                node: self.last_leaf,
+                slot: 0,
+            };
         }
         // SAFETY: the last leaf is a node of the tree.
         unsafe {
@@ -97,11 +100,34 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
                     slot: len,
                 };
             }
+            if form.is_first_leaf() {
+                return self.outgrow_first_leaf();
+            }
             let node = self.open_branch();
             Place {
                 node,
                 slot: form.len(node),
             }
+        }
+    }
+
+    /// The place behind the entries of a first leaf, in a leaf of full size.
+    ///
+    /// # Safety
+    /// The root is a first leaf.
+    #[cold]
+    unsafe fn outgrow_first_leaf(&mut self) -> Place {
+        let mut end = self.tree.last_edge();
+        // SAFETY: passed on.
+        unsafe { self.tree.outgrow_first_leaf(&mut end) };
+        self.last_leaf = end.leaf;
+        self.last = end.slot.checked_sub(1).map(|slot| Place {
+            node: end.leaf,
+            slot,
+        });
+        Place {
+            node: end.leaf,
+            slot: end.slot,
         }
     }
 
@@ -155,8 +181,7 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
             let above = above.unwrap_or_else(|| {
                 let root = nodes[level + 1];
                 form.set_child(root, 0, below);
-                self.tree.raw.root = Some(root);
-                self.tree.raw.height = level + 1;
+                self.tree.set_root(root, level + 1);
                 root
             });
             form.set_child(above, form.len(above) + 1, branch);
@@ -188,7 +213,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         let enough = (form.capacity() / 3).max(2);
         let mut node = root;
         // SAFETY: an inner node that is come to has an entry at least, and so two last children, of which the left one has entries: nodes that are not at the right edge
-        // always do.
+        // always do. At the end the tree is whole.
         unsafe {
             while form.level(node) > 0 {
                 let nodes = form.neighbours(node, form.len(node) - 1);
@@ -205,6 +230,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                     node = nodes.right;
                 }
             }
+            self.trim(|_, _| ());
         }
     }
 
@@ -216,11 +242,11 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     unsafe fn copy_from<B: Allocator>(&self, mut edge: Edge, alloc: B) -> Tree<K, V, B> {
         let form = self.form();
         let mut builder = Builder::new_in(alloc, self.options());
-        builder.tree.raw.drop_entries = |_, _, _| ();
+        builder.tree.raw.flags.owns_entries = false;
         // SAFETY: the edge moves from entry to entry.
         unsafe {
             while let Some(place) = form.next(&mut edge) {
-                builder.push_copy(place);
+                builder.push_copy(form, place);
             }
         }
         builder.finish()
@@ -228,7 +254,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
 
     /// Makes the entries this tree's own, to drop them with it.
     fn own_entries(&mut self) {
-        self.raw.drop_entries = Self::drop_entries;
+        self.raw.flags.owns_entries = true;
     }
 
     /// Moves all entries behind a gap to a new tree with full nodes. Computes in O(number of entries moved), and in O(n) with ranks.
@@ -310,25 +336,19 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             return self.clear();
         }
         let edge = self.first_edge();
-        // SAFETY: a tree with entries has nodes. The copies are only used when the originals are forgotten, right below.
+        // SAFETY: a tree with entries has nodes.
         let copy = ManuallyDrop::new(unsafe { self.copy_from(edge, &self.raw.alloc) });
-        let (root, height) = (copy.raw.root, copy.raw.height);
-        // SAFETY: the copy is not used again: its nodes move to this tree, whose allocator they are from.
-        let (leaves, inners) = unsafe {
-            (
-                core::ptr::from_ref(&copy.raw.leaves).read(),
-                core::ptr::from_ref(&copy.raw.inners).read(),
-            )
+        let (root, store, mut flags) = (copy.raw.root, copy.raw.store, copy.raw.flags);
+        flags.owns_entries = true;
+        // The old nodes go without their entries.
+        let mut old = RawTree {
+            root: mem::replace(&mut self.raw.root, root),
+            len: 0,
+            store: mem::replace(&mut self.raw.store, store),
+            flags: mem::replace(&mut self.raw.flags, flags),
+            alloc: &self.raw.alloc,
         };
-        self.raw.root = root;
-        self.raw.height = height;
-        let mut old_leaves = mem::replace(&mut self.raw.leaves, leaves);
-        let mut old_inners = mem::replace(&mut self.raw.inners, inners);
-        // SAFETY: no node of the old arenas is in use any more, and they were given this allocator only.
-        unsafe {
-            old_leaves.free_all(&self.raw.alloc);
-            old_inners.free_all(&self.raw.alloc);
-        }
+        old.flags.owns_entries = false;
     }
 }
 

@@ -32,7 +32,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             return node_fault("the root has a parent");
         }
         // SAFETY: as above.
-        if unsafe { form.level(root) } != self.raw.height {
+        if unsafe { form.level(root) } != self.height() {
             return node_fault("the root is not of the tree's height");
         }
         let head = self.head_function();
@@ -44,6 +44,9 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                 return node_fault("the number of entries is not the length");
             }
             Ok(_) => {}
+        }
+        if let Err(what) = self.check_memory() {
+            return node_fault(what);
         }
         let mut edge = self.first_edge();
         let mut previous: Option<&K> = None;
@@ -80,6 +83,45 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             }
         }
         Ok(())
+    }
+}
+
+impl<K, V, A: Allocator> Tree<K, V, A> {
+    /// Checks that arenas and first leaf hold as many nodes as the tree has, and no more free ones than [`trim`](Self::trim) leaves.
+    fn check_memory(&self) -> Result<(), &'static str> {
+        let (form, store) = (self.form(), self.raw.store());
+        let mut counts = [0; 2];
+        if let Some(root) = self.raw.root
+            && !form.is_first_leaf()
+        {
+            // SAFETY: the root is a node of this tree.
+            unsafe { count_nodes(form, root, &mut counts) };
+        }
+        if form.is_first_leaf() && self.height() > 0 {
+            return Err("a first leaf has children");
+        }
+        for (level, arena) in [&store.leaves, &store.inners].into_iter().enumerate() {
+            // SAFETY: this is the memory of the arena's nodes.
+            unsafe { arena.check(counts[level], form.grown().memory(level == 0))? };
+        }
+        Ok(())
+    }
+}
+
+/// Counts the leaves and the inner nodes below a node, itself included.
+///
+/// # Safety
+/// `node` is a node of a tree of this form.
+unsafe fn count_nodes<K, V>(form: Form<K, V>, node: NodePtr, counts: &mut [usize; 2]) {
+    // SAFETY: children up to the length are nodes.
+    unsafe {
+        let level = form.level(node);
+        counts[level.min(1)] += 1;
+        if level > 0 {
+            for index in 0..=form.len(node) {
+                count_nodes(form, form.child(node, index), counts);
+            }
+        }
     }
 }
 

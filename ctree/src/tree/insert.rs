@@ -37,11 +37,11 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     /// `edge` is an edge of this tree as it is now.
     #[inline]
     pub(crate) unsafe fn insert_at(&mut self, edge: Edge, key: K, value: V) -> Place {
-        let form = self.form();
         let Some(_) = self.raw.root else {
             // The head first: it may be a user's code.
             let head = self.head_function().map_or(0, |head| head(&key));
             let root = self.make_root();
+            let form = self.form();
             // SAFETY: a new leaf, without entries, whose prefix is 0.
             unsafe {
                 let head = if form.has_prefixes() {
@@ -58,6 +58,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                 slot: 0,
             };
         };
+        let form = self.form();
         let Edge { leaf, slot } = edge;
         // SAFETY: the leaf is a node of this tree.
         let len = unsafe { form.len(leaf) };
@@ -92,7 +93,9 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         };
         // SAFETY: the edge is at a full leaf of this tree; afterwards it is at the same gap, in a leaf that has room.
         unsafe {
-            if !self.shift_to_neighbour(&mut edge) {
+            if self.form().is_first_leaf() {
+                self.outgrow_first_leaf(&mut edge);
+            } else if !self.shift_to_neighbour(&mut edge) {
                 self.split_leaf(&mut edge);
             }
             let form = self.form();
@@ -177,8 +180,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                 form.set_child(new, 0, old);
                 form.recount(new, 0);
             }
-            self.raw.root = Some(new);
-            self.raw.height += 1;
+            self.set_root(new, self.height() + 1);
         }
         for level in (0..levels).rev() {
             // SAFETY: the node is full and its neighbour new; the node above has room: it was not full, or has been split just now.

@@ -16,6 +16,7 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 
+use super::arena::NodeMemory;
 use super::shape::{Shape, shape_of};
 use crate::head::{bytes_of, head_of_bytes, is_byte_string, recognised};
 use crate::lane::{LaneKind, by_lane};
@@ -43,6 +44,8 @@ const _: () = assert!(size_of::<Header>() <= 16);
 pub(crate) struct Form<K, V> {
     headed: bool,
     ranked: bool,
+    /// Whether the only node is a first leaf.
+    first: bool,
     marker: PhantomData<fn() -> (K, V)>,
 }
 
@@ -98,24 +101,42 @@ impl<K, V> Form<K, V> {
     pub(crate) const NONE: Self = Form {
         headed: false,
         ranked: false,
+        first: false,
         marker: PhantomData,
     };
 
-    /// The form with counts in inner nodes, and with heads if the type has them by itself or the user gives them.
+    /// The form with counts in inner nodes, and with heads if the type has them by itself or the user gives them; or that of a
+    /// map's first leaf.
     #[inline(always)]
-    pub(crate) fn new(ranked: bool, user_heads: bool) -> Self {
+    pub(crate) fn new(ranked: bool, user_heads: bool, first: bool) -> Self {
         Form {
             headed: LaneKind::of::<K>().is_none()
                 && (is_byte_string::<K>() || recognised::<K>().is_some() || user_heads),
             ranked,
+            first,
             marker: PhantomData,
         }
+    }
+
+    /// The form of a tree that has outgrown its first leaf.
+    #[inline(always)]
+    pub(crate) fn grown(self) -> Self {
+        Form {
+            first: false,
+            ..self
+        }
+    }
+
+    /// Whether the only node is a first leaf.
+    #[inline(always)]
+    pub(crate) fn is_first_leaf(self) -> bool {
+        self.first
     }
 
     /// Where everything lies.
     #[inline(always)]
     pub(crate) fn shape(self) -> &'static Shape {
-        shape_of::<K, V>(self.headed)
+        shape_of::<K, V>(self.headed, self.first)
     }
 
     /// Entries that a node has room for.
@@ -136,16 +157,20 @@ impl<K, V> Form<K, V> {
         self.ranked
     }
 
-    /// Size and alignment of a leaf or an inner node.
+    /// How a leaf or an inner node lies in memory.
     #[inline]
-    pub(crate) fn layout(self, leaf: bool) -> Layout {
+    pub(crate) fn memory(self, leaf: bool) -> NodeMemory {
         let shape = self.shape();
         let bytes = match (leaf, self.ranked) {
             (true, _) => shape.leaf_bytes,
             (false, false) => shape.inner_bytes,
             (false, true) => shape.counted_inner_bytes,
         };
-        Layout::from_size_align(bytes, shape.align).expect("a node fits into the address space")
+        NodeMemory {
+            layout: Layout::from_size_align(bytes, shape.align)
+                .expect("a node fits into the address space"),
+            header_at: shape.header_at,
+        }
     }
 
     /// The header.

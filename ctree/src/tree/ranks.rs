@@ -29,7 +29,7 @@ impl<K, V> Form<K, V> {
 impl<K, V, A: Allocator> Tree<K, V, A> {
     /// Whether ranks take one way up or down.
     pub(crate) fn has_ranks(&self) -> bool {
-        self.raw.ranked
+        self.raw.flags.ranked
     }
 
     /// Adds 1 to all counts that a leaf has a part in.
@@ -38,7 +38,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     /// `leaf` is a leaf of this tree.
     #[inline]
     pub(super) unsafe fn count_one_more(&mut self, leaf: NodePtr) {
-        if self.raw.ranked {
+        if self.raw.flags.ranked {
             // SAFETY: passed on.
             unsafe { self.change_counts(leaf, |count| count + 1) };
         }
@@ -50,7 +50,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     /// `leaf` is a leaf of this tree.
     #[inline]
     pub(super) unsafe fn count_one_less(&mut self, leaf: NodePtr) {
-        if self.raw.ranked {
+        if self.raw.flags.ranked {
             // SAFETY: passed on.
             unsafe { self.change_counts(leaf, |count| count - 1) };
         }

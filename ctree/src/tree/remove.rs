@@ -14,7 +14,7 @@ const FILL_SHARE_MIN: usize = 3;
 impl<K, V, A: Allocator> Tree<K, V, A> {
     /// Moves an entry out, and gives the gap where it was. Other places and edges from before are not valid any more.
     ///
-    /// Runs no user code.
+    /// Memory that is no longer needed goes back to the allocator. If that panics, the entry is dropped and the tree is whole.
     ///
     /// # Safety
     /// `place` is the place of an entry of this tree as it is now.
@@ -58,6 +58,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         let form = self.form();
         let enough = (form.capacity() / FILL_SHARE_MIN).max(1);
         let mut node = leaf;
+        let mut has_merged = false;
         // SAFETY: a node is one of its parent's children, which has at least one entry and so another child.
         unsafe {
             while form.len(node) < enough
@@ -69,6 +70,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                 if left + 1 + right <= form.capacity() {
                     form.merge(nodes, edge);
                     self.free_node(nodes.right);
+                    has_merged = true;
                     node = parent;
                     continue;
                 }
@@ -77,17 +79,89 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                 } else {
                     form.rotate_right(nodes, (left - right).div_ceil(2), edge);
                 }
-                return;
+                break;
             }
         }
-        self.drop_empty_roots();
+        if has_merged {
+            self.drop_empty_roots();
+            // SAFETY: the tree is whole.
+            unsafe { self.trim(|from, to| edge.move_with(from, to)) };
+        }
+    }
+
+    /// For owning iterators: cuts off all that lies before an entry of an inner node, and the entry itself, which is forgotten.
+    ///
+    /// `moved` is called for nodes that change places, as by [`trim`](Self::trim).
+    ///
+    /// # Safety
+    /// - The entries of the tree are forgotten ([`forget_entries`](Self::forget_entries)).
+    /// - `leaf` is the first leaf of the tree, and `place` the entry that follows it. Neither is used any more.
+    pub(crate) unsafe fn cut_before(
+        &mut self,
+        leaf: NodePtr,
+        place: Place,
+        moved: impl FnMut(NodePtr, NodePtr),
+    ) {
+        let form = self.form();
+        // SAFETY: the nodes from the leaf up to that of the entry have the leaf below their last child, and go. They are the first
+        // child of the entry's node, since all before it was cut off before.
+        unsafe {
+            self.free_path(leaf, place.node);
+            debug_assert_eq!(place.slot, 0, "something before the entry was not cut off");
+            let child_count = form.len(place.node) + 1;
+            form.close_gap(place.node, 0, 1);
+            form.close_child_gap(place.node, 0, 1, child_count);
+            self.trim(moved);
+        }
+    }
+
+    /// The same for all that lies behind an entry.
+    ///
+    /// # Safety
+    /// As for [`cut_before`](Self::cut_before), but `leaf` is the last leaf, and `place` the entry before it.
+    pub(crate) unsafe fn cut_behind(
+        &mut self,
+        leaf: NodePtr,
+        place: Place,
+        moved: impl FnMut(NodePtr, NodePtr),
+    ) {
+        let form = self.form();
+        // SAFETY: as above: they are the last child of the entry's node.
+        unsafe {
+            self.free_path(leaf, place.node);
+            debug_assert_eq!(
+                place.slot + 1,
+                form.len(place.node),
+                "something behind the entry was not cut off"
+            );
+            form.truncate(place.node, place.slot);
+            self.trim(moved);
+        }
+    }
+
+    /// Frees the nodes from a leaf up to an ancestor, which stays.
+    ///
+    /// # Safety
+    /// `above` is an ancestor of `leaf`; the nodes between have no other children that are in use, and no entries.
+    unsafe fn free_path(&mut self, leaf: NodePtr, above: NodePtr) {
+        let form = self.form();
+        let mut node = leaf;
+        // SAFETY: a node is one of its parent's children; a node is freed when its parent is known.
+        unsafe {
+            while node != above {
+                let parent = form.parent(node);
+                self.free_node(node);
+                let Some(parent) = parent else { break };
+                node = parent;
+            }
+        }
     }
 
     /// Takes away the root as long as it is an inner node without entries.
     pub(super) fn drop_empty_roots(&mut self) {
         let form = self.form();
         while let Some(root) = self.raw.root
-            && self.raw.height > 0
+            && self.height() > 0
             // SAFETY: the root is a node of this tree.
             && unsafe { form.len(root) } == 0
         {
@@ -95,8 +169,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             unsafe {
                 let child = form.child(root, 0);
                 form.set_parent(child, None);
-                self.raw.root = Some(child);
-                self.raw.height -= 1;
+                self.set_root(child, self.height() - 1);
                 self.free_node(root);
             }
         }

@@ -46,6 +46,30 @@ impl<K, V> Form<K, V> {
         }
     }
 
+    /// Searches the keys of a leaf that is the only node of its tree, without vectors.
+    ///
+    /// # Safety
+    /// `leaf` is the root of a tree of this form; keys and query are integers of this kind.
+    #[inline]
+    unsafe fn find_by_words(self, kind: LaneKind, leaf: NodePtr, query: &K) -> Found {
+        // SAFETY: the header is initialised.
+        let len = unsafe { self.len(leaf) };
+        let (slot, found) = by_lane!(kind, Lane => {
+            // SAFETY: the query is an integer of this kind.
+            let query = unsafe { NonNull::from(query).cast::<Lane>().read() };
+            // SAFETY: the lanes below the length are initialised.
+            let keys = unsafe { core::slice::from_raw_parts(leaf.cast::<Lane>().as_ptr(), len) };
+            // std's binary search: no branches that depend on keys.
+            let slot = keys.partition_point(|&key| key < query);
+            (slot, keys.get(slot) == Some(&query))
+        });
+        if found {
+            Found::Entry(Place { node: leaf, slot })
+        } else {
+            Found::Gap(Edge { leaf, slot })
+        }
+    }
+
     /// The entry that follows a leaf if it is the one, else the gap at the end of the leaf.
     ///
     /// # Safety
@@ -91,11 +115,16 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         };
         if let Some(kind) = LaneKind::of::<K>() {
             if let Some(query) = same_integer::<K, Q>(query) {
-                let (form, raw) = (self.form(), &self.raw);
+                let form = self.form();
+                if form.is_first_leaf() {
+                    // SAFETY: the root is the only node; keys and query are integers of this kind.
+                    return unsafe { form.find_by_words(kind, root, query) };
+                }
+                let form = form.grown();
                 let (map, lane) = (&form.shape().map, NonNull::from(query).cast::<u8>());
                 // SAFETY: the root and all below it keep the node invariant; keys and query are integers of this kind.
                 return unsafe {
-                    let hit = simd::find(kind, raw.isa, root, raw.height, map, lane);
+                    let hit = simd::find(kind, self.raw.flags.isa, root, self.height(), map, lane);
                     form.found(hit, query)
                 };
             }
@@ -113,28 +142,16 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     where
         K: Borrow<Q>,
     {
-        if self.raw.height == 0
+        if self.height() == 0
             && let (Some(leaf), Some(kind)) = (self.raw.root, LaneKind::of::<K>())
             && let Some(query) = same_integer::<K, Q>(query)
         {
             let form = self.form();
-            // SAFETY: the root is a node of this tree.
-            let len = unsafe { form.len(leaf) };
-            if len <= LEN_BY_WORDS_MAX {
-                let (slot, found) = by_lane!(kind, Lane => {
-                    // SAFETY: the query is an integer of this kind.
-                    let query = unsafe { NonNull::from(query).cast::<Lane>().read() };
-                    // SAFETY: the lanes below the length are initialised.
-                    let keys = unsafe { core::slice::from_raw_parts(leaf.cast::<Lane>().as_ptr(), len) };
-                    // std's binary search: no vectors, and no branches that depend on keys.
-                    let slot = keys.partition_point(|&key| key < query);
-                    (slot, keys.get(slot) == Some(&query))
-                });
-                return if found {
-                    Found::Entry(Place { node: leaf, slot })
-                } else {
-                    Found::Gap(Edge { leaf, slot })
-                };
+            // SAFETY: the root is a node of this tree, and the only one; keys and query are integers of this kind.
+            unsafe {
+                if form.is_first_leaf() || form.len(leaf) <= LEN_BY_WORDS_MAX {
+                    return form.find_by_words(kind, leaf, query);
+                }
             }
         }
         self.find(query)
@@ -190,7 +207,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     {
         let form = self.form();
         let mut node = root;
-        for _ in 0..self.raw.height {
+        for _ in 0..self.height() {
             // SAFETY: the node is an inner node of this tree; its children up to its length are.
             unsafe {
                 match form.search_keys(node, 0, form.len(node), query) {
@@ -218,7 +235,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         K: Borrow<Q>,
     {
         let form = self.form();
-        let (isa, height) = (self.raw.isa, self.raw.height);
+        let (isa, height) = (self.raw.flags.isa, self.height());
         let mut node = root;
         let mut level = height;
         loop {
@@ -283,8 +300,15 @@ impl<K, V> Form<K, V> {
     pub(super) unsafe fn slots_of_head(self, isa: Isa, node: NodePtr, head: u64) -> Range<usize> {
         // SAFETY: the node has heads; slots below its length are asked for.
         unsafe {
-            let start = simd::count_heads(isa, node, head);
             let len = self.len(node);
+            let count = |head| {
+                if self.is_first_leaf() {
+                    let heads = core::slice::from_raw_parts(self.head_at(node, 0), len);
+                    return heads.iter().filter(|&&other| other < head).count();
+                }
+                simd::count_heads(isa, node, head)
+            };
+            let start = count(head);
             // Filler is not less than any head, so `start <= len`.
             debug_assert!(start <= len, "head {start} of {len}");
             if start >= len || self.head_at(node, start).read() != head {
@@ -292,7 +316,7 @@ impl<K, V> Form<K, V> {
             }
             let end = match head.checked_add(1) {
                 Some(next) if self.head_at(node, (start + 1).min(len - 1)).read() == head => {
-                    simd::count_heads(isa, node, next)
+                    count(next)
                 }
                 // Most heads occur once.
                 Some(_) => start + 1,

@@ -59,6 +59,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         K: Borrow<Q>,
     {
         if queries.len() >= BATCH_MIN
+            && !self.raw.flags.first_leaf
             && let (Some(root), Some(kind), Some(queries)) = (
                 self.raw.root,
                 LaneKind::of::<K>(),
@@ -71,7 +72,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             for batch in queries.chunks(BATCH) {
                 let hits = &mut hits[..batch.len()];
                 let lanes = NonNull::from(batch).cast::<u8>();
-                let (isa, height) = (self.raw.isa, self.raw.height);
+                let (isa, height) = (self.raw.flags.isa, self.height());
                 // SAFETY: as in `find`; there are as many queries as hits.
                 unsafe { simd::find_many(kind, isa, root, height, map, lanes, hits) };
                 for (hit, query) in hits.iter().zip(batch) {
@@ -129,13 +130,13 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     ) where
         K: Borrow<Q>,
     {
-        let (form, isa) = (self.form(), self.raw.isa);
+        let (form, isa) = (self.form(), self.raw.flags.isa);
         let mut ways = [const { Way::at(NodePtr::dangling()) }; BATCH_BY_HEADS];
         let mut index = 0;
         for batch in queries.chunks(BATCH_BY_HEADS) {
             let ways = &mut ways[..batch.len()];
             ways.fill(Way::at(root));
-            for level in (1..=self.raw.height).rev() {
+            for level in (1..=self.height()).rev() {
                 for (way, query) in ways.iter_mut().zip(batch).filter(|(way, _)| !way.found) {
                     // SAFETY: the node is an inner node of this tree, and has heads.
                     unsafe { self.step_by_heads(way, query, &head, level) };
@@ -198,7 +199,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         // SAFETY: the slots are those of entries of the node, and an inner node has one child more.
         unsafe {
             let head = head(query, form.prefix_bytes(way.node));
-            let slots = form.slots_of_head(self.raw.isa, way.node, head);
+            let slots = form.slots_of_head(self.raw.flags.isa, way.node, head);
             match form.search_keys(way.node, slots.start, slots.end, query) {
                 Ok(slot) => {
                     way.slots = slot..slot;
@@ -222,7 +223,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         let (Some(root), Some(kind)) = (self.raw.root, LaneKind::of::<K>()) else {
             return;
         };
-        if self.raw.height == 0 || entries.len() < BATCH_MIN {
+        if self.height() == 0 || entries.len() < BATCH_MIN {
             return;
         }
         let form = self.form();
@@ -239,9 +240,9 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             unsafe {
                 simd::find_many(
                     kind,
-                    self.raw.isa,
+                    self.raw.flags.isa,
                     root,
-                    self.raw.height,
+                    self.height(),
                     map,
                     NonNull::from(&keys).cast(),
                     hits,

@@ -11,6 +11,7 @@
 //!   the largest integer, so that a search needs not know how many there are.
 //! - **Keys** are the lanes of integer keys, else an array of their own.
 //! - Leaves and inner nodes share the offsets of all that both have: the place of an entry is a node and a slot, whatever the node.
+//! - The **first leaf** of a map is of the same kind, smaller, and aligned to no line. No SIMD reads it.
 //! - **Counts** of the entries below each child are there in maps with ranks only, and nothing else lies behind them.
 //!
 //! **How many entries?** As many as there are lanes in [`LANE_BYTES`], a few less where that saves a line; for large keys and values as many as fit
@@ -32,13 +33,16 @@ const ENTRY_BYTES_MAX: usize = 4096;
 /// Fewest entries that a node has room for. Three would do for all that happens to a node.
 const CAPACITY_MIN: usize = 4;
 
+/// Size of the first leaf of a map, unless one entry is larger.
+const FIRST_LEAF_BYTES: usize = 256;
+
 /// Most lines of values that a single search asks for before it knows the slot.
 const EAGER_VALUE_LINES_MAX: usize = 4;
 
 /// Offsets within the nodes of one kind of tree, in bytes.
 ///
 /// Invariants: all parts are disjoint, aligned for what they hold when the node is aligned to [`Shape::align`], and end within `leaf_bytes` (up to the
-/// header) and `inner_bytes` (with children), or `counted_inner_bytes` (with counts); `CAPACITY_MIN <= capacity <= lane_count` where there are lanes.
+/// header) and `inner_bytes` (with children), or `counted_inner_bytes` (with counts); `CAPACITY_MIN <= capacity` but in a first leaf, and `capacity <= lane_count` where there are lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Entries that a node has room for. An inner node has one child more.
@@ -97,14 +101,19 @@ const fn max(a: usize, b: usize) -> usize {
 }
 
 impl Shape {
-    /// The shape of nodes with `capacity` entries.
-    const fn with_capacity<K, V>(lanes: Lanes, capacity: usize) -> Shape {
+    /// The shape of nodes with `capacity` entries, aligned to `align_min` at least, with so many lanes if there are any.
+    const fn with_capacity<K, V>(
+        lanes: Lanes,
+        lane_count: usize,
+        capacity: usize,
+        align_min: usize,
+    ) -> Shape {
         let (lane_count, keys_at, keys_end) = match lanes {
-            Lanes::Keys => (LANE_BYTES / max(size_of::<K>(), 1), 0, LANE_BYTES),
+            Lanes::Keys => (lane_count, 0, product(lane_count, size_of::<K>())),
             Lanes::Heads => {
-                let keys_at = next_multiple(LANE_BYTES, align_of::<K>());
+                let keys_at = next_multiple(product(lane_count, size_of::<u64>()), align_of::<K>());
                 let keys_end = keys_at + product(capacity, size_of::<K>());
-                (LANE_BYTES / size_of::<u64>(), keys_at, keys_end)
+                (lane_count, keys_at, keys_end)
             }
             Lanes::Absent => (0, 0, product(capacity, size_of::<K>())),
         };
@@ -112,7 +121,7 @@ impl Shape {
         let values_end = values_at + product(capacity, size_of::<V>());
         let value_lines = product(capacity, size_of::<V>()).div_ceil(LINE_BYTES);
         let header_at = next_multiple(values_end, align_of::<Header>());
-        let align = max(LINE_BYTES, max(align_of::<K>(), align_of::<V>()));
+        let align = max(align_min, max(align_of::<K>(), align_of::<V>()));
         let header_end = header_at + size_of::<Header>();
         let children_at = next_multiple(header_end, align_of::<*mut u8>());
         let children_bytes = (capacity + 1) * size_of::<*mut u8>();
@@ -162,44 +171,69 @@ impl Shape {
             max(fitting, CAPACITY_MIN)
         };
         // The header may begin a line of its own, or even spill over by little: a few entries less can save that line.
-        let shape = Shape::with_capacity::<K, V>(lanes, capacity);
+        let shape = Shape::with_capacity::<K, V>(lanes, lane_count, capacity, LINE_BYTES);
         let mut less = capacity;
         while less > CAPACITY_MIN && less > capacity - capacity / 8 {
             less -= 1;
-            let candidate = Shape::with_capacity::<K, V>(lanes, less);
+            let candidate = Shape::with_capacity::<K, V>(lanes, lane_count, less, LINE_BYTES);
             if candidate.leaf_bytes < shape.leaf_bytes {
                 return candidate;
             }
         }
         shape
     }
+
+    /// The shape of the first leaf of a map: as many entries as fit into [`FIRST_LEAF_BYTES`], at most half of a leaf's and at
+    /// least one.
+    const fn of_first_leaf<K, V>(lanes: Lanes) -> Shape {
+        let align = max(align_of::<Header>(), align_of::<u64>());
+        let mut capacity = Shape::of_lanes::<K, V>(lanes).capacity / 2;
+        loop {
+            let shape = Shape::with_capacity::<K, V>(lanes, capacity, capacity, align);
+            if shape.leaf_bytes <= FIRST_LEAF_BYTES || capacity == 1 {
+                return shape;
+            }
+            capacity -= 1;
+        }
+    }
 }
 
-/// The shapes that a map of these types may have.
+/// The shapes that a map of these types may have: of its nodes, and of its first leaf.
 struct Shapes<K, V>(core::marker::PhantomData<(K, V)>);
 
 impl<K, V> Shapes<K, V> {
-    const INTEGERS: &Shape = &Shape::of_lanes::<K, V>(Lanes::Keys);
-    const HEADED: &Shape = &Shape::of_lanes::<K, V>(Lanes::Heads);
-    const PLAIN: &Shape = &Shape::of_lanes::<K, V>(Lanes::Absent);
+    const INTEGERS: [&Shape; 2] = [
+        &Shape::of_lanes::<K, V>(Lanes::Keys),
+        &Shape::of_first_leaf::<K, V>(Lanes::Keys),
+    ];
+    const HEADED: [&Shape; 2] = [
+        &Shape::of_lanes::<K, V>(Lanes::Heads),
+        &Shape::of_first_leaf::<K, V>(Lanes::Heads),
+    ];
+    const PLAIN: [&Shape; 2] = [
+        &Shape::of_lanes::<K, V>(Lanes::Absent),
+        &Shape::of_first_leaf::<K, V>(Lanes::Absent),
+    ];
 }
 
-/// The shape of the nodes of a map. Folds to a constant where it does not depend on `headed`.
+/// The shape of the nodes of a map, or of its first leaf. What depends on neither flag folds to a constant.
 #[inline(always)]
-pub(crate) fn shape_of<K, V>(headed: bool) -> &'static Shape {
-    if LaneKind::of::<K>().is_some() {
+pub(crate) fn shape_of<K, V>(headed: bool, first: bool) -> &'static Shape {
+    let [shape, of_first_leaf] = if LaneKind::of::<K>().is_some() {
         Shapes::<K, V>::INTEGERS
     } else if headed {
         Shapes::<K, V>::HEADED
     } else {
         Shapes::<K, V>::PLAIN
-    }
+    };
+    if first { of_first_leaf } else { shape }
 }
 
 // (With pointers of four bytes an inner node is smaller.)
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    let shape = Shapes::<u64, u64>::INTEGERS;
+    let [shape, first_leaf] = Shapes::<u64, u64>::INTEGERS;
+    assert!(first_leaf.capacity == 15 && first_leaf.leaf_bytes == 256);
     assert!(shape.capacity == 30 && shape.leaf_bytes == 512 && shape.inner_bytes == 768);
     assert!(shape.header_at == 496 && offset_of!(Header, parent) == 0);
 };

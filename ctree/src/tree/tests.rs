@@ -7,6 +7,7 @@ use allocator_api2::alloc::Global;
 use quickcheck::{Arbitrary, Gen, QuickCheck};
 
 use super::{Builder, Edge, Found, Options, Tree};
+use crate::Head;
 
 /// One step of a random program.
 #[derive(Clone, Debug)]
@@ -73,6 +74,29 @@ impl Step for (u8, bool) {
     }
 }
 
+/// A key of which many have the same head.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Coarse(u8, bool);
+
+// SAFETY: the type has no lifetimes.
+unsafe impl Head for Coarse {
+    fn head(&self) -> u64 {
+        u64::from(self.0 / 8)
+    }
+}
+
+impl Arbitrary for Coarse {
+    fn arbitrary(g: &mut Gen) -> Self {
+        Coarse(u8::arbitrary(g), bool::arbitrary(g))
+    }
+}
+
+impl Step for Coarse {
+    fn step(&self, by: u8) -> Self {
+        Coarse(self.0.wrapping_add(by), self.1)
+    }
+}
+
 fn insert<K: Ord, V>(tree: &mut Tree<K, V, Global>, key: K, value: V) -> bool {
     match tree.find(&key) {
         Found::Entry(_) => false,
@@ -111,7 +135,7 @@ fn into_entries<K: Ord + Clone, V>(mut tree: Tree<K, V, Global>) -> Vec<(K, V)> 
 
 fn run<K: Step, V: Clone + PartialEq + Debug>(
     ops: &[Op<K>],
-    options: Options<K>,
+    options: Options<K, V>,
     value: impl Fn(usize) -> V,
 ) {
     let mut tree = Tree::<K, V, Global>::new_in(Global, options);
@@ -236,18 +260,16 @@ macro_rules! programs {
     )*};
 }
 
-const RANKED: bool = true;
-
 programs! {
     integers: u64, Options::PLAIN, |turn| turn as u64;
-    integers_in_small_nodes: u64, Options { ranked: RANKED, head: None }, |turn| [turn as u64; 512];
+    integers_in_small_nodes: u64, Options::RANKED, |turn| [turn as u64; 512];
     bytes_in_small_nodes: u8, Options::PLAIN, |turn| [turn as u64; 300];
     strings: String, Options::PLAIN, |turn| turn.to_string();
-    strings_in_small_nodes: String, Options { ranked: RANKED, head: None }, |turn| [turn as u64; 512];
+    strings_in_small_nodes: String, Options::RANKED, |turn| [turn as u64; 512];
     tuples_by_heads: (u32, u32), Options::PLAIN, |turn| [turn as u64; 512];
-    keys_without_heads: (u8, bool), Options { ranked: RANKED, head: None }, |turn| [turn as u64; 512];
-    keys_with_heads_of_the_user: (u8, bool), Options { ranked: false, head: Some(|key| u64::from(key.0 / 8)) }, |turn| [turn as u64; 512];
-    values_without_size: u64, Options { ranked: RANKED, head: None }, |_| ();
+    keys_without_heads: (u8, bool), Options::RANKED, |turn| [turn as u64; 512];
+    keys_with_heads_of_the_user: Coarse, Options::HEADED, |turn| [turn as u64; 512];
+    values_without_size: u64, Options::RANKED, |_| ();
 }
 
 #[test]

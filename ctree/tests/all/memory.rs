@@ -2,6 +2,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
 use ctree::{CTreeMap, CTreeSet, FrozenCTreeMap, FrozenCTreeSet};
 
@@ -190,4 +191,103 @@ fn a_compact_map_takes_half_as_much_again_at_most() {
         map.memory_usage()
     );
     assert_eq!(map.check(), Ok(()));
+}
+
+/// The bytes that `build` leaves allocated, and what it built.
+fn held_by<T>(build: impl FnOnce() -> T) -> (f64, T) {
+    let before = HELD_BYTES.get();
+    let built = build();
+    ((HELD_BYTES.get() - before) as f64, built)
+}
+
+/// Keys in no order, all different.
+fn scattered(len: u32) -> impl DoubleEndedIterator<Item = u64> {
+    (0..len).map(|n| u64::from(n.wrapping_mul(0x9E37_79B1)))
+}
+
+#[test]
+fn a_map_takes_four_words() {
+    assert!(size_of::<CTreeMap<String, u64>>() <= 4 * size_of::<u64>());
+    assert!(size_of::<Option<CTreeSet<u8>>>() <= 4 * size_of::<u64>());
+}
+
+#[test]
+fn one_entry_takes_256_bytes_at_most() {
+    assert!(held_by(|| CTreeMap::from([(1u64, 1u64)])).0 <= 256.0);
+    assert!(held_by(|| CTreeMap::from([((1u32, 2u32), 1u64)])).0 <= 256.0);
+    assert!(held_by(|| CTreeSet::from([1u8])).0 <= 256.0);
+    let mut map = CTreeMap::with_ranks();
+    assert!(held_by(|| map.insert("one", String::new())).0 <= 256.0);
+    // Entries that are larger than that are not allocated by the dozen either.
+    assert!(held_by(|| CTreeMap::from([(1u64, [1u64; 128])])).0 <= 2048.0);
+}
+
+#[test]
+fn removals_return_memory() {
+    for len in [1_000, 30_000, 1_000_000] {
+        if cfg!(miri) && len > 1_000 {
+            break;
+        }
+        let removed = |n: &u64| n % 10 != 0;
+        for way in ["one by one", "retain", "pop_first", "pop_last", "built"] {
+            let (mut ours, mut map) = held_by(|| CTreeMap::new());
+            ours += held_by(|| map.extend(scattered(len).map(|n| (n, n)))).0;
+            let (mut theirs, mut std_map) = held_by(|| BTreeMap::new());
+            theirs += held_by(|| std_map.extend(scattered(len).map(|n| (n, n)))).0;
+            let full = (ours / theirs, ours, theirs);
+            match way {
+                "one by one" => {
+                    ours += held_by(|| scattered(len).filter(removed).for_each(|n| drop(map.remove(&n)))).0;
+                    theirs += held_by(|| scattered(len).filter(removed).for_each(|n| drop(std_map.remove(&n)))).0;
+                }
+                "retain" => {
+                    ours += held_by(|| map.retain(|n, _| !removed(n))).0;
+                    theirs += held_by(|| std_map.retain(|n, _| !removed(n))).0;
+                }
+                "pop_first" => {
+                    ours += held_by(|| (0..len - len / 10).for_each(|_| drop(map.pop_first()))).0;
+                    theirs += held_by(|| (0..len - len / 10).for_each(|_| drop(std_map.pop_first()))).0;
+                }
+                _ => {
+                    ours += held_by(|| (0..len - len / 10).for_each(|_| drop(map.pop_last()))).0;
+                    theirs += held_by(|| (0..len - len / 10).for_each(|_| drop(std_map.pop_last()))).0;
+                }
+            }
+            eprintln!("{len} {way}: full {full:?}, then {ours} {theirs} = {}", ours / theirs);
+            ours += held_by(|| while map.pop_last().is_some() {}).0;
+            theirs += held_by(|| while std_map.pop_last().is_some() {}).0;
+            eprintln!("   emptied {ours} {theirs}");
+        }
+    }
+}
+
+#[test]
+fn strings_probe() {
+    let len = 1_000_000;
+    let name = |n: u64| format!("{n:011}");
+    macro_rules! probe {
+        ($what:literal, $key:expr, $value:expr) => {{
+            let keys: Vec<u64> = scattered(len).collect();
+            let mut sorted = keys.clone();
+            sorted.sort_unstable();
+            for (order, keys) in [("scattered", &keys), ("sorted", &sorted)] {
+                let own = held_by(|| keys.iter().map(|&n| $key(n)).collect::<Vec<_>>());
+                let own = own.0 - size_of_val(own.1.as_slice()) as f64;
+                let a = held_by(|| { let mut m = CTreeMap::new(); for &n in keys { m.insert($key(n), $value(n)); } m }).0 - own;
+                let b = held_by(|| { let mut m = BTreeMap::new(); for &n in keys { m.insert($key(n), $value(n)); } m }).0 - own;
+                let c = held_by(|| keys.iter().map(|&n| ($key(n), $value(n))).collect::<CTreeMap<_, _>>()).0 - own;
+                let d = held_by(|| keys.iter().map(|&n| ($key(n), $value(n))).collect::<BTreeMap<_, _>>()).0 - own;
+                eprintln!("{} {order}: insert {a} {b} = {}; collect {c} {d} = {}", $what, a / b, c / d);
+            }
+        }};
+    }
+    probe!("String->u64", name, |n: u64| n);
+    probe!("String->()", name, |_| ());
+    probe!("String->u32", name, |n: u64| n as u32);
+    probe!("Box<str>->u64", |n| name(n).into_boxed_str(), |n: u64| n);
+    probe!("&str->u64", |n| &*Box::leak(name(n).into_boxed_str()), |n: u64| n);
+    probe!("&str->()", |n| &*Box::leak(name(n).into_boxed_str()), |_| ());
+    probe!("(u32,u32)->u64", |n| (n as u32, 0u32), |n: u64| n);
+    probe!("u64->u64", |n| n, |n: u64| n);
+    probe!("u64->()", |n| n, |_| ());
 }
