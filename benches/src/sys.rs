@@ -16,6 +16,19 @@ pub fn warm_memory(bytes: usize) {
     drop(black_box(memory));
 }
 
+/// Bytes that the system's malloc has given out, its headers and rounding included; `None` where it
+/// does not tell.
+pub fn heap_bytes() -> Option<u64> {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        // SAFETY: it only counts.
+        let info = unsafe { libc::mallinfo2() };
+        Some((info.uordblks + info.hblkhd) as u64)
+    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    None
+}
+
 /// The time of all processors since the system started, in the kernel's ticks.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessorTime {

@@ -34,6 +34,7 @@ pub const WORKLOADS: &[Workload] = &[
     ctree::UPDATES_2M,
     ctree::MIXED_2M,
     ctree::SMALL_MAPS,
+    ctree::MEMORY,
     ctree::STRINGS_1M,
     ctree::CLUSTERED_KEYS_2M,
     ctree::TUPLES_2M,

@@ -35,15 +35,17 @@ use crate::tree::{Edge, Found, Options, Place, Tree};
 /// in the order in which they lie in memory, node by node.
 ///
 /// # Memory
-/// A map takes 32 bytes on 64-bit targets, and the size of its allocator where that is not zero. Ranks and heads add nothing to
-/// that. An empty map allocates nothing, a small one a node of at most 256 bytes, unless one entry is larger than that; with its
-/// next node it takes memory in chunks, which grow to 2 MiB.
+/// A map takes 32 bytes on 64-bit targets, and the size of its allocator where that is not zero.
+/// Ranks and heads add nothing to that. An empty map allocates nothing, a small one a node of at
+/// most 256 bytes, unless one entry is larger than that; with its next node it takes memory in
+/// chunks, which grow to 2 MiB.
 ///
-/// Memory goes back to the allocator as entries leave the map, through [`remove`](Self::remove), [`pop_first`](Self::pop_first),
-/// [`retain`](Self::retain) and all other methods that remove: nodes are a third full at least on average, and when more than an
-/// eighth of them are empty, others move to their places and whole chunks are freed. A map that was emptied entry by entry keeps
-/// one node. [`clear`](Self::clear) returns all memory, and [`into_iter`](Self::into_iter) returns the nodes that it has passed.
-/// [`compact`](Self::compact) makes the nodes full again.
+/// Memory goes back to the allocator as entries leave the map, through [`remove`](Self::remove),
+/// [`pop_first`](Self::pop_first), [`retain`](Self::retain) and all other methods that remove:
+/// nodes are a third full at least on average, and when more than an eighth of them are empty,
+/// others move to their places and whole chunks are freed. A map that was emptied entry by entry
+/// keeps one node. [`clear`](Self::clear) returns all memory, and [`into_iter`](Self::into_iter)
+/// returns the nodes that it has passed. [`compact`](Self::compact) makes the nodes full again.
 ///
 /// # A wrong `Ord`
 /// As for `BTreeMap`, an order that is not total, or that changes while a key is in the map, is a logic error: the map may then lose
@@ -178,7 +180,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         self.len() == 0
     }
 
-    /// Drops all entries and returns all memory to the allocator. The map stays what it was made: [with ranks](Self::with_ranks),
+    /// Drops all entries and returns all memory to the allocator. The map stays what it was made:
+    /// [with ranks](Self::with_ranks),
     /// [with heads](Self::with_heads), with its allocator.
     pub fn clear(&mut self) {
         self.tree.clear();
@@ -335,7 +338,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         Some(unsafe { OccupiedEntry::new(self, place) })
     }
 
-    /// Removes the entry with the smallest key. Keeps and returns memory as [`remove`](Self::remove) does.
+    /// Removes the entry with the smallest key. Keeps and returns memory as
+    /// [`remove`](Self::remove) does.
     ///
     /// # Examples
     /// ```
@@ -351,7 +355,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         self.first_entry().map(OccupiedEntry::remove_entry)
     }
 
-    /// Removes the entry with the largest key. Keeps and returns memory as [`remove`](Self::remove) does.
+    /// Removes the entry with the largest key. Keeps and returns memory as [`remove`](Self::remove)
+    /// does.
     pub fn pop_last(&mut self) -> Option<(K, V)>
     where
         K: Ord,
@@ -412,7 +417,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
 
     /// Removes the entry of `key`, and gives its value.
     ///
-    /// Memory that is no longer needed goes back to the allocator, a chunk at a time: see [the type](Self#memory).
+    /// Memory that is no longer needed goes back to the allocator, a chunk at a time: see [the
+    /// type](Self#memory).
     #[inline]
     pub fn remove<Q: ?Sized + Ord>(&mut self, key: &Q) -> Option<V>
     where
@@ -605,8 +611,8 @@ impl<K, V, A: Allocator> IntoIterator for CTreeMap<K, V, A> {
     type Item = (K, V);
     type IntoIter = IntoIter<K, V, A>;
 
-    /// Moves the entries out in the order of their keys. Returns the memory of nodes that the iterator has passed, a chunk at a
-    /// time, and the rest when it is dropped.
+    /// Moves the entries out in the order of their keys. Returns the memory of nodes that the
+    /// iterator has passed, a chunk at a time, and the rest when it is dropped.
     #[inline]
     fn into_iter(self) -> IntoIter<K, V, A> {
         IntoIter::new(self.tree)

@@ -155,7 +155,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
 
     /// Keeps the entries for which `f` says so, and drops all others. They are visited in the order of their keys.
     ///
-    /// Keeps and returns memory as [`remove`](Self::remove) does; [`compact`](Self::compact) afterwards fills the nodes again.
+    /// Keeps and returns memory as [`remove`](Self::remove) does; [`compact`](Self::compact)
+    /// afterwards fills the nodes again.
     ///
     /// # Examples
     /// ```

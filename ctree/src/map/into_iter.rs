@@ -1,8 +1,9 @@
 //! Iterators that own the entries of a [`CTreeMap`](super::CTreeMap).
 //!
-//! The tree forgets its entries; from then on the walk tells which entries are left, and the iterator owns them. They are read out
-//! of their nodes from both ends. When a walk leaves a leaf, the leaf and the inner nodes that it leaves with it are cut off the
-//! tree and freed ([`Tree::cut_before`], [`Tree::cut_behind`]), so that the memory shrinks with the entries.
+//! The tree forgets its entries; from then on the walk tells which entries are left, and the
+//! iterator owns them. They are read out of their nodes from both ends. When a walk leaves a leaf,
+//! the leaf and the inner nodes that it leaves with it are cut off the tree and freed
+//! ([`Tree::cut_before`], [`Tree::cut_behind`]), so that the memory shrinks with the entries.
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -16,6 +17,9 @@ use super::walk::Walk;
 use crate::tree::Tree;
 
 /// The owned entries of a map in the order of their keys, from `CTreeMap::into_iter`.
+///
+/// Nodes that it has passed, from either end, go back to the allocator a chunk at a time; the rest
+/// when it is dropped.
 ///
 /// Invariant: the entries that `walk` has left are initialised, lie in the nodes of `tree`, and are owned by this iterator.
 pub struct IntoIter<K, V, A: Allocator = Global> {
@@ -38,12 +42,14 @@ impl<K, V, A: Allocator> IntoIter<K, V, A> {
     fn cross_front(&mut self) -> Option<(K, V)> {
         let (old, crossed) = self.walk.cross_front();
         let place = crossed?;
-        // SAFETY: by the invariant the entry is initialised and owned by this iterator; the walk has passed it.
+        // SAFETY: by the invariant the entry is initialised and owned by this iterator; the walk
+        // has passed it.
         let entry = unsafe { self.tree.form().read_entry(place.node, place.slot) };
         if let Some(leaf) = old
             && leaf != place.node
         {
-            // SAFETY: the walk has left this leaf for the entry, which was just moved out, and is told what changes.
+            // SAFETY: the walk has left this leaf for the entry, which was just moved out, and is
+            // told what changes.
             unsafe {
                 self.tree
                     .cut_before(leaf, place, |from, to| self.walk.move_with(from, to))
@@ -91,7 +97,8 @@ impl<K, V, A: Allocator> Iterator for IntoIter<K, V, A> {
     #[inline]
     fn next(&mut self) -> Option<(K, V)> {
         match self.walk.next_in_leaf() {
-            // SAFETY: by the invariant the entry is initialised and owned by this iterator; the walk has passed it, and is never made again.
+            // SAFETY: by the invariant the entry is initialised and owned by this iterator; the
+            // walk has passed it, and is never made again.
             Some((key, value)) => Some(unsafe { (key.read(), value.read()) }),
             None => self.cross_front(),
         }

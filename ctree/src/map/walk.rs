@@ -237,8 +237,9 @@ impl<K, V> Walk<K, V> {
     /// A walk over all entries of `tree`. Looks up neither end.
     ///
     /// # Safety
-    /// For as long as the walk or a copy of it is used, the nodes of the tree are neither changed nor freed, but for what the
-    /// walk has left behind, and nodes that move ([`move_with`](Self::move_with)).
+    /// For as long as the walk or a copy of it is used, the nodes of the tree are neither changed
+    /// nor freed, but for what the walk has left behind, and nodes that move
+    /// ([`move_with`](Self::move_with)).
     pub(crate) unsafe fn over<A: Allocator>(tree: &Tree<K, V, A>) -> Self {
         let ends = Ends {
             form: tree.form(),
@@ -307,7 +308,8 @@ impl<K, V> Walk<K, V> {
         Some(self.ends.entry(place))
     }
 
-    /// The place of the first of the entries left, wherever it is, and the leaf that the front edge was at.
+    /// The place of the first of the entries left, wherever it is, and the leaf that the front edge
+    /// was at.
     pub(super) fn cross_front(&mut self) -> (Option<NodePtr>, Option<Place>) {
         if self.left == 0 {
             return (None, None);
@@ -317,7 +319,8 @@ impl<K, V> Walk<K, V> {
         (leaf, self.ends.cross_front())
     }
 
-    /// The place of the last of the entries left, wherever it is, and the leaf that the back edge was at.
+    /// The place of the last of the entries left, wherever it is, and the leaf that the back edge
+    /// was at.
     pub(super) fn cross_back(&mut self) -> (Option<NodePtr>, Option<Place>) {
         if self.left == 0 {
             return (None, None);
@@ -336,7 +339,8 @@ impl<K, V> Walk<K, V> {
         }
     }
 
-    /// Remembers that all before the leaf of the front edge was cut off: it is the first of its parent.
+    /// Remembers that all before the leaf of the front edge was cut off: it is the first of its
+    /// parent.
     pub(super) fn front_is_first(&mut self) {
         self.ends.front_index = 0;
     }

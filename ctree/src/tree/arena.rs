@@ -1,12 +1,14 @@
 //! Where nodes come from: chunks of memory that are cut into nodes of one size.
 //!
-//! A chunk of [`CHUNK_BYTES_MAX`] lies on a huge page, so that a lookup in a large map does not miss the TLB at every level. The
-//! first chunk holds one node. Further ones double the arena up to [`DOUBLED_BYTES_MAX`], then add a quarter of it, up to whole
-//! huge pages. An allocator that refuses to align so far is asked for chunks of [`CHUNK_BYTES_REFUSED`] instead, each time after
+//! A chunk of [`CHUNK_BYTES_MAX`] lies on a huge page, so that a lookup in a large map does not
+//! miss the TLB at every level. The first chunk holds one node. Further ones double the arena up to
+//! [`DOUBLED_BYTES_MAX`], then add a quarter of it, up to whole huge pages. An allocator that
+//! refuses to align so far is asked for chunks of [`CHUNK_BYTES_REFUSED`] instead, each time after
 //! it was asked for a large one: it may only have been short of memory.
 //!
-//! Nodes that are given back are kept for the next one. The chunks are a stack: whoever moves the nodes at the end of the last
-//! chunk to free places before it ([`Tree::trim`](super::Tree::trim)) returns chunk after chunk to the allocator.
+//! Nodes that are given back are kept for the next one. The chunks are a stack: whoever moves the
+//! nodes at the end of the last chunk to free places before it ([`Tree::trim`](super::Tree::trim))
+//! returns chunk after chunk to the allocator.
 
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};
@@ -21,7 +23,8 @@ use crate::block::HUGE_PAGE_BYTES;
 const CHUNK_BYTES_MAX: usize = HUGE_PAGE_BYTES;
 /// Size of the chunks of a large map whose allocator has no huge pages to give: it may know of no such alignment, or have little memory left.
 const CHUNK_BYTES_REFUSED: usize = 64 << 10;
-/// An arena of more than this grows by a quarter at a time instead of doubling: a map then holds a fifth more than it needs at most.
+/// An arena of more than this grows by a quarter at a time instead of doubling: a map then holds a
+/// fifth more than it needs at most.
 const DOUBLED_BYTES_MAX: usize = 16 << 10;
 
 /// A chunk's record, right behind its nodes, so that these start on the chunk's boundary.
@@ -68,7 +71,8 @@ impl NodeMemory {
             "links at {at} of {:?}",
             self.layout
         );
-        // SAFETY: a node has at least a line, and the links end within it: header and links are 32 B, and one of them starts at 0.
+        // SAFETY: a node has a line at least. The links lie before the header, or end within 40 B:
+        // the header then starts below 16.
         unsafe { node.add(at).cast() }
     }
 
@@ -82,8 +86,8 @@ impl NodeMemory {
     }
 }
 
-/// What a chunk is allocated with, and how it is divided: some bytes to align the nodes within, the nodes, the record, and what the
-/// caller asked for.
+/// What a chunk is allocated with, and how it is divided: some bytes to align the nodes within, the
+/// nodes, the record, and what the caller asked for.
 struct ChunkPlan {
     layout: Layout,
     nodes_bytes: usize,
@@ -134,10 +138,12 @@ fn checked_layout(bytes: usize, align: usize) -> Layout {
 /// Nodes of one size, all from one allocator, which the caller keeps.
 ///
 /// Invariants:
-/// - `chunks` is the list of all chunks, the newest first, each allocated with its layout by the one allocator that all calls are given;
-/// - `unused` is the start of the part of the newest chunk that is not cut into nodes, of `unused_bytes`, a multiple of the node's
-///   size; older chunks are cut into nodes as a whole;
-/// - `free` is the list of the `free_count` nodes that are not in use, linked by their [`Links`]; their level is [`LEVEL_FREE`].
+/// - `chunks` is the list of all chunks, the newest first, each allocated with its layout by the
+///   one allocator that all calls are given;
+/// - `unused` is the start of the part of the newest chunk that is not cut into nodes, of
+///   `unused_bytes`, a multiple of the node's size; older chunks are cut into nodes as a whole;
+/// - `free` is the list of the `free_count` nodes that are not in use, linked by their [`Links`];
+///   their level is [`LEVEL_FREE`].
 #[derive(Debug)]
 pub(crate) struct Arena {
     chunks: Option<NonNull<Chunk>>,
@@ -198,7 +204,8 @@ impl Arena {
     /// Keeps a node that is no longer in use.
     ///
     /// # Safety
-    /// As for [`take`](Self::take); `memory` was taken from this arena, has a header, and is used no more.
+    /// As for [`take`](Self::take); `memory` was taken from this arena, has a header, and is used
+    /// no more.
     pub(crate) unsafe fn give_back(&mut self, memory: NodePtr, node: NodeMemory) {
         // SAFETY: the node's memory is ours again, and so is that of the first node of the list.
         unsafe {
@@ -235,13 +242,16 @@ impl Arena {
         self.free_count -= 1;
     }
 
-    /// Prepares the last place of the last chunk for [`drop_last`](Self::drop_last). If a node there is in use, returns its place
-    /// and a free one, which is in use from now on: the caller must move the node.
+    /// Prepares the last place of the last chunk for [`drop_last`](Self::drop_last). If a node
+    /// there is in use, returns its place and a free one, which is in use from now on: the caller
+    /// must move the node.
     ///
     /// # Safety
-    /// As for [`take`](Self::take); there is a free node, and the headers of all nodes in use are initialised.
+    /// As for [`take`](Self::take); there is a free node, and the headers of all nodes in use are
+    /// initialised.
     pub(crate) unsafe fn vacate_last(&mut self, node: NodeMemory) -> Option<(NodePtr, NodePtr)> {
-        // SAFETY: there is a node, so that there is a chunk, and the newest one has a node: it is freed with its last one.
+        // SAFETY: there is a node, so that there is a chunk, and the newest one has a node: it is
+        // freed with its last one.
         unsafe {
             let last = NonNull::new_unchecked(self.unused.wrapping_sub(node.layout.size()));
             if (*node.header(last)).level == LEVEL_FREE {
@@ -257,7 +267,8 @@ impl Arena {
     /// Gives up the last place of the last chunk, and frees the chunk if that was all of it.
     ///
     /// # Safety
-    /// As for [`take`](Self::take); [`vacate_last`](Self::vacate_last) was called right before, and the node was moved.
+    /// As for [`take`](Self::take); [`vacate_last`](Self::vacate_last) was called right before, and
+    /// the node was moved.
     pub(crate) unsafe fn drop_last<A: Allocator>(&mut self, alloc: &A, node: NodeMemory) {
         let Some(chunk) = self.chunks else {
             return;
@@ -268,7 +279,8 @@ impl Arena {
         if self.unused_bytes < unsafe { (*chunk.as_ptr()).nodes_bytes } {
             return;
         }
-        // SAFETY: as above; no node of the chunk is left. What `deallocate` does comes last: the arena is whole if it panics.
+        // SAFETY: as above; no node of the chunk is left. What `deallocate` does comes last: the
+        // arena is whole if it panics.
         unsafe {
             let Chunk {
                 previous,
@@ -285,8 +297,8 @@ impl Arena {
         }
     }
 
-    /// Adds a chunk: see the module's documentation for its size. Gives the address of the `extra_bytes` behind the record, which
-    /// are aligned as the record is.
+    /// Adds a chunk: see the module's documentation for its size. Gives the address of the
+    /// `extra_bytes` behind the record, which are aligned as the record is.
     ///
     /// # Safety
     /// As for [`take`](Self::take).
@@ -335,7 +347,8 @@ impl Arena {
         );
         // SAFETY: the padding lies within the slack.
         let nodes = unsafe { base.add(padding) };
-        // SAFETY: the record fits behind the nodes, aligned, since nodes are aligned to a line at least, and so is their size.
+        // SAFETY: the record fits behind the nodes, aligned, since nodes are aligned to a line at
+        // least, and so is their size.
         let chunk = unsafe { nodes.add(nodes_bytes) }.cast::<Chunk>();
         // SAFETY: as above.
         unsafe {
@@ -357,7 +370,8 @@ impl Arena {
     /// Frees all chunks.
     ///
     /// # Safety
-    /// `alloc` is the allocator of all calls of [`take`](Self::take); no node is in use, and nothing behind a record.
+    /// `alloc` is the allocator of all calls of [`take`](Self::take); no node is in use, and
+    /// nothing behind a record.
     pub(crate) unsafe fn free_all<A: Allocator>(self, alloc: &A) {
         let mut next = self.chunks;
         while let Some(chunk) = next {

@@ -62,7 +62,8 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
     /// Appends a bitwise copy of an entry of another tree: one of the two must be forgotten.
     ///
     /// # Safety
-    /// `place` is the place of an entry of a tree of this form, which has the same options as this one.
+    /// `place` is the place of an entry of a tree of this form, which has the same options as this
+    /// one.
     unsafe fn push_copy(&mut self, form: Form<K, V>, place: Place) {
         // Whatever may panic comes before there are two copies.
         let to = self.next_place();

@@ -87,7 +87,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
 }
 
 impl<K, V, A: Allocator> Tree<K, V, A> {
-    /// Checks that arenas and first leaf hold as many nodes as the tree has, and no more free ones than [`trim`](Self::trim) leaves.
+    /// Checks that arenas and first leaf hold as many nodes as the tree has, and no more free ones
+    /// than [`trim`](Self::trim) leaves.
     fn check_memory(&self) -> Result<(), &'static str> {
         let (form, store) = (self.form(), self.raw.store());
         let mut counts = [0; 2];

@@ -54,7 +54,8 @@ use arena::Arena;
 #[cfg(test)]
 mod tests;
 
-/// One part in so many of an arena may be free, beside a few nodes, before memory goes back to the allocator.
+/// One part in so many of an arena may be free, beside a few nodes, before memory goes back to the
+/// allocator.
 const FREE_SHARE: usize = 8;
 /// Free nodes that are kept whatever the size of the arena, in a tree of more than one level.
 const FREE_NODES_KEPT: usize = 2;
@@ -221,8 +222,8 @@ impl ErasedHead {
 
 /// What a tree does not need for a search: the memory of its nodes, and what depends on its types.
 ///
-/// Trees without nodes, and those of a first leaf, share a constant one for their types, without chunks. The first node of full
-/// size comes with a store of the tree's own, in the same chunk.
+/// Trees without nodes, and those of a first leaf, share a constant one for their types, without
+/// chunks. The first node of full size comes with a store of the tree's own, in the same chunk.
 struct Store {
     /// The constant that this was copied from; none in the constant itself.
     origin: Option<&'static Store>,
@@ -255,7 +256,8 @@ impl Store {
 struct Flags {
     /// Level of the root.
     height: u8,
-    /// What the machine has; found when the first node is made, since a `const` constructor cannot ask.
+    /// What the machine has; found when the first node is made, since a `const` constructor cannot
+    /// ask.
     isa: Isa,
     /// Whether inner nodes count.
     ranked: bool,
@@ -270,12 +272,16 @@ struct Flags {
 /// A tree, which owns its entries, its nodes, and its allocator.
 ///
 /// Invariants (of the structure, which memory safety rests on):
-/// - `raw.root` is a node whose `parent` is `None` and whose level is the height; all nodes under it keep the node invariant of this tree's [`Form`];
+/// - `raw.root` is a node whose `parent` is `None` and whose level is the height; all nodes under
+///   it keep the node invariant of this tree's [`Form`];
 /// - no inner node is without entries, but for the time of an operation, and while a [`Builder`] works;
-/// - `raw.len` is the number of entries, unless they were forgotten, and the counts are right where there are any;
-/// - `raw.store` is a constant, or lies in the first chunk of its own `leaves`, whose memory lives until `RawTree::free_nodes`; it
-///   is a constant in a tree without nodes or with a first leaf, and only then;
-/// - the root of a tree with `first_leaf` was allocated with [`first_leaf_layout`]; all other nodes are from the store's arenas.
+/// - `raw.len` is the number of entries, unless they were forgotten, and the counts are right where
+///   there are any;
+/// - `raw.store` is a constant, or lies in the first chunk of its own `leaves`, whose memory lives
+///   until `RawTree::free_nodes`; it is a constant in a tree without nodes or with a first leaf,
+///   and only then;
+/// - the root of a tree with `first_leaf` was allocated with [`first_leaf_layout`]; all other nodes
+///   are from the store's arenas.
 ///
 /// There is no `Drop` here but in [`RawTree`], which does not mention `K` and `V`: so the drop checker sees an owner of keys and values and nothing more, as it
 /// does in std's map, and a map of references may be declared before what they refer to.
@@ -423,8 +429,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         if self.raw.store().leaves.bytes() == 0 {
             self.make_store();
         }
-        // SAFETY: each arena is used for nodes of one layout, which follows from types and form, and with this tree's allocator. The
-        // store is the tree's own, now at least.
+        // SAFETY: each arena is used for nodes of one layout, which follows from types and form,
+        // and with this tree's allocator. The store is the tree's own, now at least.
         let node = unsafe {
             let (arena, alloc) = self.arena(level);
             arena.take(alloc, form.memory(level == 0))
@@ -434,13 +440,15 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         node
     }
 
-    /// Makes a store of the tree's own, with memory for a leaf. Nothing has changed if the allocator panics.
+    /// Makes a store of the tree's own, with memory for a leaf. Nothing has changed if the
+    /// allocator panics.
     #[cold]
     fn make_store(&mut self) {
         let mut leaves = Arena::new();
         let origin = self.raw.origin();
         const { assert!(align_of::<Store>() <= align_of::<usize>()) };
-        // SAFETY: the arena will be used with this layout and this allocator; a record is aligned to words, and so is what follows.
+        // SAFETY: the arena will be used with this layout and this allocator; a record is aligned
+        // to words, and so is what follows.
         unsafe {
             let memory = self.form().grown().memory(true);
             let store = leaves.add_chunk(&self.raw.alloc, memory, size_of::<Store>());
@@ -487,7 +495,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     /// Takes a node of full size out of use.
     ///
     /// # Safety
-    /// `node` is a node of this tree, from an arena, that nothing refers to any more, and whose entries are gone.
+    /// `node` is a node of this tree, from an arena, that nothing refers to any more, and whose
+    /// entries are gone.
     unsafe fn free_node(&mut self, node: NodePtr) {
         let form = self.form();
         // SAFETY: the header is initialised; the node was taken from the arena of its level.
@@ -512,8 +521,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         root
     }
 
-    /// Moves the entries of a first leaf to a leaf of full size, and `edge` with its gap. Nothing has changed if the allocator
-    /// panics.
+    /// Moves the entries of a first leaf to a leaf of full size, and `edge` with its gap. Nothing
+    /// has changed if the allocator panics.
     ///
     /// # Safety
     /// The root is a first leaf.
@@ -527,8 +536,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         let Some(old) = old else {
             return;
         };
-        // SAFETY: both are leaves, of their forms, and a leaf of full size has room for more. The old one was allocated with this
-        // layout, and nothing refers to it any more.
+        // SAFETY: both are leaves, of their forms, and a leaf of full size has room for more. The
+        // old one was allocated with this layout, and nothing refers to it any more.
         unsafe {
             let len = form.len(old);
             ptr::copy_nonoverlapping(form.key_at(old, 0), grown.key_at(root, 0), len);
@@ -541,15 +550,18 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         }
     }
 
-    /// Returns chunks to the allocator if many nodes are free: moves nodes from the end of an arena to free places before it, and
-    /// calls `moved` with the old and the new place of each. Computes in O(1) for each node that was freed, amortised.
+    /// Returns chunks to the allocator if many nodes are free: moves nodes from the end of an arena
+    /// to free places before it, and calls `moved` with the old and the new place of each. Computes
+    /// in O(1) for each node that was freed, amortised.
     ///
-    /// An eighth of an arena and a few nodes stay free, so that a tree that shrinks and grows in turns does not move nodes.
+    /// An eighth of an arena and a few nodes stay free, so that a tree that shrinks and grows in
+    /// turns does not move nodes.
     ///
     /// If the allocator panics while it takes memory back, the tree is whole.
     ///
     /// # Safety
-    /// All nodes in use are nodes of the tree, which is whole, but that inner nodes may lack entries.
+    /// All nodes in use are nodes of the tree, which is whole, but that inner nodes may lack
+    /// entries.
     pub(crate) unsafe fn trim(&mut self, mut moved: impl FnMut(NodePtr, NodePtr)) {
         if self.raw.store().leaves.bytes() == 0 {
             return;
@@ -560,9 +572,10 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             let node_bytes = memory.layout.size();
             loop {
                 let is_low = self.height() == 0;
-                // SAFETY: the tree has chunks, and so a store of its own. There is a free node when the arena is asked for one, and
-                // its last place is given up when the node there has been moved. A root in use keeps the arena of the leaves, and
-                // with it the store, from losing its first chunk.
+                // SAFETY: the tree has chunks, and so a store of its own. There is a free node when
+                // the arena is asked for one, and its last place is given up when the node there
+                // has been moved. A root in use keeps the arena of the leaves, and with it the
+                // store, from losing its first chunk.
                 unsafe {
                     let (arena, alloc) = self.arena(level);
                     let kept_bytes = if is_low {
@@ -602,7 +615,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
 
     /// For owning iterators: from now on the tree drops no entries. The length becomes 0.
     ///
-    /// Nothing but [`Form`]'s functions, [`trim`](Self::trim) and [`free_node`](Self::free_node) may be used on such a tree.
+    /// Nothing but [`Form`]'s functions, [`trim`](Self::trim) and [`free_node`](Self::free_node)
+    /// may be used on such a tree.
     pub(crate) fn forget_entries(&mut self) {
         self.raw.flags.owns_entries = false;
         self.raw.len = 0;
@@ -624,7 +638,8 @@ fn first_leaf_layout<K, V>(flags: Flags) -> Layout {
 
 /// Drops all entries below a root.
 ///
-/// When a destructor panics, the others are still called; when a second one does, the program aborts, as it does in std.
+/// When a destructor panics, the others are still called; when a second one does, the program
+/// aborts, as it does in std.
 ///
 /// # Safety
 /// `root` is the root of a whole tree with these flags; its entries are not used any more.
@@ -640,7 +655,8 @@ unsafe fn drop_entries<K, V>(root: NodePtr, flags: Flags) {
     }
     impl<K, V> Rest<K, V> {
         fn drop_all(&mut self) {
-            // SAFETY: the edge belongs to a tree with nodes, and each entry behind it is dropped once, as the edge has moved on before.
+            // SAFETY: the edge belongs to a tree with nodes, and each entry behind it is dropped
+            // once, as the edge has moved on before.
             while let Some(place) = unsafe { self.form.next(&mut self.edge) } {
                 // SAFETY: as above; the value is dropped even if the key's destructor panics.
                 let _entry = unsafe { self.form.read_entry(place.node, place.slot) };
@@ -713,8 +729,8 @@ impl<A: Allocator> RawTree<A> {
         let store = self.store;
         self.store = NonNull::from_ref(self.origin());
         // Whatever `deallocate` does, nothing is freed twice: the tree knows of no memory any more.
-        // SAFETY: by the contract. Both arenas were given this allocator only; they are copied out of the memory that goes with
-        // them, and those of a constant have no chunks.
+        // SAFETY: by the contract. Both arenas were given this allocator only; they are copied out
+        // of the memory that goes with them, and those of a constant have no chunks.
         unsafe {
             if let Some((root, layout)) = first_leaf {
                 self.alloc.deallocate(root, layout);

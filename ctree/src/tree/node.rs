@@ -105,8 +105,8 @@ impl<K, V> Form<K, V> {
         marker: PhantomData,
     };
 
-    /// The form with counts in inner nodes, and with heads if the type has them by itself or the user gives them; or that of a
-    /// map's first leaf.
+    /// The form with counts in inner nodes, and with heads if the type has them by itself or the
+    /// user gives them; or that of a map's first leaf.
     #[inline(always)]
     pub(crate) fn new(ranked: bool, user_heads: bool, first: bool) -> Self {
         Form {

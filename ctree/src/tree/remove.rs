@@ -14,7 +14,8 @@ const FILL_SHARE_MIN: usize = 3;
 impl<K, V, A: Allocator> Tree<K, V, A> {
     /// Moves an entry out, and gives the gap where it was. Other places and edges from before are not valid any more.
     ///
-    /// Memory that is no longer needed goes back to the allocator. If that panics, the entry is dropped and the tree is whole.
+    /// Memory that is no longer needed goes back to the allocator. If that panics, the entry is
+    /// dropped and the tree is whole.
     ///
     /// # Safety
     /// `place` is the place of an entry of this tree as it is now.
@@ -89,13 +90,15 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         }
     }
 
-    /// For owning iterators: cuts off all that lies before an entry of an inner node, and the entry itself, which is forgotten.
+    /// For owning iterators: cuts off all that lies before an entry of an inner node, and the entry
+    /// itself, which is forgotten.
     ///
     /// `moved` is called for nodes that change places, as by [`trim`](Self::trim).
     ///
     /// # Safety
     /// - The entries of the tree are forgotten ([`forget_entries`](Self::forget_entries)).
-    /// - `leaf` is the first leaf of the tree, and `place` the entry that follows it. Neither is used any more.
+    /// - `leaf` is the first leaf of the tree, and `place` the entry that follows it. Neither is
+    ///   used any more.
     pub(crate) unsafe fn cut_before(
         &mut self,
         leaf: NodePtr,
@@ -103,8 +106,9 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         moved: impl FnMut(NodePtr, NodePtr),
     ) {
         let form = self.form();
-        // SAFETY: the nodes from the leaf up to that of the entry have the leaf below their last child, and go. They are the first
-        // child of the entry's node, since all before it was cut off before.
+        // SAFETY: the nodes from the leaf up to that of the entry have the leaf below their last
+        // child, and go. They are the first child of the entry's node, since all before it was cut
+        // off before.
         unsafe {
             self.free_path(leaf, place.node);
             debug_assert_eq!(place.slot, 0, "something before the entry was not cut off");
@@ -118,7 +122,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     /// The same for all that lies behind an entry.
     ///
     /// # Safety
-    /// As for [`cut_before`](Self::cut_before), but `leaf` is the last leaf, and `place` the entry before it.
+    /// As for [`cut_before`](Self::cut_before), but `leaf` is the last leaf, and `place` the entry
+    /// before it.
     pub(crate) unsafe fn cut_behind(
         &mut self,
         leaf: NodePtr,
@@ -142,7 +147,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     /// Frees the nodes from a leaf up to an ancestor, which stays.
     ///
     /// # Safety
-    /// `above` is an ancestor of `leaf`; the nodes between have no other children that are in use, and no entries.
+    /// `above` is an ancestor of `leaf`; the nodes between have no other children that are in use,
+    /// and no entries.
     unsafe fn free_path(&mut self, leaf: NodePtr, above: NodePtr) {
         let form = self.form();
         let mut node = leaf;

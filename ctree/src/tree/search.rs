@@ -147,7 +147,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             && let Some(query) = same_integer::<K, Q>(query)
         {
             let form = self.form();
-            // SAFETY: the root is a node of this tree, and the only one; keys and query are integers of this kind.
+            // SAFETY: the root is a node of this tree, and the only one; keys and query are
+            // integers of this kind.
             unsafe {
                 if form.is_first_leaf() || form.len(leaf) <= LEN_BY_WORDS_MAX {
                     return form.find_by_words(kind, leaf, query);

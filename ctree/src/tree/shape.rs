@@ -11,7 +11,8 @@
 //!   the largest integer, so that a search needs not know how many there are.
 //! - **Keys** are the lanes of integer keys, else an array of their own.
 //! - Leaves and inner nodes share the offsets of all that both have: the place of an entry is a node and a slot, whatever the node.
-//! - The **first leaf** of a map is of the same kind, smaller, and aligned to no line. No SIMD reads it.
+//! - The **first leaf** of a map is of the same kind, smaller, and aligned to no line. No SIMD
+//!   reads it.
 //! - **Counts** of the entries below each child are there in maps with ranks only, and nothing else lies behind them.
 //!
 //! **How many entries?** As many as there are lanes in [`LANE_BYTES`], a few less where that saves a line; for large keys and values as many as fit
@@ -42,7 +43,8 @@ const EAGER_VALUE_LINES_MAX: usize = 4;
 /// Offsets within the nodes of one kind of tree, in bytes.
 ///
 /// Invariants: all parts are disjoint, aligned for what they hold when the node is aligned to [`Shape::align`], and end within `leaf_bytes` (up to the
-/// header) and `inner_bytes` (with children), or `counted_inner_bytes` (with counts); `CAPACITY_MIN <= capacity` but in a first leaf, and `capacity <= lane_count` where there are lanes.
+/// header) and `inner_bytes` (with children), or `counted_inner_bytes` (with counts); `CAPACITY_MIN
+/// <= capacity` but in a first leaf, and `capacity <= lane_count` where there are lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Entries that a node has room for. An inner node has one child more.
@@ -101,7 +103,8 @@ const fn max(a: usize, b: usize) -> usize {
 }
 
 impl Shape {
-    /// The shape of nodes with `capacity` entries, aligned to `align_min` at least, with so many lanes if there are any.
+    /// The shape of nodes with `capacity` entries, aligned to `align_min` at least, with so many
+    /// lanes if there are any.
     const fn with_capacity<K, V>(
         lanes: Lanes,
         lane_count: usize,
@@ -183,8 +186,8 @@ impl Shape {
         shape
     }
 
-    /// The shape of the first leaf of a map: as many entries as fit into [`FIRST_LEAF_BYTES`], at most half of a leaf's and at
-    /// least one.
+    /// The shape of the first leaf of a map: as many entries as fit into [`FIRST_LEAF_BYTES`], at
+    /// most half of a leaf's and at least one.
     const fn of_first_leaf<K, V>(lanes: Lanes) -> Shape {
         let align = max(align_of::<Header>(), align_of::<u64>());
         let mut capacity = Shape::of_lanes::<K, V>(lanes).capacity / 2;
@@ -216,7 +219,8 @@ impl<K, V> Shapes<K, V> {
     ];
 }
 
-/// The shape of the nodes of a map, or of its first leaf. What depends on neither flag folds to a constant.
+/// The shape of the nodes of a map, or of its first leaf. What depends on neither flag folds to a
+/// constant.
 #[inline(always)]
 pub(crate) fn shape_of<K, V>(headed: bool, first: bool) -> &'static Shape {
     let [shape, of_first_leaf] = if LaneKind::of::<K>().is_some() {

@@ -200,9 +200,11 @@ fn held_by<T>(build: impl FnOnce() -> T) -> (f64, T) {
     ((HELD_BYTES.get() - before) as f64, built)
 }
 
-/// Keys in no order, all different.
-fn scattered(len: u32) -> impl DoubleEndedIterator<Item = u64> {
-    (0..len).map(|n| u64::from(n.wrapping_mul(0x9E37_79B1)))
+/// The key of a number: keys of different numbers differ, and are in no order.
+fn key_of(n: u32) -> u64 {
+    let mixed = (u64::from(n) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed ^ mixed >> 31
 }
 
 #[test]
@@ -222,72 +224,109 @@ fn one_entry_takes_256_bytes_at_most() {
     assert!(held_by(|| CTreeMap::from([(1u64, [1u64; 128])])).0 <= 2048.0);
 }
 
+/// Removes nine of ten entries of both maps, and compares what is still held.
+fn removals_return_memory_of(
+    len: u32,
+    most: f64,
+    remove: fn(&mut CTreeMap<u64, u64>, &mut BTreeMap<u64, u64>),
+) {
+    let (ours_full, mut ours) =
+        held_by(|| CTreeMap::from_iter((0..len).map(key_of).map(|n| (n, n))));
+    let (theirs_full, mut theirs) =
+        held_by(|| BTreeMap::from_iter((0..len).map(key_of).map(|n| (n, n))));
+    let before = HELD_BYTES.get();
+    remove(&mut ours, &mut BTreeMap::new());
+    let ours_left = ours_full - (before - HELD_BYTES.get()) as f64;
+    let before = HELD_BYTES.get();
+    remove(&mut CTreeMap::new(), &mut theirs);
+    let theirs_left = theirs_full - (before - HELD_BYTES.get()) as f64;
+    assert_eq!(ours.len(), theirs.len());
+    assert_eq!(ours.check(), Ok(()));
+    assert!(
+        ours_left <= most * theirs_left,
+        "{len} entries: {ours_full} B, {ours_left} B; std {theirs_full} B, {theirs_left} B"
+    );
+    while ours.pop_last().is_some() {}
+    assert!(ours.memory_usage() <= 1024, "{}", ours.memory_usage());
+    ours.clear();
+    assert_eq!(ours.memory_usage(), 0);
+}
+
 #[test]
 fn removals_return_memory() {
-    for len in [1_000, 30_000, 1_000_000] {
-        if cfg!(miri) && len > 1_000 {
-            break;
-        }
-        let removed = |n: &u64| n % 10 != 0;
-        for way in ["one by one", "retain", "pop_first", "pop_last", "built"] {
-            let (mut ours, mut map) = held_by(|| CTreeMap::new());
-            ours += held_by(|| map.extend(scattered(len).map(|n| (n, n)))).0;
-            let (mut theirs, mut std_map) = held_by(|| BTreeMap::new());
-            theirs += held_by(|| std_map.extend(scattered(len).map(|n| (n, n)))).0;
-            let full = (ours / theirs, ours, theirs);
-            match way {
-                "one by one" => {
-                    ours += held_by(|| scattered(len).filter(removed).for_each(|n| drop(map.remove(&n)))).0;
-                    theirs += held_by(|| scattered(len).filter(removed).for_each(|n| drop(std_map.remove(&n)))).0;
-                }
-                "retain" => {
-                    ours += held_by(|| map.retain(|n, _| !removed(n))).0;
-                    theirs += held_by(|| std_map.retain(|n, _| !removed(n))).0;
-                }
-                "pop_first" => {
-                    ours += held_by(|| (0..len - len / 10).for_each(|_| drop(map.pop_first()))).0;
-                    theirs += held_by(|| (0..len - len / 10).for_each(|_| drop(std_map.pop_first()))).0;
-                }
-                _ => {
-                    ours += held_by(|| (0..len - len / 10).for_each(|_| drop(map.pop_last()))).0;
-                    theirs += held_by(|| (0..len - len / 10).for_each(|_| drop(std_map.pop_last()))).0;
-                }
+    let lens: &[(u32, f64)] = &[(100_000, 2.0), (1_000_000, 1.5)];
+    for &(len, most) in if cfg!(miri) { &[(1000, 5.0)] } else { lens } {
+        removals_return_memory_of(len, most, |ours, theirs| {
+            for n in (0..len_of(ours, theirs)).filter(|n| n % 10 != 0) {
+                let key = key_of(n);
+                let _removed = (ours.remove(&key), theirs.remove(&key));
             }
-            eprintln!("{len} {way}: full {full:?}, then {ours} {theirs} = {}", ours / theirs);
-            ours += held_by(|| while map.pop_last().is_some() {}).0;
-            theirs += held_by(|| while std_map.pop_last().is_some() {}).0;
-            eprintln!("   emptied {ours} {theirs}");
-        }
+        });
+        removals_return_memory_of(len, most, |ours, theirs| {
+            ours.retain(|key, _| key % 10 == 0);
+            theirs.retain(|key, _| key % 10 == 0);
+        });
+        removals_return_memory_of(len, most, |ours, theirs| {
+            for _ in 0..len_of(ours, theirs) / 10 * 9 {
+                let _popped = (ours.pop_first(), theirs.pop_first());
+            }
+        });
+    }
+}
+
+/// Entries of the map that has some.
+fn len_of(ours: &CTreeMap<u64, u64>, theirs: &BTreeMap<u64, u64>) -> u32 {
+    u32::try_from(ours.len().max(theirs.len())).expect("less than 2^32 entries")
+}
+
+#[test]
+fn into_iter_returns_what_it_has_passed() {
+    let len = if cfg!(miri) { 2_000 } else { 200_000 };
+    for (front, back) in [(len / 2, 0), (0, len / 2), (len / 4, len / 4), (len - 1, 0)] {
+        let map: CTreeMap<u64, u64> = (0..len).map(key_of).map(|n| (n, n)).collect();
+        let expected: Vec<_> = map.iter().map(|(&key, _)| key).collect();
+        let full = map.memory_usage();
+        let before = HELD_BYTES.get();
+        let mut entries = map.into_iter();
+        let (front, back) = (front as usize, back as usize);
+        assert!(
+            entries
+                .by_ref()
+                .take(front)
+                .map(|(key, _)| key)
+                .eq(expected[..front].iter().copied())
+        );
+        let from_back = entries.by_ref().rev().take(back).map(|(key, _)| key);
+        assert!(from_back.eq(expected.iter().rev().take(back).copied()));
+        let returned = usize::try_from(before - HELD_BYTES.get()).expect("memory was returned");
+        let left = full - returned;
+        let most = full * (len as usize - front - back) / len as usize;
+        assert!(
+            left <= most + most / 2 + 32_768,
+            "{left} of {full} B after {front} and {back} of {len} entries"
+        );
+        assert!(
+            entries
+                .map(|(key, _)| key)
+                .eq(expected[front..expected.len() - back].iter().copied())
+        );
     }
 }
 
 #[test]
-fn strings_probe() {
-    let len = 1_000_000;
-    let name = |n: u64| format!("{n:011}");
-    macro_rules! probe {
-        ($what:literal, $key:expr, $value:expr) => {{
-            let keys: Vec<u64> = scattered(len).collect();
-            let mut sorted = keys.clone();
-            sorted.sort_unstable();
-            for (order, keys) in [("scattered", &keys), ("sorted", &sorted)] {
-                let own = held_by(|| keys.iter().map(|&n| $key(n)).collect::<Vec<_>>());
-                let own = own.0 - size_of_val(own.1.as_slice()) as f64;
-                let a = held_by(|| { let mut m = CTreeMap::new(); for &n in keys { m.insert($key(n), $value(n)); } m }).0 - own;
-                let b = held_by(|| { let mut m = BTreeMap::new(); for &n in keys { m.insert($key(n), $value(n)); } m }).0 - own;
-                let c = held_by(|| keys.iter().map(|&n| ($key(n), $value(n))).collect::<CTreeMap<_, _>>()).0 - own;
-                let d = held_by(|| keys.iter().map(|&n| ($key(n), $value(n))).collect::<BTreeMap<_, _>>()).0 - own;
-                eprintln!("{} {order}: insert {a} {b} = {}; collect {c} {d} = {}", $what, a / b, c / d);
-            }
-        }};
-    }
-    probe!("String->u64", name, |n: u64| n);
-    probe!("String->()", name, |_| ());
-    probe!("String->u32", name, |n: u64| n as u32);
-    probe!("Box<str>->u64", |n| name(n).into_boxed_str(), |n: u64| n);
-    probe!("&str->u64", |n| &*Box::leak(name(n).into_boxed_str()), |n: u64| n);
-    probe!("&str->()", |n| &*Box::leak(name(n).into_boxed_str()), |_| ());
-    probe!("(u32,u32)->u64", |n| (n as u32, 0u32), |n: u64| n);
-    probe!("u64->u64", |n| n, |n: u64| n);
-    probe!("u64->()", |n| n, |_| ());
+fn strings_take_no_more_memory_than_in_std() {
+    let len = if cfg!(miri) { 1_000 } else { 200_000 };
+    let entries = || (0..len).map(key_of).map(|n| (format!("{n:020}"), n));
+    let (ours, ours_map) = held_by(|| {
+        let mut map = CTreeMap::new();
+        entries().for_each(|(key, value)| assert_eq!(map.insert(key, value), None));
+        map
+    });
+    let (theirs, _std_map) = held_by(|| {
+        let mut map = BTreeMap::new();
+        entries().for_each(|(key, value)| assert_eq!(map.insert(key, value), None));
+        map
+    });
+    assert!(ours <= theirs, "{ours} B, std {theirs} B");
+    assert_eq!(ours_map.check(), Ok(()));
 }

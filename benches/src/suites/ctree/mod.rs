@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`lookups`] | lookups, iteration and ranges in large maps of integers |
 //! | [`updates`] | insertion in several orders, removal, both beside lookups; memory |
+//! | [`memory`] | what maps hold: a value, one entry, after removals, with strings |
 //! | [`small`] | maps that fit into the nearest caches |
 //! | [`key_types`] | keys that are harder than even integers: clustered, tuples, strings |
 //! | [`frozen`] | the frozen map and set |
@@ -20,6 +21,7 @@ pub mod key_types;
 pub mod lookups;
 #[cfg(feature = "bbtree")]
 pub mod mapped;
+pub mod memory;
 pub mod small;
 pub mod updates;
 
@@ -28,6 +30,7 @@ pub use key_types::{CLUSTERED_KEYS_2M, PREFIXED_STRINGS_1M, STRINGS_1M, TUPLES_2
 pub use lookups::{LOOKUPS_2M, LOOKUPS_33M};
 #[cfg(feature = "bbtree")]
 pub use mapped::MAPPED_2M;
+pub use memory::MEMORY;
 pub use small::SMALL_MAPS;
 pub use updates::{MIXED_2M, UPDATES_2M};
 

@@ -178,7 +178,7 @@ fn an_allocator_may_panic_at_every_call() {
 #[test]
 fn an_allocator_need_not_align_to_huge_pages() {
     // Large values, so that some thousand entries are a large map.
-    const ENTRIES: u32 = if cfg!(miri) { 4000 } else { 10_000 };
+    const ENTRIES: u32 = 12_000;
     let strict = Strict::new(Fault::Align(4096));
     let mut map = CTreeMap::new_in(&strict);
     for n in 0..ENTRIES {
