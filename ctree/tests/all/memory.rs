@@ -312,21 +312,3 @@ fn into_iter_returns_what_it_has_passed() {
         );
     }
 }
-
-#[test]
-fn strings_take_no_more_memory_than_in_std() {
-    let len = if cfg!(miri) { 1_000 } else { 200_000 };
-    let entries = || (0..len).map(key_of).map(|n| (format!("{n:020}"), n));
-    let (ours, ours_map) = held_by(|| {
-        let mut map = CTreeMap::new();
-        entries().for_each(|(key, value)| assert_eq!(map.insert(key, value), None));
-        map
-    });
-    let (theirs, _std_map) = held_by(|| {
-        let mut map = BTreeMap::new();
-        entries().for_each(|(key, value)| assert_eq!(map.insert(key, value), None));
-        map
-    });
-    assert!(ours <= theirs, "{ours} B, std {theirs} B");
-    assert_eq!(ours_map.check(), Ok(()));
-}
