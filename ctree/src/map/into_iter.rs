@@ -52,7 +52,7 @@ impl<K, V, A: Allocator> IntoIter<K, V, A> {
             // told what changes.
             unsafe {
                 self.tree
-                    .cut_before(leaf, place, |from, to| self.walk.move_with(from, to))
+                    .cut_before(leaf, place, |from, to| self.walk.move_with(from, to));
             };
             self.walk.front_is_first();
         }
@@ -73,7 +73,7 @@ impl<K, V, A: Allocator> IntoIter<K, V, A> {
             // SAFETY: as above.
             unsafe {
                 self.tree
-                    .cut_behind(leaf, place, |from, to| self.walk.move_with(from, to))
+                    .cut_behind(leaf, place, |from, to| self.walk.move_with(from, to));
             };
         }
         Some(entry)
