@@ -96,6 +96,7 @@ fn request(rng: &mut Rng) -> Vec<u64> {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a stage holds one of them")]
 enum Prices {
     Tree(PriceList),
     Map(CTreeMap<u64, u64>),
