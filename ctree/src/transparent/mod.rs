@@ -54,10 +54,10 @@ struct Node<K, V> {
     value: V,
     /// Everything smaller.
     #[child]
-    left: Link<K, V>,
+    left: Option<Box<Node<K, V>, CcMalloc>>,
     /// Everything larger.
     #[child]
-    right: Link<K, V>,
+    right: Option<Box<Node<K, V>, CcMalloc>>,
 }
 
 /// Nodes are never pinned, nor is anything in them, so that they may move whatever keys and values are, as a vector's items may.
