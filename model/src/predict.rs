@@ -51,7 +51,7 @@ use crate::footprint::{Replacement, absent};
 use crate::machine::{ErrorBand, LevelKind, LookAhead, NeighbourShare, Origin};
 use crate::neighbours::missed_blocks;
 use crate::probability::BlockProbabilities;
-use crate::tiers::{FrameMap, Source, Tier, outcomes};
+use crate::tiers::{FrameMap, Sequence, Source, Tier, outcomes};
 use crate::{
     Accesses, Footprint, FootprintBuilder, Level, Machine, NodeExtent, PageSize, Placement,
     SearchStyle, Shape, Visits,
@@ -73,6 +73,9 @@ pub struct LevelMisses {
     pub ns: f64,
     /// Blocks that one operation touches, over the blocks that the level holds.
     pub touched_share: f64,
+    /// Whether the order in which operations touch blocks is known, and `misses` counts with it: of
+    /// walks, and of searches in a single list.
+    pub order_known: bool,
 }
 
 impl LevelMisses {
@@ -85,7 +88,8 @@ impl LevelMisses {
 
     /// Whether the level misses, and one operation touches so much of it that more is missed than `misses` says.
     pub fn is_crowded(&self) -> bool {
-        self.misses > 0.0 && self.touched_share > LevelMisses::CROWDED_SHARE
+        let is_long = self.touched_share > LevelMisses::CROWDED_SHARE;
+        is_long && self.misses > 0.0 && !self.order_known
     }
 }
 
@@ -213,6 +217,7 @@ fn sum_of_steps(
         },
         ns,
         touched_share: touched_share(level, footprint),
+        order_known: false,
     }
 }
 
@@ -407,6 +412,7 @@ impl Predictor {
             ns: hot.ns + cold.ns,
             // The fuller part is the one that is crowded.
             touched_share: hot.touched_share.max(cold.touched_share),
+            order_known: false,
         }
     }
 
@@ -519,11 +525,17 @@ impl ByGeometry {
     }
 }
 
+/// Blocks that a cache held this shortly ago are near: a miss beside them counts as one of neighbours.
+/// About as many nodes as a search visits, of which the neighbours' shares were measured.
+const RECENT_BLOCKS: f64 = 32.0;
+
 /// Block probabilities, computed once for each block size that is asked for.
 struct SeenBlocks<'a> {
     read: Read<'a>,
     replacement: Replacement,
     sizes: Vec<(BlockProbabilities, Footprint)>,
+    /// The order of the reads, where it is the same for all operations.
+    sequence: Option<Sequence<'a>>,
 }
 
 impl<'a> SeenBlocks<'a> {
@@ -532,6 +544,10 @@ impl<'a> SeenBlocks<'a> {
             read,
             replacement,
             sizes: Vec::new(),
+            sequence: match read {
+                Read::Accesses(accesses) => Sequence::of(accesses),
+                Read::Nodes { .. } => None,
+            },
         }
     }
 
@@ -569,9 +585,18 @@ impl<'a> SeenBlocks<'a> {
         if larger_blocks.peek().is_none() {
             return 1.0;
         }
+        let capacity = level.capacity_bytes() / level.block_bytes as f64;
+        if let Some(sequence) = &mut self.sequence {
+            // Each time that a walk comes to a larger block anew, one of its lines is paid in full.
+            let misses = sequence.misses(level.block_bytes, capacity);
+            let saved = larger_blocks.map(|larger| {
+                let entered = sequence.misses(larger.block_bytes, RECENT_BLOCKS);
+                larger.share * (1.0 - (entered / misses.max(f64::MIN_POSITIVE)).min(1.0))
+            });
+            return (1.0 - saved.sum::<f64>()).max(0.0);
+        }
         let index = self.index(level.block_bytes);
         let footprint = &self.sizes[index].1;
-        let capacity = level.capacity_bytes() / level.block_bytes as f64;
         let time = footprint.characteristic_time(capacity, self.replacement);
         // The costs count waits, so the share does too: the lines of one node are requested together, and that they have
         // neighbours is no news.
@@ -721,6 +746,7 @@ pub fn predict_levels(levels: &[SearchLevel], pages: PageSize, machine: &Machine
                 },
                 ns,
                 touched_share: touched_share(level, &footprint),
+                order_known: false,
             }
         })
         .collect();

@@ -47,6 +47,7 @@ mod tests;
 mod victim;
 
 pub use closed::{ClosedForm, NoClosedForm};
+pub(crate) use sequence::Sequence;
 pub(crate) use source::Source;
 
 use crate::Accesses;

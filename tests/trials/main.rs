@@ -18,3 +18,4 @@ mod quickstart_verdict;
 mod several_types;
 mod trait_objects;
 mod vectors_of_nodes;
+mod walks;

@@ -10,7 +10,7 @@
 //! {
 //!   "machine": .., "origin": .., "structure": {..}, "operation": .., "keys": .., "pages": .., "frames": ..,
 //!   "state": "steady" | {"first": N},
-//!   "worth_it": true | false, "verdict": "..", "reasons": ["..", ...],
+//!   "worth_it": true | false | null, where the model cannot say, "verdict": "..", "reasons": ["..", ...],
 //!   "now":  {"layout": .., "ns": .., "ns_low": .., "ns_high": .., "misses": {..}, "span_bytes": ..},
 //!   "best": the same, null where there is nothing to lay out,
 //!   "saved_ns": .., "speedup": .., "morph_ns": .., "morph_bytes": ..,
@@ -27,15 +27,20 @@ use std::io::Write;
 use serde::Serialize;
 
 use super::CliError;
-use super::answer::{Answer, answer, answers, crowded_note, machine_notes};
+use super::answer::{Aliasing, Answer, answer, answer_with, answers, crowded_note, machine_notes};
 use super::args::AdviseArgs;
 use super::arrangement::Arrangement;
 use super::machine::machine;
 use super::output::{Table, human_bytes, human_count, human_ns, write_json};
 use super::predict::speedup;
 use super::question::{Question, QuestionReport};
-use crate::{HintPolicy, Layout, LevelKind, Machine, WORTHWHILE_SPEEDUP, morph_cost};
+use crate::{
+    HintPolicy, Layout, LevelKind, LevelMisses, Machine, Operation, WORTHWHILE_SPEEDUP, morph_cost,
+};
 
+/// Of operations in trees that touch less of a level than this, predictions are a few percent too low
+/// at most; of those in chains, less than [`LevelMisses::CROWDED_SHARE`].
+const TREE_CROWDED_SHARE: f64 = 0.2;
 /// Below this share of waiting, memory is not what an operation takes time for.
 const WAITING_MIN: f64 = 0.15;
 /// A cache that misses less often in an operation holds the structure.
@@ -45,7 +50,7 @@ const HELD_MISSES: f64 = 0.01;
 struct Report {
     #[serde(flatten)]
     question: QuestionReport,
-    worth_it: bool,
+    worth_it: Option<bool>,
     verdict: String,
     reasons: Vec<String>,
     now: Row,
@@ -112,18 +117,18 @@ struct Gain<'a> {
 pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let machine = machine(&args.place.machine)?;
     let question = Question::new(&args.question, &args.place, &machine)?;
-    let now = answer(&question, args.now, &args.cost)?;
+    let now = answer_with(&question, args.now, &args.cost, Aliasing::Found)?;
     let built = question.built();
     let candidates: Vec<Arrangement> = if built.shape().is_empty() {
         Vec::new()
     } else {
-        let layouts = candidates(&machine, question.has_favourites()).into_iter();
-        layouts
+        candidates(&question)
+            .into_iter()
             .map(Arrangement::Plain)
             .filter(|&candidate| candidate != args.now)
             .collect()
     };
-    let mut answers = answers(&question, &candidates, &args.cost)?;
+    let mut answers = answers(&question, &candidates, &args.cost, Aliasing::Ignored)?;
     answers.sort_by(|a, b| a.ns.total_cmp(&b.ns));
     let morph_ns = morph_cost(
         built.shape().len(),
@@ -144,8 +149,19 @@ pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError
             },
         }
     });
-    let (worth_it, verdict) = verdict(&now, gain.as_ref(), args.operations);
-    let reasons = reasons(&question, &machine, &now, gain.as_ref(), worth_it);
+    let is_chains = built.shape().is_chains();
+    let unknown = gain
+        .as_ref()
+        .and_then(|gain| cannot_say(is_chains, [&now, gain.best]));
+    let (worth_it, verdict) = match unknown {
+        Some(why) => (None, why),
+        None => {
+            let (worth_it, verdict) = verdict(&now, gain.as_ref(), args.operations);
+            (Some(worth_it), verdict)
+        }
+    };
+    let is_worth_it = worth_it == Some(true);
+    let reasons = reasons(&question, &machine, &now, gain.as_ref(), is_worth_it);
     let mut others: Vec<Answer> = answers.iter().skip(1).cloned().collect();
     others.extend(other_answers(&question, args)?);
     let mut notes = question.notes();
@@ -180,8 +196,12 @@ pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError
 }
 
 /// Layouts that a morph can make.
-fn candidates(machine: &Machine, has_favourites: bool) -> Vec<Layout> {
-    let lines = machine.levels.iter();
+fn candidates(question: &Question<'_>) -> Vec<Layout> {
+    // The order of the links is the only good one, and the one that `ccmorph` takes.
+    if question.built().shape().is_chains() {
+        return vec![Layout::DepthFirst];
+    }
+    let lines = question.machine().levels.iter();
     let line = lines
         .filter(|level| level.kind == LevelKind::Data)
         .map(|level| level.block_bytes)
@@ -198,7 +218,7 @@ fn candidates(machine: &Machine, has_favourites: bool) -> Vec<Layout> {
         Layout::BreadthFirst,
     ];
     layouts.dedup();
-    if has_favourites {
+    if question.has_favourites() {
         layouts.push(Layout::Weighted);
     }
     layouts
@@ -217,6 +237,30 @@ fn other_answers(question: &Question<'_>, args: &AdviseArgs) -> Result<Vec<Answe
         others.push(answer(question, Arrangement::Eliminated, &args.cost)?);
     }
     Ok(others)
+}
+
+/// Why no verdict is given: operations are long against a cache, and the model does not know in which
+/// order they read.
+fn cannot_say(is_chains: bool, answers: [&Answer; 2]) -> Option<String> {
+    let share_max = if is_chains {
+        LevelMisses::CROWDED_SHARE
+    } else {
+        TREE_CROWDED_SHARE
+    };
+    let crowded = answers.into_iter().flat_map(|answer| &answer.crowded);
+    let mut unsure: Vec<&str> = (crowded.filter(|(_, share)| *share > share_max))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    unsure.sort_unstable();
+    unsure.dedup();
+    (!unsure.is_empty()).then(|| {
+        format!(
+            "cannot say: an operation touches more than {:.0} % of {}, and the order of its reads \
+             is not known to the model; ask `model simulate`",
+            100.0 * share_max,
+            unsure.join(", ")
+        )
+    })
 }
 
 /// Whether it is worth it, and the answer in a line.
@@ -323,6 +367,9 @@ fn reasons(
             "each node leads to one other, so that the only good order is that of the links"
                 .to_owned(),
         );
+        reasons.extend(matches!(question.operation(), Operation::Walk { .. }).then(|| {
+            "prefetchers, which are not modelled, make reads in ascending order faster still".to_owned()
+        }));
     } else if extent.stride_bytes() > line_bytes && !question.built().shape().is_empty() {
         reasons.push(format!(
             "nodes of {} fill lines of {line_bytes} B of their own: layouts differ only in the pages that an operation meets",

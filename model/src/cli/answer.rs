@@ -12,6 +12,7 @@ use super::arrangement::Arrangement;
 use super::output::{human_bytes, human_number};
 use super::question::{Arranged, Question};
 use crate::machine::Origin;
+use crate::tiers::Sequence;
 use crate::{
     Accesses, CacheLevel, ClosedForm, Footprint, FrameMap, Frames, Growth, Hierarchy,
     KeyDistribution, Level, LevelKind, LevelMisses, LevelPrediction, Machine, Operation, Overlap,
@@ -36,7 +37,8 @@ pub(super) struct Answer {
     pub(super) levels: Vec<LevelAnswer>,
     pub(super) span_bytes: u64,
     /// Levels of which an operation touches a good part, though the tier takes operations as short.
-    crowded: Vec<String>,
+    /// With the part of the level that it touches.
+    pub(super) crowded: Vec<(String, f64)>,
     /// Caches that miss more than if blocks fell into any set, with both.
     aliased: Vec<(String, f64, f64)>,
 }
@@ -79,6 +81,23 @@ pub(super) fn answer(
     question: &Question<'_>,
     arrangement: Arrangement,
     cost: &CostArgs,
+) -> Result<Answer, CliError> {
+    answer_with(question, arrangement, cost, Aliasing::Ignored)
+}
+
+/// Whether it is found out if nodes lie powers of two apart, which takes longer than all the rest.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aliasing {
+    Found,
+    Ignored,
+}
+
+/// As [`answer`].
+pub(super) fn answer_with(
+    question: &Question<'_>,
+    arrangement: Arrangement,
+    cost: &CostArgs,
+    aliasing: Aliasing,
 ) -> Result<Answer, CliError> {
     let tier: Tier = cost.tier.parse().map_err(|error: crate::ParseTierError| {
         let known = Tier::ALL.iter().map(|tier| tier.name());
@@ -126,9 +145,12 @@ pub(super) fn answer(
         }
     });
     // Long operations crowd every set, wherever nodes lie, and take long to weigh.
-    let is_short = prediction.crowded_levels().next().is_none();
+    let is_short = !(prediction.levels.iter())
+        .any(|level| level.touched_share > LevelMisses::CROWDED_SHARE && level.misses > 0.0);
     let aliased = match (&machine.hierarchy, first) {
-        (Some(hierarchy), None) if is_short && tier == Tier::Auto => {
+        (Some(hierarchy), None)
+            if is_short && tier == Tier::Auto && aliasing == Aliasing::Found =>
+        {
             aliased(accesses, hierarchy, frames, &found)
         }
         _ => Vec::new(),
@@ -148,6 +170,7 @@ pub(super) fn answers(
     question: &Question<'_>,
     arrangements: &[Arrangement],
     cost: &CostArgs,
+    aliasing: Aliasing,
 ) -> Result<Vec<Answer>, CliError> {
     let threads = question.answers_at_once().min(arrangements.len()).max(1);
     let mut answers = Vec::with_capacity(arrangements.len());
@@ -155,7 +178,9 @@ pub(super) fn answers(
         let results: Vec<Result<Answer, CliError>> = std::thread::scope(|scope| {
             let running: Vec<_> = group
                 .iter()
-                .map(|&arrangement| scope.spawn(move || answer(question, arrangement, cost)))
+                .map(|&arrangement| {
+                    scope.spawn(move || answer_with(question, arrangement, cost, aliasing))
+                })
                 .collect();
             let joined = running.into_iter().map(std::thread::ScopedJoinHandle::join);
             joined
@@ -258,15 +283,19 @@ impl Found {
     }
 
     /// How the level's misses were found, and why so.
-    fn method(&self, level: &Level, machine: &Machine) -> (String, String) {
+    fn method(&self, level: &Level, machine: &Machine, order_known: bool) -> (String, String) {
+        let capacity = human_bytes(level.capacity_bytes());
         match self.level(level, 0) {
             Some(found) => (found.tier.to_string(), found.reason.clone()),
+            None if order_known => (
+                Tier::Sequence.to_string(),
+                format!("all operations read in one order; the effective capacity, {capacity}"),
+            ),
             None => {
                 let replacement = match machine.replacement {
                     Replacement::Lru => "LRU",
                     Replacement::Random => "random replacement",
                 };
-                let capacity = human_bytes(level.capacity_bytes());
                 (
                     Tier::Footprint.to_string(),
                     format!("the effective capacity, {capacity}, {replacement}"),
@@ -313,6 +342,8 @@ fn coloured_cache(
 struct Footprints<'a> {
     accesses: &'a Accesses,
     known: Vec<(u64, Footprint)>,
+    /// Where all operations read one.
+    sequence: Option<Sequence<'a>>,
 }
 
 impl<'a> Footprints<'a> {
@@ -320,6 +351,7 @@ impl<'a> Footprints<'a> {
         Footprints {
             accesses,
             known: Vec::new(),
+            sequence: Sequence::of(accesses),
         }
     }
 
@@ -343,8 +375,12 @@ impl<'a> Footprints<'a> {
             .get(step)
             .map_or(0.0, |step| step.capacity_bytes);
         let capacity_blocks = capacity / level.block_bytes as f64;
-        let footprint = self.of(level.block_bytes);
         let operations = first.max(1) as f64;
+        if let Some(sequence) = &self.sequence {
+            let block_bytes = level.block_bytes;
+            return sequence.first_misses(block_bytes, capacity_blocks, operations) / operations;
+        }
+        let footprint = self.of(level.block_bytes);
         let full = footprint.characteristic_time(capacity_blocks, machine.replacement);
         let steady = footprint.misses(capacity_blocks, machine.replacement);
         let new = footprint.distinct_blocks(operations.min(full));
@@ -405,8 +441,9 @@ impl Answer {
                 .levels
                 .iter()
                 .find(|level| level.name == misses.name);
-            let (tier, reason) =
-                level.map_or_else(Default::default, |level| found.method(level, machine));
+            let (tier, reason) = level.map_or_else(Default::default, |level| {
+                found.method(level, machine, misses.order_known)
+            });
             LevelAnswer {
                 name: misses.name.clone(),
                 misses: misses.misses,
@@ -424,16 +461,20 @@ impl Answer {
             nodes_visited: prediction.nodes_visited,
             levels: levels.collect(),
             span_bytes,
-            crowded: prediction
-                .crowded_levels()
-                .filter(|crowded| {
+            crowded: (prediction.levels.iter())
+                .filter(|misses| {
                     let mut levels = machine.levels.iter();
-                    let level = levels.find(|level| level.name == crowded.name);
+                    let level = levels.find(|level| level.name == misses.name);
+                    let is_long = misses.touched_share > LevelMisses::CROWDED_SHARE;
                     // Tiers that know sets know the order of what an operation reads, too.
-                    let found = level.and_then(|level| found.level(level, 0));
-                    found.is_none_or(|found| found.tier == Tier::Footprint)
+                    match level.and_then(|level| found.level(level, 0)) {
+                        Some(found) => {
+                            is_long && misses.misses > 0.0 && found.tier == Tier::Footprint
+                        }
+                        None => misses.is_crowded(),
+                    }
                 })
-                .map(|level| level.name.clone())
+                .map(|misses| (misses.name.clone(), misses.touched_share))
                 .collect(),
             aliased,
         }
@@ -470,7 +511,7 @@ impl Answer {
 /// The warning that operations are long, where they are.
 pub(super) fn crowded_note(answers: &[Answer]) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
-    for name in answers.iter().flat_map(|answer| &answer.crowded) {
+    for (name, _) in answers.iter().flat_map(|answer| &answer.crowded) {
         if !names.contains(&name.as_str()) {
             names.push(name);
         }

@@ -28,7 +28,7 @@ use std::io::Write;
 use serde::Serialize;
 
 use super::CliError;
-use super::answer::{Answer, LevelAnswer, answer, answers, crowded_note, machine_notes};
+use super::answer::{Aliasing, Answer, LevelAnswer, answer, answers, crowded_note, machine_notes};
 use super::args::PredictArgs;
 use super::arrangement::Arrangement;
 use super::machine::machine;
@@ -98,7 +98,7 @@ pub(super) fn run(args: &PredictArgs, out: &mut dyn Write) -> Result<(), CliErro
     }
     let machine = machine(&args.place.machine)?;
     let question = Question::new(&args.question, &args.place, &machine)?;
-    let answers = answers(&question, &args.layout, &args.cost)?;
+    let answers = answers(&question, &args.layout, &args.cost, Aliasing::Found)?;
     let known = answers
         .iter()
         .find(|answer| answer.arrangement == args.baseline);

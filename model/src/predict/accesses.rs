@@ -20,8 +20,9 @@ impl Predictor {
         Predictor::with_visits(accesses.visits().clone())
     }
 
-    /// Misses and nanoseconds of one operation that reads `accesses`: from the effective capacities of the machine's levels, or, of a
-    /// [preset](Machine::presets), from the sets of its caches. O(points) for each block size of the machine.
+    /// Misses and nanoseconds of one operation that reads `accesses`: from the effective capacities of
+    /// the machine's levels, or, of a [preset](Machine::presets), from the sets of its caches. O(points)
+    /// for each block size of the machine; of walks and of searches in a list, for each capacity.
     ///
     /// # Panics
     /// When the machine was changed into one whose block sizes are no powers of two, which [`Machine::check`] tells.
@@ -68,15 +69,21 @@ impl Predictor {
         let mut seen = SeenBlocks::new(Read::Accesses(accesses), machine.replacement);
         let mut levels = Vec::new();
         for (i, level) in machine.levels_for(pages).enumerate() {
-            let footprint = seen.footprint(level.block_bytes);
+            let index = seen.index(level.block_bytes);
+            let (footprint, sequence) = (&seen.sizes[index].1, &mut seen.sequence);
             let mut misses = sum_of_steps(level, footprint, |step, capacity_blocks| {
                 let (misses, waits) =
                     footprint.misses_and_waits(capacity_blocks, machine.replacement);
-                match found(level, step) {
+                let in_order = || {
+                    let sequence = sequence.as_mut()?;
+                    Some(sequence.misses(level.block_bytes, capacity_blocks))
+                };
+                match found(level, step).or_else(in_order) {
                     Some(other) => (other, other * exposure(footprint, misses, waits)),
                     None => (misses, waits),
                 }
             });
+            misses.order_known = seen.sequence.is_some();
             if i > 0 && level.kind == LevelKind::Data {
                 misses.ns *= seen.neighbour_factor(level, &machine.neighbours);
             }

@@ -63,7 +63,7 @@ impl Accesses {
         set_block: impl Fn(u64) -> u64,
     ) -> Option<f64> {
         let steps = self.sequence_steps()?;
-        let sets = self.steps_by_set(&steps, cache, set_block);
+        let sets = self.steps_by_set(&steps, cache.block_bytes(), cache.sets(), set_block);
         Some(misses(&sets, cache.associativity(), None).0)
     }
 
@@ -85,28 +85,113 @@ impl Accesses {
         )
     }
 
-    /// The blocks that are read, those of each set together and in the order of the sequence.
+    /// The blocks that are read, those of each set together and in the order of the sequence. A set is
+    /// chosen by the low bits of what `set_block` gives for a block; `sets` is a power of two.
     fn steps_by_set(
         &self,
         points: &[(u32, f64)],
-        cache: CacheGeometry,
+        block_bytes: u64,
+        sets: u64,
         set_block: impl Fn(u64) -> u64,
-    ) -> Vec<(u64, Step)> {
-        let shift = cache.block_bytes().trailing_zeros();
-        let mut steps = Vec::with_capacity(points.len());
-        for &(point, reach) in points {
-            let access = self.access(point);
-            let last_byte = access.address.saturating_add(u64::from(access.bytes) - 1);
-            steps.extend((access.address >> shift..=last_byte >> shift).map(|block| {
-                let set = set_block(block) & (cache.sets() - 1);
-                (set, Step { block, reach })
-            }));
+    ) -> Vec<(usize, Step)> {
+        let shift = block_bytes.trailing_zeros();
+        let read = || {
+            points.iter().flat_map(|&(point, reach)| {
+                let access = self.access(point);
+                let last_byte = access.address.saturating_add(u64::from(access.bytes) - 1);
+                (access.address >> shift..=last_byte >> shift).map(move |block| (block, reach))
+            })
+        };
+        let set_of = |block| usize::try_from(set_block(block) & (sets - 1)).unwrap_or(usize::MAX);
+        // Counted, then put in their places: sets are few, and the order within one must stay.
+        let mut next = vec![0usize; usize::try_from(sets).unwrap_or(usize::MAX) + 1];
+        for (block, _) in read() {
+            next[set_of(block) + 1] += 1;
         }
-        steps.sort_by_key(|&(set, _)| set);
+        let mut sum = 0;
+        for start in &mut next {
+            sum += *start;
+            *start = sum;
+        }
+        let nothing = Step {
+            block: 0,
+            reach: 0.0,
+        };
+        let mut steps = vec![(0, nothing); sum];
+        for (block, reach) in read() {
+            let set = set_of(block);
+            let place = &mut next[set];
+            steps[*place] = (set, Step { block, reach });
+            *place += 1;
+        }
         // A block that is read again at once, as far as its set can tell, is there.
         steps.dedup_by_key(|&mut (set, step)| (set, step.block));
         steps
     }
+}
+
+/// A sequence that all operations read from its beginning, in caches that are known by their capacity alone.
+#[derive(Debug)]
+pub(crate) struct Sequence<'a> {
+    accesses: &'a Accesses,
+    steps: Vec<(u32, f64)>,
+    /// Misses that were asked for: block size, capacity in blocks, misses.
+    known: Vec<(u64, u64, f64)>,
+}
+
+impl<'a> Sequence<'a> {
+    /// `None` where operations differ by more than where they end.
+    pub(crate) fn of(accesses: &'a Accesses) -> Option<Sequence<'a>> {
+        Some(Sequence {
+            steps: accesses.sequence_steps()?,
+            accesses,
+            known: Vec::new(),
+        })
+    }
+
+    /// Misses of an operation in a cache that holds `capacity_blocks` blocks.
+    pub(crate) fn misses(&mut self, block_bytes: u64, capacity_blocks: f64) -> f64 {
+        let capacity = whole(capacity_blocks);
+        let asked =
+            |&&(block, blocks, _): &&(u64, u64, f64)| (block, blocks) == (block_bytes, capacity);
+        if let Some(&(_, _, misses)) = self.known.iter().find(asked) {
+            return misses;
+        }
+        let misses = self.at_capacity(block_bytes, capacity, None).0;
+        self.known.push((block_bytes, capacity, misses));
+        misses
+    }
+
+    /// Misses of the first `operations` operations together, from an empty cache.
+    pub(crate) fn first_misses(
+        &self,
+        block_bytes: u64,
+        capacity_blocks: f64,
+        operations: f64,
+    ) -> f64 {
+        self.at_capacity(block_bytes, whole(capacity_blocks), Some(operations))
+            .1
+    }
+
+    /// The cache has some sets of [`WAYS`] to twice as many ways, which hold what one set would and are faster to go through.
+    fn at_capacity(&self, block_bytes: u64, capacity: u64, first: Option<f64>) -> (f64, f64) {
+        const WAYS: u64 = 16;
+        let sets = 1 << (capacity / WAYS).max(1).ilog2();
+        let ways = (capacity + sets / 2) / sets;
+        let steps = (self.accesses).steps_by_set(&self.steps, block_bytes, sets, |block| block);
+        misses(&steps, ways, first)
+    }
+}
+
+/// The whole blocks of a capacity; at least one.
+fn whole(capacity_blocks: f64) -> u64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the number of blocks of a cache, at most those of the address space"
+    )]
+    let blocks = capacity_blocks.clamp(1.0, 2f64.powi(40)) as u64;
+    blocks
 }
 
 /// Misses of each level of a hierarchy, caches first, if operations read one sequence and all levels forget what was least recently
@@ -126,7 +211,8 @@ pub(super) fn outcomes(
     let outcome = |level: &CacheLevel, frames: FrameMap, above: Option<&CacheLevel>| {
         let geometry = level.geometry;
         let in_a_page = FRAME_BYTES / geometry.block_bytes();
-        let sets = accesses.steps_by_set(&points, geometry, |block| match frames {
+        let (block_bytes, sets) = (geometry.block_bytes(), geometry.sets());
+        let sets = accesses.steps_by_set(&points, block_bytes, sets, |block| match frames {
             FrameMap::Random if in_a_page > 1 => {
                 let frame = SplitMix64::new(block / in_a_page).next_u64();
                 frame
@@ -172,8 +258,11 @@ pub(super) fn outcomes(
 }
 
 /// Misses of an operation, and of the first so many operations together, over all sets.
-fn misses(steps: &[(u64, Step)], ways: u64, first: Option<f64>) -> (f64, f64) {
+fn misses(steps: &[(usize, Step)], ways: u64, first: Option<f64>) -> (f64, f64) {
     let ways = usize::try_from(ways).unwrap_or(usize::MAX);
+    if first.is_none() && steps.iter().all(|(_, step)| step.reach >= 1.0) {
+        return (walk_misses(steps, ways), 0.0);
+    }
     let (mut steady, mut of_first) = (0.0, 0.0);
     let mut of_set = Vec::new();
     for set in steps.chunk_by(|a, b| a.0 == b.0) {
@@ -201,6 +290,21 @@ fn misses(steps: &[(u64, Step)], ways: u64, first: Option<f64>) -> (f64, f64) {
     (steady, of_first)
 }
 
+/// Misses of an operation that reads all steps, after one like it.
+fn walk_misses(steps: &[(usize, Step)], ways: usize) -> f64 {
+    let mut misses = 0;
+    for set in steps.chunk_by(|a, b| a.0 == b.0) {
+        let mut stack = Stack::new(ways);
+        for (_, step) in set {
+            stack.touch(step.block);
+        }
+        misses += (set.iter())
+            .filter(|(_, step)| !stack.touch(step.block))
+            .count();
+    }
+    misses as f64
+}
+
 /// One block that is read.
 #[derive(Clone, Copy, Debug)]
 struct Step {
@@ -224,7 +328,7 @@ fn set_misses(steps: &[Step], ways: usize, mut tell: impl FnMut(Step, bool, f64)
             tell(step, is_first, 0.0);
             continue;
         }
-        let is_present = stack.touch(rank);
+        let is_present = stack.touch(rank as u64);
         let misses = match (is_first, is_present) {
             (true, _) if rank < ways => order.first_misses(steps, i, ways, &mut others),
             (false, true) => 0.0,
@@ -322,28 +426,28 @@ impl Others {
 
 /// The last blocks that were touched, the latest first.
 struct Stack {
-    ranks: Vec<usize>,
+    blocks: Vec<u64>,
     ways: usize,
 }
 
 impl Stack {
     fn new(ways: usize) -> Stack {
         Stack {
-            ranks: Vec::new(),
+            blocks: Vec::new(),
             ways,
         }
     }
 
     /// Whether the block was among them.
-    fn touch(&mut self, rank: usize) -> bool {
-        match self.ranks.iter().position(|&other| other == rank) {
+    fn touch(&mut self, block: u64) -> bool {
+        match self.blocks.iter().position(|&other| other == block) {
             Some(place) => {
-                self.ranks[..=place].rotate_right(1);
+                self.blocks[..=place].rotate_right(1);
                 true
             }
             None => {
-                self.ranks.truncate(self.ways - 1);
-                self.ranks.insert(0, rank);
+                self.blocks.truncate(self.ways - 1);
+                self.blocks.insert(0, block);
                 false
             }
         }

@@ -102,6 +102,57 @@ fn what_lies_well_or_fits_a_cache_is_left_alone() {
 }
 
 #[test]
+fn walks_know_the_order_of_nodes() {
+    // The machine of the first trials was known by its capacities alone.
+    let mut flat = Machine::thesis();
+    flat.hierarchy = None;
+    let file = TempFile::new("capacities.json", &flat.to_json());
+    let list = ["--structure", "list", "--nodes", "100000", "--json"];
+    let walk = ["--operation", "walk", "--machine", file.path()];
+    let object = json(&[&["advise"][..], &list, &walk].concat());
+    assert_eq!(object["worth_it"], true, "{object}");
+    assert_eq!(object["best"]["layout"], "dfs");
+    // Two nodes share a line, as `simulate` says of the same machine with its sets.
+    let same = ["--operation", "walk", "--machine", "thesis"];
+    let few = ["--layout", "random,dfs", "--operations", "2"];
+    let simulated = json(&[&["simulate"][..], &list, &same, &few].concat());
+    for (row, layout) in [("now", 0), ("best", 1)] {
+        let predicted = object[row]["misses"]["L2"].as_f64().unwrap();
+        let counted = simulated["rows"][layout]["misses"]["L2"].as_f64().unwrap();
+        assert!(
+            (predicted / counted - 1.0).abs() < 0.02,
+            "{row}: {predicted} {counted}"
+        );
+    }
+    // So do searches in one list, which end anywhere.
+    let search = json(&[&["advise"][..], &list, &["--machine", file.path()]].concat());
+    assert_eq!(search["worth_it"], true, "{search}");
+}
+
+#[test]
+fn where_the_model_cannot_know_no_verdict_is_given() {
+    let range = ["--operation", "range:5000", "--machine", "thesis"];
+    let object = advice(&range);
+    assert_eq!(object["worth_it"], Value::Null, "{object}");
+    let verdict = object["verdict"].as_str().unwrap();
+    assert!(verdict.starts_with("cannot say: "), "{verdict}");
+    assert!(verdict.contains("`model simulate`"), "{verdict}");
+    let text = answer(&[&TREE[..], &range].concat());
+    let headline = text.lines().nth(1).unwrap();
+    assert!(headline.starts_with("cannot say: "), "{text}");
+}
+
+#[test]
+fn chains_get_one_answer() {
+    let text = answer(&["advise", "--structure", "hash:4", "--nodes", "50000"]);
+    assert!(text.contains("the only good order is that of the links"));
+    assert!(
+        text.contains("dfs") && !text.contains("hierarchical"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_machine_on_which_misses_are_free_needs_no_layout() {
     let mut machine = Machine::thesis();
     for level in &mut machine.levels {
