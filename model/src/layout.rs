@@ -65,6 +65,8 @@ use cluster::{Blocks, Clusters};
 use grid::Grid;
 pub use hinted::HintPolicy;
 pub use name::ParseLayoutError;
+#[cfg(feature = "cli")]
+pub(crate) use name::did_you_mean;
 pub(crate) use name::nearest_of;
 use preorder::Preorder;
 use std::fmt;

@@ -417,9 +417,13 @@ impl Predictor {
     }
 
     /// The whole of an operation whose misses are known.
-    fn with_instructions(&self, mut levels: Vec<LevelMisses>, machine: &Machine) -> Prediction {
+    pub(crate) fn with_instructions(
+        &self,
+        mut levels: Vec<LevelMisses>,
+        machine: &Machine,
+    ) -> Prediction {
         let (nodes, costs) = (self.visits.nodes_per_operation(), machine.search);
-        let mut cpu_ns = if self.visits.is_empty() {
+        let mut cpu_ns = if nodes <= 0.0 {
             0.0
         } else {
             let mispredictions = self.visits.mispredictions_per_operation();

@@ -106,6 +106,18 @@ impl Visits {
         })
     }
 
+    /// Visits of which only the sums are known.
+    pub(crate) fn of_totals(nodes_per_operation: f64, mispredictions_per_operation: f64) -> Visits {
+        Visits {
+            order: Vec::new(),
+            depths: Vec::new(),
+            probabilities: Vec::new(),
+            counts: Vec::new(),
+            nodes_per_operation,
+            mispredictions_per_operation,
+        }
+    }
+
     /// Visits of a sample: `sums`, `counts` and `mispredictions` by its node numbers, `nodes_per_operation` that of the
     /// whole.
     pub(crate) fn of_sample(

@@ -27,7 +27,7 @@ use std::io::Write;
 use serde::Serialize;
 
 use super::CliError;
-use super::answer::{Aliasing, Answer, answer, answer_with, answers, crowded_note, machine_notes};
+use super::answer::{Answer, answers, crowded_note, machine_notes};
 use super::args::AdviseArgs;
 use super::arrangement::Arrangement;
 use super::machine::machine;
@@ -116,19 +116,17 @@ struct Gain<'a> {
 
 pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let machine = machine(&args.place.machine)?;
-    let question = Question::new(&args.question, &args.place, &machine)?;
-    let now = answer_with(&question, args.now, &args.cost, Aliasing::Found)?;
+    let question = Question::new(&args.question, &args.place, &machine, args.cost.tier()?)?;
     let built = question.built();
-    let candidates: Vec<Arrangement> = if built.shape().is_empty() {
-        Vec::new()
-    } else {
-        candidates(&question)
-            .into_iter()
-            .map(Arrangement::Plain)
-            .filter(|&candidate| candidate != args.now)
-            .collect()
-    };
-    let mut answers = answers(&question, &candidates, &args.cost, Aliasing::Ignored)?;
+    let candidates = candidates(&question);
+    let candidates = candidates.into_iter().map(Arrangement::Plain);
+    let mut arrangements = vec![args.now];
+    arrangements.extend(candidates.filter(|&candidate| candidate != args.now));
+    let others_start = arrangements.len();
+    arrangements.extend(others(&question, args.now));
+    let mut answers = answers(&question, &arrangements, &args.cost, 1)?;
+    let other_answers = answers.split_off(others_start);
+    let now = answers.remove(0);
     answers.sort_by(|a, b| a.ns.total_cmp(&b.ns));
     let morph_ns = morph_cost(
         built.shape().len(),
@@ -162,8 +160,7 @@ pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError
     };
     let is_worth_it = worth_it == Some(true);
     let reasons = reasons(&question, &machine, &now, gain.as_ref(), is_worth_it);
-    let mut others: Vec<Answer> = answers.iter().skip(1).cloned().collect();
-    others.extend(other_answers(&question, args)?);
+    let others = answers.iter().skip(1).chain(&other_answers);
     let mut notes = question.notes();
     notes.extend(machine_notes(&machine));
     notes.extend(crowded_note(std::slice::from_ref(&now)));
@@ -185,7 +182,7 @@ pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError
             .map(|gain| gain.break_even_operations)
             .filter(|operations| operations.is_finite()),
         operations: args.operations,
-        others: others.iter().map(Row::of).collect(),
+        others: others.map(Row::of).collect(),
         notes,
     };
     if args.json {
@@ -197,8 +194,12 @@ pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError
 
 /// Layouts that a morph can make.
 fn candidates(question: &Question<'_>) -> Vec<Layout> {
+    let shape = question.built().shape();
+    if shape.is_empty() {
+        return Vec::new();
+    }
     // The order of the links is the only good one, and the one that `ccmorph` takes.
-    if question.built().shape().is_chains() {
+    if shape.is_chains() {
         return vec![Layout::DepthFirst];
     }
     let lines = question.machine().levels.iter();
@@ -218,6 +219,9 @@ fn candidates(question: &Question<'_>) -> Vec<Layout> {
         Layout::BreadthFirst,
     ];
     layouts.dedup();
+    if let Operation::Walk { .. } = question.operation() {
+        layouts.push(Layout::Preorder);
+    }
     if question.has_favourites() {
         layouts.push(Layout::Weighted);
     }
@@ -225,18 +229,15 @@ fn candidates(question: &Question<'_>) -> Vec<Layout> {
 }
 
 /// What could be done instead of a morph.
-fn other_answers(question: &Question<'_>, args: &AdviseArgs) -> Result<Vec<Answer>, CliError> {
-    let mut others = Vec::new();
+fn others(question: &Question<'_>, now: Arrangement) -> Vec<Arrangement> {
     let hinted = Arrangement::Plain(Layout::Hinted {
         policy: HintPolicy::default(),
     });
-    if !question.built().shape().is_empty() && args.now != hinted {
-        others.push(answer(question, hinted, &args.cost)?);
-    }
-    if question.can_eliminate() && args.now != Arrangement::Eliminated {
-        others.push(answer(question, Arrangement::Eliminated, &args.cost)?);
-    }
-    Ok(others)
+    let mut others = Vec::new();
+    others.extend((!question.built().shape().is_empty()).then_some(hinted));
+    others.extend(question.can_eliminate().then_some(Arrangement::Eliminated));
+    others.retain(|&other| other != now);
+    others
 }
 
 /// Why no verdict is given: operations are long against a cache, and the model does not know in which

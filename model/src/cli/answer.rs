@@ -4,6 +4,8 @@
 //! is there for one program. The footprint tier predicts from those. Presets are known by their geometry, which any tier can
 //! take; so is every machine when a tier is asked for by name.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde::Serialize;
 
 use super::CliError;
@@ -15,9 +17,8 @@ use crate::machine::Origin;
 use crate::tiers::Sequence;
 use crate::{
     Accesses, CacheLevel, ClosedForm, Footprint, FrameMap, Frames, Growth, Hierarchy,
-    KeyDistribution, Level, LevelKind, LevelMisses, LevelPrediction, Machine, Operation, Overlap,
-    PageSize, Prediction, Predictor, Replacement, Structure, Tier, predict_misses,
-    predict_transient,
+    KeyDistribution, Level, LevelKind, LevelMisses, LevelPrediction, Machine, Operation, PageSize,
+    Prediction, Predictor, Replacement, Structure, Tier, predict_misses, predict_transient,
 };
 
 /// A cache misses more than this where blocks lie, over what it would miss if they lay anywhere, before a note says so.
@@ -82,42 +83,50 @@ pub(super) fn answer(
     arrangement: Arrangement,
     cost: &CostArgs,
 ) -> Result<Answer, CliError> {
-    answer_with(question, arrangement, cost, Aliasing::Ignored)
+    answer_with(question, arrangement, cost, false)
 }
 
-/// Whether it is found out if nodes lie powers of two apart, which takes longer than all the rest.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Aliasing {
-    Found,
-    Ignored,
-}
-
-/// As [`answer`].
-pub(super) fn answer_with(
+/// As [`answer`]; whether nodes lie powers of two apart takes longer to find than all the rest.
+fn answer_with(
     question: &Question<'_>,
     arrangement: Arrangement,
     cost: &CostArgs,
-    aliasing: Aliasing,
+    find_aliasing: bool,
 ) -> Result<Answer, CliError> {
-    let tier: Tier = cost.tier.parse().map_err(|error: crate::ParseTierError| {
-        let known = Tier::ALL.iter().map(|tier| tier.name());
-        let nearest = crate::layout::nearest_of(&cost.tier, known).unwrap_or_default();
-        CliError::Request(format!("{error}; did you mean `{nearest}`?"))
-    })?;
+    let tier = cost.tier()?;
     let machine = question.machine();
     let method = Method::of(machine, tier)?;
+    if let Method::Geometry(hierarchy, Tier::Closed) = method {
+        let formula = closed_form(question, arrangement)?;
+        let found = Found::new(formula.predict(hierarchy), hierarchy, question.pages());
+        if let Some(prediction) = by_formula(question, &formula, &found, cost) {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "at most 2^32 nodes of 2^32 bytes"
+            )]
+            let span_bytes = formula.span_bytes() as u64;
+            return Ok(Answer::new(
+                arrangement,
+                prediction,
+                &found,
+                machine,
+                span_bytes,
+                Vec::new(),
+            ));
+        }
+        // Some level has no formula: by what is known of all nodes.
+        if let Some(whole) = question.whole()? {
+            return answer_with(&whole, arrangement, cost, find_aliasing);
+        }
+    }
     let arranged = question.arrange(arrangement)?;
     let accesses = &arranged.accesses;
     let pages = question.pages();
     let frames = frame_map(question.frames());
-    let overlap = if cost.independent {
-        Overlap::Independent
-    } else {
-        Overlap::Dependent
-    };
     let predictor = Predictor::of(accesses)
         .style(cost.style.search_style())
-        .overlap(overlap);
+        .overlap(cost.overlap());
     let first = question.first_operations();
     let found = match method {
         Method::Geometry(hierarchy, Tier::Closed) => {
@@ -148,9 +157,7 @@ pub(super) fn answer_with(
     let is_short = !(prediction.levels.iter())
         .any(|level| level.touched_share > LevelMisses::CROWDED_SHARE && level.misses > 0.0);
     let aliased = match (&machine.hierarchy, first) {
-        (Some(hierarchy), None)
-            if is_short && tier == Tier::Auto && aliasing == Aliasing::Found =>
-        {
+        (Some(hierarchy), None) if is_short && tier == Tier::Auto && find_aliasing => {
             aliased(accesses, hierarchy, frames, &found)
         }
         _ => Vec::new(),
@@ -165,33 +172,34 @@ pub(super) fn answer_with(
     ))
 }
 
-/// The answers for several layouts, in their order; as many at a time as there are processors and memory.
+/// The answers for several layouts, in their order; as many at a time as there are processors and
+/// memory. For the first `aliased` of them it is found out whether nodes lie powers of two apart.
 pub(super) fn answers(
     question: &Question<'_>,
     arrangements: &[Arrangement],
     cost: &CostArgs,
-    aliasing: Aliasing,
+    aliased: usize,
 ) -> Result<Vec<Answer>, CliError> {
-    let threads = question.answers_at_once().min(arrangements.len()).max(1);
-    let mut answers = Vec::with_capacity(arrangements.len());
-    for group in arrangements.chunks(threads) {
-        let results: Vec<Result<Answer, CliError>> = std::thread::scope(|scope| {
-            let running: Vec<_> = group
-                .iter()
-                .map(|&arrangement| {
-                    scope.spawn(move || answer_with(question, arrangement, cost, aliasing))
-                })
-                .collect();
-            let joined = running.into_iter().map(std::thread::ScopedJoinHandle::join);
-            joined
-                .map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect()
-        });
-        for result in results {
-            answers.push(result?);
+    let threads = question.answers_at_once().min(arrangements.len());
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut own = Vec::new();
+        while let i = next.fetch_add(1, Ordering::Relaxed)
+            && let Some(&arrangement) = arrangements.get(i)
+        {
+            own.push((i, answer_with(question, arrangement, cost, i < aliased)));
         }
-    }
-    Ok(answers)
+        own
+    };
+    let mut answers: Vec<(usize, Result<Answer, CliError>)> = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let joined = running.into_iter().map(std::thread::ScopedJoinHandle::join);
+        joined
+            .flat_map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    answers.sort_by_key(|&(i, _)| i);
+    answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
 /// Which addresses caches see. Sets of no cache are chosen by more than the bits of a huge page.
@@ -236,10 +244,49 @@ fn closed_form(question: &Question<'_>, arrangement: Arrangement) -> Result<Clos
     let Arrangement::Plain(layout) = arrangement else {
         return refuse("formulas are for layouts without colours and with links");
     };
-    let built = question.built();
-    let nodes = built.shape().len() as u64;
-    ClosedForm::new(layout, nodes, arity, built.extent())
+    ClosedForm::new(layout, question.nodes(), arity, question.built().extent())
         .map_err(|error| CliError::Request(error.to_string()))
+}
+
+/// A prediction from the formula alone; `None` where it knows not all levels. O(log n).
+fn by_formula(
+    question: &Question<'_>,
+    formula: &ClosedForm,
+    found: &Found,
+    cost: &CostArgs,
+) -> Option<Prediction> {
+    let machine = question.machine();
+    let mut levels = Vec::new();
+    for (i, level) in machine.levels_for(question.pages()).enumerate() {
+        let block_bytes = level.block_bytes;
+        let (mut ns, mut misses) = (0.0, 0.0);
+        for (step, costs) in level.steps.iter().enumerate() {
+            let missed = found.misses(level, step)?;
+            ns += missed * costs.step_ns / formula.blocks_per_node(block_bytes);
+            misses += missed * costs.step_ns / level.step_ns();
+        }
+        let capacity_blocks = level.capacity_bytes() / block_bytes as f64;
+        let larger = (machine.neighbours.iter()).filter(|larger| {
+            i > 0 && level.kind == LevelKind::Data && larger.block_bytes > block_bytes
+        });
+        let saved = larger.map(|larger| {
+            let blocks = formula.missed_blocks(block_bytes, capacity_blocks, larger.block_bytes);
+            let share = blocks.unwrap_or(misses) / misses.max(f64::MIN_POSITIVE);
+            larger.share * (1.0 - share.min(1.0))
+        });
+        ns *= (1.0 - saved.sum::<f64>()).max(0.0);
+        levels.push(LevelMisses {
+            name: level.name.clone(),
+            misses,
+            ns,
+            touched_share: formula.distinct_blocks(block_bytes, 1.0)? / capacity_blocks,
+            order_known: false,
+        });
+    }
+    let predictor = Predictor::with_visits(formula.visits())
+        .style(cost.style.search_style())
+        .overlap(cost.overlap());
+    Some(predictor.with_instructions(levels, machine))
 }
 
 /// Misses that were found level by level.

@@ -7,9 +7,10 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+use super::CliError;
 use super::arrangement::Arrangement;
-use super::probe_layout::ProbeLayoutArgs;
-use crate::{PageSize, SearchStyle};
+use crate::layout::did_you_mean;
+use crate::{Overlap, PageSize, ParseTierError, SearchStyle, Tier};
 
 /// Predicts cache misses and nanoseconds of a pointer structure before it is built.
 #[derive(Debug, Parser)]
@@ -45,9 +46,6 @@ pub(super) enum Command {
     Completions(CompletionsArgs),
     /// Print a manual page, in roff
     Man(ManArgs),
-    /// Build a tree by a layout and search it, to be watched by valgrind
-    #[command(hide = true)]
-    ProbeLayout(ProbeLayoutArgs),
     /// Make the thesis's figures 3-4 to 3-6 again: predicted, simulated, and what its text says
     Figures(FiguresArgs),
 }
@@ -176,6 +174,23 @@ pub(super) struct CostArgs {
     /// How a search goes from node to node
     #[arg(long, value_enum, default_value = "branches", help_heading = "Method")]
     pub(super) style: Style,
+}
+
+impl CostArgs {
+    pub(super) fn tier(&self) -> Result<Tier, CliError> {
+        self.tier.parse().map_err(|error: ParseTierError| {
+            let known = Tier::ALL.iter().map(|tier| tier.name());
+            CliError::Request(format!("{error}{}", did_you_mean(&self.tier, known)))
+        })
+    }
+
+    pub(super) fn overlap(&self) -> Overlap {
+        if self.independent {
+            Overlap::Independent
+        } else {
+            Overlap::Dependent
+        }
+    }
 }
 
 const LAYOUTS_HELP: &str = "Layouts, separated by commas: random[:SEED], allocated, \

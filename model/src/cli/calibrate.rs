@@ -1,9 +1,9 @@
 //! `model calibrate`.
 
-use std::fs;
 use std::io::{IsTerminal, Write, stderr};
 
 use super::args::CalibrateArgs;
+use super::output::NewFile;
 use super::{CliError, human_bytes};
 use crate::{CalibrateOptions, LevelKind, Machine};
 
@@ -16,14 +16,7 @@ pub(super) fn run(
     err: &mut dyn Write,
 ) -> Result<(), CliError> {
     // Asked first: a measurement of half a minute that cannot be stored is a nuisance.
-    if let Some(path) = &args.output {
-        let cannot = |error| CliError::Request(format!("cannot write {}: {error}", path.display()));
-        fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(path)
-            .map_err(cannot)?;
-    }
+    let file = args.output.as_deref().map(NewFile::create).transpose()?;
     let show = stderr().is_terminal();
     let machine = Machine::calibrate(CalibrateOptions {
         quick: args.quick,
@@ -32,9 +25,8 @@ pub(super) fn run(
     if show {
         writeln!(err)?;
     }
-    if let Some(path) = &args.output {
-        let cannot = |error| CliError::Request(format!("cannot write {}: {error}", path.display()));
-        fs::write(path, machine.to_json()).map_err(cannot)?;
+    if let Some(file) = file {
+        file.write(&machine.to_json())?;
     }
     if args.json {
         write!(out, "{}", machine.to_json())?;

@@ -35,6 +35,7 @@ mod validate;
 
 use args::{Args, Command};
 use output::{human_bytes, write_json};
+use probe_layout::ProbeLayoutArgs;
 
 /// Exit code of a validation in which a row is not as allowed.
 const EXIT_NOT_AS_ALLOWED: u8 = 1;
@@ -47,9 +48,17 @@ pub fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> u8 {
-    let result = match Args::try_parse_from(args) {
-        Ok(args) => execute(args.command, out, err),
-        Err(error) => refuse(&error, out),
+    let args: Vec<OsString> = args.into_iter().collect();
+    let result = if args.get(1).is_some_and(|name| name == probe_layout::NAME) {
+        match ProbeLayoutArgs::try_parse_from(&args[1..]) {
+            Ok(args) => probe_layout::run(&args, out).and_then(|()| Ok(out.flush().map(|()| 0)?)),
+            Err(error) => refuse(&error, out),
+        }
+    } else {
+        match Args::try_parse_from(args) {
+            Ok(args) => execute(args.command, out, err),
+            Err(error) => refuse(&error, out),
+        }
     };
     match result {
         Ok(code) => code,
@@ -77,7 +86,6 @@ fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result
         }
         Command::Completions(args) => shell::completions(&args, out)?,
         Command::Man(args) => shell::man(&args, out)?,
-        Command::ProbeLayout(args) => probe_layout::run(&args, out)?,
         Command::Figures(args) => figures::run(&args, out, err)?,
     }
     out.flush()?;

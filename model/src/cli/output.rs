@@ -1,7 +1,12 @@
 //! How answers are written: tables for people, comma-separated values and JSON for programs.
 
 use std::fmt;
+use std::fs;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
 
 use super::CliError;
 
@@ -90,6 +95,107 @@ pub(super) fn write_json_line(
 
 fn not_json(error: serde_json::Error) -> CliError {
     CliError::Output(io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// A file that comes to be when all of it is written: until then its text has another name beside it.
+#[derive(Debug)]
+pub(super) struct NewFile {
+    path: PathBuf,
+    /// `None` where `path` is something else than a file, which is written to as it is.
+    temporary: Option<PathBuf>,
+}
+
+impl NewFile {
+    /// Finds out whether the file can be written.
+    pub(super) fn create(path: &Path) -> Result<NewFile, CliError> {
+        let is_special = fs::metadata(path).is_ok_and(|known| !known.is_file());
+        let temporary = (!is_special).then(|| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(format!(".{}.tmp", std::process::id()));
+            PathBuf::from(name)
+        });
+        let file = NewFile {
+            path: path.to_owned(),
+            temporary,
+        };
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(!is_special);
+        let opened = options.open(file.temporary.as_deref().unwrap_or(path));
+        opened.map_err(|error| file.cannot(&error))?;
+        Ok(file)
+    }
+
+    /// Writes the text and gives the file its name.
+    pub(super) fn write(self, text: &str) -> Result<(), CliError> {
+        let written = match &self.temporary {
+            Some(temporary) => {
+                fs::write(temporary, text).and_then(|()| fs::rename(temporary, &self.path))
+            }
+            None => fs::write(&self.path, text),
+        };
+        written.map_err(|error| self.cannot(&error))
+    }
+
+    fn cannot(&self, error: &io::Error) -> CliError {
+        CliError::Request(format!("cannot write {}: {error}", self.path.display()))
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            // It is gone where all was written.
+            drop(fs::remove_file(temporary));
+        }
+    }
+}
+
+/// Says on standard error how far a long command is: by a bar on a terminal, else by a line now and
+/// then.
+#[derive(Debug)]
+pub(super) struct Progress {
+    bar: ProgressBar,
+    said: Instant,
+}
+
+impl Progress {
+    /// Between two lines; commands that are done sooner say nothing.
+    const PAUSE: Duration = Duration::from_secs(30);
+
+    /// Of so many steps.
+    pub(super) fn new(steps: u64) -> Progress {
+        let bar = ProgressBar::new(steps);
+        let style = ProgressStyle::with_template("[{bar:40}] {percent} %, {eta} left: {msg}");
+        if let Ok(style) = style {
+            bar.set_style(style);
+        }
+        Progress {
+            bar,
+            said: Instant::now(),
+        }
+    }
+
+    /// What is being done.
+    pub(super) fn say(&self, what: &str) {
+        self.bar.set_message(what.to_owned());
+    }
+
+    /// So many of the steps are done.
+    pub(super) fn set(&mut self, steps: u64) {
+        let steps = steps.min(self.bar.length().unwrap_or(steps));
+        self.bar.set_position(steps);
+        if self.bar.is_hidden() && self.said.elapsed() >= Progress::PAUSE {
+            self.said = Instant::now();
+            let percent = 100 * steps / self.bar.length().unwrap_or(steps).max(1);
+            eprintln!("model: {percent} % done: {}", self.bar.message());
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
 }
 
 /// A size for people: `48 KiB`, `1.5 MiB`.

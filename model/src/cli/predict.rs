@@ -22,17 +22,18 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Write;
 
 use serde::Serialize;
 
 use super::CliError;
-use super::answer::{Aliasing, Answer, LevelAnswer, answer, answers, crowded_note, machine_notes};
+use super::answer::{Answer, LevelAnswer, answer, answers, crowded_note, machine_notes};
 use super::args::PredictArgs;
 use super::arrangement::Arrangement;
 use super::machine::machine;
-use super::output::{Table, human_bytes, human_count, human_number, write_csv, write_json};
+use super::output::{
+    NewFile, Table, human_bytes, human_count, human_number, write_csv, write_json,
+};
 use super::question::{Question, QuestionReport};
 use super::sweep::{self, SweepReport};
 use crate::{Layout, Structure, thesis};
@@ -88,17 +89,10 @@ impl Row {
 
 pub(super) fn run(args: &PredictArgs, out: &mut dyn Write) -> Result<(), CliError> {
     // Asked first: an answer of seconds that cannot be drawn is a nuisance.
-    if let Some(path) = &args.plot {
-        let cannot = |error| CliError::Request(format!("cannot write {}: {error}", path.display()));
-        fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(path)
-            .map_err(cannot)?;
-    }
+    let plot = args.plot.as_deref().map(NewFile::create).transpose()?;
     let machine = machine(&args.place.machine)?;
-    let question = Question::new(&args.question, &args.place, &machine)?;
-    let answers = answers(&question, &args.layout, &args.cost, Aliasing::Found)?;
+    let question = Question::new(&args.question, &args.place, &machine, args.cost.tier()?)?;
+    let answers = answers(&question, &args.layout, &args.cost, args.layout.len())?;
     let known = answers
         .iter()
         .find(|answer| answer.arrangement == args.baseline);
@@ -110,12 +104,10 @@ pub(super) fn run(args: &PredictArgs, out: &mut dyn Write) -> Result<(), CliErro
     notes.extend(machine_notes(&machine));
     notes.extend(crowded_note(&answers));
     notes.extend(answers.iter().filter_map(Answer::aliasing_note));
-    let sweep = match &args.plot {
-        Some(path) => {
+    let sweep = match plot {
+        Some(file) => {
             let sweep = sweep::run(args, &question)?;
-            let cannot =
-                |error| CliError::Request(format!("cannot write {}: {error}", path.display()));
-            fs::write(path, sweep.to_svg()).map_err(cannot)?;
+            file.write(&sweep.to_svg())?;
             Some(sweep)
         }
         None => None,
@@ -305,10 +297,9 @@ fn thesis_report(args: &PredictArgs, question: &Question<'_>) -> Result<thesis::
         })
         .collect();
     layouts.dedup();
-    let built = question.built();
     let structure = thesis::CompleteTree {
-        nodes: built.shape().len() as u64,
-        node_bytes: u64::from(built.extent().bytes),
+        nodes: question.nodes(),
+        node_bytes: u64::from(question.built().extent().bytes),
         arity,
     };
     Ok(thesis::report(

@@ -5,7 +5,7 @@
 
 use std::io::Write;
 
-use clap::Args as ClapArgs;
+use clap::Parser;
 
 use super::CliError;
 use super::args::parse_count;
@@ -16,7 +16,12 @@ const NODE_ALIGN: u32 = 8;
 /// Runs under valgrind are to end.
 const NODES_MAX: u64 = 1 << 24;
 
-#[derive(Debug, ClapArgs)]
+/// The first argument that asks for it, which the command line's grammar does not know.
+pub(super) const NAME: &str = "probe-layout";
+
+/// Builds a tree by a layout and searches it, to be watched by valgrind.
+#[derive(Debug, Parser)]
+#[command(name = NAME)]
 pub(super) struct ProbeLayoutArgs {
     /// Layout of the tree
     #[arg(long)]

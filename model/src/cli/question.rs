@@ -14,11 +14,12 @@ use super::args::{InNodeSearch, PlaceArgs, QuestionArgs, TreeShape};
 use super::arrangement::Arrangement;
 use super::machine::{frame_name, frames, open_regular};
 use super::output::{human_bytes, human_count};
+use crate::layout::did_you_mean;
 use crate::machine::Origin;
 use crate::topology::Topology;
 use crate::{
     Accesses, Built, CacheLevel, Colouring, Frames, Growth, InNode, KeyDistribution, Layout, Links,
-    Machine, NO_NODE, NodeExtent, Operation, Placement, Sizes, Structure, read_edges,
+    Machine, NO_NODE, NodeExtent, Operation, Placement, Sizes, Structure, Tier, read_edges,
 };
 
 /// Seed of random shapes, of buckets, and of which keys are hot.
@@ -90,6 +91,8 @@ pub(super) struct Question<'a> {
     source: Source,
     sizes: Sizes,
     built: Built,
+    /// For how many nodes `built`, which has one, stands: no formula asks for them.
+    stands_for: Option<u32>,
     operation: Operation,
     keys: KeyDistribution,
 }
@@ -102,11 +105,13 @@ pub(super) struct Arranged {
 }
 
 impl<'a> Question<'a> {
-    /// The question, with the structure built. O(nodes), O(nodes log nodes) for some structures.
+    /// The question, with the structure built. O(nodes), O(nodes log nodes) for some structures; O(1) for
+    /// a `tier` of formulas, which need no nodes.
     pub(super) fn new(
         args: &'a QuestionArgs,
         place: &'a PlaceArgs,
         machine: &'a Machine,
+        tier: Tier,
     ) -> Result<Question<'a>, CliError> {
         if !(0.0..=1.0).contains(&place.colour_share) {
             return Err(CliError::Request(format!(
@@ -121,11 +126,17 @@ impl<'a> Question<'a> {
         }
         let sizes = sizes(args)?;
         let operation: Operation = args.operation.parse().map_err(request)?;
+        let mut stands_for = None;
         let (source, built) = match args.structure.split_once(':') {
             Some(("edges", path)) => given(Path::new(path), args, &sizes)?,
             _ => {
                 let structure = structure(args)?;
-                let keys = check_size(args, &sizes)?;
+                let mut keys = check_size(args, &sizes)?;
+                if tier == Tier::Closed && has_formulas(structure) {
+                    stands_for = Some(std::mem::replace(&mut keys, 1));
+                } else {
+                    check_memory(points(structure, keys), &sizes, operation, machine)?;
+                }
                 let built = structure.build(keys, &sizes).map_err(request)?;
                 (Source::Rules(structure), built)
             }
@@ -138,11 +149,26 @@ impl<'a> Question<'a> {
             source,
             sizes,
             built,
+            stands_for,
             operation,
             keys,
         };
-        question.check_analysis()?;
+        if let Source::Given(_) = question.source {
+            check_memory(question.built.points() as f64, &sizes, operation, machine)?;
+        }
         Ok(question)
+    }
+
+    /// The same question with all nodes, where only one stands for them.
+    pub(super) fn whole(&self) -> Result<Option<Question<'a>>, CliError> {
+        let whole = (self.stands_for).and_then(|nodes| {
+            let all = Question {
+                stands_for: None,
+                ..self.clone()
+            };
+            all.with_keys(nodes)
+        });
+        whole.transpose()
     }
 
     /// The same question of a structure with so many keys; `None` where its size is given, or depends on a file.
@@ -150,17 +176,40 @@ impl<'a> Question<'a> {
         let Source::Rules(structure) = &self.source else {
             return None;
         };
-        let built = structure.build(keys, &self.sizes).map_err(request);
+        let (stands_for, build) = match self.stands_for {
+            Some(_) => (Some(keys), 1),
+            None => (None, keys),
+        };
+        let built = check_memory(
+            points(*structure, build),
+            &self.sizes,
+            self.operation,
+            self.machine,
+        )
+        .and_then(|()| structure.build(build, &self.sizes).map_err(request));
         Some(built.map(|built| Question {
-            built,
             args: self.args,
             place: self.place,
             machine: self.machine,
-            source: Source::Rules(*structure),
+            source: self.source.clone(),
             sizes: self.sizes,
+            built,
+            stands_for,
             operation: self.operation,
             keys: self.keys.clone(),
         }))
+    }
+
+    /// How many nodes the structure has.
+    pub(super) fn nodes(&self) -> u64 {
+        let built = self.built.shape().len() as u64;
+        self.stands_for.map_or(built, u64::from)
+    }
+
+    /// How many keys the structure has.
+    pub(super) fn key_count(&self) -> u64 {
+        let built = self.built.keys() as u64;
+        self.stands_for.map_or(built, u64::from)
     }
 
     /// The same question with other settings of memory and machine.
@@ -214,19 +263,13 @@ impl<'a> Question<'a> {
     /// How many layouts this machine can answer for at once.
     pub(super) fn answers_at_once(&self) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let memory = Topology::this().memory_bytes.value as f64;
-        // Half of the memory is for everybody else.
-        let fit = memory / 2.0 / self.analysis_bytes().max(1.0);
+        let points = self.built.points() as f64;
+        let each = analysis_bytes(points, &self.sizes, self.operation, self.machine);
+        let fit = MEMORY_SHARE * available_bytes() / each.max(1.0);
         (1..=processors)
             .rev()
             .find(|&threads| threads as f64 <= fit)
             .unwrap_or(1)
-    }
-
-    /// Memory that the answer for one layout takes, about.
-    fn analysis_bytes(&self) -> f64 {
-        let node_bytes = u64::from(self.sizes.node.bytes);
-        self.built.points() as f64 * analysis_bytes_per_point(node_bytes, self.machine)
     }
 
     /// Whether some keys are asked for more often than others.
@@ -380,7 +423,7 @@ impl<'a> Question<'a> {
     /// `complete bst of 2 097 151 nodes of 32 B in 4k pages`.
     pub(super) fn describe(&self) -> String {
         let built = &self.built;
-        let (keys, nodes) = (built.keys() as f64, built.shape().len() as f64);
+        let (keys, nodes) = (self.key_count() as f64, self.nodes() as f64);
         let shape = self
             .shape_name()
             .map_or(String::new(), |shape| format!("{shape} "));
@@ -392,7 +435,7 @@ impl<'a> Question<'a> {
             )
         } else {
             let extent = human_bytes(f64::from(built.extent().bytes));
-            if built.keys() == built.shape().len() {
+            if self.key_count() == self.nodes() {
                 format!("{} nodes of {extent}", human_count(nodes))
             } else {
                 format!(
@@ -447,8 +490,8 @@ impl<'a> Question<'a> {
         StructureReport {
             kind: self.args.structure.clone(),
             shape: self.shape_name(),
-            nodes: built.shape().len() as u64,
-            keys: built.keys() as u64,
+            nodes: self.nodes(),
+            keys: self.key_count(),
             node_bytes: u64::from(node_bytes),
         }
     }
@@ -470,22 +513,6 @@ impl<'a> Question<'a> {
     pub(super) fn notes(&self) -> Vec<String> {
         self.machine.notes.clone()
     }
-
-    /// Refuses analyses that take more memory than this machine has.
-    fn check_analysis(&self) -> Result<(), CliError> {
-        let memory = Topology::this().memory_bytes.value as f64;
-        let bytes = self.analysis_bytes();
-        if bytes <= memory {
-            return Ok(());
-        }
-        Err(CliError::Request(format!(
-            "predicting {} nodes of {} bytes takes {}, this machine has {}",
-            self.built.points(),
-            self.sizes.node.bytes,
-            human_bytes(bytes),
-            human_bytes(memory)
-        )))
-    }
 }
 
 /// An error of the library as a refusal.
@@ -493,21 +520,88 @@ fn request(error: impl fmt::Display) -> CliError {
     CliError::Request(error.to_string())
 }
 
-/// Memory that an answer takes for each point, in bytes: points, spans, addresses and visits, and what is kept of each block size.
-fn analysis_bytes_per_point(point_bytes: u64, machine: &Machine) -> f64 {
-    /// Shape, spans, tickets, visits, addresses, order.
-    const POINT_BYTES: f64 = 96.0;
+/// Refuses analyses that would take more than this share of the memory that is free.
+const MEMORY_SHARE: f64 = 0.8;
+
+/// Memory that the answer for one layout takes, about: points, spans, addresses and visits, and what
+/// is kept of each block size.
+fn analysis_bytes(points: f64, sizes: &Sizes, operation: Operation, machine: &Machine) -> f64 {
+    /// Measured at two million nodes of 32 and 400 B, of all structures.
+    const POINT_BYTES: f64 = 128.0;
+    /// The order of a walk, and its blocks by sets.
+    const WALK_BYTES: f64 = 64.0;
     /// A block's number and probabilities, in vectors that grow by doubling.
     const BLOCK_BYTES: f64 = 48.0;
     let levels = machine.levels.iter().map(|level| level.block_bytes);
     let neighbours = machine.neighbours.iter().map(|other| other.block_bytes);
-    let sizes: std::collections::BTreeSet<u64> = levels.chain(neighbours).collect();
+    let block_sizes: std::collections::BTreeSet<u64> = levels.chain(neighbours).collect();
     // Of each point at most the first and the last block are kept one by one.
-    let kept = |size: &u64| (point_bytes as f64 / *size as f64).min(2.0);
-    POINT_BYTES + BLOCK_BYTES * sizes.iter().map(kept).sum::<f64>()
+    let node_bytes = f64::from(sizes.node.bytes);
+    let kept = |size: &u64| (node_bytes / *size as f64).min(2.0);
+    let walk = if let Operation::Walk { .. } = operation {
+        WALK_BYTES
+    } else {
+        0.0
+    };
+    points * (POINT_BYTES + walk + BLOCK_BYTES * block_sizes.iter().map(kept).sum::<f64>())
 }
 
-/// Refuses structures that this machine could not hold.
+/// Refuses analyses that take more memory than this machine can spare.
+fn check_memory(
+    points: f64,
+    sizes: &Sizes,
+    operation: Operation,
+    machine: &Machine,
+) -> Result<(), CliError> {
+    let bytes = analysis_bytes(points, sizes, operation, machine);
+    let available = available_bytes();
+    if bytes <= MEMORY_SHARE * available {
+        return Ok(());
+    }
+    Err(CliError::Request(format!(
+        "this takes about {} of memory, and this machine has {} free: ask for fewer nodes, or for \
+         `predict --tier closed`, which places none of them",
+        human_bytes(bytes),
+        human_bytes(available)
+    )))
+}
+
+/// Memory that programs can have, in bytes; all there is where the system does not say.
+fn available_bytes() -> f64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
+    kilobytes.map_or_else(
+        || Topology::this().memory_bytes.value as f64,
+        |kilobytes: f64| 1024.0 * kilobytes,
+    )
+}
+
+/// About how many points the structure has.
+fn points(structure: Structure, keys: u32) -> f64 {
+    let each = match structure {
+        Structure::Hash { load, .. } if load > 0.0 => 1.0 + 1.0 / load,
+        // Keys and values, and the nodes above them.
+        Structure::BTree { .. } => 2.5,
+        _ => 1.0,
+    };
+    f64::from(keys) * each
+}
+
+/// Whether there are formulas for some of its layouts, of which all nodes need not be built.
+fn has_formulas(structure: Structure) -> bool {
+    let (Structure::SearchTree { growth }
+    | Structure::Tree { growth, .. }
+    | Structure::PointTree { growth, .. }) = structure
+    else {
+        return false;
+    };
+    growth == Growth::Complete
+}
+
+/// Refuses structures that have no numbers.
 fn check_size(args: &QuestionArgs, sizes: &Sizes) -> Result<u32, CliError> {
     let refuse = |message: String| Err(CliError::Request(message));
     let Some(nodes) = args.nodes else {
@@ -519,21 +613,13 @@ fn check_size(args: &QuestionArgs, sizes: &Sizes) -> Result<u32, CliError> {
     let node_bytes = u64::from(sizes.node.bytes);
     // The last number says "no node".
     let keys = u32::try_from(nodes).ok().filter(|&nodes| nodes < NO_NODE);
-    let (Some(keys), Some(bytes)) = (keys, nodes.checked_mul(node_bytes)) else {
+    let (Some(keys), Some(_)) = (keys, nodes.checked_mul(node_bytes)) else {
         return refuse(format!(
             "{nodes} nodes of {node_bytes} bytes are more than can be predicted: at most {} nodes of at most {} bytes",
             NO_NODE - 1,
             u32::MAX
         ));
     };
-    let memory = Topology::this().memory_bytes.value;
-    if bytes > memory {
-        return refuse(format!(
-            "{nodes} nodes of {node_bytes} bytes need {}, this machine has {}",
-            human_bytes(bytes as f64),
-            human_bytes(memory as f64)
-        ));
-    }
     Ok(keys)
 }
 
@@ -624,9 +710,9 @@ fn structure(args: &QuestionArgs) -> Result<Structure, CliError> {
         ("edges", _) => return wrong_suffix("the name of a file"),
         (known, Some(_)) if STRUCTURES.contains(&known) => return wrong_suffix("nothing"),
         _ => {
-            let nearest = crate::layout::nearest_of(name, STRUCTURES).unwrap_or("bst");
             return Err(CliError::Request(format!(
-                "unknown structure `{text}`, did you mean `{nearest}`? (known: {})",
+                "unknown structure `{text}`{} (known: {})",
+                did_you_mean(name, STRUCTURES),
                 STRUCTURES.join(", ")
             )));
         }
@@ -637,7 +723,7 @@ fn structure(args: &QuestionArgs) -> Result<Structure, CliError> {
 /// The structure of a file of edges.
 fn given(path: &Path, args: &QuestionArgs, sizes: &Sizes) -> Result<(Source, Built), CliError> {
     /// What reading takes for a node, in bytes: its names above all.
-    const NODE_BYTES: u64 = 256;
+    const NODE_BYTES: f64 = 256.0;
     if args.nodes.is_some() {
         return Err(CliError::Request(
             "--nodes cannot be given with edges:FILE, which says how many there are".to_owned(),
@@ -647,9 +733,17 @@ fn given(path: &Path, args: &QuestionArgs, sizes: &Sizes) -> Result<(Source, Bui
         CliError::Request(format!("cannot read edges {}: {error}", path.display()))
     };
     let file = open_regular(path).map_err(|error| refuse(&error))?;
-    let most = Topology::this().memory_bytes.value / NODE_BYTES;
-    let most = u32::try_from(most).unwrap_or(NO_NODE - 1);
+    let most = MEMORY_SHARE * available_bytes() / NODE_BYTES;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped to the numbers of nodes"
+    )]
+    let most = most.clamp(1.0, f64::from(NO_NODE - 1)) as u32;
     let edges = read_edges(file, most).map_err(|error| refuse(&error))?;
+    if edges.shape().is_empty() {
+        return Err(refuse(&"there is no edge in it"));
+    }
     let shape = edges.shape().clone();
     let built = match edges.lengths() {
         Some(lengths) => Built::of_nodes(shape, sizes.node, lengths.clone()),

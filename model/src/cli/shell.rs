@@ -30,10 +30,9 @@ pub(super) fn man(args: &ManArgs, out: &mut dyn Write) -> Result<(), CliError> {
             match program.find_subcommand(name) {
                 Some(command) => command.clone(),
                 None => {
-                    let nearest = crate::layout::nearest_of(name, names.iter().copied());
                     return Err(CliError::Request(format!(
-                        "no command is called `{name}`, did you mean `{}`? (known: {})",
-                        nearest.unwrap_or_default(),
+                        "no command is called `{name}`{} (known: {})",
+                        crate::layout::did_you_mean(name, names.iter().copied()),
                         names.join(", ")
                     )));
                 }

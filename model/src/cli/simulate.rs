@@ -32,21 +32,22 @@ use serde::Serialize;
 use super::CliError;
 use super::args::{SimulateArgs, TraceFormat};
 use super::machine::{frame_name, frames, machine, open_regular};
-use super::output::{Table, human_count, human_number, write_csv, write_json};
+use super::output::{Progress, Table, human_count, human_number, write_csv, write_json};
 use super::question::{Question, QuestionReport};
 use crate::{
     Access, Accesses, BinaryTrace, Frames, Hierarchy, Machine, Replacement, SimulatedCounts,
-    Simulator, TextTrace, TraceCounts, TraceError, TraceOptions, simulate_trace,
+    Simulator, TextTrace, Tier, TraceCounts, TraceError, TraceOptions, simulate_trace,
 };
 
-/// Accesses that one layout is simulated for at most: some ten seconds.
-const ACCESSES_MAX: u64 = 400_000_000;
+/// Accesses that one layout is simulated for at most: some five seconds.
+const ACCESSES_MAX: u64 = 100_000_000;
 /// Of these, what the warm-up may take.
 const WARM_ACCESSES_MAX: u64 = ACCESSES_MAX / 2;
 /// Batches between two looks at the error.
 const BATCHES: u64 = 32;
-/// Operations of a batch when their number is not given.
+/// Operations of a batch at most when their number is not given, and about how many accesses they make.
 const BATCH_OPERATIONS: u64 = 2000;
+const BATCH_ACCESSES: u64 = 1_000_000;
 /// Standard error of a mean, relative to it, that is good enough.
 const ERROR_MAX: f64 = 0.005;
 /// Levels that miss less often than this in an operation need not be known as well.
@@ -109,26 +110,42 @@ fn question(
     frames: Frames,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
-    let question = Question::new(&args.question, &args.place, machine)?;
-    let mut rows = Vec::new();
-    for arrangement in &args.layout {
+    let question = Question::new(&args.question, &args.place, machine, Tier::Auto)?;
+    let (mut rows, mut notes) = (Vec::new(), question.notes());
+    let mut progress = Progress::new(ACCESSES_MAX * args.layout.len() as u64);
+    for (i, arrangement) in (0..).zip(&args.layout) {
+        progress.say(&arrangement.to_string());
         let arranged = question.arrange(*arrangement)?;
-        let simulated = match args.question.searches {
-            Some(first) => cold(&arranged.accesses, hierarchy, frames, args.seed, first),
-            None => steady(
-                &arranged.accesses,
-                hierarchy,
-                frames,
-                args.seed,
-                args.operations,
-            ),
+        let simulation = Simulation {
+            accesses: &arranged.accesses,
+            hierarchy,
+            frames,
+            seed: args.seed,
         };
+        let mut told = |accesses| progress.set(i * ACCESSES_MAX + u64::min(accesses, ACCESSES_MAX));
+        let simulated = match args.question.searches {
+            Some(first) => simulation.cold(first, &mut told),
+            None => simulation.steady(args.operations, &mut told),
+        };
+        told(ACCESSES_MAX);
+        if args.operations.is_none()
+            && simulated.accesses > ACCESSES_MAX / 2
+            && !simulated.is_known_well()
+        {
+            notes.push(format!(
+                "{arrangement}: a sample of {} operations; no more than {} million accesses are \
+                 simulated for a layout unless --operations says how many",
+                human_count(simulated.operations as f64),
+                ACCESSES_MAX / 1_000_000
+            ));
+        }
         rows.push(simulated.row(arrangement.to_string()));
     }
+    drop(progress);
     let report = Report {
         question: question.report(frames),
         rows,
-        notes: question.notes(),
+        notes,
     };
     if args.json {
         write_json(out, &report)
@@ -203,91 +220,83 @@ impl Simulated {
     }
 }
 
-/// Operations in the steady state.
-fn steady(
-    accesses: &Accesses,
-    hierarchy: &Hierarchy,
+/// Operations on a hierarchy.
+struct Simulation<'a> {
+    accesses: &'a Accesses,
+    hierarchy: &'a Hierarchy,
     frames: Frames,
     seed: u64,
-    operations: Option<u64>,
-) -> Simulated {
-    let mut simulator = Simulator::new(hierarchy, frames);
-    let mut stream = Stream::new(accesses, seed);
-    stream.run(
-        &mut simulator,
-        warm_up_operations(accesses, hierarchy),
-        WARM_ACCESSES_MAX,
-    );
-    let (batches_max, batch) = match operations {
-        // As many as asked for, rounded up to equal batches.
-        Some(operations) => {
-            let batches = operations.clamp(1, BATCHES);
-            (batches, operations.max(1).div_ceil(batches))
+}
+
+impl Simulation<'_> {
+    /// Operations in the steady state; `told` is how many accesses were made so far, from time to time.
+    fn steady(&self, operations: Option<u64>, told: &mut dyn FnMut(u64)) -> Simulated {
+        let mut simulator = Simulator::new(self.hierarchy, self.frames);
+        let mut stream = Stream::new(self.accesses, self.seed);
+        let warm_up = warm_up_operations(self.accesses, self.hierarchy);
+        let (warm_operations, warm) = stream.run(&mut simulator, warm_up, WARM_ACCESSES_MAX);
+        told(warm);
+        let reads = (warm / warm_operations.max(1)).max(1);
+        let (batches_max, batch) = match operations {
+            // As many as asked for, rounded up to equal batches.
+            Some(operations) => {
+                let batches = operations.clamp(1, BATCHES);
+                (batches, operations.max(1).div_ceil(batches))
+            }
+            // All of them are alike.
+            None if self.accesses.fixed_sequence().is_some() => (1, 1),
+            None => (
+                u64::MAX,
+                (BATCH_ACCESSES / reads).clamp(1, BATCH_OPERATIONS),
+            ),
+        };
+        let mut counted = Vec::new();
+        let mut done = (0, 0);
+        let is_bounded = batches_max == u64::MAX;
+        loop {
+            for _ in 0..BATCHES.min(batches_max) {
+                simulator.reset_counts();
+                let (operations, accesses) = stream.run(&mut simulator, batch, u64::MAX);
+                done = (done.0 + operations, done.1 + accesses);
+                told(warm + done.1);
+                counted.push(simulator.counts());
+                if warm + done.1 > ACCESSES_MAX && is_bounded {
+                    break;
+                }
+            }
+            let simulated = Simulated::of_batches(&counted, done.0, done.1);
+            if !is_bounded || warm + done.1 > ACCESSES_MAX || simulated.is_known_well() {
+                return simulated;
+            }
         }
-        None => (u64::MAX, BATCH_OPERATIONS),
-    };
-    let mut counted = Vec::new();
-    let mut done = (0, 0);
-    loop {
-        for _ in 0..BATCHES.min(batches_max) {
-            simulator.reset_counts();
-            let (operations, accesses) = stream.run(&mut simulator, batch, u64::MAX);
+    }
+
+    /// The first operations from cold caches, several times.
+    fn cold(&self, first: u64, told: &mut dyn FnMut(u64)) -> Simulated {
+        let mut counted = Vec::new();
+        let mut done = (0, 0);
+        for start in 0..COLD_STARTS_MAX {
+            let seed = self.seed.wrapping_add(start);
+            let frames = match self.frames {
+                Frames::Random { pages, .. } => Frames::Random { pages, seed },
+                identity @ Frames::Identity => identity,
+            };
+            let mut simulator = Simulator::new(self.hierarchy, frames);
+            let mut stream = Stream::new(self.accesses, seed);
+            let (operations, accesses) = stream.run(&mut simulator, first.max(1), u64::MAX);
             done = (done.0 + operations, done.1 + accesses);
             counted.push(simulator.counts());
-            if done.1 > ACCESSES_MAX && operations_free(batches_max) {
+            // Making caches takes time too.
+            let caches = self.hierarchy.caches().iter();
+            let made = caches.map(crate::CacheLevel::blocks).sum::<u64>() * (start + 1);
+            told(done.1 + made);
+            let simulated = Simulated::of_batches(&counted, done.0, done.1);
+            if (start > 1 && simulated.is_known_well()) || done.1 + made > ACCESSES_MAX {
                 break;
             }
         }
-        let simulated = Simulated::of_batches(&counted, done.0, done.1);
-        let enough =
-            !operations_free(batches_max) || done.1 > ACCESSES_MAX || simulated.is_known_well();
-        if enough {
-            return simulated;
-        }
+        Simulated::of_batches(&counted, done.0, done.1)
     }
-}
-
-/// Whether nobody said how many operations are to be counted.
-fn operations_free(batches_max: u64) -> bool {
-    batches_max == u64::MAX
-}
-
-/// The first operations from cold caches, several times.
-fn cold(
-    accesses: &Accesses,
-    hierarchy: &Hierarchy,
-    frames: Frames,
-    seed: u64,
-    first: u64,
-) -> Simulated {
-    let mut counted = Vec::new();
-    let mut done = (0, 0);
-    for start in 0..COLD_STARTS_MAX {
-        let frames = match frames {
-            Frames::Random { pages, .. } => Frames::Random {
-                pages,
-                seed: seed.wrapping_add(start),
-            },
-            identity @ Frames::Identity => identity,
-        };
-        let mut simulator = Simulator::new(hierarchy, frames);
-        let mut stream = Stream::new(accesses, seed.wrapping_add(start));
-        let (operations, accesses) = stream.run(&mut simulator, first.max(1), u64::MAX);
-        done = (done.0 + operations, done.1 + accesses);
-        counted.push(simulator.counts());
-        // Making caches takes time too.
-        let made = hierarchy
-            .caches()
-            .iter()
-            .map(crate::CacheLevel::blocks)
-            .sum::<u64>()
-            * (start + 1);
-        let enough = start > 1 && Simulated::of_batches(&counted, done.0, done.1).is_known_well();
-        if enough || done.1 + made > ACCESSES_MAX {
-            break;
-        }
-    }
-    Simulated::of_batches(&counted, done.0, done.1)
 }
 
 /// A stream of operations on its way into a simulator.
@@ -372,6 +381,9 @@ fn trace(
         feed(args.format, file, &mut simulator)
     };
     let counts = counts.map_err(|error| request(&error))?;
+    if counts.data() == 0 {
+        return Err(request(&"there is no access to data in it"));
+    }
     let simulated = simulator.counts();
     let report = TraceReport {
         machine: machine.name.clone(),

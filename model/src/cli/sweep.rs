@@ -6,10 +6,10 @@ use std::io::Write;
 use serde::Serialize;
 
 use super::CliError;
-use super::answer::{Answer, answer};
+use super::answer::{Answer, answer, answers};
 use super::args::{PlaceArgs, PredictArgs, Sweep};
 use super::arrangement::Arrangement;
-use super::output::write_csv;
+use super::output::{Progress, write_csv};
 use super::predict::speedup;
 use super::question::Question;
 use crate::plot::{Axis, Plot};
@@ -73,20 +73,26 @@ pub(super) fn run(args: &PredictArgs, question: &Question<'_>) -> Result<SweepRe
 }
 
 fn over_nodes(args: &PredictArgs, question: &Question<'_>) -> Result<SweepReport, CliError> {
-    let largest = question.built().keys() as f64;
+    let sizes = sizes(question.key_count() as f64);
     let mut rows = Vec::new();
-    for keys in sizes(largest) {
+    // An answer takes as long as there are nodes.
+    let mut progress = Progress::new(sizes.iter().copied().map(u64::from).sum());
+    let mut done = 0;
+    let mut arrangements = vec![args.baseline];
+    arrangements.extend(&args.layout);
+    for keys in sizes {
+        progress.say(&format!("{keys} nodes"));
         let Some(smaller) = question.with_keys(keys) else {
             return Err(CliError::Request(
                 "--plot runs over sizes, and this structure has one: the file's".to_owned(),
             ));
         };
-        let smaller = smaller?;
-        let baseline_ns = answer(&smaller, args.baseline, &args.cost)?.ns;
-        for &arrangement in &args.layout {
-            let answer = answer(&smaller, arrangement, &args.cost)?;
-            rows.push(SweepRow::of(f64::from(keys), &answer, baseline_ns));
-        }
+        let answers = answers(&smaller?, &arrangements, &args.cost, 0)?;
+        let baseline_ns = answers[0].ns;
+        let drawn = answers[1..].iter();
+        rows.extend(drawn.map(|answer| SweepRow::of(f64::from(keys), answer, baseline_ns)));
+        done += u64::from(keys);
+        progress.set(done);
     }
     Ok(SweepReport {
         over: "nodes",
@@ -125,22 +131,21 @@ fn sizes(largest: f64) -> Vec<u32> {
 fn over_shares(args: &PredictArgs, question: &Question<'_>) -> Result<SweepReport, CliError> {
     let baseline_ns = answer(question, args.baseline, &args.cost)?.ns;
     let cache = question.colour_cache()?;
+    let coloured = args.layout.iter().filter_map(|layout| layout.layout());
+    let coloured: Vec<Arrangement> = coloured.map(Arrangement::Coloured).collect();
     let mut rows = Vec::new();
+    let mut progress = Progress::new(u64::from(SHARES));
     for step in 0..SHARES {
         let share = f64::from(step) / f64::from(SHARES);
+        progress.say(&format!("a share of {share}"));
         let place = PlaceArgs {
             colour_share: share,
             ..question.place().clone()
         };
-        let question = question.in_place(&place);
-        for layout in args
-            .layout
-            .iter()
-            .filter_map(|arrangement| arrangement.layout())
-        {
-            let coloured = answer(&question, Arrangement::Coloured(layout), &args.cost)?;
-            rows.push(SweepRow::of(share, &coloured, baseline_ns));
-        }
+        let answers = answers(&question.in_place(&place), &coloured, &args.cost, 0)?;
+        let drawn = answers.iter();
+        rows.extend(drawn.map(|answer| SweepRow::of(share, answer, baseline_ns)));
+        progress.set(u64::from(step) + 1);
     }
     Ok(SweepReport {
         over: "colour_share",

@@ -118,7 +118,8 @@ fn speed_row() -> Row {
         value: Some(simulator_speed()),
         allowed: 50.0,
         bound: Bound::AtLeast,
-        note: "million accesses a second, single lines that caches hold".to_owned(),
+        note: "Millions of simulated accesses a second. Each reads one line that a cache holds."
+            .to_owned(),
     }
 }
 
@@ -131,7 +132,7 @@ fn cachegrind_row(effort: Effort) -> Row {
             value: None,
             allowed: 0.001,
             bound: Bound::AtMost,
-            note: format!("not run: the path of this program is not known: {error}"),
+            note: format!("Not run: the path of this program is not known: {error}."),
         },
     }
 }
@@ -187,10 +188,10 @@ fn check_names(names: &[String]) -> Result<(), CliError> {
     let known = || CHECKS.iter().flat_map(|check| check.rows.iter().copied());
     for name in names {
         if !known().any(|row| row == name) {
-            let nearest = crate::layout::nearest_of(name, known()).unwrap_or_default();
             let names: Vec<&str> = known().collect();
             return Err(CliError::Request(format!(
-                "no row is called `{name}`, did you mean `{nearest}`? (known: {})",
+                "no row is called `{name}`{} (known: {})",
+                crate::layout::did_you_mean(name, known()),
                 names.join(", ")
             )));
         }
@@ -224,8 +225,8 @@ fn write_row(row: &Row, json: bool, out: &mut dyn Write) -> Result<(), CliError>
         format!("{sign} {}", human_number(row.allowed)),
         if ok { "yes" } else { "NO" }
     )?;
-    for line in row.note.lines() {
-        writeln!(out, "    {line}")?;
+    for sentence in row.note.split_inclusive(". ").flat_map(str::lines) {
+        writeln!(out, "    {}", sentence.trim_end())?;
     }
     Ok(())
 }

@@ -164,7 +164,7 @@ pub struct ParseLayoutError {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    Name { nearest: &'static str },
+    Name { nearest: Option<&'static str> },
     Suffix { name: String, wanted: &'static str },
 }
 
@@ -173,11 +173,11 @@ impl fmt::Display for ParseLayoutError {
         let text = &self.text;
         match &self.kind {
             Kind::Name { nearest } => {
-                write!(
-                    f,
-                    "unknown layout `{text}`, did you mean `{nearest}`? (known: {})",
-                    NAMES.join(", ")
-                )
+                write!(f, "unknown layout `{text}`")?;
+                if let Some(nearest) = nearest {
+                    write!(f, ", did you mean `{nearest}`?")?;
+                }
+                write!(f, " (known: {})", NAMES.join(", "))
             }
             Kind::Suffix { name, wanted } => write!(
                 f,
@@ -190,7 +190,7 @@ impl fmt::Display for ParseLayoutError {
 impl std::error::Error for ParseLayoutError {}
 
 /// The known name with the fewest edits from `text`. Long spellings count as known too.
-fn nearest(text: &str) -> &'static str {
+fn nearest(text: &str) -> Option<&'static str> {
     const SPELLINGS: [(&str, &str); 22] = [
         ("random", "random"),
         ("allocated", "allocated"),
@@ -219,19 +219,35 @@ fn nearest(text: &str) -> &'static str {
     let known = SPELLINGS
         .iter()
         .find(|&&(other, _)| Some(other) == spelling);
-    known.map_or("veb", |&(_, name)| name)
+    known.map(|&(_, name)| name)
 }
 
-/// The one of `known` with the fewest edits from `text`, the first of equals; `None` where nothing is known.
+/// A question after the known name that the text was meant for; empty where it is like none of them.
+pub(crate) fn did_you_mean<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest_of(text, known).map_or(String::new(), |name| format!(", did you mean `{name}`?"))
+}
+
+/// The one of `known` that begins with `text`, or else the one with the fewest edits from it, the first of
+/// equals. `None` where all are more than a third of the text away, two letters in short ones.
 pub(crate) fn nearest_of<'a>(
     text: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
     // A cap on the length keeps the quadratic distance cheap for absurd input.
     let text: String = text.chars().take(40).collect::<String>().to_lowercase();
-    known
-        .into_iter()
-        .min_by_key(|known| edits(&text, &known.to_lowercase()))
+    let length = text.chars().count();
+    let edits_max = (length / 3).max(2).min(length.saturating_sub(1));
+    let nearest = known.into_iter().min_by_key(|known| {
+        let known = known.to_lowercase();
+        if length > 0 && known.starts_with(&text) {
+            0
+        } else {
+            edits(&text, &known)
+        }
+    })?;
+    let is_begun = length > 0 && nearest.to_lowercase().starts_with(&text);
+    let is_near = is_begun || edits(&text, &nearest.to_lowercase()) <= edits_max;
+    is_near.then_some(nearest)
 }
 
 /// Levenshtein distance: insertions, removals and replacements of characters that turn `a` into `b`.

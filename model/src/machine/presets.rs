@@ -458,7 +458,7 @@ impl Machine {
     /// let machine = Machine::preset("zen4-desktop")?;
     /// assert_eq!(machine.levels[1].capacity_bytes(), 1048576.0);
     /// let error = Machine::preset("zen4-dekstop").unwrap_err();
-    /// assert_eq!(error.nearest(), "zen4-desktop");
+    /// assert_eq!(error.nearest(), Some("zen4-desktop"));
     /// # Ok::<(), ccmodel::UnknownPreset>(())
     /// ```
     pub fn preset(name: &str) -> Result<Machine, UnknownPreset> {
@@ -474,24 +474,18 @@ impl Machine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownPreset {
     name: String,
-    nearest: &'static str,
+    nearest: Option<&'static str>,
 }
 
 impl UnknownPreset {
     fn new(name: &str) -> UnknownPreset {
         let name: String = name.chars().take(60).collect();
-        let lower = name.to_lowercase();
-        let mut known = PRESETS.iter().map(|preset| preset.name);
-        // Who writes half of a name means that one.
-        let begun = (known.clone()).find(|preset| !lower.is_empty() && preset.starts_with(&lower));
-        let nearest = begun
-            .or_else(|| crate::layout::nearest_of(&lower, &mut known))
-            .unwrap_or(THESIS.name);
+        let nearest = crate::layout::nearest_of(&name, PRESETS.iter().map(|preset| preset.name));
         UnknownPreset { name, nearest }
     }
 
-    /// The first known name that begins like it, else the one with the fewest edits from it.
-    pub fn nearest(&self) -> &'static str {
+    /// A known name that begins like it, or one that is few edits from it.
+    pub fn nearest(&self) -> Option<&'static str> {
         self.nearest
     }
 }
@@ -501,9 +495,9 @@ impl fmt::Display for UnknownPreset {
         let known: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
         write!(
             f,
-            "no machine is called {:?}, did you mean {:?}? (known: {})",
+            "no machine is called {:?}{} (known: {})",
             self.name,
-            self.nearest,
+            (self.nearest).map_or(String::new(), |name| format!(", did you mean {name:?}?")),
             known.join(", ")
         )
     }
@@ -565,7 +559,7 @@ mod tests {
     #[test]
     fn unknown_names_suggest_the_nearest() {
         let error = Machine::preset("zen5").unwrap_err();
-        assert_eq!(error.nearest(), "zen5-desktop");
+        assert_eq!(error.nearest(), Some("zen5-desktop"));
         assert!(error.to_string().contains("thesis-rsim"));
         assert!(Machine::preset(" Thesis-RSIM ").is_ok());
     }

@@ -27,7 +27,8 @@ use super::classes::times;
 use super::sets::{EXACT_WAYS, binomial_tail};
 use super::{LevelPrediction, Tier, victim};
 use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion};
-use crate::{Layout, NodeExtent};
+use crate::visits::wrong_guesses;
+use crate::{Layout, NodeExtent, Visits};
 
 /// Bisection steps for `U(t) = C`; the bracket shrinks to one part in 2^60.
 const BISECTIONS: u32 = 120;
@@ -319,9 +320,27 @@ impl ClosedForm {
     /// known. O(log n).
     pub fn misses(&self, block_bytes: u64, capacity_blocks: f64) -> Option<f64> {
         let blocks = self.blocks(block_bytes).ok()?;
-        let at = |t: f64| self.distinct(&blocks, t);
+        let time = self.time(&blocks, capacity_blocks);
+        Some(time.map_or(0.0, |time| self.new_blocks(&blocks, time)))
+    }
+
+    /// Larger blocks in which a search misses a line, in a cache of `capacity_blocks` lines.
+    pub(crate) fn missed_blocks(
+        &self,
+        line_bytes: u64,
+        capacity_blocks: f64,
+        larger_bytes: u64,
+    ) -> Option<f64> {
+        let time = self.time(&self.blocks(line_bytes).ok()?, capacity_blocks);
+        let larger = self.blocks(larger_bytes).ok()?;
+        Some(time.map_or(0.0, |time| self.new_blocks(&larger, time)))
+    }
+
+    /// Searches after which so many blocks have been touched; `None` where there are not more.
+    fn time(&self, blocks: &Blocks, capacity_blocks: f64) -> Option<f64> {
+        let at = |t: f64| self.distinct(blocks, t);
         if at(TIME_MAX) <= capacity_blocks {
-            return Some(0.0);
+            return None;
         }
         let (mut low, mut high) = (0.0f64, TIME_MAX);
         for _ in 0..BISECTIONS {
@@ -333,10 +352,43 @@ impl ClosedForm {
                 high = middle;
             }
         }
-        // New blocks of the next operation, over a stretch that is long enough for the difference to keep its digits.
-        let next = 0.5 * (low + high) + 0.5;
+        Some(0.5 * (low + high))
+    }
+
+    /// Blocks that the search after `time` others touches as the first.
+    fn new_blocks(&self, blocks: &Blocks, time: f64) -> f64 {
+        // Over a stretch that is long enough for the difference to keep its digits.
+        let next = time + 0.5;
         let half = (next * 1e-3).max(0.5);
-        Some((at(next + half) - at(next - half)) / (2.0 * half))
+        (self.distinct(blocks, next + half) - self.distinct(blocks, next - half)) / (2.0 * half)
+    }
+
+    /// Blocks that are requested together where a node is read.
+    pub(crate) fn blocks_per_node(&self, block_bytes: u64) -> f64 {
+        let stride = self.node.stride_bytes();
+        match self.layout {
+            // No node of a cluster lies in two.
+            Layout::ClusterVanEmdeBoas { .. } => 1.0,
+            _ => 1.0 + (stride - gcd(block_bytes, stride)) as f64 / block_bytes as f64,
+        }
+    }
+
+    /// What a search visits.
+    pub(crate) fn visits(&self) -> Visits {
+        let (mut visited, mut guesses) = (0.0, 0.0);
+        for (depth, &nodes) in self.at_depth.iter().enumerate() {
+            let each = self.probability(depth);
+            let below = (each - 1.0 / self.nodes).max(0.0);
+            visited += nodes * each;
+            let likeliest = below / self.arity;
+            guesses += nodes * wrong_guesses(each, below, likeliest, 2, true);
+        }
+        Visits::of_totals(visited, guesses)
+    }
+
+    /// Bytes from the first node to the last.
+    pub(crate) fn span_bytes(&self) -> f64 {
+        self.nodes * self.node.stride_bytes() as f64
     }
 
     /// Misses of a search at a level, which is a victim cache if one above is given. `None` where no formula is known.

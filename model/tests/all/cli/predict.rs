@@ -183,11 +183,72 @@ fn operations_as_long_as_a_cache_are_pointed_out() {
 }
 
 #[test]
+fn formulas_need_no_nodes() {
+    // More than any machine holds: one that is asked about need not be this one.
+    let closed = ["--machine", "zen4-server", "--tier", "closed", "--json"];
+    let large = |layout, nodes| {
+        let question = [
+            "predict",
+            "--nodes",
+            nodes,
+            "--layout",
+            layout,
+            "--baseline",
+            layout,
+        ];
+        json(&[&question[..], &closed].concat())
+    };
+    for layout in ["random", "bfs"] {
+        let object = large(layout, "4e9");
+        assert_eq!(object["structure"]["nodes"], 4_000_000_000u64);
+        let row = &object["rows"][0];
+        assert_eq!(row["levels"][0]["tier"], "closed");
+        assert!(row["span_bytes"].as_u64().unwrap() >= 128_000_000_000);
+        assert!(
+            (30.0..31.0).contains(&row["nodes_visited"].as_f64().unwrap()),
+            "{row}"
+        );
+        // As from all nodes, where there are few.
+        let ns = |tier| {
+            let few = [
+                "predict", "--nodes", "500000", "--layout", layout, "--tier", tier,
+            ];
+            let other = json(&[&few[..], &["--machine", "zen4-server", "--json"]].concat());
+            other["rows"][0]["ns"].as_f64().unwrap()
+        };
+        let (formula, all) = (ns("closed"), ns("poisson"));
+        assert!(
+            (formula / all - 1.0).abs() < 0.05,
+            "{layout}: {formula} {all}"
+        );
+    }
+    let line = refusal(&[
+        "predict",
+        "--nodes",
+        "6e8",
+        "--tier",
+        "closed",
+        "--layout",
+        "dfs,bfs",
+        "--machine",
+        "zen4-server",
+    ]);
+    assert!(line.contains("dfs") && line.contains("closed"), "{line}");
+}
+
+#[test]
 fn impossible_structures_are_refused() {
     let predict = |nodes, bytes| refusal(&["predict", "--nodes", nodes, "--node-bytes", bytes]);
     assert!(predict("0", "32").contains("at least one node"));
     assert!(predict("100", "0").contains("at least one byte"));
     assert!(predict("4000000000", "4000000000").contains("this machine has"));
+    for command in ["advise", "simulate"] {
+        let line = refusal(&[command, "--nodes", "4e9", "--machine", "zen4-server"]);
+        assert!(
+            line.contains("of memory") && line.contains("free"),
+            "{line}"
+        );
+    }
     assert!(predict("1", "99999999999").contains("more than can be predicted"));
     assert!(predict("18446744073709551615", "2").contains("more than can be predicted"));
     // The number says it, whatever the memory: the last one means "no node".
@@ -212,6 +273,14 @@ fn unknown_words_are_refused_with_a_suggestion() {
     assert!(refusal(&by_any_tier(&["--operation", "serch"])).contains("search"));
     assert!(refusal(&by_any_tier(&["--keys", "zipf"])).contains("zipf:S"));
     refusal(&[]);
+    // What is like no name gets no suggestion, and no hidden name is one.
+    assert!(!refusal(&by_any_tier(&["--machine", "nope"])).contains("did you mean"));
+    assert!(!refusal(&by_any_tier(&["--layout", "nope"])).contains("did you mean"));
+    let half = refusal(&["pre"]);
+    assert!(
+        half.contains("'predict'") && !half.contains("probe-layout"),
+        "{half}"
+    );
 }
 
 /// The only row of a prediction of one layout.
@@ -456,6 +525,8 @@ fn edges_of_a_file_are_a_structure() {
         ("a,b\nb,a\n", "line 2"),
         ("a,c\nb,c\n", "line 2"),
         ("a\n", "line 1"),
+        ("", "no edge"),
+        ("parent,child\n", "no edge"),
     ] {
         let file = TempFile::new("bad-edges.csv", text);
         let structure = format!("edges:{}", file.path());
@@ -614,6 +685,29 @@ fn sweeps_are_drawn() {
         "--csv",
     ]));
     assert_eq!(csv.lines().count(), 1 + 6);
+    // A command that fails leaves no file behind, nor half of one.
+    let folder = std::env::temp_dir().join(format!("ccmodel-plot-{}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    let path = folder.join("plot.svg");
+    refusal(&small(&[
+        "--layout",
+        "given",
+        "--plot",
+        path.to_str().unwrap(),
+    ]));
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    answer(&small(&[
+        "--layout",
+        "dfs",
+        "--plot",
+        path.to_str().unwrap(),
+    ]));
+    assert_eq!(
+        fs::read_dir(&folder).unwrap().count(),
+        1,
+        "no temporary file is left"
+    );
+    fs::remove_dir_all(&folder).unwrap();
     assert!(refusal(&small(&["--plot", "no/such/folder/file.svg"])).contains("no/such/folder"));
     assert!(refusal(&small(&["--sweep", "coloured"])).contains("--plot"));
 }

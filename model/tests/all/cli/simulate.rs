@@ -75,6 +75,34 @@ fn the_number_of_operations_can_be_given() {
     assert!(refusal(&small(&["--operations", "5", "--searches", "5"])).contains("--searches"));
 }
 
+#[test]
+fn long_operations_are_simulated_a_bounded_number_of_times() {
+    let list = [
+        "simulate",
+        "--structure",
+        "list",
+        "--nodes",
+        "100000",
+        "--machine",
+        "thesis",
+    ];
+    let walk = ["--operation", "walk", "--layout", "random,dfs", "--json"];
+    let object = json(&[&list[..], &walk].concat());
+    for row in object["rows"].as_array().unwrap() {
+        // Walks are all alike: one is enough.
+        assert_eq!(row["operations"], 1, "{row}");
+    }
+    // Searches in it differ, and take long: a sample, which is said.
+    let search = json(&[&list[..], &["--layout", "random", "--json"]].concat());
+    assert!(search["rows"][0]["accesses"].as_u64().unwrap() <= 101_000_000);
+    let is_known = search["rows"][0]["errors"]["L2"].as_f64().unwrap()
+        <= 0.005 * search["rows"][0]["misses"]["L2"].as_f64().unwrap();
+    assert!(
+        is_known || search["notes"].to_string().contains("a sample of"),
+        "{search}"
+    );
+}
+
 const LACKEY: &str = "==12== Lackey\nI  04000000,4\n L 1000,8\n S 2000,4\n M 1000,8\n==12== end\n";
 
 #[test]
@@ -155,6 +183,8 @@ fn broken_traces_are_refused_with_the_line() {
         ("bad.txt", " L 1000,8\n L zzz,8\n", "line 2"),
         ("size.txt", " L 1000,0\n", "line 1"),
         ("half.txt", " L 1000,8\n\n L 10", "line 3"),
+        ("empty.txt", "", "no access"),
+        ("lackey-only.txt", "==12== Lackey\n", "no access"),
     ] {
         let file = TempFile::new(name, text);
         let line = refusal(&["simulate", "--trace", file.path(), "--machine", "thesis"]);

@@ -23,3 +23,21 @@ fn unknown_rows_are_refused_with_a_suggestion() {
     let line = refusal(&["validate", "--only", "steady_eror_max"]);
     assert!(line.contains("`steady_error_max`"), "{line}");
 }
+
+#[test]
+fn notes_are_sentences() {
+    let output = model(&["validate", "--quick", "--only", "thesis_pins"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let notes: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("    "))
+        .collect();
+    assert!(notes.len() > 1, "one line a sentence: {text}");
+    for note in notes {
+        let sentence = note.trim_start();
+        assert!(
+            sentence.starts_with(char::is_uppercase) && sentence.ends_with('.'),
+            "{note}"
+        );
+    }
+}
