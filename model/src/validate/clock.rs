@@ -318,7 +318,8 @@ impl ClockReport {
             .map_or("unknown".to_owned(), |v| v.to_string());
         let worst = self.worst().map_or(String::new(), |worst| {
             format!(
-                "; worst {:?} tree of {} nodes, {}, {} pages: {:.0} ns measured, {:.0} predicted",
+                " The worst is a {:?} tree of {} nodes, layout {}, {} pages: {:.0} ns measured, {:.0} \
+                 predicted.",
                 worst.grown,
                 worst.nodes,
                 worst.layout,
@@ -335,8 +336,9 @@ impl ClockReport {
                 allowed: if shared { 0.20 } else { 0.10 },
                 bound: Bound::AtMost,
                 note: format!(
-                    "{} timings, measured over predicted {:.2} on the whole, {:.0} % within the stated band; the machine was {heard}{}{worst}; \
-                     independent searches {:.0} %",
+                    "{} timings. In the mean, {:.2} times as long as predicted. {:.0} % lie within the \
+                     stated band. The machine was {heard}{}.{worst} Of independent searches, the mean \
+                     error is {:.0} %.",
                     self.of(Overlap::Dependent).count(),
                     self.bias().unwrap_or(f64::NAN),
                     percent(self.within_band()),
@@ -349,7 +351,10 @@ impl ClockReport {
                 value: self.order_agreement(),
                 allowed: 0.95,
                 bound: Bound::AtLeast,
-                note: format!("{right} of {all} pairs that differ by more than 10 %"),
+                note: format!(
+                    "The clock and the model agree on {right} of {all} pairs of layouts that differ by \
+                     more than 10 %."
+                ),
             },
         ]
     }

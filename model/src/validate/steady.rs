@@ -407,14 +407,14 @@ fn summary(results: &[(String, Vec<Held>)]) -> Vec<Row> {
             allowed,
             bound: Bound::AtMost,
             note: format!(
-                "{note}; the simulation's standard error at most {:.2} %",
+                "{note} The simulation's standard error is at most {:.2} %.",
                 100.0 * noise
             ),
         }
     };
     let error = |case: &str, held: &Held, predicted: f64| {
         let what = format!(
-            "{case}, {} {}: {predicted:.4} for {:.4}",
+            "{case}, {} {}: {predicted:.4} misses predicted, {:.4} simulated",
             held.geometry, held.level, held.simulated
         );
         (held.error(predicted), what)
@@ -437,7 +437,7 @@ fn summary(results: &[(String, Vec<Held>)]) -> Vec<Row> {
         value: Some(mean),
         allowed: 0.005,
         bound: Bound::AtMost,
-        note: format!("mean over {levels} levels"),
+        note: format!("The mean of {levels} levels."),
     });
     rows.push(row("steady_error_direct_mapped_max", 0.04, of(true)));
     rows.push(row("closed_form_error_max", 0.05, closed));
@@ -451,8 +451,12 @@ fn worst_of(mut errors: Vec<(f64, String)>, allowed: f64) -> (Option<f64>, Strin
     let named: Vec<&str> = (errors.iter().take(above.max(1)))
         .map(|(_, what)| what.as_str())
         .collect();
+    let worst = match above {
+        0 | 1 => "The worst is",
+        _ => "They are, the worst first:",
+    };
     let note = format!(
-        "{above} of {} levels above; worst {}",
+        "{above} of {} levels err by more than is allowed. {worst} {}.",
         errors.len(),
         named.join("; ")
     );
@@ -515,7 +519,7 @@ pub fn transient_row(effort: Effort, progress: &mut dyn FnMut(&str)) -> Row {
                     let error = (level.misses - simulated).abs() / simulated.max(RARE);
                     if error > worst.0 {
                         let what = format!(
-                            "{}, {} of the first {length}: {:.1} for {simulated:.1}",
+                            "{}, {} of the first {length}: {:.1} misses predicted, {simulated:.1} simulated",
                             case.name(),
                             level.name,
                             level.misses
@@ -538,7 +542,8 @@ pub fn transient_row(effort: Effort, progress: &mut dyn FnMut(&str)) -> Row {
         allowed: 0.02,
         bound: Bound::AtMost,
         note: format!(
-            "{levels} levels and lengths, means over {COLD_OPERATIONS} operations and more; worst {}",
+            "{levels} levels and lengths were compared, each the mean of {COLD_OPERATIONS} operations or \
+             more. The worst is {}.",
             worst.1
         ),
     }
@@ -577,7 +582,7 @@ pub fn predict_speed_row(progress: &mut dyn FnMut(&str)) -> Row {
         value: Some(slowest.0),
         allowed: 5.0,
         bound: Bound::AtMost,
-        note: format!("seconds, layout {}", slowest.1),
+        note: format!("Seconds for the slowest layout, {}.", slowest.1),
     }
 }
 
@@ -597,11 +602,14 @@ mod tests {
             (value, note.as_str()),
             (
                 Some(0.05),
-                "2 of 3 levels above; worst case 0.05; case 0.03"
+                "2 of 3 levels err by more than is allowed. They are, the worst first: case 0.05; case 0.03."
             )
         );
         let (_, note) = worst_of(errors(), 0.1);
-        assert_eq!(note, "0 of 3 levels above; worst case 0.05");
+        assert_eq!(
+            note,
+            "0 of 3 levels err by more than is allowed. The worst is case 0.05."
+        );
         assert_eq!(worst_of(Vec::new(), 0.1).0, None);
     }
 }

@@ -55,7 +55,10 @@ fn formula_row() -> Row {
         value: Some(worst),
         allowed: ROUNDING,
         bound: Bound::AtMost,
-        note: format!("worst deviation from what is printed; {}", list.join("; ")),
+        note: format!(
+            "The largest difference from a number that the thesis prints. The formulas give {}.",
+            list.join("; ")
+        ),
     }
 }
 
@@ -134,7 +137,9 @@ fn figure_row(figure: &Figure) -> Row {
         allowed: FIGURE_ERROR,
         bound: Bound::AtMost,
         note: format!(
-            "worst difference of predicted and simulated speedups over a random tree; the text: \"{}\"; simulated without TLB misses, {} of {} points are where that puts the measurement; {}",
+            "The largest difference of a predicted speedup over a random tree from the simulated one. The \
+             text says \"{}\". Simulated without TLB misses, {} of {} points are where the text puts its \
+             measurement. By point: {}.",
             figure.stated.quote,
             figure.rows.iter().filter(within).count(),
             figure.rows.iter().filter(measured).count(),
