@@ -69,7 +69,8 @@ impl FromStr for Arrangement {
             )),
             _ => text.parse().map(Arrangement::Plain).map_err(|error| {
                 // A name that is near to one of these is not near to a layout.
-                let near = crate::layout::nearest_of(text, [COLOURED, ELIMINATED])
+                let name = text.split(':').next().unwrap_or(text);
+                let near = crate::layout::nearest_of(name, [COLOURED, ELIMINATED])
                     .filter(|known| known.starts_with(text.get(..4).unwrap_or("?")));
                 match near {
                     Some(near) => format!("unknown layout `{text}`, did you mean `{near}`?"),

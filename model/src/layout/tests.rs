@@ -197,7 +197,7 @@ fn wrong_names_get_advice() {
         ("as allocated", "did you mean `allocated`?"),
         ("hintd", "did you mean `hinted`?"),
         ("hinted:best", "closest, first-fit or new-block"),
-        ("", "did you mean"),
+        ("", "unknown layout `` (known: random"),
     ] {
         let error = text.parse::<Layout>().unwrap_err().to_string();
         assert!(error.contains(advice), "{text}: {error}");
