@@ -529,8 +529,9 @@ impl ByGeometry {
     }
 }
 
-/// Blocks that a cache held this shortly ago are near: a miss beside them counts as one of neighbours.
-/// About as many nodes as a search visits, of which the neighbours' shares were measured.
+/// Blocks that a cache held this shortly ago are near: a miss beside them counts as one of
+/// neighbours. About as many nodes as a search visits, of which the neighbours' shares were
+/// measured.
 const RECENT_BLOCKS: f64 = 32.0;
 
 /// Block probabilities, computed once for each block size that is asked for.

@@ -10,7 +10,8 @@
 //! {
 //!   "machine": .., "origin": .., "structure": {..}, "operation": .., "keys": .., "pages": .., "frames": ..,
 //!   "state": "steady" | {"first": N},
-//!   "worth_it": true | false | null, where the model cannot say, "verdict": "..", "reasons": ["..", ...],
+//!   "worth_it": true | false | null, where the model cannot say,
+//!   "verdict": "..", "reasons": ["..", ...],
 //!   "now":  {"layout": .., "ns": .., "ns_low": .., "ns_high": .., "misses": {..}, "span_bytes": ..},
 //!   "best": the same, null where there is nothing to lay out,
 //!   "saved_ns": .., "speedup": .., "morph_ns": .., "morph_bytes": ..,
@@ -38,8 +39,8 @@ use crate::{
     HintPolicy, Layout, LevelKind, LevelMisses, Machine, Operation, WORTHWHILE_SPEEDUP, morph_cost,
 };
 
-/// Of operations in trees that touch less of a level than this, predictions are a few percent too low
-/// at most; of those in chains, less than [`LevelMisses::CROWDED_SHARE`].
+/// Of operations in trees that touch less of a level than this, predictions are a few percent too
+/// low at most; of those in chains, less than [`LevelMisses::CROWDED_SHARE`].
 const TREE_CROWDED_SHARE: f64 = 0.2;
 /// Below this share of waiting, memory is not what an operation takes time for.
 const WAITING_MIN: f64 = 0.15;
@@ -240,8 +241,8 @@ fn others(question: &Question<'_>, now: Arrangement) -> Vec<Arrangement> {
     others
 }
 
-/// Why no verdict is given: operations are long against a cache, and the model does not know in which
-/// order they read.
+/// Why no verdict is given: operations are long against a cache, and the model does not know in
+/// which order they read.
 fn cannot_say(is_chains: bool, answers: [&Answer; 2]) -> Option<String> {
     let share_max = if is_chains {
         LevelMisses::CROWDED_SHARE
@@ -368,9 +369,13 @@ fn reasons(
             "each node leads to one other, so that the only good order is that of the links"
                 .to_owned(),
         );
-        reasons.extend(matches!(question.operation(), Operation::Walk { .. }).then(|| {
-            "prefetchers, which are not modelled, make reads in ascending order faster still".to_owned()
-        }));
+        reasons.extend(
+            matches!(question.operation(), Operation::Walk { .. }).then(|| {
+                "prefetchers, which are not modelled, make reads in ascending order faster \
+             still"
+                    .to_owned()
+            }),
+        );
     } else if extent.stride_bytes() > line_bytes && !question.built().shape().is_empty() {
         reasons.push(format!(
             "nodes of {} fill lines of {line_bytes} B of their own: layouts differ only in the pages that an operation meets",

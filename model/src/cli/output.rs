@@ -97,7 +97,8 @@ fn not_json(error: serde_json::Error) -> CliError {
     CliError::Output(io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// A file that comes to be when all of it is written: until then its text has another name beside it.
+/// A file that comes to be when all of it is written: until then its text has another name beside
+/// it.
 #[derive(Debug)]
 pub(super) struct NewFile {
     path: PathBuf,

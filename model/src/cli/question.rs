@@ -105,8 +105,8 @@ pub(super) struct Arranged {
 }
 
 impl<'a> Question<'a> {
-    /// The question, with the structure built. O(nodes), O(nodes log nodes) for some structures; O(1) for
-    /// a `tier` of formulas, which need no nodes.
+    /// The question, with the structure built. O(nodes), O(nodes log nodes) for some structures;
+    /// O(1) for a `tier` of formulas, which need no nodes.
     pub(super) fn new(
         args: &'a QuestionArgs,
         place: &'a PlaceArgs,
@@ -523,8 +523,8 @@ fn request(error: impl fmt::Display) -> CliError {
 /// Refuses analyses that would take more than this share of the memory that is free.
 const MEMORY_SHARE: f64 = 0.8;
 
-/// Memory that the answer for one layout takes, about: points, spans, addresses and visits, and what
-/// is kept of each block size.
+/// Memory that the answer for one layout takes, about: points, spans, addresses and visits, and
+/// what is kept of each block size.
 fn analysis_bytes(points: f64, sizes: &Sizes, operation: Operation, machine: &Machine) -> f64 {
     /// Measured at two million nodes of 32 and 400 B, of all structures.
     const POINT_BYTES: f64 = 128.0;

@@ -45,7 +45,8 @@ const ACCESSES_MAX: u64 = 100_000_000;
 const WARM_ACCESSES_MAX: u64 = ACCESSES_MAX / 2;
 /// Batches between two looks at the error.
 const BATCHES: u64 = 32;
-/// Operations of a batch at most when their number is not given, and about how many accesses they make.
+/// Operations of a batch at most when their number is not given, and about how many accesses they
+/// make.
 const BATCH_OPERATIONS: u64 = 2000;
 const BATCH_ACCESSES: u64 = 1_000_000;
 /// Standard error of a mean, relative to it, that is good enough.
@@ -229,7 +230,8 @@ struct Simulation<'a> {
 }
 
 impl Simulation<'_> {
-    /// Operations in the steady state; `told` is how many accesses were made so far, from time to time.
+    /// Operations in the steady state; `told` is how many accesses were made so far, from time to
+    /// time.
     fn steady(&self, operations: Option<u64>, told: &mut dyn FnMut(u64)) -> Simulated {
         let mut simulator = Simulator::new(self.hierarchy, self.frames);
         let mut stream = Stream::new(self.accesses, self.seed);

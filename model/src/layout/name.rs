@@ -222,13 +222,15 @@ fn nearest(text: &str) -> Option<&'static str> {
     known.map(|&(_, name)| name)
 }
 
-/// A question after the known name that the text was meant for; empty where it is like none of them.
+/// A question after the known name that the text was meant for; empty where it is like none of
+/// them.
 pub(crate) fn did_you_mean<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest_of(text, known).map_or(String::new(), |name| format!(", did you mean `{name}`?"))
 }
 
-/// The one of `known` that begins with `text`, or else the one with the fewest edits from it, the first of
-/// equals. `None` where all are more than a third of the text away, two letters in short ones.
+/// The one of `known` that begins with `text`, or else the one with the fewest edits from it, the
+/// first of equals. `None` where all are more than a third of the text away, two letters in short
+/// ones.
 pub(crate) fn nearest_of<'a>(
     text: &str,
     known: impl IntoIterator<Item = &'a str>,

@@ -20,9 +20,10 @@ impl Predictor {
         Predictor::with_visits(accesses.visits().clone())
     }
 
-    /// Misses and nanoseconds of one operation that reads `accesses`: from the effective capacities of
-    /// the machine's levels, or, of a [preset](Machine::presets), from the sets of its caches. O(points)
-    /// for each block size of the machine; of walks and of searches in a list, for each capacity.
+    /// Misses and nanoseconds of one operation that reads `accesses`: from the effective
+    /// capacities of the machine's levels, or, of a [preset](Machine::presets), from the sets of
+    /// its caches. O(points) for each block size of the machine; of walks and of searches in a
+    /// list, for each capacity.
     ///
     /// # Panics
     /// When the machine was changed into one whose block sizes are no powers of two, which [`Machine::check`] tells.

@@ -85,8 +85,9 @@ impl Accesses {
         )
     }
 
-    /// The blocks that are read, those of each set together and in the order of the sequence. A set is
-    /// chosen by the low bits of what `set_block` gives for a block; `sets` is a power of two.
+    /// The blocks that are read, those of each set together and in the order of the sequence. A
+    /// set is chosen by the low bits of what `set_block` gives for a block; `sets` is a power of
+    /// two.
     fn steps_by_set(
         &self,
         points: &[(u32, f64)],
@@ -130,7 +131,8 @@ impl Accesses {
     }
 }
 
-/// A sequence that all operations read from its beginning, in caches that are known by their capacity alone.
+/// A sequence that all operations read from its beginning, in caches that are known by their
+/// capacity alone.
 #[derive(Debug)]
 pub(crate) struct Sequence<'a> {
     accesses: &'a Accesses,
@@ -173,7 +175,8 @@ impl<'a> Sequence<'a> {
             .1
     }
 
-    /// The cache has some sets of [`WAYS`] to twice as many ways, which hold what one set would and are faster to go through.
+    /// The cache has some sets of [`WAYS`] to twice as many ways, which hold what one set would
+    /// and are faster to go through.
     fn at_capacity(&self, block_bytes: u64, capacity: u64, first: Option<f64>) -> (f64, f64) {
         const WAYS: u64 = 16;
         let sets = 1 << (capacity / WAYS).max(1).ilog2();

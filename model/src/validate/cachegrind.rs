@@ -98,7 +98,8 @@ fn compare_all(valgrind: &OsStr, model: &Path, effort: Effort) -> Row {
     let (value, what) = worst.unwrap_or_default();
     let runs = layouts.len() * NODES.len();
     let note = format!(
-        "The worst of {runs} programs with {:.0} million references is {what}. Two runs of one program are \
+        "The worst of {runs} programs with {:.0} million references is {what}. Two runs \
+         of one program are \
          up to {apart} apart.",
         references as f64 / 1e6
     );

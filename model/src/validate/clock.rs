@@ -318,7 +318,8 @@ impl ClockReport {
             .map_or("unknown".to_owned(), |v| v.to_string());
         let worst = self.worst().map_or(String::new(), |worst| {
             format!(
-                " The worst is a {:?} tree of {} nodes, layout {}, {} pages: {:.0} ns measured, {:.0} \
+                " The worst is a {:?} tree of {} nodes, layout {}, {} pages: {:.0} ns \
+                 measured, {:.0} \
                  predicted.",
                 worst.grown,
                 worst.nodes,
@@ -336,8 +337,10 @@ impl ClockReport {
                 allowed: if shared { 0.20 } else { 0.10 },
                 bound: Bound::AtMost,
                 note: format!(
-                    "{} timings. In the mean, {:.2} times as long as predicted. {:.0} % lie within the \
-                     stated band. The machine was {heard}{}.{worst} Of independent searches, the mean \
+                    "{} timings. In the mean, {:.2} times as long as predicted. {:.0} % \
+                     lie within the \
+                     stated band. The machine was {heard}{}.{worst} Of independent \
+                     searches, the mean \
                      error is {:.0} %.",
                     self.of(Overlap::Dependent).count(),
                     self.bias().unwrap_or(f64::NAN),
@@ -352,7 +355,8 @@ impl ClockReport {
                 allowed: 0.95,
                 bound: Bound::AtLeast,
                 note: format!(
-                    "The clock and the model agree on {right} of {all} pairs of layouts that differ by \
+                    "The clock and the model agree on {right} of {all} pairs of layouts \
+                     that differ by \
                      more than 10 %."
                 ),
             },

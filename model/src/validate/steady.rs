@@ -519,7 +519,8 @@ pub fn transient_row(effort: Effort, progress: &mut dyn FnMut(&str)) -> Row {
                     let error = (level.misses - simulated).abs() / simulated.max(RARE);
                     if error > worst.0 {
                         let what = format!(
-                            "{}, {} of the first {length}: {:.1} misses predicted, {simulated:.1} simulated",
+                            "{}, {} of the first {length}: {:.1} misses predicted, \
+                             {simulated:.1} simulated",
                             case.name(),
                             level.name,
                             level.misses
@@ -542,7 +543,8 @@ pub fn transient_row(effort: Effort, progress: &mut dyn FnMut(&str)) -> Row {
         allowed: 0.02,
         bound: Bound::AtMost,
         note: format!(
-            "{levels} levels and lengths were compared, each the mean of {COLD_OPERATIONS} operations or \
+            "{levels} levels and lengths were compared, each the mean of \
+             {COLD_OPERATIONS} operations or \
              more. The worst is {}.",
             worst.1
         ),
@@ -602,7 +604,8 @@ mod tests {
             (value, note.as_str()),
             (
                 Some(0.05),
-                "2 of 3 levels err by more than is allowed. They are, the worst first: case 0.05; case 0.03."
+                "2 of 3 levels err by more than is allowed. They are, the worst first: \
+                 case 0.05; case 0.03."
             )
         );
         let (_, note) = worst_of(errors(), 0.1);

@@ -454,7 +454,8 @@ fn row<'a>(name: &'static str, cases: impl Iterator<Item = (&'a Case, &'a Vec<He
         allowed: ALLOWED,
         bound: Bound::AtMost,
         note: format!(
-            "The worst is {worst_line}. The mean error of the {levels} levels with {RARE} misses or more is \
+            "The worst is {worst_line}. The mean error of the {levels} levels with \
+             {RARE} misses or more is \
              {:.2} %. The simulation's standard error is at most {:.2} %.",
             100.0 * sum / f64::from(levels.max(1)),
             100.0 * standard_error

@@ -137,8 +137,10 @@ fn figure_row(figure: &Figure) -> Row {
         allowed: FIGURE_ERROR,
         bound: Bound::AtMost,
         note: format!(
-            "The largest difference of a predicted speedup over a random tree from the simulated one. The \
-             text says \"{}\". Simulated without TLB misses, {} of {} points are where the text puts its \
+            "The largest difference of a predicted speedup over a random tree from the \
+             simulated one. The \
+             text says \"{}\". Simulated without TLB misses, {} of {} points are where \
+             the text puts its \
              measurement. By point: {}.",
             figure.stated.quote,
             figure.rows.iter().filter(within).count(),
