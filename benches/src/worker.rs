@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::dispatch::{ALLOCATOR_VARIABLE, served_by};
 use crate::olden::runner;
 use crate::output::Row;
-use crate::programs::{Program, Scale, find};
+use crate::programs::{LIVE_MIB, Program, Scale, find};
 use crate::rivals::system;
 use crate::rounds::Rounds;
 use crate::sys::peak_resident_bytes;
@@ -79,7 +79,12 @@ pub fn work(name: &str, scale: Scale) -> Result<String, Failure> {
     if runner::is_olden(name) {
         return runner::work(name).map_err(failure);
     }
-    let program = find(name).ok_or_else(|| failure("no program is called so".to_owned()))?;
+    // A name may end in a size, as `json:4` does.
+    let (plain, mib) = name.split_once(':').unwrap_or((name, ""));
+    if let Ok(mib) = mib.parse() {
+        LIVE_MIB.get_or_init(|| mib);
+    }
+    let program = find(plain).ok_or_else(|| failure("no program is called so".to_owned()))?;
     let outcome = (program.run)(scale);
     let finished = Finished {
         program: name.to_owned(),
@@ -107,6 +112,30 @@ pub fn measure(
 ) -> Result<Vec<Vec<Taken>>, Failure> {
     let variants: Vec<_> = allocators.iter().map(|&name| (program, name)).collect();
     measure_variants(&variants, scale, rounds)
+}
+
+/// As [`measure`], once, of `program` with about `mib` MiB of memory.
+///
+/// # Errors
+/// As of [`measure`].
+pub fn measure_small(
+    program: &'static Program,
+    mib: usize,
+    allocators: &[&str],
+) -> Result<Vec<Vec<Taken>>, Failure> {
+    let name = format!("{}:{mib}", program.name);
+    let start = |&allocator: &&str| start(&name, Scale::Quick, allocator);
+    let finished: Vec<Finished> = allocators.iter().map(start).collect::<Result<_, _>>()?;
+    let differs = finished
+        .windows(2)
+        .find(|two| two[0].checksum != two[1].checksum);
+    if let Some([_, other]) = differs {
+        return Err(Failure::Answer(WrongAnswer {
+            workload: program.name,
+            who: other.allocator.clone(),
+        }));
+    }
+    Ok(finished.into_iter().map(|one| vec![one.into()]).collect())
 }
 
 /// Runs each of `variants`, a program under an allocator, `rounds` times in turns; what each took, a round after the other, in their order. The programs compute the same in different ways.
@@ -147,7 +176,7 @@ fn in_turns(
             // Each round begins with another one, so that none always runs first.
             let which = (round + turn) % variants.len();
             let (program, allocator) = variants[which];
-            let finished = start(program, scale, allocator)?;
+            let finished = start(program.name, scale, allocator)?;
             let expected = expected.entry(task(program)).or_insert(finished.checksum);
             if *expected != finished.checksum {
                 return Err(Failure::Answer(WrongAnswer {
@@ -214,17 +243,17 @@ fn into_comparison(row: Row) -> Result<Comparison, String> {
 }
 
 /// Runs one worker to its end.
-fn start(program: &Program, scale: Scale, allocator: &str) -> Result<Finished, Failure> {
+fn start(program: &str, scale: Scale, allocator: &str) -> Result<Finished, Failure> {
     let failure = |what: String| Failure::Worker {
-        program: format!("{} under {allocator}", program.name),
+        program: format!("{program} under {allocator}"),
         what,
     };
-    let mut arguments = vec!["--worker", program.name];
+    let mut arguments = vec!["--worker", program];
     arguments.extend((scale == Scale::Quick).then_some("--quick"));
     let output = run(&arguments, allocator).map_err(failure)?;
     let finished: Finished =
         serde_json::from_str(&output).map_err(|error| failure(error.to_string()))?;
-    if finished.program != program.name || finished.allocator != allocator {
+    if finished.program != program || finished.allocator != allocator {
         return Err(failure(format!(
             "it ran {} under {}",
             finished.program, finished.allocator

@@ -18,6 +18,7 @@ pub const WORKLOADS: &[Workload] = &[
     ccmalloc::CHAIN_HINTED_WALK_2M,
     ccmalloc::HINTED_MEMORY_BST,
     ccmalloc::UNHINTED,
+    ccmalloc::SMALL_RSS,
     ccmalloc::BUILD_ONCE_TREE,
     ccmalloc::NULL_HINT_CONTROL,
     ccmalloc::HINTED_ALLOC_COST,

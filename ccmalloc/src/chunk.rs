@@ -215,6 +215,8 @@ pub(crate) struct ChunkDesc {
     pub(crate) free_slots: Cell<u32>,
     /// Slots whose memory may be other than zero (bit = slot).
     pub(crate) used_slots: Cell<u32>,
+    /// Whether the chunk asked for huge pages when it was mapped.
+    pub(crate) huge: Cell<bool>,
     /// When a slot last became free, by `sys::milliseconds`.
     pub(crate) freed_at: Cell<usize>,
     /// Slots that a [`Region`](crate::Region) is filling (bit = slot): their pages serve no seats, and they are not given back.
@@ -242,6 +244,7 @@ impl ChunkDesc {
             chunk: Cell::new(null()),
             free_slots: Cell::new(0),
             used_slots: Cell::new(0),
+            huge: Cell::new(false),
             freed_at: Cell::new(0),
             reserved_slots: Cell::new(0),
             next: Cell::new(null()),

@@ -18,6 +18,9 @@ use crate::{abandoned, registry, sys};
 const HUGE_FROM_CHUNKS: usize = 1;
 /// How many chunks with room are looked at for a span before a fresh one is mapped.
 const SPAN_CHUNKS_TRIED: usize = 16;
+/// Spans of fewer slots than this do not go into chunks that have asked for huge pages: what they
+/// leave unused of their last slot would be resident, up to half of the span.
+const HUGE_FROM_SPAN_SLOTS: usize = 4;
 /// In chunks with this many free slots that have been used, the memory of free slots goes back to the OS after a while.
 const PURGED_SLOTS_MIN: u32 = 8;
 /// Bytes mapped at a time for metadata.
@@ -34,7 +37,7 @@ impl<'a> Own<'a> {
             Some(desc) => desc,
             None => match open {
                 Some(open) if !self.extents.any_single() => open,
-                _ => self.map_chunk().or(open)?,
+                _ => self.map_chunk(true).or(open)?,
             },
         };
         let free = desc.free_slots.get();
@@ -45,6 +48,7 @@ impl<'a> Own<'a> {
 
     /// As [`Own::take_slot`], for a span of `count` neighbouring slots.
     pub(crate) fn take_span(self, count: usize) -> Option<SlotRef<'a>> {
+        let may_be_huge = count >= HUGE_FROM_SPAN_SLOTS;
         let mut desc = self.open.get();
         for _ in 0..SPAN_CHUNKS_TRIED {
             // SAFETY: null or a descriptor of this heap, which lives for ever.
@@ -54,12 +58,12 @@ impl<'a> Own<'a> {
             // Bit s of a shifted map says that slot s + shift is free.
             let free = open.free_slots.get();
             let runs = (1..count).fold(free, |runs, shift| runs & (free >> shift));
-            if runs != 0 {
+            if runs != 0 && (may_be_huge || !open.huge.get()) {
                 return self.take_from(open, runs.trailing_zeros() as usize, count);
             }
             desc = open.next.get();
         }
-        self.take_from(self.map_chunk()?, 1, count)
+        self.take_from(self.map_chunk(may_be_huge)?, 1, count)
     }
 
     fn take_from(self, desc: &'a ChunkDesc, slot: usize, count: usize) -> Option<SlotRef<'a>> {
@@ -177,8 +181,9 @@ impl<'a> Own<'a> {
         desc.prev.set(null());
     }
 
-    /// A chunk, fresh or kept before, all slots free, in the list `open`.
-    fn map_chunk(self) -> Option<&'a ChunkDesc> {
+    /// A chunk, fresh or kept before, all slots free, in the list `open`; with huge pages if that
+    /// pays and the chunk `may_be_huge`.
+    fn map_chunk(self, may_be_huge: bool) -> Option<&'a ChunkDesc> {
         let desc = match NonNull::new(self.unused_descs.get().cast_mut()) {
             // SAFETY: a descriptor of this heap, which lives for ever.
             Some(desc) => unsafe { desc.as_ref() },
@@ -196,10 +201,12 @@ impl<'a> Own<'a> {
         };
         abandoned::reclaim();
         let Chunks { start, zero } = self.take_chunks(1)?;
-        if zero && self.chunks.get() >= HUGE_FROM_CHUNKS && used_bytes() >= HUGE_FROM_USED_BYTES {
+        let huge = may_be_huge
+            && zero
+            && self.chunks.get() >= HUGE_FROM_CHUNKS
+            && used_bytes() >= HUGE_FROM_USED_BYTES
             // Before anything in it is touched: where a small page is, no huge one comes.
-            sys::advise_huge(start.as_ptr(), CHUNK_BYTES);
-        }
+            && sys::advise_huge(start.as_ptr(), CHUNK_BYTES);
         if !zero {
             // SAFETY: the chunk was taken just now, and its metadata fill its first slot.
             unsafe { start.write_bytes(0, SLOT_BYTES) };
@@ -219,6 +226,7 @@ impl<'a> Own<'a> {
         unsafe { chunk.as_ref() }.set_desc(desc);
         desc.chunk.set(chunk.as_ptr());
         desc.used_slots.set(if zero { 0 } else { !0 });
+        desc.huge.set(huge);
         desc.reserved_slots.set(0);
         desc.free_slots.set(ALL_SLOTS);
         self.link_open(desc);

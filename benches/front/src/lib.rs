@@ -29,6 +29,7 @@ pub const SUITES: &[Suite] = &[
             "chain_hinted_walk_2m",
             "hinted_memory_bst",
             "unhinted",
+            "small_rss",
             "build_once_tree",
             "null_hint_control",
             "hinted_alloc_cost",

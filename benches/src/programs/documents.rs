@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use examples::rng::Rng;
 use serde_json::Value;
 
-use super::{Checksum, Outcome, Program, Scale};
+use super::{Checksum, Outcome, Program, Scale, live};
 
 /// A document of about 2 MB is parsed into a `serde_json::Value`, copied, changed, written and dropped.
 pub const JSON: Program = Program {
@@ -38,7 +38,7 @@ fn json(scale: Scale) -> Outcome {
 /// Orders with lines, as a web service sends them.
 fn document() -> String {
     let mut rng = Rng::new(8);
-    let orders: Vec<Value> = (0..6000)
+    let orders: Vec<Value> = (0..live(6000, 54))
         .map(|number| {
             let lines: Vec<Value> = (0..1 + rng.below(6))
                 .map(|line| {
@@ -86,7 +86,7 @@ enum Expression {
 
 fn syntax_trees(scale: Scale) -> Outcome {
     let mut rng = Rng::new(9);
-    let sources: Vec<String> = (0..2000)
+    let sources: Vec<String> = (0..live(2000, 6))
         .map(|_| {
             let mut text = String::new();
             write_expression(&mut rng, 7, &mut text);

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use examples::rng::Rng;
 
-use super::{Checksum, Outcome, Program, Scale};
+use super::{Checksum, Outcome, Program, Scale, live};
 
 /// Many vectors that grow by turns, some very large ones, and strings that grow line by line.
 pub const GROWING_VECTORS: Program = Program {
@@ -24,7 +24,7 @@ const VECTORS: usize = 2000;
 /// Items that they get in one generation, all together.
 const PUSHES: usize = 500_000;
 /// Items of a very large vector: 32 MiB.
-const LARGE_ITEMS: u64 = 4 << 20;
+const LARGE_ITEMS: usize = 4 << 20;
 /// Bytes of a large string.
 const TEXT_BYTES: usize = 4 << 20;
 
@@ -34,7 +34,7 @@ fn growing_vectors(scale: Scale) -> Outcome {
         let mut sum = Checksum::default();
         for _ in 0..scale.of(12) {
             let mut vectors: Vec<Vec<u64>> = vec![Vec::new(); VECTORS];
-            for item in 0..PUSHES as u64 {
+            for item in 0..live(PUSHES, 44) as u64 {
                 // The smaller of two draws: a few vectors grow long, most stay short.
                 let index = rng.below(VECTORS).min(rng.below(VECTORS));
                 let index = index * index / VECTORS;
@@ -46,7 +46,7 @@ fn growing_vectors(scale: Scale) -> Outcome {
             drop(vectors);
 
             let mut large = Vec::new();
-            for item in 0..LARGE_ITEMS {
+            for item in 0..live(LARGE_ITEMS, 44) as u64 {
                 large.push(black_box(item));
             }
             sum.add(large[large.len() / 2]);
@@ -55,7 +55,7 @@ fn growing_vectors(scale: Scale) -> Outcome {
             sum.add(large.iter().sum());
 
             let mut text = String::new();
-            while text.len() < TEXT_BYTES {
+            while text.len() < live(TEXT_BYTES, 44) {
                 text.push_str("another line of some forty characters..\n");
             }
             sum.add_bytes(text.as_bytes());
@@ -68,7 +68,7 @@ fn string_building(scale: Scale) -> Outcome {
     Outcome::of(|| {
         let mut rng = Rng::new(5);
         let mut sum = Checksum::default();
-        let mut recent: Vec<String> = vec![String::new(); 1000];
+        let mut recent: Vec<String> = vec![String::new(); live(1000, 1)];
         for number in 0..scale.of(300_000) {
             let line = format!(
                 "{number};{:x};{};{}",

@@ -5,7 +5,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use examples::rng::Rng;
 
-use super::{Checksum, Outcome, Program, Scale};
+use super::{Checksum, Outcome, Program, Scale, live};
 
 /// A `BTreeMap<String, String>`: inserted into, looked up in, removed from, iterated over, dropped.
 pub const BTREE_STRINGS: Program = Program {
@@ -63,7 +63,7 @@ fn btree_strings(scale: Scale) -> Outcome {
 }
 
 fn user(rng: &mut Rng) -> String {
-    let number = rng.below(USERS);
+    let number = rng.below(live(USERS, 10));
     format!("user:{:x}:{number}", number.wrapping_mul(0x9E37_79B9))
 }
 
@@ -99,7 +99,8 @@ fn hash_lists(scale: Scale) -> Outcome {
 
 /// A word; low numbers come more often, as frequent words do.
 fn word(rng: &mut Rng) -> String {
-    let number = rng.below(VOCABULARY).min(rng.below(VOCABULARY));
+    let words = live(VOCABULARY, 7);
+    let number = rng.below(words).min(rng.below(words));
     let mut word = format!("{number:x}");
     if number.is_multiple_of(3) {
         word.push_str("-and-a-longer-ending-of-it");

@@ -28,6 +28,7 @@ pub mod server;
 pub mod threads;
 pub mod trees;
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use examples::timing::timed;
@@ -70,6 +71,18 @@ pub const SPECIAL: &[Program] = &[
     morphs::CLONE,
     morphs::MORPH,
 ];
+
+/// About how much memory the unhinted program of this process is to have, in MiB, where that is not
+/// its usual size.
+pub static LIVE_MIB: OnceLock<usize> = OnceLock::new();
+
+/// `full` objects, or their share where the program, which takes `full_mib` with so many, is to
+/// have [`LIVE_MIB`].
+pub(crate) fn live(full: usize, full_mib: usize) -> usize {
+    LIVE_MIB
+        .get()
+        .map_or(full, |&mib| (full * mib / full_mib).max(1))
+}
 
 /// The program called `name`.
 pub fn find(name: &str) -> Option<&'static Program> {

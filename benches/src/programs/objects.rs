@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use examples::rng::Rng;
 
-use super::{Checksum, Outcome, Program, Scale};
+use super::{Checksum, Outcome, Program, Scale, live};
 
 /// Objects of 24, 32 and 64 bytes that come and go in waves, as a stack, as a queue, and in random order.
 pub const SMALL_FIXED: Program = Program {
@@ -32,7 +32,7 @@ fn small_fixed(scale: Scale) -> Outcome {
     Outcome::of(|| {
         let mut sum = Checksum::default();
         let mut rng = Rng::new(1);
-        let mut order: Vec<usize> = (0..WAVE).collect();
+        let mut order: Vec<usize> = (0..live(WAVE, 2)).collect();
         rng.shuffle(&mut order);
         for round in 0..scale.of(100) as u64 {
             sum.add(waves::<3>(round, &order));
@@ -49,23 +49,25 @@ fn object<const WORDS: usize>(value: u64) -> Box<[u64; WORDS]> {
     black_box(Box::new([value; WORDS]))
 }
 
-/// Each way to come and go once, with objects of `WORDS * 8` bytes; a random order of all of `0..WAVE` is `order`.
+/// Each way to come and go once, with objects of `WORDS * 8` bytes; a random order of all numbers
+/// of a wave is `order`.
 fn waves<const WORDS: usize>(round: u64, order: &[usize]) -> u64 {
     let mut sum = 0_u64;
-    let values = (0..WAVE as u64).map(|index| index ^ round);
+    let wave = order.len();
+    let values = (0..wave as u64).map(|index| index ^ round);
 
     let mut stack: Vec<Box<[u64; WORDS]>> = values.clone().map(object).collect();
     // Half down, up again, and all the way down.
-    for value in stack.drain(WAVE / 2..).rev() {
+    for value in stack.drain(wave / 2..).rev() {
         sum = sum.wrapping_add(value[WORDS - 1]);
     }
-    stack.extend(values.clone().take(WAVE / 2).map(object));
+    stack.extend(values.clone().take(wave / 2).map(object));
     while let Some(value) = stack.pop() {
         sum = sum.wrapping_add(value[0]);
     }
 
     let mut queue: VecDeque<Box<[u64; WORDS]>> =
-        values.clone().take(WAVE / 4).map(object).collect();
+        values.clone().take(wave / 4).map(object).collect();
     for value in values.clone() {
         queue.push_back(object(value));
         sum = sum.wrapping_add(queue.pop_front().map_or(0, |oldest| oldest[0]));
@@ -99,11 +101,12 @@ fn mixed_sizes(scale: Scale) -> Outcome {
     Outcome::of(|| {
         let mut rng = Rng::new(2);
         let mut sum = Checksum::default();
-        let mut objects: Vec<Vec<u8>> = (0..MIXED_LIVE)
+        let count = live(MIXED_LIVE, 18);
+        let mut objects: Vec<Vec<u8>> = (0..count)
             .map(|index| any_object(&mut rng, index))
             .collect();
         for step in 0..scale.of(4_000_000) {
-            let index = rng.below(MIXED_LIVE);
+            let index = rng.below(count);
             let new = any_object(&mut rng, step);
             sum.add_bytes(&std::mem::replace(&mut objects[index], new));
         }
@@ -135,7 +138,7 @@ fn large_blocks(scale: Scale) -> Outcome {
         let mut sum = Checksum::default();
         let mut blocks: Vec<Vec<u8>> = vec![Vec::new(); LARGE_LIVE];
         for step in 0..scale.of(2000) {
-            let least = (32 << 10) << rng.below(8);
+            let least = live(32 << 10, 110) << rng.below(8);
             let size = least + rng.below(least);
             let index = rng.below(LARGE_LIVE);
             // Free first, as a program does that swaps buffers.

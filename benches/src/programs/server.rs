@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use examples::rng::Rng;
 
 use super::objects::marked;
-use super::{Checksum, Outcome, Program, Scale};
+use super::{Checksum, Outcome, Program, Scale, live};
 
 /// Requests with headers and a body come and go; each may put an entry into a cache of 20,000, from which another one goes.
 pub const REQUESTS: Program = Program {
@@ -41,11 +41,12 @@ fn requests(scale: Scale) -> Outcome {
         let mut cache = Cache::default();
         // The paths in the cache, to choose one that goes.
         let mut paths: Vec<String> = Vec::new();
+        let cached = live(CACHED, 28);
         for number in 0..scale.of(160_000) {
             let request = receive(&mut rng, number);
             if !cache.contains_key(&request.path) {
-                if paths.len() == CACHED {
-                    let oldest = paths.swap_remove(rng.below(CACHED));
+                if paths.len() == cached {
+                    let oldest = paths.swap_remove(rng.below(cached));
                     cache.remove(&oldest);
                 }
                 paths.push(request.path.clone());
@@ -61,7 +62,11 @@ fn requests(scale: Scale) -> Outcome {
 
 /// A request as it comes from the network; half of them ask for one of 1000 popular paths.
 fn receive(rng: &mut Rng, number: usize) -> Request {
-    let choice = if rng.below(2) == 0 { 1000 } else { PATHS };
+    let choice = if rng.below(2) == 0 {
+        1000
+    } else {
+        live(PATHS, 28)
+    };
     let path = format!("/articles/{}/view", rng.below(choice));
     let raw = format!(
         "host: example.org\naccept: text/html\nuser-agent: double/{}\ncookie: {:x}\nlength: {}",

@@ -7,7 +7,7 @@ use std::thread;
 use examples::rng::Rng;
 
 use super::objects::marked;
-use super::{Checksum, Outcome, Program, Scale};
+use super::{Checksum, Outcome, Program, Scale, live};
 
 /// Threads replace random objects in an array, hand the array to a new thread and end, as the connections of a server do.
 ///
@@ -35,7 +35,9 @@ type Slots = Vec<Vec<u8>>;
 fn larson(scale: Scale) -> Outcome {
     Outcome::of(|| {
         let mut sum = Checksum::default();
-        let mut arrays: Vec<Slots> = (0..LINES).map(|_| vec![Vec::new(); SLOTS]).collect();
+        let mut arrays: Vec<Slots> = (0..LINES)
+            .map(|_| vec![Vec::new(); live(SLOTS, 14)])
+            .collect();
         for generation in 0..scale.of(80) {
             let threads: Vec<_> = arrays
                 .drain(..)
@@ -61,9 +63,10 @@ fn larson(scale: Scale) -> Outcome {
 fn replace_some(mut slots: Slots, seed: u64) -> (Slots, u64) {
     let mut rng = Rng::new(seed);
     let mut sum = Checksum::default();
+    let count = slots.len();
     for step in 0..STEPS {
         let object = marked(16 + rng.below(985), step);
-        let slot = &mut slots[rng.below(SLOTS)];
+        let slot = &mut slots[rng.below(count)];
         sum.add_bytes(&std::mem::replace(slot, object));
     }
     (slots, sum.0)
@@ -91,8 +94,8 @@ fn producer_consumer(scale: Scale) -> Outcome {
         };
         let pairs: Vec<_> = (0..2_u64)
             .map(|pair| {
-                let (send_one, receive_one) = sync_channel(CHANNEL_MESSAGES);
-                let (send_batch, receive_batch) = sync_channel(CHANNEL_MESSAGES);
+                let (send_one, receive_one) = sync_channel(live(CHANNEL_MESSAGES, 2));
+                let (send_batch, receive_batch) = sync_channel(live(CHANNEL_MESSAGES, 2));
                 let producer = thread::spawn(move || produce(pair, counts, send_one, &send_batch));
                 let consumer = thread::spawn(move || consume(&receive_one, &receive_batch));
                 (producer, consumer)

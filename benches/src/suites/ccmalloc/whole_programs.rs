@@ -7,7 +7,7 @@ use super::super::against_the_best;
 use crate::programs::{self, Program, trees};
 use crate::rivals::{ALLOCATORS, ours};
 use crate::rounds::Rounds;
-use crate::worker::{Taken, measure};
+use crate::worker::{Taken, measure, measure_small};
 use crate::workload::{Comparison, Effort, Failure, Workload, covers};
 
 /// Twelve programs without hints, and the geometric means over them: wall time, and as `rss_..` peak resident memory.
@@ -16,6 +16,15 @@ pub const UNHINTED: Workload = Workload {
     name: "unhinted",
     also: &["rss"],
     run: unhinted,
+};
+
+/// The same programs with 1, 4 and 16 MiB of memory each: peak resident memory. Their code and
+/// libraries are in it.
+pub const SMALL_RSS: Workload = Workload {
+    suite: "ccmalloc",
+    name: "small_rss",
+    also: &[],
+    run: small_rss,
 };
 
 /// A tree of 4 M nodes that is built once and walked twice, without hints.
@@ -64,6 +73,12 @@ const OBJECT: Figure = Figure {
     of: |taken| taken.object_bytes,
 };
 
+/// Ours, and the rivals in their order.
+fn allocator_names() -> Vec<&'static str> {
+    let rivals = ALLOCATORS.iter().map(|rival| rival.methods.name);
+    [ours::METHODS.name].into_iter().chain(rivals).collect()
+}
+
 /// What some programs took under ours and under the rivals.
 struct Measured {
     suite: &'static str,
@@ -79,8 +94,7 @@ impl Measured {
         effort: &Effort,
         rounds: usize,
     ) -> Result<Self, Failure> {
-        let mut names = vec![ours::METHODS.name];
-        names.extend(ALLOCATORS.iter().map(|rival| rival.methods.name));
+        let names = allocator_names();
         let taken = programs
             .iter()
             .map(|program| measure(program, effort.scale, &names, rounds))
@@ -155,6 +169,31 @@ fn unhinted(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
         if all {
             comparisons.extend(measured.geometric_mean(&format!("{beginning}_geomean"), figure));
         }
+    }
+    Ok(comparisons)
+}
+
+/// What the small programs have, about, in MiB.
+const SMALL_MIB: [usize; 3] = [1, 4, 16];
+
+fn small_rss(_effort: &Effort) -> Result<Vec<Comparison>, Failure> {
+    let names = allocator_names();
+    let mut comparisons = Vec::new();
+    for mib in SMALL_MIB {
+        let taken = programs::UNHINTED
+            .iter()
+            .map(|program| measure_small(program, mib, &names))
+            .collect::<Result<_, _>>()?;
+        let measured = Measured {
+            suite: SMALL_RSS.suite,
+            taken,
+        };
+        for (index, program) in programs::UNHINTED.iter().enumerate() {
+            let beginning = format!("small_rss_{mib}mib_{}", program.name);
+            comparisons.extend(measured.of_program(index, &beginning, PEAK));
+        }
+        let beginning = format!("small_rss_{mib}mib_geomean");
+        comparisons.extend(measured.geometric_mean(&beginning, PEAK));
     }
     Ok(comparisons)
 }

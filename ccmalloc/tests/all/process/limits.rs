@@ -270,6 +270,26 @@ pub(super) fn small_programs_stay_small() {
     assert!(grown < 5400, "{grown} KiB for objects of 4600 KiB");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn what_pieces_leave_of_their_slots_is_not_resident() {
+    stage("limits: pieces");
+}
+
+/// Pieces of 32 KiB and a header, as pools of a program's own take them; enough of them for huge
+/// pages.
+pub(super) fn pieces_of_pools_waste_little() {
+    const PIECES: usize = 2000;
+    let before = peak_kib();
+    let pieces: Vec<Vec<u8>> = (0..PIECES).map(|_| vec![1; (32 << 10) + 64]).collect();
+    let grown = peak_kib() - before;
+    assert!(
+        grown < PIECES * 40,
+        "{grown} KiB for {} pieces of 32 KiB",
+        pieces.len()
+    );
+}
+
 /// The most memory that the process has had.
 fn peak_kib() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

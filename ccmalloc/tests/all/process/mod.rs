@@ -23,6 +23,7 @@ const SCENES: &[(&str, fn())] = &[
     ("limits: address space", limits::out_of_address_space),
     ("limits: steps", limits::every_mapping_fails_once),
     ("limits: growth", limits::mappings_grow_without_leaks),
+    ("limits: pieces", limits::pieces_of_pools_waste_little),
     ("limits: small programs", limits::small_programs_stay_small),
     ("signals: reading", signals::a_handler_that_reads),
     ("signals: ambient", signals::a_handler_under_near),
