@@ -92,7 +92,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
 }
 
 /// Of each run of equal keys, leaves the last entry.
-pub(super) fn keep_last<K: Ord, V>(entries: &mut Vec<(K, V)>) {
+pub(crate) fn keep_last<K: Ord, V>(entries: &mut Vec<(K, V)>) {
     entries.dedup_by(|next, kept| {
         let equal = next.0.cmp(&kept.0) == Ordering::Equal;
         if equal {

@@ -63,6 +63,27 @@ macro_rules! impl_entries_iterator {
     };
 }
 
+/// Splits an iterator that borrows the map.
+#[cfg(feature = "rayon")]
+macro_rules! impl_split_at {
+    ($($name:ident)*) => {$(
+        impl<K, V> $name<'_, K, V> {
+            /// The first `index` of the entries left, and the others.
+            pub(super) fn split_at(self, index: usize) -> (Self, Self) {
+                let (mut left, mut right) = (self.entries.clone(), self.entries);
+                right.skip_front(index);
+                left.skip_back(right.len());
+                // SAFETY: the two have no entry in common, and each has some of those that this
+                // iterator could give out.
+                unsafe { ($name::new(left), $name::new(right)) }
+            }
+        }
+    )*};
+}
+
+#[cfg(feature = "rayon")]
+impl_split_at!(Iter IterMut);
+
 /// An iterator that borrows the map shared.
 macro_rules! shared_iterator {
     ($(#[$doc:meta])* $name:ident, $item:ty, |$key:ident, $value:ident| $of_entry:expr) => {

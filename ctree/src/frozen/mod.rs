@@ -178,6 +178,10 @@ mod tests;
 pub(crate) use error::Fault;
 pub use error::{CheckError, OrderError};
 pub use map::FrozenCTreeMap;
+#[cfg(feature = "rayon")]
+pub(crate) use map_build::keep_last;
+#[cfg(feature = "rayon")]
+pub(crate) use parallel::sort_in_parallel;
 pub use set::FrozenCTreeSet;
 
 /// Iterators over [`FrozenCTreeMap`].
@@ -185,6 +189,8 @@ pub mod frozen_map {
     pub use super::map_iter::{
         IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Range, RangeMut, Values, ValuesMut,
     };
+    #[cfg(feature = "rayon")]
+    pub use super::parallel::ParIter;
 }
 
 /// Iterators over [`FrozenCTreeSet`], and over two of them.

@@ -27,7 +27,7 @@ use super::set_iter::{IntoIter, Iter, Range};
 /// ```
 #[derive(Clone)]
 pub struct FrozenCTreeSet<K> {
-    map: FrozenCTreeMap<K, ()>,
+    pub(super) map: FrozenCTreeMap<K, ()>,
 }
 
 impl<K> FrozenCTreeSet<K> {

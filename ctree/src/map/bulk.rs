@@ -8,9 +8,10 @@ use core::mem;
 use allocator_api2::alloc::{Allocator, Global};
 
 use super::CTreeMap;
+use super::entry::Entry;
 use super::into_iter::IntoIter;
 use crate::OrderError;
-use crate::tree::{Builder, Options, Tree};
+use crate::tree::{Builder, Options};
 
 /// Most entries that are looked up ahead together while inserting. More would displace what was fetched first.
 const BATCH_MAX: usize = 64;
@@ -130,6 +131,10 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     ///
     /// Takes O(n + m), or O(m log n) when `other` is much shorter. Each map stays what it was made: with ranks, with heads.
     ///
+    /// When a comparison panics, `other` is empty and this map keeps what was merged so far, as
+    /// std's map does, or all of its own entries where `other` is much shorter. The other entries
+    /// are dropped.
+    ///
     /// # Examples
     /// ```
     /// let mut a = ctree::CTreeMap::from([(1, "a"), (3, "c")]);
@@ -152,16 +157,80 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
             return;
         }
         let other_empty = other.new_like();
+        let other = mem::replace(other, other_empty);
         if other.len() <= self.len() / FEW_RATIO {
-            self.insert_many(mem::replace(other, other_empty));
-            return;
+            self.insert_many(other);
+        } else {
+            self.merge_all(other, |_, mine, value| {
+                // If this panics, `value` is dropped, too.
+                drop(mine);
+                value
+            });
         }
-        let self_empty = self.new_like();
-        let builder = Builder::new_in(self.tree.allocator().clone(), options);
-        let left = mem::replace(self, self_empty).into_iter();
-        let right = mem::replace(other, other_empty).into_iter();
-        // A panic in a comparison leaves both maps empty and drops all entries, as std's maps do.
-        self.tree = merge(left, right, builder);
+    }
+
+    /// Moves all entries of `other` over. For a key that is in both maps, the key stays, and
+    /// `conflict` makes the value of that key, of this map's value and of that of `other`.
+    ///
+    /// Costs as much as [`append`](Self::append). When a comparison or `conflict` panics, this map
+    /// keeps what was merged so far, or its own entries, without that of the conflict, where
+    /// `other` is much shorter. The other entries are dropped.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut a = ctree::CTreeMap::from([(1, 10), (3, 30)]);
+    /// a.merge(ctree::CTreeMap::from([(3, 33), (4, 44)]), |_, mine, other| mine + other);
+    /// assert_eq!(a.into_iter().collect::<Vec<_>>(), [(1, 10), (3, 63), (4, 44)]);
+    /// ```
+    pub fn merge(&mut self, other: Self, mut conflict: impl FnMut(&K, V, V) -> V)
+    where
+        K: Ord,
+        A: Clone,
+    {
+        if other.len() > self.len() / FEW_RATIO {
+            return self.merge_all(other, conflict);
+        }
+        for (key, value) in other {
+            match self.entry(key) {
+                Entry::Vacant(entry) => {
+                    entry.insert(value);
+                }
+                Entry::Occupied(entry) => {
+                    let (key, mine) = entry.remove_entry();
+                    let value = conflict(&key, mine, value);
+                    self.insert(key, value);
+                }
+            }
+        }
+    }
+
+    /// [`merge`](Self::merge) in O(n + m): takes both maps apart.
+    fn merge_all(&mut self, other: Self, conflict: impl FnMut(&K, V, V) -> V)
+    where
+        K: Ord,
+        A: Clone,
+    {
+        /// Gives the map what was merged, also when a comparison panics.
+        struct Merged<'a, K, V, A: Allocator> {
+            map: &'a mut CTreeMap<K, V, A>,
+            builder: Option<Builder<K, V, A>>,
+        }
+        impl<K, V, A: Allocator> Drop for Merged<'_, K, V, A> {
+            fn drop(&mut self) {
+                if let Some(builder) = self.builder.take() {
+                    self.map.tree = builder.finish();
+                }
+            }
+        }
+        let empty = self.new_like();
+        let builder = Builder::new_in(self.tree.allocator().clone(), self.tree.options());
+        let left = mem::replace(self, empty).into_iter();
+        let mut merged = Merged {
+            map: self,
+            builder: None,
+        };
+        let builder = merged.builder.insert(builder);
+        merge(left, other.into_iter(), builder, conflict);
     }
 
     /// Splits the map: the entries whose keys are `key` or greater become the result. Takes O(n) at most.
@@ -195,12 +264,13 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     }
 }
 
-/// Merges two maps being taken apart; where a key is in both, the key comes from the left and the value from the right.
+/// Merges two maps being taken apart; where a key is in both, the key comes from the left.
 fn merge<K: Ord, V, A: Allocator>(
     mut left: IntoIter<K, V, A>,
     mut right: IntoIter<K, V, A>,
-    mut builder: Builder<K, V, A>,
-) -> Tree<K, V, A> {
+    builder: &mut Builder<K, V, A>,
+    mut conflict: impl FnMut(&K, V, V) -> V,
+) {
     let (mut left_entry, mut right_entry) = (left.next(), right.next());
     loop {
         match (left_entry, right_entry) {
@@ -215,7 +285,8 @@ fn merge<K: Ord, V, A: Allocator>(
                         (left_entry, right_entry) = (Some((left_key, left_value)), right.next());
                     }
                     Ordering::Equal => {
-                        builder.push(left_key, right_value);
+                        let value = conflict(&left_key, left_value, right_value);
+                        builder.push(left_key, value);
                         (left_entry, right_entry) = (left.next(), right.next());
                     }
                 }
@@ -228,7 +299,7 @@ fn merge<K: Ord, V, A: Allocator>(
                 builder.push(key, value);
                 (left_entry, right_entry) = (None, right.next());
             }
-            (None, None) => return builder.finish(),
+            (None, None) => return,
         }
     }
 }

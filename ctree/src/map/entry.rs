@@ -33,6 +33,41 @@ pub struct OccupiedEntry<'a, K, V, A: Allocator = Global> {
     place: Place,
 }
 
+/// The error of [`CTreeMap::try_insert`]: the key is in the map already.
+pub struct OccupiedError<'a, K, V, A: Allocator = Global> {
+    /// The entry that is in the map.
+    pub entry: OccupiedEntry<'a, K, V, A>,
+    /// The value that was not inserted.
+    pub value: V,
+}
+
+impl<K, V, A: Allocator> CTreeMap<K, V, A> {
+    /// Inserts an entry, unless its key is in the map.
+    ///
+    /// Takes O(log n), with one search.
+    ///
+    /// # Errors
+    /// The entry that is in the map, and `value`. The map stays as it is.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut map = ctree::CTreeMap::new();
+    /// assert_eq!(map.try_insert(37, "a").unwrap(), &"a");
+    ///
+    /// let error = map.try_insert(37, "b").unwrap_err();
+    /// assert_eq!((error.entry.key(), error.entry.get(), error.value), (&37, &"a", "b"));
+    /// ```
+    pub fn try_insert(&mut self, key: K, value: V) -> Result<&mut V, OccupiedError<'_, K, V, A>>
+    where
+        K: Ord,
+    {
+        match self.entry(key) {
+            Entry::Occupied(entry) => Err(OccupiedError { entry, value }),
+            Entry::Vacant(entry) => Ok(entry.insert(value)),
+        }
+    }
+}
+
 impl<'a, K: Ord, V, A: Allocator> Entry<'a, K, V, A> {
     /// The value, to change it, after inserting `default` if there was none.
     #[inline]
@@ -254,4 +289,31 @@ impl<K: fmt::Debug + Ord, V: fmt::Debug, A: Allocator> fmt::Debug for OccupiedEn
             .field("value", self.get())
             .finish()
     }
+}
+
+impl<K: fmt::Debug + Ord, V: fmt::Debug, A: Allocator> fmt::Debug for OccupiedError<'_, K, V, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OccupiedError")
+            .field("key", self.entry.key())
+            .field("old_value", self.entry.get())
+            .field("new_value", &self.value)
+            .finish()
+    }
+}
+
+impl<K: fmt::Debug + Ord, V: fmt::Debug, A: Allocator> fmt::Display for OccupiedError<'_, K, V, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "failed to insert {:?}, key {:?} already exists with value {:?}",
+            self.value,
+            self.entry.key(),
+            self.entry.get(),
+        )
+    }
+}
+
+impl<K: fmt::Debug + Ord, V: fmt::Debug, A: Allocator> core::error::Error
+    for OccupiedError<'_, K, V, A>
+{
 }

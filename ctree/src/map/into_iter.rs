@@ -179,6 +179,11 @@ macro_rules! half_of_entries {
             pub(super) fn new(entries: IntoIter<K, V, A>) -> Self {
                 $name { entries }
             }
+
+            /// What is left, for reading.
+            pub(crate) fn iter(&self) -> impl Iterator<Item = &$item> {
+                self.entries.iter().map(|entry| entry.$half)
+            }
         }
 
         impl<K, V, A: Allocator> Iterator for $name<K, V, A> {
@@ -224,7 +229,7 @@ macro_rules! half_of_entries {
             $item: fmt::Debug,
         {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_list().entries(self.entries.iter().map(|entry| entry.$half)).finish()
+                f.debug_list().entries(self.iter()).finish()
             }
         }
     };

@@ -222,6 +222,8 @@ mod extract_if;
 mod into_iter;
 mod iter;
 mod many;
+#[cfg(feature = "rayon")]
+pub mod parallel;
 mod range;
 #[cfg(feature = "serde")]
 mod serde;
@@ -233,7 +235,7 @@ mod tests;
 
 pub use base::CTreeMap;
 pub use cursor::{Cursor, CursorMut, UnorderedKeyError};
-pub use entry::{Entry, OccupiedEntry, VacantEntry};
+pub use entry::{Entry, OccupiedEntry, OccupiedError, VacantEntry};
 pub use extract_if::ExtractIf;
 pub use into_iter::{IntoIter, IntoKeys, IntoValues};
 pub use iter::{Iter, IterMut, Keys, Values, ValuesMut};

@@ -146,7 +146,10 @@ quickcheck! {
     fn of_equal_keys_the_last_stays(entries: Vec<(u8, u32)>) -> bool {
         let map: CTreeMap<u8, u32> = entries.iter().copied().collect();
         let model: BTreeMap<u8, u32> = entries.into_iter().collect();
-        map.check().is_ok() && map.iter().eq(&model) && map == CTreeMap::from(model.clone()) && BTreeMap::from(map) == model
+        let copy = CTreeMap::from(model.clone());
+        let is_same = map.check().is_ok() && map.iter().eq(&model) && map == copy;
+        let back = BTreeMap::from(map);
+        is_same && back == model
     }
 
     fn appending_is_merging(left: Vec<(u8, Large)>, right: Vec<(u8, Large)>) -> bool {

@@ -105,6 +105,18 @@ impl<K: PartialEq, V: PartialEq, A: Allocator> PartialEq for CTreeMap<K, V, A> {
 
 impl<K: Eq, V: Eq, A: Allocator> Eq for CTreeMap<K, V, A> {}
 
+impl<K: PartialEq, V: PartialEq, A: Allocator> PartialEq<BTreeMap<K, V>> for CTreeMap<K, V, A> {
+    fn eq(&self, other: &BTreeMap<K, V>) -> bool {
+        self.len() == other.len() && self.iter().eq(other)
+    }
+}
+
+impl<K: PartialEq, V: PartialEq, A: Allocator> PartialEq<CTreeMap<K, V, A>> for BTreeMap<K, V> {
+    fn eq(&self, other: &CTreeMap<K, V, A>) -> bool {
+        other == self
+    }
+}
+
 impl<K: PartialOrd, V: PartialOrd, A: Allocator> PartialOrd for CTreeMap<K, V, A> {
     fn partial_cmp(&self, other: &CTreeMap<K, V, A>) -> Option<Ordering> {
         self.iter().partial_cmp(other)

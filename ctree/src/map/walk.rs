@@ -479,6 +479,36 @@ impl<K, V> RangeWalk<K, V> {
         RangeWalk { ends }
     }
 
+    /// A walk over the entries between two edges, the first of which is not behind the second.
+    ///
+    /// # Safety
+    /// - `root` is the root of a tree of this form, and the edges are edges of it.
+    /// - For as long as the walk or a copy of it is used, the nodes of the tree are neither changed
+    ///   nor freed.
+    #[cfg(feature = "rayon")]
+    pub(crate) unsafe fn between_edges(
+        form: Form<K, V>,
+        root: Root,
+        [front, back]: [Edge; 2],
+    ) -> Self {
+        let ends = Ends {
+            form,
+            root: Some(root),
+            front,
+            // SAFETY: this is a leaf of the tree.
+            front_end: end_in_leaf(front, back, unsafe { form.len(front.leaf) }),
+            back,
+            ..Ends::NONE
+        };
+        RangeWalk { ends }
+    }
+
+    /// Key and value of an entry beside the walk.
+    #[cfg(feature = "rayon")]
+    pub(crate) fn entry(&self, place: Place) -> Entry<K, V> {
+        self.ends.entry(place)
+    }
+
     /// The first of the entries left.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<Entry<K, V>> {

@@ -64,11 +64,10 @@ pub struct Difference<'a, K, A: Allocator = Global> {
 
 /// How a difference is computed.
 enum DifferenceWay<'a, K, A: Allocator> {
-    /// Both sets are walked. The key of the right one that is next is held.
+    /// Both sets are walked.
     Stitch {
         left: Iter<'a, K>,
-        right: Iter<'a, K>,
-        right_next: Option<&'a K>,
+        right: Peeking<'a, K>,
     },
     /// The keys of the left set are looked up in the right one.
     Search {
@@ -77,6 +76,29 @@ enum DifferenceWay<'a, K, A: Allocator> {
     },
     /// All of these keys.
     All(Iter<'a, K>),
+}
+
+/// A `Peekable` that is covariant in `K`.
+struct Peeking<'a, K> {
+    iter: Iter<'a, K>,
+    peeked: Option<Option<&'a K>>,
+}
+
+impl<'a, K> Peeking<'a, K> {
+    /// The next key, which stays.
+    fn peek(&mut self) -> Option<&'a K> {
+        *self.peeked.get_or_insert_with(|| self.iter.next())
+    }
+
+    /// Passes over the key that was peeked at.
+    fn pass(&mut self) {
+        self.peeked = None;
+    }
+
+    /// Number of keys left.
+    fn len(&self) -> usize {
+        self.iter.len() + usize::from(self.peeked.flatten().is_some())
+    }
 }
 
 /// The keys that are in both of two sets, in order, from [`CTreeSet::intersection`].
@@ -118,23 +140,15 @@ struct Merge<'a, K> {
     left: Iter<'a, K>,
     right: Iter<'a, K>,
     /// A key that one side gave and that was greater than the other side's.
-    held: Held<'a, K>,
+    held: Option<Held<&'a K>>,
 }
 
-/// Which side the held key is from.
-enum Held<'a, K> {
-    Nothing,
-    Left(&'a K),
-    Right(&'a K),
+/// A key of the left side (`A`) or of the right one (`B`). `Debug` prints the names that std has.
+#[derive(Clone, Copy, Debug)]
+enum Held<T> {
+    A(T),
+    B(T),
 }
-
-impl<K> Clone for Held<'_, K> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<K> Copy for Held<'_, K> {}
 
 impl<'a, K> Merge<'a, K> {
     /// Walks both.
@@ -142,7 +156,7 @@ impl<'a, K> Merge<'a, K> {
         Merge {
             left,
             right,
-            held: Held::Nothing,
+            held: None,
         }
     }
 
@@ -151,20 +165,19 @@ impl<'a, K> Merge<'a, K> {
     where
         K: Ord,
     {
-        let (left, right) = match self.held {
-            Held::Left(key) => (Some(key), self.right.next()),
-            Held::Right(key) => (self.left.next(), Some(key)),
-            Held::Nothing => (self.left.next(), self.right.next()),
+        let (left, right) = match self.held.take() {
+            Some(Held::A(key)) => (Some(key), self.right.next()),
+            Some(Held::B(key)) => (self.left.next(), Some(key)),
+            None => (self.left.next(), self.right.next()),
         };
-        self.held = Held::Nothing;
         if let (Some(left_key), Some(right_key)) = (left, right) {
             match left_key.cmp(right_key) {
                 Ordering::Less => {
-                    self.held = Held::Right(right_key);
+                    self.held = Some(Held::B(right_key));
                     return (left, None);
                 }
                 Ordering::Greater => {
-                    self.held = Held::Left(left_key);
+                    self.held = Some(Held::A(left_key));
                     return (None, right);
                 }
                 Ordering::Equal => {}
@@ -177,9 +190,9 @@ impl<'a, K> Merge<'a, K> {
     fn lens(&self) -> (usize, usize) {
         let (left, right) = (self.left.len(), self.right.len());
         match self.held {
-            Held::Left(_) => (left + 1, right),
-            Held::Right(_) => (left, right + 1),
-            Held::Nothing => (left, right),
+            Some(Held::A(_)) => (left + 1, right),
+            Some(Held::B(_)) => (left, right + 1),
+            None => (left, right),
         }
     }
 }
@@ -199,21 +212,16 @@ impl<'a, K: Ord, A: Allocator> Iterator for Difference<'a, K, A> {
 
     fn next(&mut self) -> Option<&'a K> {
         match &mut self.way {
-            DifferenceWay::Stitch {
-                left,
-                right,
-                right_next,
-            } => {
+            DifferenceWay::Stitch { left, right } => {
                 let mut key = left.next()?;
-                while let Some(other) = *right_next {
+                while let Some(other) = right.peek() {
                     match key.cmp(other) {
                         Ordering::Less => break,
                         Ordering::Equal => {
-                            // Both are taken before foreign code runs again.
-                            *right_next = right.next();
                             key = left.next()?;
+                            right.pass();
                         }
-                        Ordering::Greater => *right_next = right.next(),
+                        Ordering::Greater => right.pass(),
                     }
                 }
                 Some(key)
@@ -225,11 +233,7 @@ impl<'a, K: Ord, A: Allocator> Iterator for Difference<'a, K, A> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         let (left_len, right_len) = match &self.way {
-            DifferenceWay::Stitch {
-                left,
-                right,
-                right_next,
-            } => (left.len(), right.len() + usize::from(right_next.is_some())),
+            DifferenceWay::Stitch { left, right } => (left.len(), right.len()),
             DifferenceWay::Search { left, right } => (left.len(), right.len()),
             DifferenceWay::All(keys) => (keys.len(), 0),
         };
@@ -324,14 +328,12 @@ impl<K: Ord> FusedIterator for Union<'_, K> {}
 impl<K, A: Allocator> Clone for Difference<'_, K, A> {
     fn clone(&self) -> Self {
         let way = match &self.way {
-            DifferenceWay::Stitch {
-                left,
-                right,
-                right_next,
-            } => DifferenceWay::Stitch {
+            DifferenceWay::Stitch { left, right } => DifferenceWay::Stitch {
                 left: left.clone(),
-                right: right.clone(),
-                right_next: *right_next,
+                right: Peeking {
+                    iter: right.iter.clone(),
+                    peeked: right.peeked,
+                },
             },
             DifferenceWay::Search { left, right } => DifferenceWay::Search {
                 left: left.clone(),
@@ -376,78 +378,72 @@ impl<K> Clone for Union<'_, K> {
     }
 }
 
-impl<K: fmt::Debug, A: Allocator> fmt::Debug for Difference<'_, K, A> {
-    /// The way it is computed, and what of both sets is left.
+impl<K: fmt::Debug> fmt::Debug for Peeking<'_, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.way {
-            DifferenceWay::Stitch {
-                left,
-                right,
-                right_next,
-            } => f
-                .debug_struct("Difference")
-                .field("left", left)
-                .field("right_next", right_next)
-                .field("right", right)
-                .finish(),
-            DifferenceWay::Search { left, right } => f
-                .debug_struct("Difference")
-                .field("left", left)
-                .field("not_in", right)
-                .finish(),
-            DifferenceWay::All(keys) => f.debug_struct("Difference").field("left", keys).finish(),
-        }
+        f.debug_struct("Peekable")
+            .field("iter", &self.iter)
+            .field("peeked", &self.peeked)
+            .finish()
     }
 }
 
-impl<K: fmt::Debug, A: Allocator> fmt::Debug for Intersection<'_, K, A> {
-    /// The way it is computed, and what of both sets is left.
+impl<K: fmt::Debug, A: Allocator> fmt::Debug for DifferenceWay<'_, K, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.way {
+        let (mut way, left, right): (_, _, &dyn fmt::Debug) = match self {
+            DifferenceWay::Stitch { left, right } => (f.debug_struct("Stitch"), left, right),
+            DifferenceWay::Search { left, right } => (f.debug_struct("Search"), left, right),
+            DifferenceWay::All(keys) => return f.debug_tuple("Iterate").field(keys).finish(),
+        };
+        way.field("self_iter", left)
+            .field("other_iter", right)
+            .finish()
+    }
+}
+
+impl<K: fmt::Debug, A: Allocator> fmt::Debug for IntersectionWay<'_, K, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             IntersectionWay::Stitch { left, right } => f
-                .debug_struct("Intersection")
-                .field("left", left)
-                .field("right", right)
+                .debug_struct("Stitch")
+                .field("a", left)
+                .field("b", right)
                 .finish(),
             IntersectionWay::Search { short, long } => f
-                .debug_struct("Intersection")
-                .field("short", short)
-                .field("in", long)
+                .debug_struct("Search")
+                .field("small_iter", short)
+                .field("large_set", long)
                 .finish(),
-            IntersectionWay::One(key) => f.debug_struct("Intersection").field("one", key).finish(),
+            IntersectionWay::One(key) => f.debug_tuple("Answer").field(key).finish(),
         }
     }
 }
 
 impl<K: fmt::Debug> fmt::Debug for Merge<'_, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (left_held, right_held) = match self.held {
-            Held::Nothing => (None, None),
-            Held::Left(key) => (Some(key), None),
-            Held::Right(key) => (None, Some(key)),
-        };
-        let both = [(left_held, &self.left), (right_held, &self.right)];
-        let [left, right] = both.map(|(held, rest)| held.into_iter().chain(rest.clone()));
-        f.debug_list().entries(left).finish()?;
-        f.write_str(" with ")?;
-        f.debug_list().entries(right).finish()
-    }
-}
-
-impl<K: fmt::Debug> fmt::Debug for SymmetricDifference<'_, K> {
-    /// What of both sets is left.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("SymmetricDifference")
-            .field(&self.merge)
+        f.debug_tuple("MergeIterInner")
+            .field(&self.left)
+            .field(&self.right)
+            .field(&self.held)
             .finish()
     }
 }
 
-impl<K: fmt::Debug> fmt::Debug for Union<'_, K> {
-    /// What of both sets is left.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Union").field(&self.merge).finish()
-    }
+/// `Debug`: the way that the keys are computed, and what is left of both sets, as std prints it.
+macro_rules! impl_debug {
+    ($($name:ident<K $(, $alloc:ident)?>, $field:ident;)*) => {$(
+        impl<K: fmt::Debug $(, $alloc: Allocator)?> fmt::Debug for $name<'_, K $(, $alloc)?> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_tuple(stringify!($name)).field(&self.$field).finish()
+            }
+        }
+    )*};
+}
+
+impl_debug! {
+    Difference<K, A>, way;
+    Intersection<K, A>, way;
+    SymmetricDifference<K>, merge;
+    Union<K>, merge;
 }
 
 impl<K, A: Allocator> CTreeSet<K, A> {
@@ -479,15 +475,13 @@ impl<K, A: Allocator> CTreeSet<K, A> {
             Overlap::Ranges if self.len() <= other.len() / SEARCH_RATIO => {
                 DifferenceWay::Search { left, right: other }
             }
-            Overlap::Ranges => {
-                let mut right = other.iter();
-                let right_next = right.next();
-                DifferenceWay::Stitch {
-                    left,
-                    right,
-                    right_next,
-                }
-            }
+            Overlap::Ranges => DifferenceWay::Stitch {
+                left,
+                right: Peeking {
+                    iter: other.iter(),
+                    peeked: None,
+                },
+            },
         };
         Difference { way }
     }

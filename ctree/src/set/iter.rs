@@ -176,7 +176,22 @@ impl<K> Default for Range<'_, K> {
 
 impl<K: fmt::Debug> fmt::Debug for Range<'_, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.clone()).finish()
+        let Range { inner } = self;
+        f.debug_struct("Range")
+            .field("iter", &AsStd(|| inner.clone().map(|(key, ())| key)))
+            .finish()
+    }
+}
+
+/// Keys as std's sets print them: as the entries of a map to a unit struct.
+struct AsStd<F>(F);
+
+impl<K: fmt::Debug, I: Iterator<Item = K>, F: Fn() -> I> fmt::Debug for AsStd<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        #[derive(Debug)]
+        struct SetValZST;
+        let entries = (self.0)().map(|key| (key, SetValZST));
+        f.debug_list().entries(entries).finish()
     }
 }
 
@@ -217,7 +232,9 @@ impl<K, A: Allocator + Default> Default for IntoIter<K, A> {
 
 impl<K: fmt::Debug, A: Allocator> fmt::Debug for IntoIter<K, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.fmt(f)
+        f.debug_struct("IntoIter")
+            .field("iter", &AsStd(|| self.inner.iter()))
+            .finish()
     }
 }
 

@@ -6,7 +6,10 @@
 mod algebra;
 mod base;
 mod cursor;
+mod entry;
 mod iter;
+#[cfg(feature = "rayon")]
+mod parallel;
 #[cfg(feature = "serde")]
 mod serde;
 mod traits;
@@ -17,6 +20,7 @@ mod tests;
 pub use algebra::{Difference, Intersection, SymmetricDifference, Union};
 pub use base::CTreeSet;
 pub use cursor::{Cursor, CursorMut};
+pub use entry::{Entry, OccupiedEntry, VacantEntry};
 pub use iter::{ExtractIf, IntoIter, Iter, Range};
 
 pub use crate::map::UnorderedKeyError;

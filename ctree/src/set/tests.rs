@@ -161,3 +161,41 @@ fn serde_reads_what_it_writes() {
     assert_eq!(read, CTreeSet::from([1, 2, 3]));
     assert!(serde_json::from_str::<CTreeSet<u32>>("[3, 1").is_err());
 }
+
+#[test]
+fn iterators_are_printed_as_those_of_std() {
+    macro_rules! printed {
+        ($set:ident) => {{
+            let texts = core::cell::RefCell::new(Vec::new());
+            let print = |iterator: &dyn core::fmt::Debug| {
+                texts.borrow_mut().push(alloc::format!("{iterator:?}"));
+                texts.borrow_mut().push(alloc::format!("{iterator:#?}"));
+            };
+            let set = |keys: core::ops::Range<u32>| keys.collect::<$set<u32>>();
+            let (few, many, none) = (set(3..4), set(0..64), set(0..0));
+            let (low, high, end) = (set(0..5), set(2..8), set(4..6));
+            print(&low.iter());
+            print(&low.range(1..));
+            print(&low.clone().into_iter());
+            for (left, right) in [
+                (&low, &high),
+                (&few, &many),
+                (&many, &few),
+                (&low, &end),
+                (&low, &none),
+            ] {
+                let mut difference = left.difference(right);
+                let mut intersection = left.intersection(right);
+                let mut union = left.union(right);
+                let mut symmetric = left.symmetric_difference(right);
+                for _ in 0..4 {
+                    print(&(&difference, &intersection, &union, &symmetric));
+                    let _one = (difference.next(), intersection.next());
+                    let _two = (union.next(), symmetric.next());
+                }
+            }
+            texts.into_inner()
+        }};
+    }
+    assert_eq!(printed!(CTreeSet), printed!(BTreeSet));
+}

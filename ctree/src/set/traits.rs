@@ -105,6 +105,18 @@ impl<K: PartialEq, A: Allocator> PartialEq for CTreeSet<K, A> {
 
 impl<K: Eq, A: Allocator> Eq for CTreeSet<K, A> {}
 
+impl<K: PartialEq, A: Allocator> PartialEq<BTreeSet<K>> for CTreeSet<K, A> {
+    fn eq(&self, other: &BTreeSet<K>) -> bool {
+        self.len() == other.len() && self.iter().eq(other)
+    }
+}
+
+impl<K: PartialEq, A: Allocator> PartialEq<CTreeSet<K, A>> for BTreeSet<K> {
+    fn eq(&self, other: &CTreeSet<K, A>) -> bool {
+        other == self
+    }
+}
+
 impl<K: PartialOrd, A: Allocator> PartialOrd for CTreeSet<K, A> {
     fn partial_cmp(&self, other: &CTreeSet<K, A>) -> Option<Ordering> {
         self.iter().partial_cmp(other)

@@ -10,6 +10,8 @@ mod frozen_sets;
 mod mapped;
 mod memory;
 mod model;
+#[cfg(feature = "rayon")]
+mod parallel;
 #[allow(
     dead_code,
     unused_imports,

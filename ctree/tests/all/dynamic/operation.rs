@@ -231,8 +231,12 @@ pub(crate) enum Op {
     Retain(u8),
     /// Takes out one entry in so many of a range, but stops after some.
     ExtractIf(Bounds, u8, usize),
+    /// `try_insert`.
+    TryInsert(KeyNumber, ValueNumber),
     /// Appends a map of these keys, which counts ranks or not.
     Append(Run, bool),
+    /// Merges a map of these keys, whose values stay or go.
+    Merge(Run, bool),
     /// Keeps the lower or the upper part.
     SplitOff(KeyNumber, bool),
     Clear,
@@ -253,7 +257,8 @@ pub(crate) enum Op {
 impl Op {
     pub(crate) fn any(choices: &mut impl Choices) -> Op {
         match choices.byte() % 100 {
-            0..10 => Op::Insert(any_key(choices), any_value(choices)),
+            0..9 => Op::Insert(any_key(choices), any_value(choices)),
+            9 => Op::TryInsert(any_key(choices), any_value(choices)),
             10..18 => Op::Remove(any_key(choices)),
             18 | 19 => Op::RemoveEntry(any_key(choices)),
             20 | 21 => Op::Get(any_key(choices)),
@@ -289,7 +294,8 @@ impl Op {
                 choices.byte() % 8,
                 choices.below(100),
             ),
-            70..73 => Op::Append(Run::any(choices), choices.flip()),
+            70 | 71 => Op::Append(Run::any(choices), choices.flip()),
+            72 => Op::Merge(Run::any(choices), choices.flip()),
             73..77 => Op::SplitOff(any_key(choices), choices.flip()),
             77 if choices.byte() < 64 => Op::Clear,
             77 | 78 => Op::Clone(None),

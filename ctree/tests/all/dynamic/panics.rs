@@ -309,10 +309,28 @@ fn scenarios<K: Part, V: Part>() -> Vec<(&'static str, Scenario<K, V>)> {
             let mut other = stage.other((0..COUNT).map(|number| number * 3));
             stage.map.append(&mut other);
         }),
+        ("merge", |stage| {
+            let other = stage.other((0..COUNT).map(|number| number * 3));
+            let fuse = Rc::clone(&stage.fuse);
+            stage.map.merge(other, |_, mine, other| {
+                fuse.burn();
+                drop(other);
+                mine
+            });
+            let few = stage.other(0..COUNT / 8);
+            stage.map.merge(few, |_, mine, other| {
+                fuse.burn();
+                drop(mine);
+                other
+            });
+        }),
         ("split_off", |stage| {
-            let key = stage.key(COUNT);
-            let upper = stage.map.split_off(&key);
-            assert_eq!(upper.check(), Ok(()));
+            for part in [3, 2] {
+                let key = stage.key(COUNT * 2 / part);
+                let upper = stage.map.split_off(&key);
+                assert_eq!(upper.check(), Ok(()));
+                assert_eq!(stage.map.check(), Ok(()));
+            }
         }),
         ("clone", |stage| {
             let copy = stage.map.clone();
@@ -472,6 +490,25 @@ fn every_call_of_user_code_may_panic_where_heads_are_kept() {
 #[test]
 fn every_call_of_user_code_may_panic_in_small_nodes_of_integers() {
     each_call_panics::<u64, Large>(CTreeMap::new);
+}
+
+#[test]
+fn append_keeps_what_it_merged_before_a_panic() {
+    let fuse = Rc::new(Fuse::default());
+    let map = |odd: u32| -> CTreeMap<Piece, u32> {
+        (0..COUNT)
+            .map(|n| (Piece::new(2 * n + odd, &fuse), n))
+            .collect()
+    };
+    let (mut left, mut right) = (map(0), map(1));
+    // One comparison for each entry.
+    let merged = COUNT * 3 / 4;
+    fuse.calls_left.set(Some(merged as usize));
+    catch_unwind(AssertUnwindSafe(|| left.append(&mut right))).unwrap_err();
+    assert!(left.keys().map(|key| key.number.0).eq(0..merged));
+    assert_eq!((left.check(), right.len()), (Ok(()), 0));
+    drop((left, right));
+    assert_eq!(fuse.alive.get(), 0);
 }
 
 #[test]

@@ -326,6 +326,33 @@ impl<K: Key, V: Value> World<K, V> {
                 // What was emptied can be used again.
                 assert_eq!(others.0.insert(K::nth(1), V::numbered(1)), None);
             }
+            Op::TryInsert(key, value) => {
+                let (key, value) = (K::nth(*key), V::numbered(*value));
+                let expected = self.theirs.get(&key).cloned();
+                match self.ours.try_insert(key.clone(), value.clone()) {
+                    Ok(inserted) => assert_eq!((&*inserted, &expected), (&value, &None)),
+                    Err(error) => {
+                        assert_eq!((error.entry.key(), &error.value), (&key, &value));
+                        assert_eq!(Some(error.entry.get()), expected.as_ref());
+                        assert!(error.to_string().starts_with("failed to insert"));
+                    }
+                }
+                self.theirs.entry(key).or_insert(value);
+            }
+            Op::Merge(run, keep) => {
+                let (ours, theirs) = self.others(*run);
+                self.ours.merge(ours, |key, mine, other| {
+                    assert_eq!(theirs.get(key), Some(&other));
+                    if *keep { mine } else { other }
+                });
+                for (key, value) in theirs {
+                    if *keep {
+                        self.theirs.entry(key).or_insert(value);
+                    } else {
+                        self.theirs.insert(key, value);
+                    }
+                }
+            }
             Op::SplitOff(key, keep_lower) => {
                 let key = K::nth(*key);
                 let (ours, theirs) = (self.ours.split_off(&key), self.theirs.split_off(&key));
@@ -815,6 +842,10 @@ impl<K: Key, V: Value> World<K, V> {
             self.theirs.partial_cmp(&others.1)
         );
         assert_eq!(self.ours == others.0, self.theirs == others.1);
+        assert_eq!(self.ours == others.1, self.theirs == others.1);
+        assert_eq!(self.theirs == others.0, self.theirs == others.1);
+        assert!(self.ours == self.theirs);
+        assert!(self.theirs == self.ours);
         assert_eq!(self.ours.cmp(&self.ours.clone()), Ordering::Equal);
         assert_eq!(hash_of(&self.ours), hash_of(&self.theirs));
         if size_of::<V>() < 100 {

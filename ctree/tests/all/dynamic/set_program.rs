@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
+use ctree::set::Entry;
 use ctree::{CTreeSet, TotalF64};
 use quickcheck::{Arbitrary, Gen, QuickCheck};
 
@@ -18,6 +19,7 @@ use crate::times;
 enum Op {
     Insert(KeyNumber),
     Replace(KeyNumber),
+    Entry(KeyNumber, u8),
     Get(KeyNumber),
     Remove(KeyNumber),
     Take(KeyNumber),
@@ -47,7 +49,8 @@ enum Op {
 impl Arbitrary for Op {
     fn arbitrary(g: &mut Gen) -> Op {
         match g.byte() % 60 {
-            0..6 => Op::Insert(any_key(g)),
+            0..5 => Op::Insert(any_key(g)),
+            5 => Op::Entry(any_key(g), g.byte()),
             6 => Op::Replace(any_key(g)),
             7 | 8 => Op::Get(any_key(g)),
             9..13 => Op::Remove(any_key(g)),
@@ -106,6 +109,24 @@ impl<K: Key> World<K> {
             }
             Op::Replace(key) => {
                 assert_eq!(ours.replace(K::nth(*key)), theirs.replace(K::nth(*key)));
+            }
+            Op::Entry(key, way) => {
+                let key = K::nth(*key);
+                let entry = ours.entry(key.clone());
+                assert_eq!(entry.get(), &key);
+                match (way % 4, entry) {
+                    (0, entry) => entry.or_insert(),
+                    (1, entry) => assert_eq!(entry.insert().get(), &key),
+                    (2, Entry::Vacant(entry)) => assert_eq!(entry.into_value(), key),
+                    (_, Entry::Vacant(entry)) => entry.insert(),
+                    (_, Entry::Occupied(entry)) => {
+                        assert_eq!(theirs.take(&key), Some(entry.remove()));
+                        return;
+                    }
+                }
+                if way % 4 != 2 {
+                    theirs.insert(key);
+                }
             }
             Op::Get(key) => {
                 let key = K::nth(*key);
@@ -166,6 +187,8 @@ impl<K: Key> World<K> {
                 assert_walk((&*ours).into_iter(), theirs.iter(), *ends, Length::Exact);
                 assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
                 assert_eq!(format!("{:?}", ours.iter()), format!("{:?}", theirs.iter()));
+                assert!(*ours == *theirs);
+                assert!(*theirs == *ours);
                 assert_eq!(ours.iter().last(), theirs.iter().last());
                 assert_eq!(ours.iter().max(), theirs.iter().max());
             }
