@@ -80,7 +80,7 @@ struct ccmalloc_placement {
     uint64_t same_group;
     /* Elsewhere in the hint's page of 4 KiB: one TLB entry serves both. */
     uint64_t same_page;
-    /* In a page tied to the hint's, in the same 2 MiB: only where blocks are reserved, which this interface cannot ask for, so 0. */
+    /* In a page tied to the hint's, in the same 2 MiB: only after ccmalloc_set_reserved_blocks. */
     uint64_t tied_page;
     /* Anywhere else, because these were full. */
     uint64_t elsewhere;
@@ -91,7 +91,7 @@ struct ccmalloc_placement {
 
 /* Where the environment variable CCMALLOC_REPORT names a file, the library appends a line to it when
  * the process ends: the program, its process number, and these counts in percent, with a verdict. Not in
- * programs that run with another user's rights.
+ * programs that were started with more rights than their user has (set-user-ID and the like).
  *
  * Fills in `*report`. `size` is sizeof *report: a later version of the library may know more counters than the program, or fewer (these are 0).
  * Walks over the heaps, one a thread. */

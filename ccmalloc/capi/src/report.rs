@@ -3,12 +3,21 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 
+/// Whether the program was started with rights that its user does not have: his environment is then
+/// not to be trusted, whatever the program has done to its user and group numbers since.
+fn is_privileged() -> bool {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: looks up what the process was started with; any number may be asked for.
+    let privileged = unsafe { libc::getauxval(libc::AT_SECURE) != 0 };
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    // SAFETY: has no preconditions.
+    let privileged = unsafe { libc::issetugid() != 0 };
+    privileged
+}
+
 /// Appends one line to the file that the environment names, if it names one.
 extern "C" fn report_at_exit() {
-    // SAFETY: these have no preconditions.
-    let is_privileged =
-        unsafe { libc::getuid() != libc::geteuid() || libc::getgid() != libc::getegid() };
-    let Some(file) = std::env::var_os("CCMALLOC_REPORT").filter(|_| !is_privileged) else {
+    let Some(file) = std::env::var_os("CCMALLOC_REPORT").filter(|_| !is_privileged()) else {
         return;
     };
     let program = std::env::args_os().next().unwrap_or_default();
