@@ -66,6 +66,7 @@ use grid::Grid;
 pub use hinted::HintPolicy;
 pub use name::ParseLayoutError;
 #[cfg(feature = "cli")]
+#[cfg(feature = "cli")]
 pub(crate) use name::did_you_mean;
 pub(crate) use name::nearest_of;
 use preorder::Preorder;

@@ -107,6 +107,7 @@ impl Visits {
     }
 
     /// Visits of which only the sums are known.
+    #[cfg(feature = "cli")]
     pub(crate) fn of_totals(nodes_per_operation: f64, mispredictions_per_operation: f64) -> Visits {
         Visits {
             order: Vec::new(),

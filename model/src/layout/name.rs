@@ -224,6 +224,7 @@ fn nearest(text: &str) -> Option<&'static str> {
 
 /// A question after the known name that the text was meant for; empty where it is like none of
 /// them.
+#[cfg(feature = "cli")]
 pub(crate) fn did_you_mean<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest_of(text, known).map_or(String::new(), |name| format!(", did you mean `{name}`?"))
 }

@@ -27,8 +27,9 @@ use super::classes::times;
 use super::sets::{EXACT_WAYS, binomial_tail};
 use super::{LevelPrediction, Tier, victim};
 use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion};
+#[cfg(feature = "cli")]
 use crate::visits::wrong_guesses;
-use crate::{Layout, NodeExtent, Visits};
+use crate::{Layout, NodeExtent};
 
 /// Bisection steps for `U(t) = C`; the bracket shrinks to one part in 2^60.
 const BISECTIONS: u32 = 120;
@@ -325,6 +326,7 @@ impl ClosedForm {
     }
 
     /// Larger blocks in which a search misses a line, in a cache of `capacity_blocks` lines.
+    #[cfg(feature = "cli")]
     pub(crate) fn missed_blocks(
         &self,
         line_bytes: u64,
@@ -364,6 +366,7 @@ impl ClosedForm {
     }
 
     /// Blocks that are requested together where a node is read.
+    #[cfg(feature = "cli")]
     pub(crate) fn blocks_per_node(&self, block_bytes: u64) -> f64 {
         let stride = self.node.stride_bytes();
         match self.layout {
@@ -374,7 +377,8 @@ impl ClosedForm {
     }
 
     /// What a search visits.
-    pub(crate) fn visits(&self) -> Visits {
+    #[cfg(feature = "cli")]
+    pub(crate) fn visits(&self) -> crate::Visits {
         let (mut visited, mut guesses) = (0.0, 0.0);
         for (depth, &nodes) in self.at_depth.iter().enumerate() {
             let each = self.probability(depth);
@@ -383,10 +387,11 @@ impl ClosedForm {
             let likeliest = below / self.arity;
             guesses += nodes * wrong_guesses(each, below, likeliest, 2, true);
         }
-        Visits::of_totals(visited, guesses)
+        crate::Visits::of_totals(visited, guesses)
     }
 
     /// Bytes from the first node to the last.
+    #[cfg(feature = "cli")]
     pub(crate) fn span_bytes(&self) -> f64 {
         self.nodes * self.node.stride_bytes() as f64
     }

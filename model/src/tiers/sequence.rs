@@ -165,6 +165,7 @@ impl<'a> Sequence<'a> {
     }
 
     /// Misses of the first `operations` operations together, from an empty cache.
+    #[cfg(feature = "cli")]
     pub(crate) fn first_misses(
         &self,
         block_bytes: u64,
