@@ -478,7 +478,9 @@ impl<L: Link, P: Pointers<L::Node> + Unpin + ?Sized> AnyLinks for Back<P, L> {
 }
 
 /// The node of a structure none of whose links is shown without [`any`].
-pub(crate) struct Unshown(#[expect(dead_code, reason = "so that it has a size")] u64);
+///
+/// Of an alignment with which no pointer [lies in](crate::collect::lies_in) it.
+pub(crate) struct Unshown(#[expect(dead_code, reason = "so that it has a size")] u8);
 
 /// What the code of `#[derive(TreeNode)]` uses.
 #[doc(hidden)]

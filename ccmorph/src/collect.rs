@@ -10,7 +10,7 @@
 mod addresses;
 pub(crate) mod lists;
 
-use crate::any::{AnyLinks, AnyVisitor, Each, Kind, NodeSize, point_vec_to};
+use crate::any::{AnyLinks, AnyVisitor, Each, Kind, NodeSize, Unshown, point_vec_to};
 use crate::link::{Global, Home};
 use crate::{Link, Links, MorphError, Place, Pointers, Visit, prefetch};
 pub(crate) use addresses::Addresses;
@@ -408,7 +408,7 @@ impl<'a> Collector<'a, Global> {
         L: Links<Link: Link<Home = Global>> + ?Sized,
     {
         // None is noted as one to a node of the one type, as `push` does only where it knows the
-        // home.
+        // home, which `Visitor::any` leaves unknown here.
         let home = self.home.take();
         let kind = Some(kind);
         links.show(&mut Visitor {
@@ -523,8 +523,8 @@ impl<'a, H: Home> Collector<'a, H> {
         self.error.get_or_insert(error);
     }
 
-    /// Notes a pointer of the node that is being visited, which a link of type `L` leads to, or of
-    /// the root.
+    /// Notes a pointer of the root, or of the node that is being visited, which a link of type `L`
+    /// leads to, or of any type where `L` is `Box<Unshown>`.
     pub(crate) fn push_pointer<L: Link>(&mut self, place: *mut *mut u8) {
         // SAFETY: the place is borrowed for 'a, and holds a raw pointer (invariant of `Place`).
         let held = unsafe { place.read() };
@@ -636,9 +636,14 @@ impl<'v, 'a, L: Link + 'a> Visitor<'v, 'a, L> {
     /// Shows pointers that own nothing, which will follow the nodes that they point to.
     #[inline]
     pub fn pointers<P: Pointers<L::Node> + ?Sized>(&mut self, pointers: &'a mut P) {
-        let collector = &mut *self.collector;
+        let (collector, kind) = (&mut *self.collector, self.kind);
         pointers.show(&mut |place: Place<'a, L::Node>| {
-            collector.push_pointer::<L>(place.as_ptr().cast());
+            let place = place.as_ptr().cast();
+            match kind {
+                None => collector.push_pointer::<L>(place),
+                // The node that is being visited is not one that `L` leads to.
+                Some(_) => collector.push_pointer::<Box<Unshown>>(place),
+            }
         });
     }
 }
@@ -647,7 +652,9 @@ impl<'a, L: Link<Home = Global> + 'a> Visitor<'_, 'a, L> {
     /// Shows links to nodes of any types.
     pub(crate) fn any<A: AnyLinks + ?Sized>(&mut self, links: &'a mut A) {
         let collector = &mut *self.collector;
-        collector.home = Some(Global);
+        if self.kind.is_none() {
+            collector.home = Some(Global);
+        }
         links.show_any(&mut AnyVisitor::of(collector));
     }
 }

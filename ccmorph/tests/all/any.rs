@@ -4,7 +4,7 @@
 
 use ccmodel::Layout;
 use ccmorph::{
-    AnyLinks, AnyVisitor, Links, Morph, MorphError, TreeNode, Visitor, any, ccmorph, map,
+    AnyLinks, AnyVisitor, Links, Morph, MorphError, TreeNode, Visitor, any, back, ccmorph, map,
 };
 use quickcheck::{Arbitrary, Gen, quickcheck};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -532,4 +532,109 @@ fn a_root_too_large_is_told() {
     let result = ccmorph(&mut root, |_, _| {});
     assert!(matches!(result, Err(MorphError::NodeTooLarge { .. })));
     assert!(root.is_some_and(|root| root.0 == [1; 5000]));
+}
+
+#[test]
+fn links_of_another_type_stay_of_that_type_beside_any() {
+    /// Shows links to nodes of any types first, which are none here, and then its own.
+    struct Bucket(Option<Box<Other>>, Option<Box<Other>>);
+    impl Links for Bucket {
+        type Link = Box<Other>;
+        fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Box<Other>>) {
+            any::<_, Box<Other>>(&mut self.0).show(visitor);
+            self.1.show(visitor);
+        }
+    }
+    impl AnyLinks for Bucket {
+        fn show_any<'a>(&'a mut self, visitor: &mut AnyVisitor<'_, 'a>) {
+            visitor.links(self);
+        }
+    }
+    struct Other([u64; 16]);
+    impl AnyLinks for Other {}
+    struct Node {
+        bucket: Bucket,
+        next: Option<Box<Node>>,
+    }
+
+    let mut root = None;
+    for key in 0..10 {
+        let bucket = Bucket(None, Some(Box::new(Other([key; 16]))));
+        root = Some(Box::new(Node { bucket, next: root }));
+    }
+    let mut visited = 0;
+    let report = ccmorph(&mut root, |node: &mut Node, visit| {
+        visited += 1;
+        visit(any(&mut node.bucket));
+        visit(&mut node.next);
+    });
+    assert_eq!((report.unwrap().nodes, visited), (20, 10));
+    let mut at = root.as_deref();
+    for key in (0..10).rev() {
+        let node = at.unwrap();
+        let other = node.bucket.1.as_ref().unwrap();
+        assert_eq!((other.0, node.bucket.0.is_none()), ([key; 16], true));
+        at = node.next.as_deref();
+    }
+}
+
+#[test]
+fn pointers_beside_links_of_another_type_follow() {
+    #[expect(dead_code, reason = "larger than what shows the links")]
+    struct Other([u64; 32]);
+    impl AnyLinks for Other {}
+    /// Where there is no link, its pointer may be to any node.
+    struct List(Option<Box<Other>>, *mut Other);
+    impl Links for List {
+        type Link = Box<Other>;
+        fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Box<Other>>) {
+            self.0.show(visitor);
+            visitor.pointers(&mut self.1);
+        }
+    }
+    impl AnyLinks for List {
+        fn show_any<'a>(&'a mut self, visitor: &mut AnyVisitor<'_, 'a>) {
+            visitor.links(self);
+        }
+    }
+    struct Node {
+        next: Option<Box<Node>>,
+        up: *const Node,
+        /// Of the size of a node, and so behind it or nearly so.
+        lists: Option<Box<[List; 2]>>,
+        more: u64,
+    }
+
+    const { assert!(size_of::<Node>() == size_of::<[List; 2]>()) };
+    let new = |up: *const Node| {
+        let mut new = Box::new(Node {
+            next: None,
+            up,
+            lists: None,
+            more: 7,
+        });
+        new.lists = Some(Box::new([(); 2].map(|()| List(None, up as *mut Other))));
+        new
+    };
+    let mut root = new(null());
+    let mut last = &mut root;
+    for _ in 0..100 {
+        let up: *const Node = &raw const **last;
+        last = last.next.insert(new(up));
+    }
+    let report = ccmorph(&mut root, |node: &mut Node, visit| {
+        for list in node.lists.iter_mut().flat_map(|lists| &mut **lists) {
+            visit(any(list));
+        }
+        visit(back(&mut node.up));
+        visit(&mut node.next);
+    });
+    assert_eq!(report.unwrap().nodes, 101);
+    let mut at = &*root;
+    while let Some(next) = at.next.as_deref() {
+        assert!(std::ptr::eq(next.up, at) && next.more == 7);
+        let mut lists = next.lists.iter().flat_map(|lists| &**lists);
+        assert!(lists.all(|list| std::ptr::eq(list.1.cast(), at)));
+        at = next;
+    }
 }
