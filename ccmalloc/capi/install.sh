@@ -28,4 +28,8 @@ install -m 644 "$here/include/ccmalloc.h" "$here/include/ccmalloc.hpp" "$root/in
 # In the .pc file a backslash stands before what would end or change a word (a space, say), and sed's replacement needs another before that, "&" and "|".
 quoted=$(printf '%s' "$prefix" | sed -e 's/[^A-Za-z0-9_./+,:@%=~-]/\\&/g' -e 's/[\\&|]/\\&/g')
 sed -e "s|@PREFIX@|$quoted|" -e "s|@VERSION@|$version|" "$here/libccmalloc.pc.in" >"$root/lib/pkgconfig/libccmalloc.pc"
+# The dynamic linker finds new libraries in the system's folders only after it has been told.
+if [ -z "${DESTDIR:-}" ] && [ "$(id -u)" -eq 0 ] && command -v ldconfig >/dev/null; then
+    ldconfig
+fi
 echo "installed libccmalloc $version under $root"
