@@ -10,18 +10,23 @@ pub(super) fn page(items: &[Item]) -> String {
     let mut text = format!(
         "# `ctree` beside the standard library
 
-`CTreeMap` and `CTreeSet` have every stable method of Rust {version}'s `BTreeMap` and `BTreeSet`, and so have their entries and their iterators: {methods} methods
-and {traits} implemented traits, listed below with the signatures of the standard library. None is missing.
+`CTreeMap` and `CTreeSet` have every stable method of Rust {version}'s `BTreeMap` and `BTreeSet`.
+So have their entries and their iterators: {methods} methods and {traits} implemented traits.
+They are listed below with the signatures of the standard library. None is missing.
 
-This page is made from the standard library's source by `tests/all/std_surface`, and so is `ctree/tests/all/std_signatures.rs`: it has, for each method in the list, one of the same signature
-that calls ours, and for each trait a function with the same bounds that needs ours. It compiles, so that a program finds the same names, parameters, bounds and results. To hold all three against each other:
+`tests/all/std_surface` makes this page from the standard library's source. It also makes
+`ctree/tests/all/std_signatures.rs`, which has a method of the same signature that calls ours for
+each method in the list, and a function with the same bounds for each trait. It compiles, so that a
+program finds the same names, parameters, bounds and results. To compare all three:
 
 ```text
-cargo test -p ctree -p tests --test all std_s
+cargo test -p cctree -p tests --test all std_s
 ```
 
-That the methods also *do* the same is shown by random programs that run on both, in `ctree/tests/all/dynamic`, where the auto traits and the variance of all types are compared, too. Where the standard
-library says `A: Allocator`, read the trait of `allocator-api2`. What `ctree` has beyond this list stands in its documentation: `cargo doc -p ctree --open`.
+Random programs in `ctree/tests/all/dynamic` run on both and show that the methods do the same. They
+compare the auto traits and the variance of all types, too. Where the standard library says
+`A: Allocator`, read the trait of `allocator-api2`. The crate's documentation says what `ctree` has
+beyond this list: `cargo doc -p cctree --open`.
 ",
         version = super::VERSION,
         traits = items.len() - methods,
