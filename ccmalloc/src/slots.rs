@@ -49,6 +49,7 @@ impl<'a> Own<'a> {
     /// As [`Own::take_slot`], for a span of `count` neighbouring slots.
     pub(crate) fn take_span(self, count: usize) -> Option<SlotRef<'a>> {
         let may_be_huge = count >= HUGE_FROM_SPAN_SLOTS;
+        let mut other_room = None;
         let mut desc = self.open.get();
         for _ in 0..SPAN_CHUNKS_TRIED {
             // SAFETY: null or a descriptor of this heap, which lives for ever.
@@ -58,12 +59,18 @@ impl<'a> Own<'a> {
             // Bit s of a shifted map says that slot s + shift is free.
             let free = open.free_slots.get();
             let runs = (1..count).fold(free, |runs, shift| runs & (free >> shift));
-            if runs != 0 && (may_be_huge || !open.huge.get()) {
-                return self.take_from(open, runs.trailing_zeros() as usize, count);
+            if runs != 0 {
+                let slot = runs.trailing_zeros() as usize;
+                if may_be_huge || !open.huge.get() {
+                    return self.take_from(open, slot, count);
+                }
+                other_room = Some((open, slot));
             }
             desc = open.next.get();
         }
-        self.take_from(self.map_chunk(may_be_huge)?, 1, count)
+        let fresh = self.map_chunk(may_be_huge).map(|desc| (desc, 1));
+        let (desc, slot) = fresh.or(other_room)?;
+        self.take_from(desc, slot, count)
     }
 
     fn take_from(self, desc: &'a ChunkDesc, slot: usize, count: usize) -> Option<SlotRef<'a>> {

@@ -290,6 +290,28 @@ pub(super) fn pieces_of_pools_waste_little() {
     );
 }
 
+#[cfg(target_os = "linux")]
+#[cfg_attr(miri, ignore = "starts a process")]
+#[test]
+fn any_room_serves_spans_when_memory_is_refused() {
+    stage("limits: spans");
+}
+
+/// A chunk with huge pages has room for a span that is better not there.
+pub(super) fn spans_take_what_room_there_is() {
+    let large: Vec<u8> = Vec::with_capacity(40 << 20);
+    // A chunk and a half, of which the second one asks for huge pages.
+    let objects: Vec<_> = (0..3 << 8).map(|_| Box::new([1_u8; 4096])).collect();
+    let layout = Layout::new::<[u8; 100_000]>();
+    limit(Some(mapped_bytes()));
+    let span = cc_alloc(layout, None);
+    limit(None);
+    let span = span.expect("room in a chunk");
+    // SAFETY: allocated above with this layout.
+    unsafe { cc_dealloc(span, layout) };
+    assert_eq!((objects.len(), large.len()), (768, 0));
+}
+
 /// The most memory that the process has had.
 fn peak_kib() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

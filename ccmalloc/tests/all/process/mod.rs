@@ -25,6 +25,7 @@ const SCENES: &[(&str, fn())] = &[
     ("limits: growth", limits::mappings_grow_without_leaks),
     ("limits: pieces", limits::pieces_of_pools_waste_little),
     ("limits: small programs", limits::small_programs_stay_small),
+    ("limits: spans", limits::spans_take_what_room_there_is),
     ("signals: reading", signals::a_handler_that_reads),
     ("signals: ambient", signals::a_handler_under_near),
 ];
