@@ -107,9 +107,9 @@ impl PlacementReport {
         let on_page = close + self.same_page + self.tied_page;
         if self.not_usable > hinted / 2 {
             "poor, most hints lead to no object placed by a hint of the same thread"
-        } else if close >= hinted / 3 {
+        } else if 3 * close >= hinted {
             "good"
-        } else if on_page >= hinted / 2 {
+        } else if 2 * on_page >= hinted {
             "fair, most objects share the page of their hints, few the block"
         } else {
             "poor, the room beside the hints was taken"

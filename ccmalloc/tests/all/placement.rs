@@ -401,3 +401,16 @@ fn reserved_blocks_are_left_to_hints_at_the_page() {
     }
     ccmalloc::check().unwrap();
 }
+
+#[test]
+fn few_objects_far_from_their_hints_are_not_good() {
+    let mut report = ccmalloc::PlacementReport::default();
+    (report.elsewhere, report.not_usable) = (1, 1);
+    let line = report.to_string();
+    assert!(
+        line.ends_with("poor, the room beside the hints was taken"),
+        "{line}"
+    );
+    report.same_block = 1;
+    assert!(report.to_string().ends_with(": good"));
+}
