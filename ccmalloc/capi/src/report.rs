@@ -1,7 +1,12 @@
 //! `CCMALLOC_REPORT=FILE`: what became of the hints, when the process ends.
 
+use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::sync::OnceLock;
+
+/// The file that the environment named when the library was loaded.
+static FILE: OnceLock<OsString> = OnceLock::new();
 
 /// Whether the program was started with rights that its user does not have: his environment is then
 /// not to be trusted, whatever the program has done to its user and group numbers since.
@@ -15,11 +20,24 @@ fn is_privileged() -> bool {
     privileged
 }
 
-/// Appends one line to the file that the environment names, if it names one.
+/// Notes the file. At the end of the process, other threads may be changing the environment, or the
+/// program may have freed it.
+extern "C" fn read_environment() {
+    if let Some(file) = std::env::var_os("CCMALLOC_REPORT").filter(|_| !is_privileged()) {
+        // Nobody else sets it.
+        FILE.set(file).ok();
+    }
+}
+
+/// Called when the library is loaded.
+#[used]
+// Sound, because that section is an array of the addresses of such functions.
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = read_environment;
+
+/// Appends one line to the file, if there is one.
 extern "C" fn report_at_exit() {
-    let Some(file) = std::env::var_os("CCMALLOC_REPORT").filter(|_| !is_privileged()) else {
-        return;
-    };
+    let Some(file) = FILE.get() else { return };
     let program = std::env::args_os().next().unwrap_or_default();
     let line = format!(
         "{} ({}): {}\n",
