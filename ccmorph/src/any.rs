@@ -282,7 +282,8 @@ fn with_address<T: ?Sized>(mut pointer: *mut T, address: *mut u8) -> *mut T {
     );
     let word: *mut *mut u8 = (&raw mut pointer).cast();
     // SAFETY: a pointer is as large and as aligned as one to a sized type at least. It begins with
-    // its address, as the box did whose node this is: `AnyLinks::show_any` of boxes has looked.
+    // its address, as the box did whose node this is: that is all of it where the type is sized,
+    // and for others `AnyLinks::show_any` of boxes has looked.
     unsafe { word.write(address) };
     pointer
 }
