@@ -260,7 +260,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
 
     /// Moves all entries behind a gap to a new tree with full nodes. Computes in O(number of entries moved), and in O(n) with ranks.
     ///
-    /// If the allocator panics, the tree is as it was.
+    /// If the allocator panics, the tree is as it was, or, when it panics while it takes memory
+    /// back, the entries behind the gap may be lost.
     ///
     /// # Safety
     /// `edge` is an edge of this tree as it is now.
@@ -275,14 +276,14 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         // SAFETY: the edge is one of this tree; the originals are forgotten before the copies are owned.
         unsafe {
             let mut behind = self.copy_from(edge, alloc);
+            self.raw.len -= behind.len();
             self.forget_behind(edge);
             behind.own_entries();
-            self.raw.len -= behind.len();
             behind
         }
     }
 
-    /// Forgets all entries behind a gap, without dropping them; the length stays.
+    /// Forgets all entries behind a gap, without dropping them. The length does not count them.
     ///
     /// # Safety
     /// `edge` is an edge of this tree.

@@ -19,6 +19,8 @@ enum Fault {
     Refuse(usize),
     /// Panics at its n-th call.
     Panic(usize),
+    /// Takes memory back at the n-th call for that, and panics.
+    PanicFreeing(usize),
     /// Knows of no larger alignment than this.
     Align(usize),
 }
@@ -27,6 +29,7 @@ enum Fault {
 struct Strict {
     fault: Cell<Fault>,
     calls: Cell<usize>,
+    freed: Cell<usize>,
     refused: Cell<usize>,
     live: RefCell<HashMap<usize, Layout>>,
 }
@@ -36,6 +39,7 @@ impl Strict {
         Strict {
             fault: Cell::new(fault),
             calls: Cell::new(0),
+            freed: Cell::new(0),
             refused: Cell::new(0),
             live: RefCell::default(),
         }
@@ -76,6 +80,10 @@ unsafe impl Allocator for Strict {
         );
         // SAFETY: it was allocated by `Global` with this layout, as was just asserted.
         unsafe { Global.deallocate(ptr, layout) }
+        let call = self.freed.replace(self.freed.get() + 1);
+        if matches!(self.fault.get(), Fault::PanicFreeing(at) if call == at) {
+            resume_unwind(Box::new("the allocator gives up"));
+        }
     }
 }
 
@@ -169,6 +177,38 @@ fn an_allocator_may_panic_at_every_call() {
         assert_eq!((strict.live_bytes(), Counted::alive()), (0, alive), "{at}");
         if outcome.is_ok() {
             assert!(at > 3);
+            break;
+        }
+    }
+}
+
+/// Entries and memory may be lost then, but a map holds what it says, and nothing goes twice.
+#[test]
+fn an_allocator_may_panic_whenever_it_takes_memory_back() {
+    for at in 0.. {
+        let alive = Counted::alive();
+        let strict = Strict::new(Fault::PanicFreeing(at));
+        let mut map = CTreeMap::new_in(&strict);
+        let mut outcome = catch_unwind(AssertUnwindSafe(|| work(&mut map)));
+        strict.fault.set(Fault::None);
+        assert_eq!(map.check(), Ok(()), "{at}");
+        assert_eq!(map.iter().count(), map.len(), "{at}");
+        work(&mut map);
+        assert_eq!(map.check(), Ok(()), "{at}");
+        if outcome.is_ok() {
+            // Whatever has not failed yet fails when the entries leave.
+            strict.fault.set(Fault::PanicFreeing(at));
+            outcome = catch_unwind(AssertUnwindSafe(|| {
+                let mut entries = map.into_iter();
+                while entries.next().is_some() && entries.next_back().is_some() {}
+            }));
+        } else {
+            drop(map);
+        }
+        assert!(Counted::alive() >= alive, "{at}");
+        if outcome.is_ok() {
+            assert!(at > 3);
+            assert_eq!((strict.live_bytes(), Counted::alive()), (0, alive));
             break;
         }
     }
