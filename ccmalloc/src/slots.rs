@@ -12,9 +12,10 @@ use crate::protocol::DirtyNode;
 use crate::remote::expect_no_remote;
 use crate::{abandoned, registry, sys};
 
-/// A heap that has this many chunks asks for huge pages, if its process is large
-/// ([`HUGE_FROM_USED_BYTES`]). All of a huge page is resident from the first object on: what a
-/// small program leaves unused of it is a large share of its memory.
+/// A heap that has this many chunks asks for huge pages, if it has hinted objects, which are there
+/// to save misses, or if its process is large ([`HUGE_FROM_USED_BYTES`]). All of a huge page is
+/// resident from the first object on: what a small program leaves unused of it is a large share of
+/// its memory.
 const HUGE_FROM_CHUNKS: usize = 1;
 /// How many chunks with room are looked at for a span before a fresh one is mapped.
 const SPAN_CHUNKS_TRIED: usize = 16;
@@ -211,7 +212,7 @@ impl<'a> Own<'a> {
         let huge = may_be_huge
             && zero
             && self.chunks.get() >= HUGE_FROM_CHUNKS
-            && used_bytes() >= HUGE_FROM_USED_BYTES
+            && (self.latest_seat.get() != 0 || used_bytes() >= HUGE_FROM_USED_BYTES)
             // Before anything in it is touched: where a small page is, no huge one comes.
             && sys::advise_huge(start.as_ptr(), CHUNK_BYTES);
         if !zero {
