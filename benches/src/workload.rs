@@ -34,6 +34,7 @@ pub const WORKLOADS: &[Workload] = &[
     ctree::LOOKUPS_33M,
     ctree::UPDATES_2M,
     ctree::MIXED_2M,
+    ctree::WHOLE_MAPS_1M,
     ctree::SMALL_MAPS,
     ctree::MEMORY,
     ctree::STRINGS_1M,

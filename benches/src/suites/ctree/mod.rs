@@ -5,6 +5,7 @@
 //! | [`lookups`] | lookups, iteration and ranges in large maps of integers |
 //! | [`updates`] | insertion in several orders, removal, both beside lookups; memory |
 //! | [`memory`] | what maps hold: a value, one entry, after removals, with strings |
+//! | [`whole`] | calls on whole maps: split, clone, append |
 //! | [`small`] | maps that fit into the nearest caches |
 //! | [`key_types`] | keys that are harder than even integers: clustered, tuples, strings |
 //! | [`frozen`] | the frozen map and set |
@@ -24,6 +25,7 @@ pub mod mapped;
 pub mod memory;
 pub mod small;
 pub mod updates;
+pub mod whole;
 
 pub use frozen::{FROZEN_2M, FROZEN_U32_SET_2M};
 pub use key_types::{CLUSTERED_KEYS_2M, PREFIXED_STRINGS_1M, STRINGS_1M, TUPLES_2M};
@@ -33,6 +35,7 @@ pub use mapped::MAPPED_2M;
 pub use memory::MEMORY;
 pub use small::SMALL_MAPS;
 pub use updates::{MIXED_2M, UPDATES_2M};
+pub use whole::WHOLE_MAPS_1M;
 
 use super::{Pass, SEED, compare};
 use crate::ordered_map::{Key, Kind, Passes, add_in_order};
