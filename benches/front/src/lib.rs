@@ -65,7 +65,7 @@ pub const SUITES: &[Suite] = &[
             "tuples_2m",
             "prefixed_strings_1m",
             "frozen_2m",
-            "frozen_u32_set_2m",
+            "frozen_u32_set_batch_2m_ns",
             "mapped_2m",
         ],
     },
