@@ -98,7 +98,9 @@ fn answer_with(
     let method = Method::of(machine, tier)?;
     if let Method::Geometry(hierarchy, Tier::Closed) = method {
         let formula = closed_form(question, arrangement)?;
-        let found = Found::new(formula.predict(hierarchy), hierarchy, question.pages());
+        // All levels, or the nodes have to be placed after all.
+        let levels = formula.predict_up_to(hierarchy, 1.0);
+        let found = Found::new(levels, hierarchy, question.pages());
         if let Some(prediction) = by_formula(question, &formula, &found, cost) {
             #[expect(
                 clippy::cast_possible_truncation,
@@ -248,7 +250,8 @@ fn closed_form(question: &Question<'_>, arrangement: Arrangement) -> Result<Clos
         .map_err(|error| CliError::Request(error.to_string()))
 }
 
-/// A prediction from the formula alone; `None` where it knows not all levels. O(log n).
+/// A prediction from the formula alone; `None` where it knows not all levels. What neighbours save
+/// ([`Machine::neighbours`]) is not in it. O(log n).
 fn by_formula(
     question: &Question<'_>,
     formula: &ClosedForm,
@@ -257,7 +260,7 @@ fn by_formula(
 ) -> Option<Prediction> {
     let machine = question.machine();
     let mut levels = Vec::new();
-    for (i, level) in machine.levels_for(question.pages()).enumerate() {
+    for level in machine.levels_for(question.pages()) {
         let block_bytes = level.block_bytes;
         let (mut ns, mut misses) = (0.0, 0.0);
         for (step, costs) in level.steps.iter().enumerate() {
@@ -266,15 +269,6 @@ fn by_formula(
             misses += missed * costs.step_ns / level.step_ns();
         }
         let capacity_blocks = level.capacity_bytes() / block_bytes as f64;
-        let larger = (machine.neighbours.iter()).filter(|larger| {
-            i > 0 && level.kind == LevelKind::Data && larger.block_bytes > block_bytes
-        });
-        let saved = larger.map(|larger| {
-            let blocks = formula.missed_blocks(block_bytes, capacity_blocks, larger.block_bytes);
-            let share = blocks.unwrap_or(misses) / misses.max(f64::MIN_POSITIVE);
-            larger.share * (1.0 - share.min(1.0))
-        });
-        ns *= (1.0 - saved.sum::<f64>()).max(0.0);
         levels.push(LevelMisses {
             name: level.name.clone(),
             misses,

@@ -325,19 +325,6 @@ impl ClosedForm {
         Some(time.map_or(0.0, |time| self.new_blocks(&blocks, time)))
     }
 
-    /// Larger blocks in which a search misses a line, in a cache of `capacity_blocks` lines.
-    #[cfg(feature = "cli")]
-    pub(crate) fn missed_blocks(
-        &self,
-        line_bytes: u64,
-        capacity_blocks: f64,
-        larger_bytes: u64,
-    ) -> Option<f64> {
-        let time = self.time(&self.blocks(line_bytes).ok()?, capacity_blocks);
-        let larger = self.blocks(larger_bytes).ok()?;
-        Some(time.map_or(0.0, |time| self.new_blocks(&larger, time)))
-    }
-
     /// Searches after which so many blocks have been touched; `None` where there are not more.
     fn time(&self, blocks: &Blocks, capacity_blocks: f64) -> Option<f64> {
         let at = |t: f64| self.distinct(blocks, t);
@@ -429,6 +416,11 @@ impl ClosedForm {
     /// Misses of one search at those levels of a machine for which a formula is known and of which a search touches no more than a tenth, as if
     /// blocks spread evenly over their sets; a victim cache with what room the cache above it makes up for. O(log n) a level.
     pub fn predict(&self, hierarchy: &Hierarchy) -> Vec<LevelPrediction> {
+        self.predict_up_to(hierarchy, CROWDED_SHARE)
+    }
+
+    /// As [`predict`](Self::predict), also for levels of which a search touches up to `share`.
+    pub(crate) fn predict_up_to(&self, hierarchy: &Hierarchy, share: f64) -> Vec<LevelPrediction> {
         let caches = hierarchy.caches();
         let is_victim = |i: usize| {
             hierarchy.inclusion() == Inclusion::VictimLast && i > 0 && i + 1 == caches.len()
@@ -441,7 +433,7 @@ impl ClosedForm {
         let predict = |(level, above): (&CacheLevel, Option<&CacheLevel>)| {
             let block_bytes = level.geometry.block_bytes();
             let touches = self.distinct_blocks(block_bytes, 1.0)?;
-            if touches > CROWDED_SHARE * level.blocks() as f64 {
+            if touches > share * level.blocks() as f64 {
                 return None;
             }
             Some(LevelPrediction {
