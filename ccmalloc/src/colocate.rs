@@ -430,14 +430,17 @@ impl<'a> Own<'a> {
 
     /// Changes the size of a co-located object where it lies, if the granules behind it allow. Aborts with a message when no object is
     /// there, or none of `old_bytes` (`None`: whatever its size).
-    pub(crate) fn resize_colocated(
+    ///
+    /// # Safety
+    /// - `slot` contains `address`, and is a co-location slot of this heap.
+    pub(crate) unsafe fn resize_colocated(
         self,
         slot: SlotRef<'a>,
         address: usize,
         old_bytes: Option<usize>,
         new_bytes: usize,
     ) -> bool {
-        // SAFETY: the caller has found a co-location slot of this heap.
+        // SAFETY: by the caller's promise.
         let pages = unsafe { Pages::of(slot) };
         let run = pages.object(address, old_bytes);
         let resized = pages.resize(run, granules_of(new_bytes));
@@ -448,18 +451,30 @@ impl<'a> Own<'a> {
     }
 
     /// Bytes of the co-located object at `address`. Aborts with a message when none is there.
-    pub(crate) fn colocated_bytes(self, slot: SlotRef<'a>, address: usize) -> usize {
-        // SAFETY: the caller has found a co-location slot of this heap.
+    ///
+    /// # Safety
+    /// - `slot` contains `address`, and is a co-location slot of this heap.
+    pub(crate) unsafe fn colocated_bytes(self, slot: SlotRef<'a>, address: usize) -> usize {
+        // SAFETY: by the caller's promise.
         unsafe { Pages::of(slot) }.object(address, None).granules * GRANULE_BYTES
     }
 
     /// Frees a co-located object. Aborts with a message when no object is there, or none of `bytes` (`None`: whatever its size).
+    ///
+    /// # Safety
+    /// - `slot` contains `address`, and is a co-location slot of this heap.
     #[inline]
-    pub(crate) fn free_colocated(self, slot: SlotRef<'a>, address: usize, bytes: Option<usize>) {
-        // SAFETY: the caller has found a co-location slot of this heap.
+    pub(crate) unsafe fn free_colocated(
+        self,
+        slot: SlotRef<'a>,
+        address: usize,
+        bytes: Option<usize>,
+    ) {
+        // SAFETY: by the caller's promise.
         let word = unsafe { Word::containing(address) };
         let Some(freed) = word.release(address, bytes) else {
-            return self.free_colocated_slow(slot, address, bytes);
+            // SAFETY: by the caller's promise.
+            return self.free_colocated_slow(unsafe { Pages::of(slot) }, address, bytes);
         };
         // From the object's block on: it may lie at the border of two.
         let first = address / BLOCK_BYTES % 8 * BLOCK_GRANULES;
@@ -467,7 +482,7 @@ impl<'a> Own<'a> {
         let is_block_empty = free & 0xff == 0xff || freed > 0xff && free >> 8 & 0xff == 0xff;
         self.freed_place.set(address | usize::from(is_block_empty));
         if is_block_empty {
-            // SAFETY: as above.
+            // SAFETY: by the caller's promise.
             let pages = unsafe { Pages::of(slot) };
             self.on_empty_block(Page::new(pages, address / PAGE_BYTES), word.free());
         }
@@ -475,9 +490,7 @@ impl<'a> Own<'a> {
 
     /// What [`free_colocated`](Self::free_colocated) leaves: objects of more than a block, at the start of a word of the map, and what is none.
     #[inline(never)]
-    fn free_colocated_slow(self, slot: SlotRef<'a>, address: usize, bytes: Option<usize>) {
-        // SAFETY: the caller has found a co-location slot of this heap.
-        let pages = unsafe { Pages::of(slot) };
+    fn free_colocated_slow(self, pages: Pages<'a>, address: usize, bytes: Option<usize>) {
         let run = pages.object(address, bytes);
         pages.release(run);
         // Whether a block has become empty is found out when the place is looked at.

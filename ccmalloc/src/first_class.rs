@@ -299,15 +299,20 @@ impl Heap {
             // SAFETY: this value owns the core, and the tag says that the slab is of this bin, and ACTIVE or LISTED.
             unsafe { self.core.push(bin, address, kind) };
         } else {
-            self.dealloc_slow(slot, address, layout);
+            // SAFETY: the slot of this address.
+            unsafe { self.dealloc_slow(slot, address, layout) };
         }
     }
 
     /// Frees of full slabs and of co-located objects.
+    ///
+    /// # Safety
+    /// - `slot` contains `address`.
     #[cold]
     #[inline(never)]
-    fn dealloc_slow(&self, slot: SlotRef<'_>, address: usize, layout: Layout) {
-        thread::dealloc_small(Some(self.own()), slot, address, Some(layout));
+    unsafe fn dealloc_slow(&self, slot: SlotRef<'_>, address: usize, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { thread::dealloc_small(Some(self.own()), slot, address, Some(layout)) };
     }
 
     /// Changes an object's layout: in place where that can be, else by moving it near `hint`, or, without one, near where it was if it had

@@ -110,8 +110,10 @@ pub unsafe fn deallocate(object: *mut u8) {
             return;
         }
         if tag.kind() == kind::COLOCATED {
-            // SAFETY: as above, and the tag says COLOCATED.
-            return unsafe { Own::new(heap) }.free_colocated(slot, address, None);
+            // SAFETY: the slot's tag is this heap's.
+            let own = unsafe { Own::new(heap) };
+            // SAFETY: the slot of this address, a co-location slot of this heap by its tag.
+            return unsafe { own.free_colocated(slot, address, None) };
         }
     }
     // SAFETY: the caller's promise.
@@ -144,7 +146,8 @@ unsafe fn deallocate_slow(object: *mut u8) {
         Some(Found::Mapping(bytes)) => unsafe {
             thread::dealloc_large(thread::existing(), object, bytes);
         },
-        Some(Found::Slot(slot)) => thread::dealloc_slow(slot, address, None),
+        // SAFETY: `find` gives the slot of this address.
+        Some(Found::Slot(slot)) => unsafe { thread::dealloc_slow(slot, address, None) },
         None => {}
     }
 }
@@ -188,19 +191,24 @@ fn find<'a>(address: usize) -> Option<Found<'a>> {
 pub unsafe fn usable_bytes(object: *const u8) -> usize {
     let address = object.addr();
     match find(address) {
-        Some(Found::Slot(slot)) => bytes_in_slot(slot, address),
+        // SAFETY: `find` gives the slot of this address.
+        Some(Found::Slot(slot)) => unsafe { bytes_in_slot(slot, address) },
         Some(Found::Mapping(bytes)) => bytes,
         None => 0,
     }
 }
 
 /// Bytes of the object at `address`, which lies in `slot`. Aborts with a message when no object starts there, or it can see that it has been freed.
-fn bytes_in_slot(slot: SlotRef<'_>, address: usize) -> usize {
+///
+/// # Safety
+/// - `slot` contains `address`.
+unsafe fn bytes_in_slot(slot: SlotRef<'_>, address: usize) -> usize {
     let tag = slot.slab().tag();
     match tag.kind() {
         _ if tag == Tag::FREE => sys::die("not allocated, or freed before:", address),
         kind::COLOCATED => match thread::existing().filter(|own| own.tag(kind::COLOCATED) == tag) {
-            Some(own) => own.colocated_bytes(slot, address),
+            // SAFETY: `slot` contains `address`, and is a co-location slot of this heap by its tag.
+            Some(own) => unsafe { own.colocated_bytes(slot, address) },
             None => {
                 // SAFETY: a co-location slot by its tag, and the caller's object is live.
                 let ends = unsafe { slot.ends() };
@@ -234,14 +242,16 @@ pub unsafe fn reallocate(object: *mut u8, new_bytes: usize, hint: Option<NonNull
     let (old_bytes, near) = match find(address) {
         None => return allocate(new_bytes, align, hint),
         Some(Found::Slot(slot)) => {
-            let old_bytes = bytes_in_slot(slot, address);
+            // SAFETY: `find` gives the slot of this address.
+            let old_bytes = unsafe { bytes_in_slot(slot, address) };
             let tag = slot.slab().tag();
             match tag.kind() {
                 kind::COLOCATED => {
                     let own = thread::existing().filter(|own| own.tag(kind::COLOCATED) == tag);
                     if let Some(own) = own
                         && aligned
-                        && own.resize_colocated(slot, address, None, new_bytes)
+                        // SAFETY: as above, and a co-location slot of this heap by its tag.
+                        && unsafe { own.resize_colocated(slot, address, None, new_bytes) }
                     {
                         return object;
                     }

@@ -338,7 +338,8 @@ impl Segments {
             match hand(object) {
                 Handed::Over(object) => *place = object,
                 Handed::Back => {
-                    own.free_colocated(pages.slot(), object.addr(), Some(layout.size()));
+                    // SAFETY: `pages` are those of the slot that contains the object, as above.
+                    unsafe { own.free_colocated(pages.slot(), object.addr(), Some(layout.size())) };
                     break;
                 }
                 Handed::Elsewhere => break,

@@ -356,32 +356,47 @@ unsafe fn dealloc_class(heap: &'static Heap, object: *mut u8, layout: Layout, cl
 unsafe fn dealloc_elsewhere(object: *mut u8, layout: Layout) {
     // SAFETY: the chunk stays mapped until its objects are freed.
     let slot = unsafe { SlotRef::containing(object.addr()) };
-    dealloc_slow(slot, object.addr(), Some(layout));
+    // SAFETY: the slot of this address.
+    unsafe { dealloc_slow(slot, object.addr(), Some(layout)) };
 }
 
 /// Frees of full slabs, of co-located objects, under an ambient request, and of other threads' objects. `asked` is the layout that the
 /// object was allocated with, where the caller says it; without one, the object may also be a span.
+///
+/// # Safety
+/// - `slot` contains `address`.
 #[inline]
-pub(crate) fn dealloc_slow(slot: SlotRef<'_>, address: usize, asked: Option<Layout>) {
+pub(crate) unsafe fn dealloc_slow(slot: SlotRef<'_>, address: usize, asked: Option<Layout>) {
     let heap = fast();
     if slot.slab().tag() == Tag::new(heap, kind::COLOCATED) {
-        // SAFETY: no slot is tagged with NO_HEAP, so the heap is this thread's own, and its tag says COLOCATED.
+        // SAFETY: no slot is tagged with NO_HEAP, so the heap is this thread's own.
         let own = unsafe { Own::new(heap) };
-        return own.free_colocated(slot, address, asked.map(|layout| layout.size()));
+        let bytes = asked.map(|layout| layout.size());
+        // SAFETY: `slot` contains `address`, and its tag says that it is a co-location slot of this
+        // heap.
+        return unsafe { own.free_colocated(slot, address, bytes) };
     }
-    dealloc_rare(slot, address, asked);
+    // SAFETY: the caller's promise.
+    unsafe { dealloc_rare(slot, address, asked) };
 }
 
 /// What [`dealloc_slow`] leaves: all but co-located objects of the thread's own.
+///
+/// # Safety
+/// - `slot` contains `address`.
 #[inline(never)]
-fn dealloc_rare(slot: SlotRef<'_>, address: usize, asked: Option<Layout>) {
-    dealloc_small(existing(), slot, address, asked);
+unsafe fn dealloc_rare(slot: SlotRef<'_>, address: usize, asked: Option<Layout>) {
+    // SAFETY: the caller's promise.
+    unsafe { dealloc_small(existing(), slot, address, asked) };
 }
 
 /// Frees an object from slabs or co-location pages: at once if it is of the heap `mine`, else by leaving it to its heap. Without a layout, the
 /// object may also be a span.
+///
+/// # Safety
+/// - `slot` contains `address`.
 #[inline]
-pub(crate) fn dealloc_small(
+pub(crate) unsafe fn dealloc_small(
     mine: Option<Own<'static>>,
     slot: SlotRef<'_>,
     address: usize,
@@ -401,7 +416,9 @@ pub(crate) fn dealloc_small(
         kind::COLOCATED => {
             let bytes = asked.map(|layout| layout.size());
             if let Some(own) = own {
-                return own.free_colocated(slot, address, bytes);
+                // SAFETY: `slot` contains `address`, and its tag says that it is a co-location slot
+                // of this heap.
+                return unsafe { own.free_colocated(slot, address, bytes) };
             }
             // SAFETY: a co-location slot by its tag, and the caller's object is live.
             let ends = unsafe { slot.ends() };
@@ -571,14 +588,12 @@ pub(crate) unsafe fn resize_in_place(
                 kind::COLOCATED => {
                     let own = mine.filter(|own| own.tag(kind::COLOCATED) == tag);
                     if let Some(own) = own {
+                        let (address, old_bytes) = (object.addr(), Some(layout.size()));
                         if still_small
                             && aligned
-                            && own.resize_colocated(
-                                slot,
-                                object.addr(),
-                                Some(layout.size()),
-                                new_bytes,
-                            )
+                            // SAFETY: the object's slot, a co-location slot of this heap by its
+                            // tag.
+                            && unsafe { own.resize_colocated(slot, address, old_bytes, new_bytes) }
                         {
                             return Ok(object);
                         }
