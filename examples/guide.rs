@@ -1,4 +1,5 @@
-//! The worked example of `docs/guide.md`: a price list in a search tree, as it was written, and after each cure.
+//! The worked example of `docs/guide.md`: a price list in a search tree, as it was written, and
+//! after each cure.
 //!
 //! ```text
 //! cargo run --release --example guide                             all stages, timed in turns
@@ -7,8 +8,9 @@
 //! cargo run --release --example guide -- --nodes 2000 --pictures FOLDER
 //! ```
 //!
-//! The work is done in `src/guide`. The global allocator serves a thread from the system's malloc or from `CcMalloc`, as asked, because the
-//! comparison needs both; a program of one's own says `static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();`.
+//! The work is done in `src/guide`. The global allocator serves a thread from the system's malloc
+//! or from `CcMalloc`, as asked, because the comparison needs both; a program of one's own says
+//! `static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! Where do the nodes of a structure lie, and what does a morph change? Pictures of a search tree and of a list, before and after.
+//! Where do the nodes of a structure lie, and what does a morph change? Pictures of a search tree
+//! and of a list, before and after.
 //!
 //! ```text
 //! cargo run --release --example layout_map                       2000 nodes each, pictures in target/layout_map

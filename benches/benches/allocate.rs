@@ -1,8 +1,10 @@
-//! Single allocations of 24 bytes: with a hint, without, and the system's malloc; alone and in a crowd.
+//! Single allocations of 24 bytes: with a hint, without, and the system's malloc; alone and in a
+//! crowd.
 //!
-//! `pair` frees each object at once, which is the shortest path through an allocator. `batch` makes a thousand objects and frees them in the order of their birth,
-//! so that pages fill up and empty. `churn` replaces random ones of 20,000 live objects by others of 8 to 407 bytes, as a program does that has run for
-//! a while; each step frees one and allocates one.
+//! `pair` frees each object at once, which is the shortest path through an allocator. `batch` makes
+//! a thousand objects and frees them in the order of their birth, so that pages fill up and empty.
+//! `churn` replaces random ones of 20,000 live objects by others of 8 to 407 bytes, as a program
+//! does that has run for a while; each step frees one and allocates one.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
@@ -36,11 +38,13 @@ fn cycle(
 
 fn allocate(criterion: &mut Criterion) {
     let layout = node_layout();
-    // SAFETY: `cycle` frees each object once, and those passed here all came from `cc_alloc` with this layout.
+    // SAFETY: `cycle` frees each object once, and those passed here all came from `cc_alloc` with
+    // this layout.
     let free_ours = |object: NonNull<u8>| unsafe { CcMalloc.dealloc(object.as_ptr(), layout) };
     // SAFETY: the layout is not empty.
     let allocate_theirs = |_| NonNull::new(unsafe { System.alloc(layout) });
-    // SAFETY: `cycle` frees each object once, and those passed here all came from `allocate_theirs` with this layout.
+    // SAFETY: `cycle` frees each object once, and those passed here all came from `allocate_theirs`
+    // with this layout.
     let free_theirs = |object: NonNull<u8>| unsafe { System.dealloc(object.as_ptr(), layout) };
     for (group_name, count) in [("pair", 1), ("batch", BATCH)] {
         let mut group = criterion.benchmark_group(group_name);
@@ -82,7 +86,8 @@ impl<'a> Crowd<'a> {
         for _ in 0..STEPS {
             let place = &mut self.objects[rng.below(LIVE)];
             let (old, layout) = std::mem::replace(place, any_object(self.allocator, rng));
-            // SAFETY: from this allocator with this layout, and out of the list since the line above.
+            // SAFETY: from this allocator with this layout, and out of the list since the line
+            // above.
             unsafe { self.allocator.dealloc(old, layout) };
         }
     }

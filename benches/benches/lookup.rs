@@ -1,6 +1,8 @@
-//! Lookups in maps from one that fits the first-level cache to one that no cache holds: the dynamic map, std's `BTreeMap` and the rivals, the frozen map, binary search.
+//! Lookups in maps from one that fits the first-level cache to one that no cache holds: the dynamic
+//! map, std's `BTreeMap` and the rivals, the frozen map, binary search.
 //!
-//! `dependent`: each lookup's key depends on the answer before, so times are latencies. `independent`: a plain loop over queries. `many`: the same queries at once.
+//! `dependent`: each lookup's key depends on the answer before, so times are latencies.
+//! `independent`: a plain loop over queries. `many`: the same queries at once.
 
 use std::hint::black_box;
 

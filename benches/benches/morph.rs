@@ -1,7 +1,10 @@
-//! What a morph takes: by layout, by size, and by structure; and beside it a copy, which is what a program can do by itself.
+//! What a morph takes: by layout, by size, and by structure; and beside it a copy, which is what a
+//! program can do by itself.
 //!
-//! Each iteration morphs a fresh copy, made untimed. Nodes of a copy lie in the order in which copying visits them, which is kinder to the first phase of a morph than the random order
-//! that `report --only morph_vs_clone` begins with; in return, an iteration takes milliseconds. Everything is served by `CcMalloc`.
+//! Each iteration morphs a fresh copy, made untimed. Nodes of a copy lie in the order in which
+//! copying visits them, which is kinder to the first phase of a morph than the random order that
+//! `report --only morph_vs_clone` begins with; in return, an iteration takes milliseconds.
+//! Everything is served by `CcMalloc`.
 
 use ccmalloc::CcMalloc;
 use ccmodel::Layout;

@@ -1,7 +1,8 @@
-//! Insertion and removal in ordered maps, by size and by the order of the keys: ctree, std's `BTreeMap`, and the rivals.
+//! Insertion and removal in ordered maps, by size and by the order of the keys: ctree, std's
+//! `BTreeMap`, and the rivals.
 //!
-//! `insert` builds a map from empty by single insertions, `remove` empties one that was built untimed. Keys are even over `u64`. Maps of more than a cache's size are the
-//! `report` binary's.
+//! `insert` builds a map from empty by single insertions, `remove` empties one that was built
+//! untimed. Keys are even over `u64`. Maps of more than a cache's size are the `report` binary's.
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use examples::rng::Rng;

@@ -1,6 +1,8 @@
-//! Walks through ordered maps, by size: all entries, and short ranges from random starts. ctree, std's `BTreeMap`, and the rivals.
+//! Walks through ordered maps, by size: all entries, and short ranges from random starts. ctree,
+//! std's `BTreeMap`, and the rivals.
 //!
-//! Keys are even over `u64` and came in random order, so that the leaves lie in memory as a living map's do.
+//! Keys are even over `u64` and came in random order, so that the leaves lie in memory as a living
+//! map's do.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use measure::keys;

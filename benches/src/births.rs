@@ -1,7 +1,9 @@
-//! The memory that a structure is born in: `CcMalloc`'s, the system's or a rival's, for the same unmodified `Box`.
+//! The memory that a structure is born in: `CcMalloc`'s, the system's or a rival's, for the same
+//! unmodified `Box`.
 //!
-//! A structure of boxes takes its nodes from the global allocator. To hold one allocator's nodes against another's in one process, with the same machine code walking over
-//! both, the global allocator of `report` asks the thread who is to serve:
+//! A structure of boxes takes its nodes from the global allocator. To hold one allocator's nodes
+//! against another's in one process, with the same machine code walking over both, the global
+//! allocator of `report` asks the thread who is to serve:
 //!
 //! ```text
 //! alloc:   a rival of this thread?          -> the rival, for objects up to 4 KiB
@@ -10,11 +12,14 @@
 //!          else                             -> examples::switch, which asks CcMalloc
 //! ```
 //!
-//! So a node goes back to whom it came from, wherever and whenever it is freed. That needs allocators that can tell their own memory from others';
-//! those that cannot ([`AllocatorRival::owns`] is `None`) take no part. Larger objects are the system's in every case, as in [`examples::switch`].
+//! So a node goes back to whom it came from, wherever and whenever it is freed. That needs
+//! allocators that can tell their own memory from others'; those that cannot
+//! ([`AllocatorRival::owns`] is `None`) take no part. Larger objects are the system's in every
+//! case, as in [`examples::switch`].
 //!
-//! The questions cost some nanoseconds for each allocation and each free. So nothing here times allocations; whole programs do, in processes
-//! in which one allocator serves everything ([`crate::dispatch`]).
+//! The questions cost some nanoseconds for each allocation and each free. So nothing here times
+//! allocations; whole programs do, in processes in which one allocator serves everything
+//! ([`crate::dispatch`]).
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
@@ -27,7 +32,8 @@ use crate::rivals::{ALLOCATORS, AllocatorRival, system};
 const BYTES_MAX: usize = ccmalloc::Region::OBJECT_BYTES_MAX;
 
 thread_local! {
-    // `const` and without a destructor: reading it allocates nothing, at any time of the thread's life.
+    // `const` and without a destructor: reading it allocates nothing, at any time of the thread's
+    // life.
     static RIVAL: Cell<Option<&'static AllocatorRival>> = const { Cell::new(None) };
 }
 
@@ -40,7 +46,8 @@ pub enum Birthplace {
     Rival(&'static AllocatorRival),
 }
 
-/// The rivals that structures can be born in: the system's malloc, and those that know their own memory.
+/// The rivals that structures can be born in: the system's malloc, and those that know their own
+/// memory.
 pub fn rivals() -> impl Iterator<Item = &'static AllocatorRival> {
     ALLOCATORS
         .iter()
@@ -51,7 +58,8 @@ fn is_the_system(rival: &AllocatorRival) -> bool {
     rival.slug == system::RIVAL.slug
 }
 
-/// Runs `f` with this thread's new objects coming from `place`; what was before is back afterwards, also when `f` panics.
+/// Runs `f` with this thread's new objects coming from `place`; what was before is back afterwards,
+/// also when `f` panics.
 ///
 /// # Panics
 /// When `place` is a rival that [`rivals`] does not name.
@@ -82,8 +90,9 @@ pub fn born<R>(place: Birthplace, f: impl FnOnce() -> R) -> R {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BirthAllocator;
 
-// SAFETY: each block is served by one allocator that keeps the contract of `GlobalAlloc`, and goes back to that one: a rival's blocks are those
-// that it says are its own, and all others came from `SwitchAllocator`, of whose memory no rival says so. Nothing here unwinds.
+// SAFETY: each block is served by one allocator that keeps the contract of `GlobalAlloc`, and goes
+// back to that one: a rival's blocks are those that it says are its own, and all others came from
+// `SwitchAllocator`, of whose memory no rival says so. Nothing here unwinds.
 unsafe impl GlobalAlloc for BirthAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match rival_for(layout) {
@@ -105,27 +114,33 @@ unsafe impl GlobalAlloc for BirthAllocator {
 
     unsafe fn dealloc(&self, object: *mut u8, layout: Layout) {
         match owner(object) {
-            // SAFETY: the object is this rival's, and live with this layout by the caller's promise.
+            // SAFETY: the object is this rival's, and live with this layout by the caller's
+            // promise.
             Some(rival) => unsafe { rival.allocator.0.dealloc(object, layout) },
-            // SAFETY: no rival's, so the switch served it, with this layout by the caller's promise.
+            // SAFETY: no rival's, so the switch served it, with this layout by the caller's
+            // promise.
             None => unsafe { SwitchAllocator.dealloc(object, layout) },
         }
     }
 
     unsafe fn realloc(&self, object: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         if owner(object).is_none() {
-            // SAFETY: no rival's, so the switch served it; the rest is the caller's promise. It may stay there: who serves is decided at birth.
+            // SAFETY: no rival's, so the switch served it; the rest is the caller's promise. It may
+            // stay there: who serves is decided at birth.
             return unsafe { SwitchAllocator.realloc(object, layout, new_size) };
         }
-        // SAFETY: the caller promises that `new_size`, rounded up to the alignment, does not overflow `isize`.
+        // SAFETY: the caller promises that `new_size`, rounded up to the alignment, does not
+        // overflow `isize`.
         let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
         // SAFETY: the caller promises that `new_size` is not zero.
         let moved = unsafe { self.alloc(new_layout) };
         if !moved.is_null() {
             let bytes = layout.size().min(new_size);
-            // SAFETY: `object` is live and has `layout.size()` bytes by the caller's promise, `moved` is fresh and has `new_size`.
+            // SAFETY: `object` is live and has `layout.size()` bytes by the caller's promise,
+            // `moved` is fresh and has `new_size`.
             unsafe { object.copy_to_nonoverlapping(moved, bytes) };
-            // SAFETY: `object` is live, of this allocator, with `layout`, by the caller's promise; it is not used any more.
+            // SAFETY: `object` is live, of this allocator, with `layout`, by the caller's promise;
+            // it is not used any more.
             unsafe { self.dealloc(object, layout) };
         }
         moved

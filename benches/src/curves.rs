@@ -1,13 +1,15 @@
 //! Costs against the size of a structure: the measured curve, and the predicted one beside it.
 //!
-//! Plain data, so that whoever draws needs no workload; and read off comparisons by their names, so that a curve can be drawn of a kept `report.jsonl` as well as
-//! of a run. A comparison is a point when its name is
+//! Plain data, so that whoever draws needs no workload; and read off comparisons by their names, so
+//! that a curve can be drawn of a kept `report.jsonl` as well as of a run. A comparison is a point
+//! when its name is
 //!
 //! ```text
 //! FAMILY_nLOG2_LINE_vs_measured         lookup_n21_btreemap_vs_measured
 //! ```
 //!
-//! with the prediction as `ours` and the measurement as `theirs`, as in all comparisons with the clock.
+//! with the prediction as `ours` and the measurement as `theirs`, as in all comparisons with the
+//! clock.
 
 use crate::workload::Comparison;
 

@@ -1,18 +1,23 @@
 //! A global allocator that the environment chooses when the process starts.
 //!
-//! A whole program under an allocator means: *everything* in the process comes from it, what the standard library and the runtime allocate included.
-//! Allocators are linked, though, not passed, and a binary for each would have to be built, found and kept alike. So `report` is one binary with all of them, starts
-//! itself once for each measurement, and says in the variable [`ALLOCATOR_VARIABLE`] who serves that process:
+//! A whole program under an allocator means: *everything* in the process comes from it, what the
+//! standard library and the runtime allocate included. Allocators are linked, though, not passed,
+//! and a binary for each would have to be built, found and kept alike. So `report` is one binary
+//! with all of them, starts itself once for each measurement, and says in the variable
+//! [`ALLOCATOR_VARIABLE`] who serves that process:
 //!
 //! ```text
 //! first call:   getenv(ALLOCATOR_VARIABLE) -> CHOSEN        (before `main`; getenv allocates nothing)
 //! each call:    load CHOSEN, jump to the method that it holds
 //! ```
 //!
-//! What that costs is two instructions, the same for all: a load, and a jump whose target never changes, so that it is always predicted. It leads into a function that
-//! holds the allocator's own code as that of a `#[global_allocator]` does. A `match` over the allocators was tried first; it took nine instructions.
+//! What that costs is two instructions, the same for all: a load, and a jump whose target never
+//! changes, so that it is always predicted. It leads into a function that holds the allocator's own
+//! code as that of a `#[global_allocator]` does. A `match` over the allocators was tried first; it
+//! took nine instructions.
 //!
-//! A process without the variable, which `report` itself is, gets [`BirthAllocator`]: there each thread chooses who serves.
+//! A process without the variable, which `report` itself is, gets [`BirthAllocator`]: there each
+//! thread chooses who serves.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::CStr;
@@ -54,12 +59,14 @@ pub struct Methods {
     realloc: unsafe fn(*mut u8, Layout, usize) -> *mut u8,
 }
 
-/// Invariant: points to a `&'static Methods`: at first to [`FIRST`], and from the end of the first call on to those of one allocator, always the same.
+/// Invariant: points to a `&'static Methods`: at first to [`FIRST`], and from the end of the first
+/// call on to those of one allocator, always the same.
 static CHOSEN: AtomicPtr<Methods> = AtomicPtr::new(ptr::from_ref(&FIRST).cast_mut());
 
 #[inline]
 fn chosen() -> &'static Methods {
-    // SAFETY: the invariant of `CHOSEN`. What it points to is constant, so nothing needs to be ordered before the load.
+    // SAFETY: the invariant of `CHOSEN`. What it points to is constant, so nothing needs to be
+    // ordered before the load.
     unsafe { &*CHOSEN.load(Ordering::Relaxed) }
 }
 
@@ -68,12 +75,13 @@ pub fn served_by() -> &'static str {
     chosen().name
 }
 
-/// The allocator that the environment chooses: `#[global_allocator] static GLOBAL: DispatchAllocator = DispatchAllocator;`
+/// The allocator that the environment chooses: `#[global_allocator] static GLOBAL:
+/// DispatchAllocator = DispatchAllocator;`
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DispatchAllocator;
 
-// SAFETY: all calls of a process go to one and the same allocator, which keeps the contract: the choice is made before the first
-// block is handed out, and never again. Nothing here unwinds.
+// SAFETY: all calls of a process go to one and the same allocator, which keeps the contract: the
+// choice is made before the first block is handed out, and never again. Nothing here unwinds.
 unsafe impl GlobalAlloc for DispatchAllocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -116,12 +124,14 @@ static FIRST: Methods = Methods {
 
 /// Looks the choice up, after which no call is the first any more. Allocates nothing.
 fn choose() -> &'static Methods {
-    // SAFETY: the name ends in NUL. Nothing in this package changes the environment, so no other thread can be changing it now.
+    // SAFETY: the name ends in NUL. Nothing in this package changes the environment, so no other
+    // thread can be changing it now.
     let value = unsafe { libc::getenv(ALLOCATOR_VARIABLE_C.as_ptr()) };
     let methods = if value.is_null() {
         BirthAllocator::METHODS
     } else {
-        // SAFETY: getenv returned a string that ends in NUL and stays as it is while nobody changes the environment.
+        // SAFETY: getenv returned a string that ends in NUL and stays as it is while nobody changes
+        // the environment.
         let name = unsafe { CStr::from_ptr(value) }.to_bytes();
         let rivals = ALLOCATORS.iter().chain(ARENAS).map(|rival| rival.methods);
         std::iter::once(ours::METHODS)
@@ -130,7 +140,8 @@ fn choose() -> &'static Methods {
             .unwrap_or(BirthAllocator::METHODS)
     };
     if ptr::eq(methods, ours::METHODS) {
-        // SAFETY: all calls of this process go on to `CcMalloc` as they are, and nothing is kept of them.
+        // SAFETY: all calls of this process go on to `CcMalloc` as they are, and nothing is kept of
+        // them.
         unsafe { ccmalloc::declare_global() };
     }
     // Two threads in here at once agree anyway; the exchange makes that no condition.

@@ -12,7 +12,8 @@ use std::collections::HashSet;
 
 use examples::rng::Rng;
 
-/// `count` different numbers, even over all of `u64`, in random order; the largest number is not among them.
+/// `count` different numbers, even over all of `u64`, in random order; the largest number is not
+/// among them.
 pub fn random(count: usize, seed: u64) -> Vec<u64> {
     let mut rng = Rng::new(seed);
     // The generator's step is a bijection of its counter, so no number comes twice.
@@ -22,7 +23,8 @@ pub fn random(count: usize, seed: u64) -> Vec<u64> {
         .collect()
 }
 
-/// `count` different numbers in random order: runs of 1 to 1024 consecutive ones, and between two runs a gap below 2^10 to 2^50, each power of two as likely as the others.
+/// `count` different numbers in random order: runs of 1 to 1024 consecutive ones, and between two
+/// runs a gap below 2^10 to 2^50, each power of two as likely as the others.
 ///
 /// Identifiers come like that: blocks of them, handed out to many who count on by themselves.
 pub fn clustered(count: usize, seed: u64) -> Vec<u64> {
@@ -42,7 +44,8 @@ pub fn clustered(count: usize, seed: u64) -> Vec<u64> {
     keys
 }
 
-/// `count` different tuples of an account and a time in random order: a hundred times an account on average, in nanoseconds within a year. Accounts are even over `u32`.
+/// `count` different tuples of an account and a time in random order: a hundred times an account on
+/// average, in nanoseconds within a year. Accounts are even over `u32`.
 pub fn events(count: usize, seed: u64) -> Vec<(u32, u64)> {
     const YEAR_NS: usize = 365 * 24 * 3600 * 1_000_000_000;
     let mut rng = Rng::new(seed);
@@ -63,10 +66,13 @@ pub fn events(count: usize, seed: u64) -> Vec<(u32, u64)> {
     keys
 }
 
-/// `count` different strings of 8 to 40 bytes in random order: words of a large vocabulary, and paths that are made of them.
+/// `count` different strings of 8 to 40 bytes in random order: words of a large vocabulary, and
+/// paths that are made of them.
 ///
-/// The words are those of the names of all Unicode characters, in small letters (`musical symbol quarter rest`); left out are the names that end in a code point or
-/// spell a syllable, two thirds of all, since they are numbers rather than words. First come the names themselves, as far as their lengths fit, then paths of files until there are enough:
+/// The words are those of the names of all Unicode characters, in small letters (`musical symbol
+/// quarter rest`); left out are the names that end in a code point or spell a syllable, two thirds
+/// of all, since they are numbers rather than words. First come the names themselves, as far as
+/// their lengths fit, then paths of files until there are enough:
 ///
 /// ```text
 /// musical/symbol/phonetic-extension.rs        one to three words of a name, as folders
@@ -74,7 +80,8 @@ pub fn events(count: usize, seed: u64) -> Vec<(u32, u64)> {
 ///                                             one of a few endings
 /// ```
 ///
-/// Folders are as popular as names begin with them: `latin/small` has thousands of files, others have one.
+/// Folders are as popular as names begin with them: `latin/small` has thousands of files, others
+/// have one.
 pub fn words_and_paths(count: usize, seed: u64) -> Vec<String> {
     const BYTES: std::ops::RangeInclusive<usize> = 8..=40;
     const ENDINGS: [&str; 8] = ["rs", "md", "txt", "toml", "html", "json", "png", "c"];
@@ -104,8 +111,9 @@ pub fn words_and_paths(count: usize, seed: u64) -> Vec<String> {
     keys
 }
 
-/// `count` different paths in random order: eight folders with names of the same length, and in each of them files that are named by 16 hexadecimal digits, as caches and stores of
-/// objects have them. 48 of the 64 bytes of a key are those of its folder.
+/// `count` different paths in random order: eight folders with names of the same length, and in
+/// each of them files that are named by 16 hexadecimal digits, as caches and stores of objects have
+/// them. 48 of the 64 bytes of a key are those of its folder.
 pub fn long_prefixes(count: usize, seed: u64) -> Vec<String> {
     random(count, seed)
         .into_iter()

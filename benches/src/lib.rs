@@ -1,7 +1,8 @@
 //! Measurements against rivals.
 //!
-//! One list of workloads, one adapter file for each rival, and in every run the answers are checked before any figure is believed. The `report` binary
-//! runs the list; the criterion benches look at single operations.
+//! One list of workloads, one adapter file for each rival, and in every run the answers are checked
+//! before any figure is believed. The `report` binary runs the list; the criterion benches look at
+//! single operations.
 //!
 //! | module | holds |
 //! |---|---|
@@ -24,9 +25,11 @@
 //! | [`curves`] | costs against the size of a structure, measured and predicted |
 //! | [`output`] | JSON lines, tables, Markdown, pictures, a page |
 //!
-//! What a figure can and cannot say: ours and the rivals run in one process, in turns, or, where a whole program is the subject, each in a process of its own, in turns, too;
-//! and the median over the rounds counts, so a ratio holds on the machine and for the inputs that it was taken with. Keys are drawn evenly, which is the hardest case for every layout; programs with hot keys
-//! gain less, because their hot paths lie in the cache anyway. Memory is freshly built, not aged.
+//! What a figure can and cannot say: ours and the rivals run in one process, in turns, or, where a
+//! whole program is the subject, each in a process of its own, in turns, too; and the median over
+//! the rounds counts, so a ratio holds on the machine and for the inputs that it was taken with.
+//! Keys are drawn evenly, which is the hardest case for every layout; programs with hot keys gain
+//! less, because their hot paths lie in the cache anyway. Memory is freshly built, not aged.
 
 #[cfg(feature = "apps")]
 pub mod apps;

@@ -5,7 +5,8 @@ use examples::rng::Rng;
 
 /// A chain of lookups by keys of any type, as [`QueryChain`] by integers.
 ///
-/// The answer chooses a place in a list that is in the order of the chain, and so comes to the caches by itself.
+/// The answer chooses a place in a list that is in the order of the chain, and so comes to the
+/// caches by itself.
 #[derive(Clone, Debug)]
 pub struct Chain<K> {
     places: QueryChain,
@@ -49,7 +50,8 @@ impl<K> Chain<K> {
 pub enum Skew {
     /// Each item as often as each other.
     Uniform,
-    /// The i-th most popular item with a frequency in proportion to 1 / i^0.99: what the benchmark YCSB (Cooper et al., `SoCC` 2010) made the custom.
+    /// The i-th most popular item with a frequency in proportion to 1 / i^0.99: what the benchmark
+    /// YCSB (Cooper et al., `SoCC` 2010) made the custom.
     Zipf,
 }
 
@@ -74,13 +76,15 @@ const ZIPF_EXPONENT: f64 = 0.99;
 pub struct Queries<K = u64> {
     /// The most popular first.
     items: Vec<K>,
-    /// For each item the sum of the frequencies up to it, itself included; empty when all are equal.
+    /// For each item the sum of the frequencies up to it, itself included; empty when all are
+    /// equal.
     up_to: Vec<f64>,
     rng: Rng,
 }
 
 impl<K: Clone> Queries<K> {
-    /// Queries for `items`; which of them are popular is drawn at random, so it has nothing to do with their order.
+    /// Queries for `items`; which of them are popular is drawn at random, so it has nothing to do
+    /// with their order.
     ///
     /// # Panics
     /// When there are no items.

@@ -1,7 +1,8 @@
 //! Chained hash buckets whose links come from an allocator of choice.
 //!
-//! A bucket is a singly linked list with its two ends in the table; new links are appended, with the bucket's last link as the hint. Walks go through whole chains, each
-//! link a dependent load, which is what a hash table does that is asked for something it does not hold.
+//! A bucket is a singly linked list with its two ends in the table; new links are appended, with
+//! the bucket's last link as the hint. Walks go through whole chains, each link a dependent load,
+//! which is what a hash table does that is asked for something it does not hold.
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -27,7 +28,8 @@ struct Ends {
 /// A table of chains of `u64` keys with `u64` values. Keys may come twice.
 ///
 /// Invariants:
-/// - `first` leads over `next` through links from `allocator` that are initialised, to `last`, whose `next` is `None`;
+/// - `first` leads over `next` through links from `allocator` that are initialised, to `last`,
+///   whose `next` is `None`;
 /// - a link is in one chain, once.
 #[derive(Debug)]
 pub struct RawChains<A: NodeAllocator> {
@@ -70,7 +72,8 @@ impl<A: NodeAllocator> RawChains<A> {
         ((u128::from(hash) * self.buckets.len() as u128) >> 64) as usize
     }
 
-    /// Appends a link to the chain of `key`, with the chain's last link as the hint, or its place in the table when it has none.
+    /// Appends a link to the chain of `key`, with the chain's last link as the hint, or its place
+    /// in the table when it has none.
     ///
     /// # Panics
     /// When memory runs out.
@@ -78,7 +81,8 @@ impl<A: NodeAllocator> RawChains<A> {
         let bucket = self.bucket(key);
         let ends = self.buckets[bucket];
         let layout = Layout::new::<RawLink>();
-        // What an empty chain has in its neighbourhood is its place in the table: it says that more is to come, which no hint would not.
+        // What an empty chain has in its neighbourhood is its place in the table: it says that more
+        // is to come, which no hint would not.
         let hint = ends.map_or_else(
             || NonNull::from(&self.buckets[bucket]).cast(),
             |ends| ends.last.cast(),
@@ -99,7 +103,8 @@ impl<A: NodeAllocator> RawChains<A> {
             });
         }
         let first = ends.map_or(link, |ends| {
-            // SAFETY: `last` is a live, initialised link, and `&mut self` makes this the only access to it.
+            // SAFETY: `last` is a live, initialised link, and `&mut self` makes this the only
+            // access to it.
             unsafe { (*ends.last.as_ptr()).next = Some(link) };
             ends.first
         });
@@ -114,7 +119,8 @@ impl<A: NodeAllocator> RawChains<A> {
         let mut before: Option<NonNull<RawLink>> = None;
         let mut link = ends.first;
         loop {
-            // SAFETY: chains lead to live, initialised links, and `&mut self` makes this the only access to them.
+            // SAFETY: chains lead to live, initialised links, and `&mut self` makes this the only
+            // access to them.
             let RawLink {
                 key: found, next, ..
             } = *unsafe { link.as_ref() };
@@ -124,7 +130,8 @@ impl<A: NodeAllocator> RawChains<A> {
             before = Some(link);
             link = next?;
         }
-        // SAFETY: a live, initialised link, as above; its content is copied out, and below nothing leads to it any more.
+        // SAFETY: a live, initialised link, as above; its content is copied out, and below nothing
+        // leads to it any more.
         let RawLink { value, next, .. } = unsafe { link.read() };
         self.buckets[bucket] = match (before, next) {
             (None, None) => None,
@@ -172,9 +179,11 @@ impl<A: NodeAllocator> Drop for RawChains<A> {
         for ends in self.buckets.drain(..).flatten() {
             let mut rest = Some(ends.first);
             while let Some(link) = rest {
-                // SAFETY: chains lead to live, initialised links; this one is freed below only, once its content is copied out.
+                // SAFETY: chains lead to live, initialised links; this one is freed below only,
+                // once its content is copied out.
                 rest = unsafe { link.read() }.next;
-                // SAFETY: the link came from this allocator with this layout, and each is in one chain, once.
+                // SAFETY: the link came from this allocator with this layout, and each is in one
+                // chain, once.
                 unsafe {
                     self.allocator
                         .deallocate(link.cast(), Layout::new::<RawLink>());

@@ -1,7 +1,8 @@
 //! A search tree whose nodes come from an allocator of choice.
 //!
-//! The allocators under comparison must serve the same nodes in the same process, so they cannot all be the global one, and `Box` is no
-//! use here. What remains is the tree of `examples::search_tree` with raw links: the same 24-byte node, the same search.
+//! The allocators under comparison must serve the same nodes in the same process, so they cannot
+//! all be the global one, and `Box` is no use here. What remains is the tree of
+//! `examples::search_tree` with raw links: the same 24-byte node, the same search.
 
 use std::alloc::Layout;
 use std::hint::black_box;
@@ -10,8 +11,8 @@ use std::ptr::NonNull;
 /// An allocator for nodes that may take a hint.
 ///
 /// # Safety
-/// - [`allocate`](NodeAllocator::allocate) returns memory fit for `layout` that is nobody else's until it is passed to
-///   [`deallocate`](NodeAllocator::deallocate), whatever the hint.
+/// - [`allocate`](NodeAllocator::allocate) returns memory fit for `layout` that is nobody else's
+///   until it is passed to [`deallocate`](NodeAllocator::deallocate), whatever the hint.
 pub unsafe trait NodeAllocator {
     /// Memory for `layout`, near `hint` where the allocator can; `None` when there is none left.
     fn allocate(&self, layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>>;
@@ -35,7 +36,8 @@ const _: () = assert!(size_of::<RawNode>() == 24);
 /// A set of `u64` keys in a binary search tree that does not balance itself.
 ///
 /// Invariants:
-/// - every link leads to a node from `allocator` that is initialised, and no two links lead to the same one;
+/// - every link leads to a node from `allocator` that is initialised, and no two links lead to the
+///   same one;
 /// - no node is freed while the tree lives.
 #[derive(Debug)]
 pub struct RawTree<A: NodeAllocator> {
@@ -84,7 +86,8 @@ impl<A: NodeAllocator> RawTree<A> {
         let mut parent = None;
         let mut link = &mut self.root;
         while let Some(mut node) = *link {
-            // SAFETY: links lead to live, initialised nodes, and `&mut self` makes this the only borrow of them.
+            // SAFETY: links lead to live, initialised nodes, and `&mut self` makes this the only
+            // borrow of them.
             let node_ref = unsafe { node.as_mut() };
             if key == node_ref.key {
                 return false;
@@ -119,8 +122,8 @@ impl<A: NodeAllocator> RawTree<A> {
 
     /// The low half of `key` as the node holds it, or `u32::MAX` when there is no such node.
     ///
-    /// The answer is read through a pointer that the compiler knows nothing about; else it could be told from the query alone, and lookups
-    /// would not wait for each other.
+    /// The answer is read through a pointer that the compiler knows nothing about; else it could be
+    /// told from the query alone, and lookups would not wait for each other.
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,
@@ -148,11 +151,13 @@ impl<A: NodeAllocator> Drop for RawTree<A> {
     fn drop(&mut self) {
         let mut pending: Vec<NonNull<RawNode>> = self.root.take().into_iter().collect();
         while let Some(node) = pending.pop() {
-            // SAFETY: `node` was reached over the only link to it and is freed below only; its content is copied out before that.
+            // SAFETY: `node` was reached over the only link to it and is freed below only; its
+            // content is copied out before that.
             let RawNode { left, right, .. } = unsafe { node.read() };
             pending.extend(left);
             pending.extend(right);
-            // SAFETY: the node came from this allocator with this layout, and each node is reached once.
+            // SAFETY: the node came from this allocator with this layout, and each node is reached
+            // once.
             unsafe {
                 self.allocator
                     .deallocate(node.cast(), Layout::new::<RawNode>());

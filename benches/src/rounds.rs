@@ -1,8 +1,10 @@
 //! What the rounds of a measurement gave, how far they were apart, and what came beside them.
 //!
-//! A figure of the report is a median over rounds, and a ratio one of two medians. How far to trust it, the rounds themselves say: those of ours and of the rival that were measured
-//! next to each other met the same machine, so their quotients, round by round, are as many measurements of the ratio. [`Spread`] is what is kept of them. It is not an error bar:
-//! it knows the noise within one run, and nothing of what the run had in common, such as where the system's heap began.
+//! A figure of the report is a median over rounds, and a ratio one of two medians. How far to trust
+//! it, the rounds themselves say: those of ours and of the rival that were measured next to each
+//! other met the same machine, so their quotients, round by round, are as many measurements of the
+//! ratio. [`Spread`] is what is kept of them. It is not an error bar: it knows the noise within one
+//! run, and nothing of what the run had in common, such as where the system's heap began.
 
 use std::time::Duration;
 
@@ -55,7 +57,8 @@ impl Rounds {
         }
     }
 
-    /// The geometric mean of several figures: that of the medians, and for the spread that of each round.
+    /// The geometric mean of several figures: that of the medians, and for the spread that of each
+    /// round.
     ///
     /// Rounds that not all of them have are left out.
     ///
@@ -92,7 +95,8 @@ impl Rounds {
 
     /// With what `counters` see while `pass` runs once more.
     ///
-    /// Not in the rounds that are timed: starting and reading counters costs system calls. An event that cannot be read is left out.
+    /// Not in the rounds that are timed: starting and reading counters costs system calls. An event
+    /// that cannot be read is left out.
     #[must_use]
     pub fn counted(mut self, counters: &mut Counters, pass: impl FnOnce()) -> Self {
         if let Ok(((), counts)) = counters.around(pass) {
@@ -123,8 +127,9 @@ impl Rounds {
 
 /// How the ratios of single rounds lie: their quartiles and their ends.
 ///
-/// Quartiles are interpolated between the two nearest ratios, so of three rounds they lie halfway between the middle one and the ends. The ratio of the medians can lie outside
-/// of them: the middle round of ours need not be the middle one of the rival's.
+/// Quartiles are interpolated between the two nearest ratios, so of three rounds they lie halfway
+/// between the middle one and the ends. The ratio of the medians can lie outside of them: the
+/// middle round of ours need not be the middle one of the rival's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// The smallest ratio of a round.
@@ -154,7 +159,8 @@ impl Spread {
         })
     }
 
-    /// That of a rival's figures over ours, round by round; `None` where the two sides do not have the same rounds.
+    /// That of a rival's figures over ours, round by round; `None` where the two sides do not have
+    /// the same rounds.
     pub fn of_rounds(ours: &Rounds, theirs: &Rounds) -> Option<Self> {
         let pairs = ours.each.iter().zip(&theirs.each);
         (ours.len() == theirs.len())
@@ -162,7 +168,8 @@ impl Spread {
             .flatten()
     }
 
-    /// Whether the middle half of the rounds lies on both sides of 1: then the run does not say who is better.
+    /// Whether the middle half of the rounds lies on both sides of 1: then the run does not say who
+    /// is better.
     pub fn straddles_one(&self) -> bool {
         self.lower < 1.0 && self.upper > 1.0
     }

@@ -1,4 +1,5 @@
-//! How much memory this process has, and memory that it can have at once; how busy the machine is, and with whom.
+//! How much memory this process has, and memory that it can have at once; how busy the machine is,
+//! and with whom.
 
 use std::hint::black_box;
 
@@ -6,9 +7,10 @@ use ccmalloc::advise_huge_pages;
 
 pub use imp::{load_average, peak_resident_bytes, resident_bytes, system_name};
 
-/// Has the hypervisor, if there is one, hand out memory: where it takes idle memory back, a page that it has to give anew costs twenty times as much as one that
-/// the kernel clears, and the first of two structures to touch it would pay for both. In huge pages where there are any, as what asks for those would otherwise get other
-/// memory than this.
+/// Has the hypervisor, if there is one, hand out memory: where it takes idle memory back, a page
+/// that it has to give anew costs twenty times as much as one that the kernel clears, and the first
+/// of two structures to touch it would pay for both. In huge pages where there are any, as what
+/// asks for those would otherwise get other memory than this.
 pub fn warm_memory(bytes: usize) {
     let mut memory: Vec<u8> = Vec::with_capacity(bytes);
     advise_huge_pages(memory.as_ptr(), bytes);
@@ -67,7 +69,8 @@ mod imp {
         format!("Linux {}", release.trim()).trim_end().to_owned()
     }
 
-    /// `/proc/stat` begins with a line of ticks: user, nice, system, idle, iowait, irq, softirq, steal. Guests' time is part of user time.
+    /// `/proc/stat` begins with a line of ticks: user, nice, system, idle, iowait, irq, softirq,
+    /// steal. Guests' time is part of user time.
     pub(super) fn processor_time() -> Option<ProcessorTime> {
         let text = read_to_string("/proc/stat").ok()?;
         let all = text.lines().next()?.strip_prefix("cpu ")?;
@@ -87,7 +90,8 @@ mod imp {
         })
     }
 
-    /// `/proc/self/stat`: after the name in brackets, which may hold anything, the 12th to 15th field are user and system time, own and of ended children.
+    /// `/proc/self/stat`: after the name in brackets, which may hold anything, the 12th to 15th
+    /// field are user and system time, own and of ended children.
     fn own_ticks() -> Option<u64> {
         let text = read_to_string("/proc/self/stat").ok()?;
         let (_, fields) = text.rsplit_once(')')?;
@@ -105,7 +109,8 @@ mod imp {
 
     /// The most that it ever had.
     ///
-    /// Not `getrusage`: its peak is kept over `exec`, so a child would begin with that of its parent.
+    /// Not `getrusage`: its peak is kept over `exec`, so a child would begin with that of its
+    /// parent.
     ///
     /// # Panics
     /// When the kernel does not tell.

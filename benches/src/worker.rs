@@ -1,14 +1,18 @@
-//! Programs in processes of their own, allocators in turns; and workloads in processes of their own.
+//! Programs in processes of their own, allocators in turns; and workloads in processes of their
+//! own.
 //!
 //! ```text
 //! report                                           for each round, for each allocator:
 //!   └─ BENCHES_ALLOCATOR=mimalloc report --worker json   runs the program once, prints one line of JSON, ends
 //! ```
 //!
-//! A worker times its own work, so that starting it does not count, and weighs itself at the end. The parent waits for each before it starts the next,
-//! believes no line that does not say what it asked for, and no checksum that another allocator or round did not give, too.
+//! A worker times its own work, so that starting it does not count, and weighs itself at the end.
+//! The parent waits for each before it starts the next, believes no line that does not say what it
+//! asked for, and no checksum that another allocator or round did not give, too.
 //!
-//! The other kind of worker is a whole workload that wants a young process and no allocator but the system's ([`alone`]): it compares in turns inside, and hands its comparisons over as lines of JSON.
+//! The other kind of worker is a whole workload that wants a young process and no allocator but the
+//! system's ([`alone`]): it compares in turns inside, and hands its comparisons over as lines of
+//! JSON.
 
 use std::collections::HashMap;
 use std::process::{Command, Stdio};
@@ -100,7 +104,8 @@ pub fn work(name: &str, scale: Scale) -> Result<String, Failure> {
 /// A program, and the name of the allocator that is to serve it.
 pub type Variant<'a> = (&'static Program, &'a str);
 
-/// The parent's part: runs `program` under each of `allocators`, `rounds` times in turns; what it took in each round, in the order of the allocators.
+/// The parent's part: runs `program` under each of `allocators`, `rounds` times in turns; what it
+/// took in each round, in the order of the allocators.
 ///
 /// # Errors
 /// When a worker fails, or when two of them computed different things.
@@ -138,7 +143,8 @@ pub fn measure_small(
     Ok(finished.into_iter().map(|one| vec![one.into()]).collect())
 }
 
-/// Runs each of `variants`, a program under an allocator, `rounds` times in turns; what each took, a round after the other, in their order. The programs compute the same in different ways.
+/// Runs each of `variants`, a program under an allocator, `rounds` times in turns; what each took,
+/// a round after the other, in their order. The programs compute the same in different ways.
 ///
 /// # Errors
 /// As of [`measure`].
@@ -150,7 +156,8 @@ pub fn measure_variants(
     in_turns(variants, scale, rounds, |_| "")
 }
 
-/// As [`measure_variants`], of programs that compute different things: runs of one program have to agree with each other.
+/// As [`measure_variants`], of programs that compute different things: runs of one program have to
+/// agree with each other.
 ///
 /// # Errors
 /// As of [`measure`].
@@ -190,7 +197,8 @@ fn in_turns(
     Ok(all)
 }
 
-/// Runs `workload`, the one called `name`, in a process of its own that the system's malloc serves; in such a process, in place.
+/// Runs `workload`, the one called `name`, in a process of its own that the system's malloc serves;
+/// in such a process, in place.
 ///
 /// # Errors
 /// What went wrong in it, or when its process does not do its part.
@@ -222,7 +230,8 @@ pub fn alone(
     lines.collect()
 }
 
-/// The comparison that the process of a workload wrote, if its suite is one of the list's and its unit one that workloads in processes of their own use.
+/// The comparison that the process of a workload wrote, if its suite is one of the list's and its
+/// unit one that workloads in processes of their own use.
 fn into_comparison(row: Row) -> Result<Comparison, String> {
     const UNITS: [&str; 2] = ["ns", "B"];
     let mut suites = WORKLOADS.iter().map(|workload| workload.suite);
@@ -262,7 +271,8 @@ fn start(program: &str, scale: Scale, allocator: &str) -> Result<Finished, Failu
     Ok(finished)
 }
 
-/// What this program prints when it is started with `arguments` under `allocator`; or what went wrong.
+/// What this program prints when it is started with `arguments` under `allocator`; or what went
+/// wrong.
 pub(crate) fn run(arguments: &[&str], allocator: &str) -> Result<String, String> {
     let report = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new(report)

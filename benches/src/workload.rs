@@ -8,10 +8,12 @@ use crate::rounds::{Count, Rounds, Spread};
 use crate::suites::apps;
 use crate::suites::{ccmalloc, ccmorph, ctree, model, olden, scaling};
 
-/// Keys in workloads whose name ends in `2m`: 2^21, 48 MiB of 24-byte nodes, several times what a last-level cache gives a program.
+/// Keys in workloads whose name ends in `2m`: 2^21, 48 MiB of 24-byte nodes, several times what a
+/// last-level cache gives a program.
 pub const KEYS_2M: usize = 1 << 21;
 
-/// Every workload, suite by suite. Names are stable: figures are compared with earlier ones by name.
+/// Every workload, suite by suite. Names are stable: figures are compared with earlier ones by
+/// name.
 pub const WORKLOADS: &[Workload] = &[
     ccmalloc::BST_HINTED_SEARCH_2M,
     ccmalloc::BST_HINTED_INSERT_2M,
@@ -117,7 +119,8 @@ impl Effort {
 }
 
 impl Effort {
-    /// Whether the user asked for comparisons whose names begin with `part`, or for all of `workload`.
+    /// Whether the user asked for comparisons whose names begin with `part`, or for all of
+    /// `workload`.
     pub fn wants(&self, workload: &str, part: &str) -> bool {
         self.only
             .as_deref()
@@ -127,7 +130,8 @@ impl Effort {
 
 /// Ours against one rival: one line of the report.
 ///
-/// Made by [`Comparison::new`] from the rounds of both sides; what is special goes on top: `Comparison { counts, ..Comparison::new(..) }`.
+/// Made by [`Comparison::new`] from the rounds of both sides; what is special goes on top:
+/// `Comparison { counts, ..Comparison::new(..) }`.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
     /// The crate under test.
@@ -146,14 +150,17 @@ pub struct Comparison {
     pub rival: String,
     /// Rounds behind the medians.
     pub runs: usize,
-    /// How the ratio differed from round to round; `None` where there was one round, or where rounds of the two do not belong together.
+    /// How the ratio differed from round to round; `None` where there was one round, or where
+    /// rounds of the two do not belong together.
     pub spread: Option<Spread>,
-    /// Events beside the times: those of the processor where the machine counts them, or simulated ones.
+    /// Events beside the times: those of the processor where the machine counts them, or simulated
+    /// ones.
     pub counts: Vec<Count>,
 }
 
 impl Comparison {
-    /// A comparison of figures of which less is better: medians, their ratio, its spread, and what was counted beside.
+    /// A comparison of figures of which less is better: medians, their ratio, its spread, and what
+    /// was counted beside.
     pub fn new(
         suite: &'static str,
         name: String,
@@ -192,7 +199,8 @@ impl Comparison {
         }
     }
 
-    /// A prediction, as ours, against what the clock said: the ratio is the smaller over the larger.
+    /// A prediction, as ours, against what the clock said: the ratio is the smaller over the
+    /// larger.
     pub fn of_prediction(
         suite: &'static str,
         name: String,

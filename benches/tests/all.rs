@@ -1,4 +1,5 @@
-//! The structures that are measured, against simple models; and that morphs and allocators leave their answers alone.
+//! The structures that are measured, against simple models; and that morphs and allocators leave
+//! their answers alone.
 //!
 //! Ordered maps and sets of keys have files of their own.
 //!
@@ -120,7 +121,8 @@ quickcheck! {
             *drawn.entry(queries.draw()).or_default() += 1;
         }
         let hottest = drawn.values().max().copied().unwrap_or_default();
-        // The share of the first of n is 1 / H(n), about 1 / (ln n + 0.6): 0.16 of 255, and 0.3 of 16.
+        // The share of the first of n is 1 / H(n), about 1 / (ln n + 0.6): 0.16 of 255, and 0.3 of
+        // 16.
         TestResult::from_bool((1_300..3_700).contains(&hottest) && drawn.keys().all(|key| items.contains(key)))
     }
 }
@@ -169,7 +171,8 @@ const LAYOUTS: [Layout; 9] = [
     Layout::ClusterVanEmdeBoas { block_bytes: 4096 },
 ];
 
-/// The answers of a structure in each rival's memory and in that of `CcMalloc`, of copies, and in each layout: all must be the same.
+/// The answers of a structure in each rival's memory and in that of `CcMalloc`, of copies, and in
+/// each layout: all must be the same.
 fn answers_alike<S: Structure>(build: impl Fn() -> S, queries: &[u64], check: impl Fn(&S)) {
     let answers = |structure: &S| -> Vec<u32> {
         check(structure);

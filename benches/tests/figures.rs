@@ -1,4 +1,5 @@
-//! What the figures are made with: the B-tree against a set, the simulated machine against what can be counted by hand, and rows for every point.
+//! What the figures are made with: the B-tree against a set, the simulated machine against what can
+//! be counted by hand, and rows for every point.
 //!
 //! `cargo test --workspace` leaves it out, because it needs the rivals:
 //! `cargo test -p measure --test figures`.
@@ -120,7 +121,8 @@ fn the_thesiss_machine_misses_what_it_should() {
             cost.cycles,
         )
     };
-    // Cold: all miss. The same line of the first level again: a hit. Another one of the same line of the second: a first-level miss.
+    // Cold: all miss. The same line of the first level again: a hit. Another one of the same line
+    // of the second: a first-level miss.
     assert_eq!(cost(&[0]), (1.0, 1.0, 1.0, Some(1.0), 71.0));
     assert_eq!(cost(&[0, 12]), (2.0, 1.0, 1.0, Some(1.0), 72.0));
     assert_eq!(cost(&[0, 16]), (2.0, 2.0, 1.0, Some(1.0), 78.0));

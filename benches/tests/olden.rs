@@ -1,4 +1,5 @@
-//! The Olden programs compute the same wherever their nodes lie, and what they compute is right; each run is a process of its own, as in `report`.
+//! The Olden programs compute the same wherever their nodes lie, and what they compute is right;
+//! each run is a process of its own, as in `report`.
 //!
 //! `cargo test --workspace` leaves it out, because it needs the rivals:
 //! `cargo test --release -p measure --test olden`.
@@ -122,7 +123,8 @@ fn a_run_that_ends_before_the_build_computes_nothing() {
 
 #[test]
 fn sizes_are_what_the_guide_says() {
-    // More than twice the second-level cache of the simulated machine, 256 KB; and four times the 8 MiB that a program gets of a shared last-level cache.
+    // More than twice the second-level cache of the simulated machine, 256 KB; and four times the 8
+    // MiB that a program gets of a shared last-level cache.
     let least = [(Size::Tiny, 0.6), (Size::Large, 32.0)];
     for (size, least_mebibytes) in least {
         let sizes = PROGRAMS.iter().map(|program| {

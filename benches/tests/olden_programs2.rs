@@ -1,4 +1,5 @@
-//! Health, mst and em3d at their smallest and at odd sizes, under every placement; and what their checks find.
+//! Health, mst and em3d at their smallest and at odd sizes, under every placement; and what their
+//! checks find.
 //!
 //! `cargo test --workspace` leaves it out, because it needs the rivals:
 //! `cargo test --release -p measure --test olden_programs2`.
@@ -18,12 +19,14 @@ use measure::rivals::{ALLOCATORS, ours};
 #[global_allocator]
 static GLOBAL: DispatchAllocator = DispatchAllocator;
 
-/// Whether `ccmalloc` serves this process; if not, runs the test called `name` in one that it does serve.
+/// Whether `ccmalloc` serves this process; if not, runs the test called `name` in one that it does
+/// serve.
 fn is_ours(name: &str) -> bool {
     is_served_by(ours::METHODS.name, name)
 }
 
-/// Whether `allocator` serves this process; if not, runs the test called `name` in one that it does serve.
+/// Whether `allocator` serves this process; if not, runs the test called `name` in one that it does
+/// serve.
 fn is_served_by(allocator: &str, name: &str) -> bool {
     if served_by() == allocator {
         return true;

@@ -14,7 +14,8 @@ fn key(byte: u8) -> u64 {
     u64::from(byte) << 8
 }
 
-/// Runs `steps`, each an insertion or a removal, and asks `queries` after them: whether an adapter does what it does for `BTreeMap`.
+/// Runs `steps`, each an insertion or a removal, and asks `queries` after them: whether an adapter
+/// does what it does for `BTreeMap`.
 fn does_what_std_does<M: OrderedMap<u64>>(steps: &[(u8, bool)], queries: &[u8]) -> bool {
     let mut map = M::default();
     let mut model = BTreeMap::new();

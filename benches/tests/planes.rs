@@ -1,6 +1,8 @@
-//! The Olden programs that work in the plane, tsp and voronoi: every placement, morph and allocator gives the same, right result, on even and on degenerate input.
+//! The Olden programs that work in the plane, tsp and voronoi: every placement, morph and allocator
+//! gives the same, right result, on even and on degenerate input.
 //!
-//! Hints need a process that `ccmalloc` serves, so the test starts its own program again for each allocator.
+//! Hints need a process that `ccmalloc` serves, so the test starts its own program again for each
+//! allocator.
 //!
 //! `cargo test --workspace` leaves it out, because it needs the rivals:
 //! `cargo test -p measure --test planes`.
@@ -22,7 +24,8 @@ static GLOBAL: DispatchAllocator = DispatchAllocator;
 /// What precedes the results of one process in its output.
 const RESULTS: &str = "results:";
 
-/// Builds, morphs where asked to, works twice (the second time with what the first left behind), checks; the result.
+/// Builds, morphs where asked to, works twice (the second time with what the first left behind),
+/// checks; the result.
 fn run<O: Olden, P: Placement>(input: &O::Input, placement: P, morph: Option<&Morph<'_>>) -> u64 {
     let mut program = O::build(input, placement);
     let mut result = None;
@@ -60,7 +63,8 @@ fn run_everywhere<O: Olden>(input: &O::Input) -> u64 {
     expected
 }
 
-/// Inputs for tours: even ones of sizes around those where the program changes its way, all cities in one place, and in line.
+/// Inputs for tours: even ones of sizes around those where the program changes its way, all cities
+/// in one place, and in line.
 fn tours() -> Vec<tsp::Input> {
     let mut inputs: Vec<tsp::Input> = [0, 1, 2, 3, 4, 149, 150, 151, 152, 302, 303, 3000]
         .into_iter()
@@ -73,7 +77,8 @@ fn tours() -> Vec<tsp::Input> {
     inputs
 }
 
-/// Inputs for triangulations: even ones, grids (whose squares lie on circles), lines, repetitions, a fan.
+/// Inputs for triangulations: even ones, grids (whose squares lie on circles), lines, repetitions,
+/// a fan.
 fn triangulations() -> Vec<voronoi::Input> {
     let mut inputs: Vec<voronoi::Input> = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 31, 32, 33, 3000]
         .into_iter()

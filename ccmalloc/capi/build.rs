@@ -7,11 +7,13 @@ fn main() {
         return;
     }
     for option in [
-        // What programs that are linked with the library ask for at run time; `install.sh` makes the names.
+        // What programs that are linked with the library ask for at run time; `install.sh` makes
+        // the names.
         "-Wl,-soname,libccmalloc.so.0",
         // Objects outlive a `dlclose`, and so does the destructor of the thread's key.
         "-Wl,-z,nodelete",
-        // Every symbol is looked up at load time: a lazy look-up would run the dynamic linker in the middle of `free`.
+        // Every symbol is looked up at load time: a lazy look-up would run the dynamic linker in
+        // the middle of `free`.
         "-Wl,-z,now",
     ] {
         println!("cargo::rustc-cdylib-link-arg={option}");

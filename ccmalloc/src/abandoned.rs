@@ -1,4 +1,5 @@
-//! Heaps whose threads have ended: they wait on a lock-free stack for a thread that takes them over.
+//! Heaps whose threads have ended: they wait on a lock-free stack for a thread that takes them
+//! over.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -20,10 +21,12 @@ impl Linked for Heap {
 }
 
 impl Own<'static> {
-    /// A heap for this thread: one whose thread has ended, or a new one. `None` when the OS refuses memory.
+    /// A heap for this thread: one whose thread has ended, or a new one. `None` when the OS refuses
+    /// memory.
     pub(crate) fn acquire() -> Option<Self> {
         if let Some(heap) = ABANDONED.pop() {
-            // SAFETY: it was on the stack of abandoned heaps, so no thread owned it, and it is off the stack now.
+            // SAFETY: it was on the stack of abandoned heaps, so no thread owned it, and it is off
+            // the stack now.
             let own = unsafe { Own::new(heap) };
             own.collect_remote();
             return Some(own);
@@ -33,7 +36,8 @@ impl Own<'static> {
 
     /// A new heap. `None` when the OS refuses memory.
     pub(crate) fn map() -> Option<Self> {
-        // Not written to: zero bytes are `Heap::new()`, and a thread touches the bins of the classes that it uses.
+        // Not written to: zero bytes are `Heap::new()`, and a thread touches the bins of the
+        // classes that it uses.
         let place: NonNull<Heap> = sys::map_aligned(size_of::<Heap>(), HEAP_ALIGN_BYTES)?.cast();
         // SAFETY: freshly mapped, aligned, valid as all zero bytes are, and never unmapped.
         let heap: &'static Heap = unsafe { place.as_ref() };
@@ -50,7 +54,8 @@ impl Own<'static> {
         Some(unsafe { Own::new(heap) })
     }
 
-    /// Gives the heap up at the end of its thread: what is empty goes back to the OS, the rest waits for another thread.
+    /// Gives the heap up at the end of its thread: what is empty goes back to the OS, the rest
+    /// waits for another thread.
     pub(crate) fn abandon(self) {
         self.collect_remote();
         self.trim();
@@ -69,11 +74,13 @@ impl Own<'_> {
     }
 }
 
-/// Gives back to the OS what other threads have freed in heaps without a thread: called before more memory is mapped.
+/// Gives back to the OS what other threads have freed in heaps without a thread: called before more
+/// memory is mapped.
 pub(crate) fn reclaim() {
     ABANDONED.visit(RECLAIM_HEAPS_MAX, |heap| {
         if !heap.dirty.0.is_empty() {
-            // SAFETY: it was on the stack of abandoned heaps, so no thread owned it, and it is off the stack now.
+            // SAFETY: it was on the stack of abandoned heaps, so no thread owned it, and it is off
+            // the stack now.
             let own = unsafe { Own::new(heap) };
             own.collect_remote();
             own.trim();

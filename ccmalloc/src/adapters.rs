@@ -1,4 +1,5 @@
-//! The allocator traits of other crates, one module a feature: all that each of them is, is [`HintAllocator`] without a hint of the caller's.
+//! The allocator traits of other crates, one module a feature: all that each of them is, is
+//! [`HintAllocator`] without a hint of the caller's.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -8,7 +9,8 @@ use crate::global::CcMalloc;
 use crate::hint::{AllocError, HintAllocator, Near, allocate_near_target};
 use crate::thin::{IntoThin, NewNear};
 
-/// Gives an object a larger layout, and zeroes what it has more. The object is as it was after an error.
+/// Gives an object a larger layout, and zeroes what it has more. The object is as it was after an
+/// error.
 ///
 /// # Safety
 /// - As for [`HintAllocator::resize_near`], and `new` is no smaller than `old`.
@@ -34,8 +36,8 @@ unsafe fn grow_zeroed(
 /// Implements the `Allocator` of the module `api` for one allocator of ours.
 macro_rules! allocator {
     ([$($lifetime:lifetime)?] $allocator:ty) => {
-        // SAFETY: the contract is that of `HintAllocator`, which the type has promised to keep. `deallocate`, `grow` and `shrink` get what
-        // was allocated here or by a clone.
+        // SAFETY: the contract is that of `HintAllocator`, which the type has promised to keep.
+        // `deallocate`, `grow` and `shrink` get what was allocated here or by a clone.
         unsafe impl$(<$lifetime>)? api::Allocator for $allocator {
             #[inline]
             fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, api::AllocError> {
@@ -124,7 +126,8 @@ macro_rules! adapt {
 
                 fn into_thin(self) -> Self::Thin {
                     let (value, Near { .. }) = Box::into_raw_with_allocator(self);
-                    // SAFETY: allocated by `Near`, so by `CcMalloc`, for a value of this layout; ownership passes on.
+                    // SAFETY: allocated by `Near`, so by `CcMalloc`, for a value of this layout;
+                    // ownership passes on.
                     unsafe { Box::from_raw_in(value, CcMalloc) }
                 }
             }
@@ -134,7 +137,8 @@ macro_rules! adapt {
 
                 fn into_thin(self) -> Self::Thin {
                     let (value, near) = Box::into_raw_with_allocator(self);
-                    // SAFETY: allocated in this heap for a value of this layout, and the heap stays borrowed; ownership passes on.
+                    // SAFETY: allocated in this heap for a value of this layout, and the heap stays
+                    // borrowed; ownership passes on.
                     unsafe { Box::from_raw_in(value, near.heap()) }
                 }
             }
@@ -144,7 +148,8 @@ macro_rules! adapt {
 
                 fn into_thin(self) -> Self::Thin {
                     let (items, len, capacity, Near { .. }) = self.into_raw_parts_with_alloc();
-                    // SAFETY: the parts of a vector whose memory is `CcMalloc`'s; ownership passes on.
+                    // SAFETY: the parts of a vector whose memory is `CcMalloc`'s; ownership passes
+                    // on.
                     unsafe { Vec::from_raw_parts_in(items, len, capacity, CcMalloc) }
                 }
             }
@@ -154,7 +159,8 @@ macro_rules! adapt {
 
                 fn into_thin(self) -> Self::Thin {
                     let (items, len, capacity, near) = self.into_raw_parts_with_alloc();
-                    // SAFETY: the parts of a vector whose memory is the heap's, which stays borrowed; ownership passes on.
+                    // SAFETY: the parts of a vector whose memory is the heap's, which stays
+                    // borrowed; ownership passes on.
                     unsafe { Vec::from_raw_parts_in(items, len, capacity, near.heap()) }
                 }
             }

@@ -1,7 +1,8 @@
 //! Free maps as words: a set bit is a free granule, a byte is a block, eight words are a page.
 //!
-//! The whole map of a page is one cache line. Most searches look at the one word that a hint names; empty blocks are searched for on the whole page in one go, with
-//! words (`portable`) or, where every processor has them, with registers of sixteen bytes (`sse2`).
+//! The whole map of a page is one cache line. Most searches look at the one word that a hint names;
+//! empty blocks are searched for on the whole page in one go, with words (`portable`) or, where
+//! every processor has them, with registers of sixteen bytes (`sse2`).
 
 #[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
 mod portable;
@@ -47,7 +48,8 @@ const RUN_STEPS: [[u8; 3]; BLOCK_GRANULES + 1] = [
     [1, 2, 4],
 ];
 
-/// The first granule of the page (0..512) from which `granules` (1..=8) granules of one block are free.
+/// The first granule of the page (0..512) from which `granules` (1..=8) granules of one block are
+/// free.
 #[inline]
 pub(crate) fn first_fit(map: &PageMap, granules: usize, align: usize) -> Option<usize> {
     #[inline(always)]
@@ -72,13 +74,15 @@ pub(crate) fn first_fit(map: &PageMap, granules: usize, align: usize) -> Option<
     }
 }
 
-/// The granules of a word at which an object of the alignment `align` (in bytes, up to a block) may start.
+/// The granules of a word at which an object of the alignment `align` (in bytes, up to a block) may
+/// start.
 #[inline(always)]
 pub(crate) const fn start_lanes(align: usize) -> u64 {
     lanes(start_bits(align.div_ceil(GRANULE_BYTES)))
 }
 
-/// For runs of 1 to 8 granules, in an array each: the first granule from which that many are free in a block, by the block's map; 8 if there is none.
+/// For runs of 1 to 8 granules, in an array each: the first granule from which that many are free
+/// in a block, by the block's map; 8 if there is none.
 static FITS: [[u8; 256]; BLOCK_GRANULES] = {
     let mut fits = [[8; 256]; BLOCK_GRANULES];
     let mut more = 0;
@@ -101,9 +105,11 @@ static FITS: [[u8; 256]; BLOCK_GRANULES] = {
     fits
 };
 
-/// The first granule (0..8) of a block with the map `block_map` from which `granules` (1..=8) granules are free, at the alignment `align` (in bytes, up to a block).
+/// The first granule (0..8) of a block with the map `block_map` from which `granules` (1..=8)
+/// granules are free, at the alignment `align` (in bytes, up to a block).
 ///
-/// By a table where any granule will do: each hinted allocation waits for this answer, and the next one for the allocation.
+/// By a table where any granule will do: each hinted allocation waits for this answer, and the next
+/// one for the allocation.
 #[inline(always)]
 pub(crate) fn fit_in_block(block_map: u8, granules: usize, align: usize) -> Option<usize> {
     if align > GRANULE_BYTES {
@@ -116,7 +122,8 @@ pub(crate) fn fit_in_block(block_map: u8, granules: usize, align: usize) -> Opti
     (start < 8).then_some(usize::from(start))
 }
 
-/// The granules of `word` from which `granules` (1..=64) granules are free in a row, whichever blocks they belong to; a run ends with its word.
+/// The granules of `word` from which `granules` (1..=64) granules are free in a row, whichever
+/// blocks they belong to; a run ends with its word.
 #[inline]
 pub(crate) const fn run_starts(word: u64, granules: usize) -> u64 {
     if granules > BLOCK_GRANULES {
@@ -148,8 +155,9 @@ const fn long_run_starts(word: u64, granules: usize) -> u64 {
     starts & starts >> (left - second)
 }
 
-/// The granule of the page (0..512) nearest to `granule` from which `granules` (1..=64) granules of one word are free: in the granule's own word, else in the
-/// next word upwards or downwards that has some.
+/// The granule of the page (0..512) nearest to `granule` from which `granules` (1..=64) granules of
+/// one word are free: in the granule's own word, else in the next word upwards or downwards that
+/// has some.
 #[inline]
 pub(crate) fn nearest_run(
     map: &PageMap,
@@ -226,8 +234,9 @@ pub(crate) fn nearest(set: u64, bit: usize) -> Option<usize> {
     }
 }
 
-/// The set bit of `set` to use after `bit` when a whole block is wanted: within the same aligned group of four (the 256 B that
-/// one DRAM access tends to bring), else the next one upwards, else the lowest.
+/// The set bit of `set` to use after `bit` when a whole block is wanted: within the same aligned
+/// group of four (the 256 B that one DRAM access tends to bring), else the next one upwards, else
+/// the lowest.
 #[inline]
 pub(crate) fn next_in_group(set: u64, bit: usize) -> Option<usize> {
     let group = set & (0xf << (bit & !3));
@@ -238,8 +247,8 @@ pub(crate) fn next_in_group(set: u64, bit: usize) -> Option<usize> {
         .map(|candidates| candidates.trailing_zeros() as usize)
 }
 
-/// [`next_in_group`] of [`empty_blocks`] for a hint at granule `near` (0..64) of `word`, if this one word has what it needs: the first granule (0..64) of that
-/// block.
+/// [`next_in_group`] of [`empty_blocks`] for a hint at granule `near` (0..64) of `word`, if this
+/// one word has what it needs: the first granule (0..64) of that block.
 #[inline(always)]
 pub(crate) fn next_empty_in_word(word: u64, near: usize) -> Option<usize> {
     let empty = empty_lanes(word);
@@ -351,7 +360,8 @@ mod tests {
                 .filter(|&g: &usize| g.is_multiple_of(align) && g % 64 + granules <= 64 && (g..g + granules).all(|g| map[g / 64] >> (g % 64) & 1 == 1))
                 .collect();
             let home = granule / 64;
-            // By the distance of the words, upwards first; then by the distance in the home word, or the end that is nearer.
+            // By the distance of the words, upwards first; then by the distance in the home word,
+            // or the end that is nearer.
             let key = |&g: &usize| {
                 let word = g / 64;
                 let inside = match word.cmp(&home) {

@@ -16,8 +16,8 @@
 //!        +2 MiB  └───────────────────────────┘
 //! ```
 //!
-//! So an address leads to everything by masks and shifts: to its chunk, to the header of its slot, and to the bit of its granule, without a
-//! division by the size of an object.
+//! So an address leads to everything by masks and shifts: to its chunk, to the header of its slot,
+//! and to the bit of its granule, without a division by the size of an object.
 //!
 //! No metadata lies beside objects, and none is written into free objects. What only some chunks
 //! need (the end maps of co-location pages) lies in metadata of the heap. What must outlive the
@@ -39,11 +39,14 @@ use crate::size_class::Class;
 
 /// What a slot is used for.
 pub(crate) mod kind {
-    /// Objects of one size class, and the slab that the class allocates from. Frees take the fast path.
+    /// Objects of one size class, and the slab that the class allocates from. Frees take the fast
+    /// path.
     pub(crate) const ACTIVE: usize = 0;
-    /// Objects of one size class, in the list of slabs with room. Frees take the fast path, and look out for emptiness.
+    /// Objects of one size class, in the list of slabs with room. Frees take the fast path, and
+    /// look out for emptiness.
     pub(crate) const LISTED: usize = 1;
-    /// Objects of one size class, none of them free, in no list: the first free must put the slab back.
+    /// Objects of one size class, none of them free, in no list: the first free must put the slab
+    /// back.
     pub(crate) const FULL: usize = 2;
     /// Sixteen co-location pages.
     pub(crate) const COLOCATED: usize = 3;
@@ -53,10 +56,11 @@ pub(crate) mod kind {
     pub(crate) const SPAN_INSIDE: usize = 5;
 }
 
-/// Who owns a slot, and what for: the address of the heap's bin for the slot's class (of the heap itself, in a slot without a class), plus the
-/// [`kind`]. 0 for a slot in no use.
+/// Who owns a slot, and what for: the address of the heap's bin for the slot's class (of the heap
+/// itself, in a slot without a class), plus the [`kind`]. 0 for a slot in no use.
 ///
-/// So one comparison with the bin that a freed object should go back to proves its owner, its class and its kind.
+/// So one comparison with the bin that a freed object should go back to proves its owner, its class
+/// and its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tag(usize);
 
@@ -76,8 +80,9 @@ impl Tag {
         Tag(heap.addr() | (class.index() * BIN_BYTES) | kind)
     }
 
-    /// The kind, if this is a slab of the class and heap of `bin` (or a slot without a class, and `bin` is the heap's first); else a number of
-    /// [`BIN_BYTES`] or more. So what is at most [`kind::LISTED`] is proof of a slab of that bin.
+    /// The kind, if this is a slab of the class and heap of `bin` (or a slot without a class, and
+    /// `bin` is the heap's first); else a number of [`BIN_BYTES`] or more. So what is at most
+    /// [`kind::LISTED`] is proof of a slab of that bin.
     #[inline]
     pub(crate) fn kind_for(self, bin: &Bin) -> usize {
         self.0 ^ (&raw const *bin).addr()
@@ -119,7 +124,8 @@ impl Tag {
 /// `witness` and `listed_pages` is constant, so that other threads may read it.
 #[repr(C, align(32))]
 pub(crate) struct Slab {
-    /// A [`Tag`]. Atomic because other threads read it while the owner switches between the first three kinds.
+    /// A [`Tag`]. Atomic because other threads read it while the owner switches between the first
+    /// three kinds.
     tag: AtomicUsize,
     /// Neighbours in the heap's list of slabs of this class that have room; `COLOCATED`: of slots
     /// with listed pages.
@@ -138,13 +144,14 @@ pub(crate) struct Slab {
     _padding: Cell<u16>,
 }
 
-/// A bit for each granule of a slot; only the owner reads or writes it. All zero in a slot that is not in use.
+/// A bit for each granule of a slot; only the owner reads or writes it. All zero in a slot that is
+/// not in use.
 ///
-/// In a slab, the bit of an object's first granule is set while the object is live, and all others are zero. In co-location pages, the bits of
-/// the free granules are set.
+/// In a slab, the bit of an object's first granule is set while the object is live, and all others
+/// are zero. In co-location pages, the bits of the free granules are set.
 pub(crate) type Map = [Cell<u64>; MAP_WORDS];
-/// A bit for each granule at which an object starts that another thread has freed, and that the owner has not yet taken into account.
-/// All zero in a slot that is not in use.
+/// A bit for each granule at which an object starts that another thread has freed, and that the
+/// owner has not yet taken into account. All zero in a slot that is not in use.
 pub(crate) type RemoteMap = [RemoteWord; MAP_WORDS];
 
 /// The first slot of a chunk.
@@ -166,7 +173,8 @@ pub(crate) struct Chunk {
 
 const _: () = assert!(size_of::<Slab>() == 32);
 const _: () = assert!(size_of::<Chunk>() == SLOT_BYTES);
-// Whatever is in the place of slot 0's maps takes as much room as they would, so that slot numbers and addresses lead to maps directly.
+// Whatever is in the place of slot 0's maps takes as much room as they would, so that slot numbers
+// and addresses lead to maps directly.
 const _: () = assert!(
     core::mem::offset_of!(Chunk, maps) == size_of::<Map>()
         && core::mem::offset_of!(Chunk, desc) == CHUNK_SLOTS * size_of::<Map>()
@@ -197,12 +205,14 @@ pub(crate) unsafe fn map_word<'a>(address: usize) -> &'a Cell<u64> {
     let chunk: *const Cell<u64> = core::ptr::with_exposed_provenance(chunk_base(address));
     // Maps follow each other in the order of their slots, and a word stands for 64 granules.
     let number = (address & (CHUNK_BYTES - 1)) / (64 * GRANULE_BYTES);
-    // SAFETY: the chunk is mapped during `'a` by the caller's promise. `number` is at least MAP_WORDS, since the address is behind the first slot, and
-    // less than CHUNK_SLOTS * MAP_WORDS: the words at these numbers are those of `Chunk::maps`.
+    // SAFETY: the chunk is mapped during `'a` by the caller's promise. `number` is at least
+    // MAP_WORDS, since the address is behind the first slot, and less than CHUNK_SLOTS * MAP_WORDS:
+    // the words at these numbers are those of `Chunk::maps`.
     unsafe { &*chunk.add(number) }
 }
 
-/// The part of a chunk's metadata that outlives the chunk. Owned by one heap for ever, reused for its later chunks.
+/// The part of a chunk's metadata that outlives the chunk. Owned by one heap for ever, reused for
+/// its later chunks.
 #[repr(C, align(64))]
 pub(crate) struct ChunkDesc {
     /// Slots in which another thread has freed something since the owner last looked.
@@ -219,9 +229,11 @@ pub(crate) struct ChunkDesc {
     pub(crate) huge: Cell<bool>,
     /// When a slot last became free, by `sys::milliseconds`.
     pub(crate) freed_at: Cell<usize>,
-    /// Slots that a [`Region`](crate::Region) is filling (bit = slot): their pages serve no seats, and they are not given back.
+    /// Slots that a [`Region`](crate::Region) is filling (bit = slot): their pages serve no seats,
+    /// and they are not given back.
     pub(crate) reserved_slots: Cell<u32>,
-    /// Neighbours in the heap's list of chunks with free slots; `next` also links unused descriptors.
+    /// Neighbours in the heap's list of chunks with free slots; `next` also links unused
+    /// descriptors.
     pub(crate) next: Cell<*const ChunkDesc>,
     /// See `next`.
     pub(crate) prev: Cell<*const ChunkDesc>,
@@ -272,13 +284,14 @@ impl<'a> SlotRef<'a> {
     /// The slot that contains `address`.
     ///
     /// # Safety
-    /// - `address` lies in a chunk that this allocator has mapped, and that stays mapped during `'a`.
+    /// - `address` lies in a chunk that this allocator has mapped, and that stays mapped during
+    ///   `'a`.
     /// - The chunk's address has been exposed (all are, when they are mapped).
     #[inline]
     pub(crate) unsafe fn containing(address: usize) -> Self {
         let chunk: *const Chunk = core::ptr::with_exposed_provenance(chunk_base(address));
-        // SAFETY: a mapped chunk starts with an initialised `Chunk` (zero bytes are one), which is shared through cells and
-        // atomics only.
+        // SAFETY: a mapped chunk starts with an initialised `Chunk` (zero bytes are one), which is
+        // shared through cells and atomics only.
         let chunk = unsafe { &*chunk };
         Self {
             chunk,
@@ -316,7 +329,8 @@ impl<'a> SlotRef<'a> {
         unsafe { self.chunk.slabs.get_unchecked(self.slot) }
     }
 
-    /// The slot's map. Slot 0 has none; it gets slot 1's, and no caller gets that far with it, because its tag is 0.
+    /// The slot's map. Slot 0 has none; it gets slot 1's, and no caller gets that far with it,
+    /// because its tag is 0.
     #[inline]
     pub(crate) fn map(self) -> &'a Map {
         // SAFETY: `slot < CHUNK_SLOTS`, so the index is less than CHUNK_SLOTS - 1.
@@ -333,7 +347,8 @@ impl<'a> SlotRef<'a> {
     /// The descriptor of the slot's chunk.
     #[inline]
     pub(crate) fn desc(self) -> &'a ChunkDesc {
-        // SAFETY: set when the chunk was mapped, before any of its slots was dealt out; descriptors live for ever.
+        // SAFETY: set when the chunk was mapped, before any of its slots was dealt out; descriptors
+        // live for ever.
         unsafe { &*self.chunk.desc.get() }
     }
 
@@ -348,17 +363,20 @@ impl<'a> SlotRef<'a> {
     /// The slot's end map.
     ///
     /// # Safety
-    /// - The slot is used for co-location pages, and the caller owns it or was given a live object in it.
+    /// - The slot is used for co-location pages, and the caller owns it or was given a live object
+    ///   in it.
     #[inline]
     pub(crate) unsafe fn ends(self) -> &'a EndMap {
         // Set when the chunk got its first co-location slot, and constant from then on.
         let ends = self.chunk.ends.get();
         debug_assert!(!ends.is_null());
-        // SAFETY: a chunk with a co-location slot has CHUNK_SLOTS end maps, in memory of the heap that is never unmapped.
+        // SAFETY: a chunk with a co-location slot has CHUNK_SLOTS end maps, in memory of the heap
+        // that is never unmapped.
         unsafe { &*ends.add(self.slot) }
     }
 
-    /// The word of the slot's end map that has the bit of the granule at `address`, which lies in the slot.
+    /// The word of the slot's end map that has the bit of the granule at `address`, which lies in
+    /// the slot.
     ///
     /// # Safety
     /// - As for [`ends`](Self::ends).
@@ -366,7 +384,8 @@ impl<'a> SlotRef<'a> {
     pub(crate) unsafe fn end_word(self, address: usize) -> &'a AtomicU64 {
         let ends: *const AtomicU64 = self.chunk.ends.get().cast();
         debug_assert!(!ends.is_null() && slot_index(address) == self.slot);
-        // SAFETY: as in `ends`: CHUNK_SLOTS end maps in a row, a word for each 64 granules of the chunk.
+        // SAFETY: as in `ends`: CHUNK_SLOTS end maps in a row, a word for each 64 granules of the
+        // chunk.
         unsafe { &*ends.add((address & (CHUNK_BYTES - 1)) / (64 * GRANULE_BYTES)) }
     }
 
@@ -390,7 +409,8 @@ impl<'a> SlotRef<'a> {
     pub(crate) fn page_words(self, page: usize) -> &'a [Cell<u64>; 8] {
         debug_assert!(page < SLOT_PAGES);
         let words = self.map().as_ptr();
-        // SAFETY: 16 pages of 8 words are the map's 128; an array of cells has the layout of its elements.
+        // SAFETY: 16 pages of 8 words are the map's 128; an array of cells has the layout of its
+        // elements.
         unsafe { &*words.add((page & 15) * 8).cast() }
     }
 }
@@ -440,7 +460,8 @@ impl Slab {
         let address = (&raw const *self).addr();
         let base = chunk_base(address);
         let chunk: *const Chunk = core::ptr::with_exposed_provenance(base);
-        // SAFETY: as for `containing`; the header is inside the chunk's first slot, so masking leads to its base.
+        // SAFETY: as for `containing`; the header is inside the chunk's first slot, so masking
+        // leads to its base.
         let chunk = unsafe { &*chunk };
         SlotRef {
             chunk,

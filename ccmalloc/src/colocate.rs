@@ -7,16 +7,22 @@
 //!
 //! 1. the hint's own block, if it has room;
 //! 2. another place on the hint's page, by the [`Policy`];
-//! 3. where blocks are reserved ([`set_reserved_blocks`](crate::set_reserved_blocks)): the page *tied* to the hint's, which took what did not fit before;
-//! 4. a *seat*: the place where anything starts that has no neighbour to join, beside what was freed last or on the heap's current seat page. Where blocks are
-//!    reserved, the hint's page is tied to the seat's, when it lies in the same chunk.
+//! 3. where blocks are reserved ([`set_reserved_blocks`](crate::set_reserved_blocks)): the page
+//!    *tied* to the hint's, which took what did not fit before;
+//! 4. a *seat*: the place where anything starts that has no neighbour to join, beside what was
+//!    freed last or on the heap's current seat page. Where blocks are reserved, the hint's page is
+//!    tied to the seat's, when it lies in the same chunk.
 //!
-//! By `Closest`, objects may lie at the border of two blocks. The thesis's lie in one, so that of three objects of 24 B in a row every third begins a block, and a quarter of
-//! the memory, and of what a walk brings in, is gaps. The nearest room is looked for in the 512 bytes around the hint, whose map is one word, and then in the next such
-//! bytes upwards and downwards; no object crosses these. What is built in one go then lies as a bump allocator would have it, and nearly as fast: the *run* of free granules
-//! behind the latest object is known without a look at the map, and comes before farther words.
+//! By `Closest`, objects may lie at the border of two blocks. The thesis's lie in one, so that of
+//! three objects of 24 B in a row every third begins a block, and a quarter of the memory, and of
+//! what a walk brings in, is gaps. The nearest room is looked for in the 512 bytes around the hint,
+//! whose map is one word, and then in the next such bytes upwards and downwards; no object crosses
+//! these. What is built in one go then lies as a bump allocator would have it, and nearly as fast:
+//! the *run* of free granules behind the latest object is known without a look at the map, and
+//! comes before farther words.
 //!
-//! Freed room serves later hints at once. Which pages have seats, and what becomes of empty ones, is the business of `seats`.
+//! Freed room serves later hints at once. Which pages have seats, and what becomes of empty ones,
+//! is the business of `seats`.
 
 mod seats;
 
@@ -36,8 +42,8 @@ use crate::registry;
 use crate::size_class::SMALL_BYTES_MAX;
 use crate::stats::{Outcome, count};
 
-/// The largest object, in bytes, that a hint is honoured for. Larger ones gain nothing from a neighbour: their own blocks are
-/// what is fetched.
+/// The largest object, in bytes, that a hint is honoured for. Larger ones gain nothing from a
+/// neighbour: their own blocks are what is fetched.
 pub(crate) const HINTED_BYTES_MAX: usize = 512;
 
 /// A page with this many empty blocks more than are reserved takes new structures again.
@@ -79,9 +85,11 @@ impl Request {
         self.granules.div_ceil(BLOCK_GRANULES)
     }
 
-    /// A granule of the page (0..512) for this request, which is served; `near` is the granule that it should be near to, whose block is full.
+    /// A granule of the page (0..512) for this request, which is served; `near` is the granule that
+    /// it should be near to, whose block is full.
     ///
-    /// An object larger than a block starts at a block of its own, so that it touches as few as it can; but the closest room may be at the border of blocks.
+    /// An object larger than a block starts at a block of its own, so that it touches as few as it
+    /// can; but the closest room may be at the border of blocks.
     #[inline]
     fn find(self, page: Page<'_>, near: usize, policy: Policy) -> Option<usize> {
         match policy {
@@ -108,7 +116,8 @@ impl Request {
         Some(block? * BLOCK_GRANULES)
     }
 
-    /// A granule of the page for something that has no neighbour on it, if it has more empty blocks than are reserved.
+    /// A granule of the page for something that has no neighbour on it, if it has more empty blocks
+    /// than are reserved.
     fn find_seat(self, page: Page<'_>, policy: Policy) -> Option<usize> {
         page.has_seats().then(|| self.find(page, 0, policy))?
     }
@@ -248,11 +257,13 @@ impl<'a> Own<'a> {
         Some(object)
     }
 
-    /// Allocates at the start of the run of granules behind the latest object, if the hint lies before it on the same page, and no other room is in the 512 bytes
-    /// around the hint. Null otherwise.
+    /// Allocates at the start of the run of granules behind the latest object, if the hint lies
+    /// before it on the same page, and no other room is in the 512 bytes around the hint. Null
+    /// otherwise.
     ///
-    /// What is built in one go comes this way. Where the next object goes is known without a look at the map, so that one allocation need not wait for the
-    /// other; the map is only asked whether the place is free.
+    /// What is built in one go comes this way. Where the next object goes is known without a look
+    /// at the map, so that one allocation need not wait for the other; the map is only asked
+    /// whether the place is free.
     #[inline(always)]
     fn alloc_in_run(self, hint: usize, request: Request) -> *mut u8 {
         let place = (self.run_next.get() + request.align - 1) & !(request.align - 1);
@@ -264,7 +275,8 @@ impl<'a> Own<'a> {
         {
             return null_mut();
         }
-        // SAFETY: the run is on a co-location page of this heap, by the invariant of `run_end`; and so is the hint.
+        // SAFETY: the run is on a co-location page of this heap, by the invariant of `run_end`; and
+        // so is the hint.
         let (word, hint_word) = unsafe { (Word::containing(place), map_word(hint)) };
         let (free, bit) = (word.free(), place / GRANULE_BYTES % 64);
         // The run is shorter than a word: an object precedes it.
@@ -299,7 +311,8 @@ impl<'a> Own<'a> {
         self.run_end.set(next + granules * GRANULE_BYTES);
     }
 
-    /// Counts an object that was placed at `place`, on the page of `hint`, by the block of its end that is farther from there.
+    /// Counts an object that was placed at `place`, on the page of `hint`, by the block of its end
+    /// that is farther from there.
     #[inline(always)]
     fn count_on_page(self, place: usize, request: Request, hint: usize) {
         const _: () = assert!(
@@ -316,7 +329,8 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Allocates near a hint on `page`, where [`take_in_word`] has found nothing: on the rest of the page, or beyond it.
+    /// Allocates near a hint on `page`, where [`take_in_word`] has found nothing: on the rest of
+    /// the page, or beyond it.
     #[inline(never)]
     fn alloc_out_of_word(
         self,
@@ -347,7 +361,8 @@ impl<'a> Own<'a> {
         self.take_seat(request, policy)
     }
 
-    /// Allocates for a hint at `page`, which has no place for the request: on the page tied to it, else on a seat, whose page is then tied to it.
+    /// Allocates for a hint at `page`, which has no place for the request: on the page tied to it,
+    /// else on a seat, whose page is then tied to it.
     #[cold]
     #[inline(never)]
     fn alloc_on_tied_or_seat(self, page: Page<'a>, request: Request, policy: Policy) -> *mut u8 {
@@ -406,8 +421,8 @@ impl<'a> Own<'a> {
         Some(tied.claim(granule, request))
     }
 
-    /// Takes the place at `address` for an object of `bytes`, if it is free, in a co-location slot of this heap, aligned, and
-    /// crosses no slot. Null otherwise.
+    /// Takes the place at `address` for an object of `bytes`, if it is free, in a co-location slot
+    /// of this heap, aligned, and crosses no slot. Null otherwise.
     pub(crate) fn claim_at(self, address: usize, bytes: usize, align: usize) -> *mut u8 {
         let run = Run {
             first: slot_offset(address) / GRANULE_BYTES,
@@ -428,8 +443,9 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Changes the size of a co-located object where it lies, if the granules behind it allow. Aborts with a message when no object is
-    /// there, or none of `old_bytes` (`None`: whatever its size).
+    /// Changes the size of a co-located object where it lies, if the granules behind it allow.
+    /// Aborts with a message when no object is there, or none of `old_bytes` (`None`: whatever its
+    /// size).
     ///
     /// # Safety
     /// - `slot` contains `address`, and is a co-location slot of this heap.
@@ -459,7 +475,8 @@ impl<'a> Own<'a> {
         unsafe { Pages::of(slot) }.object(address, None).granules * GRANULE_BYTES
     }
 
-    /// Frees a co-located object. Aborts with a message when no object is there, or none of `bytes` (`None`: whatever its size).
+    /// Frees a co-located object. Aborts with a message when no object is there, or none of `bytes`
+    /// (`None`: whatever its size).
     ///
     /// # Safety
     /// - `slot` contains `address`, and is a co-location slot of this heap.
@@ -488,7 +505,8 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// What [`free_colocated`](Self::free_colocated) leaves: objects of more than a block, at the start of a word of the map, and what is none.
+    /// What [`free_colocated`](Self::free_colocated) leaves: objects of more than a block, at the
+    /// start of a word of the map, and what is none.
     #[inline(never)]
     fn free_colocated_slow(self, pages: Pages<'a>, address: usize, bytes: Option<usize>) {
         let run = pages.object(address, bytes);
@@ -531,8 +549,9 @@ impl<'a> Own<'a> {
     }
 }
 
-/// Makes an object of up to a block in the block of `near` if it has room, else where the policy says, as long as that is in the 512 bytes around `near` whose
-/// map is one word. Null otherwise. What does not `join` a neighbour begins at a block of its own under [`Policy::NewBlock`].
+/// Makes an object of up to a block in the block of `near` if it has room, else where the policy
+/// says, as long as that is in the 512 bytes around `near` whose map is one word. Null otherwise.
+/// What does not `join` a neighbour begins at a block of its own under [`Policy::NewBlock`].
 ///
 /// # Safety
 /// - `near` lies in a co-location page of the calling thread's heap.

@@ -1,7 +1,9 @@
-//! [`debug_assert!`] as an allocator needs it: it ends the process, where the standard library's panics.
+//! [`debug_assert!`] as an allocator needs it: it ends the process, where the standard library's
+//! panics.
 //!
-//! A global allocator must not unwind, and a panic allocates its message, from the heap that has just been found broken. So this one takes the
-//! other's place in the whole crate; what fails is named in one line on stderr, as misuse is.
+//! A global allocator must not unwind, and a panic allocates its message, from the heap that has
+//! just been found broken. So this one takes the other's place in the whole crate; what fails is
+//! named in one line on stderr, as misuse is.
 
 /// Aborts with a message unless the condition holds, in builds with debug assertions.
 macro_rules! debug_assert {

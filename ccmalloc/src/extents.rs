@@ -1,13 +1,16 @@
-//! Extents: runs of whole chunks in no use, which a heap keeps for a while before the OS gets them back.
+//! Extents: runs of whole chunks in no use, which a heap keeps for a while before the OS gets them
+//! back.
 //!
-//! A block of some megabytes that comes and goes would otherwise cost two system calls and a page fault for every 4 KiB each time: ten to twenty
-//! times what its use costs. So what becomes free, be it a chunk without objects or the mapping of one large object, is kept; a request takes
-//! the front of the smallest extent that is long enough, and neighbours are joined again. All of it is in whole chunks, so no room is lost to
-//! fitting; what lies in them is not cleared.
+//! A block of some megabytes that comes and goes would otherwise cost two system calls and a page
+//! fault for every 4 KiB each time: ten to twenty times what its use costs. So what becomes free,
+//! be it a chunk without objects or the mapping of one large object, is kept; a request takes the
+//! front of the smallest extent that is long enough, and neighbours are joined again. All of it is
+//! in whole chunks, so no room is lost to fitting; what lies in them is not cleared.
 //!
-//! Three limits keep this from becoming a leak: no more than [`EXTENTS`] extents, no more than [`kept_bytes_max`] bytes, and none longer
-//! than [`DECAY_MILLISECONDS`], counted from when its last part became free and looked at whenever a slot or a chunk of the heap becomes free. A thread
-//! in which none does keeps what it has until it ends.
+//! Three limits keep this from becoming a leak: no more than [`EXTENTS`] extents, no more than
+//! [`kept_bytes_max`] bytes, and none longer than [`DECAY_MILLISECONDS`], counted from when its
+//! last part became free and looked at whenever a slot or a chunk of the heap becomes free. A
+//! thread in which none does keeps what it has until it ends.
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
@@ -42,7 +45,8 @@ const NO_EXTENT: Extent = Extent {
     freed_at: 0,
 };
 
-/// What a heap keeps. Invariant: the extents are whole mappings of this process, or parts of them, used by nobody, disjoint, in no registry.
+/// What a heap keeps. Invariant: the extents are whole mappings of this process, or parts of them,
+/// used by nobody, disjoint, in no registry.
 pub(crate) struct Extents([Cell<Extent>; EXTENTS]);
 
 impl Extents {
@@ -142,7 +146,8 @@ impl Own<'_> {
         NonNull::new(extent.start)
     }
 
-    /// Takes `count` neighbouring chunks, kept ones if there are any. `None` when the OS refuses memory.
+    /// Takes `count` neighbouring chunks, kept ones if there are any. `None` when the OS refuses
+    /// memory.
     pub(crate) fn take_chunks(self, count: usize) -> Option<Chunks> {
         if let Some(start) = self.take_kept(count) {
             return Some(Chunks { start, zero: false });
@@ -180,10 +185,12 @@ impl Own<'_> {
         true
     }
 
-    /// Keeps `count` chunks from `start` on for later requests, or gives them or others back to the OS.
+    /// Keeps `count` chunks from `start` on for later requests, or gives them or others back to the
+    /// OS.
     ///
     /// # Safety
-    /// - They were mapped by this allocator, nothing in them is used any more, and they are not in the registry.
+    /// - They were mapped by this allocator, nothing in them is used any more, and they are not in
+    ///   the registry.
     pub(crate) unsafe fn give_chunks(self, start: NonNull<u8>, count: usize) {
         let now = sys::milliseconds();
         self.decay_extents(now);

@@ -1,30 +1,36 @@
 //! Heaps that a program makes for itself: [`Heap`].
 //!
-//! A `Heap` is a core, the same structure that each thread has for its heap, in the hands of whoever holds the value. All that is
-//! particular to it is in two places: what must be known to drop it as a whole (`inventory`), and the way of a core from one `Heap` to the
-//! next (`whole`).
+//! A `Heap` is a core, the same structure that each thread has for its heap, in the hands of
+//! whoever holds the value. All that is particular to it is in two places: what must be known to
+//! drop it as a whole (`inventory`), and the way of a core from one `Heap` to the next (`whole`).
 //!
 //! # Why no thread but one is ever in a core
 //!
-//! The core's cells are touched through `&Heap` (to allocate, resize, free), `&mut Heap` and `Drop`. `Heap` is not `Sync`, so all shared
-//! references are on one thread at a time, and exclusive access excludes them. `&Heap` is not `Send`, because `Heap` is not `Sync`: so a
-//! `Box<T, &Heap>` stays on its thread, whatever `T` is. The heap itself can be moved to another thread only while nothing borrows it, and
-//! whatever moves it orders what was done before the move before what is done after it. Nothing in a core refers to the thread that made
-//! it: its objects' tags name the core, not the thread. So it makes no difference whether that thread still runs, and dropping a heap
-//! in the destructor of a thread-local variable needs no thread-local state of this allocator.
+//! The core's cells are touched through `&Heap` (to allocate, resize, free), `&mut Heap` and
+//! `Drop`. `Heap` is not `Sync`, so all shared references are on one thread at a time, and
+//! exclusive access excludes them. `&Heap` is not `Send`, because `Heap` is not `Sync`: so a
+//! `Box<T, &Heap>` stays on its thread, whatever `T` is. The heap itself can be moved to another
+//! thread only while nothing borrows it, and whatever moves it orders what was done before the move
+//! before what is done after it. Nothing in a core refers to the thread that made it: its objects'
+//! tags name the core, not the thread. So it makes no difference whether that thread still runs,
+//! and dropping a heap in the destructor of a thread-local variable needs no thread-local state of
+//! this allocator.
 //!
-//! Other threads reach a core in three ways, which go through atomics alone: `placement` reads its counters; a hint that points into it
-//! is compared with *their* heap's address, and found foreign; and when unsafe code hands one of its objects to `cc_dealloc`, the object
-//! is left to its owner by the protocol of `remote`, or by the stack of `inventory` if it is large.
+//! Other threads reach a core in three ways, which go through atomics alone: `placement` reads its
+//! counters; a hint that points into it is compared with *their* heap's address, and found foreign;
+//! and when unsafe code hands one of its objects to `cc_dealloc`, the object is left to its owner
+//! by the protocol of `remote`, or by the stack of `inventory` if it is large.
 //!
 //! # Why nothing outlives its memory
 //!
-//! Objects are handed out to values that hold `&'a Heap`: while such a value, a clone of it, or a reference that came of leaking it
-//! (`Box::leak` asks for `A: 'a`) may be used, the heap is borrowed, and can be neither dropped nor emptied. When the borrow has
-//! ended, nobody can name the objects any more except through raw pointers; that they were forgotten, or that a destructor panicked
-//! and left others behind, makes no difference: their destructors do not run, which is safe, and their memory goes with the rest.
-//! Pinned objects are promised to be dropped before their memory is reused; `Box::pin_in` therefore asks for `A: 'static`, which only a
-//! `&'static Heap` is, and such a heap is never dropped.
+//! Objects are handed out to values that hold `&'a Heap`: while such a value, a clone of it, or a
+//! reference that came of leaking it (`Box::leak` asks for `A: 'a`) may be used, the heap is
+//! borrowed, and can be neither dropped nor emptied. When the borrow has ended, nobody can name the
+//! objects any more except through raw pointers; that they were forgotten, or that a destructor
+//! panicked and left others behind, makes no difference: their destructors do not run, which is
+//! safe, and their memory goes with the rest. Pinned objects are promised to be dropped before
+//! their memory is reused; `Box::pin_in` therefore asks for `A: 'static`, which only a `&'static
+//! Heap` is, and such a heap is never dropped.
 
 mod inventory;
 mod whole;
@@ -48,21 +54,25 @@ use crate::thread;
 
 pub(crate) use inventory::{Inventory, Mapping};
 
-/// A heap of one's own: its objects lie apart from all others, near their hints by a policy of its own, and go one by one or all at once.
+/// A heap of one's own: its objects lie apart from all others, near their hints by a policy of its
+/// own, and go one by one or all at once.
 ///
-/// `&Heap` is an allocator: give it to `Box::new_in`, to a `HashMap` of hashbrown, to whatever takes an allocator of the `allocator-api2`
-/// crate (see the crate's features). [`Heap::near`] is one that carries a hint. Code that allocates by hand has [`Heap::alloc`],
-/// [`Heap::dealloc`] and [`Heap::realloc`].
+/// `&Heap` is an allocator: give it to `Box::new_in`, to a `HashMap` of hashbrown, to whatever
+/// takes an allocator of the `allocator-api2` crate (see the crate's features). [`Heap::near`] is
+/// one that carries a hint. Code that allocates by hand has [`Heap::alloc`], [`Heap::dealloc`] and
+/// [`Heap::realloc`].
 ///
-/// Dropping the heap gives all of its memory back to the OS at once, in time that depends on how many chunks of 2 MiB and how many large
-/// objects there are, not on how many small ones. Destructors of objects that are still in it (leaked, or forgotten) do not run.
+/// Dropping the heap gives all of its memory back to the OS at once, in time that depends on how
+/// many chunks of 2 MiB and how many large objects there are, not on how many small ones.
+/// Destructors of objects that are still in it (leaked, or forgotten) do not run.
 ///
 /// The heap's own structure, 32 KiB and metadata for as many chunks as it ever had at a time (128 B
 /// each, and 32 KiB more once a chunk has had hinted objects; of all of that, what was touched is
 /// memory), is kept for the next heap.
 ///
-/// A heap belongs to one thread at a time. It can be moved to another one, by which time nothing may borrow it. The first allocation
-/// takes 2 MiB of address space, of which what is touched becomes memory. The ambient hint of [`near`](crate::near) does not apply to it.
+/// A heap belongs to one thread at a time. It can be moved to another one, by which time nothing
+/// may borrow it. The first allocation takes 2 MiB of address space, of which what is touched
+/// becomes memory. The ambient hint of [`near`](crate::near) does not apply to it.
 ///
 /// # Examples
 ///
@@ -124,15 +134,18 @@ pub struct Heap {
     _not_sync: PhantomData<Cell<()>>,
 }
 
-// SAFETY: whoever has the value owns the core, and nothing in a core refers to a thread; see the module's documentation.
+// SAFETY: whoever has the value owns the core, and nothing in a core refers to a thread; see the
+// module's documentation.
 unsafe impl Send for Heap {}
 
-// No method of a heap runs code of its caller's, so that a panic finds none half done: what follows a caught panic sees a heap as good as any.
+// No method of a heap runs code of its caller's, so that a panic finds none half done: what follows
+// a caught panic sees a heap as good as any.
 impl UnwindSafe for Heap {}
 impl RefUnwindSafe for Heap {}
 
 impl Heap {
-    /// An empty heap, whose hinted objects follow the process's [`default_policy`]. `None` when out of memory.
+    /// An empty heap, whose hinted objects follow the process's [`default_policy`]. `None` when out
+    /// of memory.
     #[must_use]
     pub fn new() -> Option<Self> {
         Self::make(None)
@@ -156,7 +169,8 @@ impl Heap {
 
     #[inline]
     pub(crate) fn own(&self) -> Own<'static> {
-        // SAFETY: this value owns the core, and the calling thread has a reference to it that no other thread has (not `Sync`).
+        // SAFETY: this value owns the core, and the calling thread has a reference to it that no
+        // other thread has (not `Sync`).
         unsafe { Own::new(self.core) }
     }
 
@@ -164,7 +178,8 @@ impl Heap {
     /// [`near`](crate::near). Objects of this heap that were placed by a hint get neighbours.
     /// **Any hint is safe.**
     ///
-    /// What it allocates may be freed and resized by `&Heap` as well; see [`IntoThin`](crate::IntoThin) for boxes and vectors.
+    /// What it allocates may be freed and resized by `&Heap` as well; see
+    /// [`IntoThin`](crate::IntoThin) for boxes and vectors.
     ///
     /// # Examples
     ///
@@ -193,9 +208,10 @@ impl Heap {
 
     /// Allocates `layout`, near `hint` if there is one. `None` when out of memory.
     ///
-    /// **Any hint is safe**; one that does not point into this heap serves as a request for a block of one's own, where later hints find
-    /// room. Hints are honoured for objects of up to 512 bytes and alignments of up to 64. A layout of size 0 gives an aligned address
-    /// that stands for no memory.
+    /// **Any hint is safe**; one that does not point into this heap serves as a request for a block
+    /// of one's own, where later hints find room. Hints are honoured for objects of up to 512 bytes
+    /// and alignments of up to 64. A layout of size 0 gives an aligned address that stands for no
+    /// memory.
     ///
     /// # Examples
     ///
@@ -277,7 +293,8 @@ impl Heap {
     /// Frees one object.
     ///
     /// # Safety
-    /// - `object` was allocated by this heap, since it was made or last emptied by [`Heap::clear`], with this layout.
+    /// - `object` was allocated by this heap, since it was made or last emptied by [`Heap::clear`],
+    ///   with this layout.
     /// - It is not used any more.
     #[inline]
     pub unsafe fn dealloc(&self, object: NonNull<u8>, layout: Layout) {
@@ -296,7 +313,8 @@ impl Heap {
         let slot = unsafe { SlotRef::containing(address) };
         let kind = slot.slab().tag().kind_for(bin);
         if kind <= kind::LISTED {
-            // SAFETY: this value owns the core, and the tag says that the slab is of this bin, and ACTIVE or LISTED.
+            // SAFETY: this value owns the core, and the tag says that the slab is of this bin, and
+            // ACTIVE or LISTED.
             unsafe { self.core.push(bin, address, kind) };
         } else {
             // SAFETY: the slot of this address.
@@ -315,12 +333,15 @@ impl Heap {
         unsafe { thread::dealloc_small(Some(self.own()), slot, address, Some(layout)) };
     }
 
-    /// Changes an object's layout: in place where that can be, else by moving it near `hint`, or, without one, near where it was if it had
-    /// been placed by a hint itself. `None` when out of memory; the object is then as it was.
+    /// Changes an object's layout: in place where that can be, else by moving it near `hint`, or,
+    /// without one, near where it was if it had been placed by a hint itself. `None` when out of
+    /// memory; the object is then as it was.
     ///
     /// # Safety
-    /// - `object` was allocated by this heap, since it was made or last emptied by [`Heap::clear`], with the layout `old`.
-    /// - Unless `None` is returned, `object` is not used any more, and the result has the layout `new`.
+    /// - `object` was allocated by this heap, since it was made or last emptied by [`Heap::clear`],
+    ///   with the layout `old`.
+    /// - Unless `None` is returned, `object` is not used any more, and the result has the layout
+    ///   `new`.
     #[must_use]
     pub unsafe fn realloc(
         &self,
@@ -351,7 +372,8 @@ impl Heap {
         Some(moved)
     }
 
-    /// Gives the memory of all objects back to the OS, as dropping the heap does. Destructors of objects that are still in it do not run.
+    /// Gives the memory of all objects back to the OS, as dropping the heap does. Destructors of
+    /// objects that are still in it do not run.
     ///
     /// # Examples
     ///
@@ -367,8 +389,9 @@ impl Heap {
     /// # }
     /// ```
     pub fn clear(&mut self) {
-        // SAFETY: `&mut` says that no value borrows the heap, so that no object of it can be used or freed any more; raw pointers
-        // into it are covered by the contracts of `dealloc` and `realloc`.
+        // SAFETY: `&mut` says that no value borrows the heap, so that no object of it can be used
+        // or freed any more; raw pointers into it are covered by the contracts of `dealloc` and
+        // `realloc`.
         unsafe { self.own().release_all() };
     }
 
@@ -381,8 +404,8 @@ impl Heap {
         }
     }
 
-    /// What became of the hints given to this heap. O(1). They are counted by [`placement`](crate::placement) too, also after the heap
-    /// has been dropped.
+    /// What became of the hints given to this heap. O(1). They are counted by
+    /// [`placement`](crate::placement) too, also after the heap has been dropped.
     #[must_use]
     pub fn placement(&self) -> PlacementReport {
         PlacementReport::since(self.placed_before, &self.core.placed)
@@ -425,12 +448,13 @@ fn nothing(layout: Layout) -> Option<NonNull<u8>> {
     NonNull::new(core::ptr::without_provenance_mut(layout.align()))
 }
 
-/// Memory that a [`Heap`] has mapped and uses. Chunks and mappings that are in no use, and that the heap keeps for half a second or longer, are in
-/// neither sum.
+/// Memory that a [`Heap`] has mapped and uses. Chunks and mappings that are in no use, and that the
+/// heap keeps for half a second or longer, are in neither sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeapStats {
-    /// Bytes of 2 MiB chunks, for objects up to about 1 MB. Address space: pages never touched cost no memory.
+    /// Bytes of 2 MiB chunks, for objects up to about 1 MB. Address space: pages never touched cost
+    /// no memory.
     pub chunk_bytes: usize,
     /// Bytes of mappings of their own, for larger objects.
     pub large_bytes: usize,

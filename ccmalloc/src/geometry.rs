@@ -1,4 +1,5 @@
-//! The units of memory, and the arithmetic that leads from an address to its chunk, slot, page and block.
+//! The units of memory, and the arithmetic that leads from an address to its chunk, slot, page and
+//! block.
 //!
 //! ```text
 //! chunk  2 MiB, aligned to its size          owned by one heap

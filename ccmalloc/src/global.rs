@@ -31,10 +31,12 @@ impl CcMalloc {
     }
 }
 
-// SAFETY: objects handed out are disjoint (a slab's lie at multiples of their size, and one whose bit says that it is live is not handed out; each
-// bit of a co-location page's free map stands for bytes of its own, and is cleared when these are handed out; spans and mappings are of slots and
-// chunks taken), have the size and alignment asked for (`Class::for_layout`, `Request::new`, `large::alloc`), stay until they are freed, and
-// nothing here unwinds: indices are checked by `get`, arithmetic that could overflow is checked, and misuse aborts.
+// SAFETY: objects handed out are disjoint (a slab's lie at multiples of their size, and one whose
+// bit says that it is live is not handed out; each bit of a co-location page's free map stands for
+// bytes of its own, and is cleared when these are handed out; spans and mappings are of slots and
+// chunks taken), have the size and alignment asked for (`Class::for_layout`, `Request::new`,
+// `large::alloc`), stay until they are freed, and nothing here unwinds: indices are checked by
+// `get`, arithmetic that could overflow is checked, and misuse aborts.
 unsafe impl GlobalAlloc for CcMalloc {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -62,18 +64,21 @@ unsafe impl GlobalAlloc for CcMalloc {
 /// Whether the program has said that its global allocator is this one.
 static IS_DECLARED_GLOBAL: AtomicBool = AtomicBool::new(false);
 
-/// Says that the program's global allocator is [`CcMalloc`], so that code that allocates and frees objects of the global allocator by the thousand may turn
-/// to `CcMalloc` directly: `ccmorph`'s morphs of plain boxes then take about a third fewer instructions.
+/// Says that the program's global allocator is [`CcMalloc`], so that code that allocates and frees
+/// objects of the global allocator by the thousand may turn to `CcMalloc` directly: `ccmorph`'s
+/// morphs of plain boxes then take about a third fewer instructions.
 ///
-/// Without it, such code works as well, and asks the global allocator for each object: whether that is `CcMalloc` itself or something of the program's that
-/// wraps it, and keeps count, is not for a library to know.
+/// Without it, such code works as well, and asks the global allocator for each object: whether that
+/// is `CcMalloc` itself or something of the program's that wraps it, and keeps count, is not for a
+/// library to know.
 ///
 /// Takes effect at once, in all threads, and for good.
 ///
 /// # Safety
-/// - The program's `#[global_allocator]` is a [`CcMalloc`], or passes each request on to one as it is, and relies on nothing about which requests it gets: some
-///   objects that it frees it will not have allocated, and the other way round. (What `std::alloc` says of itself knows no such mixing; it holds by what a `CcMalloc` is, which makes
-///   the same objects either way.)
+/// - The program's `#[global_allocator]` is a [`CcMalloc`], or passes each request on to one as it
+///   is, and relies on nothing about which requests it gets: some objects that it frees it will not
+///   have allocated, and the other way round. (What `std::alloc` says of itself knows no such
+///   mixing; it holds by what a `CcMalloc` is, which makes the same objects either way.)
 ///
 /// # Examples
 ///
@@ -90,18 +95,20 @@ pub unsafe fn declare_global() {
     IS_DECLARED_GLOBAL.store(true, Ordering::Relaxed);
 }
 
-/// Whether [`declare_global`] has been called: then an object of the global allocator is one of [`CcMalloc`], and may be freed by [`cc_dealloc`], and the other
-/// way round.
+/// Whether [`declare_global`] has been called: then an object of the global allocator is one of
+/// [`CcMalloc`], and may be freed by [`cc_dealloc`], and the other way round.
 #[inline]
 #[must_use]
 pub fn is_declared_global() -> bool {
     IS_DECLARED_GLOBAL.load(Ordering::Relaxed)
 }
 
-/// Frees objects of one layout. About a third fewer instructions than [`cc_dealloc`] for each, which looks the layout up each time.
+/// Frees objects of one layout. About a third fewer instructions than [`cc_dealloc`] for each,
+/// which looks the layout up each time.
 ///
 /// # Safety
-/// - Each of the objects was allocated by this allocator ([`CcMalloc`] or [`cc_alloc`]) with this layout, and is not used any more; none is there twice.
+/// - Each of the objects was allocated by this allocator ([`CcMalloc`] or [`cc_alloc`]) with this
+///   layout, and is not used any more; none is there twice.
 #[inline]
 pub unsafe fn cc_dealloc_each(objects: impl IntoIterator<Item = NonNull<u8>>, layout: Layout) {
     let objects = objects.into_iter().map(NonNull::as_ptr);
@@ -111,11 +118,13 @@ pub unsafe fn cc_dealloc_each(objects: impl IntoIterator<Item = NonNull<u8>>, la
 
 /// Allocates `layout`, near `hint` if there is one, by the process's default policy.
 ///
-/// The hint is a pointer to an object that is likely to be used together with the new one. **Any hint is safe**, null in effect
-/// being `None`: freed, foreign, on the stack, misaligned or another thread's, it costs placement, never correctness; it is
-/// never read through. Hints are honoured for objects of up to 512 bytes and alignments of up to 64.
+/// The hint is a pointer to an object that is likely to be used together with the new one. **Any
+/// hint is safe**, null in effect being `None`: freed, foreign, on the stack, misaligned or another
+/// thread's, it costs placement, never correctness; it is never read through. Hints are honoured
+/// for objects of up to 512 bytes and alignments of up to 64.
 ///
-/// Returns `None` when out of memory. A size of 0 is allocated like 1, and must be freed like any other.
+/// Returns `None` when out of memory. A size of 0 is allocated like 1, and must be freed like any
+/// other.
 ///
 /// # Examples
 ///
@@ -156,14 +165,17 @@ pub fn cc_alloc_with(
     })
 }
 
-/// Changes the size of an object to `new_size` bytes, at the same alignment: in place where that can be, else by moving it near
-/// `hint`, or, without one, near where it was if it had been placed by a hint itself.
+/// Changes the size of an object to `new_size` bytes, at the same alignment: in place where that
+/// can be, else by moving it near `hint`, or, without one, near where it was if it had been placed
+/// by a hint itself.
 ///
-/// Returns `None` when out of memory or when `new_size` overflows `isize` at this alignment; the object is then as it was.
+/// Returns `None` when out of memory or when `new_size` overflows `isize` at this alignment; the
+/// object is then as it was.
 ///
 /// # Safety
 /// - `object` was allocated by this allocator ([`CcMalloc`] or `cc_alloc`) with the layout `old`.
-/// - Unless `None` is returned, `object` is not used any more, and the result has the layout of `new_size` and `old`'s alignment.
+/// - Unless `None` is returned, `object` is not used any more, and the result has the layout of
+///   `new_size` and `old`'s alignment.
 #[must_use]
 pub unsafe fn cc_realloc(
     object: NonNull<u8>,
@@ -252,8 +264,8 @@ fn run_ambient<R>(ambient: Ambient, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Whether `ptr` points into memory that this allocator manages, of any thread. Decided without reading through it; two to
-/// five dependent loads.
+/// Whether `ptr` points into memory that this allocator manages, of any thread. Decided without
+/// reading through it; two to five dependent loads.
 #[must_use]
 pub fn contains(ptr: *const u8) -> bool {
     registry::contains(ptr.addr())
@@ -261,13 +273,14 @@ pub fn contains(ptr: *const u8) -> bool {
 
 /// Asks the OS to back the whole 2 MiB pages inside `[ptr, ptr + bytes)` by huge pages.
 ///
-/// Advice: it never changes contents, and any range is safe to name (the OS refuses ranges that are not mapped). Returns
-/// whether the OS took the advice.
+/// Advice: it never changes contents, and any range is safe to name (the OS refuses ranges that are
+/// not mapped). Returns whether the OS took the advice.
 pub fn advise_huge_pages(ptr: *const u8, bytes: usize) -> bool {
     crate::sys::advise_huge(ptr, bytes)
 }
 
-/// Goes through all metadata of the calling thread's heap, and describes the first contradiction. For tests.
+/// Goes through all metadata of the calling thread's heap, and describes the first contradiction.
+/// For tests.
 #[doc(hidden)]
 pub fn check() -> Result<(), &'static str> {
     thread::check()

@@ -1,19 +1,25 @@
 //! A thread's heap: slabs of one size class each, and the chunks that they are cut from.
 //!
-//! A slab's map says which of its objects are live, one bit each, at the granule where the object starts. Some free objects of each class are
-//! *at hand*: in a small stack of addresses. Allocation takes one off and sets its bit; a free clears the bit and puts the object at hand. Neither touches the
-//! object, so a cold one costs no miss here, and neither divides: an address leads to its bit by shifts. The bit alone says whether an object is
-//! live: a second free finds it clear, and what is at hand can be forgotten at any time. When nothing is at hand, [`Own::refill`] gathers the
-//! next free objects in address order (built once, walked in order): from the same slab, from what other threads have freed, from slabs that have room
-//! again, from a fresh slab, from a fresh chunk.
+//! A slab's map says which of its objects are live, one bit each, at the granule where the object
+//! starts. Some free objects of each class are *at hand*: in a small stack of addresses. Allocation
+//! takes one off and sets its bit; a free clears the bit and puts the object at hand. Neither
+//! touches the object, so a cold one costs no miss here, and neither divides: an address leads to
+//! its bit by shifts. The bit alone says whether an object is live: a second free finds it clear,
+//! and what is at hand can be forgotten at any time. When nothing is at hand, [`Own::refill`]
+//! gathers the next free objects in address order (built once, walked in order): from the same
+//! slab, from what other threads have freed, from slabs that have room again, from a fresh slab,
+//! from a fresh chunk.
 //!
-//! What was tried before: a bit an object rather than a granule makes denser maps, but needs a multiplication and the slab's constants to find
-//! the bit, on the way to the address of a store that later loads wait for; a free and an allocation took 11 ns instead of 5.4. Without objects at hand,
-//! replacing random objects took twice as long, because each allocation looked for a word with a free object.
+//! What was tried before: a bit an object rather than a granule makes denser maps, but needs a
+//! multiplication and the slab's constants to find the bit, on the way to the address of a store
+//! that later loads wait for; a free and an allocation took 11 ns instead of 5.4. Without objects
+//! at hand, replacing random objects took twice as long, because each allocation looked for a word
+//! with a free object.
 //!
-//! A heap belongs to one thread at a time. [`Own`] is the proof of it: all methods that touch owner-only state are its own.
-//! Heaps are never unmapped: after its thread has ended, a heap waits until another thread takes it over, whole (`abandoned`).
-//! The same structure is the core of a [`Heap`](crate::Heap) that a program makes for itself (`first_class`); its owner is then the
+//! A heap belongs to one thread at a time. [`Own`] is the proof of it: all methods that touch
+//! owner-only state are its own. Heaps are never unmapped: after its thread has ended, a heap waits
+//! until another thread takes it over, whole (`abandoned`). The same structure is the core of a
+//! [`Heap`](crate::Heap) that a program makes for itself (`first_class`); its owner is then the
 //! thread that holds that value.
 
 use core::cell::Cell;
@@ -46,14 +52,17 @@ const _: () = assert!(CLASSES * BIN_BYTES <= HEAP_ALIGN_BYTES);
 
 /// Where a class allocates from at the moment: the free objects at hand.
 ///
-/// Invariant: each object at hand starts in a slab of this class and heap, whose kind is `ACTIVE` or `LISTED`; its bit is clear, and it is at hand once.
+/// Invariant: each object at hand starts in a slab of this class and heap, whose kind is `ACTIVE`
+/// or `LISTED`; its bit is clear, and it is at hand once.
 #[repr(C, align(512))]
 pub(crate) struct Bin {
-    /// Where the latest object at hand is, in bytes from the first place: from 0 in steps of [`PLACE_BYTES`] to [`TOP_FULL`].
+    /// Where the latest object at hand is, in bytes from the first place: from 0 in steps of
+    /// [`PLACE_BYTES`] to [`TOP_FULL`].
     top: Cell<usize>,
     /// Word of the active slab's map from which on to look for free objects.
     pub(crate) cursor: Cell<usize>,
-    /// The objects at hand are those from the latest down to the first null pointer; the first place always holds one.
+    /// The objects at hand are those from the latest down to the first null pointer; the first
+    /// place always holds one.
     at_hand: [Cell<*mut u8>; PLACES],
 }
 
@@ -97,7 +106,8 @@ impl Bin {
     fn put(&self, object: *mut u8) {
         let top = self.top.get();
         if top != TOP_FULL {
-            // SAFETY: `top` is a multiple of PLACE_BYTES below TOP_FULL, so the next one is at most that.
+            // SAFETY: `top` is a multiple of PLACE_BYTES below TOP_FULL, so the next one is at most
+            // that.
             unsafe { self.place(top + PLACE_BYTES) }.set(object);
             self.top.set(top + PLACE_BYTES);
         }
@@ -111,7 +121,8 @@ impl Bin {
         }
     }
 
-    /// The places of the objects at hand, the latest last, and how many places there are below them.
+    /// The places of the objects at hand, the latest last, and how many places there are below
+    /// them.
     fn filled(&self) -> (&[Cell<*mut u8>], usize) {
         let end = self.top.get() / PLACE_BYTES + 1;
         let places = self.at_hand.get(..end).unwrap_or_default();
@@ -149,10 +160,12 @@ impl Bin {
     }
 }
 
-/// How many objects are put at hand at once. The rest of the places is for objects that are freed before these are used up.
+/// How many objects are put at hand at once. The rest of the places is for objects that are freed
+/// before these are used up.
 pub(crate) const FILL_MAX: usize = PLACES / 2;
 
-/// A bin that is being filled: objects are added in the order in which they are to be taken, from the top downwards.
+/// A bin that is being filled: objects are added in the order in which they are to be taken, from
+/// the top downwards.
 pub(crate) struct Filling<'a> {
     bin: &'a Bin,
     /// The place of the next object; 0 when there is no room left.
@@ -200,7 +213,8 @@ pub(crate) struct Shared<T>(pub(crate) T);
 ///
 /// Invariants, kept by `Own`:
 /// - the objects at hand in `bins[c]` are as [`Bin`] says;
-/// - each slab of class `c` is exactly one of: the active one (kind `ACTIVE`); in the list `partial[c]` (`LISTED`; it may have no free object left); `FULL`;
+/// - each slab of class `c` is exactly one of: the active one (kind `ACTIVE`); in the list
+///   `partial[c]` (`LISTED`; it may have no free object left); `FULL`;
 /// - `open` lists exactly the chunks that have a free slot.
 #[repr(C, align(32768))]
 pub(crate) struct Heap {
@@ -209,11 +223,13 @@ pub(crate) struct Heap {
     pub(crate) partial: [Cell<*const Slab>; CLASSES],
     pub(crate) open: Cell<*const ChunkDesc>,
     pub(crate) unused_descs: Cell<*const ChunkDesc>,
-    /// The one chunk without objects that stays as it is for the next request, or null; it is in `open` too.
+    /// The one chunk without objects that stays as it is for the next request, or null; it is in
+    /// `open` too.
     pub(crate) spare: Cell<*const ChunkDesc>,
     pub(crate) chunks: Cell<usize>,
     pub(crate) extents: Extents,
-    /// When the chunks with free slots were last looked through for memory to give back; see `slots`.
+    /// When the chunks with free slots were last looked through for memory to give back; see
+    /// `slots`.
     pub(crate) purged_at: Cell<usize>,
     pub(crate) meta: Cell<*mut u8>,
     pub(crate) meta_left: Cell<usize>,
@@ -232,8 +248,9 @@ pub(crate) struct Heap {
     /// there is no seat page. Invariant: the seat page lies in a co-location slot of this heap, and
     /// is not listed.
     pub(crate) latest_seat: Cell<usize>,
-    /// Where the latest co-located object that this thread has freed lay, with the lowest bit set if that may have left a block empty; or 0 once that place has been
-    /// looked at. Only an address: what lies there by now is looked up.
+    /// Where the latest co-located object that this thread has freed lay, with the lowest bit set
+    /// if that may have left a block empty; or 0 once that place has been looked at. Only an
+    /// address: what lies there by now is looked up.
     pub(crate) freed_place: Cell<usize>,
     /// The slots that have listed pages: roomy ones, of which seats are taken next.
     pub(crate) roomy_slots: Cell<*const Slab>,
@@ -245,7 +262,8 @@ pub(crate) struct Heap {
     /// Counters of placements; written by the owner, read by whoever reports.
     pub(crate) placed: [AtomicU64; crate::stats::OUTCOMES],
 
-    /// Chunks in which other threads have freed something: a stack that others push onto and the owner takes as a whole.
+    /// Chunks in which other threads have freed something: a stack that others push onto and the
+    /// owner takes as a whole.
     pub(crate) dirty: Shared<DirtyStack<ChunkDesc>>,
     /// Next in the stack of heaps without a thread.
     pub(crate) next_abandoned: AtomicPtr<Heap>,
@@ -253,11 +271,13 @@ pub(crate) struct Heap {
     pub(crate) next_heap: AtomicPtr<Heap>,
 }
 
-// SAFETY: shared between threads are the atomics, and `placed`; every cell is touched only through `Own`, which exists on one
-// thread at a time (the owner's; the stack of abandoned heaps hands over with release and acquire).
+// SAFETY: shared between threads are the atomics, and `placed`; every cell is touched only through
+// `Own`, which exists on one thread at a time (the owner's; the stack of abandoned heaps hands over
+// with release and acquire).
 unsafe impl Sync for Heap {}
 
-/// The heap of no thread: nothing is at hand in any class, so that allocation falls through to the slow path.
+/// The heap of no thread: nothing is at hand in any class, so that allocation falls through to the
+/// slow path.
 pub(crate) static NO_HEAP: Heap = Heap::new();
 
 /// All heaps there ever were.
@@ -301,7 +321,8 @@ impl Heap {
         unsafe { self.bins.get_unchecked(class.index()) }
     }
 
-    /// Takes a free object of `class` that is at hand, or null when none is: a dozen instructions, one word of a map touched, the object itself not.
+    /// Takes a free object of `class` that is at hand, or null when none is: a dozen instructions,
+    /// one word of a map touched, the object itself not.
     ///
     /// # Safety
     /// - The calling thread owns the heap, or it is [`NO_HEAP`].
@@ -309,7 +330,8 @@ impl Heap {
     pub(crate) unsafe fn pop(&self, class: Class) -> *mut u8 {
         let object = self.bin(class).take();
         if !object.is_null() {
-            // SAFETY: objects at hand lie in slabs of this heap, which are mapped, and only this thread, their owner, unmaps them.
+            // SAFETY: objects at hand lie in slabs of this heap, which are mapped, and only this
+            // thread, their owner, unmaps them.
             let word = unsafe { map_word(object.addr()) };
             // It was clear, by the invariant of `Bin`.
             word.set(word.get() | granule_bit(object.addr()));
@@ -320,8 +342,8 @@ impl Heap {
     /// Gives the object at `address` back to its slab: about two dozen instructions.
     ///
     /// # Safety
-    /// - The calling thread owns the heap; `bin` is its bin for the class of the slab in which `address` lies, and which is of the kind `kind`, `ACTIVE` or
-    ///   `LISTED`.
+    /// - The calling thread owns the heap; `bin` is its bin for the class of the slab in which
+    ///   `address` lies, and which is of the kind `kind`, `ACTIVE` or `LISTED`.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, bin: &Bin, address: usize, kind: usize) {
         // SAFETY: a slab's slot is not the first of its chunk, and mapped.
@@ -333,9 +355,11 @@ impl Heap {
         }
         let left = live & !granule_bit(address);
         word.set(left);
-        // With the provenance of the chunk, exposed when it was mapped: the caller's pointer may be good for a smaller type than the next.
+        // With the provenance of the chunk, exposed when it was mapped: the caller's pointer may be
+        // good for a smaller type than the next.
         bin.put(core::ptr::with_exposed_provenance_mut(address));
-        // One branch for "listed, and nothing left in the word": which kind of slab comes next is anybody's guess.
+        // One branch for "listed, and nothing left in the word": which kind of slab comes next is
+        // anybody's guess.
         if left | (kind ^ kind::LISTED) as u64 == 0 {
             // SAFETY: the caller's promise.
             unsafe { Own::new(self) }.release_if_empty(address);
@@ -360,8 +384,8 @@ pub(crate) fn check_start(slab: &Slab, address: usize) {
     }
 }
 
-/// Aborts with a message unless a live object of the slab starts at `address`. Whether it is live can be told if the slab is of the heap `mine`; else
-/// only whether some object starts there.
+/// Aborts with a message unless a live object of the slab starts at `address`. Whether it is live
+/// can be told if the slab is of the heap `mine`; else only whether some object starts there.
 #[inline]
 pub(crate) fn check_live(mine: Option<Own<'_>>, slot: SlotRef<'_>, address: usize) {
     let slab = slot.slab();

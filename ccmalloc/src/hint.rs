@@ -25,17 +25,21 @@ impl fmt::Display for AllocError {
 
 impl Error for AllocError {}
 
-/// An allocator that takes a hint with each request: a pointer to an object that is likely to be used together with the new one.
+/// An allocator that takes a hint with each request: a pointer to an object that is likely to be
+/// used together with the new one.
 ///
-/// For collections that place their nodes themselves. `None` asks for no place in particular, or, of a value that carries a hint
-/// ([`Near`], [`NearHeap`]), for a place near that. **Any hint is safe**; see [`cc_alloc`](crate::cc_alloc).
+/// For collections that place their nodes themselves. `None` asks for no place in particular, or,
+/// of a value that carries a hint ([`Near`], [`NearHeap`]), for a place near that. **Any hint is
+/// safe**; see [`cc_alloc`](crate::cc_alloc).
 ///
-/// Where the allocator implements one of the `Allocator` traits as well, both allocate and free the same objects.
+/// Where the allocator implements one of the `Allocator` traits as well, both allocate and free the
+/// same objects.
 ///
 /// # Safety
 /// For implementers, as for the `Allocator` traits:
-/// - an object that was handed out has the size and alignment of its layout, overlaps no other, and stays valid until it is freed, or the
-///   allocator and all of its clones are dropped, or a borrow in the allocator's type ends;
+/// - an object that was handed out has the size and alignment of its layout, overlaps no other, and
+///   stays valid until it is freed, or the allocator and all of its clones are dropped, or a borrow
+///   in the allocator's type ends;
 /// - moving or cloning the allocator changes nothing about that, and any clone may free the object.
 ///
 /// # Examples
@@ -88,7 +92,8 @@ impl Error for AllocError {}
 /// assert_eq!(sum(&Heap::new().expect("memory")), Ok(5050));
 /// ```
 pub unsafe trait HintAllocator {
-    /// Allocates `layout`, near `hint`. A layout of size 0 gives an aligned address that stands for no memory.
+    /// Allocates `layout`, near `hint`. A layout of size 0 gives an aligned address that stands for
+    /// no memory.
     ///
     /// # Errors
     /// When out of memory.
@@ -113,15 +118,17 @@ pub unsafe trait HintAllocator {
         Ok(object)
     }
 
-    /// Gives an object a new layout, larger or smaller, also at another alignment: in place where that can be, else by moving it near
-    /// `hint`. The front of its contents, as much as fits, is kept.
+    /// Gives an object a new layout, larger or smaller, also at another alignment: in place where
+    /// that can be, else by moving it near `hint`. The front of its contents, as much as fits, is
+    /// kept.
     ///
     /// # Errors
     /// When out of memory; the object is then as it was.
     ///
     /// # Safety
     /// - `object` was allocated by this allocator or a clone of it with the layout `old`.
-    /// - Unless an error is returned, `object` is not used any more, and the result has the layout `new`.
+    /// - Unless an error is returned, `object` is not used any more, and the result has the layout
+    ///   `new`.
     unsafe fn resize_near(
         &self,
         object: NonNull<u8>,
@@ -140,9 +147,10 @@ pub unsafe trait HintAllocator {
 
 /// [`CcMalloc`] with a hint for all that it allocates: [`CcMalloc::near`].
 ///
-/// A copy of an address, and as good from any thread, though only a hint into the memory of the allocating thread is of use. What it
-/// allocates is `CcMalloc`'s: `CcMalloc` may free and resize it, and the other way round, so that a `Box<T, Near>` of two words can
-/// become a `Box<T, CcMalloc>` of one ([`IntoThin`](crate::IntoThin)).
+/// A copy of an address, and as good from any thread, though only a hint into the memory of the
+/// allocating thread is of use. What it allocates is `CcMalloc`'s: `CcMalloc` may free and resize
+/// it, and the other way round, so that a `Box<T, Near>` of two words can become a `Box<T,
+/// CcMalloc>` of one ([`IntoThin`](crate::IntoThin)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Near {
     hint: NonZero<usize>,
@@ -222,8 +230,9 @@ pub(crate) fn allocate_near_target<T: ?Sized>(
     )
 }
 
-// SAFETY: as `CcMalloc`'s `GlobalAlloc`, for layouts with bytes; the others have no memory. It has no state: each value of it, on any
-// thread, is a clone of each other, and its memory stays until it is freed.
+// SAFETY: as `CcMalloc`'s `GlobalAlloc`, for layouts with bytes; the others have no memory. It has
+// no state: each value of it, on any thread, is a clone of each other, and its memory stays until
+// it is freed.
 unsafe impl HintAllocator for CcMalloc {
     #[inline]
     fn allocate_near(
@@ -324,8 +333,9 @@ unsafe impl HintAllocator for Near {
     }
 }
 
-// SAFETY: objects of a core are disjoint and as large and aligned as asked for, by the same code as a thread's. The reference borrows the
-// heap for as long as it or a copy can be used, and while it is borrowed, the heap is neither dropped nor cleared.
+// SAFETY: objects of a core are disjoint and as large and aligned as asked for, by the same code as
+// a thread's. The reference borrows the heap for as long as it or a copy can be used, and while it
+// is borrowed, the heap is neither dropped nor cleared.
 unsafe impl HintAllocator for &Heap {
     #[inline]
     fn allocate_near(
@@ -353,13 +363,15 @@ unsafe impl HintAllocator for &Heap {
         new: Layout,
         hint: Option<NonNull<u8>>,
     ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: the caller's promise. The heap has not been cleared since, since it has been borrowed.
+        // SAFETY: the caller's promise. The heap has not been cleared since, since it has been
+        // borrowed.
         object(unsafe { self.realloc(start, old, new, hint) }, new)
     }
 
     #[inline]
     unsafe fn free(&self, start: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's promise. The heap has not been cleared since, since it has been borrowed.
+        // SAFETY: the caller's promise. The heap has not been cleared since, since it has been
+        // borrowed.
         unsafe { self.dealloc(start, layout) };
     }
 }

@@ -1,8 +1,8 @@
 //! Objects above 32 KiB: spans of whole slots up to 15 of them, mappings of their own beyond.
 //!
-//! Such objects tend to be read from their start, and if all started at a page or chunk boundary their first blocks would
-//! compete for the same few sets of the first-level cache. So each starts at another block of its first page, as far as the
-//! room that rounding leaves anyway allows.
+//! Such objects tend to be read from their start, and if all started at a page or chunk boundary
+//! their first blocks would compete for the same few sets of the first-level cache. So each starts
+//! at another block of its first page, as far as the room that rounding leaves anyway allows.
 
 use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
@@ -20,20 +20,23 @@ use crate::sys;
 
 /// The longest span; half a chunk, so that two fit.
 const SPAN_SLOTS_MAX: usize = 15;
-/// Mappings from this many chunks on ask for huge pages: of the last one, an object may touch as little as a page.
+/// Mappings from this many chunks on ask for huge pages: of the last one, an object may touch as
+/// little as a page.
 const HUGE_FROM_CHUNKS: usize = 3;
 /// In a process that uses this many bytes, all mappings and chunks ask for huge pages.
 pub(crate) const HUGE_FROM_USED_BYTES: usize = 32 << 20;
-/// Up to this many bytes, chunks that were kept are cleared by hand: where a hypervisor hands out memory page by page, memory that the OS takes
-/// back and gives anew costs ten times as much.
+/// Up to this many bytes, chunks that were kept are cleared by hand: where a hypervisor hands out
+/// memory page by page, memory that the OS takes back and gives anew costs ten times as much.
 const CLEARED_BYTES_MAX: usize = 16 * CHUNK_BYTES;
-/// Mappings from this many bytes on are made a chunk longer if that is needed to start the object elsewhere than on a page boundary.
+/// Mappings from this many bytes on are made a chunk longer if that is needed to start the object
+/// elsewhere than on a page boundary.
 const COLOURED_FROM_BYTES: usize = 8 * CHUNK_BYTES;
 
 /// Bytes of mappings of single objects.
 pub(crate) static LARGE_BYTES_MAPPED: AtomicUsize = AtomicUsize::new(0);
 
-/// The start of the next large object in its first page, given `spare` bytes of room and an alignment.
+/// The start of the next large object in its first page, given `spare` bytes of room and an
+/// alignment.
 fn next_colour(own: Own<'_>, spare: usize, align: usize) -> usize {
     let turn = own.colour.get();
     own.colour.set(turn.wrapping_add(1));
@@ -49,7 +52,8 @@ pub(crate) enum Contents {
     Zero,
 }
 
-/// Allocates `bytes` above the largest class, or at an alignment above it. Null when the OS refuses.
+/// Allocates `bytes` above the largest class, or at an alignment above it. Null when the OS
+/// refuses.
 #[cold]
 #[inline(never)]
 pub(crate) fn alloc(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *mut u8 {
@@ -105,14 +109,16 @@ fn alloc_mapping(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -
     start.as_ptr().wrapping_add(offset)
 }
 
-/// A mapping for one object, not yet recorded anywhere: its start, its bytes, and the offset of the object in it.
+/// A mapping for one object, not yet recorded anywhere: its start, its bytes, and the offset of the
+/// object in it.
 pub(crate) fn map_object(
     own: Own<'_>,
     bytes: usize,
     align: usize,
     contents: Contents,
 ) -> Option<(NonNull<u8>, usize, usize)> {
-    // Room for another start than the front, of which rounding to chunks mostly leaves more than enough.
+    // Room for another start than the front, of which rounding to chunks mostly leaves more than
+    // enough.
     let room = if align < PAGE_BYTES && bytes >= COLOURED_FROM_BYTES {
         PAGE_BYTES
     } else {
@@ -141,8 +147,9 @@ pub(crate) fn map_object(
     Some((start, mapped, offset))
 }
 
-/// Clears chunks that were kept, of which an object takes `bytes` at `offset`: by hand, as far as they are in the caches or soon will be; the rest has the OS
-/// do, so that nothing is touched which the caller never touches.
+/// Clears chunks that were kept, of which an object takes `bytes` at `offset`: by hand, as far as
+/// they are in the caches or soon will be; the rest has the OS do, so that nothing is touched which
+/// the caller never touches.
 fn clear(start: NonNull<u8>, offset: usize, bytes: usize) {
     // SAFETY: whole chunks that were taken just now, and in no use.
     if bytes > CLEARED_BYTES_MAX && unsafe { sys::clear(start.as_ptr(), offset + bytes) } {
@@ -174,8 +181,8 @@ pub(crate) enum Place<'a> {
     Held(&'static Mapping),
 }
 
-/// Finds what lies at `address`, which is claimed to be a live object of more than the largest class. Aborts with a message
-/// when it can see that it is not.
+/// Finds what lies at `address`, which is claimed to be a live object of more than the largest
+/// class. Aborts with a message when it can see that it is not.
 ///
 /// # Safety
 /// - If `address` lies in a chunk of this allocator, that chunk stays mapped during `'a`.
@@ -225,7 +232,8 @@ pub(crate) fn span_room(slot: SlotRef<'_>) -> usize {
     span_slots(slot) * SLOT_BYTES - span_offset(slot)
 }
 
-/// Aborts with a message when the object at `address`, which lies in `place`, cannot have `bytes` bytes.
+/// Aborts with a message when the object at `address`, which lies in `place`, cannot have `bytes`
+/// bytes.
 pub(crate) fn expect_bytes(place: &Place<'_>, address: usize, bytes: usize) {
     let bytes = bytes.max(1);
     let in_mapping = |mapped: usize| {
@@ -263,7 +271,8 @@ pub(crate) unsafe fn free_mapping(own: Option<Own<'_>>, base: NonNull<u8>, bytes
 /// Keeps chunks for the thread's next requests, or gives them back to the OS.
 ///
 /// # Safety
-/// - `[start, start + bytes)` are whole chunks that were mapped by this allocator, nothing in them is used any more, and they are not in the registry.
+/// - `[start, start + bytes)` are whole chunks that were mapped by this allocator, nothing in them
+///   is used any more, and they are not in the registry.
 unsafe fn give_back(own: Option<Own<'_>>, start: NonNull<u8>, bytes: usize) {
     match own {
         // SAFETY: as the caller says.
@@ -273,12 +282,13 @@ unsafe fn give_back(own: Option<Own<'_>>, start: NonNull<u8>, bytes: usize) {
     }
 }
 
-/// Tries to give the object at `object` a new size where it lies, or by moving its pages. Null when that cannot be, as for a mapping
-/// of another first-class heap than `own`; the object is then as it was.
+/// Tries to give the object at `object` a new size where it lies, or by moving its pages. Null when
+/// that cannot be, as for a mapping of another first-class heap than `own`; the object is then as
+/// it was.
 ///
 /// # Safety
-/// - `object` is a live object of this allocator above the largest class, allocated with `layout`, aligned for `new_layout`, and used by the caller
-///   alone.
+/// - `object` is a live object of this allocator above the largest class, allocated with `layout`,
+///   aligned for `new_layout`, and used by the caller alone.
 pub(crate) unsafe fn resize(
     own: Option<Own<'static>>,
     object: *mut u8,
@@ -342,15 +352,16 @@ fn shrink_mapping(
     // The leaves exist already, so this cannot fail.
     registry::insert_large(start, mapped, offset);
     LARGE_BYTES_MAPPED.fetch_sub(old_mapped - mapped, Ordering::Relaxed);
-    // SAFETY: whole chunks at the end of a mapping whose object does not reach there any more, out of the registry.
+    // SAFETY: whole chunks at the end of a mapping whose object does not reach there any more, out
+    // of the registry.
     unsafe { give_back(own, base.add(mapped), old_mapped - mapped) };
 }
 
 /// Makes a mapping, whose object starts at `offset`, longer, in place or by moving its pages.
 ///
 /// # Safety
-/// - `[base, base + old_mapped)` is a registered mapping of one object, used by the caller alone; both lengths are of whole chunks, and
-///   `old_mapped < mapped`.
+/// - `[base, base + old_mapped)` is a registered mapping of one object, used by the caller alone;
+///   both lengths are of whole chunks, and `old_mapped < mapped`.
 unsafe fn grow_mapping(
     own: Option<Own<'_>>,
     base: NonNull<u8>,
@@ -371,7 +382,8 @@ unsafe fn grow_mapping(
     let grown = match growth {
         sys::Growth::Grown => {
             if !registry::insert_large(start, mapped, offset) {
-                // The part that is registered is the old one; what was registered beyond it is removed again.
+                // The part that is registered is the old one; what was registered beyond it is
+                // removed again.
                 registry::insert_large(start, old_mapped, offset);
                 // SAFETY: the part that has just been added, in no use.
                 unsafe { sys::unmap(base.add(old_mapped), more) };
@@ -387,9 +399,11 @@ unsafe fn grow_mapping(
                 unsafe { sys::unmap(target, mapped) };
                 return None;
             }
-            // The old entries go before the kernel frees the addresses: another thread may map them at once.
+            // The old entries go before the kernel frees the addresses: another thread may map them
+            // at once.
             registry::remove(start, old_mapped);
-            // SAFETY: the source is the caller's, and in one piece, as the try in place has shown; the target was mapped above.
+            // SAFETY: the source is the caller's, and in one piece, as the try in place has shown;
+            // the target was mapped above.
             if !unsafe { sys::remap(base, old_mapped, target, mapped) } {
                 // The table has had these entries, so this cannot fail.
                 registry::insert_large(start, old_mapped, offset);

@@ -1,9 +1,10 @@
 //! A global allocator that takes a hint, and puts the new object into the hint's cache block.
 //!
-//! A processor waits some hundred nanoseconds for a node that `malloc` put anywhere, and nothing for one that lies in the cache
-//! block it has just fetched. [`CcMalloc`] is an ordinary, thread-caching allocator for everything; and where a program knows
-//! what a new object will be used together with, it says so: T. Chilimbi's `ccmalloc` (*Cache-Conscious Data Structures*, 1999,
-//! section 4.2), for today's machines and for Rust.
+//! A processor waits some hundred nanoseconds for a node that `malloc` put anywhere, and nothing
+//! for one that lies in the cache block it has just fetched. [`CcMalloc`] is an ordinary,
+//! thread-caching allocator for everything; and where a program knows what a new object will be
+//! used together with, it says so: T. Chilimbi's `ccmalloc` (*Cache-Conscious Data Structures*,
+//! 1999, section 4.2), for today's machines and for Rust.
 //!
 //! ```
 //! use ccmalloc::{CcMalloc, near};
@@ -42,12 +43,13 @@
 //! | allocates by hand | [`cc_alloc`], [`cc_realloc`], [`cc_dealloc`] | nothing |
 //! | lays out a whole structure | [`Region`]: each object at an offset of the caller's choice (`ccmorph` does that) | nothing |
 //!
-//! What all of these allocate is `CcMalloc`'s, and any of them may free and resize it (objects of size 0 are the exception: the functions for
-//! whoever allocates by hand give them memory, the allocators do not).
+//! What all of these allocate is `CcMalloc`'s, and any of them may free and resize it (objects of
+//! size 0 are the exception: the functions for whoever allocates by hand give them memory, the
+//! allocators do not).
 //!
-//! A structure can also have a [`Heap`] of its own, which takes hints in the same ways ([`Heap::near`], [`Heap::alloc`], `&Heap` as a
-//! `HintAllocator`), by a policy of its own, and is dropped as a whole: its nodes lie apart from everything else, and need not be freed one by
-//! one.
+//! A structure can also have a [`Heap`] of its own, which takes hints in the same ways
+//! ([`Heap::near`], [`Heap::alloc`], `&Heap` as a `HintAllocator`), by a policy of its own, and is
+//! dropped as a whole: its nodes lie apart from everything else, and need not be freed one by one.
 //!
 //! ```
 //! # #[cfg(feature = "allocator-api2")] {
@@ -71,27 +73,35 @@
 //!
 //! # Features
 //!
-//! - `allocator-api2` (default): [`CcMalloc`], [`Near`], `&`[`Heap`] and [`NearHeap`] implement `Allocator` of the crate `allocator-api2`,
-//!   version 0.2, which hashbrown and bumpalo speak. That crate has no dependencies of its own.
+//! - `allocator-api2` (default): [`CcMalloc`], [`Near`], `&`[`Heap`] and [`NearHeap`] implement
+//!   `Allocator` of the crate `allocator-api2`, version 0.2, which hashbrown and bumpalo speak.
+//!   That crate has no dependencies of its own.
 //! - `allocator-api2-04`: the same of version 0.4.
-//! - `nightly`: the same of the standard library, `core::alloc::Allocator`. Needs a nightly compiler.
+//! - `nightly`: the same of the standard library, `core::alloc::Allocator`. Needs a nightly
+//!   compiler.
 //!
-//! They can all be on at once, and none need be. Where some other crate turns on the feature `nightly` of `allocator-api2` 0.2 itself, whose trait is the
-//! standard library's from then on, `allocator-api2` and `nightly` exclude each other here.
+//! They can all be on at once, and none need be. Where some other crate turns on the feature
+//! `nightly` of `allocator-api2` 0.2 itself, whose trait is the standard library's from then on,
+//! `allocator-api2` and `nightly` exclude each other here.
 //!
-//! **Any hint is safe.** It is a number to the allocator, which never reads through it: a bad one costs placement, never
-//! correctness. Objects are placed only beside objects of their own thread, so that no hint makes two threads share a block.
+//! **Any hint is safe.** It is a number to the allocator, which never reads through it: a bad one
+//! costs placement, never correctness. Objects are placed only beside objects of their own thread,
+//! so that no hint makes two threads share a block.
 //!
 //! # How it works
 //!
-//! One allocation without a hint: [`CcMalloc`]'s `alloc` → `thread::alloc` looks the size class up, takes the latest of the free objects *at hand*,
-//! and sets its bit in the map of live objects (`Heap::pop`); when none is at hand, `Own::refill` gathers the next ones from a slab's map.
-//! One free: the address, masked, gives the chunk's metadata; the slab's tag says that it is this thread's, the bit is cleared again, and the
-//! object is kept at hand (`Heap::push`).
-//! Neither uses an atomic read-modify-write, and neither touches the object. Another thread's object goes to `free_remote`.
+//! One allocation without a hint: [`CcMalloc`]'s `alloc` → `thread::alloc` looks the size class up,
+//! takes the latest of the free objects *at hand*, and sets its bit in the map of live objects
+//! (`Heap::pop`); when none is at hand, `Own::refill` gathers the next ones from a slab's map. One
+//! free: the address, masked, gives the chunk's metadata; the slab's tag says that it is this
+//! thread's, the bit is cleared again, and the object is kept at hand (`Heap::push`). Neither uses
+//! an atomic read-modify-write, and neither touches the object. Another thread's object goes to
+//! `free_remote`.
 //!
-//! One allocation with a hint: `Own::alloc_near` asks the registry whether the hint lies in a co-location page of this heap, reads the page's free map (one
-//! cache line), and takes the hint's block, else another on its page by the [`Policy`], else (where blocks are reserved) a tied page, else a new seat.
+//! One allocation with a hint: `Own::alloc_near` asks the registry whether the hint lies in a
+//! co-location page of this heap, reads the page's free map (one cache line), and takes the hint's
+//! block, else another on its page by the [`Policy`], else (where blocks are reserved) a tied page,
+//! else a new seat.
 //!
 //! A [`Heap`] takes the same ways with a core of its own in place of the thread's.
 //!
@@ -105,31 +115,38 @@
 //!
 //! # When it does not help
 //!
-//! Placement saves misses. A structure that fits the second-level cache, one that is built in the order in which it is walked,
-//! or one whose nodes are larger than a few blocks has few to save. [`placement`] tells what became of the hints.
+//! Placement saves misses. A structure that fits the second-level cache, one that is built in the
+//! order in which it is walked, or one whose nodes are larger than a few blocks has few to save.
+//! [`placement`] tells what became of the hints.
 //!
 //! # Known limits
 //!
-//! - Memory of an ended thread is taken over whole by the next thread that starts; what other threads free into it before that
-//!   goes back to the OS when any thread needs a new chunk.
-//! - Objects of a [`Heap`] that unsafe code hands to [`cc_dealloc`] or to another thread's allocator are left to the heap, which takes them in when
-//!   it next runs out of room.
-//! - Slots of 64 KiB that become empty are reused. They go back to the OS with their whole chunk of 2 MiB, or, where a chunk has eight of them and
-//!   more, after half a second. Chunks and large mappings in no use are kept as long, 32 to 128 MiB a thread at most. Both are looked at when the thread
-//!   frees: one that does not keeps what it has until it ends.
-//! - Freed pointers are checked against the maps: double frees, pointers into objects, and wrong sizes are found out, unless the memory has been
-//!   handed out anew in between or the size class is the same, and abort the process with one line on stderr.
-//!   A free with a layout looks at the start of the 2 MiB around a small object before anything else: for a pointer that never came from
-//!   here, or whose chunk is gone, the process may end with a segmentation fault in place of the line. ([`raw`] asks the registry first.)
-//! - Like `malloc`, it is not async-signal-safe. A signal handler may ask [`contains`] at any time; it may allocate, free and use [`near`]
-//!   only where it cannot have interrupted the allocator, and leaves the ambient hint of what it interrupted as it was.
+//! - Memory of an ended thread is taken over whole by the next thread that starts; what other
+//!   threads free into it before that goes back to the OS when any thread needs a new chunk.
+//! - Objects of a [`Heap`] that unsafe code hands to [`cc_dealloc`] or to another thread's
+//!   allocator are left to the heap, which takes them in when it next runs out of room.
+//! - Slots of 64 KiB that become empty are reused. They go back to the OS with their whole chunk of
+//!   2 MiB, or, where a chunk has eight of them and more, after half a second. Chunks and large
+//!   mappings in no use are kept as long, 32 to 128 MiB a thread at most. Both are looked at when
+//!   the thread frees: one that does not keeps what it has until it ends.
+//! - Freed pointers are checked against the maps: double frees, pointers into objects, and wrong
+//!   sizes are found out, unless the memory has been handed out anew in between or the size class
+//!   is the same, and abort the process with one line on stderr. A free with a layout looks at the
+//!   start of the 2 MiB around a small object before anything else: for a pointer that never came
+//!   from here, or whose chunk is gone, the process may end with a segmentation fault in place of
+//!   the line. ([`raw`] asks the registry first.)
+//! - Like `malloc`, it is not async-signal-safe. A signal handler may ask [`contains`] at any time;
+//!   it may allocate, free and use [`near`] only where it cannot have interrupted the allocator,
+//!   and leaves the ambient hint of what it interrupted as it was.
 //! - The hint of [`near`] belongs to the thread. A stackful coroutine must not switch threads
 //!   inside `near`: the first thread would keep the hint, and the second would get the first one's
 //!   earlier hint back. Objects then lie near the wrong hints.
 //! - Valgrind's memcheck may report a branch on an uninitialised value here: the padding of a hint,
 //!   which [`near`] searches for a pointer.
-//! - The child of a `fork` has the memory of the parent's other threads, and may free objects in it, but never hands that memory out again.
-//! - When a shared library that has this allocator is closed with `dlclose`, its heaps and what lives in them stay mapped to the end of the process.
+//! - The child of a `fork` has the memory of the parent's other threads, and may free objects in
+//!   it, but never hands that memory out again.
+//! - When a shared library that has this allocator is closed with `dlclose`, its heaps and what
+//!   lives in them stay mapped to the end of the process.
 //! - 64-bit Unix only for now; on other Unixes than Linux, large reallocations copy.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(feature = "nightly", feature(allocator_api))]

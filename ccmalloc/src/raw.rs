@@ -1,8 +1,10 @@
 //! Allocation for callers that free without a layout, such as C.
 //!
-//! The rest of this crate follows Rust's contract: whoever frees an object says how it was allocated. Here, the pointer alone must do. What
-//! it leads to is found as everywhere: the chunk's metadata says what its slot is used for, a slab's header how large its objects are, a
-//! co-location slot's end map where the object ends, and the registry how long a mapping of its own is.
+//! The rest of this crate follows Rust's contract: whoever frees an object says how it was
+//! allocated. Here, the pointer alone must do. What it leads to is found as everywhere: the chunk's
+//! metadata says what its slot is used for, a slab's header how large its objects are, a
+//! co-location slot's end map where the object ends, and the registry how long a mapping of its own
+//! is.
 //!
 //! Since a C program may pass any pointer to `free`, each function here asks the registry before it
 //! reads anything through an address. That is two dependent loads and 12 instructions of the 115 of
@@ -41,17 +43,19 @@ use crate::size_class::SMALL_BYTES_MAX;
 use crate::sys;
 use crate::thread;
 
-/// The alignment that C's `malloc` gives an object of `bytes`: 16, or 8 to what is too small for anything that needs 16.
+/// The alignment that C's `malloc` gives an object of `bytes`: 16, or 8 to what is too small for
+/// anything that needs 16.
 #[inline]
 #[must_use]
 pub const fn natural_align(bytes: usize) -> usize {
     if bytes < 16 { 8 } else { 16 }
 }
 
-/// Allocates `bytes` at a multiple of `align`, near `hint` if there is one (see [`cc_alloc`](crate::cc_alloc): any hint is safe).
+/// Allocates `bytes` at a multiple of `align`, near `hint` if there is one (see
+/// [`cc_alloc`](crate::cc_alloc): any hint is safe).
 ///
-/// Null when out of memory, when `align` is no power of two, and when `bytes`, rounded up to `align`, exceeds `isize::MAX`. A size of 0 is
-/// allocated like 1.
+/// Null when out of memory, when `align` is no power of two, and when `bytes`, rounded up to
+/// `align`, exceeds `isize::MAX`. A size of 0 is allocated like 1.
 #[inline(always)]
 #[must_use]
 pub fn allocate(bytes: usize, align: usize, hint: Option<NonNull<u8>>) -> *mut u8 {
@@ -81,7 +85,8 @@ pub fn allocate_with(bytes: usize, align: usize, hint: NonNull<u8>, policy: Poli
     })
 }
 
-/// As [`allocate`] without a hint; the memory is zero. Large objects come zeroed from the OS, and are not touched.
+/// As [`allocate`] without a hint; the memory is zero. Large objects come zeroed from the OS, and
+/// are not touched.
 #[inline]
 #[must_use]
 pub fn allocate_zeroed(bytes: usize, align: usize) -> *mut u8 {
@@ -90,16 +95,19 @@ pub fn allocate_zeroed(bytes: usize, align: usize) -> *mut u8 {
 
 /// Frees an object, whatever its size; null is fine and frees nothing.
 ///
-/// What is found not to be a live object of this allocator ends the process: one line on stderr, and an abort.
+/// What is found not to be a live object of this allocator ends the process: one line on stderr,
+/// and an abort.
 ///
 /// # Safety
-/// - `object` is null, or a live object of this allocator, allocated by any of its functions, and not used any more.
+/// - `object` is null, or a live object of this allocator, allocated by any of its functions, and
+///   not used any more.
 #[inline(always)]
 pub unsafe fn deallocate(object: *mut u8) {
     let address = object.addr();
     let heap = thread::fast();
     if registry::is_chunk_of(address, heap) {
-        // SAFETY: a chunk of the calling thread's heap (no chunk is NO_HEAP's), which nobody else unmaps.
+        // SAFETY: a chunk of the calling thread's heap (no chunk is NO_HEAP's), which nobody else
+        // unmaps.
         let slot = unsafe { SlotRef::containing(address) };
         let tag = slot.slab().tag();
         if tag.kind() <= kind::LISTED && tag != Tag::FREE {
@@ -120,7 +128,8 @@ pub unsafe fn deallocate(object: *mut u8) {
     unsafe { deallocate_slow(object) };
 }
 
-/// As [`deallocate`], for a caller that also knows a size: one that is larger than the object is found out, and ends the process.
+/// As [`deallocate`], for a caller that also knows a size: one that is larger than the object is
+/// found out, and ends the process.
 ///
 /// # Safety
 /// - As for [`deallocate`].
@@ -160,14 +169,16 @@ enum Found<'a> {
     Mapping(usize),
 }
 
-/// What lies at `address`, which may be anything; `None` for null. Aborts with a message when nothing of this allocator does.
+/// What lies at `address`, which may be anything; `None` for null. Aborts with a message when
+/// nothing of this allocator does.
 #[inline]
 fn find<'a>(address: usize) -> Option<Found<'a>> {
     match registry::owner(address) {
         // The first slot of a chunk is metadata.
         Owner::Heap(_) if address - chunk_base(address) >= SLOT_BYTES => {
-            // SAFETY: a chunk, by the registry's word. Its owner may unmap it only when no object is left in it, and the caller says that
-            // there is one at `address`. (A caller that lies races with the unmapping: that free may fault.)
+            // SAFETY: a chunk, by the registry's word. Its owner may unmap it only when no object
+            // is left in it, and the caller says that there is one at `address`. (A caller that
+            // lies races with the unmapping: that free may fault.)
             Some(Found::Slot(unsafe { SlotRef::containing(address) }))
         }
         Owner::LargeStart { .. } | Owner::LargeHeld(_)
@@ -198,7 +209,8 @@ pub unsafe fn usable_bytes(object: *const u8) -> usize {
     }
 }
 
-/// Bytes of the object at `address`, which lies in `slot`. Aborts with a message when no object starts there, or it can see that it has been freed.
+/// Bytes of the object at `address`, which lies in `slot`. Aborts with a message when no object
+/// starts there, or it can see that it has been freed.
 ///
 /// # Safety
 /// - `slot` contains `address`.
@@ -224,11 +236,14 @@ unsafe fn bytes_in_slot(slot: SlotRef<'_>, address: usize) -> usize {
     }
 }
 
-/// Changes the size of an object to `new_bytes`: in place where that can be, else by moving it near `hint`, or, without one, near where it
-/// was if it had been placed by a hint itself. The result is aligned as C's `malloc` does ([`natural_align`]); of a larger alignment that the
-/// object was allocated with, nothing is left when it moves. The contents are kept up to the smaller of the two sizes. Null as `object` allocates.
+/// Changes the size of an object to `new_bytes`: in place where that can be, else by moving it near
+/// `hint`, or, without one, near where it was if it had been placed by a hint itself. The result is
+/// aligned as C's `malloc` does ([`natural_align`]); of a larger alignment that the object was
+/// allocated with, nothing is left when it moves. The contents are kept up to the smaller of the
+/// two sizes. Null as `object` allocates.
 ///
-/// Null when out of memory, or when `new_bytes` exceeds `isize::MAX`; the object is then as it was. A size of 0 is like 1.
+/// Null when out of memory, or when `new_bytes` exceeds `isize::MAX`; the object is then as it was.
+/// A size of 0 is like 1.
 ///
 /// # Safety
 /// - `object` is null, or a live object of this allocator, used by the caller alone.
@@ -257,7 +272,8 @@ pub unsafe fn reallocate(object: *mut u8, new_bytes: usize, hint: Option<NonNull
                     }
                     (old_bytes, hint.or(own.and(NonNull::new(object))))
                 }
-                // In a slab or a span, all of the room is the object's. Less than half of it is worth a copy, unless it is a block or less.
+                // In a slab or a span, all of the room is the object's. Less than half of it is
+                // worth a copy, unless it is a block or less.
                 _ if aligned
                     && new_bytes <= old_bytes
                     && (new_bytes >= old_bytes / 2 || old_bytes <= BLOCK_BYTES) =>
@@ -274,7 +290,8 @@ pub unsafe fn reallocate(object: *mut u8, new_bytes: usize, hint: Option<NonNull
                     Layout::from_size_align(new_bytes, align),
                 )
             {
-                // SAFETY: a live object in a mapping of its own, the caller's alone, and aligned to more than is asked.
+                // SAFETY: a live object in a mapping of its own, the caller's alone, and aligned to
+                // more than is asked.
                 let resized =
                     unsafe { large::resize(thread::existing(), object, layout, new_layout) };
                 if !resized.is_null() {

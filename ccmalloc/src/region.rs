@@ -13,12 +13,13 @@ use crate::thread::{self, Ambient, AmbientGuard, own_heap};
 
 /// Room for objects at offsets of the caller's choice: what a re-layouter needs.
 ///
-/// A region only proposes places. [`alloc_at`](Region::alloc_at) allocates through the program's global allocator, and when that
-/// is [`CcMalloc`](crate::CcMalloc) the object lies where the region says; under any other allocator it lies wherever that one
-/// puts it, and is no less valid. Objects are ordinary allocations: they outlive the region, and are freed one by one.
+/// A region only proposes places. [`alloc_at`](Region::alloc_at) allocates through the program's
+/// global allocator, and when that is [`CcMalloc`](crate::CcMalloc) the object lies where the
+/// region says; under any other allocator it lies wherever that one puts it, and is no less valid.
+/// Objects are ordinary allocations: they outlive the region, and are freed one by one.
 ///
-/// What is left free when the region is dropped serves hints like any other room. (A region that a thread-local variable keeps
-/// beyond the life of its thread's heap cannot give it back.)
+/// What is left free when the region is dropped serves hints like any other room. (A region that a
+/// thread-local variable keeps beyond the life of its thread's heap cannot give it back.)
 ///
 /// # Examples
 ///
@@ -48,7 +49,8 @@ impl Region {
     /// The largest object that can be placed, in bytes.
     pub const OBJECT_BYTES_MAX: usize = PAGE_BYTES;
 
-    /// Reserves room for the offsets `0..bytes`, rounded up to whole segments; `None` when the OS refuses memory.
+    /// Reserves room for the offsets `0..bytes`, rounded up to whole segments; `None` when the OS
+    /// refuses memory.
     ///
     /// Writes 2 KiB of metadata for each segment of 64 KiB; no page of the room itself is touched.
     #[must_use]
@@ -61,19 +63,21 @@ impl Region {
 
     /// The address that `offset` stands for; null beyond the reserved room.
     ///
-    /// Offsets within one segment are contiguous. Segments start at multiples of their size, in ascending order, and most are
-    /// adjacent: 31 of them lie in each 2 MiB.
+    /// Offsets within one segment are contiguous. Segments start at multiples of their size, in
+    /// ascending order, and most are adjacent: 31 of them lie in each 2 MiB.
     #[must_use]
     pub fn address(&self, offset: usize) -> *mut u8 {
         self.segments.address(offset)
     }
 
-    /// Calls [`std::alloc::alloc`] so that, when `CcMalloc` serves it, the object lies at [`address(offset)`](Region::address).
+    /// Calls [`std::alloc::alloc`] so that, when `CcMalloc` serves it, the object lies at
+    /// [`address(offset)`](Region::address).
     ///
-    /// Whatever it returns is an ordinary allocation of the program's global allocator with this layout; compare it with
-    /// `address(offset)` to learn whether it lies there. It does not when the allocator is another one, the place is taken or
-    /// misaligned, or the object would cross a segment or is larger than [`Region::OBJECT_BYTES_MAX`]. Null when out of memory, and
-    /// for a layout of size 0.
+    /// Whatever it returns is an ordinary allocation of the program's global allocator with this
+    /// layout; compare it with `address(offset)` to learn whether it lies there. It does not when
+    /// the allocator is another one, the place is taken or misaligned, or the object would cross a
+    /// segment or is larger than [`Region::OBJECT_BYTES_MAX`]. Null when out of memory, and for a
+    /// layout of size 0.
     #[must_use]
     pub fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
         if layout.size() == 0 {
@@ -84,11 +88,13 @@ impl Region {
         unsafe { std::alloc::alloc(layout) }
     }
 
-    /// As [`alloc_at`](Region::alloc_at) for many objects of one layout: at the offsets that are the addresses of `places`, in turn, each of which becomes its
-    /// object's. Returns how many there are: as long as each lies where it was asked for, and none more.
+    /// As [`alloc_at`](Region::alloc_at) for many objects of one layout: at the offsets that are
+    /// the addresses of `places`, in turn, each of which becomes its object's. Returns how many
+    /// there are: as long as each lies where it was asked for, and none more.
     ///
-    /// Where it returns fewer than all, the next one's place was not to be had, or is not in the hands of the global allocator; the rest of `places` is as
-    /// it was. No places are had for a layout of size 0.
+    /// Where it returns fewer than all, the next one's place was not to be had, or is not in the
+    /// hands of the global allocator; the rest of `places` is as it was. No places are had for a
+    /// layout of size 0.
     ///
     /// Costs a third of as many calls of `alloc_at`: what a call finds out about its place, the
     /// region knows of its own. Half of what is left is the way through the global allocator, which
@@ -122,7 +128,8 @@ impl Region {
         allocated
     }
 
-    /// As [`alloc_each`](Region::alloc_each), but from [`CcMalloc`](crate::CcMalloc), as [`cc_alloc_at`](Region::cc_alloc_at).
+    /// As [`alloc_each`](Region::alloc_each), but from [`CcMalloc`](crate::CcMalloc), as
+    /// [`cc_alloc_at`](Region::cc_alloc_at).
     #[must_use]
     pub fn cc_alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
         own_heap().map_or(0, |own| {
@@ -130,22 +137,27 @@ impl Region {
         })
     }
 
-    /// Fills the region from its start with objects of [`CcMalloc`](crate::CcMalloc), one behind the other, as many as there are `places`: each segment with as many as fit
-    /// into it. The offsets that are the addresses of `places` become those of the objects. Returns whether there was room; else nothing has changed.
+    /// Fills the region from its start with objects of [`CcMalloc`](crate::CcMalloc), one behind
+    /// the other, as many as there are `places`: each segment with as many as fit into it. The
+    /// offsets that are the addresses of `places` become those of the objects. Returns whether
+    /// there was room; else nothing has changed.
     ///
-    /// A dozen instructions an object, as nobody looks whether its place is free: all of them are. For layouts that are a multiple of 8 bytes long and leave no gaps; of others
-    /// it is never done.
+    /// A dozen instructions an object, as nobody looks whether its place is free: all of them are.
+    /// For layouts that are a multiple of 8 bytes long and leave no gaps; of others it is never
+    /// done.
     ///
     /// # Safety
-    /// - The offsets are those of these objects, in any order: `n` of the offsets `segment * SEGMENT_BYTES + i * layout.size()`, each object's once.
+    /// - The offsets are those of these objects, in any order: `n` of the offsets `segment *
+    ///   SEGMENT_BYTES + i * layout.size()`, each object's once.
     #[must_use]
     pub unsafe fn cc_fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
         // SAFETY: the caller's promise.
         own_heap().is_some_and(|own| unsafe { self.segments.fill(own, layout, places) })
     }
 
-    /// As [`alloc_at`](Region::alloc_at), but from [`CcMalloc`](crate::CcMalloc) whatever the program's global allocator is: an object that
-    /// [`cc_dealloc`](crate::cc_dealloc) frees, or [`raw::deallocate`](crate::raw::deallocate).
+    /// As [`alloc_at`](Region::alloc_at), but from [`CcMalloc`](crate::CcMalloc) whatever the
+    /// program's global allocator is: an object that [`cc_dealloc`](crate::cc_dealloc) frees, or
+    /// [`raw::deallocate`](crate::raw::deallocate).
     #[must_use]
     pub fn cc_alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
         if layout.size() == 0 {
@@ -194,7 +206,8 @@ pub struct HeapRegion<'h> {
 }
 
 impl<'h> HeapRegion<'h> {
-    /// Reserves room in `heap`, as [`Region::reserve`] does in the thread's; `None` when the OS refuses memory.
+    /// Reserves room in `heap`, as [`Region::reserve`] does in the thread's; `None` when the OS
+    /// refuses memory.
     #[must_use]
     pub fn reserve(heap: &'h Heap, bytes: usize) -> Option<HeapRegion<'h>> {
         Some(HeapRegion {
@@ -215,8 +228,9 @@ impl<'h> HeapRegion<'h> {
         self.segments.address(offset)
     }
 
-    /// An object of the heap, as if by [`Heap::alloc`], at [`address(offset)`](HeapRegion::address) if that place is free and the object
-    /// may lie there ([`Region::alloc_at`]). Null when out of memory, and for a layout of size 0.
+    /// An object of the heap, as if by [`Heap::alloc`], at [`address(offset)`](HeapRegion::address)
+    /// if that place is free and the object may lie there ([`Region::alloc_at`]). Null when out of
+    /// memory, and for a layout of size 0.
     #[must_use]
     pub fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
         if layout.size() == 0 {
@@ -230,9 +244,10 @@ impl<'h> HeapRegion<'h> {
         object
     }
 
-    /// As [`alloc_at`](HeapRegion::alloc_at) for many objects of one layout: at the offsets that are the addresses of `places`, in turn, each of which
-    /// becomes its object's. Returns how many there are; where it returns fewer than all, the next one's place was not to be had, and the rest of `places`
-    /// is as it was.
+    /// As [`alloc_at`](HeapRegion::alloc_at) for many objects of one layout: at the offsets that
+    /// are the addresses of `places`, in turn, each of which becomes its object's. Returns how many
+    /// there are; where it returns fewer than all, the next one's place was not to be had, and the
+    /// rest of `places` is as it was.
     #[must_use]
     pub fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
         (self.segments).claim_each(self.heap.own(), layout, places, Handed::Over)
@@ -258,8 +273,8 @@ impl Drop for HeapRegion<'_> {
 /// What became of a place that was claimed for an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Handed {
-    /// It is the caller's, who knows it by this pointer. Where an allocator of the program's has passed it on, that is the one to use: with it comes the right to
-    /// the object's memory.
+    /// It is the caller's, who knows it by this pointer. Where an allocator of the program's has
+    /// passed it on, that is the one to use: with it comes the right to the object's memory.
     Over(*mut u8),
     /// Nobody has it.
     Back,
@@ -284,7 +299,8 @@ impl Segments {
             own.reserve_slot(pages.slot());
             segments.0.push(pages.slot().base());
         }
-        // Slots come from chunks with room in the order of the heap's list; in address order, neighbours are neighbours.
+        // Slots come from chunks with room in the order of the heap's list; in address order,
+        // neighbours are neighbours.
         segments.0.sort_unstable();
         Some(segments)
     }
@@ -304,8 +320,10 @@ impl Segments {
         }
     }
 
-    /// Claims a place for an object of `layout` at each of the offsets that are the addresses of `places`, and hands it over by `hand`; each element becomes its
-    /// object's address. Ends with the first that is not to be had. Returns how many objects there are. `own` is the heap of the segments.
+    /// Claims a place for an object of `layout` at each of the offsets that are the addresses of
+    /// `places`, and hands it over by `hand`; each element becomes its object's address. Ends with
+    /// the first that is not to be had. Returns how many objects there are. `own` is the heap of
+    /// the segments.
     fn claim_each(
         &self,
         own: Own<'_>,
@@ -313,7 +331,8 @@ impl Segments {
         places: &mut [*mut u8],
         mut hand: impl FnMut(*mut u8) -> Handed,
     ) -> usize {
-        // A region may have outlived its heap's time with this thread; what is large or aligned to more than a page has no place.
+        // A region may have outlived its heap's time with this thread; what is large or aligned to
+        // more than a page has no place.
         if layout.size() == 0
             || layout.size() > Region::OBJECT_BYTES_MAX
             || layout.align() > Region::OBJECT_BYTES_MAX

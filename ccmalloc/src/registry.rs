@@ -1,12 +1,14 @@
 //! From any address to the chunk that owns it, without reading through the address.
 //!
-//! A two-level table over the bits of a user-space address (47 on x86-64, 48 elsewhere): 2^13 or 2^14 roots of 2^13 entries, an
-//! entry for each 2 MiB. The root is static and zero (untouched `.bss`); leaves of 64 KiB, for 16 GiB each, are mapped when a chunk first needs
-//! them and never unmapped, so that readers need no lock and no reclamation.
+//! A two-level table over the bits of a user-space address (47 on x86-64, 48 elsewhere): 2^13 or
+//! 2^14 roots of 2^13 entries, an entry for each 2 MiB. The root is static and zero (untouched
+//! `.bss`); leaves of 64 KiB, for 16 GiB each, are mapped when a chunk first needs them and never
+//! unmapped, so that readers need no lock and no reclamation.
 //!
-//! Entries are written by the thread that maps or unmaps the chunk. Another thread that looks an address up at the same time
-//! sees the old or the new entry; both are harmless. For a hint, a chunk's memory is read only by whoever finds *its own* heap in
-//! the entry, and only the owner changes that. For a free, the caller vouches that the object is live, so that the chunk is
+//! Entries are written by the thread that maps or unmaps the chunk. Another thread that looks an
+//! address up at the same time sees the old or the new entry; both are harmless. For a hint, a
+//! chunk's memory is read only by whoever finds *its own* heap in the entry, and only the owner
+//! changes that. For a free, the caller vouches that the object is live, so that the chunk is
 //! mapped until the free is done, whoever owns it.
 
 use core::ptr::null_mut;
@@ -28,9 +30,11 @@ const ROOT_ENTRIES: usize = if cfg!(target_arch = "x86_64") {
 
 /// The low bits of an entry: 0 for a heap's address, else one of these.
 const KIND: usize = 3;
-/// The first chunk of a large mapping. The next [`OFFSET_BITS`] bits are where in it the object starts, in blocks; the rest is its length in pages.
+/// The first chunk of a large mapping. The next [`OFFSET_BITS`] bits are where in it the object
+/// starts, in blocks; the rest is its length in pages.
 const LARGE_START: usize = 1;
-/// The first chunk of a large mapping that a first-class heap holds; the rest of the entry is the address of its record.
+/// The first chunk of a large mapping that a first-class heap holds; the rest of the entry is the
+/// address of its record.
 const LARGE_HELD: usize = 2;
 /// A later one of either; the rest of the entry is its distance from the first, in chunks.
 const LARGE_INSIDE: usize = 3;
@@ -69,13 +73,14 @@ pub(crate) enum Owner {
 fn entry(address: usize) -> Option<&'static AtomicUsize> {
     let chunk = address / CHUNK_BYTES;
     let leaf = ROOT.get(chunk >> LEAF_BITS)?.load(Ordering::Acquire);
-    // SAFETY: a leaf is null or was published by `entry_or_map` after it was mapped and zeroed; it is never unmapped, and is
-    // accessed through shared references to atomics only.
+    // SAFETY: a leaf is null or was published by `entry_or_map` after it was mapped and zeroed; it
+    // is never unmapped, and is accessed through shared references to atomics only.
     let leaf = unsafe { leaf.as_ref() }?;
     leaf.0.get(chunk & (LEAF_ENTRIES - 1))
 }
 
-/// The entry of `address`; maps its leaf if it must. `None` beyond the table, or when the OS refuses.
+/// The entry of `address`; maps its leaf if it must. `None` beyond the table, or when the OS
+/// refuses.
 fn entry_or_map(address: usize) -> Option<&'static AtomicUsize> {
     if let Some(entry) = entry(address) {
         return Some(entry);
@@ -122,8 +127,9 @@ pub(crate) fn owner(address: usize) -> Owner {
 /// Whether `address` lies in a chunk of `heap`. Any value may be asked about. Two dependent loads.
 #[inline]
 pub(crate) fn is_chunk_of(address: usize, heap: *const Heap) -> bool {
-    // A heap's address is an entry of its own: the low bits are zero. No reading through it follows, so relaxed would do for others'
-    // heaps, and the calling thread's own needs no ordering at all.
+    // A heap's address is an entry of its own: the low bits are zero. No reading through it
+    // follows, so relaxed would do for others' heaps, and the calling thread's own needs no
+    // ordering at all.
     entry(address).is_some_and(|entry| entry.load(Ordering::Relaxed) == heap.addr())
 }
 
@@ -134,7 +140,8 @@ pub(crate) fn contains(address: usize) -> bool {
         Owner::Nobody => false,
         Owner::Heap(_) => true,
         Owner::LargeStart { .. } | Owner::LargeHeld(_) => address - start < mapped_bytes(start),
-        // The first chunk's entry has the length; nothing is there any more if another thread has just freed the mapping.
+        // The first chunk's entry has the length; nothing is there any more if another thread has
+        // just freed the mapping.
         Owner::LargeInside { distance } => {
             let Some(start) = start.checked_sub(distance * CHUNK_BYTES) else {
                 return false;
@@ -163,8 +170,8 @@ pub(crate) fn is_in_heap(address: usize, heap: &Heap) -> bool {
 pub(crate) fn mapped_bytes(start: usize) -> usize {
     match owner(start) {
         Owner::LargeStart { pages, .. } => pages * PAGE_BYTES,
-        // SAFETY: an entry holds the address of a record, exposed when it was entered; records are metadata, which is never unmapped,
-        // and are shared through cells and atomics only.
+        // SAFETY: an entry holds the address of a record, exposed when it was entered; records are
+        // metadata, which is never unmapped, and are shared through cells and atomics only.
         Owner::LargeHeld(mapping) => unsafe { &*mapping }.bytes(),
         Owner::Nobody | Owner::Heap(_) | Owner::LargeInside { .. } => 0,
     }
@@ -175,8 +182,9 @@ pub(crate) fn insert_chunk(chunk: usize, heap: *const Heap) -> bool {
     set(chunk, heap.expose_provenance())
 }
 
-/// Records a mapping of `bytes` (whole pages) at `start` (chunk-aligned), whose object starts at `offset` (whole blocks, less than a
-/// page). `false`, and nothing recorded, when the table cannot grow.
+/// Records a mapping of `bytes` (whole pages) at `start` (chunk-aligned), whose object starts at
+/// `offset` (whole blocks, less than a page). `false`, and nothing recorded, when the table cannot
+/// grow.
 pub(crate) fn insert_large(start: usize, bytes: usize, offset: usize) -> bool {
     let pages = bytes / PAGE_BYTES;
     let first = pages << (2 + OFFSET_BITS) | (offset / BLOCK_BYTES) << 2 | LARGE_START;
@@ -205,15 +213,16 @@ fn insert_mapping(start: usize, bytes: usize, first: usize) -> bool {
     true
 }
 
-/// Makes sure that a mapping of `bytes` at `start` can be recorded later without fail. `false` when the table cannot grow.
+/// Makes sure that a mapping of `bytes` at `start` can be recorded later without fail. `false` when
+/// the table cannot grow.
 pub(crate) fn prepare(start: usize, bytes: usize) -> bool {
     (start..start + bytes)
         .step_by(CHUNK_BYTES)
         .all(|chunk| entry_or_map(chunk).is_some())
 }
 
-/// Forgets the chunks of `[start, start + bytes)`; before they are unmapped, so that a mapping that reuses the address is not
-/// forgotten in its place.
+/// Forgets the chunks of `[start, start + bytes)`; before they are unmapped, so that a mapping that
+/// reuses the address is not forgotten in its place.
 pub(crate) fn remove(start: usize, bytes: usize) {
     for chunk in (start..start + bytes).step_by(CHUNK_BYTES) {
         if let Some(entry) = entry(chunk) {
@@ -222,7 +231,8 @@ pub(crate) fn remove(start: usize, bytes: usize) {
     }
 }
 
-/// As [`remove`], of a large mapping; `false` when another thread has done so since the caller found it.
+/// As [`remove`], of a large mapping; `false` when another thread has done so since the caller
+/// found it.
 pub(crate) fn take_large(start: usize, bytes: usize) -> bool {
     let taken = entry(start).is_some_and(|entry| entry.swap(0, Ordering::AcqRel) != 0);
     if taken {

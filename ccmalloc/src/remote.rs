@@ -1,13 +1,17 @@
 //! Objects that another thread than their heap's frees.
 //!
-//! The freeing thread sets the object's bit in the slot's remote map, and announces the slot on the heap's stack of dirty chunks. The owner,
-//! when a class has run out of free objects, hints out of seats, a span is asked for, or its thread ends, takes the stack, and the remote maps of the
-//! slots that it names into their maps. What makes sure that it finds every bit is argued, and model-checked, in [`protocol`](crate::protocol).
+//! The freeing thread sets the object's bit in the slot's remote map, and announces the slot on the
+//! heap's stack of dirty chunks. The owner, when a class has run out of free objects, hints out of
+//! seats, a span is asked for, or its thread ends, takes the stack, and the remote maps of the
+//! slots that it names into their maps. What makes sure that it finds every bit is argued, and
+//! model-checked, in [`protocol`](crate::protocol).
 //!
-//! Setting the bit is the last time that the freeing thread touches the chunk, which may be unmapped from then on; what it touches after
-//! that is the chunk's descriptor, which never is. A bit that is set already is a double free, and so is one that the owner finds free, or
-//! still sees in a slot that it gives back: the next objects there would be taken for freed. A co-located object has one bit as well, its first
-//! granule's; how far it reaches, the owner finds in the slot's end map (`pages`).
+//! Setting the bit is the last time that the freeing thread touches the chunk, which may be
+//! unmapped from then on; what it touches after that is the chunk's descriptor, which never is. A
+//! bit that is set already is a double free, and so is one that the owner finds free, or still sees
+//! in a slot that it gives back: the next objects there would be taken for freed. A co-located
+//! object has one bit as well, its first granule's; how far it reaches, the owner finds in the
+//! slot's end map (`pages`).
 
 use core::ops::ControlFlow;
 
@@ -17,15 +21,16 @@ use crate::pages::Pages;
 use crate::registry::{self, Owner};
 use crate::sys;
 
-/// Leaves an object of another heap to that heap: sets its bit in the slot's remote map, and announces the slot. One atomic
-/// read-modify-write a free, while the owner has not looked yet. `bit` stands for the object: the number of its first granule in its slot, 0 for a
-/// span.
+/// Leaves an object of another heap to that heap: sets its bit in the slot's remote map, and
+/// announces the slot. One atomic read-modify-write a free, while the owner has not looked yet.
+/// `bit` stands for the object: the number of its first granule in its slot, 0 for a span.
 ///
-/// A known weakness: `slot` borrows the chunk, which its owner may unmap between the bit and the return from here. No
-/// access follows, and all that is borrowed lies in cells and atomics; `Arc`'s drop has lived with the same
-/// (<https://github.com/rust-lang/rust/issues/55005>).
+/// A known weakness: `slot` borrows the chunk, which its owner may unmap between the bit and the
+/// return from here. No access follows, and all that is borrowed lies in cells and atomics; `Arc`'s
+/// drop has lived with the same (<https://github.com/rust-lang/rust/issues/55005>).
 pub(crate) fn free_remote(slot: SlotRef<'_>, owner: usize, bit: usize, address: usize) {
-    // The fast path would have noticed a tag of its own heap; any other may be a stranger's bytes, read as if they were a tag.
+    // The fast path would have noticed a tag of its own heap; any other may be a stranger's bytes,
+    // read as if they were a tag.
     if registry::owner(address) != Owner::Heap(core::ptr::with_exposed_provenance(owner)) {
         sys::die("free of a pointer to nothing allocated:", address);
     }
@@ -40,12 +45,14 @@ pub(crate) fn free_remote(slot: SlotRef<'_>, owner: usize, bit: usize, address: 
     let heap: *const Heap = core::ptr::with_exposed_provenance(owner);
     // SAFETY: a tag names a heap, and heaps live for ever.
     if let Some(heap) = unsafe { heap.as_ref() } {
-        // SAFETY: descriptors live for ever, and a chunk's names the heap that the chunk is tagged with.
+        // SAFETY: descriptors live for ever, and a chunk's names the heap that the chunk is tagged
+        // with.
         unsafe { heap.dirty.0.announce(desc, number) };
     }
 }
 
-/// Aborts with a message when another thread has freed something in `slot`, in which the owner knows of no live object.
+/// Aborts with a message when another thread has freed something in `slot`, in which the owner
+/// knows of no live object.
 #[cold]
 pub(crate) fn expect_no_remote(slot: SlotRef<'_>) {
     if slot.remote().iter().any(|word| word.take() != 0) {
@@ -57,13 +64,15 @@ pub(crate) fn expect_no_remote(slot: SlotRef<'_>) {
 }
 
 impl<'a> Own<'a> {
-    /// Takes what other threads have freed into the slots' maps, and gives back the spans that they have freed.
+    /// Takes what other threads have freed into the slots' maps, and gives back the spans that they
+    /// have freed.
     #[cold]
     #[inline(never)]
     pub(crate) fn collect_remote(self) {
         self.dirty.0.collect(|desc, slot| {
-            // SAFETY: null or this heap's chunk, which is mapped as long as the descriptor names it. Asked anew for each slot: taking
-            // one slot's frees in may empty the chunk and unmap it.
+            // SAFETY: null or this heap's chunk, which is mapped as long as the descriptor names
+            // it. Asked anew for each slot: taking one slot's frees in may empty the chunk and
+            // unmap it.
             match unsafe { desc.chunk.get().as_ref() } {
                 Some(chunk) => {
                     self.absorb(SlotRef::new(chunk, slot));

@@ -1,7 +1,8 @@
 //! Size classes of the unhinted path.
 //!
-//! Eight classes of 8 to 64 B in steps of a granule, then four to each doubling up to 32 KiB: rounding adds at most 7 B to an object of up to
-//! 64 B, and less than a quarter to a larger one; alignments above 16 are served by powers of two. A slab of one class is one 64 KiB slot.
+//! Eight classes of 8 to 64 B in steps of a granule, then four to each doubling up to 32 KiB:
+//! rounding adds at most 7 B to an object of up to 64 B, and less than a quarter to a larger one;
+//! alignments above 16 are served by powers of two. A slab of one class is one 64 KiB slot.
 
 use crate::geometry::{GRANULE_BYTES, SLOT_BYTES};
 
@@ -27,7 +28,8 @@ const SIZES: [u32; CLASSES] = {
     let mut class = 0;
     let mut bytes = 0;
     while class < CLASSES {
-        // Up to 64 by a granule at a time, then by a quarter of the power of two that was passed last.
+        // Up to 64 by a granule at a time, then by a quarter of the power of two that was passed
+        // last.
         bytes += if bytes < 64 {
             8
         } else {
@@ -79,9 +81,11 @@ const _: () = assert!(
 );
 
 impl Class {
-    /// The smallest class whose objects hold `bytes` (0 counts as 1), or `None` above [`SMALL_BYTES_MAX`].
+    /// The smallest class whose objects hold `bytes` (0 counts as 1), or `None` above
+    /// [`SMALL_BYTES_MAX`].
     ///
-    /// Objects of the class are aligned to the largest power of two that divides its size; see [`Class::for_layout`].
+    /// Objects of the class are aligned to the largest power of two that divides its size; see
+    /// [`Class::for_layout`].
     #[inline]
     pub(crate) fn for_bytes(bytes: usize) -> Option<Class> {
         match TABLE.get(bytes.div_ceil(GRANULE_BYTES)) {
@@ -103,14 +107,17 @@ impl Class {
         u8::try_from(class).ok().map(Class)
     }
 
-    /// As [`Class::for_layout`], of the layouts that most objects have; `None` for others: a few instructions.
+    /// As [`Class::for_layout`], of the layouts that most objects have; `None` for others: a few
+    /// instructions.
     #[inline(always)]
     pub(crate) fn for_common_layout(bytes: usize, align: usize) -> Option<Class> {
-        // Of alignments up to 8 it is 7, of 16 it is 15. A size of 0 is none of these: rounded, it would be no multiple of 16.
+        // Of alignments up to 8 it is 7, of 16 it is 15. A size of 0 is none of these: rounded, it
+        // would be no multiple of 16.
         let mask = (align - 1) | (GRANULE_BYTES - 1);
         if bytes.wrapping_sub(1) < TABLE_BYTES_MAX && mask < 16 {
             let granules = ((bytes + mask) & !mask) / GRANULE_BYTES;
-            // SAFETY: `bytes` is at most TABLE_BYTES_MAX, a multiple of 16; so is `bytes` rounded up to a multiple of 8 or 16.
+            // SAFETY: `bytes` is at most TABLE_BYTES_MAX, a multiple of 16; so is `bytes` rounded
+            // up to a multiple of 8 or 16.
             Some(unsafe { *TABLE.get_unchecked(granules) })
         } else {
             None
@@ -133,10 +140,12 @@ impl Class {
         if align <= GRANULE_BYTES {
             Self::for_bytes(bytes)
         } else if align <= 16 {
-            // Multiples of 16 fall into classes that are multiples of 16: all the sizes above 64 are, and 16, 32, 48, 64.
+            // Multiples of 16 fall into classes that are multiples of 16: all the sizes above 64
+            // are, and 16, 32, 48, 64.
             Self::for_bytes(bytes.max(1).checked_add(align - 1)? & !(align - 1))
         } else if align <= SMALL_BYTES_MAX && bytes <= SMALL_BYTES_MAX {
-            // A power of two is a class of its own from 16 up, and divides the slot that its objects start in.
+            // A power of two is a class of its own from 16 up, and divides the slot that its
+            // objects start in.
             Self::for_bytes(bytes.max(align).next_power_of_two())
         } else {
             None

@@ -1,7 +1,8 @@
 //! Slabs: the objects of one size class in one slot, and where the next free one is.
 //!
-//! A slab is the active one of its class, or in the class's list of slabs with room, or full and in no list. A full one comes
-//! back with the first free; one without objects goes back to its chunk, unless it is active.
+//! A slab is the active one of its class, or in the class's list of slabs with room, or full and in
+//! no list. A full one comes back with the first free; one without objects goes back to its chunk,
+//! unless it is active.
 
 use core::cell::Cell;
 use core::ops::Range;
@@ -54,11 +55,13 @@ impl<'a> Own<'a> {
         };
         loop {
             // The active slab, if there is one, has no free object left.
-            // SAFETY: null or a slab of one of this heap's mapped chunks: an active slab is never released.
+            // SAFETY: null or a slab of one of this heap's mapped chunks: an active slab is never
+            // released.
             if let Some(slab) = unsafe { active_slab.get().as_ref() } {
                 slab.set_tag(self.slab_tag(class, kind::FULL));
             }
-            // SAFETY: null or a slab in this heap's list, and these are mapped: release takes a slab off the list first.
+            // SAFETY: null or a slab in this heap's list, and these are mapped: release takes a
+            // slab off the list first.
             let slab = match unsafe { partial.get().as_ref() } {
                 Some(slab) => {
                     self.unlink_partial(slab);
@@ -84,7 +87,8 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Puts the next free objects of the active slab of `class` at hand, if it has any: in address order from the bin's cursor on, and once round.
+    /// Puts the next free objects of the active slab of `class` at hand, if it has any: in address
+    /// order from the bin's cursor on, and once round.
     fn gather(self, class: Class) -> bool {
         let (Some(bin), Some(slab)) = (
             self.bins.get(class.index()),
@@ -118,7 +122,8 @@ impl<'a> Own<'a> {
         Some(slab)
     }
 
-    /// Gives the slab's slot back to its chunk when no object is left in it and no class allocates from it.
+    /// Gives the slab's slot back to its chunk when no object is left in it and no class allocates
+    /// from it.
     ///
     /// `address` lies in the slot, which is a slab of this heap.
     #[inline(never)]
@@ -215,7 +220,8 @@ fn is_empty_slab(slot: SlotRef<'_>) -> bool {
     found.is_none()
 }
 
-/// Puts free objects of `granules` granules at hand that start in `words` of the slab's map, which comes to an end when there are enough of them.
+/// Puts free objects of `granules` granules at hand that start in `words` of the slab's map, which
+/// comes to an end when there are enough of them.
 ///
 /// Returns how many, and the word from which on to look for the next.
 fn gather_from(

@@ -22,7 +22,8 @@ const SPAN_CHUNKS_TRIED: usize = 16;
 /// Spans of fewer slots than this do not go into chunks that have asked for huge pages: what they
 /// leave unused of their last slot would be resident, up to half of the span.
 const HUGE_FROM_SPAN_SLOTS: usize = 4;
-/// In chunks with this many free slots that have been used, the memory of free slots goes back to the OS after a while.
+/// In chunks with this many free slots that have been used, the memory of free slots goes back to
+/// the OS after a while.
 const PURGED_SLOTS_MIN: u32 = 8;
 /// Bytes mapped at a time for metadata.
 const META_BYTES: usize = 64 * 1024;
@@ -88,8 +89,9 @@ impl<'a> Own<'a> {
         Some(SlotRef::new(chunk, slot))
     }
 
-    /// Gives `count` slots from `first` on back to their chunk, and the chunk to the extents when it is empty and so is
-    /// another one. The caller has taken the slots out of every list, and cleared their maps.
+    /// Gives `count` slots from `first` on back to their chunk, and the chunk to the extents when
+    /// it is empty and so is another one. The caller has taken the slots out of every list, and
+    /// cleared their maps.
     pub(crate) fn free_slots(self, first: SlotRef<'_>, count: usize) {
         let desc = first.desc();
         // SAFETY: the chunk is mapped: `first` lies in it.
@@ -114,7 +116,8 @@ impl<'a> Own<'a> {
         }
         desc.free_slots.set(desc.free_slots.get() | mask);
         if desc.free_slots.get() == ALL_SLOTS {
-            // One is kept: else an object that comes and goes would map and unmap a chunk each time.
+            // One is kept: else an object that comes and goes would map and unmap a chunk each
+            // time.
             if self.spare.get().is_null() {
                 self.spare.set(desc);
             } else {
@@ -123,9 +126,11 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Gives back to the OS what has been free for too long at the time `now`: extents, and the memory of slots in chunks of which many are free.
+    /// Gives back to the OS what has been free for too long at the time `now`: extents, and the
+    /// memory of slots in chunks of which many are free.
     ///
-    /// Chunks have been given huge pages, perhaps, which this cuts into small ones: so not for a few slots.
+    /// Chunks have been given huge pages, perhaps, which this cuts into small ones: so not for a
+    /// few slots.
     fn purge(self, now: usize) {
         if now.wrapping_sub(self.purged_at.get()) <= DECAY_MILLISECONDS {
             return;
@@ -219,7 +224,8 @@ impl<'a> Own<'a> {
             // SAFETY: the chunk was taken just now, and its metadata fill its first slot.
             unsafe { start.write_bytes(0, SLOT_BYTES) };
         }
-        // Objects are found from addresses by masking: the chunk's provenance is picked up from here.
+        // Objects are found from addresses by masking: the chunk's provenance is picked up from
+        // here.
         let base = start.as_ptr().expose_provenance();
         if !registry::insert_chunk(base, self.heap()) {
             // SAFETY: taken above, and in no use.
@@ -247,15 +253,18 @@ impl<'a> Own<'a> {
         if core::ptr::eq(self.spare.get(), desc) {
             self.spare.set(null());
         }
-        // SAFETY: all of the chunk's slots are free, so no object and no list refers to it, and it is out of `open`.
+        // SAFETY: all of the chunk's slots are free, so no object and no list refers to it, and it
+        // is out of `open`.
         unsafe { self.return_chunk(desc) };
     }
 
-    /// Gives a chunk to the extents, out of the registry, and its descriptor to the unused ones. Nothing happens when the descriptor has none.
+    /// Gives a chunk to the extents, out of the registry, and its descriptor to the unused ones.
+    /// Nothing happens when the descriptor has none.
     ///
     /// # Safety
     /// - No object in the chunk is used any more.
-    /// - No list, no active slab and no bin of the heap refers to the chunk or its descriptor from now on.
+    /// - No list, no active slab and no bin of the heap refers to the chunk or its descriptor from
+    ///   now on.
     pub(crate) unsafe fn return_chunk(self, desc: &ChunkDesc) {
         let Some(chunk) = NonNull::new(desc.chunk.get().cast_mut()) else {
             return;
@@ -267,8 +276,9 @@ impl<'a> Own<'a> {
         self.chunks.set(self.chunks.get() - 1);
         CHUNK_BYTES_MAPPED.fetch_sub(CHUNK_BYTES, Ordering::Relaxed);
         registry::remove(chunk.addr().get(), CHUNK_BYTES);
-        // SAFETY: a chunk of `map_chunk`, out of the registry, to which nothing refers by the caller's promise; a thread that freed its last
-        // object has touched the chunk for the last time when it set its bit, and only the descriptor after that.
+        // SAFETY: a chunk of `map_chunk`, out of the registry, to which nothing refers by the
+        // caller's promise; a thread that freed its last object has touched the chunk for the last
+        // time when it set its bit, and only the descriptor after that.
         unsafe { self.give_chunks(chunk.cast(), 1) };
     }
 
@@ -287,7 +297,8 @@ impl<'a> Own<'a> {
         NonNull::new(place)
     }
 
-    /// Gives back to the OS every chunk that holds no object, the last one too, and all that is kept.
+    /// Gives back to the OS every chunk that holds no object, the last one too, and all that is
+    /// kept.
     pub(crate) fn trim_chunks(self) {
         let mut desc = self.open.get();
         // SAFETY: null or a descriptor of this heap, which lives for ever.

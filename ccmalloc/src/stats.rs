@@ -48,7 +48,8 @@ pub struct PlacementReport {
     pub same_group: u64,
     /// Elsewhere in the hint's page of 4 KiB: one TLB entry serves both.
     pub same_page: u64,
-    /// In a page tied to the hint's, in the same 2 MiB. Only where blocks are reserved: see [`set_reserved_blocks`](crate::set_reserved_blocks).
+    /// In a page tied to the hint's, in the same 2 MiB. Only where blocks are reserved: see
+    /// [`set_reserved_blocks`](crate::set_reserved_blocks).
     pub tied_page: u64,
     /// Anywhere else, because these were full.
     pub elsewhere: u64,
@@ -199,9 +200,11 @@ pub(crate) fn counts(placed: &[AtomicU64; OUTCOMES]) -> [u64; OUTCOMES] {
     placed.each_ref().map(|count| count.load(Ordering::Relaxed))
 }
 
-/// Reports what became of the hints so far, in all threads and all values of [`Heap`](crate::Heap), those that have ended too.
+/// Reports what became of the hints so far, in all threads and all values of [`Heap`](crate::Heap),
+/// those that have ended too.
 ///
-/// Costs a walk over the heaps, one a thread. Counts of threads that allocate meanwhile may lag by a few.
+/// Costs a walk over the heaps, one a thread. Counts of threads that allocate meanwhile may lag by
+/// a few.
 #[must_use]
 pub fn placement() -> PlacementReport {
     let mut sums = [0u64; OUTCOMES];
@@ -219,17 +222,21 @@ pub fn placement() -> PlacementReport {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Bytes of 2 MiB chunks, for objects up to about 1 MB. Address space: pages never touched cost no memory.
+    /// Bytes of 2 MiB chunks, for objects up to about 1 MB. Address space: pages never touched cost
+    /// no memory.
     pub chunk_bytes: usize,
     /// Bytes of mappings of their own, for larger objects.
     pub large_bytes: usize,
-    /// Bytes of chunks and mappings in no use, which heaps keep for half a second or longer: as much as the process uses, but 32 to 128 MiB a thread.
+    /// Bytes of chunks and mappings in no use, which heaps keep for half a second or longer: as
+    /// much as the process uses, but 32 to 128 MiB a thread.
     pub kept_bytes: usize,
-    /// Heaps: about as many as there were ever threads, and values of [`Heap`](crate::Heap), at the same time.
+    /// Heaps: about as many as there were ever threads, and values of [`Heap`](crate::Heap), at the
+    /// same time.
     pub heaps: usize,
 }
 
-/// Reports how much memory the allocator has in use for objects, in all threads. Costs a walk over the heaps.
+/// Reports how much memory the allocator has in use for objects, in all threads. Costs a walk over
+/// the heaps.
 #[must_use]
 pub fn stats() -> Stats {
     Stats {
@@ -244,7 +251,8 @@ pub fn stats() -> Stats {
 fn heaps() -> impl Iterator<Item = &'static Heap> {
     let mut next = ALL_HEAPS.load(Ordering::Acquire);
     core::iter::from_fn(move || {
-        // SAFETY: the list holds null or heaps, which are initialised before they are published and live for ever.
+        // SAFETY: the list holds null or heaps, which are initialised before they are published and
+        // live for ever.
         let heap: &'static Heap = unsafe { next.as_ref() }?;
         next = heap.next_heap.load(Ordering::Acquire);
         Some(heap)

@@ -1,4 +1,5 @@
-//! What the allocator asks of the operating system. Everything here returns failure as a value, and allocates nothing.
+//! What the allocator asks of the operating system. Everything here returns failure as a value, and
+//! allocates nothing.
 
 use core::ffi::c_void;
 use core::fmt::{self, Write};
@@ -39,13 +40,15 @@ pub(crate) use memory::{
 };
 pub(crate) use peek::peek;
 
-/// The key whose destructor runs at thread exit, plus one; 0 before it is made, [`NO_KEY`] after it is gone.
+/// The key whose destructor runs at thread exit, plus one; 0 before it is made, [`NO_KEY`] after it
+/// is gone.
 static EXIT_KEY: AtomicUsize = AtomicUsize::new(0);
 /// [`EXIT_KEY`] when there is none any more.
 const NO_KEY: usize = usize::MAX;
 
-/// Has `at_exit(value)` called when this thread ends. `value` must not be null. Without effect when the OS has no key left, or the key is gone:
-/// the thread's heap is then never adopted, which wastes it and harms nothing.
+/// Has `at_exit(value)` called when this thread ends. `value` must not be null. Without effect when
+/// the OS has no key left, or the key is gone: the thread's heap is then never adopted, which
+/// wastes it and harms nothing.
 pub(crate) fn on_thread_exit(value: *const c_void, at_exit: unsafe extern "C" fn(*mut c_void)) {
     let mut key = EXIT_KEY.load(Ordering::Acquire);
     if key == 0 {
@@ -70,8 +73,9 @@ pub(crate) fn on_thread_exit(value: *const c_void, at_exit: unsafe extern "C" fn
     let Ok(key) = libc::pthread_key_t::try_from(key - 1) else {
         return;
     };
-    // SAFETY: the key was made by `pthread_key_create`. If it has been deleted since it was read above, the C library refuses it, or it is
-    // somebody else's new key, and the value is taken back below: this thread has had no time to give that key a value of its own.
+    // SAFETY: the key was made by `pthread_key_create`. If it has been deleted since it was read
+    // above, the C library refuses it, or it is somebody else's new key, and the value is taken
+    // back below: this thread has had no time to give that key a value of its own.
     unsafe { libc::pthread_setspecific(key, value) };
     if EXIT_KEY.load(Ordering::SeqCst) == NO_KEY {
         // SAFETY: as above.
@@ -81,8 +85,9 @@ pub(crate) fn on_thread_exit(value: *const c_void, at_exit: unsafe extern "C" fn
 
 /// Deletes the key, so that threads which end later do not call its destructor.
 ///
-/// The allocator may be part of a shared library (a plug-in with a global allocator of its own). When a program closes that with `dlclose`, the code
-/// of the destructor goes, while the program's threads, and with them the values of the key, live on.
+/// The allocator may be part of a shared library (a plug-in with a global allocator of its own).
+/// When a program closes that with `dlclose`, the code of the destructor goes, while the program's
+/// threads, and with them the values of the key, live on.
 #[cfg(all(
     any(
         target_os = "linux",
@@ -103,7 +108,8 @@ extern "C" fn delete_exit_key() {
     }
 }
 
-/// Called when the library that this is part of is unloaded, or else at the end of the process, after all handlers of `atexit`.
+/// Called when the library that this is part of is unloaded, or else at the end of the process,
+/// after all handlers of `atexit`.
 #[cfg(all(
     any(
         target_os = "linux",

@@ -1,7 +1,8 @@
 //! Boxes of one word that are allocated near a neighbour.
 //!
-//! A `Box<T, Near>` holds its hint for as long as it lives, though it needs it only once. [`CcMalloc`](crate::CcMalloc) is zero-sized and
-//! frees whatever [`Near`](crate::Near) allocates, so the box can be made near something and then kept as one word.
+//! A `Box<T, Near>` holds its hint for as long as it lives, though it needs it only once.
+//! [`CcMalloc`](crate::CcMalloc) is zero-sized and frees whatever [`Near`](crate::Near) allocates,
+//! so the box can be made near something and then kept as one word.
 
 use crate::hint::AllocError;
 
@@ -30,7 +31,8 @@ pub trait NewNear<T>: Sized {
     /// Allocates near `neighbour` or what it points to (see [`near`](crate::near)), and moves
     /// `value` there.
     ///
-    /// When out of memory, it does what the box's `new_in` does then, which is to call `handle_alloc_error`.
+    /// When out of memory, it does what the box's `new_in` does then, which is to call
+    /// `handle_alloc_error`.
     #[cfg_attr(debug_assertions, track_caller)]
     fn new_near<N: ?Sized>(value: T, neighbour: &N) -> Self;
 
@@ -42,8 +44,9 @@ pub trait NewNear<T>: Sized {
     fn try_new_near<N: ?Sized>(value: T, neighbour: &N) -> Result<Self, AllocError>;
 }
 
-/// Lets go of the hint that a box or vector was made with: `Near` becomes [`CcMalloc`](crate::CcMalloc), [`NearHeap`](crate::NearHeap)
-/// becomes `&`[`Heap`](crate::Heap). Nothing moves in memory.
+/// Lets go of the hint that a box or vector was made with: `Near` becomes
+/// [`CcMalloc`](crate::CcMalloc), [`NearHeap`](crate::NearHeap) becomes `&`[`Heap`](crate::Heap).
+/// Nothing moves in memory.
 ///
 /// # Examples
 ///

@@ -1,9 +1,11 @@
 //! From a thread to its heap, and the dispatch of every request.
 //!
-//! A thread has two pointers to heaps. `own` is its heap, once it has one. `fast` is what the fast paths use: `own`, or
-//! [`NO_HEAP`] before the first allocation, after the thread-local state is gone, and whenever an *ambient* request is in
-//! force ([`near`](crate::near), [`Region::alloc_at`](crate::Region::alloc_at)). With `NO_HEAP` every fast path falls
-//! through to its slow twin, which looks at the ambient request: so hints cost the unhinted path not one instruction.
+//! A thread has two pointers to heaps. `own` is its heap, once it has one. `fast` is what the fast
+//! paths use: `own`, or [`NO_HEAP`] before the first allocation, after the thread-local state is
+//! gone, and whenever an *ambient* request is in force ([`near`](crate::near),
+//! [`Region::alloc_at`](crate::Region::alloc_at)). With `NO_HEAP` every fast path falls through to
+//! its slow twin, which looks at the ambient request: so hints cost the unhinted path not one
+//! instruction.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -32,11 +34,13 @@ pub(crate) enum Ambient {
     Near(usize, Option<Policy>),
     /// Lie at this address, if its place is free.
     At(usize),
-    /// Be the object of this layout at this address, which has been made already: once, and for this layout alone.
+    /// Be the object of this layout at this address, which has been made already: once, and for
+    /// this layout alone.
     Ready(usize, Layout),
 }
 
-/// What a thread knows of itself. `repr(C)`, and zero but for the first field at first: see `sys::with_thread`.
+/// What a thread knows of itself. `repr(C)`, and zero but for the first field at first: see
+/// `sys::with_thread`.
 #[repr(C)]
 pub(crate) struct Thread {
     /// Never null, and never dangling: [`NO_HEAP`] or this thread's heap.
@@ -85,8 +89,9 @@ pub(crate) fn own_heap() -> Option<Own<'static>> {
     Some(own)
 }
 
-/// The destructor of the thread's key. Later destructors may allocate again: the thread then gets a heap anew, and this runs
-/// once more (up to the OS's limit on rounds; a heap acquired after the last round is lost to other threads, not to its objects).
+/// The destructor of the thread's key. Later destructors may allocate again: the thread then gets a
+/// heap anew, and this runs once more (up to the OS's limit on rounds; a heap acquired after the
+/// last round is lost to other threads, not to its objects).
 ///
 /// # Safety
 /// - Called by the OS alone, at the end of a thread.
@@ -128,7 +133,8 @@ impl AmbientGuard {
 }
 
 impl AmbientGuard {
-    /// Puts another request in force than the one that this guard's making did, neither of them [`Ambient::None`].
+    /// Puts another request in force than the one that this guard's making did, neither of them
+    /// [`Ambient::None`].
     #[inline]
     pub(crate) fn set_again(&self, ambient: Ambient) {
         with_thread(|thread| thread.ambient.set(ambient));
@@ -179,7 +185,8 @@ fn alloc_natural_slow(bytes: usize) -> *mut u8 {
     Layout::from_size_align(bytes, natural_align(bytes)).map_or(null_mut(), alloc_slow)
 }
 
-/// Allocations of uncommon layouts, those that find nothing at hand, and those under an ambient request.
+/// Allocations of uncommon layouts, those that find nothing at hand, and those under an ambient
+/// request.
 #[inline(never)]
 fn alloc_slow(layout: Layout) -> *mut u8 {
     let ambient = with_thread(|thread| thread.ambient.get());
@@ -305,7 +312,8 @@ pub(crate) unsafe fn dealloc_each(objects: impl Iterator<Item = *mut u8>, layout
         }
         return;
     };
-    // Whatever the iterator does, this stays the thread's heap, or NO_HEAP, with which all frees go the slow way.
+    // Whatever the iterator does, this stays the thread's heap, or NO_HEAP, with which all frees go
+    // the slow way.
     let heap = fast();
     for object in objects {
         // SAFETY: the caller's promise.
@@ -330,17 +338,20 @@ unsafe fn dealloc_uncommon(object: *mut u8, layout: Layout) {
 /// As [`dealloc`], for a layout that has a class.
 ///
 /// # Safety
-/// - As for [`dealloc`], `class` is that of the layout, and `heap` the calling thread's or [`NO_HEAP`].
+/// - As for [`dealloc`], `class` is that of the layout, and `heap` the calling thread's or
+///   [`NO_HEAP`].
 #[inline(always)]
 unsafe fn dealloc_class(heap: &'static Heap, object: *mut u8, layout: Layout, class: Class) {
     let address = object.addr();
-    // Found by the size, not by the address: the next allocation of the class then need not wait for the way from the address to here.
+    // Found by the size, not by the address: the next allocation of the class then need not wait
+    // for the way from the address to here.
     let bin = heap.bin(class);
     // SAFETY: small objects lie in chunks, and a chunk stays mapped until its objects are freed.
     let slot = unsafe { SlotRef::containing(address) };
     let kind = slot.slab().tag().kind_for(bin);
     if kind <= kind::LISTED {
-        // SAFETY: a slab is never tagged with NO_HEAP, so `heap` is this thread's own; the tag says that the slab is of this bin, and ACTIVE or LISTED.
+        // SAFETY: a slab is never tagged with NO_HEAP, so `heap` is this thread's own; the tag says
+        // that the slab is of this bin, and ACTIVE or LISTED.
         unsafe { heap.push(bin, address, kind) };
     } else {
         // SAFETY: as above.
@@ -360,8 +371,9 @@ unsafe fn dealloc_elsewhere(object: *mut u8, layout: Layout) {
     unsafe { dealloc_slow(slot, object.addr(), Some(layout)) };
 }
 
-/// Frees of full slabs, of co-located objects, under an ambient request, and of other threads' objects. `asked` is the layout that the
-/// object was allocated with, where the caller says it; without one, the object may also be a span.
+/// Frees of full slabs, of co-located objects, under an ambient request, and of other threads'
+/// objects. `asked` is the layout that the object was allocated with, where the caller says it;
+/// without one, the object may also be a span.
 ///
 /// # Safety
 /// - `slot` contains `address`.
@@ -390,8 +402,8 @@ unsafe fn dealloc_rare(slot: SlotRef<'_>, address: usize, asked: Option<Layout>)
     unsafe { dealloc_small(existing(), slot, address, asked) };
 }
 
-/// Frees an object from slabs or co-location pages: at once if it is of the heap `mine`, else by leaving it to its heap. Without a layout, the
-/// object may also be a span.
+/// Frees an object from slabs or co-location pages: at once if it is of the heap `mine`, else by
+/// leaving it to its heap. Without a layout, the object may also be a span.
 ///
 /// # Safety
 /// - `slot` contains `address`.
@@ -436,7 +448,8 @@ pub(crate) unsafe fn dealloc_small(
             };
             let bin = own.heap().bin(class);
             match kind {
-                // SAFETY: the tag says that the slab is this thread's own, and of this class and kind.
+                // SAFETY: the tag says that the slab is this thread's own, and of this class and
+                // kind.
                 kind::ACTIVE | kind::LISTED => unsafe { own.heap().push(bin, address, kind) },
                 _ => own.push_full(slot, address),
             }
@@ -444,7 +457,8 @@ pub(crate) unsafe fn dealloc_small(
     }
 }
 
-/// Aborts with a message when an object that was allocated as `asked` does not lie in a slab of `class`.
+/// Aborts with a message when an object that was allocated as `asked` does not lie in a slab of
+/// `class`.
 fn check_class(class: Class, address: usize, asked: Option<Layout>) {
     if let Some(layout) = asked
         && Class::for_layout(layout.size(), layout.align()) != Some(class)
@@ -453,7 +467,8 @@ fn check_class(class: Class, address: usize, asked: Option<Layout>) {
     }
 }
 
-/// Frees the span whose first slot is `slot`: at once if its heap is `own`, else by leaving it to its heap.
+/// Frees the span whose first slot is `slot`: at once if its heap is `own`, else by leaving it to
+/// its heap.
 fn free_span(slot: SlotRef<'_>, own: Option<Own<'_>>, address: usize) {
     if slot_offset(address) != large::span_offset(slot) {
         sys::die("free of a pointer that is no object's:", address);
@@ -464,8 +479,8 @@ fn free_span(slot: SlotRef<'_>, own: Option<Own<'_>>, address: usize) {
     }
 }
 
-/// Frees an object that has no class, of `bytes` (for callers that do not know: as many as may be used): at once if it is of the heap `mine` or of
-/// none, else by leaving it to its heap.
+/// Frees an object that has no class, of `bytes` (for callers that do not know: as many as may be
+/// used): at once if it is of the heap `mine` or of none, else by leaving it to its heap.
 ///
 /// # Safety
 /// - As for [`dealloc`].
@@ -505,11 +520,13 @@ pub(crate) fn alloc_zeroed(layout: Layout) -> *mut u8 {
     object
 }
 
-/// Changes the size of an object: in place where it can, else by moving it, near `hint` if there is one, else near where it was
-/// if it was co-located. Null when out of memory; the object is then as it was.
+/// Changes the size of an object: in place where it can, else by moving it, near `hint` if there is
+/// one, else near where it was if it was co-located. Null when out of memory; the object is then as
+/// it was.
 ///
 /// # Safety
-/// - `object` was allocated by this allocator with `layout`; the caller uses what is returned instead of it, unless that is null.
+/// - `object` was allocated by this allocator with `layout`; the caller uses what is returned
+///   instead of it, unless that is null.
 pub(crate) unsafe fn realloc(
     object: *mut u8,
     layout: Layout,
@@ -552,9 +569,11 @@ pub(crate) unsafe fn resize(
     moved
 }
 
-/// Tries to give an object a new layout without copying it; what can be done only by its owner is tried if it is of the heap `mine`.
+/// Tries to give an object a new layout without copying it; what can be done only by its owner is
+/// tried if it is of the heap `mine`.
 ///
-/// When that cannot be, the object is as it was, and the error says what it had better be moved near, if anything.
+/// When that cannot be, the object is as it was, and the error says what it had better be moved
+/// near, if anything.
 ///
 /// # Safety
 /// - As for [`realloc`].
@@ -631,7 +650,8 @@ mod tests {
 
     #[test]
     fn a_thread_starts_without_a_heap() {
-        // The library's own tests run under the system's allocator: a fresh thread has allocated nothing here.
+        // The library's own tests run under the system's allocator: a fresh thread has allocated
+        // nothing here.
         std::thread::spawn(|| {
             with_thread(|thread| {
                 let new = Thread::new();

@@ -1,11 +1,12 @@
 //! Phase 1: walk the structure and write down where each link is.
 //!
-//! The walk is breadth-first over arrays: node `v` is visited when the walk reaches index `v`, and the links that it shows
-//! are appended. So a parent has a smaller number than its children, as [`Shape`](ccmodel::Shape) wants it, there is no
-//! recursion, and the nodes that come next are known, which lets their cache misses overlap.
+//! The walk is breadth-first over arrays: node `v` is visited when the walk reaches index `v`, and
+//! the links that it shows are appended. So a parent has a smaller number than its children, as
+//! [`Shape`](ccmodel::Shape) wants it, there is no recursion, and the nodes that come next are
+//! known, which lets their cache misses overlap.
 //!
-//! This is the only phase that runs code of the user's, and it changes nothing: when that code panics, the lists are dropped
-//! and the structure is what it was.
+//! This is the only phase that runs code of the user's, and it changes nothing: when that code
+//! panics, the lists are dropped and the structure is what it was.
 
 mod addresses;
 pub(crate) mod lists;
@@ -19,7 +20,8 @@ use lists::{Lists, try_reserve_one};
 use std::alloc::Layout;
 use std::marker::PhantomData;
 
-/// A structure's nodes, the link that owns each, and the pointers between them, all mutably borrowed for `'a`.
+/// A structure's nodes, the link that owns each, and the pointers between them, all mutably
+/// borrowed for `'a`.
 ///
 /// Invariants, for each `v` below `len()`:
 /// - `shown[v].link` is the erased place of a link of the type `link(v)`. It may be read and
@@ -29,9 +31,12 @@ use std::marker::PhantomData;
 ///   initialised as far as its type says, and no reference to it is in use. It may be read, moved
 ///   out of, and freed;
 /// - `each` is empty, or has an entry for each node, and `outside` stands for all links then;
-/// - unless `outside` names v or stands for all links, the link [lies in](lies_in) the node that showed it;
-/// - the places of `pointers` and `pointers_inside` hold thin raw pointers, and may be overwritten by others for `'a`; their targets are node numbers;
-/// - those of `pointers_inside` [lie each in](lies_in) the node that showed it, and come in the order of these nodes' numbers.
+/// - unless `outside` names v or stands for all links, the link [lies in](lies_in) the node that
+///   showed it;
+/// - the places of `pointers` and `pointers_inside` hold thin raw pointers, and may be overwritten
+///   by others for `'a`; their targets are node numbers;
+/// - those of `pointers_inside` [lie each in](lies_in) the node that showed it, and come in the
+///   order of these nodes' numbers.
 #[derive(Debug)]
 pub(crate) struct Nodes<'a, H> {
     pub(crate) home: H,
@@ -49,8 +54,8 @@ pub(crate) struct Nodes<'a, H> {
 /// The links that do not lie in the node that showed them.
 #[derive(Debug)]
 pub(crate) enum Outside {
-    /// Those of the nodes with these numbers. All nodes are in level order: numbered as they were visited, that is, roots first, and then the
-    /// children of each in turn.
+    /// Those of the nodes with these numbers. All nodes are in level order: numbered as they were
+    /// visited, that is, roots first, and then the children of each in turn.
     Numbers(Vec<u32>),
     /// Any link may be one; nodes may be in any order in which parents come before their children.
     All,
@@ -119,8 +124,10 @@ impl ErasedLink {
     ///
     /// # Safety
     ///
-    /// - `link` is a link of this type, erased: valid for reads and writes, and nothing else refers to it.
-    /// - `node` is an allocation of the link's home for a node, which is owned by nobody else, and is initialised when the link is used next.
+    /// - `link` is a link of this type, erased: valid for reads and writes, and nothing else refers
+    ///   to it.
+    /// - `node` is an allocation of the link's home for a node, which is owned by nobody else, and
+    ///   is initialised when the link is used next.
     #[inline]
     pub(crate) unsafe fn point_to(self, link: *mut (), node: *mut u8) {
         match self.point_to {
@@ -145,8 +152,8 @@ impl<'a, H: Home> Nodes<'a, H> {
     ///
     /// # Safety
     ///
-    /// The arguments keep the type's invariants for `'a`, the pointers inside of nodes coming behind the others;
-    /// `link` is the links' type, and `home` their home.
+    /// The arguments keep the type's invariants for `'a`, the pointers inside of nodes coming
+    /// behind the others; `link` is the links' type, and `home` their home.
     pub(crate) unsafe fn from_parts(
         home: H,
         layout: Layout,
@@ -272,16 +279,19 @@ pub(crate) type Weigh<'w, T> = &'w mut dyn FnMut(&T) -> f64;
 #[derive(Debug)]
 pub(crate) struct Collected<'a, H> {
     pub(crate) nodes: Nodes<'a, H>,
-    /// By node number: the node whose visit showed the link, a smaller number, or [`NO_NODE`] for links of the root.
+    /// By node number: the node whose visit showed the link, a smaller number, or [`NO_NODE`] for
+    /// links of the root.
     pub(crate) parents: Vec<u32>,
     /// By node number, or empty.
     pub(crate) weights: Vec<f64>,
 }
 
-/// Visits all that can be reached from `root` through the links shown, each node with `weigh` first. `None` when no link owns a node.
+/// Visits all that can be reached from `root` through the links shown, each node with `weigh`
+/// first. `None` when no link owns a node.
 ///
-/// O(n) for nodes and links. Pointers to the parent are known at once; if there are others, all nodes are put into a hash table, and each of
-/// these pointers is looked up in it: expected O(1) each.
+/// O(n) for nodes and links. Pointers to the parent are known at once; if there are others, all
+/// nodes are put into a hash table, and each of these pointers is looked up in it: expected O(1)
+/// each.
 ///
 /// # Errors
 ///
@@ -344,7 +354,8 @@ where
     all.finish::<L>(weights)
 }
 
-/// Whether the place of a pointer, or of some of them, lies in a node, all of its `place_bytes`, and so that it is aligned in any place for a node.
+/// Whether the place of a pointer, or of some of them, lies in a node, all of its `place_bytes`,
+/// and so that it is aligned in any place for a node.
 #[inline]
 pub(crate) fn lies_in(place: usize, place_bytes: usize, node: *const u8, layout: Layout) -> bool {
     place.wrapping_sub(node.addr()) < inner_offsets(place_bytes, layout)
@@ -447,7 +458,8 @@ impl<'a, H: Home> Collector<'a, H> {
             link: place.cast(),
             node: node.cast(),
         };
-        // All that is out of the ordinary is in another function, so that this one calls none and needs no stack.
+        // All that is out of the ordinary is in another function, so that this one calls none and
+        // needs no stack.
         if self.home == Some(home)
             && self.lies_in_visited::<L, L>(place.addr())
             && self.lists.has_room()
@@ -531,7 +543,8 @@ impl<'a, H: Home> Collector<'a, H> {
         if held.is_null() {
             return;
         }
-        // Nearly all pointers back are to the parent, or to the predecessor, which in a list is the parent.
+        // Nearly all pointers back are to the parent, or to the predecessor, which in a list is the
+        // parent.
         if let Some(&parent) = self.lists.parents().get(self.visited as usize)
             && (self.lists.shown().get(parent as usize))
                 .is_some_and(|shown| shown.node.addr() == held.addr())

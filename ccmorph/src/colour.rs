@@ -1,8 +1,10 @@
 //! Colouring in a morph: which cache, what it changes, and places at addresses of the right colour.
 //!
-//! A colour is a matter of addresses, a placement one of offsets. Within a segment of 64 KiB of a [`Region`](ccmalloc::Region) the two agree, since segments are
-//! aligned to their size. Where a way of the cache is larger, a segment of the offsets needs one of the region that falls into the same part of the way:
-//! more are reserved than are needed, and matched. Those that are left over go back untouched.
+//! A colour is a matter of addresses, a placement one of offsets. Within a segment of 64 KiB of a
+//! [`Region`](ccmalloc::Region) the two agree, since segments are aligned to their size. Where a
+//! way of the cache is larger, a segment of the offsets needs one of the region that falls into the
+//! same part of the way: more are reserved than are needed, and matched. Those that are left over
+//! go back untouched.
 
 use crate::link::Placer;
 use ccmodel::{
@@ -12,7 +14,8 @@ use ccmodel::{
 use std::alloc;
 use std::collections::BTreeMap;
 
-/// A way of a first-level cache on nearly all machines: a page, so that bits of the page offset are all that chooses a set.
+/// A way of a first-level cache on nearly all machines: a page, so that bits of the page offset are
+/// all that chooses a set.
 const FIRST_LEVEL_WAY_BYTES: u64 = 4096;
 const LINE_BYTES: u64 = 64;
 /// The largest way for which segments of the right colour can be had in each chunk of 2 MiB.
@@ -30,12 +33,14 @@ pub struct ColourReport {
     pub gap_bytes: u64,
     /// Bytes of memory in gaps: none where these are whole pages.
     pub lost_bytes: u64,
-    /// What an operation gains and loses at each level of the machine. `None` when the cache's ways are larger than what is known to
-    /// colour on the machine ([`Machine::colour_way_bytes`], a page unless calibration found more): then nothing is known of it.
+    /// What an operation gains and loses at each level of the machine. `None` when the cache's ways
+    /// are larger than what is known to colour on the machine ([`Machine::colour_way_bytes`], a
+    /// page unless calibration found more): then nothing is known of it.
     pub gain: Option<ColourGain>,
 }
 
-/// What the user asked for: a cache, or the first level of the machine, and the share for hot nodes.
+/// What the user asked for: a cache, or the first level of the machine, and the share for hot
+/// nodes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ColourChoice {
     pub(crate) geometry: Option<CacheGeometry>,
@@ -84,7 +89,8 @@ fn first_level(machine: &Machine) -> Option<&ccmodel::Level> {
     levels.find(|level| level.kind == LevelKind::Data)
 }
 
-/// The level that a cache with ways of this size is; `None` where they are larger than what is known to colour.
+/// The level that a cache with ways of this size is; `None` where they are larger than what is
+/// known to colour.
 pub(crate) fn level_of(machine: &Machine, way_bytes: u64) -> Option<&ccmodel::Level> {
     if way_bytes <= FIRST_LEVEL_WAY_BYTES {
         return first_level(machine);
@@ -117,7 +123,8 @@ pub(crate) struct Matched<P> {
 const SEGMENT_BYTES: usize = ccmalloc::Region::SEGMENT_BYTES;
 
 impl<P: Placer> Matched<P> {
-    /// Room for a placement in which offsets and addresses agree modulo `way_bytes`, a power of two. `None` when there is no memory.
+    /// Room for a placement in which offsets and addresses agree modulo `way_bytes`, a power of
+    /// two. `None` when there is no memory.
     pub(crate) fn reserve(
         placement: &Placement,
         node: NodeExtent,
@@ -136,7 +143,8 @@ impl<P: Placer> Matched<P> {
             of_colour[segment % way_segments.max(1)] += 1;
         }
         let most = of_colour.iter().max().copied().unwrap_or(0);
-        // Each chunk of 32 segments keeps its first for itself, and the chunks may be in use in part: some more, and then more again.
+        // Each chunk of 32 segments keeps its first for itself, and the chunks may be in use in
+        // part: some more, and then more again.
         for attempt in 1..=3 {
             let count = (most + 1) * way_segments * (attempt + 1) + 32;
             let inner = reserve(count.checked_mul(SEGMENT_BYTES)?)?;
@@ -151,7 +159,8 @@ impl<P: Placer> Matched<P> {
     }
 }
 
-/// Gives each wanted segment one of the same colour out of the first `count`. Returns whether there were enough.
+/// Gives each wanted segment one of the same colour out of the first `count`. Returns whether there
+/// were enough.
 fn match_segments(
     placer: &impl Placer,
     count: usize,
@@ -174,7 +183,8 @@ fn match_segments(
 unsafe impl<P: Placer> Placer for Matched<P> {
     unsafe fn alloc_at(&mut self, offset: usize, layout: alloc::Layout) -> *mut u8 {
         let segment = self.segments.get(&(offset / SEGMENT_BYTES));
-        // Offsets of the placement are all in segments that were matched; any other would be allocated elsewhere.
+        // Offsets of the placement are all in segments that were matched; any other would be
+        // allocated elsewhere.
         let offset = segment.map_or(usize::MAX, |segment| {
             segment * SEGMENT_BYTES + offset % SEGMENT_BYTES
         });

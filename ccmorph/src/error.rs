@@ -6,14 +6,17 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MorphError {
-    /// The program's global allocator is not `ccmalloc::CcMalloc`, so objects do not lie where they are asked for.
+    /// The program's global allocator is not `ccmalloc::CcMalloc`, so objects do not lie where they
+    /// are asked for.
     NotCcMalloc,
-    /// There is no memory, or no address space, for the new places, or for the lists of nodes and pointers.
+    /// There is no memory, or no address space, for the new places, or for the lists of nodes and
+    /// pointers.
     OutOfMemory {
         /// How many bytes the new places span, or the lists need at least.
         bytes: u64,
     },
-    /// The nodes are too large to be placed; nor would it gain anything, as each fills pages of its own.
+    /// The nodes are too large to be placed; nor would it gain anything, as each fills pages of its
+    /// own.
     NodeTooLarge {
         /// The size of a node, a multiple of its alignment.
         node_bytes: usize,
@@ -47,7 +50,8 @@ pub enum MorphError {
         /// The number.
         index: usize,
     },
-    /// The machine to predict for was changed into one that cannot be; [`Machine::check`](ccmodel::Machine::check) says why.
+    /// The machine to predict for was changed into one that cannot be;
+    /// [`Machine::check`](ccmodel::Machine::check) says why.
     InvalidMachine,
 }
 

@@ -1,7 +1,8 @@
 //! Index trees: nodes in a slice, whose children are numbers.
 //!
-//! A `Vec<Node>` with `left: u32` needs no allocator that places nodes: to move them is to permute the slice. So this works
-//! under any allocator, for vectors, arrays, memory maps and shared memory alike, and in safe code:
+//! A `Vec<Node>` with `left: u32` needs no allocator that places nodes: to move them is to permute
+//! the slice. So this works under any allocator, for vectors, arrays, memory maps and shared memory
+//! alike, and in safe code:
 //!
 //! ```text
 //! walk      show every index of every node: borrow all of them at once       user's code, changes nothing
@@ -10,16 +11,19 @@
 //! permute   swap the nodes into their places
 //! ```
 //!
-//! A panic in the walk leaves the slice as it was, but for what the traversal itself did; behind it there is nothing that can panic.
+//! A panic in the walk leaves the slice as it was, but for what the traversal itself did; behind it
+//! there is nothing that can panic.
 //!
 //! # What differs from boxes
 //!
-//! * An index is no proof of ownership. Children may be shared, and cycles are fine: the first way on which a node is reached
-//!   makes it a child, breadth-first from the roots. Parents and all other indices are shown as
-//!   [references](IndexVisit::reference), which are renumbered and have no say.
-//! * Nodes that cannot be reached are visited as well, since they may hold indices, and since the slice has no place to leave them out: they go to its end.
-//! * A slice has no gaps and begins where it begins. What becomes of a layout that was made for memory with gaps, from a border on, says the
-//!   module `plan`.
+//! * An index is no proof of ownership. Children may be shared, and cycles are fine: the first way
+//!   on which a node is reached makes it a child, breadth-first from the roots. Parents and all
+//!   other indices are shown as [references](IndexVisit::reference), which are renumbered and have
+//!   no say.
+//! * Nodes that cannot be reached are visited as well, since they may hold indices, and since the
+//!   slice has no place to leave them out: they go to its end.
+//! * A slice has no gaps and begins where it begins. What becomes of a layout that was made for
+//!   memory with gaps, from a border on, says the module `plan`.
 
 mod link;
 mod permutation;
@@ -96,7 +100,8 @@ impl Default for IndexMorph<'_> {
 }
 
 impl<'m> IndexMorph<'m> {
-    /// The layout chosen by the model among those that suit a slice of such nodes, for this machine and pages of 4 KiB; the first node of the slice has the index 0.
+    /// The layout chosen by the model among those that suit a slice of such nodes, for this machine
+    /// and pages of 4 KiB; the first node of the slice has the index 0.
     pub fn new() -> IndexMorph<'m> {
         IndexMorph {
             layout: LayoutChoice::Auto,
@@ -106,8 +111,9 @@ impl<'m> IndexMorph<'m> {
         }
     }
 
-    /// Sets the layout. What a slice makes of the gaps in it: a node from the end of the order takes a free place where 64 bytes hold a number of whole nodes; else all
-    /// others move up, and clusters lose their borders. [`LayoutChoice::Auto`] takes no layout of which that is true.
+    /// Sets the layout. What a slice makes of the gaps in it: a node from the end of the order
+    /// takes a free place where 64 bytes hold a number of whole nodes; else all others move up, and
+    /// clusters lose their borders. [`LayoutChoice::Auto`] takes no layout of which that is true.
     ///
     /// `Auto` is for searches. For walks through all nodes take
     /// [`Layout::Preorder`](crate::Layout::Preorder).
@@ -116,14 +122,15 @@ impl<'m> IndexMorph<'m> {
         self
     }
 
-    /// Chooses for this machine rather than for [`Machine::this`]. It must pass [`Machine::check`], as all do that were not
-    /// changed by hand.
+    /// Chooses for this machine rather than for [`Machine::this`]. It must pass [`Machine::check`],
+    /// as all do that were not changed by hand.
     pub fn machine(mut self, machine: &'m Machine) -> IndexMorph<'m> {
         self.machine = Some(machine);
         self
     }
 
-    /// Chooses for a slice that lies in pages of this size. Which ones the allocator got cannot be told from a slice.
+    /// Chooses for a slice that lies in pages of this size. Which ones the allocator got cannot be
+    /// told from a slice.
     pub fn pages(mut self, pages: PageSize) -> IndexMorph<'m> {
         self.pages = pages;
         self
@@ -131,39 +138,48 @@ impl<'m> IndexMorph<'m> {
 
     /// The index of the first node of the slice.
     ///
-    /// 1 is for nodes that are counted from one, as [`NonZero`](std::num::NonZero) indices often are, and for a slice without
-    /// the dummy at index 0: `run(&mut nodes[1..], ..)`. Any number is for a part of a larger slice. Indices outside of the part mean
-    /// "no node" and stay as they are.
+    /// 1 is for nodes that are counted from one, as [`NonZero`](std::num::NonZero) indices often
+    /// are, and for a slice without the dummy at index 0: `run(&mut nodes[1..], ..)`. Any number is
+    /// for a part of a larger slice. Indices outside of the part mean "no node" and stay as they
+    /// are.
     pub fn first_index(mut self, index: usize) -> IndexMorph<'m> {
         self.first_index = index;
         self
     }
 
-    /// Moves all nodes of the slice, and rewrites all indices that `traverse` shows, and those of `roots`.
+    /// Moves all nodes of the slice, and rewrites all indices that `traverse` shows, and those of
+    /// `roots`.
     ///
-    /// `roots` are the indices by which the structure is entered: one, or an array or vector of them, such as the heads of
-    /// a chained hash table. `traverse` is called once for each node of the slice and shows it the indices of children and others;
-    /// see [`IndexVisit`]. Indices that it hides are not renumbered. First come the nodes below the roots, breadth-first, then those that cannot
-    /// be reached from there, in the order of the slice.
+    /// `roots` are the indices by which the structure is entered: one, or an array or vector of
+    /// them, such as the heads of a chained hash table. `traverse` is called once for each node of
+    /// the slice and shows it the indices of children and others; see [`IndexVisit`]. Indices that
+    /// it hides are not renumbered. First come the nodes below the roots, breadth-first, then those
+    /// that cannot be reached from there, in the order of the slice.
     ///
     /// Afterwards the structure is equal in every respect but the numbers of its nodes;
-    /// [`IndexReport::permutation`] translates those that are kept elsewhere. A node that has the first place and is the first root keeps
-    /// it, so that a program may take for granted that its root is there.
+    /// [`IndexReport::permutation`] translates those that are kept elsewhere. A node that has the
+    /// first place and is the first root keeps it, so that a program may take for granted that its
+    /// root is there.
     ///
-    /// "No node" is told by an index outside of the slice, be it `None`, `u32::MAX` or -1. Where 0 tells it because the root is at 0 and nobody's child, nothing
-    /// has to be done: the root was shown first and stays. Where it does because a dummy is at 0, the dummy has to be left out:
+    /// "No node" is told by an index outside of the slice, be it `None`, `u32::MAX` or -1. Where 0
+    /// tells it because the root is at 0 and nobody's child, nothing has to be done: the root was
+    /// shown first and stays. Where it does because a dummy is at 0, the dummy has to be left out:
     /// [`first_index(1)`](IndexMorph::first_index).
     ///
-    /// Costs O(n log n) time at worst, some ten cache misses a node of which most overlap, and memory until the end: 52 bytes a node,
-    /// 20 for each index shown that names a node, and 8 for the weight, if there is one. A search tree of 4 M nodes, where that is a child and a parent for each, takes 92
-    /// bytes a node. [`LayoutChoice::Auto`] takes little more of either: it decides on a sample. The permutation has 8 bytes a node. The stack does not grow with the
+    /// Costs O(n log n) time at worst, some ten cache misses a node of which most overlap, and
+    /// memory until the end: 52 bytes a node, 20 for each index shown that names a node, and 8 for
+    /// the weight, if there is one. A search tree of 4 M nodes, where that is a child and a parent
+    /// for each, takes 92 bytes a node. [`LayoutChoice::Auto`] takes little more of either: it
+    /// decides on a sample. The permutation has 8 bytes a node. The stack does not grow with the
     /// structure.
     ///
     /// # Errors
     ///
-    /// [`MorphError::TooManyNodes`] for slices of `u32::MAX` nodes or more, [`MorphError::IndexTooNarrow`] when the type of an index cannot hold its new
-    /// number (a `u8` in a slice of 1000 nodes; a `NonZero` when the first index is 0), [`MorphError::NodeTooLarge`] for nodes of 4 GiB,
-    /// [`MorphError::InvalidMachine`]. Nothing has changed then.
+    /// [`MorphError::TooManyNodes`] for slices of `u32::MAX` nodes or more,
+    /// [`MorphError::IndexTooNarrow`] when the type of an index cannot hold its new number (a `u8`
+    /// in a slice of 1000 nodes; a `NonZero` when the first index is 0),
+    /// [`MorphError::NodeTooLarge`] for nodes of 4 GiB, [`MorphError::InvalidMachine`]. Nothing has
+    /// changed then.
     ///
     /// # Panics
     ///
@@ -183,10 +199,13 @@ impl<'m> IndexMorph<'m> {
 
     /// As [`run`](IndexMorph::run), for operations that do not end at each node equally often.
     ///
-    /// `weigh` tells for each node how many operations end there, in any unit: the popularity of its key, a count taken over a
-    /// while. It is called once for each node, before `traverse` is. Negative weights and those that are no numbers count as 0, and those of nodes that
-    /// cannot be reached from the roots do not count. [`Layout::Weighted`](crate::Layout::Weighted) is made for weights; all others but the random and the breadth-first one
-    /// look at them, too, and so does [`LayoutChoice::Auto`]. For counts of *accesses*, which a node gets also from operations that go on to its children, see
+    /// `weigh` tells for each node how many operations end there, in any unit: the popularity of
+    /// its key, a count taken over a while. It is called once for each node, before `traverse` is.
+    /// Negative weights and those that are no numbers count as 0, and those of nodes that cannot be
+    /// reached from the roots do not count. [`Layout::Weighted`](crate::Layout::Weighted) is made
+    /// for weights; all others but the random and the breadth-first one look at them, too, and so
+    /// does [`LayoutChoice::Auto`]. For counts of *accesses*, which a node gets also from
+    /// operations that go on to its children, see
     /// [`run_weighted_by_accesses`](IndexMorph::run_weighted_by_accesses).
     ///
     /// # Errors
@@ -235,8 +254,9 @@ impl<'m> IndexMorph<'m> {
         self.run_with(nodes, roots, &mut traverse, Some(&mut weigh), Weights::Ends)
     }
 
-    /// As [`run_weighted`](IndexMorph::run_weighted), from counts of accesses, such as each node has that counts its visits (or every thousandth of
-    /// them): an operation counts at each node on its way. Operations that end at a node are its accesses less those of its children.
+    /// As [`run_weighted`](IndexMorph::run_weighted), from counts of accesses, such as each node
+    /// has that counts its visits (or every thousandth of them): an operation counts at each node
+    /// on its way. Operations that end at a node are its accesses less those of its children.
     ///
     /// # Errors
     ///
@@ -312,12 +332,13 @@ impl<'m> IndexMorph<'m> {
         Ok(IndexReport { times, ..report })
     }
 
-    /// Says where the nodes of the slice lie, without moving any: those below the roots and the others, as in
-    /// [`run`](IndexMorph::run). O(n log n).
+    /// Says where the nodes of the slice lie, without moving any: those below the roots and the
+    /// others, as in [`run`](IndexMorph::run). O(n log n).
     ///
     /// # Errors
     ///
-    /// [`MorphError::TooManyNodes`] for slices of `u32::MAX` nodes or more, [`MorphError::NodeTooLarge`] for nodes of 4 GiB.
+    /// [`MorphError::TooManyNodes`] for slices of `u32::MAX` nodes or more,
+    /// [`MorphError::NodeTooLarge`] for nodes of 4 GiB.
     ///
     /// # Panics
     ///

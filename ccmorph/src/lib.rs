@@ -1,9 +1,11 @@
 //! Lays the nodes of a tree out for the cache, safely, in one call.
 //!
-//! A tree whose nodes were allocated one by one has its children anywhere: each step of a search misses the cache. This crate
-//! moves the boxes of a finished tree, so that a node and those visited after it share cache lines and pages. It is the
-//! `ccmorph` of T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 4.1, with three differences: ownership proves that
-//! the nodes may move, each of them stays an ordinary allocation, and a model of the machine chooses the layout.
+//! A tree whose nodes were allocated one by one has its children anywhere: each step of a search
+//! misses the cache. This crate moves the boxes of a finished tree, so that a node and those
+//! visited after it share cache lines and pages. It is the `ccmorph` of T. Chilimbi,
+//! *Cache-Conscious Data Structures* (1999), section 4.1, with three differences: ownership proves
+//! that the nodes may move, each of them stays an ordinary allocation, and a model of the machine
+//! chooses the layout.
 //!
 //! ```
 //! #[global_allocator]
@@ -57,8 +59,9 @@
 //!
 //! Nodes have to be `Unpin`: [`Movable`] says why, and what to write for generic ones.
 //!
-//! For plain boxes the program's global allocator has to be [`ccmalloc::CcMalloc`]; under another one the morph gives
-//! [`MorphError::NotCcMalloc`] and changes nothing, or goes on [as well as it can](Morph::under_any_allocator) when asked to.
+//! For plain boxes the program's global allocator has to be [`ccmalloc::CcMalloc`]; under another
+//! one the morph gives [`MorphError::NotCcMalloc`] and changes nothing, or goes on [as well as it
+//! can](Morph::under_any_allocator) when asked to.
 //!
 //! # Which layout, and when
 //!
@@ -73,39 +76,48 @@
 //!
 //! # Index trees
 //!
-//! Nodes in a slice that have numbers for links are morphed by [`IndexMorph`]: permuted in place, under any allocator, with the
-//! [`Permutation`] in the report. Shared children, cycles and parent indices are fine.
+//! Nodes in a slice that have numbers for links are morphed by [`IndexMorph`]: permuted in place,
+//! under any allocator, with the [`Permutation`] in the report. Shared children, cycles and parent
+//! indices are fine.
 //!
 //! # Seeing a layout
 //!
-//! [`map`] says which nodes lie in which block and page, for any tree under any allocator, and moves nothing. [`Map::to_svg`] draws it;
-//! `cargo run --release --example layout_map` in the repository does so for a tree and a list, before and after a morph.
+//! [`map`] says which nodes lie in which block and page, for any tree under any allocator, and
+//! moves nothing. [`Map::to_svg`] draws it; `cargo run --release --example layout_map` in the
+//! repository does so for a tree and a list, before and after a morph.
 //!
 //! # Why this is safe
 //!
-//! A traversal is given a node as `&'a mut T` and shows links as `&'a mut`, with the same `'a`, whatever `'a` is. What it has
-//! shown it can therefore not touch again, nor can it show anything that does not live as long, and it can keep no
-//! reference. So after it has been called for each node, all links that were shown are exclusively borrowed at the same
-//! time, and replacing each box by one at a better address is what safe code could do as well. In detail:
+//! A traversal is given a node as `&'a mut T` and shows links as `&'a mut`, with the same `'a`,
+//! whatever `'a` is. What it has shown it can therefore not touch again, nor can it show anything
+//! that does not live as long, and it can keep no reference. So after it has been called for each
+//! node, all links that were shown are exclusively borrowed at the same time, and replacing each
+//! box by one at a better address is what safe code could do as well. In detail:
 //!
-//! * a traversal may hide links (the node behind stays where it is), and may change the node before it shows them. It is called once for each node, so
-//!   that there are no second thoughts about how many children there are;
+//! * a traversal may hide links (the node behind stays where it is), and may change the node before
+//!   it shows them. It is called once for each node, so that there are no second thoughts about how
+//!   many children there are;
 //! * one that panics does so before anything has moved;
-//! * no node can be shown twice, and no cycle can be made, because a box has one owner. Raw pointers can, and are told
-//!   ([`MorphError::SharedNode`]);
-//! * pointers back are numbers to safe code. Those that are shown follow their nodes; whoever dereferences them answers for those that are not;
+//! * no node can be shown twice, and no cycle can be made, because a box has one owner. Raw
+//!   pointers can, and are told ([`MorphError::SharedNode`]);
+//! * pointers back are numbers to safe code. Those that are shown follow their nodes; whoever
+//!   dereferences them answers for those that are not;
 //! * no destructor runs, no user code at all, once the first node has moved;
-//! * other global allocators are no danger: the places come from the global allocator in any case, unless the program [has declared](ccmalloc::declare_global) that it is
-//!   `CcMalloc`, and whether they lie where they should is compared before anything moves;
-//! * nodes that hold pointers into themselves are the one thing to mind. Safe code has none. Types with
-//!   unsafe code inside opt out by not being `Unpin` ([`Movable`]).
+//! * other global allocators are no danger: the places come from the global allocator in any case,
+//!   unless the program [has declared](ccmalloc::declare_global) that it is `CcMalloc`, and whether
+//!   they lie where they should is compared before anything moves;
+//! * nodes that hold pointers into themselves are the one thing to mind. Safe code has none. Types
+//!   with unsafe code inside opt out by not being `Unpin` ([`Movable`]).
 //!
-//! In the source, the docs of the modules `links`, `collect` and `relocate` have the proof in full. Index trees need none: they are safe code.
+//! In the source, the docs of the modules `links`, `collect` and `relocate` have the proof in full.
+//! Index trees need none: they are safe code.
 //!
-//! No memory for the nodes' new places, or for the lists of nodes and pointers, is an error. The lists that the choice of a layout makes are ordinary vectors: where there is no memory for
+//! No memory for the nodes' new places, or for the lists of nodes and pointers, is an error. The
+//! lists that the choice of a layout makes are ordinary vectors: where there is no memory for
 //! these, the process ends as usual in Rust.
 //!
-//! **Features.** `allocator-api2` (default) and `allocator-api2-04` add boxes of these versions of that crate.
+//! **Features.** `allocator-api2` (default) and `allocator-api2-04` add boxes of these versions of
+//! that crate.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -158,8 +170,9 @@ pub use report::{Nearness, Outcome, PhaseTimes, Report, Verdict};
 /// `Option<Box<Self, &'heap Heap>>`, they are of that kind, and all nodes are of one type. The type
 /// has to be written out: the derive does not see through an alias.
 ///
-/// The code that it writes names this crate `::ccmorph`. Where a `Cargo.toml` renames the dependency
-/// (`morph = { package = "ccmorph", .. }`), say `extern crate morph as ccmorph;` at the root of the crate.
+/// The code that it writes names this crate `::ccmorph`. Where a `Cargo.toml` renames the
+/// dependency (`morph = { package = "ccmorph", .. }`), say `extern crate morph as ccmorph;` at the
+/// root of the crate.
 ///
 /// # Examples
 ///

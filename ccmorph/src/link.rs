@@ -1,8 +1,9 @@
 //! What a link is: a box, of one of the kinds whose nodes can be moved.
 //!
-//! A kind of link fixes where its nodes' memory comes from, its *home*, so that a node moves within the memory of its own
-//! allocator and is afterwards freed by whoever frees it anyway: the program's global allocator for `Box<T>`, `CcMalloc` itself
-//! for `Box<T, CcMalloc>`, one heap for `Box<T, &Heap>`.
+//! A kind of link fixes where its nodes' memory comes from, its *home*, so that a node moves within
+//! the memory of its own allocator and is afterwards freed by whoever frees it anyway: the
+//! program's global allocator for `Box<T>`, `CcMalloc` itself for `Box<T, CcMalloc>`, one heap for
+//! `Box<T, &Heap>`.
 
 #![expect(
     unnameable_types,
@@ -17,12 +18,13 @@ use std::alloc::Layout;
 use std::fmt;
 use std::ptr::NonNull;
 
-/// A link that owns one node: `Box<T>`, or, with the crate's feature `allocator-api2` (the default), that crate's
-/// `Box<T, CcMalloc>` and `Box<T, &Heap>`.
+/// A link that owns one node: `Box<T>`, or, with the crate's feature `allocator-api2` (the
+/// default), that crate's `Box<T, CcMalloc>` and `Box<T, &Heap>`.
 ///
-/// `Box<T>` moves within the program's global allocator, which has to be [`CcMalloc`](ccmalloc::CcMalloc) for nodes to lie where they should; the others
-/// work in any program. All boxes of one structure are of one kind; those in heaps, of one heap, or the morph gives
-/// [`MorphError::TwoHeaps`](crate::MorphError::TwoHeaps).
+/// `Box<T>` moves within the program's global allocator, which has to be
+/// [`CcMalloc`](ccmalloc::CcMalloc) for nodes to lie where they should; the others work in any
+/// program. All boxes of one structure are of one kind; those in heaps, of one heap, or the morph
+/// gives [`MorphError::TwoHeaps`](crate::MorphError::TwoHeaps).
 ///
 /// This trait cannot be implemented outside of this crate.
 pub trait Link: OwningPointer<Target = Self::Node> {
@@ -70,10 +72,12 @@ impl<T: Unpin> Movable for Box<T> {}
 ///
 /// # Safety
 ///
-/// - [`node`](OwningPointer::node) returns the pointer to the node that the link owns: aligned, valid for reads and writes of an initialised
-///   `Target`, and an allocation of [`home`](OwningPointer::home) for the layout of `Target`.
+/// - [`node`](OwningPointer::node) returns the pointer to the node that the link owns: aligned,
+///   valid for reads and writes of an initialised `Target`, and an allocation of
+///   [`home`](OwningPointer::home) for the layout of `Target`.
 /// - After [`point_to`](OwningPointer::point_to) the link owns that node instead.
-/// - Where [`IS_POINTER`](OwningPointer::IS_POINTER) is true, that function writes `node` to `link` and does nothing else.
+/// - Where [`IS_POINTER`](OwningPointer::IS_POINTER) is true, that function writes `node` to `link`
+///   and does nothing else.
 pub unsafe trait OwningPointer: Sized {
     /// What the link points to.
     type Target;
@@ -85,16 +89,19 @@ pub unsafe trait OwningPointer: Sized {
     /// Where this link's node was allocated.
     fn home(&self) -> Self::Home;
 
-    /// The pointer that the link holds, with all that may be done through it. What is derived from it is usable until the link is used again.
+    /// The pointer that the link holds, with all that may be done through it. What is derived from
+    /// it is usable until the link is used again.
     fn node(&mut self) -> *mut Self::Target;
 
-    /// Makes the link own `node`, and forgets what it owned, whose destructor does not run. Makes no claim on either node.
+    /// Makes the link own `node`, and forgets what it owned, whose destructor does not run. Makes
+    /// no claim on either node.
     ///
     /// # Safety
     ///
-    /// - `link` is a link of this type, erased: valid for reads and writes, and nothing else refers to it.
-    /// - `node` is an allocation of the link's home for a `Target`, which is owned by nobody else, and is initialised when the link is
-    ///   used next.
+    /// - `link` is a link of this type, erased: valid for reads and writes, and nothing else refers
+    ///   to it.
+    /// - `node` is an allocation of the link's home for a `Target`, which is owned by nobody else,
+    ///   and is initialised when the link is used next.
     unsafe fn point_to(link: *mut (), node: *mut u8);
 }
 
@@ -102,8 +109,8 @@ pub unsafe trait OwningPointer: Sized {
 ///
 /// # Safety
 ///
-/// - [`alloc`](Home::alloc), and the [`Placer`] that [`reserve`](Home::reserve) makes, return null or a fresh allocation for the layout asked for,
-///   which [`free`](Home::free) takes back.
+/// - [`alloc`](Home::alloc), and the [`Placer`] that [`reserve`](Home::reserve) makes, return null
+///   or a fresh allocation for the layout asked for, which [`free`](Home::free) takes back.
 pub unsafe trait Home: Copy + PartialEq + fmt::Debug {
     /// What chooses places in this allocator's memory.
     type Placer: Placer;
@@ -152,11 +159,13 @@ pub unsafe trait Home: Copy + PartialEq + fmt::Debug {
 ///
 /// # Safety
 ///
-/// - What [`alloc_at`](Placer::alloc_at) and the others return is either null or a fresh allocation for the layout asked for, as if by [`Home::alloc`] of the home that
-///   this is used with, and a different one each time.
+/// - What [`alloc_at`](Placer::alloc_at) and the others return is either null or a fresh allocation
+///   for the layout asked for, as if by [`Home::alloc`] of the home that this is used with, and a
+///   different one each time.
 /// - [`alloc_each`](Placer::alloc_each) returns no more than there are places.
 pub unsafe trait Placer {
-    /// An allocation that lies at `address(offset)` when all is well, or elsewhere, or null when there is no memory.
+    /// An allocation that lies at `address(offset)` when all is well, or elsewhere, or null when
+    /// there is no memory.
     ///
     /// # Safety
     ///
@@ -166,8 +175,9 @@ pub unsafe trait Placer {
     /// Where the object at `offset` shall lie.
     fn address(&self, offset: usize) -> *mut u8;
 
-    /// As [`alloc_at`](Placer::alloc_at) for each of the offsets that are the addresses of `places`, which become those of the allocations. Returns how many
-    /// there are: each lies where it should. The rest is as it was, and `alloc_at` may tell why.
+    /// As [`alloc_at`](Placer::alloc_at) for each of the offsets that are the addresses of
+    /// `places`, which become those of the allocations. Returns how many there are: each lies where
+    /// it should. The rest is as it was, and `alloc_at` may tell why.
     ///
     /// # Safety
     ///
@@ -177,8 +187,9 @@ pub unsafe trait Placer {
         0
     }
 
-    /// Allocates as many objects as there are `places`, one behind the other from offset 0, in each segment as many as fit. The offsets that are the addresses of
-    /// `places` become those of the objects. Returns whether it could; else nothing has changed.
+    /// Allocates as many objects as there are `places`, one behind the other from offset 0, in each
+    /// segment as many as fit. The offsets that are the addresses of `places` become those of the
+    /// objects. Returns whether it could; else nothing has changed.
     ///
     /// # Safety
     ///
@@ -199,8 +210,9 @@ impl<T> Link for Box<T> {
     type Node = T;
 }
 
-// SAFETY: a box owns an allocation of the global allocator for its contents' layout, and `Box<T>` of a sized T has the layout of a pointer to
-// its contents (documentation of std::boxed, "Memory layout"), so that writing a pointer makes it own what that points to.
+// SAFETY: a box owns an allocation of the global allocator for its contents' layout, and `Box<T>`
+// of a sized T has the layout of a pointer to its contents (documentation of std::boxed, "Memory
+// layout"), so that writing a pointer makes it own what that points to.
 unsafe impl<T> OwningPointer for Box<T> {
     type Target = T;
     type Home = Global;
@@ -214,14 +226,15 @@ unsafe impl<T> OwningPointer for Box<T> {
     #[inline]
     fn node(&mut self) -> *mut T {
         let link: *mut *mut T = std::ptr::from_mut(self).cast();
-        // SAFETY: it was a valid reference just now, and a box is a pointer in memory (see above). Reading it as a raw pointer makes no
-        // claim on the contents.
+        // SAFETY: it was a valid reference just now, and a box is a pointer in memory (see above).
+        // Reading it as a raw pointer makes no claim on the contents.
         unsafe { link.read() }
     }
 
     #[inline]
     unsafe fn point_to(link: *mut (), node: *mut u8) {
-        // SAFETY: valid for writes and of this type (the caller's promise), which is a pointer in memory. Overwriting it runs no destructor.
+        // SAFETY: valid for writes and of this type (the caller's promise), which is a pointer in
+        // memory. Overwriting it runs no destructor.
         unsafe { link.cast::<*mut u8>().write(node) };
     }
 }
@@ -230,8 +243,8 @@ unsafe impl<T> OwningPointer for Box<T> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Global;
 
-// SAFETY: the first three go to `std::alloc`, `free_each` too unless objects of `CcMalloc` are the global allocator's, as the program has declared; what the placer
-// gives is as it says below.
+// SAFETY: the first three go to `std::alloc`, `free_each` too unless objects of `CcMalloc` are the
+// global allocator's, as the program has declared; what the placer gives is as it says below.
 unsafe impl Home for Global {
     type Placer = Region;
 
@@ -245,13 +258,15 @@ unsafe impl Home for Global {
     }
 
     unsafe fn free(self, object: *mut u8, layout: Layout) {
-        // SAFETY: allocated by the global allocator for this layout, and not used any more (the caller's promise).
+        // SAFETY: allocated by the global allocator for this layout, and not used any more (the
+        // caller's promise).
         unsafe { std::alloc::dealloc(object, layout) };
     }
 
     unsafe fn free_each(self, objects: impl Iterator<Item = *mut u8>, layout: Layout) {
         if ccmalloc::is_declared_global() {
-            // SAFETY: the caller's promise; the global allocator's objects are `CcMalloc`'s, as the program has declared.
+            // SAFETY: the caller's promise; the global allocator's objects are `CcMalloc`'s, as the
+            // program has declared.
             unsafe { free_each_of_ccmalloc(objects, layout) };
         } else {
             for object in objects {
@@ -279,8 +294,9 @@ unsafe fn free_each_of_ccmalloc(objects: impl Iterator<Item = *mut u8>, layout: 
     unsafe { ccmalloc::cc_dealloc_each(objects.filter_map(NonNull::new), layout) };
 }
 
-// SAFETY: what `Region::alloc_at` and `alloc_each` return is null or an allocation of the global allocator for this layout, as if by `Global::alloc`. `cc_fill` promises
-// objects of `CcMalloc`, and is used only where these are.
+// SAFETY: what `Region::alloc_at` and `alloc_each` return is null or an allocation of the global
+// allocator for this layout, as if by `Global::alloc`. `cc_fill` promises objects of `CcMalloc`,
+// and is used only where these are.
 unsafe impl Placer for Region {
     unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
         Region::alloc_at(self, offset, layout)
@@ -295,7 +311,8 @@ unsafe impl Placer for Region {
     }
 
     unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
-        // SAFETY: the caller's promise. Objects of `CcMalloc` are the global allocator's where the program has declared it.
+        // SAFETY: the caller's promise. Objects of `CcMalloc` are the global allocator's where the
+        // program has declared it.
         ccmalloc::is_declared_global() && unsafe { self.cc_fill(layout, places) }
     }
 
@@ -318,7 +335,8 @@ impl CcRegion {
     }
 }
 
-// SAFETY: `Region::cc_alloc_at`, `cc_alloc_each` and `cc_fill` promise objects of `CcMalloc` for this layout, or null.
+// SAFETY: `Region::cc_alloc_at`, `cc_alloc_each` and `cc_fill` promise objects of `CcMalloc` for
+// this layout, or null.
 unsafe impl Placer for CcRegion {
     unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
         self.0.cc_alloc_at(offset, layout)
@@ -356,7 +374,8 @@ macro_rules! boxes {
 
             impl<T: Unpin> Movable for Box<T, CcMalloc> {}
 
-            // SAFETY: the box owns an allocation of `CcMalloc` for its contents' layout; `point_to` writes a box made of the new node.
+            // SAFETY: the box owns an allocation of `CcMalloc` for its contents' layout; `point_to`
+            // writes a box made of the new node.
             unsafe impl<T> OwningPointer for Box<T, CcMalloc> {
                 type Target = T;
                 type Home = CcMalloc;
@@ -373,7 +392,8 @@ macro_rules! boxes {
 
                 #[inline]
                 unsafe fn point_to(link: *mut (), node: *mut u8) {
-                    // SAFETY: the node is `CcMalloc`'s, for a `T`, and nobody else owns it (the caller's promise).
+                    // SAFETY: the node is `CcMalloc`'s, for a `T`, and nobody else owns it (the
+                    // caller's promise).
                     let owner = unsafe { Box::from_raw_in(node.cast::<T>(), CcMalloc) };
                     // SAFETY: valid for writes and of this type (the caller's promise).
                     unsafe { link.cast::<Self>().write(owner) };
@@ -386,8 +406,8 @@ macro_rules! boxes {
 
             impl<T: Unpin> Movable for Box<T, &Heap> {}
 
-            // SAFETY: the box owns an allocation of its heap for its contents' layout; `point_to` writes a box made of the new node and the
-            // same heap.
+            // SAFETY: the box owns an allocation of its heap for its contents' layout; `point_to`
+            // writes a box made of the new node and the same heap.
             unsafe impl<'h, T> OwningPointer for Box<T, &'h Heap> {
                 type Target = T;
                 type Home = InHeap<'h>;
@@ -405,9 +425,11 @@ macro_rules! boxes {
                 #[inline]
                 unsafe fn point_to(link: *mut (), node: *mut u8) {
                     let link = link.cast::<Self>();
-                    // SAFETY: valid for reads and of this type (the caller's promise). The reference is to the box, not to what it owns.
+                    // SAFETY: valid for reads and of this type (the caller's promise). The
+                    // reference is to the box, not to what it owns.
                     let heap: &'h Heap = *Box::allocator(unsafe { &*link });
-                    // SAFETY: the node is of the link's home, which is this heap, for a `T`, and nobody else owns it (the caller's promise).
+                    // SAFETY: the node is of the link's home, which is this heap, for a `T`, and
+                    // nobody else owns it (the caller's promise).
                     let owner = unsafe { Box::from_raw_in(node.cast::<T>(), heap) };
                     // SAFETY: valid for writes (the caller's promise).
                     unsafe { link.write(owner) };
@@ -439,7 +461,8 @@ unsafe impl Home for CcMalloc {
 
     unsafe fn free(self, object: *mut u8, layout: Layout) {
         if let Some(object) = NonNull::new(object) {
-            // SAFETY: allocated by `CcMalloc` for this layout, and not used any more (the caller's promise).
+            // SAFETY: allocated by `CcMalloc` for this layout, and not used any more (the caller's
+            // promise).
             unsafe { ccmalloc::cc_dealloc(object, layout) };
         }
     }
@@ -477,15 +500,17 @@ unsafe impl<'h> Home for InHeap<'h> {
 
     unsafe fn free(self, object: *mut u8, layout: Layout) {
         if let Some(object) = NonNull::new(object) {
-            // SAFETY: allocated in this heap for this layout, and not used any more (the caller's promise). The heap has not been emptied
-            // since: that takes `&mut Heap`, and this borrow lasts.
+            // SAFETY: allocated in this heap for this layout, and not used any more (the caller's
+            // promise). The heap has not been emptied since: that takes `&mut Heap`, and this
+            // borrow lasts.
             unsafe { self.0.dealloc(object, layout) };
         }
     }
 }
 
 #[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
-// SAFETY: `HeapRegion::alloc_at`, `alloc_each` and `fill` promise objects of the heap for this layout, or null.
+// SAFETY: `HeapRegion::alloc_at`, `alloc_each` and `fill` promise objects of the heap for this
+// layout, or null.
 unsafe impl Placer for HeapRegion<'_> {
     unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
         HeapRegion::alloc_at(self, offset, layout)

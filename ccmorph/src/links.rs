@@ -2,31 +2,34 @@
 //!
 //! # Why showing a link proves that the node may move
 //!
-//! The thesis's `ccmorph` asked its caller to promise that nothing else points into the structure. Here the borrow checker
-//! asks. A traversal has the type
+//! The thesis's `ccmorph` asked its caller to promise that nothing else points into the structure.
+//! Here the borrow checker asks. A traversal has the type
 //!
 //! ```text
 //! for<'a> FnMut(&'a mut T, &mut dyn FnMut(&'a mut dyn Links<Link = Box<T>>))
 //! ```
 //!
-//! and the lifetime `'a` of the node's borrow is also that of each link shown. Three things follow, for all safe code:
+//! and the lifetime `'a` of the node's borrow is also that of each link shown. Three things follow,
+//! for all safe code:
 //!
-//! 1. *A link that was shown is out of reach.* It stays mutably borrowed for `'a`, which outlives the call. So the traversal
-//!    cannot drop, replace or read it afterwards, nor show it again.
-//! 2. *A link that is shown stays where it is.* It is borrowed for `'a`, so it is part of the node, or of memory that the
-//!    node owns, or of something that lives even longer. A local variable does not.
-//! 3. *No borrow is kept.* The caller of the traversal may choose any `'a`, so nothing that the traversal captured can
-//!    hold a reference of that lifetime.
+//! 1. *A link that was shown is out of reach.* It stays mutably borrowed for `'a`, which outlives
+//!    the call. So the traversal cannot drop, replace or read it afterwards, nor show it again.
+//! 2. *A link that is shown stays where it is.* It is borrowed for `'a`, so it is part of the node,
+//!    or of memory that the node owns, or of something that lives even longer. A local variable
+//!    does not.
+//! 3. *No borrow is kept.* The caller of the traversal may choose any `'a`, so nothing that the
+//!    traversal captured can hold a reference of that lifetime.
 //!
-//! With one `'a` for all nodes, the links that were collected are all valid and disjoint at once, and so are the nodes that
-//! they own: exactly the state in which safe code could replace the boxes one by one,
+//! With one `'a` for all nodes, the links that were collected are all valid and disjoint at once,
+//! and so are the nodes that they own: exactly the state in which safe code could replace the boxes
+//! one by one,
 //!
 //! ```text
 //! *link = Box::new(*std::mem::replace(link, ..));
 //! ```
 //!
-//! Which links a traversal shows does not matter to this: what it hides is not moved, but remains the property of the
-//! node, which is. What does not compile, in turn for the three points above:
+//! Which links a traversal shows does not matter to this: what it hides is not moved, but remains
+//! the property of the node, which is. What does not compile, in turn for the three points above:
 //!
 //! ```compile_fail,E0499
 //! # struct Node { left: Option<Box<Node>> }
@@ -72,10 +75,11 @@
 use crate::{Link, Visitor};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// One or more places that own nodes, or point back to some: a box, an optional one, or a collection of them.
+/// One or more places that own nodes, or point back to some: a box, an optional one, or a
+/// collection of them.
 ///
-/// Implement it for an own type that holds links, such as a hash table's bucket; there is nothing to get wrong, see
-/// [the traversal's contract](crate#why-this-is-safe).
+/// Implement it for an own type that holds links, such as a hash table's bucket; there is nothing
+/// to get wrong, see [the traversal's contract](crate#why-this-is-safe).
 ///
 /// # Examples
 ///
@@ -106,7 +110,8 @@ pub trait Links {
     /// The kind of link.
     type Link: Link;
 
-    /// Tells `visitor` of each link that owns a node, in the order in which the nodes count as siblings, and of pointers back.
+    /// Tells `visitor` of each link that owns a node, in the order in which the nodes count as
+    /// siblings, and of pointers back.
     fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Self::Link>);
 }
 
@@ -265,6 +270,7 @@ pub trait TreeNode: Sized {
     /// What owns a child: `Box<Self>`, or another kind of box.
     type Link: Link<Node = Self>;
 
-    /// Calls `visit` for the links to the children, from the first to the last, and for [pointers back](crate::back).
+    /// Calls `visit` for the links to the children, from the first to the last, and for [pointers
+    /// back](crate::back).
     fn children<'a>(&'a mut self, visit: &mut Visit<'_, 'a, Self::Link>);
 }

@@ -1,9 +1,11 @@
 //! Where the nodes of a structure lie, for people to look at.
 //!
-//! A map is what a prediction is made from, kept as it is: each node's address, depth and parent. It answers what one asks of a layout
-//! before believing in it: which nodes share a block, which edges leave it, how many pages a search walks through. [`Map::to_svg`] draws it.
+//! A map is what a prediction is made from, kept as it is: each node's address, depth and parent.
+//! It answers what one asks of a layout before believing in it: which nodes share a block, which
+//! edges leave it, how many pages a search walks through. [`Map::to_svg`] draws it.
 //!
-//! Maps are made of any structure that a traversal can walk, under any allocator, whether it was ever morphed or not:
+//! Maps are made of any structure that a traversal can walk, under any allocator, whether it was
+//! ever morphed or not:
 //!
 //! | of | by |
 //! |---|---|
@@ -26,8 +28,9 @@ use std::fmt;
 
 /// Says where the nodes below `root` lie that `traverse` shows. Moves nothing.
 ///
-/// The traversal is the one of [`ccmorph`](crate::ccmorph()). It gets nodes as `&mut`, since that is how it shows them to a
-/// morph; hence the mutable root, although a map by itself changes nothing.
+/// The traversal is the one of [`ccmorph`](crate::ccmorph()). It gets nodes as `&mut`, since that
+/// is how it shows them to a morph; hence the mutable root, although a map by itself changes
+/// nothing.
 ///
 /// O(n log n); the map has 28 bytes a node.
 ///
@@ -83,11 +86,13 @@ where
 
 /// Where the nodes of a structure lay when the map was made.
 ///
-/// Nodes have numbers, from 0 on, parents before their children. A *piece* is an aligned range of memory whose size is a power of
-/// two: a block of 64 bytes, the 256 that an access to memory brings in, a page. A node counts for the piece in which it begins.
+/// Nodes have numbers, from 0 on, parents before their children. A *piece* is an aligned range of
+/// memory whose size is a power of two: a block of 64 bytes, the 256 that an access to memory
+/// brings in, a page. A node counts for the piece in which it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map {
-    // Invariant: `addresses`, `depths` and `by_address` are as long as the shape; `by_address` has each number once.
+    // Invariant: `addresses`, `depths` and `by_address` are as long as the shape; `by_address` has
+    // each number once.
     shape: Shape,
     addresses: Vec<u64>,
     depths: Vec<u32>,
@@ -178,7 +183,8 @@ impl Map {
         path
     }
 
-    /// The pieces of `bytes` in which any node begins, by ascending address. Going through all of them is O(n).
+    /// The pieces of `bytes` in which any node begins, by ascending address. Going through all of
+    /// them is O(n).
     ///
     /// # Panics
     /// When `bytes` is not a power of two.
@@ -210,8 +216,8 @@ impl Map {
             .count()
     }
 
-    /// How many different pieces of `bytes` a search touches on its way from a root to a node, each node being the goal equally often. All bytes
-    /// of a node count. O(n log n).
+    /// How many different pieces of `bytes` a search touches on its way from a root to a node, each
+    /// node being the goal equally often. All bytes of a node count. O(n log n).
     ///
     /// # Panics
     /// When `bytes` is not a power of two.
@@ -219,7 +225,8 @@ impl Map {
         self.probabilities(bytes).footprint().touches()
     }
 
-    /// How many different pieces of `bytes` hold the nodes on the way to this one. O(depth log depth).
+    /// How many different pieces of `bytes` hold the nodes on the way to this one. O(depth log
+    /// depth).
     ///
     /// # Panics
     /// When there is no such node, or `bytes` is not a power of two.

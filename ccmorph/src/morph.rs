@@ -11,7 +11,8 @@ use crate::{AnyLinks, Link, Links, MorphError, Movable, Outcome, PhaseTimes, Rep
 use ccmodel::{CacheGeometry, Layout, Machine, NodeExtent, PageSize};
 use std::time::{Duration, Instant};
 
-/// Lays the nodes below `root` out for the cache, in the layout that the model predicts to be the best on this machine.
+/// Lays the nodes below `root` out for the cache, in the layout that the model predicts to be the
+/// best on this machine.
 ///
 /// Shorthand for [`Morph::new().run(root, traverse)`](Morph::run), which says more.
 ///
@@ -59,9 +60,12 @@ pub enum LayoutChoice {
     /// that [`ccmodel::choose_layout`] takes for searches, or, with weights,
     /// [`ccmodel::choose_layout_weighted`].
     ///
-    /// Lists and hash chains are laid out [depth-first](Layout::DepthFirst), which is the order of their walk; so are, as a rule, nodes larger than a block. All else is taken to be searched from its roots down, by operations
-    /// that are short against the caches, and mostly [hierarchical](Layout::Hierarchical); [`Report::basis`] says what the choice rests on. Where each operation reads a good part of a
-    /// cache, it predicts too few misses, before and after alike ([`crowded_levels`](ccmodel::Prediction::crowded_levels) names the caches).
+    /// Lists and hash chains are laid out [depth-first](Layout::DepthFirst), which is the order of
+    /// their walk; so are, as a rule, nodes larger than a block. All else is taken to be searched
+    /// from its roots down, by operations that are short against the caches, and mostly
+    /// [hierarchical](Layout::Hierarchical); [`Report::basis`] says what the choice rests on. Where
+    /// each operation reads a good part of a cache, it predicts too few misses, before and after
+    /// alike ([`crowded_levels`](ccmodel::Prediction::crowded_levels) names the caches).
     #[default]
     Auto,
     /// This one.
@@ -114,7 +118,8 @@ impl Default for Morph<'_> {
 }
 
 impl<'m> Morph<'m> {
-    /// The layout chosen by the model, for this machine; no colours, no predictions, and `CcMalloc` as the global allocator of plain boxes.
+    /// The layout chosen by the model, for this machine; no colours, no predictions, and `CcMalloc`
+    /// as the global allocator of plain boxes.
     pub fn new() -> Morph<'m> {
         Morph {
             settings: Settings::default(),
@@ -159,29 +164,33 @@ impl<'m> Morph<'m> {
         self
     }
 
-    /// Chooses and predicts for this machine rather than for [`Machine::this`], for instance a calibrated one. It must pass
-    /// [`Machine::check`], as all do that were not changed by hand.
+    /// Chooses and predicts for this machine rather than for [`Machine::this`], for instance a
+    /// calibrated one. It must pass [`Machine::check`], as all do that were not changed by hand.
     pub fn machine(mut self, machine: &'m Machine) -> Morph<'m> {
         self.settings.machine = Some(machine);
         self
     }
 
-    /// Whether to predict the cost of an operation before and after, for the report, rather than not (the default). O(n), and about as much again as the rest of the morph, or more.
+    /// Whether to predict the cost of an operation before and after, for the report, rather than
+    /// not (the default). O(n), and about as much again as the rest of the morph, or more.
     pub fn predict(mut self, predict: bool) -> Morph<'m> {
         self.settings.predict = predict;
         self
     }
 
-    /// Keeps `hot_share` (from 0 to 1) of the first-level cache for the first nodes in traversal order, or, with weights, for the most accessed ones: thesis, section
-    /// 2.2.2.
+    /// Keeps `hot_share` (from 0 to 1) of the first-level cache for the first nodes in traversal
+    /// order, or, with weights, for the most accessed ones: thesis, section 2.2.2.
     ///
-    /// No other node of the structure lies where these are cached, so that no walk through the rest evicts them. The first-level cache is
-    /// chosen by bits within the page, which the program has in hand; larger ones are not, on most machines. It costs memory: each page
-    /// of the rest leaves the hot part of itself free. It pays for a small part of a structure that is needed all the
-    /// time while the rest streams through the cache, and seldom for searches, which keep the top of their tree cached as it is:
-    /// [`Report::colour`] says what each level gains and loses.
+    /// No other node of the structure lies where these are cached, so that no walk through the rest
+    /// evicts them. The first-level cache is chosen by bits within the page, which the program has
+    /// in hand; larger ones are not, on most machines. It costs memory: each page of the rest
+    /// leaves the hot part of itself free. It pays for a small part of a structure that is needed
+    /// all the time while the rest streams through the cache, and seldom for searches, which keep
+    /// the top of their tree cached as it is: [`Report::colour`] says what each level gains and
+    /// loses.
     ///
-    /// The morph then gives [`MorphError::ColourShare`] for a share that is none, and [`MorphError::ColourRoom`] where the share has no room for a node.
+    /// The morph then gives [`MorphError::ColourShare`] for a share that is none, and
+    /// [`MorphError::ColourRoom`] where the share has no room for a node.
     pub fn colour(mut self, hot_share: f64) -> Morph<'m> {
         self.settings.colour = Some(ColourChoice {
             geometry: None,
@@ -190,11 +199,12 @@ impl<'m> Morph<'m> {
         self
     }
 
-    /// As [`colour`](Morph::colour), for a cache of these sets, blocks and ways, the parameters of the thesis's figure 4-1. Ways of more than 1 MiB are
-    /// an error, [`MorphError::ColourWay`].
+    /// As [`colour`](Morph::colour), for a cache of these sets, blocks and ways, the parameters of
+    /// the thesis's figure 4-1. Ways of more than 1 MiB are an error, [`MorphError::ColourWay`].
     ///
-    /// Where a way is larger than a page, the gaps between colours are whole pages, and cost no memory. Whether addresses choose the sets of such a
-    /// cache is a property of the machine; of most they do not.
+    /// Where a way is larger than a page, the gaps between colours are whole pages, and cost no
+    /// memory. Whether addresses choose the sets of such a cache is a property of the machine; of
+    /// most they do not.
     pub fn colour_for(mut self, geometry: CacheGeometry, hot_share: f64) -> Morph<'m> {
         self.settings.colour = Some(ColourChoice {
             geometry: Some(geometry),
@@ -203,11 +213,13 @@ impl<'m> Morph<'m> {
         self
     }
 
-    /// Morphs under other global allocators than [`CcMalloc`](ccmalloc::CcMalloc) too, rather than to give [`MorphError::NotCcMalloc`].
+    /// Morphs under other global allocators than [`CcMalloc`](ccmalloc::CcMalloc) too, rather than
+    /// to give [`MorphError::NotCcMalloc`].
     ///
-    /// Nodes are then allocated anew in the order of the layout, and lie wherever the allocator puts them: one behind the other
-    /// with one that has much fresh memory, anywhere with one that fills gaps. [`Report::placed`] says that it was so, and
-    /// [`Report::near_after`] what came of it.
+    /// Nodes are then allocated anew in the order of the layout, and lie wherever the allocator
+    /// puts them: one behind the other with one that has much fresh memory, anywhere with one that
+    /// fills gaps. [`Report::placed`] says that it was so, and [`Report::near_after`] what came of
+    /// it.
     pub fn under_any_allocator(mut self) -> Morph<'m> {
         self.elsewhere = Elsewhere::Accept;
         self
@@ -215,21 +227,27 @@ impl<'m> Morph<'m> {
 
     /// Moves every node below `root` that `traverse` shows.
     ///
-    /// `traverse` is called once for each node, parents before their children, and calls what it is given for each
-    /// field of the node that holds [`Links`]: [`TreeNode::children`](crate::TreeNode::children), or a closure such as
-    /// `|node, visit| { visit(&mut node.left); visit(&mut node.right); }`. Nodes that it hides stay where they are.
+    /// `traverse` is called once for each node, parents before their children, and calls what it is
+    /// given for each field of the node that holds [`Links`]:
+    /// [`TreeNode::children`](crate::TreeNode::children), or a closure such as `|node, visit| {
+    /// visit(&mut node.left); visit(&mut node.right); }`. Nodes that it hides stay where they are.
     ///
-    /// Afterwards the structure is equal in every respect but the nodes' addresses. Each node is a box of its own, as before:
-    /// it can be replaced or dropped, and other boxes can take its place. To morph again is fine at any time. Raw pointers
-    /// to nodes that the program kept are left dangling, but for those that `traverse` shows as well, by [`back`](crate::back). Types that say that
-    /// they must not move are kept out by [`Movable`].
+    /// Afterwards the structure is equal in every respect but the nodes' addresses. Each node is a
+    /// box of its own, as before: it can be replaced or dropped, and other boxes can take its
+    /// place. To morph again is fine at any time. Raw pointers to nodes that the program kept are
+    /// left dangling, but for those that `traverse` shows as well, by [`back`](crate::back). Types
+    /// that say that they must not move are kept out by [`Movable`].
     ///
-    /// Nodes of size zero have no place, and a structure of them is left alone; the report then counts no nodes.
+    /// Nodes of size zero have no place, and a structure of them is left alone; the report then
+    /// counts no nodes.
     ///
-    /// Costs O(n log n) time at worst, about three cache misses a node (its old place twice, its new one once) of which most overlap, and until the end memory for
-    /// a second set of nodes and 28 to 40 bytes a node for lists, which [`Report::lists_bytes`] counts; links that lie outside of the node that shows them, as those in the buffer of a
-    /// `Vec`, take 4 more, pointers back 16, weights 8 to 16, [`LayoutChoice::Auto`] hardly any.
-    /// [Predictions](Morph::predict) about double that, and more for nodes of many lines. The stack does not grow with the structure.
+    /// Costs O(n log n) time at worst, about three cache misses a node (its old place twice, its
+    /// new one once) of which most overlap, and until the end memory for a second set of nodes and
+    /// 28 to 40 bytes a node for lists, which [`Report::lists_bytes`] counts; links that lie
+    /// outside of the node that shows them, as those in the buffer of a `Vec`, take 4 more,
+    /// pointers back 16, weights 8 to 16, [`LayoutChoice::Auto`] hardly any.
+    /// [Predictions](Morph::predict) about double that, and more for nodes of many lines. The stack
+    /// does not grow with the structure.
     ///
     /// Cheapest is [depth-first](Layout::DepthFirst) order, which needs no shape of the structure.
     /// A complete tree of 2^16 nodes of 24 bytes takes 399 instructions a node where the program
@@ -241,15 +259,19 @@ impl<'m> Morph<'m> {
     ///
     /// Nothing has moved then.
     ///
-    /// - [`MorphError::NotCcMalloc`] when plain boxes come from another global allocator than [`CcMalloc`](ccmalloc::CcMalloc), and that is not
-    ///   [accepted](Morph::under_any_allocator).
-    /// - [`MorphError::TwoHeaps`] when the boxes of a structure are in more than one [`Heap`](ccmalloc::Heap).
-    /// - [`MorphError::NodeTooLarge`] for nodes of more than 4096 bytes, and [`MorphError::TooManyNodes`] for `u32::MAX` of them or more.
-    /// - [`MorphError::OutOfMemory`] when there is no memory for the new places, or for the lists of nodes and pointers. Where there is none for what else is listed,
-    ///   numbers and offsets, the process ends, as it does when a `Vec` cannot grow.
+    /// - [`MorphError::NotCcMalloc`] when plain boxes come from another global allocator than
+    ///   [`CcMalloc`](ccmalloc::CcMalloc), and that is not [accepted](Morph::under_any_allocator).
+    /// - [`MorphError::TwoHeaps`] when the boxes of a structure are in more than one
+    ///   [`Heap`](ccmalloc::Heap).
+    /// - [`MorphError::NodeTooLarge`] for nodes of more than 4096 bytes, and
+    ///   [`MorphError::TooManyNodes`] for `u32::MAX` of them or more.
+    /// - [`MorphError::OutOfMemory`] when there is no memory for the new places, or for the lists
+    ///   of nodes and pointers. Where there is none for what else is listed, numbers and offsets,
+    ///   the process ends, as it does when a `Vec` cannot grow.
     /// - [`MorphError::InvalidMachine`] when the [machine](Morph::machine) does not pass its check.
-    /// - With [colours](Morph::colour), [`MorphError::ColourShare`] for a share that is not between 0 and 1, [`MorphError::ColourRoom`] when a node does not fit into
-    ///   one of the two parts, and [`MorphError::ColourWay`] for ways of more than 1 MiB.
+    /// - With [colours](Morph::colour), [`MorphError::ColourShare`] for a share that is not between
+    ///   0 and 1, [`MorphError::ColourRoom`] when a node does not fit into one of the two parts,
+    ///   and [`MorphError::ColourWay`] for ways of more than 1 MiB.
     ///
     /// # Panics
     ///
@@ -288,10 +310,11 @@ impl<'m> Morph<'m> {
 
     /// As [`run`](Morph::run), for operations that do not end at each node equally often.
     ///
-    /// `weigh` tells for each node how many operations end there, in any unit: the popularity of its key, a count taken over a
-    /// while. It is called once for each node, before `traverse` is. Negative weights and those that are no numbers count as 0. All layouts that look
-    /// at how likely a node is look at the weights then; [`Layout::Weighted`] is made for them. For
-    /// counts of *accesses*, which a node gets also from operations that go on to its children, see
+    /// `weigh` tells for each node how many operations end there, in any unit: the popularity of
+    /// its key, a count taken over a while. It is called once for each node, before `traverse` is.
+    /// Negative weights and those that are no numbers count as 0. All layouts that look at how
+    /// likely a node is look at the weights then; [`Layout::Weighted`] is made for them. For counts
+    /// of *accesses*, which a node gets also from operations that go on to its children, see
     /// [`run_weighted_by_accesses`](Morph::run_weighted_by_accesses).
     ///
     /// # Errors
@@ -341,8 +364,9 @@ impl<'m> Morph<'m> {
         self.run_with(root, &mut traverse, Some(&mut weigh), Home::reserve)
     }
 
-    /// As [`run_weighted`](Morph::run_weighted), from counts of accesses, such as each node has that counts its visits (or every thousandth of
-    /// them): an operation counts at each node on its way. Operations that end at a node are its accesses less those of its children.
+    /// As [`run_weighted`](Morph::run_weighted), from counts of accesses, such as each node has
+    /// that counts its visits (or every thousandth of them): an operation counts at each node on
+    /// its way. Operations that end at a node are its accesses less those of its children.
     ///
     /// # Errors
     ///
@@ -471,15 +495,16 @@ impl<'m> Morph<'m> {
     /// [`ccmodel::WORTHWHILE_SPEEDUP`] times faster, and that `operations` of them on the structure
     /// as it is take longer than the morph and as many operations after it.
     ///
-    /// For structures that change all the time, as in the thesis's *health*: call it every so often, with the operations that one
-    /// expects until the next time. An operation is what the program [told](Morph::operation), else
-    /// a search. The walk over the structure and the prediction take some half of the time of a
-    /// morph, so that asking often has its price too.
+    /// For structures that change all the time, as in the thesis's *health*: call it every so
+    /// often, with the operations that one expects until the next time. An operation is what the
+    /// program [told](Morph::operation), else a search. The walk over the structure and the
+    /// prediction take some half of the time of a morph, so that asking often has its price too.
     ///
     /// # Errors
     ///
-    /// Those of [`run`](Morph::run). Of these, [`MorphError::NotCcMalloc`], [`MorphError::OutOfMemory`] and those of colours are found out only when the
-    /// morph is worthwhile.
+    /// Those of [`run`](Morph::run). Of these, [`MorphError::NotCcMalloc`],
+    /// [`MorphError::OutOfMemory`] and those of colours are found out only when the morph is
+    /// worthwhile.
     ///
     /// # Panics
     ///
@@ -531,7 +556,8 @@ impl<'m> Morph<'m> {
         Ok(Outcome::Morphed { report, gain })
     }
 
-    /// A morph whose places come from what `reserve` makes for a number of bytes; it allocates what the home does.
+    /// A morph whose places come from what `reserve` makes for a number of bytes; it allocates what
+    /// the home does.
     pub(crate) fn run_with<L, R, F, P>(
         &self,
         root: &mut R,
@@ -681,7 +707,8 @@ impl<'m> Morph<'m> {
         Ok((places, huge_pages))
     }
 
-    /// All of the report but the span, the times and how near nodes lie to each other, while old and new places are known.
+    /// All of the report but the span, the times and how near nodes lie to each other, while old
+    /// and new places are known.
     fn report<H: Home>(
         &self,
         plan: &Plan,
@@ -727,9 +754,11 @@ impl Clock {
     }
 }
 
-/// Asks for huge pages under places of some number. Returns whether the system agreed to try, anywhere.
+/// Asks for huge pages under places of some number. Returns whether the system agreed to try,
+/// anywhere.
 ///
-/// The allocator does so for large heaps on its own; here it is done for the chunks of 2 MiB as well that it got before.
+/// The allocator does so for large heaps on its own; here it is done for the chunks of 2 MiB as
+/// well that it got before.
 fn advise_huge_pages(placer: &impl Placer, span_bytes: u64) -> bool {
     let Ok(span_bytes) = usize::try_from(span_bytes) else {
         return false;

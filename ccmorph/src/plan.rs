@@ -51,7 +51,8 @@ pub(crate) struct Plan {
     /// Of the structure, where it is still needed; else its parents are `parents`.
     shape: Option<Shape>,
     parents: Vec<u32>,
-    /// Whether there has never been a shape; the placement is that of [`Placement::depth_first`] then.
+    /// Whether there has never been a shape; the placement is that of [`Placement::depth_first`]
+    /// then.
     is_short: bool,
     pub(crate) node: NodeExtent,
     /// By node number how often operations end there, or empty for equally often.
@@ -154,8 +155,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The short way where only parents are needed: depth-first order that is asked for, or is that of lists, of nodes in level order. Else
-    /// gives the parents back.
+    /// The short way where only parents are needed: depth-first order that is asked for, or is that
+    /// of lists, of nodes in level order. Else gives the parents back.
     fn depth_first(
         settings: &Settings<'_>,
         parents: Vec<u32>,
@@ -427,11 +428,11 @@ impl Plan {
         }
     }
 
-    /// The cost of an operation before and after, as far as it was asked for or is known, once it is known which pages there are; the
-    /// arguments tell addresses by node number.
+    /// The cost of an operation before and after, as far as it was asked for or is known, once it
+    /// is known which pages there are; the arguments tell addresses by node number.
     ///
-    /// The old places are taken to be in such pages too: they are `CcMalloc`'s, which asks for huge pages by itself as soon
-    /// as a heap is of some size.
+    /// The old places are taken to be in such pages too: they are `CcMalloc`'s, which asks for huge
+    /// pages by itself as soon as a heap is of some size.
     pub(crate) fn predictions(
         &self,
         settings: &Settings<'_>,
@@ -454,7 +455,8 @@ impl Plan {
         (Some(predict(before())), Some(after))
     }
 
-    /// What the lists took, in bytes: the parents, and where the layout needed it the rest of a shape. Offsets become places, and are counted there.
+    /// What the lists took, in bytes: the parents, and where the layout needed it the rest of a
+    /// shape. Offsets become places, and are counted there.
     pub(crate) fn list_bytes(&self) -> u64 {
         let node_bytes = if self.is_short {
             size_of::<u32>()
@@ -466,7 +468,8 @@ impl Plan {
     }
 }
 
-/// Structures that span as much ask for huge pages; in smaller ones, rounding up to 2 MiB would cost too much memory.
+/// Structures that span as much ask for huge pages; in smaller ones, rounding up to 2 MiB would
+/// cost too much memory.
 pub(crate) const HUGE_FROM_BYTES: usize = 8 << 20;
 
 /// Whether the nodes by themselves are many enough for huge pages.
@@ -482,9 +485,11 @@ fn pages(huge: bool) -> PageSize {
     }
 }
 
-/// The extent to place a layout by: whole granules of 8 bytes, which is what an allocation takes. `None` for no bytes.
+/// The extent to place a layout by: whole granules of 8 bytes, which is what an allocation takes.
+/// `None` for no bytes.
 ///
-/// Memory is placed in units of no more than [`Region::OBJECT_BYTES_MAX`], so that neither size nor alignment may be larger.
+/// Memory is placed in units of no more than [`Region::OBJECT_BYTES_MAX`], so that neither size nor
+/// alignment may be larger.
 ///
 /// # Errors
 ///

@@ -1,25 +1,29 @@
 //! Pointers back: what a node holds of other nodes without owning them.
 //!
-//! Parent pointers, the predecessor in a doubly linked list, the tail of a list, threads through a tree: raw pointers that must follow
-//! when nodes move. A traversal shows them as it shows links, wrapped by [`back`]. Whichever hold the address of a node that the
-//! traversal shows as well, before or after, get its new address; all others, null and dangling ones too, stay as they are.
+//! Parent pointers, the predecessor in a doubly linked list, the tail of a list, threads through a
+//! tree: raw pointers that must follow when nodes move. A traversal shows them as it shows links,
+//! wrapped by [`back`]. Whichever hold the address of a node that the traversal shows as well,
+//! before or after, get its new address; all others, null and dangling ones too, stay as they are.
 //!
-//! A raw pointer is a number with which safe code can do nothing, so that changing one is safe whatever it is. What code that
-//! *uses* them may rely on: a pointer that was shown and held the address of a node holds afterwards the very pointer that the node's link
-//! holds.
+//! A raw pointer is a number with which safe code can do nothing, so that changing one is safe
+//! whatever it is. What code that *uses* them may rely on: a pointer that was shown and held the
+//! address of a node holds afterwards the very pointer that the node's link holds.
 //!
-//! Where no node moves (a morph that fails or does not pay, [`map`](crate::map), a traversal that panics), the pointers keep their addresses, but the walk has borrowed each node
-//! mutably. By Rust's rules of aliasing such a borrow ends the life of what was derived from the nodes' boxes before: code that reads through such pointers makes them
-//! anew then, from the links, as after any other `&mut` to a node. (Under Miri it shows with Stacked Borrows, and not with Tree Borrows.) Pointers to nodes that are held by pointer alone, as
-//! [`Morph::run_raw`](crate::Morph::run_raw) moves them, are not concerned.
+//! Where no node moves (a morph that fails or does not pay, [`map`](crate::map), a traversal that
+//! panics), the pointers keep their addresses, but the walk has borrowed each node mutably. By
+//! Rust's rules of aliasing such a borrow ends the life of what was derived from the nodes' boxes
+//! before: code that reads through such pointers makes them anew then, from the links, as after any
+//! other `&mut` to a node. (Under Miri it shows with Stacked Borrows, and not with Tree Borrows.)
+//! Pointers to nodes that are held by pointer alone, as [`Morph::run_raw`](crate::Morph::run_raw)
+//! moves them, are not concerned.
 
 use crate::{Link, Links, Visitor};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// Places that hold pointers to nodes of type `T` which they do not own: `*mut T`, `*const T`, `NonNull<T>`, and options, cells, arrays,
-/// slices and vectors of them.
+/// Places that hold pointers to nodes of type `T` which they do not own: `*mut T`, `*const T`,
+/// `NonNull<T>`, and options, cells, arrays, slices and vectors of them.
 ///
 /// # Examples
 ///
@@ -49,7 +53,8 @@ pub trait Pointers<T> {
 }
 
 /// A place that holds a raw pointer, mutably borrowed for `'a`.
-// Invariant: made from a `&'a mut` to a type with the layout of a thin raw pointer to T, which may be overwritten by a pointer that is not null.
+// Invariant: made from a `&'a mut` to a type with the layout of a thin raw pointer to T, which may
+// be overwritten by a pointer that is not null.
 #[derive(Debug)]
 pub struct Place<'a, T> {
     place: *mut *mut T,
@@ -125,8 +130,8 @@ pub struct Back<P: ?Sized, L> {
     pointers: P,
 }
 
-/// Shows pointers that own nothing: `visit(back(&mut node.up))`. Fields marked `#[parent]` or `#[pointer]` are shown so by
-/// [`#[derive(TreeNode)]`](macro@crate::TreeNode).
+/// Shows pointers that own nothing: `visit(back(&mut node.up))`. Fields marked `#[parent]` or
+/// `#[pointer]` are shown so by [`#[derive(TreeNode)]`](macro@crate::TreeNode).
 ///
 /// # Examples
 ///
@@ -155,8 +160,9 @@ pub struct Back<P: ?Sized, L> {
 #[inline]
 pub fn back<P: ?Sized, L>(pointers: &mut P) -> &mut Back<P, L> {
     let back = std::ptr::from_mut(pointers) as *mut Back<P, L>;
-    // SAFETY: `Back` is `repr(transparent)` over `P`, its other field being of size 0 and alignment 1. So the pointer is aligned and valid
-    // for as long as the reference that it was made from, which is borrowed meanwhile.
+    // SAFETY: `Back` is `repr(transparent)` over `P`, its other field being of size 0 and
+    // alignment 1. So the pointer is aligned and valid for as long as the reference that it was
+    // made from, which is borrowed meanwhile.
     unsafe { &mut *back }
 }
 

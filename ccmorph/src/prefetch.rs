@@ -1,7 +1,8 @@
 //! Asking for memory before it is needed.
 //!
-//! A morph touches each node of a structure that is scattered over memory, but in an order that it knows in advance:
-//! asking for the node that comes [`AHEAD`] steps later overlaps the misses, about 18-20 of which a core has in flight.
+//! A morph touches each node of a structure that is scattered over memory, but in an order that it
+//! knows in advance: asking for the node that comes [`AHEAD`] steps later overlaps the misses,
+//! about 18-20 of which a core has in flight.
 
 /// How many steps before its use a node is asked for.
 pub(crate) const AHEAD: usize = 24;
@@ -24,8 +25,8 @@ pub(crate) fn object<T>(ptr: *const T, bytes: usize) {
 #[inline]
 fn line(ptr: *const u8) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: the instruction is part of SSE, which every x86_64 target has. It is a hint: for an address that is not
-    // mapped it does nothing.
+    // SAFETY: the instruction is part of SSE, which every x86_64 target has. It is a hint: for an
+    // address that is not mapped it does nothing.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(ptr.cast()) }
 }
 

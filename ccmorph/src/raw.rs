@@ -1,7 +1,8 @@
 //! The entry for structures of raw pointers, which ownership proves nothing about.
 //!
-//! Here the caller promises what [`Morph::run`] has from the borrow checker. What a promise does not cost is still checked: a node that is
-//! reached twice, through a cycle or by two links, is an error, and nothing has moved then.
+//! Here the caller promises what [`Morph::run`] has from the borrow checker. What a promise does
+//! not cost is still checked: a node that is reached twice, through a cycle or by two links, is an
+//! error, and nothing has moved then.
 
 mod collector;
 mod seen;
@@ -39,7 +40,8 @@ impl<T> RawVisit<'_, T> {
         }
     }
 
-    /// The place of a pointer that owns nothing, and follows the node that it points to, if it does.
+    /// The place of a pointer that owns nothing, and follows the node that it points to, if it
+    /// does.
     ///
     /// # Safety
     ///
@@ -54,31 +56,40 @@ impl<T> RawVisit<'_, T> {
 }
 
 impl Morph<'_> {
-    /// Moves the nodes of a structure of raw pointers: all that `roots` point to, and all that `traverse` shows from there.
+    /// Moves the nodes of a structure of raw pointers: all that `roots` point to, and all that
+    /// `traverse` shows from there.
     ///
-    /// `traverse` is called once for each node, parents before their children, and shows the places of the node's links and pointers, which it
-    /// may not change. Null pointers are skipped. Pointers of type `NonNull<T>` or `Option<NonNull<T>>` are in memory what raw
-    /// pointers are: cast their places.
+    /// `traverse` is called once for each node, parents before their children, and shows the places
+    /// of the node's links and pointers, which it may not change. Null pointers are skipped.
+    /// Pointers of type `NonNull<T>` or `Option<NonNull<T>>` are in memory what raw pointers are:
+    /// cast their places.
     ///
-    /// Costs what [`run`](Morph::run) does, and for each node a look into a table of the addresses so far, which takes a few bits a node where nodes lie close together. Pointers to the parent of the node that shows them
-    /// are known at once; where there are others, all nodes are put into a hash table, and each of these is looked up in it: expected O(1) each, and a cache miss or two.
+    /// Costs what [`run`](Morph::run) does, and for each node a look into a table of the addresses
+    /// so far, which takes a few bits a node where nodes lie close together. Pointers to the parent
+    /// of the node that shows them are known at once; where there are others, all nodes are put
+    /// into a hash table, and each of these is looked up in it: expected O(1) each, and a cache
+    /// miss or two.
     ///
     /// # Safety
     ///
     /// From the call until it returns:
     ///
-    /// - Each pointer in `roots`, and in the place of each link shown, is null or points to an initialised node that was allocated by the
-    ///   program's global allocator for `Layout::new::<T>()`, such as `Box::into_raw` gives.
-    /// - `T` may be moved bitwise: nothing in it or elsewhere points into a node, except the roots, links and pointers shown, and what is not used any
-    ///   more.
-    /// - Each place shown is aligned, valid for reads and writes, and shown once. It lies within a node or in memory that stays where it is.
-    /// - Nodes and places are accessed by `traverse` alone, only while it runs, and it keeps no references to them.
+    /// - Each pointer in `roots`, and in the place of each link shown, is null or points to an
+    ///   initialised node that was allocated by the program's global allocator for
+    ///   `Layout::new::<T>()`, such as `Box::into_raw` gives.
+    /// - `T` may be moved bitwise: nothing in it or elsewhere points into a node, except the roots,
+    ///   links and pointers shown, and what is not used any more.
+    /// - Each place shown is aligned, valid for reads and writes, and shown once. It lies within a
+    ///   node or in memory that stays where it is.
+    /// - Nodes and places are accessed by `traverse` alone, only while it runs, and it keeps no
+    ///   references to them.
     /// - No node of size zero is shown.
     ///
     /// # Errors
     ///
-    /// Those of [`run`](Morph::run) but [`MorphError::TwoHeaps`], and [`MorphError::SharedNode`] when a node is reached twice. Where there is no memory for
-    /// the lists of nodes and pointers, it is [`MorphError::OutOfMemory`] too. Nothing has moved then.
+    /// Those of [`run`](Morph::run) but [`MorphError::TwoHeaps`], and [`MorphError::SharedNode`]
+    /// when a node is reached twice. Where there is no memory for the lists of nodes and pointers,
+    /// it is [`MorphError::OutOfMemory`] too. Nothing has moved then.
     ///
     /// # Panics
     ///
@@ -161,8 +172,9 @@ impl Morph<'_> {
             number += 1;
         }
         let (links, parents, pointers) = all.finish()?;
-        // SAFETY: links, nodes and pointers are what the caller promises; no node is there twice, as `push` found their addresses different;
-        // a link is a raw pointer. Nodes are visited, and so show their links and pointers, in the order of their numbers.
+        // SAFETY: links, nodes and pointers are what the caller promises; no node is there twice,
+        // as `push` found their addresses different; a link is a raw pointer. Nodes are visited,
+        // and so show their links and pointers, in the order of their numbers.
         let nodes =
             unsafe { Nodes::from_parts(Global, layout, ErasedLink::raw(), links, pointers) };
         let weights = Vec::new();
@@ -178,19 +190,21 @@ impl Morph<'_> {
     ///
     /// # Safety
     ///
-    /// Until this returns, the structure is what its methods ask for, and nobody else accesses its nodes and places.
+    /// Until this returns, the structure is what its methods ask for, and nobody else accesses its
+    /// nodes and places.
     ///
     /// # Errors
     ///
-    /// Those of [`run`](Morph::run) but [`MorphError::TwoHeaps`], and what [`RawStructure::check`] gives. Nothing has moved then.
+    /// Those of [`run`](Morph::run) but [`MorphError::TwoHeaps`], and what [`RawStructure::check`]
+    /// gives. Nothing has moved then.
     pub unsafe fn run_structure(&self, structure: RawStructure) -> Result<Report, MorphError> {
         self.settings().check()?;
         let RawStructure { layout, all, .. } = structure;
         all.check()?;
         node_extent(layout)?;
         let ((shown, _), parents, pointers) = all.finish()?;
-        // SAFETY: as the methods of `RawStructure` ask for; no node is there twice, as `push` found their addresses different. No pointer is known to be inside of
-        // a node.
+        // SAFETY: as the methods of `RawStructure` ask for; no node is there twice, as `push` found
+        // their addresses different. No pointer is known to be inside of a node.
         let nodes = unsafe {
             Nodes::from_parts(
                 Unsized,
@@ -214,8 +228,8 @@ impl Morph<'_> {
     }
 }
 
-/// A structure whose nodes are known by address and size alone, as C has them: objects of [`CcMalloc`](ccmalloc::CcMalloc) that
-/// [`ccmalloc::raw::deallocate`] frees.
+/// A structure whose nodes are known by address and size alone, as C has them: objects of
+/// [`CcMalloc`](ccmalloc::CcMalloc) that [`ccmalloc::raw::deallocate`] frees.
 ///
 /// # Examples
 ///
@@ -268,16 +282,20 @@ impl RawStructure {
         }
     }
 
-    /// Adds a node, and tells its number, by which the next one's is one more; `None` for what [`check`](RawStructure::check) gives as its error.
+    /// Adds a node, and tells its number, by which the next one's is one more; `None` for what
+    /// [`check`](RawStructure::check) gives as its error.
     ///
     /// # Safety
     ///
-    /// When the morph begins, and until it ends, all of this holds, for the [layout](RawStructure::set_layout) and the [link](RawStructure::set_link) that
-    /// were set last:
+    /// When the morph begins, and until it ends, all of this holds, for the
+    /// [layout](RawStructure::set_layout) and the [link](RawStructure::set_link) that were set
+    /// last:
     ///
-    /// - `node` is a live object of `CcMalloc` of at least the structure's size, initialised as far as that, and may be moved bitwise, to any multiple
-    ///   of the structure's alignment: that is the only alignment that it keeps.
-    /// - `link` is the place of the pointer that owns it, aligned, valid for reads and writes, added once; it lies in a node or in memory that stays.
+    /// - `node` is a live object of `CcMalloc` of at least the structure's size, initialised as far
+    ///   as that, and may be moved bitwise, to any multiple of the structure's alignment: that is
+    ///   the only alignment that it keeps.
+    /// - `link` is the place of the pointer that owns it, aligned, valid for reads and writes,
+    ///   added once; it lies in a node or in memory that stays.
     /// - `parent` is a number that this structure gave.
     ///
     /// # Panics
@@ -329,11 +347,13 @@ impl RawStructure {
         self.layout = layout;
     }
 
-    /// Adds a pointer that owns nothing; it follows the node that it holds the address of, whether that was added already or will be.
+    /// Adds a pointer that owns nothing; it follows the node that it holds the address of, whether
+    /// that was added already or will be.
     ///
     /// # Safety
     ///
-    /// `place` is aligned, valid for reads and writes, and neither a link's nor added twice; it lies in a node or in memory that stays.
+    /// `place` is aligned, valid for reads and writes, and neither a link's nor added twice; it
+    /// lies in a node or in memory that stays.
     pub unsafe fn pointer(&mut self, place: *mut *mut u8) {
         // SAFETY: readable (the caller's promise).
         let held = unsafe { place.read() };
@@ -344,8 +364,8 @@ impl RawStructure {
     ///
     /// # Errors
     ///
-    /// [`MorphError::SharedNode`] when a node was added twice, [`MorphError::TooManyNodes`], and [`MorphError::OutOfMemory`] when there is no memory for the lists of
-    /// nodes and pointers.
+    /// [`MorphError::SharedNode`] when a node was added twice, [`MorphError::TooManyNodes`], and
+    /// [`MorphError::OutOfMemory`] when there is no memory for the lists of nodes and pointers.
     pub fn check(&self) -> Result<(), MorphError> {
         self.all.check()
     }

@@ -1,31 +1,38 @@
 //! Phases 2 and 3: get the new places, then move into them.
 //!
-//! Getting the places can fail and is undone when it does; the structure has not been touched by then. Moving cannot fail:
+//! Getting the places can fail and is undone when it does; the structure has not been touched by
+//! then. Moving cannot fail:
 //!
-//! 1. each link and each pointer back that lies *outside* of the node which showed it (in the root, in the buffer of a `Vec`, anywhere) gets the address that
-//!    its node will have: `*link = new[v]`;
-//! 2. for each node v, parents before their children: its bytes go from the old place to the new; the links and pointers that lie in it get
-//!    the addresses of their nodes, in the new place;
+//! 1. each link and each pointer back that lies *outside* of the node which showed it (in the root,
+//!    in the buffer of a `Vec`, anywhere) gets the address that its node will have: `*link =
+//!    new[v]`;
+//! 2. for each node v, parents before their children: its bytes go from the old place to the new;
+//!    the links and pointers that lie in it get the addresses of their nodes, in the new place;
 //! 3. the old places are freed.
 //!
-//! So it makes no difference where a link lies: one of step 1 that is inside of another node, as only raw ones can be, is copied along with
-//! that, already changed; one in memory that a node owns stays there.
+//! So it makes no difference where a link lies: one of step 1 that is inside of another node, as
+//! only raw ones can be, is copied along with that, already changed; one in memory that a node owns
+//! stays there.
 //!
-//! Step 2 is one pass, as nodes and lists come in the order of the numbers, in which the children of a node lie side by side: what a pass costs is mostly waiting for
-//! old places and new ones, and each is waited for once. Where nodes are numbered otherwise (only
-//! those of a [`RawStructure`](crate::RawStructure) can be) or are of several types, all links are
-//! written in step 1. Nodes of several types differ in size, and some are too large for a place:
-//! they stay, and step 1 gives their links the address that these hold.
+//! Step 2 is one pass, as nodes and lists come in the order of the numbers, in which the children
+//! of a node lie side by side: what a pass costs is mostly waiting for old places and new ones, and
+//! each is waited for once. Where nodes are numbered otherwise (only those of a
+//! [`RawStructure`](crate::RawStructure) can be) or are of several types, all links are written in
+//! step 1. Nodes of several types differ in size, and some are too large for a place: they stay,
+//! and step 1 gives their links the address that these hold.
 //!
 //! # The aliasing argument
 //!
-//! A box may only be used through pointers derived from it, and using it directly ends those. Call the pointer that a link
-//! holds p(v). The reference given to the traversal comes from p(v), and the links inside v come from that reference: one line
-//! of descent. In between, only the youngest of the line are used: a link is read when it is collected, and written in step 1 if it is outside of v.
-//! Step 2 reads v through p(v), which ends the line below it, and nothing below it is used again: of the links inside, only where they lay in the node is
-//! still asked, which is a number, and they are written in the copy, through the pointer that the allocator gave. Step 3 frees p(v), with the
-//! allocator and the layout with which the box was made. The new pointers come fresh from the allocator and are stored
-//! in links only, so each link again holds the sole pointer to its node.
+//! A box may only be used through pointers derived from it, and using it directly ends those. Call
+//! the pointer that a link holds p(v). The reference given to the traversal comes from p(v), and
+//! the links inside v come from that reference: one line of descent. In between, only the youngest
+//! of the line are used: a link is read when it is collected, and written in step 1 if it is
+//! outside of v. Step 2 reads v through p(v), which ends the line below it, and nothing below it is
+//! used again: of the links inside, only where they lay in the node is still asked, which is a
+//! number, and they are written in the copy, through the pointer that the allocator gave. Step 3
+//! frees p(v), with the allocator and the layout with which the box was made. The new pointers come
+//! fresh from the allocator and are stored in links only, so each link again holds the sole pointer
+//! to its node.
 
 mod levels;
 
@@ -43,15 +50,17 @@ use std::alloc::Layout;
 pub(crate) enum Elsewhere {
     /// Give up.
     Refuse,
-    /// Take them: they come one after the other in the order of the layout, which is all that one can do.
+    /// Take them: they come one after the other in the order of the layout, which is all that one
+    /// can do.
     Accept,
 }
 
 /// Where nodes are to go.
 #[derive(Debug)]
 pub(crate) enum Offsets {
-    /// One behind the other, each at a multiple of the stride from where its segment begins, and no segment with room for another but the last: what
-    /// [`Placement::depth_first`] gives. It is checked before anything rests on it.
+    /// One behind the other, each at a multiple of the stride from where its segment begins, and no
+    /// segment with room for another but the last: what [`Placement::depth_first`] gives. It is
+    /// checked before anything rests on it.
     Packed(Placement),
     /// Anywhere.
     Any(Placement),
@@ -145,8 +154,9 @@ impl<H: Home> Drop for Allocating<H> {
 impl<H: Home> NewPlaces<H> {
     /// Allocates a place of `layout` for each node, below `room_bytes`.
     ///
-    /// `layout` must not be of size zero; `placer` allocates what `home` does. The list of the offsets becomes that of the places: memory that
-    /// is touched for the first time can cost more than what is done in it.
+    /// `layout` must not be of size zero; `placer` allocates what `home` does. The list of the
+    /// offsets becomes that of the places: memory that is touched for the first time can cost more
+    /// than what is done in it.
     pub(crate) fn allocate(
         (placement, room_bytes): (Offsets, u64),
         node: NodeExtent,
@@ -188,8 +198,9 @@ impl<H: Home> NewPlaces<H> {
             new.allocated = unsafe { placer.alloc_each(layout, &mut new.slots) };
         }
         let mut as_asked = true;
-        // The rest by themselves: the first tells why there are no more. To ask for all the others together again would take as long as it took to get none: an
-        // allocator that makes more of each request than it is gives them one by one, and never together.
+        // The rest by themselves: the first tells why there are no more. To ask for all the others
+        // together again would take as long as it took to get none: an allocator that makes more of
+        // each request than it is gives them one by one, and never together.
         while new.allocated < new.slots.len() {
             let offset = new.offset(new.next());
             let place = if as_asked {
@@ -206,8 +217,8 @@ impl<H: Home> NewPlaces<H> {
             if is_elsewhere && elsewhere == Elsewhere::Accept {
                 as_asked = false;
                 if new.allocated == 0 {
-                    // Nothing lies where it should, so the order is all that is left of the layout. This place is the layout's first
-                    // then, whichever node that is for.
+                    // Nothing lies where it should, so the order is all that is left of the layout.
+                    // This place is the layout's first then, whichever node that is for.
                     new.order = by_offset(&new.slots, room_bytes, node.stride_bytes());
                 }
             }
@@ -289,12 +300,13 @@ impl<H: Home> NewPlaces<H> {
         self.order_bytes + (self.places.len() * size_of::<*mut u8>()) as u64
     }
 
-    /// Moves each node to its new place and frees the old one. Cannot fail, and runs no code of the user's. Returns how far apart parents and children
-    /// lay, and how far they lie now.
+    /// Moves each node to its new place and frees the old one. Cannot fail, and runs no code of the
+    /// user's. Returns how far apart parents and children lay, and how far they lie now.
     ///
     /// # Safety
     ///
-    /// - `parents` are those of these nodes: by number the node that showed the link, a smaller one, or [`NO_NODE`].
+    /// - `parents` are those of these nodes: by number the node that showed the link, a smaller
+    ///   one, or [`NO_NODE`].
     ///
     /// # Panics
     ///

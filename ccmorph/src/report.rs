@@ -33,11 +33,14 @@ pub struct Report {
     pub nodes: usize,
     /// The size of a node, in bytes; of several types the mean, rounded up to 8.
     pub node_bytes: usize,
-    /// From the first byte of the lowest node to the last of the highest in the layout, in bytes; cluster layouts leave gaps.
+    /// From the first byte of the lowest node to the last of the highest in the layout, in bytes;
+    /// cluster layouts leave gaps.
     pub span_bytes: u64,
-    /// What the morph needed beside the nodes' new places while it ran, in bytes: lists of nodes, links and addresses.
+    /// What the morph needed beside the nodes' new places while it ran, in bytes: lists of nodes,
+    /// links and addresses.
     pub lists_bytes: u64,
-    /// Whether each node lies where the layout wants it; `false` only [under another allocator](crate::Morph::under_any_allocator).
+    /// Whether each node lies where the layout wants it; `false` only [under another
+    /// allocator](crate::Morph::under_any_allocator).
     pub placed: bool,
     /// The operation that the morph was [told](crate::Morph::operation), or that follows from an
     /// [order](crate::Morph::run_ordered_by). `None` when the program said nothing: the layout is
@@ -46,16 +49,18 @@ pub struct Report {
     /// The layout used; [`Preorder`](Layout::Preorder) also where the program
     /// [gave the order](crate::Morph::run_ordered_by).
     pub layout: Layout,
-    /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto) what each candidate promised, the one taken first, then the best first, as far as they had to be
-    /// compared: see [`basis`](Report::basis). Else empty.
+    /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto) what each candidate promised, the
+    /// one taken first, then the best first, as far as they had to be compared: see
+    /// [`basis`](Report::basis). Else empty.
     ///
-    /// The choice comes before the places: it supposes the pages that [`ranked_for`](Report::ranked_for) says.
+    /// The choice comes before the places: it supposes the pages that
+    /// [`ranked_for`](Report::ranked_for) says.
     pub ranking: Vec<(Layout, Prediction)>,
-    /// The pages that the ranking supposes: huge ones where the nodes by themselves, without gaps, are many enough for them.
-    /// Whether there are any is known only once the places are there: where [`huge_pages`](Report::huge_pages) says
-    /// otherwise, the other layouts were not ranked again, and only
-    /// [`predicted_before`](Report::predicted_before) and [`predicted_after`](Report::predicted_after) are for the pages that
-    /// came.
+    /// The pages that the ranking supposes: huge ones where the nodes by themselves, without gaps,
+    /// are many enough for them. Whether there are any is known only once the places are there:
+    /// where [`huge_pages`](Report::huge_pages) says otherwise, the other layouts were not ranked
+    /// again, and only [`predicted_before`](Report::predicted_before) and
+    /// [`predicted_after`](Report::predicted_after) are for the pages that came.
     pub ranked_for: Option<PageSize>,
     /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto), what the choice rests on.
     pub basis: Option<Basis>,
@@ -250,7 +255,8 @@ pub struct Nearness {
     pub same_page: usize,
 }
 
-/// Distances of children from their parents, counted by the highest bit in which two addresses differ.
+/// Distances of children from their parents, counted by the highest bit in which two addresses
+/// differ.
 #[derive(Clone, Debug)]
 pub(crate) struct Distances([usize; u64::BITS as usize]);
 

@@ -1,8 +1,9 @@
 //! One piece of aligned raw memory, from the program's global allocator.
 //!
-//! Nodes are read whole, so that they must start on a line boundary; and a large tree is read at random, so that it should lie on
-//! huge pages: a [`Block`] of [`HUGE_PAGE_BYTES`] or more starts on a huge page boundary, if the allocator aligns so far, and asks for
-//! huge pages before its first byte is written (later advice would find the small pages already there).
+//! Nodes are read whole, so that they must start on a line boundary; and a large tree is read at
+//! random, so that it should lie on huge pages: a [`Block`] of [`HUGE_PAGE_BYTES`] or more starts
+//! on a huge page boundary, if the allocator aligns so far, and asks for huge pages before its
+//! first byte is written (later advice would find the small pages already there).
 
 use alloc::alloc::{alloc, dealloc, handle_alloc_error};
 use alloc::vec::Vec;
@@ -28,11 +29,12 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Allocates `bytes` uninitialised bytes that start on a line boundary, on a huge page boundary when a huge page fits in and the
-    /// allocator aligns so far.
+    /// Allocates `bytes` uninitialised bytes that start on a line boundary, on a huge page boundary
+    /// when a huge page fits in and the allocator aligns so far.
     ///
     /// # Panics
-    /// When `bytes` is zero or exceeds `isize::MAX`. Calls [`handle_alloc_error`] when the allocator gives nothing.
+    /// When `bytes` is zero or exceeds `isize::MAX`. Calls [`handle_alloc_error`] when the
+    /// allocator gives nothing.
     pub(crate) fn new(bytes: usize) -> Block {
         let block = if bytes >= HUGE_PAGE_BYTES {
             Block::aligned(bytes, HUGE_PAGE_BYTES).or_else(|_| Block::aligned(bytes, LINE_BYTES))
@@ -57,7 +59,8 @@ impl Block {
         base.map(|base| Block { base, layout }).ok_or(layout)
     }
 
-    /// The first byte. It and the [`bytes`](Block::bytes) - 1 after it may be read and written as long as the block lives.
+    /// The first byte. It and the [`bytes`](Block::bytes) - 1 after it may be read and written as
+    /// long as the block lives.
     #[inline(always)]
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.base
@@ -71,13 +74,15 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: by the invariants `base` is a live allocation of `layout`, and nobody else frees it.
+        // SAFETY: by the invariants `base` is a live allocation of `layout`, and nobody else frees
+        // it.
         unsafe { dealloc(self.base.as_ptr(), self.layout) }
     }
 }
 
-// SAFETY: a block owns its memory and gives out nothing but a raw pointer, every use of which is `unsafe` and has to argue about the
-// contents itself. The memory is not tied to a thread: the global allocator frees from any.
+// SAFETY: a block owns its memory and gives out nothing but a raw pointer, every use of which is
+// `unsafe` and has to argue about the contents itself. The memory is not tied to a thread: the
+// global allocator frees from any.
 unsafe impl Send for Block {}
 // SAFETY: as for `Send`; a shared block allows no more than reading its pointer and its size.
 unsafe impl Sync for Block {}
@@ -90,7 +95,8 @@ pub(crate) fn advise_vec<T>(vec: &Vec<T>) {
     }
 }
 
-/// Asks for huge pages behind the whole huge pages of a range. Without an operating system to ask, nothing happens.
+/// Asks for huge pages behind the whole huge pages of a range. Without an operating system to ask,
+/// nothing happens.
 pub(crate) fn advise_huge_pages(start: *const u8, bytes: usize) {
     #[cfg(all(feature = "std", unix, target_pointer_width = "64"))]
     ccmalloc::advise_huge_pages(start, bytes);

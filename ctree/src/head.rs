@@ -1,7 +1,8 @@
-//! Heads: fixed-width prefixes of keys that keep their order, so that most comparisons are of two integers that lie in the node.
+//! Heads: fixed-width prefixes of keys that keep their order, so that most comparisons are of two
+//! integers that lie in the node.
 //!
-//! A tree keeps the head of each key beside the others of its node, in lanes that are searched by SIMD. Only keys whose head equals that of
-//! the query are compared in full. What is a head:
+//! A tree keeps the head of each key beside the others of its node, in lanes that are searched by
+//! SIMD. Only keys whose head equals that of the query are compared in full. What is a head:
 //!
 //! | keys | head | equal heads |
 //! |---|---|---|
@@ -11,7 +12,8 @@
 //! | a type of yours that implements [`Head`], in a map made by `with_heads` | what you return | undecided |
 //! | any other `K: Ord` | none: keys are compared by `Ord` | |
 //!
-//! As in `lane`, types are recognised by identity, since specialisation is not stable and `K: Ord` is the only bound that users see.
+//! As in `lane`, types are recognised by identity, since specialisation is not stable and `K: Ord`
+//! is the only bound that users see.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -22,17 +24,20 @@ use core::hash::{Hash, Hasher};
 
 /// Keys with a fixed-width prefix that keeps their order.
 ///
-/// Integers, tuples that begin with integers, [`TotalF32`], [`TotalF64`] and byte strings have it. Implement it for keys of your own and
-/// make the map by `with_heads`, and lookups compare heads before they touch keys.
+/// Integers, tuples that begin with integers, [`TotalF32`], [`TotalF64`] and byte strings have it.
+/// Implement it for keys of your own and make the map by `with_heads`, and lookups compare heads
+/// before they touch keys.
 ///
-/// The more the heads of neighbouring keys differ, the better: use the most significant 64 bits of what decides the order. Heads that are
-/// out of order cost answers (keys are not found), never memory safety.
+/// The more the heads of neighbouring keys differ, the better: use the most significant 64 bits of
+/// what decides the order. Heads that are out of order cost answers (keys are not found), never
+/// memory safety.
 ///
 /// # Safety
-/// A map may be used with keys of a shorter lifetime than those that it was made for, as `BTreeMap` may (it is covariant), and calls the
-/// implementation that it was made with. So the implementation must not depend on lifetimes: write it for all lifetimes of the type
-/// (`unsafe impl<'a> Head for Key<'a>`), never for one of them (`unsafe impl Head for Key<'static>`). For types without lifetimes
-/// there is nothing to observe.
+/// A map may be used with keys of a shorter lifetime than those that it was made for, as `BTreeMap`
+/// may (it is covariant), and calls the implementation that it was made with. So the implementation
+/// must not depend on lifetimes: write it for all lifetimes of the type (`unsafe impl<'a> Head for
+/// Key<'a>`), never for one of them (`unsafe impl Head for Key<'static>`). For types without
+/// lifetimes there is nothing to observe.
 ///
 /// # Examples
 /// ```
@@ -139,10 +144,12 @@ unsafe impl Head for i128 {
     }
 }
 
-/// The heads of pairs and triples: the first integer, then as much of the rest as there is room for.
+/// The heads of pairs and triples: the first integer, then as much of the rest as there is room
+/// for.
 macro_rules! impl_pair_heads {
     ($($first:ty)*) => {$(
-        // SAFETY: which function is called does not depend on lifetimes: the first component has none, and `B` keeps the same contract.
+        // SAFETY: which function is called does not depend on lifetimes: the first component has
+        // none, and `B` keeps the same contract.
         unsafe impl<B: Head> Head for ($first, B) {
             #[inline]
             fn head(&self) -> u64 {
@@ -186,7 +193,8 @@ impl_byte_string_heads! {
     &[u8], bytes => bytes;
 }
 
-/// A float with a total order, that of [`f64::total_cmp`]: −NaN, −∞, …, −0, +0, …, +∞, +NaN. A key like others.
+/// A float with a total order, that of [`f64::total_cmp`]: −NaN, −∞, …, −0, +0, …, +∞, +NaN. A key
+/// like others.
 ///
 /// # Examples
 /// ```
@@ -250,7 +258,8 @@ macro_rules! impl_total {
         unsafe impl Head for $total {
             #[inline]
             fn head(&self) -> u64 {
-                // Negative floats are ordered by magnitude backwards: all their bits are flipped, of the others the sign only.
+                // Negative floats are ordered by magnitude backwards: all their bits are flipped,
+                // of the others the sign only.
                 let (bits, sign) = (self.0.to_bits(), <$float>::to_bits(-0.0));
                 (if bits & sign != 0 { !bits } else { bits | sign }).bits()
             }
@@ -294,7 +303,8 @@ pub(crate) fn is_byte_string<K: ?Sized>() -> bool {
         || id == TypeId::of::<Box<[u8]>>()
 }
 
-/// The bytes of a key or query that is one of the byte strings known here, all of which are ordered as these bytes are.
+/// The bytes of a key or query that is one of the byte strings known here, all of which are ordered
+/// as these bytes are.
 #[inline(always)]
 pub(crate) fn bytes_of<Q: ?Sized>(query: &Q) -> Option<&[u8]> {
     /// `query` as a `T` of the same size class, if it is one.
@@ -302,8 +312,9 @@ pub(crate) fn bytes_of<Q: ?Sized>(query: &Q) -> Option<&[u8]> {
         ($string:ty, $bytes:ident => $as_bytes:expr) => {
             if typeid::of::<Q>() == TypeId::of::<$string>() {
                 let query = core::ptr::from_ref(query).cast::<$string>();
-                // SAFETY: equal type ids mean that `Q` is this type, but perhaps for lifetimes inside it. The reference is to live for as long as
-                // `query` is borrowed; a `Q` is valid for all that time, and so is what it borrows.
+                // SAFETY: equal type ids mean that `Q` is this type, but perhaps for lifetimes
+                // inside it. The reference is to live for as long as `query` is borrowed; a `Q` is
+                // valid for all that time, and so is what it borrows.
                 let $bytes = unsafe { &*query };
                 return Some($as_bytes);
             }
@@ -318,7 +329,8 @@ pub(crate) fn bytes_of<Q: ?Sized>(query: &Q) -> Option<&[u8]> {
     let id = typeid::of::<Q>();
     if id == TypeId::of::<str>() || id == TypeId::of::<[u8]>() {
         let len = size_of_val(query);
-        // SAFETY: `Q` is `str` or `[u8]`, which are their `size_of_val` bytes, borrowed for as long as the result is.
+        // SAFETY: `Q` is `str` or `[u8]`, which are their `size_of_val` bytes, borrowed for as long
+        // as the result is.
         return Some(unsafe {
             core::slice::from_raw_parts(core::ptr::from_ref(query).cast::<u8>(), len)
         });
@@ -326,10 +338,12 @@ pub(crate) fn bytes_of<Q: ?Sized>(query: &Q) -> Option<&[u8]> {
     None
 }
 
-/// The function that gives the heads of `K`, if it is one of the types of fixed size that are recognised.
+/// The function that gives the heads of `K`, if it is one of the types of fixed size that are
+/// recognised.
 ///
-/// These are `u128`, `i128`, [`TotalF32`], [`TotalF64`]; pairs of two equal integer types of any width; pairs of `u32`, `u64` and `usize` in
-/// any combination; triples of three equal ones of `u8`, `u16`, `u32`, `u64`, `i32`, `i64`.
+/// These are `u128`, `i128`, [`TotalF32`], [`TotalF64`]; pairs of two equal integer types of any
+/// width; pairs of `u32`, `u64` and `usize` in any combination; triples of three equal ones of
+/// `u8`, `u16`, `u32`, `u64`, `i32`, `i64`.
 #[inline(always)]
 #[expect(
     clippy::disallowed_methods,
@@ -343,8 +357,8 @@ pub(crate) fn recognised<K>() -> Option<fn(&K) -> u64> {
         ($($known:ty)*) => {$(
             if typeid::of::<K>() == TypeId::of::<$known>() {
                 let head: fn(&$known) -> u64 = <$known as Head>::head;
-                // SAFETY: none of these types has lifetimes, so that equal ids mean that `K` is this very type, and the two function types
-                // are one.
+                // SAFETY: none of these types has lifetimes, so that equal ids mean that `K` is
+                // this very type, and the two function types are one.
                 return Some(unsafe { core::mem::transmute::<fn(&$known) -> u64, fn(&K) -> u64>(head) });
             }
         )*};

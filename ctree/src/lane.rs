@@ -1,9 +1,11 @@
 //! Which key types are machine integers, decided without a bound on the key type.
 //!
-//! The SIMD search needs to know that `K` is, say, `u64`, but the public methods ask for `K: Ord` alone. A trait of ours would have to
-//! be implemented for every key type, and specialisation is not stable. What is left is *type identity*: [`typeid::of`] gives the
-//! [`TypeId`] of any type, `'static` or not. It promises that equal types have equal ids; two types that differ only in lifetimes may
-//! share one. The types compared here are integers, which have no lifetimes, so that an equal id means the very same type.
+//! The SIMD search needs to know that `K` is, say, `u64`, but the public methods ask for `K: Ord`
+//! alone. A trait of ours would have to be implemented for every key type, and specialisation is
+//! not stable. What is left is *type identity*: [`typeid::of`] gives the [`TypeId`] of any type,
+//! `'static` or not. It promises that equal types have equal ids; two types that differ only in
+//! lifetimes may share one. The types compared here are integers, which have no lifetimes, so that
+//! an equal id means the very same type.
 //!
 //! All of it folds to a constant in optimised code: there is no test left at run time.
 
@@ -12,7 +14,8 @@ use core::ptr;
 
 use crate::narrow::Lane;
 
-/// A machine integer that is compared in SIMD lanes: how wide it is, and whether its top bit is a sign.
+/// A machine integer that is compared in SIMD lanes: how wide it is, and whether its top bit is a
+/// sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaneKind {
     /// `u8`
@@ -36,8 +39,9 @@ pub(crate) enum LaneKind {
 impl LaneKind {
     /// The kind of `K`, or `None` when its keys have to be compared through `Ord`.
     ///
-    /// `Some` guarantees that `K` is exactly one of the types that [`LaneKind`] names: `Copy`, without padding or interior
-    /// mutability, of the size that [`LaneKind::bytes`] gives, and ordered as that integer is.
+    /// `Some` guarantees that `K` is exactly one of the types that [`LaneKind`] names: `Copy`,
+    /// without padding or interior mutability, of the size that [`LaneKind::bytes`] gives, and
+    /// ordered as that integer is.
     #[inline(always)]
     pub(crate) fn of<K>() -> Option<LaneKind> {
         // Spares the compiler the comparisons for most other types.
@@ -47,7 +51,8 @@ impl LaneKind {
         LaneKind::of_id(typeid::of::<K>())
     }
 
-    /// The same for the type that an id of [`typeid::of`] stands for, which may be one without a size.
+    /// The same for the type that an id of [`typeid::of`] stands for, which may be one without a
+    /// size.
     #[inline(always)]
     pub(crate) fn of_id(id: TypeId) -> Option<LaneKind> {
         if id == TypeId::of::<u64>() {
@@ -136,12 +141,14 @@ macro_rules! by_lane {
 }
 pub(crate) use by_lane;
 
-/// The [ordered bits](crate::narrow::Lane::ordered_bits) of a key of 64 bits, `None` for other keys.
+/// The [ordered bits](crate::narrow::Lane::ordered_bits) of a key of 64 bits, `None` for other
+/// keys.
 #[inline]
 pub(crate) fn ordered_bits<K>(key: &K) -> Option<u64> {
     let key = ptr::from_ref(key);
     match LaneKind::of::<K>() {
-        // SAFETY: by the guarantee of `LaneKind` the key is a `u64`, or a `usize` of the same size: any of its bits are.
+        // SAFETY: by the guarantee of `LaneKind` the key is a `u64`, or a `usize` of the same size:
+        // any of its bits are.
         Some(LaneKind::U64) => Some(unsafe { key.cast::<u64>().read() }.ordered_bits()),
         // SAFETY: as above, signed.
         Some(LaneKind::I64) => Some(unsafe { key.cast::<i64>().read() }.ordered_bits()),
@@ -151,14 +158,15 @@ pub(crate) fn ordered_bits<K>(key: &K) -> Option<u64> {
 
 /// `query` as a `K`, when `K` is an integer and `Q` the same one.
 ///
-/// A borrowed form of an integer key may also be a user's own type (the compiler accepts `impl Borrow<Mine> for u64`), whose order should
-/// be that of the integer but is code of its own; such a query gives `None` and is answered by comparisons.
+/// A borrowed form of an integer key may also be a user's own type (the compiler accepts `impl
+/// Borrow<Mine> for u64`), whose order should be that of the integer but is code of its own; such a
+/// query gives `None` and is answered by comparisons.
 #[inline(always)]
 pub(crate) fn same_integer<K, Q: ?Sized>(query: &Q) -> Option<&K> {
     if LaneKind::of::<K>().is_some() && typeid::of::<Q>() == typeid::of::<K>() {
         let query = ptr::from_ref(query).cast::<K>();
-        // SAFETY: `K` is an integer, which has no lifetimes, so that equal type ids mean that `Q` is `K`; the pointer comes from a
-        // reference of the same lifetime to that very type.
+        // SAFETY: `K` is an integer, which has no lifetimes, so that equal type ids mean that `Q`
+        // is `K`; the pointer comes from a reference of the same lifetime to that very type.
         Some(unsafe { &*query })
     } else {
         None
@@ -169,7 +177,8 @@ pub(crate) fn same_integer<K, Q: ?Sized>(query: &Q) -> Option<&K> {
 #[inline(always)]
 pub(crate) fn same_integers<K, Q>(queries: &[Q]) -> Option<&[K]> {
     if LaneKind::of::<K>().is_some() && typeid::of::<Q>() == typeid::of::<K>() {
-        // SAFETY: as above `Q` is `K`; pointer and length are those of a live slice of the same lifetime.
+        // SAFETY: as above `Q` is `K`; pointer and length are those of a live slice of the same
+        // lifetime.
         Some(unsafe { core::slice::from_raw_parts(queries.as_ptr().cast::<K>(), queries.len()) })
     } else {
         None

@@ -1,12 +1,16 @@
 //! Ordered maps and sets for lookups that miss the cache.
 //!
-//! A lookup in a large `BTreeMap` spends its time waiting for memory, several times in a row: for the header of a node, for its keys,
-//! for its child pointers. The trees here are laid out so that a lookup waits once a level, and has few levels that are not in a cache.
+//! A lookup in a large `BTreeMap` spends its time waiting for memory, several times in a row: for
+//! the header of a node, for its keys, for its child pointers. The trees here are laid out so that
+//! a lookup waits once a level, and has few levels that are not in a cache.
 //!
-//! - [`CTreeMap`] and [`CTreeSet`]: what `BTreeMap` and `BTreeSet` are, method for method, for keys of any type with `Ord`; and batches, cursors, ranks.
-//! - [`FrozenCTreeMap`] and [`FrozenCTreeSet`]: built once, from sorted or unsorted entries, then looked up. Pointers are eliminated, as
-//!   in the C-trees of T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 3.2: where a child lies is computed.
-//! - `MappedCTreeMap` and `MappedCTreeSet` (feature `mmap`, on by default): the frozen form as a file, opened without being read.
+//! - [`CTreeMap`] and [`CTreeSet`]: what `BTreeMap` and `BTreeSet` are, method for method, for keys
+//!   of any type with `Ord`; and batches, cursors, ranks.
+//! - [`FrozenCTreeMap`] and [`FrozenCTreeSet`]: built once, from sorted or unsorted entries, then
+//!   looked up. Pointers are eliminated, as in the C-trees of T. Chilimbi, *Cache-Conscious Data
+//!   Structures* (1999), section 3.2: where a child lies is computed.
+//! - `MappedCTreeMap` and `MappedCTreeSet` (feature `mmap`, on by default): the frozen form as a
+//!   file, opened without being read.
 //! - `TransparentCTree` (feature `transparent`): the thesis's own tree, for reference.
 //!
 //! ```text
@@ -17,7 +21,8 @@
 //!  | k .. v .. |   | k .. v .. |   | k .. v .. |          | k0 .. k15 v0 .. v15 | k16 .. k31 v16 .. v31 | ...
 //! ```
 //!
-//! The guide, `docs/ctree.md` in the repository, shows how they work, which one to take, and what was measured.
+//! The guide, `docs/ctree.md` in the repository, shows how they work, which one to take, and what
+//! was measured.
 //!
 //! # Example
 //! ```
@@ -41,15 +46,18 @@
 //! - **rank**: the number of keys less than a given one; the place of an entry, counted from 0.
 //!
 //! # When it will not help
-//! A map of a few hundred entries lives in the nearest cache, where a `BTreeMap` is good enough. Large values fill lines by themselves. And keys that are expensive
-//! to compare and have no heads cost their comparisons, wherever they lie.
+//! A map of a few hundred entries lives in the nearest cache, where a `BTreeMap` is good enough.
+//! Large values fill lines by themselves. And keys that are expensive to compare and have no heads
+//! cost their comparisons, wherever they lie.
 //!
 //! # Threads
-//! Maps of which keys and values are `Sync` are read by any number of threads at the same time, without locks. Changing a map that others read is not offered.
+//! Maps of which keys and values are `Sync` are read by any number of threads at the same time,
+//! without locks. Changing a map that others read is not offered.
 //!
 //! # Without std
-//! The crate needs `core` and `alloc`, on any target. Its feature `std`, on by default, adds what an operating system is asked for: huge pages behind
-//! large trees, and which vector instructions the machine has. Without it the search uses those that the program was compiled for.
+//! The crate needs `core` and `alloc`, on any target. Its feature `std`, on by default, adds what
+//! an operating system is asked for: huge pages behind large trees, and which vector instructions
+//! the machine has. Without it the search uses those that the program was compiled for.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), no_std)]

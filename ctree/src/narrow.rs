@@ -1,23 +1,26 @@
 //! Narrow separators: 32 bits of a 64-bit key, so that twice as many fit into a node of the index.
 //!
-//! A search waits for memory, level after level, and reads an index that competes with the leaves for the nearest caches. With separators of
-//! 4 B in the place of 8 B a node has 33 children, not 17, and the index half the size: 4 levels and 0.5 MB in the place of 5 and 1 MB for
-//! 2 million keys.
+//! A search waits for memory, level after level, and reads an index that competes with the leaves
+//! for the nearest caches. With separators of 4 B in the place of 8 B a node has 33 children, not
+//! 17, and the index half the size: 4 levels and 0.5 MB in the place of 5 and 1 MB for 2 million
+//! keys.
 //!
 //! ```text
 //! head(q) = the top 32 bits of q - min, counted from the top bit of max - min; 0 below min, all ones above max
 //! ```
 //!
-//! **Heads keep the order, but not strictly**: `a <= b` implies `head(a) <= head(b)`. A search for `q` goes to the first leaf whose largest key
-//! has a head that is not below that of `q`. If that largest key is itself below `q` – they share a head – then the place of `q` is in a leaf
-//! further on, and the search finds it by comparing keys ([`descend`](crate::simd)). Such **stray** keys are counted when a tree is
-//! built, since all keys are known then: where there are more than one in [`KEYS_PER_STRAY_MIN`], which a few clusters of keys in a wide range
-//! bring about, the index gets separators of full width.
+//! **Heads keep the order, but not strictly**: `a <= b` implies `head(a) <= head(b)`. A search for
+//! `q` goes to the first leaf whose largest key has a head that is not below that of `q`. If that
+//! largest key is itself below `q` – they share a head – then the place of `q` is in a leaf further
+//! on, and the search finds it by comparing keys ([`descend`](crate::simd)). Such **stray** keys
+//! are counted when a tree is built, since all keys are known then: where there are more than one
+//! in [`KEYS_PER_STRAY_MIN`], which a few clusters of keys in a wide range bring about, the index
+//! gets separators of full width.
 
 use core::fmt::Debug;
 
-/// Fewest keys to each stray one that an index of narrow separators is built for. A stray costs a second leaf, and a misprediction; narrow
-/// separators gain a tenth of a lookup.
+/// Fewest keys to each stray one that an index of narrow separators is built for. A stray costs a
+/// second leaf, and a misprediction; narrow separators gain a tenth of a lookup.
 pub(crate) const KEYS_PER_STRAY_MIN: usize = 64;
 
 /// How keys become heads of 32 bits: less the smallest key, then shifted.
@@ -76,7 +79,8 @@ macro_rules! impl_lane {
     )*};
 }
 
-// The top bit of a signed integer is set in the lower half of the order; turned round, the order is that of unsigned integers.
+// The top bit of a signed integer is set in the lower half of the order; turned round, the order is
+// that of unsigned integers.
 impl_lane! {
     u8, |key| key;
     u16, |key| key;

@@ -9,26 +9,34 @@
 //! leaf:   | k0 k1 k2 .. k7 | k8 .. k15 | v0 .. v7 | v8 .. v15 |      entry r is slot r % 16 of leaf r / 16
 //! ```
 //!
-//! (Drawn for keys and values of 8 B. A node is always two lines: 32 lanes of 4 B, 64 of 2 B, 128 of 1 B.) There are no pointers and
-//! no counters: nothing has to be read before the keys of a node, and the rank of an entry is its place.
+//! (Drawn for keys and values of 8 B. A node is always two lines: 32 lanes of 4 B, 64 of 2 B, 128
+//! of 1 B.) There are no pointers and no counters: nothing has to be read before the keys of a
+//! node, and the rank of an entry is its place.
 //!
-//! **Absent lanes hold the largest integer.** No query is greater, so that they are never counted, and the largest integer itself is a
-//! key like any other: found by its rank, which is below `len`, not by its value. The last child of a level has an absent lane instead
-//! of a separator; a query above all keys thus ends in the last leaf rather than beside it. From this alone follows, whatever the other
-//! lanes hold, that a search stays inside the block:
+//! **Absent lanes hold the largest integer.** No query is greater, so that they are never counted,
+//! and the largest integer itself is a key like any other: found by its rank, which is below `len`,
+//! not by its value. The last child of a level has an absent lane instead of a separator; a query
+//! above all keys thus ends in the last leaf rather than beside it. From this alone follows,
+//! whatever the other lanes hold, that a search stays inside the block:
 //!
-//! - A node that is not the last of its level has all `LANES + 1` children, and a count is at most `LANES`.
-//! - The last node of a level has `m` of them, 1 <= m <= `LANES + 1`, hence m - 1 separators, and counts at most m - 1.
-//! - In a leaf that is not the last, a count is at most `LANES`; in the last, at most the number of its keys. So the rank is <= `len`.
+//! - A node that is not the last of its level has all `LANES + 1` children, and a count is at most
+//!   `LANES`.
+//! - The last node of a level has `m` of them, 1 <= m <= `LANES + 1`, hence m - 1 separators, and
+//!   counts at most m - 1.
+//! - In a leaf that is not the last, a count is at most `LANES`; in the last, at most the number of
+//!   its keys. So the rank is <= `len`.
 //!
-//! **Separators may be narrower than keys**: 32 lanes of 4 B over leaves of 16 keys of 8 B, where [`narrow`](crate::narrow) says that it
-//! pays. All said above holds of them too, but for one thing: the leaf that the index leads to may lie before the one that a query
-//! belongs to, and a search goes on from there.
+//! **Separators may be narrower than keys**: 32 lanes of 4 B over leaves of 16 keys of 8 B, where
+//! [`narrow`](crate::narrow) says that it pays. All said above holds of them too, but for one
+//! thing: the leaf that the index leads to may lie before the one that a query belongs to, and a
+//! search goes on from there.
 //!
-//! **Why two lines a node?** A search waits once for each level that is not in a cache, and the lines of a node arrive together, while each
-//! line is a request of its own and displaces another. Measured with 2,097,151 random keys and values of 8 B, as the ratio of the time of std's
-//! `BTreeMap` to that of a search written for each size (a program apart, whole searches inlined; Intel Xeon, family 6 model 207, AVX-512,
-//! 2 MB L2, busy; CPU time, lower third of nine interleaved rounds with 160 MB written between them; 2026-11-20):
+//! **Why two lines a node?** A search waits once for each level that is not in a cache, and the
+//! lines of a node arrive together, while each line is a request of its own and displaces another.
+//! Measured with 2,097,151 random keys and values of 8 B, as the ratio of the time of std's
+//! `BTreeMap` to that of a search written for each size (a program apart, whole searches inlined;
+//! Intel Xeon, family 6 model 207, AVX-512, 2 MB L2, busy; CPU time, lower third of nine
+//! interleaved rounds with 160 MB written between them; 2026-11-20):
 //!
 //! | separators | lines a node | keys a leaf | levels | dependent | independent | batches of 64 |
 //! |---|---|---|---|---|---|---|
@@ -39,8 +47,8 @@
 //! | 4 B | 2 | 8 | 4 | 2.43 | 9.99 | 28.1 |
 //! | 4 B | 2 | 32 | 4 | 2.86 | 11.0 | 25.3 |
 //!
-//! Four lines gain where a lookup waits, and lose where many are under way; two are the best at batches and within a tenth of the best
-//! elsewhere.
+//! Four lines gain where a lookup waits, and lose where many are under way; two are the best at
+//! batches and within a tenth of the best elsewhere.
 
 use crate::block::LINE_BYTES;
 use crate::narrow::Narrowing;
@@ -48,16 +56,18 @@ use crate::narrow::Narrowing;
 /// Size of an index node, and of the keys at the start of a leaf.
 pub(crate) const NODE_BYTES: usize = 2 * LINE_BYTES;
 
-/// Most index levels that an addressable tree can have: with 17 children a node, log17 of 2^63 / [`NODE_BYTES`] leaves.
+/// Most index levels that an addressable tree can have: with 17 children a node, log17 of 2^63 /
+/// [`NODE_BYTES`] leaves.
 const LEVELS_MAX: usize = 14;
 
 /// Leaves start on a multiple of this, so that one of 256 B lies in one DRAM fetch of that size.
 const LEAVES_ALIGN_BYTES: usize = 256;
 
-/// The places of all nodes and entries of one tree. Offsets are in bytes from the start of the block.
+/// The places of all nodes and entries of one tree. Offsets are in bytes from the start of the
+/// block.
 ///
-/// Invariants: nodes and leaves are disjoint, start on line boundaries, end within `block_bytes`; the counts of nodes per level are as
-/// described in the module's documentation.
+/// Invariants: nodes and leaves are disjoint, start on line boundaries, end within `block_bytes`;
+/// the counts of nodes per level are as described in the module's documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// Entries in the tree, at least one.
@@ -78,22 +88,25 @@ pub(crate) struct Plan {
     index_lanes: usize,
     /// Whether separators are narrow.
     is_narrow: bool,
-    /// How they were made of keys, then. (Not an `Option`: code that is inlined works on it before it asks whether it is there, which is as good, but not to those who check
-    /// what is initialised.)
+    /// How they were made of keys, then. (Not an `Option`: code that is inlined works on it before
+    /// it asks whether it is there, which is as good, but not to those who check what is
+    /// initialised.)
     narrowing: Narrowing,
     /// Size of the whole.
     block_bytes: usize,
 }
 
 impl Plan {
-    /// Plans `len` entries with keys of `lane_bytes`, and values of `value_bytes` inside the leaves (0 when they lie elsewhere).
+    /// Plans `len` entries with keys of `lane_bytes`, and values of `value_bytes` inside the leaves
+    /// (0 when they lie elsewhere).
     ///
     /// Returns `None` when `len` is zero or the size overflows.
     pub(crate) fn new(len: usize, lane_bytes: usize, value_bytes: usize) -> Option<Plan> {
         Plan::with_index(len, lane_bytes, value_bytes, None)
     }
 
-    /// The same, with narrow separators if `narrowing` says how to make them; they are integers of 32 bits then.
+    /// The same, with narrow separators if `narrowing` says how to make them; they are integers of
+    /// 32 bits then.
     pub(crate) fn with_index(
         len: usize,
         lane_bytes: usize,
@@ -159,7 +172,8 @@ impl Plan {
     /// Start of each index level, root first.
     #[inline(always)]
     pub(crate) fn levels(&self) -> impl Iterator<Item = usize> {
-        // (A slice up to `height` would have to be checked against the array's length, in each search.)
+        // (A slice up to `height` would have to be checked against the array's length, in each
+        // search.)
         self.level_at.iter().copied().take(self.height)
     }
 
@@ -185,7 +199,8 @@ impl Plan {
         self.leaves_at
     }
 
-    /// Start of a leaf. Defined for every number, inside the block for those below [`leaf_count`](Plan::leaf_count).
+    /// Start of a leaf. Defined for every number, inside the block for those below
+    /// [`leaf_count`](Plan::leaf_count).
     #[inline(always)]
     pub(crate) fn leaf_at(&self, leaf: usize) -> usize {
         self.leaves_at
@@ -216,7 +231,8 @@ impl Plan {
         child_count.div_ceil(self.index_lanes + 1)
     }
 
-    /// At least the number of nodes in an index level, without a division: the bytes up to the next level, or to the leaves.
+    /// At least the number of nodes in an index level, without a division: the bytes up to the next
+    /// level, or to the leaves.
     #[inline(always)]
     pub(crate) fn node_count_bound(&self, level: usize) -> usize {
         let end = match self.level_at.get(level + 1) {
@@ -226,8 +242,8 @@ impl Plan {
         (end - self.level_at[level]) / NODE_BYTES
     }
 
-    /// What each lane of each index node holds, level by level: the offset of the lane in the block, and the rank of the key that is
-    /// its separator or `None` for an absent lane.
+    /// What each lane of each index node holds, level by level: the offset of the lane in the
+    /// block, and the rank of the key that is its separator or `None` for an absent lane.
     pub(crate) fn separators(&self) -> impl Iterator<Item = (usize, Option<usize>)> {
         let (lanes, keys) = (self.index_lanes, self.lanes);
         let (lane_bytes, children) = (NODE_BYTES / lanes, lanes + 1);

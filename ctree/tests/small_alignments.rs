@@ -1,4 +1,5 @@
-//! A global allocator that knows of no alignment beyond a page: large maps do without huge pages then. A program of its own, since a program has one such allocator.
+//! A global allocator that knows of no alignment beyond a page: large maps do without huge pages
+//! then. A program of its own, since a program has one such allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;

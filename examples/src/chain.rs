@@ -1,15 +1,17 @@
 //! Lookups of which each waits for the answer before.
 //!
-//! A processor overlaps lookups that do not depend on each other, and then measures how many misses it can keep in flight, not what
-//! one costs. Programs that chase pointers seldom offer that: what they look up next follows from what they found. So here each step has two
-//! queries to choose from and the lowest bit of the answer before chooses:
+//! A processor overlaps lookups that do not depend on each other, and then measures how many misses
+//! it can keep in flight, not what one costs. Programs that chase pointers seldom offer that: what
+//! they look up next follows from what they found. So here each step has two queries to choose from
+//! and the lowest bit of the answer before chooses:
 //!
 //! ```text
 //! query(i) = pairs[i][answer(i - 1) & 1]
 //! ```
 //!
-//! The choice is an address, not a branch, so it cannot be guessed ahead; the pairs lie in order, so reading them costs next to nothing; and structures
-//! that answer alike walk through the same queries.
+//! The choice is an address, not a branch, so it cannot be guessed ahead; the pairs lie in order,
+//! so reading them costs next to nothing; and structures that answer alike walk through the same
+//! queries.
 
 use crate::rng::Rng;
 
@@ -46,11 +48,11 @@ impl QueryChain {
         self.pairs.is_empty()
     }
 
-    /// Follows the chain through `lookup` and returns a sum over the answers in their order: equal sums, equal answers, but for
-    /// one chance in 2^64.
+    /// Follows the chain through `lookup` and returns a sum over the answers in their order: equal
+    /// sums, equal answers, but for one chance in 2^64.
     ///
-    /// For the chain to bind, `lookup` must read its answer from the structure; an answer that can be told from the query
-    /// alone lets the processor run ahead.
+    /// For the chain to bind, `lookup` must read its answer from the structure; an answer that can
+    /// be told from the query alone lets the processor run ahead.
     #[inline]
     pub fn follow(&self, mut lookup: impl FnMut(u64) -> u32) -> u64 {
         let mut answer = 0_u32;

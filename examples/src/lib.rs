@@ -13,7 +13,8 @@
 //! | [`timing`] | timing several subjects in turns, so that they share the machine's moods |
 //! | [`rng`] | a small seeded generator, so that two runs see the same data |
 //!
-//! None of this is published. A program of one's own needs the crates `ccmalloc`, `ccmorph`, `ctree` and `ccmodel` only.
+//! None of this is published. A program of one's own needs the crates `ccmalloc`, `ccmorph`,
+//! `ctree` and `ccmodel` only.
 
 pub mod chain;
 pub mod guide;

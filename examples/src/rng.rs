@@ -1,7 +1,8 @@
 //! A small seeded generator.
 //!
-//! Data for examples and benchmarks must be the same in each run and on each machine, and nothing here needs more than
-//! even 64-bit numbers: Steele, Lea and Flood's `SplitMix64` (OOPSLA 2014), eight lines, is enough. It is not for secrets.
+//! Data for examples and benchmarks must be the same in each run and on each machine, and nothing
+//! here needs more than even 64-bit numbers: Steele, Lea and Flood's `SplitMix64` (OOPSLA 2014),
+//! eight lines, is enough. It is not for secrets.
 
 /// A seeded stream of 64-bit numbers; a `Copy` continues on its own.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +26,8 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, by multiply and shift; its bias, `bound / 2^64`, is far below what a benchmark can see.
+    /// A number below `bound`, by multiply and shift; its bias, `bound / 2^64`, is far below what a
+    /// benchmark can see.
     ///
     /// # Panics
     /// When `bound` is 0: there is no such number.

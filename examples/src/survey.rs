@@ -1,7 +1,8 @@
 //! Where the nodes of a [`SearchTree`] really lie.
 //!
-//! The model predicts from a shape (who is whose child) and a placement (who lies where). For a tree that stands in memory both can be
-//! read off, so a prediction needs no guess about what an allocator does.
+//! The model predicts from a shape (who is whose child) and a placement (who lies where). For a
+//! tree that stands in memory both can be read off, so a prediction needs no guess about what an
+//! allocator does.
 
 use ccmodel::{
     Machine, NO_NODE, NodeExtent, PageSize, Placement, Prediction, Predictor, SearchStyle, Shape,
@@ -59,23 +60,26 @@ impl Survey {
         NodeExtent::new(bytes, align).expect("the extent of a type is valid")
     }
 
-    /// What a search for a key of the tree costs on `machine`, with the nodes where they lie, in pages of this size. O(n log n).
+    /// What a search for a key of the tree costs on `machine`, with the nodes where they lie, in
+    /// pages of this size. O(n log n).
     ///
-    /// rustc makes [`SearchTree::lower_bound`] a loop that selects one of two links without a branch; the prediction says so.
+    /// rustc makes [`SearchTree::lower_bound`] a loop that selects one of two links without a
+    /// branch; the prediction says so.
     pub fn predict(&self, pages: PageSize, machine: &Machine) -> Prediction {
         Predictor::new(&self.shape)
             .style(SearchStyle::BranchFree)
             .predict(&self.placement, Self::extent(), pages, machine)
     }
 
-    /// Bytes of the 4 KiB pages that hold a node, whole pages counted: what the tree keeps from everybody else, headers, gaps and
-    /// reserved room included. O(n log n).
+    /// Bytes of the 4 KiB pages that hold a node, whole pages counted: what the tree keeps from
+    /// everybody else, headers, gaps and reserved room included. O(n log n).
     pub fn page_bytes(&self) -> u64 {
         let addresses = self.placement.offsets().iter().copied();
         page_bytes(addresses, u64::from(Self::extent().bytes))
     }
 
-    /// Share of the nodes but the root that lie in the same block of `block_bytes` as their parent. O(n).
+    /// Share of the nodes but the root that lie in the same block of `block_bytes` as their parent.
+    /// O(n).
     pub fn share_with_parent(&self, block_bytes: u64) -> f64 {
         let offsets = self.placement.offsets();
         let mut children = 0_u32;
@@ -92,7 +96,8 @@ impl Survey {
     }
 }
 
-/// Bytes of the pages that hold an object of `object_bytes` (at least 1) at one of `addresses`, whole pages counted. O(n log n).
+/// Bytes of the pages that hold an object of `object_bytes` (at least 1) at one of `addresses`,
+/// whole pages counted. O(n log n).
 pub fn page_bytes(addresses: impl Iterator<Item = u64>, object_bytes: u64) -> u64 {
     let last_byte = object_bytes.saturating_sub(1);
     let mut pages: Vec<u64> = addresses

@@ -1,17 +1,19 @@
-//! A global allocator that serves each thread from the system's malloc or from [`CcMalloc`], as asked.
+//! A global allocator that serves each thread from the system's malloc or from [`CcMalloc`], as
+//! asked.
 //!
-//! A program of one's own installs `CcMalloc` for everything and is done. A program that *compares* allocators in one process
-//! needs both at once, for the same unmodified `Box`:
+//! A program of one's own installs `CcMalloc` for everything and is done. A program that *compares*
+//! allocators in one process needs both at once, for the same unmodified `Box`:
 //!
 //! ```text
 //! alloc:   where does this thread's switch point?   -> System, or CcMalloc for objects up to 4 KiB
 //! dealloc: ccmalloc::contains(ptr)?                 -> CcMalloc, else System
 //! ```
 //!
-//! So the switch decides where something is *born* and never where it is freed: an object outlives the scope that it was made
-//! in, crosses threads, and still goes back to its own allocator.
+//! So the switch decides where something is *born* and never where it is freed: an object outlives
+//! the scope that it was made in, crosses threads, and still goes back to its own allocator.
 //!
-//! Objects above 4 KiB come from the system in either case. They begin on pages of their own, so there is nothing to compare.
+//! Objects above 4 KiB come from the system in either case. They begin on pages of their own, so
+//! there is nothing to compare.
 //!
 //! The switch is per thread, so that a progress bar's thread keeps its own.
 
@@ -36,16 +38,19 @@ pub enum Source {
 const CCMALLOC_BYTES_MAX: usize = ccmalloc::Region::OBJECT_BYTES_MAX;
 
 thread_local! {
-    // `const` and without a destructor: reading it allocates nothing, at any time of the thread's life.
+    // `const` and without a destructor: reading it allocates nothing, at any time of the thread's
+    // life.
     static SOURCE: Cell<Source> = const { Cell::new(Source::System) };
 }
 
 /// Live bytes taken from the system's malloc, what it adds to each object included.
 static SYSTEM_LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Runs `f` with this thread's new objects coming from `source`; the former source is back afterwards, also when `f` panics.
+/// Runs `f` with this thread's new objects coming from `source`; the former source is back
+/// afterwards, also when `f` panics.
 ///
-/// Costs two writes of a thread-local byte. Without [`SwitchAllocator`] as the global allocator it changes nothing.
+/// Costs two writes of a thread-local byte. Without [`SwitchAllocator`] as the global allocator it
+/// changes nothing.
 pub fn born_in<R>(source: Source, f: impl FnOnce() -> R) -> R {
     struct Restore(Source);
     impl Drop for Restore {
@@ -57,20 +62,23 @@ pub fn born_in<R>(source: Source, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Bytes of live objects that the system's malloc serves, over all threads, with what it adds to each where the system tells.
+/// Bytes of live objects that the system's malloc serves, over all threads, with what it adds to
+/// each where the system tells.
 ///
 /// 0 when [`SwitchAllocator`] is not the global allocator.
 pub fn system_live_bytes() -> usize {
     SYSTEM_LIVE_BYTES.load(Ordering::Relaxed)
 }
 
-/// The allocator behind the switch: `#[global_allocator] static GLOBAL: SwitchAllocator = SwitchAllocator;`
+/// The allocator behind the switch: `#[global_allocator] static GLOBAL: SwitchAllocator =
+/// SwitchAllocator;`
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SwitchAllocator;
 
-// SAFETY: each block is served and freed by one of two allocators that both keep the contract of `GlobalAlloc`, and by the right one:
-// `CcMalloc` serves objects up to 4 KiB here, which lie in chunks that it alone maps, so `ccmalloc::contains` holds for its blocks and for no other.
-// Nothing here unwinds: the thread-local has no destructor, and the counter wraps.
+// SAFETY: each block is served and freed by one of two allocators that both keep the contract of
+// `GlobalAlloc`, and by the right one: `CcMalloc` serves objects up to 4 KiB here, which lie in
+// chunks that it alone maps, so `ccmalloc::contains` holds for its blocks and for no other. Nothing
+// here unwinds: the thread-local has no destructor, and the counter wraps.
 unsafe impl GlobalAlloc for SwitchAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match source_for(layout) {
@@ -106,7 +114,8 @@ unsafe impl GlobalAlloc for SwitchAllocator {
 
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
         if ccmalloc::contains(ptr) {
-            // SAFETY: `ptr` lies in CcMalloc's memory, so CcMalloc served it, with `layout` by the caller's promise.
+            // SAFETY: `ptr` lies in CcMalloc's memory, so CcMalloc served it, with `layout` by the
+            // caller's promise.
             unsafe { CcMalloc.dealloc(ptr, layout) }
         } else {
             // SAFETY: `ptr` is live and not CcMalloc's, so the system's malloc served it.
@@ -118,17 +127,21 @@ unsafe impl GlobalAlloc for SwitchAllocator {
     }
 
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: the caller promises that `new_size`, rounded up to the alignment, does not overflow `isize`.
+        // SAFETY: the caller promises that `new_size`, rounded up to the alignment, does not
+        // overflow `isize`.
         let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
         if ccmalloc::contains(ptr) {
-            // Small on both sides, or grown out of `CcMalloc`: rare in either case, so the object simply moves.
+            // Small on both sides, or grown out of `CcMalloc`: rare in either case, so the object
+            // simply moves.
             // SAFETY: the caller promises that `new_size` is not zero.
             let moved = unsafe { self.alloc(new_layout) };
             if !moved.is_null() {
                 let bytes = layout.size().min(new_size);
-                // SAFETY: `ptr` is live and has `layout.size()` bytes by the caller's promise, `moved` is fresh and has `new_size`.
+                // SAFETY: `ptr` is live and has `layout.size()` bytes by the caller's promise,
+                // `moved` is fresh and has `new_size`.
                 unsafe { ptr.copy_to_nonoverlapping(moved, bytes) };
-                // SAFETY: `ptr` is live, of this allocator, with `layout`, by the caller's promise; it is not used any more.
+                // SAFETY: `ptr` is live, of this allocator, with `layout`, by the caller's promise;
+                // it is not used any more.
                 unsafe { self.dealloc(ptr, layout) };
             }
             moved

@@ -6,7 +6,8 @@ pub(crate) use imp::system_object_bytes;
 mod imp {
     use std::alloc::Layout;
 
-    /// Bytes that the system's malloc set aside for the object at `ptr`: its usable size and the size word in front of it.
+    /// Bytes that the system's malloc set aside for the object at `ptr`: its usable size and the
+    /// size word in front of it.
     ///
     /// # Safety
     /// - `ptr` was returned by the system's malloc and is live.

@@ -1,16 +1,20 @@
 //! Timing several subjects in turns.
 //!
-//! Machines have moods: another tenant's load, a changed clock, a cold page cache. Measured one after the other, two subjects
-//! meet different moods and their ratio is that of the moods. Measured in turns, round after round, each mood falls on all of them,
-//! and the median over the rounds drops the rounds that were disturbed for one subject alone.
+//! Machines have moods: another tenant's load, a changed clock, a cold page cache. Measured one
+//! after the other, two subjects meet different moods and their ratio is that of the moods.
+//! Measured in turns, round after round, each mood falls on all of them, and the median over the
+//! rounds drops the rounds that were disturbed for one subject alone.
 
 use std::time::{Duration, Instant};
 
-/// Runs all `subjects` once a round, `rounds` times, and returns the times that each returned, a list a subject, in their order and in that of the rounds.
+/// Runs all `subjects` once a round, `rounds` times, and returns the times that each returned, a
+/// list a subject, in their order and in that of the rounds.
 ///
-/// A subject takes its own time with [`timed`], so that it can get ready and clean up outside of it. Each round begins with another
-/// subject, so that none is always the one that finds the caches as its neighbour left them. Times of one round belong together: they met the same mood,
-/// so the quotients of two subjects' times, round by round, say how far the quotient of their medians can be trusted.
+/// A subject takes its own time with [`timed`], so that it can get ready and clean up outside of
+/// it. Each round begins with another subject, so that none is always the one that finds the caches
+/// as its neighbour left them. Times of one round belong together: they met the same mood, so the
+/// quotients of two subjects' times, round by round, say how far the quotient of their medians can
+/// be trusted.
 ///
 /// # Panics
 /// When `rounds` is 0, or when a subject panics.
@@ -29,7 +33,8 @@ pub fn times_in_turns(
     times
 }
 
-/// Runs all `subjects` as [`times_in_turns`] does, and returns the median of the times that each returned, in their order.
+/// Runs all `subjects` as [`times_in_turns`] does, and returns the median of the times that each
+/// returned, in their order.
 ///
 /// # Panics
 /// When `rounds` is 0, or when a subject panics.

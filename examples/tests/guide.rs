@@ -1,4 +1,5 @@
-//! The example `guide` as its reader meets it: as a process. Asserted are counts, which docs/guide.md rests on, and no times.
+//! The example `guide` as its reader meets it: as a process. Asserted are counts, which
+//! docs/guide.md rests on, and no times.
 
 mod common;
 
@@ -54,7 +55,8 @@ fn each_cure_does_what_the_guide_says() {
     const BLOCKS: usize = 2;
     const PAGES: usize = 3;
     const BYTES: usize = 4;
-    // Two nodes of 32 bytes fit a block: hints and a morph fill four of ten blocks with a parent and its child, and halve the blocks of a lookup.
+    // Two nodes of 32 bytes fit a block: hints and a morph fill four of ten blocks with a parent
+    // and its child, and halve the blocks of a lookup.
     assert!(cell(0, TOGETHER) < 1.0, "{text}");
     for cured in [1, 2] {
         assert!(cell(cured, TOGETHER) > 35.0, "{text}");

@@ -43,7 +43,8 @@ fn every_structure_has_a_row_for_every_policy() {
         let bytes: f64 = row[9].parse().unwrap();
         assert!((24.0..4096.0).contains(&bytes), "{row:?}");
     }
-    // Two objects of 24 bytes fit a block: where a new block is taken for the first, the second finds room.
+    // Two objects of 24 bytes fit a block: where a new block is taken for the first, the second
+    // finds room.
     let new_block = rows
         .iter()
         .find(|row| row[..2] == ["list", "NewBlock"])

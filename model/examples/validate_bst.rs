@@ -1,13 +1,15 @@
-//! Holds predictions against the clock: binary search trees of several sizes and layouts, dependent random searches.
+//! Holds predictions against the clock: binary search trees of several sizes and layouts, dependent
+//! random searches.
 //!
 //! ```text
 //! cargo run --release -p ccmodel --example validate_bst [-- [--full] [--branch-free]]
 //! ```
 //!
-//! Calibrates this machine, then, for each number of nodes, page size and layout, writes a real tree where the layout
-//! says, measures it and prints measured and predicted nanoseconds with their ratio. At the end stands the worst ratio
-//! and how many pairs of layouts were ranked as measured. Layouts are measured in turns, in short runs, and the lower
-//! quartile counts: on a machine shared with others single runs differ by tens of percent. `--full` goes to 2^22 nodes instead of 2^21.
+//! Calibrates this machine, then, for each number of nodes, page size and layout, writes a real
+//! tree where the layout says, measures it and prints measured and predicted nanoseconds with their
+//! ratio. At the end stands the worst ratio and how many pairs of layouts were ranked as measured.
+//! Layouts are measured in turns, in short runs, and the lower quartile counts: on a machine shared
+//! with others single runs differ by tens of percent. `--full` goes to 2^22 nodes instead of 2^21.
 //! `--branch-free` searches without branches.
 
 use ccmodel::{

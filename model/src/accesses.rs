@@ -1,19 +1,22 @@
 //! What operations touch: points of memory, and which of them one operation reads, in which order.
 //!
-//! Every structure comes down to the same two things. A *point* is a piece of memory that is read at once: a node of a tree,
-//! one key of a B-tree's node, a bucket of a hash table, an element of an array. An *operation* reads points one after
-//! another; which ones follows from one random choice, the key that is looked for, the gap between keys where an absent key would
-//! lie, the first key of a range. These choices are *tickets*, numbered so that
+//! Every structure comes down to the same two things. A *point* is a piece of memory that is read
+//! at once: a node of a tree, one key of a B-tree's node, a bucket of a hash table, an element of
+//! an array. An *operation* reads points one after another; which ones follows from one random
+//! choice, the key that is looked for, the gap between keys where an absent key would lie, the
+//! first key of a range. These choices are *tickets*, numbered so that
 //!
 //! ```text
 //! the tickets whose operations read a point are an interval:  point v is read  <=>  start_v <= ticket < end_v
 //! ```
 //!
-//! For searches in a tree this is the old observation that a subtree's keys follow each other in key order. For ranges of m
-//! keys the interval begins m - 1 keys earlier, for insertions it reaches over the gap behind the subtree, for walks there is one
-//! ticket. So the tickets that touch a *block* are a union of intervals, and its probability is the measure of that union:
-//! exact for all structures and operations, by one pass ([`probability`](crate::BlockProbabilities)). The simulator draws
-//! random operations from the same description that the tiers predict from.
+//! For searches in a tree this is the old observation that a subtree's keys follow each other in
+//! key order. For ranges of m keys the interval begins m - 1 keys earlier, for insertions it
+//! reaches over the gap behind the subtree, for walks there is one ticket. So the tickets that
+//! touch a *block* are a union of intervals, and its probability is the measure of that union:
+//! exact for all structures and operations, by one pass
+//! ([`probability`](crate::BlockProbabilities)). The simulator draws random operations from the
+//! same description that the tiers predict from.
 
 mod operations;
 mod points;
@@ -39,8 +42,8 @@ pub struct Access {
 
 /// Points of memory, and how often operations touch them.
 ///
-/// Made by [`Built::accesses`](crate::Built::accesses), or by [`searches`](Accesses::searches) for a forest whose nodes are read
-/// whole.
+/// Made by [`Built::accesses`](crate::Built::accesses), or by [`searches`](Accesses::searches) for
+/// a forest whose nodes are read whole.
 #[derive(Clone, Debug)]
 pub struct Accesses {
     points: Arc<Points>,
@@ -56,8 +59,9 @@ pub struct Accesses {
 }
 
 impl Accesses {
-    /// Searches in a forest of nodes, each of which ends at a node with a frequency in proportion to its weight, or at each
-    /// equally often where there are no weights. A visit reads the first `touched_bytes` bytes of a node. O(n).
+    /// Searches in a forest of nodes, each of which ends at a node with a frequency in proportion
+    /// to its weight, or at each equally often where there are no weights. A visit reads the first
+    /// `touched_bytes` bytes of a node. O(n).
     ///
     /// # Panics
     /// When placement or weights are not one for each node.
@@ -137,7 +141,8 @@ impl Accesses {
         )
     }
 
-    /// Operations over `points`. There are as many addresses and spans as points, and spans lie within the tickets.
+    /// Operations over `points`. There are as many addresses and spans as points, and spans lie
+    /// within the tickets.
     pub(crate) fn new(
         points: Arc<Points>,
         addresses: Vec<u64>,
@@ -163,7 +168,8 @@ impl Accesses {
 
     /// How often points are visited, and in which forest they hang.
     ///
-    /// Mispredictions are those of searches: at each point the best static guess where the way goes on.
+    /// Mispredictions are those of searches: at each point the best static guess where the way goes
+    /// on.
     pub fn visits(&self) -> &Visits {
         &self.visits
     }
@@ -178,7 +184,8 @@ impl Accesses {
         self.addresses.is_empty()
     }
 
-    /// The forest of points: which point's reading leads to which. A parent's number is below its children's.
+    /// The forest of points: which point's reading leads to which. A parent's number is below its
+    /// children's.
     pub fn shape(&self) -> &Shape {
         self.points.shape()
     }
@@ -194,8 +201,8 @@ impl Accesses {
         }
     }
 
-    /// Exact probability that an operation touches each block of `block_bytes` bytes. O(n), for sparse addresses
-    /// O(n log n).
+    /// Exact probability that an operation touches each block of `block_bytes` bytes. O(n), for
+    /// sparse addresses O(n log n).
     ///
     /// # Panics
     /// When `block_bytes` is not a power of two.
@@ -207,7 +214,8 @@ impl Accesses {
         BlockProbabilities::of_intervals(touches, block_bytes)
     }
 
-    /// The points that every operation reads, in this order, where all operations are the same: full walks.
+    /// The points that every operation reads, in this order, where all operations are the same:
+    /// full walks.
     pub fn fixed_sequence(&self) -> Option<&[u32]> {
         match &self.order {
             Order::Sequence(points) => Some(points),
@@ -215,7 +223,8 @@ impl Accesses {
         }
     }
 
-    /// Whether an operation reads a way from a root, and nothing else but what hangs on from its end.
+    /// Whether an operation reads a way from a root, and nothing else but what hangs on from its
+    /// end.
     pub(crate) fn reads_paths_on(&self) -> bool {
         matches!(self.order, Order::Path | Order::Range { .. })
     }

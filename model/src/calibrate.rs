@@ -1,38 +1,45 @@
-//! Measures this machine: latency curve, translation, fetching, overlap, instruction costs, and how quiet it was.
+//! Measures this machine: latency curve, translation, fetching, overlap, instruction costs, and how
+//! quiet it was.
 //!
-//! **The curve.** In a working set of `W` bytes, load random lines, each address depending on the value loaded before.
-//! Every line is equally likely at every load, so under *any* replacement policy a level of capacity `C` serves the
-//! fraction `C / W` of the loads, and the time of a load is
+//! **The curve.** In a working set of `W` bytes, load random lines, each address depending on the
+//! value loaded before. Every line is equally likely at every load, so under *any* replacement
+//! policy a level of capacity `C` serves the fraction `C / W` of the loads, and the time of a load
+//! is
 //!
 //! ```text
 //! ns(W) = base + sum over levels of step x max(0, 1 - C / W)
 //! ```
 //!
-//! This is why the loads are random draws and not the usual walk around one cycle: a cycle longer than an LRU cache never
-//! hits, and with real policies nobody knows how often it does. Here the curve can be turned round: [`fit`] finds the
-//! non-negative steps at each measured size that explain it best, and these *are* the [levels](crate::Level), with
-//! effective capacities and with whatever softness the real ones have.
+//! This is why the loads are random draws and not the usual walk around one cycle: a cycle longer
+//! than an LRU cache never hits, and with real policies nobody knows how often it does. Here the
+//! curve can be turned round: [`fit`] finds the non-negative steps at each measured size that
+//! explain it best, and these *are* the [levels](crate::Level), with effective capacities and with
+//! whatever softness the real ones have.
 //!
-//! **Translation.** The same in 4 KiB and in 2 MiB pages; the difference of the two curves is the cost of translating,
-//! and is turned into steps over pages in the same way. How many entries the buffers have, and whether huge pages
-//! reach further, is asked with one line to a page: see [`translation`].
+//! **Translation.** The same in 4 KiB and in 2 MiB pages; the difference of the two curves is the
+//! cost of translating, and is turned into steps over pages in the same way. How many entries the
+//! buffers have, and whether huge pages reach further, is asked with one line to a page: see
+//! [`translation`].
 //!
-//! **Neighbours.** Far loads are cheaper near each other: a memory that delivers several lines at once, prefetchers that
-//! see a pattern, rows of memory that are open, translations that are shared. Pairs of loads show how much memory delivers at
-//! once ([`granule`]); what trees gain from all of it together only a real tree shows ([`locality`]).
+//! **Neighbours.** Far loads are cheaper near each other: a memory that delivers several lines at
+//! once, prefetchers that see a pattern, rows of memory that are open, translations that are
+//! shared. Pairs of loads show how much memory delivers at once ([`granule`]); what trees gain from
+//! all of it together only a real tree shows ([`locality`]).
 //!
-//! **Overlap.** Several chains of loads side by side show how many misses can be under way ([`overlap`]), searches
-//! that do not wait for each other how far the processor looks ahead ([`search`]).
+//! **Overlap.** Several chains of loads side by side show how many misses can be under way
+//! ([`overlap`]), searches that do not wait for each other how far the processor looks ahead
+//! ([`search`]).
 //!
 //! **Colours.** Whether parts of a cache can be kept apart by address: see [`colours`].
 //!
-//! **Instructions.** Searches in a tree that fits the first-level cache, with predictable and with random keys.
+//! **Instructions.** Searches in a tree that fits the first-level cache, with predictable and with
+//! random keys.
 //!
-//! **Quietness.** The same short chases before and after everything else, and what the system says of stolen time and load:
-//! see [`quietness`].
+//! **Quietness.** The same short chases before and after everything else, and what the system says
+//! of stolen time and load: see [`quietness`].
 //!
-//! The lower quartile of many short runs is used throughout: other programs disturb some of them, never all, and only
-//! ever add time.
+//! The lower quartile of many short runs is used throughout: other programs disturb some of them,
+//! never all, and only ever add time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -59,8 +66,9 @@ use quietness::Listener;
 
 /// Bytes of a line, the unit of the chases.
 const LINE_BYTES: u64 = 64;
-/// Timed runs are to take no longer than this: where other programs want the processor too, a run of several milliseconds is hardly ever
-/// left alone, and then even the lower quartile of many is somebody else's time.
+/// Timed runs are to take no longer than this: where other programs want the processor too, a run
+/// of several milliseconds is hardly ever left alone, and then even the lower quartile of many is
+/// somebody else's time.
 const RUN_NS: f64 = 250_000.0;
 /// What caches behave like; the [footprint module](crate::Footprint) has the measurement.
 const REPLACEMENT: Replacement = Replacement::Random;
@@ -71,8 +79,8 @@ const STLB_WAYS_MIN: u64 = 8;
 /// How long and how large to measure.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CalibrateOptions {
-    /// Three to five seconds and 0.4 GB of memory instead of about twenty seconds and 2 GB. Working sets beyond 128 MB (4 KiB
-    /// pages: 256 MB) are then extrapolated.
+    /// Three to five seconds and 0.4 GB of memory instead of about twenty seconds and 2 GB. Working
+    /// sets beyond 128 MB (4 KiB pages: 256 MB) are then extrapolated.
     pub quick: bool,
     /// Called now and then with the finished part, from 0 to 1.
     pub progress: Option<fn(f64)>,
@@ -109,15 +117,18 @@ impl CalibrateOptions {
 }
 
 impl Machine {
-    /// Measures this machine. Takes three to five seconds in the quick form, about twenty otherwise, on one thread.
+    /// Measures this machine. Takes three to five seconds in the quick form, about twenty
+    /// otherwise, on one thread.
     ///
-    /// Figures hold for the moment: on a machine shared with others the last-level cache and the memory are as fast as the
-    /// others let them be. Measure again when it matters, right before or after what is to be compared;
-    /// [`error_band`](Machine::error_band) takes into account how quiet it was and how long ago.
+    /// Figures hold for the moment: on a machine shared with others the last-level cache and the
+    /// memory are as fast as the others let them be. Measure again when it matters, right before or
+    /// after what is to be compared; [`error_band`](Machine::error_band) takes into account how
+    /// quiet it was and how long ago.
     ///
-    /// Where memory is short, smaller working sets are used; where not even a megabyte is to be had, or what was measured is
-    /// absurd (a clock that stands still, say), the result is that of [`Machine::this`], with [`Origin::Defaults`] and the
-    /// reason among its [`notes`](Machine::notes).
+    /// Where memory is short, smaller working sets are used; where not even a megabyte is to be
+    /// had, or what was measured is absurd (a clock that stands still, say), the result is that of
+    /// [`Machine::this`], with [`Origin::Defaults`] and the reason among its
+    /// [`notes`](Machine::notes).
     pub fn calibrate(options: CalibrateOptions) -> Machine {
         let topology = Topology::this();
         let (Some(huge), Some(small)) = (
@@ -203,7 +214,8 @@ fn doubts(
     notes
 }
 
-/// The caches with the TLBs that showed. Their ways did not; they get the number of sets that leaves them a usual one.
+/// The caches with the TLBs that showed. Their ways did not; they get the number of sets that
+/// leaves them a usual one.
 fn with_tlbs(caches: Hierarchy, translation: Option<&TranslationProbe>) -> Hierarchy {
     let page = PageSize::Small4K.bytes();
     let level = |name: &str, entries: u64, ways: u64| -> Option<CacheLevel> {
@@ -245,7 +257,8 @@ fn uncalibrated(reason: &str) -> Machine {
     machine
 }
 
-/// As much memory as the options ask for, or half of it, and so on; at most a quarter of the machine's.
+/// As much memory as the options ask for, or half of it, and so on; at most a quarter of the
+/// machine's.
 fn largest_memory(
     options: CalibrateOptions,
     pages: PageSize,

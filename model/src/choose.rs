@@ -1,19 +1,21 @@
 //! Which layout is best here.
 //!
-//! Each candidate is placed and its cost predicted, but not for all nodes: a structure of millions would take seconds,
-//! longer than a morph does. Three things make the choice cheap:
+//! Each candidate is placed and its cost predicted, but not for all nodes: a structure of millions
+//! would take seconds, longer than a morph does. Three things make the choice cheap:
 //!
-//! 1. **Some structures leave no choice.** Lists are walked depth-first; a structure of the second cache's size differs by
-//!    a few percent between good layouts, so that a rule of thumb does ([`Basis`] says which one decided).
-//! 2. **A sample stands for the rest** (`sample`): the top of the trees and some bundles of bottoms, one node in a hundred
-//!    and less.
-//! 3. **Layouts that never win are not asked.** Over random-insert and complete trees, recursive trees and forests of
-//!    2^14 to 2^18 nodes of 24 to 64 bytes, breadth-first, depth-first and subtree clusters in depth-first order were
-//!    predicted at most 2 % cheaper than the best candidate, and nearly always dearer. Trees of several children a node
-//!    are the exception, for breadth-first order.
+//! 1. **Some structures leave no choice.** Lists are walked depth-first; a structure of the second
+//!    cache's size differs by a few percent between good layouts, so that a rule of thumb does
+//!    ([`Basis`] says which one decided).
+//! 2. **A sample stands for the rest** (`sample`): the top of the trees and some bundles of
+//!    bottoms, one node in a hundred and less.
+//! 3. **Layouts that never win are not asked.** Over random-insert and complete trees, recursive
+//!    trees and forests of 2^14 to 2^18 nodes of 24 to 64 bytes, breadth-first, depth-first and
+//!    subtree clusters in depth-first order were predicted at most 2 % cheaper than the best
+//!    candidate, and nearly always dearer. Trees of several children a node are the exception, for
+//!    breadth-first order.
 //!
-//! [`rank_layouts`] is the long way: every layout, all nodes. Against it, the sample's predictions were wrong by 1 % in
-//! most of these cases, and by 9 % at most.
+//! [`rank_layouts`] is the long way: every layout, all nodes. Against it, the sample's predictions
+//! were wrong by 1 % in most of these cases, and by 9 % at most.
 
 use crate::layout::packed_offset;
 use crate::sample::{Sample, Survey};
@@ -30,8 +32,9 @@ pub struct Choice {
     pub layout: Layout,
     /// Where it puts the nodes.
     pub placement: Placement,
-    /// What was compared, the layout taken first, then by predicted time: predictions from a sample of the nodes, a few percent
-    /// from what a [`Predictor`] says of all of them. Empty when nothing had to be compared.
+    /// What was compared, the layout taken first, then by predicted time: predictions from a sample
+    /// of the nodes, a few percent from what a [`Predictor`] says of all of them. Empty when
+    /// nothing had to be compared.
     pub ranking: Vec<(Layout, Prediction)>,
     /// What the choice rests on.
     pub basis: Basis,
@@ -41,8 +44,8 @@ pub struct Choice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Basis {
-    /// No node has two children, or ways are so long (hundreds of nodes) that the structure is nearly a list: walked
-    /// depth-first.
+    /// No node has two children, or ways are so long (hundreds of nodes) that the structure is
+    /// nearly a list: walked depth-first.
     Chains,
     /// The structure fits the second cache, where good layouts hardly differ: hierarchical.
     Small,
@@ -57,36 +60,39 @@ pub enum Basis {
 const SAMPLED_SHARE: usize = 100;
 const SAMPLED_NODES_MIN: usize = 1 << 11;
 const SAMPLED_NODES_MAX: usize = 20_000;
-/// Bundles have at least so many nodes, several pages of them: at its borders a bundle meets strangers.
+/// Bundles have at least so many nodes, several pages of them: at its borders a bundle meets
+/// strangers.
 const BUNDLE_NODES_MIN: u64 = 512;
 /// Few bundles are all alike by chance.
 const BUNDLES_MIN: usize = 3;
 /// Another layout has to be predicted cheaper than this share of the usual one's cost to be taken.
 ///
-/// Predictions compare layouts within some 8 %, and know nothing of the fetch of the next line, which hierarchical order is made for. On trees of 2^16, 2^18 and
-/// 2^20 nodes (random-insert and complete, of 24, 32 and 64 bytes, searched with branches and without; third shortest of 40
-/// runs, other programs running), it took at most 1.06 times what the best of seven layouts took in 34 of 36 cases (else 1.09 and
-/// 1.20), and was the best in 15 of them.
+/// Predictions compare layouts within some 8 %, and know nothing of the fetch of the next line,
+/// which hierarchical order is made for. On trees of 2^16, 2^18 and 2^20 nodes (random-insert and
+/// complete, of 24, 32 and 64 bytes, searched with branches and without; third shortest of 40 runs,
+/// other programs running), it took at most 1.06 times what the best of seven layouts took in 34 of
+/// 36 cases (else 1.09 and 1.20), and was the best in 15 of them.
 const PREFERENCE: f64 = 0.92;
 /// In trees of so many children a node, breadth-first order is a candidate.
 const WIDE_CHILDREN: usize = 3;
-/// Ways are called long from a cut of this many times the square root of all nodes on; operations then visit hundreds of
-/// nodes.
+/// Ways are called long from a cut of this many times the square root of all nodes on; operations
+/// then visit hundreds of nodes.
 const CUT_SHARE: f64 = 16.0;
 
-/// Whether breadth-first order could win: nodes have several children, and are numbered in it, so that their places in it
-/// are known.
+/// Whether breadth-first order could win: nodes have several children, and are numbered in it, so
+/// that their places in it are known.
 ///
-/// It spreads the sampled bottoms over the levels, where each meets others that are not sampled, so that it looks a few
-/// percent dearer than it is.
+/// It spreads the sampled bottoms over the levels, where each meets others that are not sampled, so
+/// that it looks a few percent dearer than it is.
 fn brothers_matter(shape: &Shape) -> bool {
     shape.len() >= WIDE_CHILDREN * shape.inner_nodes() && shape.is_breadth_first()
 }
 
 /// The layout that is taken unless another is much better.
 ///
-/// Nodes larger than a line have none to share. Which page they lie on is all that layouts differ in then, and depth-first order does as well by searches
-/// (within 2 %, 96 and 120 bytes) and better by walks through whole subtrees, as range queries are.
+/// Nodes larger than a line have none to share. Which page they lie on is all that layouts differ
+/// in then, and depth-first order does as well by searches (within 2 %, 96 and 120 bytes) and
+/// better by walks through whole subtrees, as range queries are.
 fn usual(line_bytes: u32, node: NodeExtent, weighted: bool) -> Layout {
     if weighted {
         Layout::Weighted
@@ -115,17 +121,19 @@ fn candidates(line_bytes: u32, node: NodeExtent, weighted: bool) -> Vec<Layout> 
     candidates
 }
 
-/// Picks the layout in which uniform searches are predicted to take least time: [hierarchical](Layout::Hierarchical), or for nodes larger than a
-/// line [depth-first](Layout::DepthFirst), unless another is better by more than predictions err.
+/// Picks the layout in which uniform searches are predicted to take least time:
+/// [hierarchical](Layout::Hierarchical), or for nodes larger than a line
+/// [depth-first](Layout::DepthFirst), unless another is better by more than predictions err.
 ///
-/// O(n) with a small constant (some 10 ns a node, and a sample of at most a few ten thousand nodes placed in each
-/// candidate), plus one placement of all nodes, that of the chosen layout.
+/// O(n) with a small constant (some 10 ns a node, and a sample of at most a few ten thousand nodes
+/// placed in each candidate), plus one placement of all nodes, that of the chosen layout.
 ///
-/// Lists and other structures whose searches touch a good part of a cache are ranked with less certainty: see
-/// [`Prediction::crowded_levels`].
+/// Lists and other structures whose searches touch a good part of a cache are ranked with less
+/// certainty: see [`Prediction::crowded_levels`].
 ///
 /// # Panics
-/// When the machine was changed into one whose block sizes are no powers of two, which [`Machine::check`] tells.
+/// When the machine was changed into one whose block sizes are no powers of two, which
+/// [`Machine::check`] tells.
 ///
 /// # Examples
 /// ```
@@ -147,9 +155,10 @@ pub fn choose_layout(
     choose(shape, node, None, pages, machine)
 }
 
-/// Picks the layout in which operations are predicted to take least time that end at node `v` with a frequency in proportion to
-/// `weights[v]`, as in [`Visits::weighted`](crate::Visits::weighted): [weighted](Layout::Weighted) unless another is better
-/// by more than predictions err. All are placed [by weight](Layout::place_weighted).
+/// Picks the layout in which operations are predicted to take least time that end at node `v` with
+/// a frequency in proportion to `weights[v]`, as in [`Visits::weighted`](crate::Visits::weighted):
+/// [weighted](Layout::Weighted) unless another is better by more than predictions err. All are
+/// placed [by weight](Layout::place_weighted).
 ///
 /// As [`choose_layout`], with two more passes over the nodes.
 ///
@@ -307,11 +316,12 @@ fn small_bytes(machine: &Machine) -> f64 {
     }
 }
 
-/// Every layout without parameters, placed and predicted in full, best first; with `weights` for operations that end at
-/// nodes in proportion to them.
+/// Every layout without parameters, placed and predicted in full, best first; with `weights` for
+/// operations that end at nodes in proportion to them.
 ///
-/// The long way to what [`choose_layout`] estimates: O(n log n) for placing each layout, O(n) for each of them and each
-/// block size of the machine; seconds for millions of nodes. Ties go to the smaller span.
+/// The long way to what [`choose_layout`] estimates: O(n log n) for placing each layout, O(n) for
+/// each of them and each block size of the machine; seconds for millions of nodes. Ties go to the
+/// smaller span.
 ///
 /// # Panics
 /// When there is not one weight for each node, and as [`choose_layout`].

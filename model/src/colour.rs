@@ -1,9 +1,10 @@
 //! Colouring: the nodes that every search needs get a part of a cache for themselves.
 //!
-//! T. Chilimbi, *Cache-Conscious Data Structures* (1999), sections 2.2.2 and 3.2: an address decides which set of a cache its
-//! block falls into. If the top of a tree lies where only some of the sets are met, and everything else where only the
-//! others are, nothing that is seldom used can evict the top. The parameters are those of the thesis's figure 4-1:
-//! sets, block size and associativity of the cache, and the share of the sets that is for the hot nodes.
+//! T. Chilimbi, *Cache-Conscious Data Structures* (1999), sections 2.2.2 and 3.2: an address
+//! decides which set of a cache its block falls into. If the top of a tree lies where only some of
+//! the sets are met, and everything else where only the others are, nothing that is seldom used can
+//! evict the top. The parameters are those of the thesis's figure 4-1: sets, block size and
+//! associativity of the cache, and the share of the sets that is for the hot nodes.
 //!
 //! ```text
 //! a way of the cache:    |<----- hot, share x W ----->|<------- cold, the rest of W ------->|     W = sets x block
@@ -13,15 +14,18 @@
 //!         way a          | nothing                    | ...                                 |  then gaps
 //! ```
 //!
-//! - **Hot** are the first `p = hot sets x floor(block / node) x ways` nodes in traversal order, which is the order of their numbers;
-//!   nodes larger than a block by what fits. Given weights, the `p` most probable. Both are closed under parents.
-//! - **Gaps.** Where a way is larger than a page, hot and cold ranges are whole pages, and a gap is address space without
-//!   memory. Where it is not (a first-level cache), the gaps are inside of pages and cost what they are large.
-//! - **What it can do.** Bits of the address within a page always choose sets. Higher ones do so only where caches
-//!   are indexed by addresses that the program sees: in huge pages, or where a probe showed it.
+//! - **Hot** are the first `p = hot sets x floor(block / node) x ways` nodes in traversal order,
+//!   which is the order of their numbers; nodes larger than a block by what fits. Given weights,
+//!   the `p` most probable. Both are closed under parents.
+//! - **Gaps.** Where a way is larger than a page, hot and cold ranges are whole pages, and a gap is
+//!   address space without memory. Where it is not (a first-level cache), the gaps are inside of
+//!   pages and cost what they are large.
+//! - **What it can do.** Bits of the address within a page always choose sets. Higher ones do so
+//!   only where caches are indexed by addresses that the program sees: in huge pages, or where a
+//!   probe showed it.
 //!
-//! A tree that is coloured against itself gains little, and may lose: the cold nodes have less room than before. So
-//! [`Coloured::gain`] says what each level of a machine gains and loses.
+//! A tree that is coloured against itself gains little, and may lose: the cold nodes have less room
+//! than before. So [`Coloured::gain`] says what each level of a machine gains and loses.
 
 use std::fmt;
 
@@ -50,8 +54,8 @@ impl CacheGeometry {
     ///
     /// # Errors
     ///
-    /// [`ColourError::Geometry`] when sets or block size are no powers of two, the block is smaller than 8 bytes, there is
-    /// no way or more than 2^16, or a way has more than 2^40 bytes.
+    /// [`ColourError::Geometry`] when sets or block size are no powers of two, the block is smaller
+    /// than 8 bytes, there is no way or more than 2^16, or a way has more than 2^40 bytes.
     pub fn new(
         sets: u64,
         block_bytes: u64,
@@ -144,8 +148,8 @@ pub struct Colouring {
 }
 
 impl Colouring {
-    /// A colouring that keeps `hot_share` (the colour constant) of the sets for hot nodes, rounded down to whole blocks, or to whole
-    /// pages where a way is larger than one.
+    /// A colouring that keeps `hot_share` (the colour constant) of the sets for hot nodes, rounded
+    /// down to whole blocks, or to whole pages where a way is larger than one.
     ///
     /// # Errors
     ///
@@ -192,7 +196,8 @@ impl Colouring {
     pub fn hot_nodes_max(self, node: NodeExtent) -> u64 {
         let (block, stride) = (self.geometry.block_bytes, node.stride_bytes());
         let hot = self.hot_way_bytes();
-        // floor(b / e) nodes to a block; of those larger than one, what fits a way without leaving the hot part.
+        // floor(b / e) nodes to a block; of those larger than one, what fits a way without leaving
+        // the hot part.
         let to_a_way = match block / stride {
             0 => hot / stride,
             to_a_block => hot / block * to_a_block,
@@ -200,8 +205,9 @@ impl Colouring {
         to_a_way * self.geometry.associativity
     }
 
-    /// Which nodes are hot: the first [`p`](Colouring::hot_nodes_max) by number, or the most probable ones when `weights` say how
-    /// often operations end at each node, as in [`Visits::weighted`](crate::Visits::weighted). With each hot node, its parent is hot.
+    /// Which nodes are hot: the first [`p`](Colouring::hot_nodes_max) by number, or the most
+    /// probable ones when `weights` say how often operations end at each node, as in
+    /// [`Visits::weighted`](crate::Visits::weighted). With each hot node, its parent is hot.
     ///
     /// O(n), O(n log n) with weights.
     ///
@@ -217,7 +223,8 @@ impl Colouring {
             Some(weights) => {
                 let visits = subtree_probabilities(shape, weights);
                 let mut order: Vec<u32> = (0..shape.nodes()).collect();
-                // Stable: of equals the smaller number first, so that a parent is never behind its child.
+                // Stable: of equals the smaller number first, so that a parent is never behind its
+                // child.
                 order.sort_by(|&a, &b| visits[b as usize].total_cmp(&visits[a as usize]));
                 for &v in &order[..hot_nodes] {
                     hot[v as usize] = true;
@@ -228,15 +235,16 @@ impl Colouring {
         hot
     }
 
-    /// Places the hot nodes in the hot part of the sets and the others in the rest, each in the order that `layout` gives
-    /// their part of the forest.
+    /// Places the hot nodes in the hot part of the sets and the others in the rest, each in the
+    /// order that `layout` gives their part of the forest.
     ///
-    /// Offsets are for memory that begins at a multiple of the way's size; nodes keep to segments as those of [`Layout::place`] do. O(n log n).
+    /// Offsets are for memory that begins at a multiple of the way's size; nodes keep to segments
+    /// as those of [`Layout::place`] do. O(n log n).
     ///
     /// # Errors
     ///
-    /// [`ColourError::NodeTooLarge`] when the nodes of a colour do not fit into what it has of a way: with a share of 1, all
-    /// that are not hot.
+    /// [`ColourError::NodeTooLarge`] when the nodes of a colour do not fit into what it has of a
+    /// way: with a share of 1, all that are not hot.
     ///
     /// # Panics
     /// As [`hot`](Colouring::hot) and [`Layout::place`].
@@ -377,7 +385,8 @@ impl Ranges {
     }
 
     /// Maps a placement without gaps into the ranges, none of whose ends a node crosses, nor a
-    /// [segment's](Layout::SEGMENT_BYTES) if it is small; `put` takes index and offset. The node fits.
+    /// [segment's](Layout::SEGMENT_BYTES) if it is small; `put` takes index and offset. The node
+    /// fits.
     ///
     /// What would cross an end begins in the next range or segment, and what follows moves along.
     fn spread(&self, dense: &Placement, node: NodeExtent, mut put: impl FnMut(usize, u64)) {
@@ -447,8 +456,8 @@ impl Coloured {
         self.gap_bytes
     }
 
-    /// Bytes of memory that are lost to gaps: all of them where a way is no larger than a page, none where gaps are whole
-    /// pages.
+    /// Bytes of memory that are lost to gaps: all of them where a way is no larger than a page,
+    /// none where gaps are whole pages.
     pub fn lost_bytes(&self) -> u64 {
         if self.colouring.geometry.way_bytes() > PAGE_BYTES {
             0
@@ -457,12 +466,12 @@ impl Coloured {
         }
     }
 
-    /// What colouring gains and loses at each level of `machine`, when `level` is the level of the coloured cache, against
-    /// `plain`, such as the same layout without colours.
+    /// What colouring gains and loses at each level of `machine`, when `level` is the level of the
+    /// coloured cache, against `plain`, such as the same layout without colours.
     ///
-    /// At `level`, hot blocks have the hot share of the capacity and the others the rest; other levels
-    /// see a placement with gaps. `node` is what was placed, the predictor of the same shape. O(n) for each block size of
-    /// the machine.
+    /// At `level`, hot blocks have the hot share of the capacity and the others the rest; other
+    /// levels see a placement with gaps. `node` is what was placed, the predictor of the same
+    /// shape. O(n) for each block size of the machine.
     ///
     /// # Errors
     ///
@@ -487,7 +496,8 @@ impl Coloured {
         })
     }
 
-    /// Misses and nanoseconds of an operation in the coloured placement; as [`gain`](Coloured::gain).
+    /// Misses and nanoseconds of an operation in the coloured placement; as
+    /// [`gain`](Coloured::gain).
     ///
     /// # Errors
     ///
@@ -547,8 +557,8 @@ pub struct ColourGain {
 }
 
 impl ColourGain {
-    /// For each level: its name, the misses and the nanoseconds of an operation that colouring saves there; negative where it
-    /// costs some.
+    /// For each level: its name, the misses and the nanoseconds of an operation that colouring
+    /// saves there; negative where it costs some.
     pub fn levels(&self) -> impl Iterator<Item = (&str, f64, f64)> {
         self.plain
             .levels

@@ -1,9 +1,10 @@
 //! What a new layout costs, and after how many operations it has paid.
 //!
-//! A morph walks over the structure, decides on a layout, allocates a second set of nodes and moves each node to its place.
-//! All of this has work for the processor and memory to wait for, and differs from operations on the structure in one
-//! thing: addresses are known ahead, so that several misses are under way together. With `L(W)` the time of a random access
-//! to a working set of `W` bytes beyond that of a first-level hit, from the machine's levels,
+//! A morph walks over the structure, decides on a layout, allocates a second set of nodes and moves
+//! each node to its place. All of this has work for the processor and memory to wait for, and
+//! differs from operations on the structure in one thing: addresses are known ahead, so that
+//! several misses are under way together. With `L(W)` the time of a random access to a working set
+//! of `W` bytes beyond that of a first-level hit, from the machine's levels,
 //!
 //! ```text
 //! ns a node = cpu + waiting x L(bytes of the nodes) x lines of a node     walking and moving
@@ -11,17 +12,18 @@
 //!                 + first touch of the new memory
 //! ```
 //!
-//! where `cpu` and the shares of `L` that are waited for were measured, with `Morph` on random-insert trees of 2^14 to 2^22
-//! nodes of 32, 64 and 128 bytes in a young heap under `ccmalloc`, on a virtual machine of two Emerald Rapids cores (21 November
-//! 2026, nothing else running).
+//! where `cpu` and the shares of `L` that are waited for were measured, with `Morph` on
+//! random-insert trees of 2^14 to 2^22 nodes of 32, 64 and 128 bytes in a young heap under
+//! `ccmalloc`, on a virtual machine of two Emerald Rapids cores (21 November 2026, nothing else
+//! running).
 
 use crate::choose::prediction_of_choice;
 use crate::{
     Level, LevelKind, Machine, NodeExtent, PageSize, Placement, Prediction, Predictor, Shape,
 };
 
-/// Work for each node that waits for no memory, in nanoseconds, and the parts of the latency that are waited for: of
-/// walking, deciding, allocating, moving.
+/// Work for each node that waits for no memory, in nanoseconds, and the parts of the latency that
+/// are waited for: of walking, deciding, allocating, moving.
 const TRAVERSE: Work = Work::new(10.0, 0.12);
 const PLAN: Work = Work::new(42.0, 0.75);
 const ALLOCATE: Work = Work::new(3.0, 0.05);
@@ -62,11 +64,12 @@ fn latency_ns(machine: &Machine, pages: PageSize, bytes: f64) -> f64 {
         .sum()
 }
 
-/// Nanoseconds that laying out `nodes` nodes anew takes, with the choice of the layout; an estimate, right within a factor
-/// of one and a half for nodes of 32 bytes and of two for larger ones, where it was measured.
+/// Nanoseconds that laying out `nodes` nodes anew takes, with the choice of the layout; an
+/// estimate, right within a factor of one and a half for nodes of 32 bytes and of two for larger
+/// ones, where it was measured.
 ///
-/// O(levels of the machine). Copies the whole of each node; nodes with destructors or allocations of their own do not
-/// cost more, since they are moved.
+/// O(levels of the machine). Copies the whole of each node; nodes with destructors or allocations
+/// of their own do not cost more, since they are moved.
 ///
 /// # Examples
 /// ```
@@ -173,17 +176,18 @@ impl Gain {
         self.speedup() >= WORTHWHILE_SPEEDUP && self.pays_within(operations)
     }
 
-    /// Whether so many operations on the structure as it is now take longer than the morph and the operations after it.
+    /// Whether so many operations on the structure as it is now take longer than the morph and the
+    /// operations after it.
     pub fn pays_within(&self, operations: f64) -> bool {
         operations > self.break_even_operations
     }
 }
 
-/// What laying out `shape` anew would bring and cost, when its nodes lie as `before` says: the layout that
-/// [`choose_layout`](crate::choose_layout) takes against it, without placing a node.
+/// What laying out `shape` anew would bring and cost, when its nodes lie as `before` says: the
+/// layout that [`choose_layout`](crate::choose_layout) takes against it, without placing a node.
 ///
-/// With `weights`, operations end at nodes in proportion to them. O(n) for each block size of the machine, most of it for
-/// what is predicted of `before`.
+/// With `weights`, operations end at nodes in proportion to them. O(n) for each block size of the
+/// machine, most of it for what is predicted of `before`.
 ///
 /// # Panics
 /// When `before` or `weights` are not of as many nodes as `shape`, and as [`Predictor::predict`].
@@ -231,8 +235,8 @@ mod tests {
 
     #[test]
     fn costs_are_those_that_were_measured() {
-        // Nanoseconds a node of `Morph` on random trees, the shortest of some runs, and that machine as it was
-        // calibrated, small steps taken together.
+        // Nanoseconds a node of `Morph` on random trees, the shortest of some runs, and that
+        // machine as it was calibrated, small steps taken together.
         let kib = |capacity: u32| f64::from(capacity) * 1024.0;
         let level = |name, kind, block_bytes, steps: &[(u32, f64)]| Level {
             name: String::from(name),

@@ -1,12 +1,13 @@
-//! Hardware counters around a closure: what the processor itself says of misses, cycles and instructions.
+//! Hardware counters around a closure: what the processor itself says of misses, cycles and
+//! instructions.
 //!
-//! Predictions of misses can be held against these where there are any. Virtual machines mostly have none, and systems may
-//! forbid them (`/proc/sys/kernel/perf_event_paranoid`); then [`Counters::new`] gives an error of one line, and whoever wanted to
-//! count says so and goes on.
+//! Predictions of misses can be held against these where there are any. Virtual machines mostly
+//! have none, and systems may forbid them (`/proc/sys/kernel/perf_event_paranoid`); then
+//! [`Counters::new`] gives an error of one line, and whoever wanted to count says so and goes on.
 //!
-//! Processors count few events at once, so that the events come in two groups of at most three; the kernel takes turns where even
-//! that is too much, and counts are scaled up by the time that they ran. Only the program's own instructions on this thread are
-//! counted, not the kernel's.
+//! Processors count few events at once, so that the events come in two groups of at most three; the
+//! kernel takes turns where even that is too much, and counts are scaled up by the time that they
+//! ran. Only the program's own instructions on this thread are counted, not the kernel's.
 //!
 //! ```
 //! use ccmodel::counters::{Counters, Event};
@@ -38,7 +39,8 @@ pub enum Event {
     L1dMisses,
     /// Loads that no cache served.
     LlcMisses,
-    /// Loads whose page the first-level TLB for data did not have, or on some processors those that walked the page table.
+    /// Loads whose page the first-level TLB for data did not have, or on some processors those that
+    /// walked the page table.
     DtlbMisses,
 }
 
@@ -85,8 +87,8 @@ impl Counters {
     /// Opens what the machine has of [`Event::ALL`].
     ///
     /// # Errors
-    /// [`CountersError`] when it has none of them, the system forbids them, or this was built without the feature `counters` or for
-    /// another system than Linux.
+    /// [`CountersError`] when it has none of them, the system forbids them, or this was built
+    /// without the feature `counters` or for another system than Linux.
     pub fn new() -> Result<Counters, CountersError> {
         let mut groups = Vec::new();
         let mut first_error = None;
@@ -112,7 +114,8 @@ impl Counters {
     /// Counts while `f` runs. Costs a few system calls, some microseconds.
     ///
     /// # Errors
-    /// [`CountersError`] when the counters cannot be started or read; `f` has then run, unless they could not be started.
+    /// [`CountersError`] when the counters cannot be started or read; `f` has then run, unless they
+    /// could not be started.
     pub fn around<R>(&mut self, f: impl FnOnce() -> R) -> Result<(R, Counts), CountersError> {
         for group in &mut self.groups {
             group.start()?;
@@ -152,7 +155,8 @@ impl Counts {
         self.values[event.index()]
     }
 
-    /// The part of the time in which the counters ran that had least of it; counts are scaled up by it.
+    /// The part of the time in which the counters ran that had least of it; counts are scaled up by
+    /// it.
     pub fn running_share(&self) -> f64 {
         self.running_share
     }

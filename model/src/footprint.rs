@@ -1,54 +1,61 @@
-//! The footprint tier: how many blocks a stretch of operations touches, and what a cache of a given capacity then misses.
+//! The footprint tier: how many blocks a stretch of operations touches, and what a cache of a given
+//! capacity then misses.
 //!
-//! The unit of time is one operation. Block `b` is touched by an operation with probability `p_b`, independently of the
-//! operations before (the *independent reference model*). In `t` operations
+//! The unit of time is one operation. Block `b` is touched by an operation with probability `p_b`,
+//! independently of the operations before (the *independent reference model*). In `t` operations
 //!
 //! ```text
 //! U(t) = sum over blocks of 1 - (1 - p_b)^t
 //! ```
 //!
-//! distinct blocks are touched. A cache of `C` blocks with least-recently-used replacement then holds, to a very good
-//! approximation, what was touched in the last `t_C` operations, where `U(t_C) = C`: the *characteristic time* (Che, Tung
-//! and Wang, "Hierarchical Web Caching Systems", IEEE JSAC 2002; why it is so accurate: Fricker, Robert and Roberts, "A
-//! Versatile and Accurate Approximation for LRU Cache Performance", 2012, <https://arxiv.org/abs/1202.3974>). The misses
+//! distinct blocks are touched. A cache of `C` blocks with least-recently-used replacement then
+//! holds, to a very good approximation, what was touched in the last `t_C` operations, where
+//! `U(t_C) = C`: the *characteristic time* (Che, Tung and Wang, "Hierarchical Web Caching Systems",
+//! IEEE JSAC 2002; why it is so accurate: Fricker, Robert and Roberts, "A Versatile and Accurate
+//! Approximation for LRU Cache Performance", 2012, <https://arxiv.org/abs/1202.3974>). The misses
 //! of one operation are
 //!
 //! ```text
 //! M(C) = sum over blocks of p_b (1 - p_b)^(t_C)
 //! ```
 //!
-//! Millions of blocks have only a few hundred different probabilities that matter, so blocks are first put into classes,
-//! sixteen to the octave, each with its mean probability; everything after that costs O(classes).
+//! Millions of blocks have only a few hundred different probabilities that matter, so blocks are
+//! first put into classes, sixteen to the octave, each with its mean probability; everything after
+//! that costs O(classes).
 //!
-//! **Replacement.** Caches are not LRU, and it shows: on the machine this was written on (Emerald Rapids, virtual), random
-//! trees of 2^16 to 2^20 nodes took 1.09 to 1.24 times what the LRU formula predicts. With *random* replacement the same
-//! argument holds with another probability of being present (Fricker, Robert and Roberts, section 5; Gelenbe, "A Unified
-//! Approach to the Evaluation of a Class of Replacement Algorithms", IEEE Transactions on Computers 1973): a block that is out comes back
-//! with rate `p` and leaves after a time with mean `t`,
+//! **Replacement.** Caches are not LRU, and it shows: on the machine this was written on (Emerald
+//! Rapids, virtual), random trees of 2^16 to 2^20 nodes took 1.09 to 1.24 times what the LRU
+//! formula predicts. With *random* replacement the same argument holds with another probability of
+//! being present (Fricker, Robert and Roberts, section 5; Gelenbe, "A Unified Approach to the
+//! Evaluation of a Class of Replacement Algorithms", IEEE Transactions on Computers 1973): a block
+//! that is out comes back with rate `p` and leaves after a time with mean `t`,
 //!
 //! ```text
 //! LRU:     present = 1 - (1 - p)^t        random:  present = p t / (1 + p t)        sum of present over blocks = C
 //! ```
 //!
-//! and the times came out within 0.91 to 1.08. Uniform accesses hit with `C / blocks` under both, so a calibration by
-//! uniform accesses serves both. Which one holds is a property of the machine.
+//! and the times came out within 0.91 to 1.08. Uniform accesses hit with `C / blocks` under both,
+//! so a calibration by uniform accesses serves both. Which one holds is a property of the machine.
 //!
 //! Known limits:
 //!
-//! - The cache is taken as fully associative. Structures whose hot blocks lie a large power of two apart (depth-first
-//!   order of a complete tree with 2^k nodes of 2^j bytes) miss more than this tier says.
-//! - One operation must be short against the cache. The blocks of an operation come in an order, and each waits for its turn
-//!   while the others pass; the independent reference model does not know that. Long lists suffer most: their walks all
-//!   start with the same blocks, which a long walk evicts before the next one starts. Simulated (LRU, 1000 blocks; lists
-//!   that end anywhere with equal probability; the structure 1.2 to 4 times the cache), predicted over simulated misses:
+//! - The cache is taken as fully associative. Structures whose hot blocks lie a large power of two
+//!   apart (depth-first order of a complete tree with 2^k nodes of 2^j bytes) miss more than this
+//!   tier says.
+//! - One operation must be short against the cache. The blocks of an operation come in an order,
+//!   and each waits for its turn while the others pass; the independent reference model does not
+//!   know that. Long lists suffer most: their walks all start with the same blocks, which a long
+//!   walk evicts before the next one starts. Simulated (LRU, 1000 blocks; lists that end anywhere
+//!   with equal probability; the structure 1.2 to 4 times the cache), predicted over simulated
+//!   misses:
 //!
 //! | touches of an operation over capacity | 1 % | 2 % | 5 % | 10 % | 20 % | 40 % |
 //! |---|---|---|---|---|---|---|
 //! | many lists (a hash table's chains) | 0.97-1.00 | 0.96-0.99 | 0.85-0.98 | 0.69-0.97 | 0.45-0.96 | 0.55-0.92 |
 //! | complete trees, 1 to 32 blocks a node | 1.00 | 1.00 | 0.98-0.99 | 0.97-0.99 | 0.94-0.98 | 0.97 |
 //!
-//!   One list of 2000 blocks is predicted to miss 334 and misses 797. A prediction names the levels where an
-//!   operation is [too long](crate::Prediction::crowded_levels).
+//!   One list of 2000 blocks is predicted to miss 334 and misses 797. A prediction names the levels
+//!   where an operation is [too long](crate::Prediction::crowded_levels).
 
 /// Bits of a probability's mantissa that tell classes apart: 2^4 classes to the octave.
 const CLASS_MANTISSA_BITS: u32 = 4;
@@ -56,12 +63,14 @@ const CLASS_MANTISSA_BITS: u32 = 4;
 const CLASS_SHIFT: u32 = f64::MANTISSA_DIGITS - 1 - CLASS_MANTISSA_BITS;
 /// Class index of probability 1, the largest.
 const CLASS_OF_ONE: u64 = 1.0f64.to_bits() >> CLASS_SHIFT;
-/// Octaves below 1 that have classes of their own; a block touched once in 2^64 operations is as good as untouched.
+/// Octaves below 1 that have classes of their own; a block touched once in 2^64 operations is as
+/// good as untouched.
 const OCTAVES: usize = 64;
-/// Blocks whose probability is this close to 1 are touched by every operation: sums over all nodes round that far.
+/// Blocks whose probability is this close to 1 are touched by every operation: sums over all nodes
+/// round that far.
 const CERTAIN: f64 = 1.0 - 1e-9;
-/// More than Newton's method takes: near a full cache an LRU cache's time grows by steps of a constant, and the logarithm of
-/// what rounding leaves is below 40.
+/// More than Newton's method takes: near a full cache an LRU cache's time grows by steps of a
+/// constant, and the logarithm of what rounding leaves is below 40.
 const NEWTON_STEPS: u32 = 200;
 /// Number of classes.
 const CLASSES: usize = (OCTAVES << CLASS_MANTISSA_BITS) + 1;
@@ -85,8 +94,8 @@ pub struct BlockClass {
     pub probability: f64,
     /// How many blocks the class has.
     pub blocks: f64,
-    /// Mean share of its touches that a block is *waited for*: below 1 where several blocks of one node are requested
-    /// together, since only one latency shows then.
+    /// Mean share of its touches that a block is *waited for*: below 1 where several blocks of one
+    /// node are requested together, since only one latency shows then.
     pub exposure: f64,
     /// `ln(1 - p)`.
     log_untouched: f64,
@@ -131,7 +140,8 @@ impl BlockClass {
 
 /// Block probabilities of one structure at one block size, as a histogram.
 ///
-/// Invariant: classes have positive block counts and probabilities in `(0, 1]`, the most probable first.
+/// Invariant: classes have positive block counts and probabilities in `(0, 1]`, the most probable
+/// first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Footprint {
     classes: Vec<BlockClass>,
@@ -167,15 +177,17 @@ impl FootprintBuilder {
         }
     }
 
-    /// Adds `blocks` blocks, each touched with probability `probability` and waited for each time. O(1).
+    /// Adds `blocks` blocks, each touched with probability `probability` and waited for each time.
+    /// O(1).
     ///
-    /// Blocks that are never touched (probability not above 0, or no number) are left out; a probability that differs from
-    /// 1 by no more than rounding does, or lies above, counts as 1.
+    /// Blocks that are never touched (probability not above 0, or no number) are left out; a
+    /// probability that differs from 1 by no more than rounding does, or lies above, counts as 1.
     pub fn add(&mut self, probability: f64, blocks: f64) {
         self.add_exposed(probability, probability, blocks);
     }
 
-    /// Adds `blocks` blocks, each touched with probability `probability` and waited for with probability `exposed`.
+    /// Adds `blocks` blocks, each touched with probability `probability` and waited for with
+    /// probability `exposed`.
     pub fn add_exposed(&mut self, probability: f64, exposed: f64, blocks: f64) {
         if !(probability > 0.0 && blocks > 0.0) {
             return;
@@ -259,8 +271,8 @@ impl Footprint {
         }
     }
 
-    /// Expected number of blocks in a cache of this characteristic time, and how fast it grows with the time. At 0, what is
-    /// there right after.
+    /// Expected number of blocks in a cache of this characteristic time, and how fast it grows with
+    /// the time. At 0, what is there right after.
     fn present_blocks(&self, time: f64, replacement: Replacement) -> (f64, f64) {
         let (mut present, mut slope) = (0.0, 0.0);
         for class in &self.classes {
@@ -283,10 +295,11 @@ impl Footprint {
 
     /// The characteristic time of a cache of `capacity_blocks` blocks, in operations. O(classes).
     ///
-    /// For LRU it is the number of operations after which that many distinct blocks have been touched, `U(t_C) = C`.
-    /// Infinite when the structure has no more blocks than that, 0 when the capacity is 0. Also 0 for LRU when the blocks
-    /// that *every* operation touches do not leave room for one more: they follow each other in turns, and each is
-    /// evicted before its turn comes again.
+    /// For LRU it is the number of operations after which that many distinct blocks have been
+    /// touched, `U(t_C) = C`. Infinite when the structure has no more blocks than that, 0 when the
+    /// capacity is 0. Also 0 for LRU when the blocks that *every* operation touches do not leave
+    /// room for one more: they follow each other in turns, and each is evicted before its turn
+    /// comes again.
     pub fn characteristic_time(&self, capacity_blocks: f64, replacement: Replacement) -> f64 {
         if capacity_blocks >= self.blocks {
             return f64::INFINITY;
@@ -297,7 +310,8 @@ impl Footprint {
         if replacement == Replacement::Lru && capacity_blocks <= self.certain_blocks() {
             return 0.0;
         }
-        // Presence is concave in time, so that Newton's method comes from the left and never passes the solution.
+        // Presence is concave in time, so that Newton's method comes from the left and never passes
+        // the solution.
         let mut time = 0.0;
         for _ in 0..NEWTON_STEPS {
             let (present, slope) = self.present_blocks(time, replacement);
@@ -314,15 +328,16 @@ impl Footprint {
         time
     }
 
-    /// Misses of one operation in a cache of `capacity_blocks` blocks, in the steady state: `M(C)`. O(classes).
+    /// Misses of one operation in a cache of `capacity_blocks` blocks, in the steady state: `M(C)`.
+    /// O(classes).
     ///
     /// Falls from [`touches`](Footprint::touches) at capacity 0 to 0 when all blocks fit.
     pub fn misses(&self, capacity_blocks: f64, replacement: Replacement) -> f64 {
         self.misses_and_waits(capacity_blocks, replacement).0
     }
 
-    /// Misses of one operation, and how many of them it waits for: fewer, where the blocks of a node are requested
-    /// together.
+    /// Misses of one operation, and how many of them it waits for: fewer, where the blocks of a
+    /// node are requested together.
     pub fn misses_and_waits(&self, capacity_blocks: f64, replacement: Replacement) -> (f64, f64) {
         let time = self.characteristic_time(capacity_blocks, replacement);
         self.misses_and_waits_at(time, replacement)
@@ -343,8 +358,8 @@ impl Footprint {
     }
 }
 
-/// Probability that a block which an operation touches with the given probability is not in a cache of the given
-/// characteristic time.
+/// Probability that a block which an operation touches with the given probability is not in a cache
+/// of the given characteristic time.
 pub(crate) fn absent(probability: f64, time: f64, replacement: Replacement) -> f64 {
     if time.is_infinite() {
         // Everything fits, also what is never touched.
@@ -451,7 +466,8 @@ mod tests {
 
     #[test]
     fn nearly_certain_blocks_are_solved_for_too() {
-        // Found by the property test below: one certain block and 62 that are touched by all but one in 9000 operations.
+        // Found by the property test below: one certain block and 62 that are touched by all but
+        // one in 9000 operations.
         let mut seeds = vec![1; 62];
         seeds.push(0);
         let footprint = Footprint::from_probabilities(probabilities(&seeds));
@@ -480,7 +496,8 @@ mod tests {
             let footprint = Footprint::from_probabilities(probabilities(&seeds));
             let capacity = footprint.blocks() * f64::from(a) / 65_536.0;
             let time = footprint.characteristic_time(capacity, Replacement::Lru);
-            // Blocks touched by every operation make U jump at t = 0+: below, nothing stays until it is touched again.
+            // Blocks touched by every operation make U jump at t = 0+: below, nothing stays until
+            // it is touched again.
             let certain: f64 = footprint.classes().iter().filter(|c| c.probability >= 1.0).map(|c| c.blocks).sum();
             if time.is_infinite() {
                 capacity >= footprint.blocks()

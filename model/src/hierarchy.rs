@@ -1,16 +1,17 @@
 //! The caches of a machine as they are built: sets, ways, replacement, and who holds what of whom.
 //!
-//! A [`Machine`](crate::Machine) predicts nanoseconds from what was measured, capacities and steps of latency. A
-//! [`Hierarchy`] is the other half of the truth, the geometry: which addresses compete for a place. The
-//! [simulator](crate::Simulator) runs on it access by access, and the tiers that know sets predict the same misses from
-//! probabilities.
+//! A [`Machine`](crate::Machine) predicts nanoseconds from what was measured, capacities and steps
+//! of latency. A [`Hierarchy`] is the other half of the truth, the geometry: which addresses
+//! compete for a place. The [simulator](crate::Simulator) runs on it access by access, and the
+//! tiers that know sets predict the same misses from probabilities.
 //!
 //! ```text
 //! caches   L1 -> L2 -> L3 -> memory        an access asks each in turn until one has the block
 //! tlbs     dTLB -> STLB -> page walk       the same, with pages for blocks
 //! ```
 //!
-//! As JSON, with the feature `json` (what has no default must be there, what is unknown is refused):
+//! As JSON, with the feature `json` (what has no default must be there, what is unknown is
+//! refused):
 //!
 //! ```json
 //! {
@@ -31,9 +32,11 @@ use crate::colour::CacheGeometry;
 
 /// A real machine has no more levels of either kind.
 pub const MAX_CACHES: usize = 8;
-/// The smallest page: what the bits of an address above it are is up to the system, so that no block may be larger.
+/// The smallest page: what the bits of an address above it are is up to the system, so that no
+/// block may be larger.
 const MAX_BLOCK_BYTES: u64 = 4096;
-/// Of all levels of either kind together; 8 GiB of lines of 64 bytes. The simulator needs 8 bytes for each.
+/// Of all levels of either kind together; 8 GiB of lines of 64 bytes. The simulator needs 8 bytes
+/// for each.
 const MAX_BLOCKS: u64 = 1 << 27;
 /// Names stand at the heads of columns.
 const MAX_NAME_CHARS: usize = 32;
@@ -46,10 +49,11 @@ pub enum ReplacementPolicy {
     /// The one that was not used for longest.
     #[default]
     Lru,
-    /// The one that a binary tree of one bit for each pair of halves points to: a hardware form of LRU that forgets most.
+    /// The one that a binary tree of one bit for each pair of halves points to: a hardware form of
+    /// LRU that forgets most.
     ///
-    /// Of a number of ways that is no power of two, the tree is that of the next one, and never points to where there are no
-    /// ways: a set of 12 is a half of 8 and a half of 4.
+    /// Of a number of ways that is no power of two, the tree is that of the next one, and never
+    /// points to where there are no ways: a set of 12 is a half of 8 and a half of 4.
     TreePlru,
     /// Any, each as often.
     Random,
@@ -65,8 +69,8 @@ pub enum Inclusion {
     NonInclusive,
     /// As non-inclusive, and what a cache evicts leaves those above it too.
     Inclusive,
-    /// The last cache holds only what the one above it has evicted, and gives it up when it is asked for again; those above
-    /// are non-inclusive.
+    /// The last cache holds only what the one above it has evicted, and gives it up when it is
+    /// asked for again; those above are non-inclusive.
     VictimLast,
 }
 
@@ -106,7 +110,8 @@ impl CacheLevel {
 ///
 /// Invariants, which [`new`](Hierarchy::new) checks:
 ///
-/// - One to [`MAX_CACHES`] caches and at most as many translation buffers, which together hold at most 2^27 blocks.
+/// - One to [`MAX_CACHES`] caches and at most as many translation buffers, which together hold at
+///   most 2^27 blocks.
 /// - Names are short, printable and unique within each kind.
 /// - Blocks of caches have at most 4096 bytes and do not shrink from level to level.
 /// - Pages of translation buffers have at least 4096 bytes and one size.
@@ -289,7 +294,8 @@ impl std::error::Error for HierarchyError {}
 
 #[cfg(feature = "json")]
 mod json {
-    //! How a hierarchy is written: flat levels, so that no file needs to know how types are nested here.
+    //! How a hierarchy is written: flat levels, so that no file needs to know how types are nested
+    //! here.
 
     use serde::{Deserialize, Serialize};
 

@@ -1,13 +1,14 @@
 //! Which keys operations ask for, and how often.
 //!
-//! A distribution is a rule until the number of keys is known; then it gives one weight for each. Skewed rules say how much more
-//! frequent some keys are than others, not which: that is drawn from a seed, so that neighbours in key order are no more alike
-//! than any two keys.
+//! A distribution is a rule until the number of keys is known; then it gives one weight for each.
+//! Skewed rules say how much more frequent some keys are than others, not which: that is drawn from
+//! a seed, so that neighbours in key order are no more alike than any two keys.
 //!
-//! - [`Zipf`](KeyDistribution::Zipf): the r-th most frequent key is asked for in proportion to 1 / r^s (G. Zipf, *Human Behavior and
-//!   the Principle of Least Effort*, 1949); s = 0.99 is what YCSB calls Zipfian (B. Cooper and others, *Benchmarking Cloud Serving
-//!   Systems with YCSB*, 2010).
-//! - [`HotSet`](KeyDistribution::HotSet): a share of the keys gets a share of the operations, each of them as often.
+//! - [`Zipf`](KeyDistribution::Zipf): the r-th most frequent key is asked for in proportion to 1 /
+//!   r^s (G. Zipf, *Human Behavior and the Principle of Least Effort*, 1949); s = 0.99 is what YCSB
+//!   calls Zipfian (B. Cooper and others, *Benchmarking Cloud Serving Systems with YCSB*, 2010).
+//! - [`HotSet`](KeyDistribution::HotSet): a share of the keys gets a share of the operations, each
+//!   of them as often.
 //! - [`Weights`](KeyDistribution::Weights): counts of a trace, or any others.
 
 use std::fmt;
@@ -41,7 +42,8 @@ pub enum KeyDistribution {
         /// Chooses which keys are hot.
         seed: u64,
     },
-    /// In proportion to these, by number of the key. Weights that are negative or no numbers count as 0.
+    /// In proportion to these, by number of the key. Weights that are negative or no numbers count
+    /// as 0.
     Weights(Vec<f64>),
 }
 
@@ -49,7 +51,8 @@ impl KeyDistribution {
     /// The weight of each of `keys` keys, `None` where all are the same. O(keys).
     ///
     /// # Errors
-    /// [`KeysError`] for weights of another number of keys or none above 0, and for exponents and shares that are out of bounds.
+    /// [`KeysError`] for weights of another number of keys or none above 0, and for exponents and
+    /// shares that are out of bounds.
     pub fn weights(&self, keys: usize) -> Result<Option<Vec<f64>>, KeysError> {
         match *self {
             KeyDistribution::Uniform => Ok(None),
@@ -117,11 +120,12 @@ impl KeyDistribution {
         }
     }
 
-    /// Counts the keys of a trace: one a line, as a decimal number below `keys`. Empty lines and those that begin with `#` are
-    /// skipped. Reads line by line.
+    /// Counts the keys of a trace: one a line, as a decimal number below `keys`. Empty lines and
+    /// those that begin with `#` are skipped. Reads line by line.
     ///
     /// # Errors
-    /// [`KeysError::Line`] names the first line that holds no key; also when reading fails, and when there is no key at all.
+    /// [`KeysError::Line`] names the first line that holds no key; also when reading fails, and
+    /// when there is no key at all.
     pub fn read_trace(mut reader: impl BufRead, keys: usize) -> Result<KeyDistribution, KeysError> {
         let mut counts = vec![0.0; keys];
         let mut line = Vec::new();

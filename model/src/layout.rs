@@ -1,9 +1,10 @@
 //! Orders of nodes in memory, and the offsets that follow from them.
 //!
-//! A search for an even choice of the n keys visits node v with probability `subtree(v) / n`. What it costs is how many
-//! *different* blocks its nodes lie in, for each size of block that the machine moves: cache lines (64 B), what a memory
-//! access delivers (256 B), pages. No layout is best for all of them. Expected blocks a search, counted exactly
-//! on a random-insert tree of 2^18 nodes (`Shape::random_binary(1 << 18, 1)`); the test `the_table_holds` recounts it:
+//! A search for an even choice of the n keys visits node v with probability `subtree(v) / n`. What
+//! it costs is how many *different* blocks its nodes lie in, for each size of block that the
+//! machine moves: cache lines (64 B), what a memory access delivers (256 B), pages. No layout is
+//! best for all of them. Expected blocks a search, counted exactly on a random-insert tree of 2^18
+//! nodes (`Shape::random_binary(1 << 18, 1)`); the test `the_table_holds` recounts it:
 //!
 //! | layout | 24 B: 64 B | 256 B | 4 KiB | 32 B: 64 B | 256 B | 4 KiB |
 //! |---|---|---|---|---|---|---|
@@ -16,14 +17,15 @@
 //! | `cluster-veb:4096` | 15.05 | 7.63 | 2.89 | 15.71 | 8.33 | 2.94 |
 //! | `hierarchical` | 12.47 | 6.44 | 3.21 | 13.86 | 6.75 | 3.10 |
 //!
-//! A node of 24 B makes a 64 B cluster lose a quarter of its memory, which the table does not show: the top levels that
-//! stay in a cache are fewer. A [prediction](crate) weighs both. Nor does it show that the next line in memory often comes
-//! with a line that missed: so the same counts can differ in time by a third. The docs of the module
-//! `hierarchical` have what was measured of it.
+//! A node of 24 B makes a 64 B cluster lose a quarter of its memory, which the table does not show:
+//! the top levels that stay in a cache are fewer. A [prediction](crate) weighs both. Nor does it
+//! show that the next line in memory often comes with a line that missed: so the same counts can
+//! differ in time by a third. The docs of the module `hierarchical` have what was measured of it.
 //!
-//! Dependent searches in a random-insert tree, with branches, down to where a leaf ends; how many times faster than in random
-//! places (`random`); medians of 11 to 15 interleaved rounds of 40000 searches on an Emerald Rapids virtual machine
-//! (2 MiB second-level cache). The first column is of two runs, which agree to 2 % where they overlap:
+//! Dependent searches in a random-insert tree, with branches, down to where a leaf ends; how many
+//! times faster than in random places (`random`); medians of 11 to 15 interleaved rounds of 40000
+//! searches on an Emerald Rapids virtual machine (2 MiB second-level cache). The first column is of
+//! two runs, which agree to 2 % where they overlap:
 //!
 //! | layout | 2^22 nodes, 32 B, 2 MiB pages | 32 B, 4 KiB pages | 24 B, 2 MiB pages | 2^20 nodes, 32 B, 2 MiB pages |
 //! |---|---|---|---|---|
@@ -34,7 +36,8 @@
 //! | `cluster` | 2.51 | 2.77 | 2.88 | 2.78 |
 //! | `hierarchical` | 2.49 | 2.96 | 3.14 | 2.90 |
 //!
-//! What was tried for the parts, on 2^20 nodes (blocks of 64 B, 256 B and 4 KiB a search; 32 B nodes):
+//! What was tried for the parts, on 2^20 nodes (blocks of 64 B, 256 B and 4 KiB a search; 32 B
+//! nodes):
 //!
 //! | van Emde Boas, cut | | | |
 //! |---|---|---|---|
@@ -84,10 +87,11 @@ pub enum Layout {
         /// Chooses the order.
         seed: u64,
     },
-    /// One behind the other in the order in which random insertions allocate them, each after its parent: what a young heap
-    /// gives to a structure that grows.
+    /// One behind the other in the order in which random insertions allocate them, each after its
+    /// parent: what a young heap gives to a structure that grows.
     Allocated,
-    /// Each near its parent, in that order: what an allocator with hints, such as `ccmalloc`, gives.
+    /// Each near its parent, in that order: what an allocator with hints, such as `ccmalloc`,
+    /// gives.
     Hinted {
         /// Where a node goes whose parent's block is full.
         policy: HintPolicy,
@@ -99,29 +103,34 @@ pub enum Layout {
     Preorder,
     /// Level by level.
     BreadthFirst,
-    /// As many nodes of one subtree as fit share a block, greedily the most probable; blocks in depth-first order.
+    /// As many nodes of one subtree as fit share a block, greedily the most probable; blocks in
+    /// depth-first order.
     SubtreeCluster {
-        /// The size of a block; sensible are 64 (a cache line), 256 (what memory delivers) and 4096 (a page).
-        /// Rounded down to a power of two and limited to 65536.
+        /// The size of a block; sensible are 64 (a cache line), 256 (what memory delivers) and 4096
+        /// (a page). Rounded down to a power of two and limited to 65536.
         block_bytes: u32,
     },
-    /// The recursive order that suits every block size at once, cut by weight rather than by height.
+    /// The recursive order that suits every block size at once, cut by weight rather than by
+    /// height.
     VanEmdeBoas,
-    /// The clusters of [`SubtreeCluster`](Layout::SubtreeCluster), with the blocks in van Emde Boas order.
+    /// The clusters of [`SubtreeCluster`](Layout::SubtreeCluster), with the blocks in van Emde Boas
+    /// order.
     ClusterVanEmdeBoas {
         /// As in [`SubtreeCluster`](Layout::SubtreeCluster).
         block_bytes: u32,
     },
-    /// Clusters at each grain at once: lines of 64 B in 256 B in pages of 4 KiB in huge pages of 2 MiB, gap-free. Each place
-    /// goes to the most probable node that hangs on what is near.
+    /// Clusters at each grain at once: lines of 64 B in 256 B in pages of 4 KiB in huge pages of 2
+    /// MiB, gap-free. Each place goes to the most probable node that hangs on what is near.
     Hierarchical,
-    /// The nodes that operations visit most, in [`Hierarchical`](Layout::Hierarchical) order among themselves, before all others.
-    /// Made for [`place_weighted`](Layout::place_weighted) with skewed weights.
+    /// The nodes that operations visit most, in [`Hierarchical`](Layout::Hierarchical) order among
+    /// themselves, before all others. Made for [`place_weighted`](Layout::place_weighted) with
+    /// skewed weights.
     Weighted,
 }
 
 impl Layout {
-    /// No node of up to [`SEGMENT_NODE_BYTES_MAX`](Layout::SEGMENT_NODE_BYTES_MAX) lies across a multiple of this.
+    /// No node of up to [`SEGMENT_NODE_BYTES_MAX`](Layout::SEGMENT_NODE_BYTES_MAX) lies across a
+    /// multiple of this.
     pub const SEGMENT_BYTES: u64 = 65536;
     /// The largest node for which a placement keeps to segments.
     pub const SEGMENT_NODE_BYTES_MAX: u32 = 4096;
@@ -136,11 +145,11 @@ impl Layout {
     /// a block across a border. Nodes larger than a block turn a cluster layout into the order it
     /// has between blocks: depth-first or van Emde Boas.
     ///
-    /// Hinted nodes of up to 512 B start at granules of 8 B, in pages of 4 KiB that they do not leave, and with gaps where
-    /// the policy leaves room.
+    /// Hinted nodes of up to 512 B start at granules of 8 B, in pages of 4 KiB that they do not
+    /// leave, and with gaps where the policy leaves room.
     ///
-    /// The hierarchical and the weighted layout keep nodes within lines of 64 B where that leaves at most 8 B of a line
-    /// unused; else they are without gaps too.
+    /// The hierarchical and the weighted layout keep nodes within lines of 64 B where that leaves
+    /// at most 8 B of a line unused; else they are without gaps too.
     ///
     /// O(n) for random, preorder, breadth-first; O(n log n) for the others; never recursive. 4
     /// million nodes of a random-insert tree, numbered breadth-first, took 0.09 s depth-first, 0.21
@@ -149,7 +158,8 @@ impl Layout {
     ///
     /// # Panics
     ///
-    /// When `node` has no bytes or an alignment that is not a power of two, which [`NodeExtent::new`] rules out.
+    /// When `node` has no bytes or an alignment that is not a power of two, which
+    /// [`NodeExtent::new`] rules out.
     pub fn place(self, shape: &Shape, node: NodeExtent) -> Placement {
         if let Err(error) = NodeExtent::new(node.bytes, node.align) {
             panic!("{error}");
@@ -157,11 +167,13 @@ impl Layout {
         self.place_by(shape, node, None)
     }
 
-    /// Where each node of `shape` lies when an operation ends at node `v` with a frequency in proportion to `weights[v]`.
+    /// Where each node of `shape` lies when an operation ends at node `v` with a frequency in
+    /// proportion to `weights[v]`.
     ///
-    /// As [`place`](Layout::place), except that a subtree weighs what its nodes weigh together, not how many they are. Weights
-    /// that are negative or no numbers count as 0; with equal weights the result is that of `place`. Random,
-    /// preorder, breadth-first, allocated and hinted nodes look at no weights.
+    /// As [`place`](Layout::place), except that a subtree weighs what its nodes weigh together, not
+    /// how many they are. Weights that are negative or no numbers count as 0; with equal weights
+    /// the result is that of `place`. Random, preorder, breadth-first, allocated and hinted nodes
+    /// look at no weights.
     ///
     /// # Panics
     ///
@@ -296,7 +308,8 @@ fn blocks(block_bytes: u32, node: NodeExtent) -> Option<Blocks> {
     })
 }
 
-/// Where the node at index `position` of an order lies in the layouts that fill memory without gaps.
+/// Where the node at index `position` of an order lies in the layouts that fill memory without
+/// gaps.
 pub(crate) fn packed_offset(position: u32, node: NodeExtent) -> u64 {
     Grid::packed(node).offset(position)
 }
@@ -365,7 +378,8 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Node `v` lies at `offsets[v]`. Any numbers will do, such as the addresses of an existing heap.
+    /// Node `v` lies at `offsets[v]`. Any numbers will do, such as the addresses of an existing
+    /// heap.
     pub fn from_offsets(offsets: Vec<u64>) -> Placement {
         Placement { offsets }
     }

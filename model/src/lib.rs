@@ -21,29 +21,33 @@
 //! # Ok::<(), ccmodel::ExtentError>(())
 //! ```
 //!
-//! Trees that are searched for a key have this short way. Everything else comes down to [`Accesses`]: a [`Structure`] is [`Built`], its
-//! nodes are placed, and an [`Operation`] with a [`KeyDistribution`] says what is read
-//! ([`Predictor::predict_accesses`]); [`Walker`] and [`read_edges`] take structures of one's own. The guide is `docs/model.md`.
+//! Trees that are searched for a key have this short way. Everything else comes down to
+//! [`Accesses`]: a [`Structure`] is [`Built`], its nodes are placed, and an [`Operation`] with a
+//! [`KeyDistribution`] says what is read ([`Predictor::predict_accesses`]); [`Walker`] and
+//! [`read_edges`] take structures of one's own. The guide is `docs/model.md`.
 //!
-//! The way of a prediction through the modules: `visits` (how often each node is visited), `probability` (how often each
-//! block is touched), `footprint` (what a cache of some capacity misses of that), `neighbours` (which misses are cheap
-//! because another one was near), `predict` (what all this costs). Of a machine whose caches are known by sets and ways
-//! ([`Hierarchy`]), `tiers` say what each level misses, in the steady state and from cold. `machine` holds what `calibrate` measures and
-//! `topology` reads; `probe` holds predictions against the clock, and `simulator` counts what caches do access by access, of a
-//! structure or of any program's trace.
+//! The way of a prediction through the modules: `visits` (how often each node is visited),
+//! `probability` (how often each block is touched), `footprint` (what a cache of some capacity
+//! misses of that), `neighbours` (which misses are cheap because another one was near), `predict`
+//! (what all this costs). Of a machine whose caches are known by sets and ways ([`Hierarchy`]),
+//! `tiers` say what each level misses, in the steady state and from cold. `machine` holds what
+//! `calibrate` measures and `topology` reads; `probe` holds predictions against the clock, and
+//! `simulator` counts what caches do access by access, of a structure or of any program's trace.
 //!
-//! **Words.** A *block* is the unit that moves on a miss: a line of 64 bytes unless said. An *operation* is one search.
-//! A *level* is named after what was missed: a miss of `L2` is a load that the second-level cache does not serve. A *step*
-//! is the latency that such a miss adds.
+//! **Words.** A *block* is the unit that moves on a miss: a line of 64 bytes unless said. An
+//! *operation* is one search. A *level* is named after what was missed: a miss of `L2` is a load
+//! that the second-level cache does not serve. A *step* is the latency that such a miss adds.
 //!
 //! **Features.** `json` reads and writes machine files (serde). `counters` reads hardware counters
 //! on Linux (perf-event). `simulator` counts misses access by access. `cli`, on by default, is the
 //! `model` command (clap) with all of these. Without features, the only dependency is `libc`.
 //!
-//! **Known limits.** Effective capacities, which calibration measures, know nothing of sets: by them, nodes that lie large powers
-//! of two apart miss more than predicted, and so do operations that touch a good part of a cache, walks along lists above all;
-//! [`Prediction::crowded_levels`] names the caches. The tiers that know sets ([`predict_misses`]) know both. Operations count as
-//! dependent unless [`Predictor::overlap`] says otherwise. Prefetchers and the writing back of what was written are not modelled.
+//! **Known limits.** Effective capacities, which calibration measures, know nothing of sets: by
+//! them, nodes that lie large powers of two apart miss more than predicted, and so do operations
+//! that touch a good part of a cache, walks along lists above all; [`Prediction::crowded_levels`]
+//! names the caches. The tiers that know sets ([`predict_misses`]) know both. Operations count as
+//! dependent unless [`Predictor::overlap`] says otherwise. Prefetchers and the writing back of what
+//! was written are not modelled.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -10,8 +10,8 @@ pub(crate) struct LineError {
     pub(crate) what: String,
 }
 
-/// Reads the next line into `line`, its end included, and counts it in `number`; whether there was one. No more than `bytes_max`
-/// bytes and one are ever held.
+/// Reads the next line into `line`, its end included, and counts it in `number`; whether there was
+/// one. No more than `bytes_max` bytes and one are ever held.
 pub(crate) fn read(
     reader: &mut impl BufRead,
     line: &mut Vec<u8>,

@@ -1,20 +1,23 @@
-//! What a prediction knows of a machine: levels of the memory hierarchy as capacities and steps of latency.
+//! What a prediction knows of a machine: levels of the memory hierarchy as capacities and steps of
+//! latency.
 //!
-//! Nominal sizes do not predict time on today's machines. A last-level cache of 260 MB that a virtual machine shares with
-//! strangers serves a few megabytes of it; pages move the latency; replacement is not quite LRU. So a level is described
-//! by what can be measured: a list of [`Step`]s, each of which says *a load whose block is not in a cache of
-//! `capacity_bytes` costs `step_ns` more*. With `M(C)` the misses of an operation at capacity `C`
+//! Nominal sizes do not predict time on today's machines. A last-level cache of 260 MB that a
+//! virtual machine shares with strangers serves a few megabytes of it; pages move the latency;
+//! replacement is not quite LRU. So a level is described by what can be measured: a list of
+//! [`Step`]s, each of which says *a load whose block is not in a cache of `capacity_bytes` costs
+//! `step_ns` more*. With `M(C)` the misses of an operation at capacity `C`
 //! ([`Footprint::misses`](crate::Footprint::misses)),
 //!
 //! ```text
 //! ns = CPU part + sum over levels, over steps of M(capacity) x step_ns
 //! ```
 //!
-//! A level that has one capacity has one step. A cache whose hit ratio falls off gradually has several, and
-//! [calibration](crate::CalibrateOptions) finds them from a latency curve without knowing the levels in advance.
+//! A level that has one capacity has one step. A cache whose hit ratio falls off gradually has
+//! several, and [calibration](crate::CalibrateOptions) finds them from a latency curve without
+//! knowing the levels in advance.
 //!
-//! Beside it stands how the caches are built, the [`Hierarchy`]: nominal sizes, sets and ways. The one predicts nanoseconds, the other says which
-//! addresses compete.
+//! Beside it stands how the caches are built, the [`Hierarchy`]: nominal sizes, sets and ways. The
+//! one predicts nanoseconds, the other says which addresses compete.
 
 use std::sync::OnceLock;
 
@@ -57,8 +60,8 @@ const DEFAULT_SEARCH: SearchCosts = SearchCosts {
     branch_free_node_ns: 3.0,
 };
 
-/// Neighbour shares where nothing was measured: between an AMD Zen 5, which delivers 256 bytes at once, and an Intel
-/// Emerald Rapids, on which the 4 KiB page counts most.
+/// Neighbour shares where nothing was measured: between an AMD Zen 5, which delivers 256 bytes at
+/// once, and an Intel Emerald Rapids, on which the 4 KiB page counts most.
 const DEFAULT_NEIGHBOURS: [NeighbourShare; 2] = [
     NeighbourShare {
         block_bytes: 256,
@@ -72,12 +75,13 @@ const DEFAULT_NEIGHBOURS: [NeighbourShare; 2] = [
 
 /// A machine as the predictor sees it.
 ///
-/// [`Machine::this`] costs nothing and knows sizes, [`Machine::calibrate`](Machine::calibrate) costs some seconds and knows
-/// latencies; only the latter predicts nanoseconds that can be held against a clock.
+/// [`Machine::this`] costs nothing and knows sizes, [`Machine::calibrate`](Machine::calibrate)
+/// costs some seconds and knows latencies; only the latter predicts nanoseconds that can be held
+/// against a clock.
 ///
-/// What a constructor returns passes [`check`](Machine::check). The fields are open, to ask what would be if a cache were
-/// larger or a miss cheaper; whoever changes them into numbers that `check` refuses gets predictions without meaning, or a
-/// panic where it is documented.
+/// What a constructor returns passes [`check`](Machine::check). The fields are open, to ask what
+/// would be if a cache were larger or a miss cheaper; whoever changes them into numbers that
+/// `check` refuses gets predictions without meaning, or a panic where it is documented.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "json", serde(deny_unknown_fields))]
@@ -95,17 +99,20 @@ pub struct Machine {
     pub replacement: Replacement,
     /// The levels, the one next to the processor first.
     pub levels: Vec<Level>,
-    /// What far misses near each other save, by ascending block size; empty when every miss costs the same.
+    /// What far misses near each other save, by ascending block size; empty when every miss costs
+    /// the same.
     #[cfg_attr(feature = "json", serde(default))]
     pub neighbours: Vec<NeighbourShare>,
-    /// The caches and translation buffers as they are built, where that is known: nominal sizes, whatever part of them is to be
-    /// had. What misses cost stands in `levels`; which addresses compete for a place stands here.
+    /// The caches and translation buffers as they are built, where that is known: nominal sizes,
+    /// whatever part of them is to be had. What misses cost stands in `levels`; which addresses
+    /// compete for a place stands here.
     #[cfg_attr(feature = "json", serde(default, with = "hierarchy_file"))]
     pub hierarchy: Option<Hierarchy>,
     /// Measurements behind the levels; empty unless calibrated.
     #[cfg_attr(feature = "json", serde(default))]
     pub evidence: Evidence,
-    /// What went wrong when the machine was measured and what is in doubt, a line each; empty when nothing is.
+    /// What went wrong when the machine was measured and what is in doubt, a line each; empty when
+    /// nothing is.
     #[cfg_attr(
         feature = "json",
         serde(default, skip_serializing_if = "Vec::is_empty")
@@ -114,12 +121,12 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine of the given levels with LRU replacement, origin [`Origin::Preset`], on which nothing overlaps and whose geometry is
-    /// not known.
+    /// A machine of the given levels with LRU replacement, origin [`Origin::Preset`], on which
+    /// nothing overlaps and whose geometry is not known.
     ///
     /// # Errors
-    /// [`MachineError`] when a number is absurd (negative, not finite, out of any machine's range), a block size is no
-    /// power of two, or a name is empty, used twice or not printable.
+    /// [`MachineError`] when a number is absurd (negative, not finite, out of any machine's range),
+    /// a block size is no power of two, or a name is empty, used twice or not printable.
     pub fn new(
         name: &str,
         search: SearchCosts,
@@ -142,15 +149,18 @@ impl Machine {
         Ok(machine)
     }
 
-    /// This machine without measuring anything: cache sizes from its [topology](Topology), documented default latencies.
+    /// This machine without measuring anything: cache sizes from its [topology](Topology),
+    /// documented default latencies.
     ///
     /// Computed once for the process; later calls return the same value.
     ///
-    /// Defaults, rounded from desktop and server processors of 2020 to 2025: a miss of L1 costs 4 ns more than a hit, of
-    /// L2 16 ns, of L3 90 ns; the first-level TLB holds 64 small pages (+2 ns), the second 1536 (+10 ns); huge pages never
-    /// miss. An L3 counts as half of its nominal size, and as at most 8 MiB under a hypervisor, whose other guests
-    /// use the rest. Of a far miss, 40 % are paid once for each 256 bytes and 30 % once for each 4 KiB. Replacement is
-    /// taken as random. [`hierarchy`](Machine::hierarchy) is [that of the topology](Topology::hierarchy).
+    /// Defaults, rounded from desktop and server processors of 2020 to 2025: a miss of L1 costs 4
+    /// ns more than a hit, of L2 16 ns, of L3 90 ns; the first-level TLB holds 64 small pages (+2
+    /// ns), the second 1536 (+10 ns); huge pages never miss. An L3 counts as half of its nominal
+    /// size, and as at most 8 MiB under a hypervisor, whose other guests use the rest. Of a far
+    /// miss, 40 % are paid once for each 256 bytes and 30 % once for each 4 KiB. Replacement is
+    /// taken as random. [`hierarchy`](Machine::hierarchy) is [that of the
+    /// topology](Topology::hierarchy).
     pub fn this() -> &'static Machine {
         static THIS: OnceLock<Machine> = OnceLock::new();
         THIS.get_or_init(|| Machine::from_topology(&Topology::this()))
@@ -218,8 +228,9 @@ impl Machine {
         })
     }
 
-    /// The largest way of a cache whose sets addresses are known to choose: a page, or what [calibration](Machine::calibrate)
-    /// found. Larger caches can be [coloured](crate::Colouring) by what addresses say, but nobody knows to what effect.
+    /// The largest way of a cache whose sets addresses are known to choose: a page, or what
+    /// [calibration](Machine::calibrate) found. Larger caches can be [coloured](crate::Colouring)
+    /// by what addresses say, but nobody knows to what effect.
     pub fn colour_way_bytes(&self) -> u64 {
         let working = self.evidence.colours.iter().filter(|probe| probe.works());
         let ways = working.map(|probe| probe.way_bytes);

@@ -1,18 +1,20 @@
 //! How many larger blocks the missed lines of an operation lie in.
 //!
-//! A far miss is cheaper when another line of the same 128 bytes, kilobyte or page was missed just before: memory delivers
-//! several lines at once, prefetchers see a pattern, a row of memory is open, a translation is there. So a part of a
-//! miss's latency is paid once for each such *block* `B` in which the operation misses any line. Let `p_b` be the
-//! probabilities of the lines `b` in `B`, `P` that of `B` itself, and `m_b` the misses of the lines.
-//! A visit to `B` touches `N = sum of p_b / P` lines, each of which misses with probability
-//! `q = sum of m_b / sum of p_b`; taken as independent,
+//! A far miss is cheaper when another line of the same 128 bytes, kilobyte or page was missed just
+//! before: memory delivers several lines at once, prefetchers see a pattern, a row of memory is
+//! open, a translation is there. So a part of a miss's latency is paid once for each such *block*
+//! `B` in which the operation misses any line. Let `p_b` be the probabilities of the lines `b` in
+//! `B`, `P` that of `B` itself, and `m_b` the misses of the lines. A visit to `B` touches `N = sum
+//! of p_b / P` lines, each of which misses with probability `q = sum of m_b / sum of p_b`; taken as
+//! independent,
 //!
 //! ```text
 //! P(operation misses a line in B) = P (1 - (1 - q)^N)
 //! ```
 //!
-//! It is exact where visits touch one line (random layouts: `P q`, as many blocks as lines) and where all lines of a block
-//! are as cold (`P`, one for all of them), and it is never more than the number of missed lines.
+//! It is exact where visits touch one line (random layouts: `P q`, as many blocks as lines) and
+//! where all lines of a block are as cold (`P`, one for all of them), and it is never more than the
+//! number of missed lines.
 
 use crate::footprint::{Replacement, absent};
 use crate::probability::BlockProbabilities;
@@ -20,7 +22,8 @@ use crate::probability::BlockProbabilities;
 /// Expected number of blocks in which an operation misses at least one line, in a cache of this
 /// characteristic time for lines.
 ///
-/// `blocks` must be of the same visits and placement as `lines`, with a block size that is no smaller. O(lines).
+/// `blocks` must be of the same visits and placement as `lines`, with a block size that is no
+/// smaller. O(lines).
 pub(crate) fn missed_blocks(
     lines: &BlockProbabilities,
     blocks: &BlockProbabilities,

@@ -1,8 +1,8 @@
 //! Pictures of figures: lines and bars with axes and a legend, as SVG.
 //!
-//! [`Plot`] draws lines, [`Bars`] groups of bars. Both have one job, to show a few series of a prediction side by side, and
-//! are good at no other: no dates, no second axis, no interaction. A crate that can do all that would be the largest
-//! dependency of this one.
+//! [`Plot`] draws lines, [`Bars`] groups of bars. Both have one job, to show a few series of a
+//! prediction side by side, and are good at no other: no dates, no second axis, no interaction. A
+//! crate that can do all that would be the largest dependency of this one.
 //!
 //! ```
 //! use ccmodel::plot::{Axis, Plot};
@@ -16,11 +16,12 @@
 //! assert!(svg.starts_with("<svg"));
 //! ```
 //!
-//! **What a reader can rely on.** Any data gives well-formed XML with finite coordinates: points that are no numbers, or not
-//! positive on a logarithmic axis, are left out and the line has a gap there. Texts are escaped. Series differ in
-//! colour (those of M. Okabe and K. Ito, which people who see few colours tell apart) and in the form of their points;
-//! bars stand in the order of the legend. So a print in black is readable too. The picture is 640 wide, and is meant to be
-//! looked at in that size.
+//! **What a reader can rely on.** Any data gives well-formed XML with finite coordinates: points
+//! that are no numbers, or not positive on a logarithmic axis, are left out and the line has a gap
+//! there. Texts are escaped. Series differ in colour (those of M. Okabe and K. Ito, which people
+//! who see few colours tell apart) and in the form of their points; bars stand in the order of the
+//! legend. So a print in black is readable too. The picture is 640 wide, and is meant to be looked
+//! at in that size.
 
 mod axis;
 mod svg;
@@ -52,8 +53,8 @@ const LEGEND_GAP: f64 = 18.0;
 /// Above this many points to a line, their marks would be a smear.
 const MARKS_MAX: usize = 40;
 
-/// Blue, vermilion, green, purple, orange, light blue, black: of the eight colours of Okabe and Ito, *Color universal
-/// design* (2002), all but yellow, which is too light on white.
+/// Blue, vermilion, green, purple, orange, light blue, black: of the eight colours of Okabe and
+/// Ito, *Color universal design* (2002), all but yellow, which is too light on white.
 const COLOURS: [&str; 7] = [
     "#0072b2", "#d55e00", "#009e73", "#aa4a8c", "#e69f00", "#56b4e9", "#000000",
 ];
@@ -221,7 +222,8 @@ impl Bars {
         }
     }
 
-    /// Adds a bar to each group; where there are fewer heights than groups, or a height is no number or negative, there is no bar.
+    /// Adds a bar to each group; where there are fewer heights than groups, or a height is no
+    /// number or negative, there is no bar.
     #[must_use]
     pub fn bars(mut self, name: &str, heights: &[f64]) -> Bars {
         self.series.push((name.to_owned(), heights.to_vec()));
@@ -372,7 +374,8 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// Draws the axes over what is there, and the legend; `sample` draws a series' sample at a place.
+    /// Draws the axes over what is there, and the legend; `sample` draws a series' sample at a
+    /// place.
     fn finish(mut self, is_empty: bool, sample: impl Fn(&mut Canvas, usize, (f64, f64))) -> String {
         let field = self.field();
         if is_empty {

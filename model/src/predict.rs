@@ -1,38 +1,42 @@
-//! Misses and nanoseconds of one operation, from who is visited, where it lies, and what a miss costs.
+//! Misses and nanoseconds of one operation, from who is visited, where it lies, and what a miss
+//! costs.
 //!
-//! For each level of the machine, the [block probabilities](crate::BlockProbabilities) of the level's block size give the
-//! misses at the level's capacities, and
+//! For each level of the machine, the [block probabilities](crate::BlockProbabilities) of the
+//! level's block size give the misses at the level's capacities, and
 //!
 //! ```text
 //! ns = operation_ns + node_ns x nodes visited + misprediction_ns x mispredictions
 //!    + sum over levels, over their steps of waits(capacity) x step_ns
 //! ```
 //!
-//! where the waits are the misses, less those that come with another one: both lines of a node that straddles are
-//! requested at once.
+//! where the waits are the misses, less those that come with another one: both lines of a node that
+//! straddles are requested at once.
 //!
-//! Capacities say what a program gets of caches that it shares, and are what a measured machine has. Of a
-//! [preset](Machine::preset) the caches are known as they are built, and the misses are those of the [tiers](crate::predict_misses),
-//! which know its sets.
+//! Capacities say what a program gets of caches that it shares, and are what a measured machine
+//! has. Of a [preset](Machine::preset) the caches are known as they are built, and the misses are
+//! those of the [tiers](crate::predict_misses), which know its sets.
 //!
 //! Where the machine says so, the misses of a far level cost less when they [lie near each
 //! other](crate::NeighbourShare).
 //!
-//! What is assumed, and why it holds for the case this is made for, searches that depend on each other:
+//! What is assumed, and why it holds for the case this is made for, searches that depend on each
+//! other:
 //!
-//! - **Latencies add up.** The address of a child comes from its parent, so a node's miss cannot start before the
-//!   parent's has ended. The processor runs ahead on a guessed branch, but only as far as data is there. Operations
-//!   that do not wait for each other overlap: see [`Overlap`].
-//! - **Mispredictions add up.** The compare that resolves a branch needs the same line as the next address, so the restart
-//!   comes after the miss, not under it.
-//! - **The wrong path's loads cost nothing.** They fetch siblings of visited nodes, with about the same probability at each
-//!   depth; all blocks are then touched more often by one factor, which leaves what is cached as it was. This is the
-//!   roughest of the three: with scattered nodes of a line each and more, searches with branches took up to 7 ns more for each wrong
-//!   guess than the instruction costs predict; with nodes of 24 bytes hardly any.
+//! - **Latencies add up.** The address of a child comes from its parent, so a node's miss cannot
+//!   start before the parent's has ended. The processor runs ahead on a guessed branch, but only as
+//!   far as data is there. Operations that do not wait for each other overlap: see [`Overlap`].
+//! - **Mispredictions add up.** The compare that resolves a branch needs the same line as the next
+//!   address, so the restart comes after the miss, not under it.
+//! - **The wrong path's loads cost nothing.** They fetch siblings of visited nodes, with about the
+//!   same probability at each depth; all blocks are then touched more often by one factor, which
+//!   leaves what is cached as it was. This is the roughest of the three: with scattered nodes of a
+//!   line each and more, searches with branches took up to 7 ns more for each wrong guess than the
+//!   instruction costs predict; with nodes of 24 bytes hardly any.
 //!
-//! Measured against predicted nanoseconds ([`validate`](crate::validate::clock) has the method), a virtual machine of two Emerald Rapids cores,
-//! November 2026, searches with branches and without in random-insert and complete trees of 2^16 to 2^22 nodes of 24 bytes, six layouts,
-//! both page sizes, calibrated before each set:
+//! Measured against predicted nanoseconds ([`validate`](crate::validate::clock) has the method), a
+//! virtual machine of two Emerald Rapids cores, November 2026, searches with branches and without
+//! in random-insert and complete trees of 2^16 to 2^22 nodes of 24 bytes, six layouts, both page
+//! sizes, calibrated before each set:
 //!
 //! | running beside it | timings | measured over predicted | mean error | clearly different pairs ranked as measured |
 //! |---|---|---|---|---|
@@ -40,7 +44,8 @@
 //! | the same, later that day | 96 | 0.88 to 1.19 | | 164 of 166 |
 //! | five to seven programs for each processor | 168 | 0.77 to 1.30 | 7.6 % | 296 of 306 |
 //!
-//! What is left is systematic in part: searches with branches took 5 % longer than predicted on the whole, branch-free ones as long.
+//! What is left is systematic in part: searches with branches took 5 % longer than predicted on the
+//! whole, branch-free ones as long.
 
 mod accesses;
 
@@ -66,8 +71,8 @@ const LINE_BYTES: f64 = 64.0;
 pub struct LevelMisses {
     /// Name of the [`Level`].
     pub name: String,
-    /// Loads of one operation that the level does not serve; for a level of several capacities their mean, weighted by
-    /// the latencies.
+    /// Loads of one operation that the level does not serve; for a level of several capacities
+    /// their mean, weighted by the latencies.
     pub misses: f64,
     /// Nanoseconds of the operation that these misses cost.
     pub ns: f64,
@@ -79,14 +84,16 @@ pub struct LevelMisses {
 }
 
 impl LevelMisses {
-    /// From this share of the level on, the order in which an operation touches its blocks counts: a long walk evicts what
-    /// the next one starts with.
+    /// From this share of the level on, the order in which an operation touches its blocks counts:
+    /// a long walk evicts what the next one starts with.
     ///
-    /// Below it, lists were predicted at most 15 % too low in simulations and trees 2 %; at twice as much lists up to a
-    /// third, trees 3 %; single lists that do not fit, whose share is a half and more, two times and more.
+    /// Below it, lists were predicted at most 15 % too low in simulations and trees 2 %; at twice
+    /// as much lists up to a third, trees 3 %; single lists that do not fit, whose share is a half
+    /// and more, two times and more.
     pub const CROWDED_SHARE: f64 = 0.05;
 
-    /// Whether the level misses, and one operation touches so much of it that more is missed than `misses` says.
+    /// Whether the level misses, and one operation touches so much of it that more is missed than
+    /// `misses` says.
     pub fn is_crowded(&self) -> bool {
         let is_long = self.touched_share > LevelMisses::CROWDED_SHARE;
         is_long && self.misses > 0.0 && !self.order_known
@@ -95,31 +102,34 @@ impl LevelMisses {
 
 /// Whether operations wait for each other.
 ///
-/// With `c` the instruction part of a dependent operation, `w` what its misses cost, and the machine's
-/// [`overlap`](Machine::overlap), an independent one takes
+/// With `c` the instruction part of a dependent operation, `w` what its misses cost, and the
+/// machine's [`overlap`](Machine::overlap), an independent one takes
 ///
 /// ```text
 /// branch-free:    c / a + w / min(a, misses),        a = 1 + nodes_ahead / nodes visited
 /// with branches:  c + w / min(branches, misses)
 /// ```
 ///
-/// Branch-free operations overlap as far as the processor holds instructions: `a` operations at once, and no more misses than it
-/// can keep track of. With branches, every other guess is wrong where keys are random, and what was begun ahead of it is thrown
-/// away.
+/// Branch-free operations overlap as far as the processor holds instructions: `a` operations at
+/// once, and no more misses than it can keep track of. With branches, every other guess is wrong
+/// where keys are random, and what was begun ahead of it is thrown away.
 ///
-/// **Only operations whose end can be foreseen overlap at all**: descents to leaves that are all as deep, walks of a known
-/// length, batches. A search that stops where it finds its key ends with a guess that fails, and the next one begins after it,
-/// independent or not: predict it as dependent. On an Emerald Rapids (two virtual processors, other programs running), independent
-/// searches with an early exit in trees of 2^14 to 2^21 nodes took 0.96 to 1.02 of the time of dependent ones, whatever
-/// layout and style. Branch-free descents of complete trees of 2^9 to 2^22 nodes of 64 bytes were 3.0 (2^9) to 1.9 (2^22) times faster,
-/// where the formula with 20 nodes ahead says 3.2 to 1.9; those with branches 1.0 to 1.16 times. Predicted whole, branch-free
-/// descents of nodes of 24 bytes took 1.01 to 1.19 of what was said from 2^18 to 2^22 nodes, and 0.74 to 0.76 at 2^16.
+/// **Only operations whose end can be foreseen overlap at all**: descents to leaves that are all as
+/// deep, walks of a known length, batches. A search that stops where it finds its key ends with a
+/// guess that fails, and the next one begins after it, independent or not: predict it as dependent.
+/// On an Emerald Rapids (two virtual processors, other programs running), independent searches with
+/// an early exit in trees of 2^14 to 2^21 nodes took 0.96 to 1.02 of the time of dependent ones,
+/// whatever layout and style. Branch-free descents of complete trees of 2^9 to 2^22 nodes of 64
+/// bytes were 3.0 (2^9) to 1.9 (2^22) times faster, where the formula with 20 nodes ahead says 3.2
+/// to 1.9; those with branches 1.0 to 1.16 times. Predicted whole, branch-free descents of nodes of
+/// 24 bytes took 1.01 to 1.19 of what was said from 2^18 to 2^22 nodes, and 0.74 to 0.76 at 2^16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Overlap {
     /// What an operation does follows from the result of the one before.
     #[default]
     Dependent,
-    /// The processor can begin operations before the ones before have ended, and tell where those end.
+    /// The processor can begin operations before the ones before have ended, and tell where those
+    /// end.
     Independent,
 }
 
@@ -129,7 +139,8 @@ pub enum Overlap {
 pub struct Prediction {
     /// Nanoseconds of one operation.
     pub ns: f64,
-    /// Nanoseconds that it takes at least, and at most, as far as the [machine's numbers](Machine::error_band) can be trusted.
+    /// Nanoseconds that it takes at least, and at most, as far as the [machine's
+    /// numbers](Machine::error_band) can be trusted.
     pub ns_low: f64,
     /// See `ns_low`.
     pub ns_high: f64,
@@ -137,7 +148,8 @@ pub struct Prediction {
     pub cpu_ns: f64,
     /// Nodes that an operation visits.
     pub nodes_visited: f64,
-    /// Misses for each level that the structure's pages meet, the level next to the processor first.
+    /// Misses for each level that the structure's pages meet, the level next to the processor
+    /// first.
     pub levels: Vec<LevelMisses>,
 }
 
@@ -150,8 +162,8 @@ impl Prediction {
             .map(|level| level.misses)
     }
 
-    /// Levels for which operations are too long for the model, lists and large nodes most of all: they
-    /// [miss more](LevelMisses::is_crowded) than is predicted.
+    /// Levels for which operations are too long for the model, lists and large nodes most of all:
+    /// they [miss more](LevelMisses::is_crowded) than is predicted.
     pub fn crowded_levels(&self) -> impl Iterator<Item = &LevelMisses> {
         self.levels.iter().filter(|level| level.is_crowded())
     }
@@ -176,8 +188,8 @@ impl Prediction {
 
 /// A level's misses and nanoseconds, by the footprint of its blocks.
 ///
-/// `known` are the misses at each step where more than capacities are known; which share of them is waited for is always
-/// taken from the capacity.
+/// `known` are the misses at each step where more than capacities are known; which share of them is
+/// waited for is always taken from the capacity.
 fn level_misses(
     level: &Level,
     footprint: &Footprint,
@@ -193,8 +205,8 @@ fn level_misses(
     })
 }
 
-/// Sums a level's steps: misses (their mean weighted by latency) and nanoseconds, from the misses and waits of each step, by index
-/// and capacity in blocks.
+/// Sums a level's steps: misses (their mean weighted by latency) and nanoseconds, from the misses
+/// and waits of each step, by index and capacity in blocks.
 fn sum_of_steps(
     level: &Level,
     footprint: &Footprint,
@@ -233,7 +245,8 @@ fn touched_share(level: &Level, footprint: &Footprint) -> f64 {
 
 /// Predicts searches in one shape under any number of placements.
 ///
-/// Construction walks the shape once, O(n); each prediction then costs O(n) for each block size of the machine.
+/// Construction walks the shape once, O(n); each prediction then costs O(n) for each block size of
+/// the machine.
 #[derive(Clone, Debug)]
 pub struct Predictor {
     visits: Visits,
@@ -248,7 +261,8 @@ impl Predictor {
         Predictor::with_visits(Visits::uniform(shape))
     }
 
-    /// Searches that end at node `v` with a frequency in proportion to `weights[v]`, as in [`Visits::weighted`].
+    /// Searches that end at node `v` with a frequency in proportion to `weights[v]`, as in
+    /// [`Visits::weighted`].
     ///
     /// # Panics
     /// When there is not exactly one weight for each node.
@@ -266,14 +280,16 @@ impl Predictor {
         }
     }
 
-    /// States that a visit reads only the first `bytes` bytes of a node, instead of its whole extent.
+    /// States that a visit reads only the first `bytes` bytes of a node, instead of its whole
+    /// extent.
     #[must_use]
     pub fn touched_bytes(mut self, bytes: u32) -> Predictor {
         self.touched_bytes = Some(bytes);
         self
     }
 
-    /// States how the search goes from node to node; [`SearchStyle::Branches`] unless told otherwise.
+    /// States how the search goes from node to node; [`SearchStyle::Branches`] unless told
+    /// otherwise.
     #[must_use]
     pub fn style(mut self, style: SearchStyle) -> Predictor {
         self.style = style;
@@ -295,8 +311,8 @@ impl Predictor {
     /// Misses and nanoseconds of one search.
     ///
     /// # Panics
-    /// When the placement has not as many nodes as the shape, or the machine was changed into one whose block sizes are
-    /// no powers of two, which [`Machine::check`] tells.
+    /// When the placement has not as many nodes as the shape, or the machine was changed into one
+    /// whose block sizes are no powers of two, which [`Machine::check`] tells.
     pub fn predict(
         &self,
         placement: &Placement,
@@ -307,8 +323,9 @@ impl Predictor {
         self.predict_by(placement, node, pages, machine, Knowledge::Geometry)
     }
 
-    /// As [`predict`](Predictor::predict), from the capacities of levels, whatever else is known of them: to be held against predictions
-    /// that can know no more, of a sample of the nodes or of a divided level.
+    /// As [`predict`](Predictor::predict), from the capacities of levels, whatever else is known of
+    /// them: to be held against predictions that can know no more, of a sample of the nodes or of a
+    /// divided level.
     pub(crate) fn predict_by_capacity(
         &self,
         placement: &Placement,
@@ -319,8 +336,8 @@ impl Predictor {
         self.predict_by(placement, node, pages, machine, Knowledge::Capacity)
     }
 
-    /// As [`predict_by_capacity`](Predictor::predict_by_capacity), with one level divided among hot and other nodes, who share no
-    /// block of it.
+    /// As [`predict_by_capacity`](Predictor::predict_by_capacity), with one level divided among hot
+    /// and other nodes, who share no block of it.
     pub(crate) fn predict_parts(
         &self,
         placement: &Placement,
@@ -445,7 +462,8 @@ impl Predictor {
         Prediction::of(cpu_ns, nodes, levels, machine.error_band())
     }
 
-    /// How many independent operations are under way at once, as far as instructions and as far as misses are concerned.
+    /// How many independent operations are under way at once, as far as instructions and as far as
+    /// misses are concerned.
     fn at_once(&self, nodes: f64, look_ahead: LookAhead) -> (f64, f64) {
         let (operations, misses) = match self.style {
             SearchStyle::Branches => (1.0, look_ahead.branches),
@@ -464,8 +482,8 @@ enum Knowledge<'a> {
     Geometry,
     /// Their capacities alone.
     Capacity,
-    /// Capacities, one of which is divided. A coloured level has blocks of its own kind only; the geometry knows nothing of
-    /// that.
+    /// Capacities, one of which is divided. A coloured level has blocks of its own kind only; the
+    /// geometry knows nothing of that.
     Divided(ColouredLevel<'a>),
 }
 
@@ -482,14 +500,15 @@ enum Read<'a> {
     Accesses(&'a Accesses),
 }
 
-/// Misses of a machine whose levels are its caches as they are built: by their sets, for each level and step.
+/// Misses of a machine whose levels are its caches as they are built: by their sets, for each level
+/// and step.
 struct ByGeometry {
     levels: Vec<(String, Vec<f64>)>,
 }
 
 impl ByGeometry {
-    /// `None` where levels are measured, which tells what the program really gets of them, where nothing is known of sets, and for
-    /// samples of nodes.
+    /// `None` where levels are measured, which tells what the program really gets of them, where
+    /// nothing is known of sets, and for samples of nodes.
     fn of(source: &Source<'_>, pages: PageSize, machine: &Machine) -> Option<ByGeometry> {
         let hierarchy = machine.hierarchy.as_ref()?;
         if machine.origin != Origin::Preset || !source.is_whole() {
@@ -520,7 +539,8 @@ impl ByGeometry {
         Some(ByGeometry { levels })
     }
 
-    /// Misses at each step of a level that is one cache, or as many translation buffers as it has steps.
+    /// Misses at each step of a level that is one cache, or as many translation buffers as it has
+    /// steps.
     fn of_level(&self, level: &Level) -> Option<&[f64]> {
         let known = self.levels.iter().find(|(name, _)| *name == level.name);
         known
@@ -603,8 +623,8 @@ impl<'a> SeenBlocks<'a> {
         let index = self.index(level.block_bytes);
         let footprint = &self.sizes[index].1;
         let time = footprint.characteristic_time(capacity, self.replacement);
-        // The costs count waits, so the share does too: the lines of one node are requested together, and that they have
-        // neighbours is no news.
+        // The costs count waits, so the share does too: the lines of one node are requested
+        // together, and that they have neighbours is no news.
         let (_, waits) = footprint.misses_and_waits_at(time, self.replacement);
         if waits <= 0.0 {
             return 1.0;
@@ -624,8 +644,8 @@ impl<'a> SeenBlocks<'a> {
     }
 }
 
-/// Nanoseconds that the far misses of a search would cost if only the first missed line of each block did, for each of
-/// `block_sizes`.
+/// Nanoseconds that the far misses of a search would cost if only the first missed line of each
+/// block did, for each of `block_sizes`.
 pub(crate) fn far_costs(
     predictor: &Predictor,
     placement: &Placement,
@@ -658,11 +678,11 @@ pub(crate) fn far_costs(
     costs
 }
 
-/// Misses and nanoseconds of one successful search for a uniformly distributed key, each node being the goal equally
-/// often and all of a visited node being read.
+/// Misses and nanoseconds of one successful search for a uniformly distributed key, each node being
+/// the goal equally often and all of a visited node being read.
 ///
-/// O(n) for each block size of the machine (about 0.1 s for two million nodes and two block sizes). For several
-/// placements of one shape use a [`Predictor`].
+/// O(n) for each block size of the machine (about 0.1 s for two million nodes and two block sizes).
+/// For several placements of one shape use a [`Predictor`].
 ///
 /// # Panics
 /// As [`Predictor::predict`].
@@ -676,8 +696,8 @@ pub fn predict_tree(
     Predictor::new(shape).predict(placement, node, pages, machine)
 }
 
-/// One level of a structure whose search visits exactly one node on each level: a B-tree, an implicit search tree, a
-/// directory over a table.
+/// One level of a structure whose search visits exactly one node on each level: a B-tree, an
+/// implicit search tree, a directory over a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchLevel {
     /// Nodes on the level; a search visits each of them equally often.
@@ -686,8 +706,9 @@ pub struct SearchLevel {
     pub node_bytes: f64,
     /// 64-byte lines of the node that one visit reads, on average.
     pub lines_per_visit: f64,
-    /// How many of these reads wait for each other: 1 when all lines are requested together, `lines_per_visit` when each
-    /// address comes from the line before, 0 when the node was requested in time on the level above.
+    /// How many of these reads wait for each other: 1 when all lines are requested together,
+    /// `lines_per_visit` when each address comes from the line before, 0 when the node was
+    /// requested in time on the level above.
     pub rounds_per_visit: f64,
     /// Instructions of one visit whose data is in the first-level cache, in nanoseconds.
     pub cpu_ns_per_visit: f64,
@@ -708,10 +729,11 @@ impl SearchLevel {
     }
 }
 
-/// Misses and nanoseconds of one search through `levels`, topmost first. O(levels), whatever the number of nodes.
+/// Misses and nanoseconds of one search through `levels`, topmost first. O(levels), whatever the
+/// number of nodes.
 ///
-/// `operation_ns` of the machine is added once; `node_ns` and mispredictions are replaced by each level's
-/// `cpu_ns_per_visit`. Misses count lines; the time counts rounds of them.
+/// `operation_ns` of the machine is added once; `node_ns` and mispredictions are replaced by each
+/// level's `cpu_ns_per_visit`. Misses count lines; the time counts rounds of them.
 pub fn predict_levels(levels: &[SearchLevel], pages: PageSize, machine: &Machine) -> Prediction {
     let usable: Vec<SearchLevel> = levels
         .iter()
@@ -728,7 +750,8 @@ pub fn predict_levels(levels: &[SearchLevel], pages: PageSize, machine: &Machine
                 builder.add(touched / blocks, blocks);
             }
             let footprint = builder.finish();
-            // Misses cost time by rounds: one for the whole node when its lines are requested together.
+            // Misses cost time by rounds: one for the whole node when its lines are requested
+            // together.
             let (mut ns, mut weighted) = (0.0, 0.0);
             for step in &level.steps {
                 let time =

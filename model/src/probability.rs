@@ -1,18 +1,20 @@
 //! Exact probability that one operation touches a memory block, for any block size.
 //!
-//! Let `p_v` be the probability that an operation visits node `v` ([`Visits`]). Nodes on one path are visited together,
-//! so a block that holds several nodes is *not* touched with the sum of their probabilities. Each operation begins with one
-//! random choice, which key is looked for; put the choices side by side in the unit interval, each as long as it is
-//! probable, in an order in which those that visit a node follow each other: key order, depth-first order. Then
+//! Let `p_v` be the probability that an operation visits node `v` ([`Visits`]). Nodes on one path
+//! are visited together, so a block that holds several nodes is *not* touched with the sum of their
+//! probabilities. Each operation begins with one random choice, which key is looked for; put the
+//! choices side by side in the unit interval, each as long as it is probable, in an order in which
+//! those that visit a node follow each other: key order, depth-first order. Then
 //!
 //! ```text
 //! node v is visited  <=>  the choice falls into an interval I_v of length p_v      (a subtree's keys follow each other)
 //! p_b = length of the union of I_v over the nodes v that cover block b
 //! ```
 //!
-//! For the paths of a forest the intervals are nested or disjoint, and the union counts exactly the nodes of the block that
-//! have no ancestor in it. For operations that go on from key to key they overlap. One pass does for both: it
-//! takes the nodes by the start of their intervals and remembers for each block how far it is covered; no recursion, O(n).
+//! For the paths of a forest the intervals are nested or disjoint, and the union counts exactly the
+//! nodes of the block that have no ancestor in it. For operations that go on from key to key they
+//! overlap. One pass does for both: it takes the nodes by the start of their intervals and
+//! remembers for each block how far it is covered; no recursion, O(n).
 //!
 //! ```text
 //! for v by start of I_v = [s, e):
@@ -20,21 +22,25 @@
 //!         p_b += max(0, e - max(s, until_b));  until_b = max(until_b, e)
 //! ```
 //!
-//! **What a visit touches.** By default the whole extent of a node: the key, a payload and the links, wherever they lie
-//! in it. A node that straddles a block boundary then counts both blocks. Structures that read only the first bytes of
-//! large nodes say so ([`Predictor::touched_bytes`](crate::Predictor::touched_bytes)). Blocks in the middle of a node
-//! belong to that node alone and are counted without being walked, so a node of gigabytes costs no more than one of 64
-//! bytes. All blocks of a node are requested as soon as its address is known, so that an operation waits for one latency,
-//! not for two, when both ends of a straddling node miss: the probability of being *waited for* is kept beside `p_b`.
+//! **What a visit touches.** By default the whole extent of a node: the key, a payload and the
+//! links, wherever they lie in it. A node that straddles a block boundary then counts both blocks.
+//! Structures that read only the first bytes of large nodes say so
+//! ([`Predictor::touched_bytes`](crate::Predictor::touched_bytes)). Blocks in the middle of a node
+//! belong to that node alone and are counted without being walked, so a node of gigabytes costs no
+//! more than one of 64 bytes. All blocks of a node are requested as soon as its address is known,
+//! so that an operation waits for one latency, not for two, when both ends of a straddling node
+//! miss: the probability of being *waited for* is kept beside `p_b`.
 //!
-//! **Addresses.** Placements may come from a live heap: block numbers are then huge and sparse. A dense placement indexes
-//! its blocks by number less the first; a sparse one sorts the block numbers that occur and indexes by rank.
+//! **Addresses.** Placements may come from a live heap: block numbers are then huge and sparse. A
+//! dense placement indexes its blocks by number less the first; a sparse one sorts the block
+//! numbers that occur and indexes by rank.
 
 use crate::accesses::Access;
 use crate::footprint::{Footprint, FootprintBuilder};
 use crate::{Lengths, Placement, Visits};
 
-/// A placement counts as dense while it spans at most this many blocks for each node that it places.
+/// A placement counts as dense while it spans at most this many blocks for each node that it
+/// places.
 const DENSE_BLOCKS_PER_NODE: u64 = 16;
 
 /// Probabilities of all blocks that hold the start or the end of a node, and of those in between.
@@ -47,7 +53,8 @@ pub struct BlockProbabilities {
     exposed: Vec<f64>,
     /// How many blocks each of `ends` stands for; empty where each is itself.
     counts: Vec<f64>,
-    /// Probability and number of the blocks strictly inside of one node; these are never waited for alone.
+    /// Probability and number of the blocks strictly inside of one node; these are never waited for
+    /// alone.
     interiors: Vec<(f64, u64)>,
     /// The first of these blocks' numbers.
     interior_firsts: Vec<u64>,
@@ -56,8 +63,8 @@ pub struct BlockProbabilities {
 }
 
 impl BlockProbabilities {
-    /// Computes the probabilities for blocks of `block_bytes` bytes, when a visit touches the first `touched_bytes` bytes
-    /// of a node. Nodes are taken not to overlap.
+    /// Computes the probabilities for blocks of `block_bytes` bytes, when a visit touches the first
+    /// `touched_bytes` bytes of a node. Nodes are taken not to overlap.
     ///
     /// O(n) for a dense placement, O(n log n) for a sparse one.
     ///
@@ -84,7 +91,8 @@ impl BlockProbabilities {
         BlockProbabilities::of_nodes(visits, placement, &lengths, block_bytes, is_part)
     }
 
-    /// As [`new`](BlockProbabilities::new), when a visit touches the first `lengths.get(v)` bytes of node `v`.
+    /// As [`new`](BlockProbabilities::new), when a visit touches the first `lengths.get(v)` bytes
+    /// of node `v`.
     ///
     /// # Panics
     /// Those of [`new`](BlockProbabilities::new), and when there is not one length for each node.
@@ -110,8 +118,8 @@ impl BlockProbabilities {
             "placement and shape differ in the number of nodes"
         );
         let is_part = &is_part;
-        // By depth, where the interval of the next node begins: nodes come in depth-first order, and each one's interval begins
-        // with those of its children.
+        // By depth, where the interval of the next node begins: nodes come in depth-first order,
+        // and each one's interval begins with those of its children.
         let mut next: Vec<f64> = Vec::new();
         let touches = (visits.order.iter().enumerate()).filter_map(move |(i, &v)| {
             let depth = visits.depths[i] as usize;
@@ -132,8 +140,9 @@ impl BlockProbabilities {
         BlockProbabilities::of_touches(touches, block_bytes, !visits.counts.is_empty())
     }
 
-    /// Computes the probabilities when each read is made by the choices of an interval; by ascending start, and of those that start
-    /// together, that which is read first before the others.
+    /// Computes the probabilities when each read is made by the choices of an interval; by
+    /// ascending start, and of those that start together, that which is read first before the
+    /// others.
     ///
     /// # Panics
     /// When `block_bytes` is not a power of two.
@@ -180,8 +189,8 @@ impl BlockProbabilities {
                 cells[first_index].cover(touch.start, touch.end, f64::INFINITY);
                 continue;
             }
-            // Both ends are requested as soon as the node's address is known: one latency, shared by the ends that
-            // the operation has not touched before.
+            // Both ends are requested as soon as the node's address is known: one latency, shared
+            // by the ends that the operation has not touched before.
             let last_index = numbering.index(last);
             let both_new = cells[first_index].until.max(cells[last_index].until);
             for index in [first_index, last_index] {
@@ -219,14 +228,14 @@ impl BlockProbabilities {
         self.block_bytes
     }
 
-    /// Blocks that hold the first or the last touched byte of a node, by ascending number (address divided by the block
-    /// size), with the probability that one operation touches them.
+    /// Blocks that hold the first or the last touched byte of a node, by ascending number (address
+    /// divided by the block size), with the probability that one operation touches them.
     pub fn end_blocks(&self) -> &[(u64, f64)] {
         &self.ends
     }
 
-    /// How many blocks the `index`-th of [`end_blocks`](BlockProbabilities::end_blocks) stands for: 1 unless the nodes
-    /// are a sample.
+    /// How many blocks the `index`-th of [`end_blocks`](BlockProbabilities::end_blocks) stands for:
+    /// 1 unless the nodes are a sample.
     pub(crate) fn count(&self, index: usize) -> f64 {
         self.counts.get(index).copied().unwrap_or(1.0)
     }
@@ -236,8 +245,8 @@ impl BlockProbabilities {
         &self.interiors
     }
 
-    /// All blocks by number (address divided by the block size) with their probabilities: first the end blocks by ascending
-    /// number, then those inside of single nodes, node by node.
+    /// All blocks by number (address divided by the block size) with their probabilities: first the
+    /// end blocks by ascending number, then those inside of single nodes, node by node.
     pub fn blocks(&self) -> impl Iterator<Item = (u64, f64)> {
         let inside = self.interiors.iter().zip(&self.interior_firsts);
         let inside = inside.flat_map(|(&(probability, blocks), &first)| {

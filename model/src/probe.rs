@@ -1,16 +1,17 @@
 //! A real search tree, laid out as a [`Placement`] says, and the time that its searches take.
 //!
-//! Predictions are worth what a clock says of them. A probe takes the same shape and placement as a prediction, writes a
-//! binary search tree into memory of the chosen page size, node for node at the offsets of the placement, and measures
-//! dependent searches: the key of each search follows from the address at which the one before ended, so that no two of
-//! them overlap. For comparison, it measures descents that do not wait for each other.
+//! Predictions are worth what a clock says of them. A probe takes the same shape and placement as a
+//! prediction, writes a binary search tree into memory of the chosen page size, node for node at
+//! the offsets of the placement, and measures dependent searches: the key of each search follows
+//! from the address at which the one before ended, so that no two of them overlap. For comparison,
+//! it measures descents that do not wait for each other.
 //!
 //! ```text
 //! node at its offset:   | key | left child | right child | rest of the node, never touched |
 //! ```
 //!
-//! Children are word indices into the probe's memory, and keys are ranks, so that everything here is safe code; the
-//! processor sees one load for the key and one for the child, as with pointers.
+//! Children are word indices into the probe's memory, and keys are ranks, so that everything here
+//! is safe code; the processor sees one load for the key and one for the child, as with pointers.
 
 use std::fmt;
 use std::hint::black_box;
@@ -35,14 +36,14 @@ pub struct TreeProbe {
 }
 
 impl TreeProbe {
-    /// Builds the tree of a shape with one root and at most two children a node. A lone child goes to the left of a node
-    /// of even number, to the right of an odd one.
+    /// Builds the tree of a shape with one root and at most two children a node. A lone child goes
+    /// to the left of a node of even number, to the right of an odd one.
     ///
     /// O(n log n) time and as much memory as the placement spans.
     ///
     /// # Errors
-    /// [`ProbeError`] when the shape is no binary tree, a node is smaller than 24 bytes, a position is no multiple of 8, two
-    /// nodes overlap, or the system has not enough memory.
+    /// [`ProbeError`] when the shape is no binary tree, a node is smaller than 24 bytes, a position
+    /// is no multiple of 8, two nodes overlap, or the system has not enough memory.
     ///
     /// # Panics
     /// When the placement has fewer nodes than the shape.
@@ -110,7 +111,8 @@ impl TreeProbe {
         })
     }
 
-    /// Runs dependent searches for uniformly random keys, all of them present; returns nanoseconds for one search.
+    /// Runs dependent searches for uniformly random keys, all of them present; returns nanoseconds
+    /// for one search.
     ///
     /// Each search ends at a node, since all nodes are there and none overlaps another.
     pub fn random_search_ns(&mut self, style: SearchStyle, searches: u32) -> f64 {
@@ -137,11 +139,12 @@ impl TreeProbe {
         ns
     }
 
-    /// Runs descents for uniformly random keys, from the root to where a missing child ends them, whether or not the key was found on the way;
-    /// returns nanoseconds for one descent.
+    /// Runs descents for uniformly random keys, from the root to where a missing child ends them,
+    /// whether or not the key was found on the way; returns nanoseconds for one descent.
     ///
-    /// In a tree whose leaves are all as deep the processor knows where a descent ends, other than where a search does that stops at
-    /// its key, and can begin an independent one before: its key is known before that.
+    /// In a tree whose leaves are all as deep the processor knows where a descent ends, other than
+    /// where a search does that stops at its key, and can begin an independent one before: its key
+    /// is known before that.
     pub fn random_descent_ns(
         &mut self,
         style: SearchStyle,
@@ -178,15 +181,16 @@ impl TreeProbe {
         ns
     }
 
-    /// Runs dependent searches for the same few keys over and over, so that every branch is predicted; returns
-    /// nanoseconds for one search.
+    /// Runs dependent searches for the same few keys over and over, so that every branch is
+    /// predicted; returns nanoseconds for one search.
     pub(crate) fn predictable_search_ns(&mut self, keys: [u64; 2], searches: u32) -> f64 {
         let root = self.root;
         let words = self.memory.as_slice();
         let mut low_bits = 0;
         let start = Instant::now();
         for i in 0..searches {
-            // Word indices are below 2^61, so the shifted index is 0: a dependence, not a change of the key.
+            // Word indices are below 2^61, so the shifted index is 0: a dependence, not a change of
+            // the key.
             let key = keys[i as usize % 2].wrapping_add(low_bits >> 62);
             low_bits = search::<true>(words, root, key) as u64;
         }
@@ -201,7 +205,8 @@ impl TreeProbe {
         self.memory.as_slice().as_ptr().addr()
     }
 
-    /// What the searches so far have left of the random numbers: equal after equal searches that ended at equal places.
+    /// What the searches so far have left of the random numbers: equal after equal searches that
+    /// ended at equal places.
     #[cfg(feature = "cli")]
     pub(crate) fn state(&self) -> u64 {
         self.state
@@ -223,7 +228,8 @@ impl TreeProbe {
     }
 }
 
-/// Refuses placements in which nodes overlap: a link could then be a key as well, and lead a search round in circles.
+/// Refuses placements in which nodes overlap: a link could then be a key as well, and lead a search
+/// round in circles.
 fn check_apart(placement: &Placement, node: NodeExtent) -> Result<(), ProbeError> {
     let mut offsets = placement.offsets().to_vec();
     offsets.sort_unstable();
@@ -239,7 +245,8 @@ fn check_apart(placement: &Placement, node: NodeExtent) -> Result<(), ProbeError
     }
 }
 
-/// Next state of a linear congruential generator (Knuth's MMIX constants); only the high bits are used.
+/// Next state of a linear congruential generator (Knuth's MMIX constants); only the high bits are
+/// used.
 #[inline]
 pub(crate) fn next_state(state: u64) -> u64 {
     state
@@ -270,7 +277,8 @@ fn link(stored: u64) -> usize {
 
 /// The textbook search with its early exit; returns the index of the node.
 ///
-/// With `BRANCHES` each step ends in a conditional jump; without, the compiler selects one of the two loaded links.
+/// With `BRANCHES` each step ends in a conditional jump; without, the compiler selects one of the
+/// two loaded links.
 #[inline(never)]
 fn search<const BRANCHES: bool>(words: &[u64], root: usize, key: u64) -> usize {
     let mut at = root;
@@ -291,7 +299,8 @@ fn search<const BRANCHES: bool>(words: &[u64], root: usize, key: u64) -> usize {
     NONE
 }
 
-/// The way from the root to a missing child; returns the index of the last node whose key is not above the wanted one.
+/// The way from the root to a missing child; returns the index of the last node whose key is not
+/// above the wanted one.
 #[inline(never)]
 fn descend<const BRANCHES: bool>(words: &[u64], root: usize, key: u64) -> usize {
     let (mut at, mut found) = (root, NONE);

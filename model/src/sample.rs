@@ -1,7 +1,8 @@
 //! A small part of a large forest, chosen so that it shows what any layout does to the whole.
 //!
-//! Ranking layouts by placing millions of nodes in each of them takes seconds, most of which repeats what was known after
-//! some thousand nodes: below the top of a tree there are many subtrees, all alike. So the forest is cut:
+//! Ranking layouts by placing millions of nodes in each of them takes seconds, most of which
+//! repeats what was known after some thousand nodes: below the top of a tree there are many
+//! subtrees, all alike. So the forest is cut:
 //!
 //! ```text
 //! t        = the smallest number for which at most t nodes have more than t nodes below them (themselves included)
@@ -10,12 +11,12 @@
 //!            each of whose nodes then stands for several
 //! ```
 //!
-//! It is the cut with which van Emde Boas order begins, so that for this order the sample is exact. The others
-//! lose at most one connection on the way of a search, from the top to a bottom.
+//! It is the cut with which van Emde Boas order begins, so that for this order the sample is exact.
+//! The others lose at most one connection on the way of a search, from the top to a bottom.
 //!
-//! Numbers are those of the whole forest: probabilities of visit, how many blocks there are (a block counts as often as
-//! its nodes do), nodes on the way of an operation. Under weights, bundles that are hot are all taken, each standing for itself, and the
-//! rest is thinned out.
+//! Numbers are those of the whole forest: probabilities of visit, how many blocks there are (a
+//! block counts as often as its nodes do), nodes on the way of an operation. Under weights, bundles
+//! that are hot are all taken, each standing for itself, and the rest is thinned out.
 //!
 //! Cost: three passes over arrays, about 10 ns a node, and then what the sample takes.
 
@@ -28,8 +29,8 @@ pub(crate) struct Sample {
     pub(crate) shape: Shape,
     /// Visits of the sampled nodes, with how many nodes each stands for.
     pub(crate) visits: Visits,
-    /// By node, how often operations end there or in what was cut off below: layouts that weigh subtrees by it see them as
-    /// they are in the whole.
+    /// By node, how often operations end there or in what was cut off below: layouts that weigh
+    /// subtrees by it see them as they are in the whole.
     pub(crate) ends: Vec<f64>,
     /// The nodes' numbers in the whole forest.
     pub(crate) chosen: Vec<u32>,
@@ -78,8 +79,8 @@ struct Bundle {
 impl Sample {
     /// Cuts `shape` at `cut` and takes all of the top and about `bundles` bundles of bottoms.
     ///
-    /// A bundle has at least `bundle_nodes` nodes; `sums[v]` is the probability that an operation visits `v` where given, else that of uniform searches. O(n) for the
-    /// bottoms, then O(sample).
+    /// A bundle has at least `bundle_nodes` nodes; `sums[v]` is the probability that an operation
+    /// visits `v` where given, else that of uniform searches. O(n) for the bottoms, then O(sample).
     pub(crate) fn new(
         shape: &Shape,
         subtree: &[u32],
@@ -166,7 +167,8 @@ fn thinned(all: &[Bundle], wanted: usize) -> Vec<(&Bundle, f64)> {
         .map(|(bundle, _)| bundle)
         .collect();
     let take = wanted - hot.len();
-    // Each stratum of the number order gives one, at a place in it that wanders: depths and positions are all seen.
+    // Each stratum of the number order gives one, at a place in it that wanders: depths and
+    // positions are all seen.
     let picked: Vec<&Bundle> = (0..take)
         .map(|i| {
             let wander = (i * 0x9E37 % 0x10000) as u64;

@@ -1,13 +1,15 @@
 //! The shape of a forest, free of addresses: who is whose child.
 //!
-//! A prediction needs two things of a pointer structure: which nodes an operation visits, which follows from the shape
-//! alone, and where these nodes lie, which is a [`Placement`](crate::Placement). This module is the first half. A shape is
-//! three arrays of `u32`, 12 bytes a node, so that shapes of hundreds of millions of nodes fit where the structure
+//! A prediction needs two things of a pointer structure: which nodes an operation visits, which
+//! follows from the shape alone, and where these nodes lie, which is a
+//! [`Placement`](crate::Placement). This module is the first half. A shape is three arrays of
+//! `u32`, 12 bytes a node, so that shapes of hundreds of millions of nodes fit where the structure
 //! itself does.
 //!
-//! Nodes are numbered so that **each parent comes before its children**. Everything below leans on this: a pass over
-//! the numbers upwards sees each parent first (depths), a pass downwards sees each child first (subtree sizes), and
-//! neither needs recursion or a stack, so a chain of ten million nodes costs no more than a balanced tree.
+//! Nodes are numbered so that **each parent comes before its children**. Everything below leans on
+//! this: a pass over the numbers upwards sees each parent first (depths), a pass downwards sees
+//! each child first (subtree sizes), and neither needs recursion or a stack, so a chain of ten
+//! million nodes costs no more than a balanced tree.
 
 use std::fmt;
 
@@ -34,8 +36,8 @@ pub const NO_NODE: u32 = u32::MAX;
 /// ```
 // Invariants:
 // - `parent.len()` is at most `NO_NODE`, and `parent[v]` is `NO_NODE` or below `v`;
-// - `child_start.len() == len() + 1`, ascending, and the children of `v` in link order, which is also the order of their
-//   numbers, are `children[child_start[v]..child_start[v + 1]]`.
+// - `child_start.len() == len() + 1`, ascending, and the children of `v` in link order, which is
+//   also the order of their numbers, are `children[child_start[v]..child_start[v + 1]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     parent: Vec<u32>,
@@ -44,14 +46,15 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The forest in which node `v` hangs under `parents[v]`, or is a root where that is [`NO_NODE`].
+    /// The forest in which node `v` hangs under `parents[v]`, or is a root where that is
+    /// [`NO_NODE`].
     ///
     /// The children of a node are taken to be in link order by ascending number. O(n).
     ///
     /// # Errors
     ///
-    /// [`ShapeError::ParentNotBefore`] when a parent's number is not below its child's (which rules cycles out), and
-    /// [`ShapeError::TooManyNodes`] when the numbers do not fit.
+    /// [`ShapeError::ParentNotBefore`] when a parent's number is not below its child's (which rules
+    /// cycles out), and [`ShapeError::TooManyNodes`] when the numbers do not fit.
     pub fn from_parents(parents: &[u32]) -> Result<Shape, ShapeError> {
         Shape::from_parent_vec(parents.to_vec())
     }
@@ -71,7 +74,8 @@ impl Shape {
             }
         };
         let mut child_start = vec![0u32; parent.len() + 1];
-        // Breadth-first numbers put roots first and siblings side by side, in the order of their parents.
+        // Breadth-first numbers put roots first and siblings side by side, in the order of their
+        // parents.
         let (mut is_breadth_first, mut before) = (true, 0);
         for (node, &p) in (0..nodes).zip(&parent) {
             // Roots count as children of the number before all.
@@ -94,7 +98,8 @@ impl Shape {
         let children = if is_breadth_first {
             (nodes - sum..nodes).collect()
         } else {
-            // Fill each list from its start; `next` runs from `child_start[v]` to `child_start[v + 1]`.
+            // Fill each list from its start; `next` runs from `child_start[v]` to `child_start[v +
+            // 1]`.
             let mut next = child_start.clone();
             let mut children = vec![0u32; sum as usize];
             for (node, &p) in (0..nodes).zip(&parent) {
@@ -112,8 +117,8 @@ impl Shape {
         })
     }
 
-    /// A complete binary tree in heap order: all levels full but the last, which is filled from the left; node `v`
-    /// has the children `2v + 1` and `2v + 2`. O(n).
+    /// A complete binary tree in heap order: all levels full but the last, which is filled from the
+    /// left; node `v` has the children `2v + 1` and `2v + 2`. O(n).
     ///
     /// # Panics
     ///
@@ -125,12 +130,13 @@ impl Shape {
         Shape::from_generated(parent)
     }
 
-    /// A binary search tree after inserting `nodes` different keys in a random order, numbered breadth-first with
-    /// left before right. Equal seeds give equal trees. O(n).
+    /// A binary search tree after inserting `nodes` different keys in a random order, numbered
+    /// breadth-first with left before right. Equal seeds give equal trees. O(n).
     ///
-    /// Such a tree is the Cartesian tree of the keys' insertion times: the earliest key is the root, and so on within
-    /// the keys below and above it. The height is about 4.3 ln n for large n (L. Devroye, *A note on the height of
-    /// binary search trees*, 1986), the mean depth about 2 ln n.
+    /// Such a tree is the Cartesian tree of the keys' insertion times: the earliest key is the
+    /// root, and so on within the keys below and above it. The height is about 4.3 ln n for large n
+    /// (L. Devroye, *A note on the height of binary search trees*, 1986), the mean depth about 2 ln
+    /// n.
     ///
     /// # Panics
     ///
@@ -209,8 +215,8 @@ impl Shape {
         &self.parent
     }
 
-    /// [`parents`](Shape::parents), when nothing else is needed any more: the very numbers that [`from_parent_vec`](Shape::from_parent_vec) got. Unsafe code may rely
-    /// on it.
+    /// [`parents`](Shape::parents), when nothing else is needed any more: the very numbers that
+    /// [`from_parent_vec`](Shape::from_parent_vec) got. Unsafe code may rely on it.
     pub fn into_parents(self) -> Vec<u32> {
         self.parent
     }
@@ -243,14 +249,16 @@ impl Shape {
             .map(|(v, _)| v)
     }
 
-    /// Whether no node has two children: lists, and forests of lists. O(n), less where the answer is no.
+    /// Whether no node has two children: lists, and forests of lists. O(n), less where the answer
+    /// is no.
     pub fn is_chains(&self) -> bool {
         self.child_start
             .windows(2)
             .all(|ends| ends[1] - ends[0] <= 1)
     }
 
-    /// Whether nodes are numbered level by level, roots first, and within a level in the order of their parents. O(n).
+    /// Whether nodes are numbered level by level, roots first, and within a level in the order of
+    /// their parents. O(n).
     pub(crate) fn is_breadth_first(&self) -> bool {
         // Roots count as smallest.
         self.parent
@@ -279,8 +287,8 @@ impl Shape {
 
     /// How many nodes the subtree of each node has, the node itself included.
     ///
-    /// Under a search for a key drawn evenly from the n that are present, node `v` is visited with probability
-    /// `subtree_nodes()[v] / n`. O(n), no recursion.
+    /// Under a search for a key drawn evenly from the n that are present, node `v` is visited with
+    /// probability `subtree_nodes()[v] / n`. O(n), no recursion.
     pub fn subtree_nodes(&self) -> Vec<u32> {
         let mut count = vec![1u32; self.len()];
         for v in (0..self.len()).rev() {

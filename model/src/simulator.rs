@@ -1,24 +1,29 @@
-//! Caches simulated access by access: what the predictions of the tiers are held against, and what any program's trace can
-//! be asked about.
+//! Caches simulated access by access: what the predictions of the tiers are held against, and what
+//! any program's trace can be asked about.
 //!
 //! ```text
 //! address --- page --> dTLB, then STLB on a miss, ...                     each miss fills what missed
 //!         --- line --> Frames --> L1, then L2 on a miss, then L3, ...     filled as the hierarchy's inclusion says
 //! ```
 //!
-//! - An access of several bytes is one for each line of the first cache that it touches, in ascending order.
-//! - Reads and writes are alike: a write brings the line in, and what writing back costs is not counted.
-//! - TLBs and first-level caches see each access; each level behind sees the misses of the one above it. So its recency
-//!   is that of those misses, as in hardware and in cachegrind.
-//! - **Non-inclusive**: a miss fills all levels above the one that had the block. **Inclusive**: as well, from memory's side, and what
-//!   a level evicts is first thrown out above. **Victim**: what the last level but one evicts goes into the last; a hit there moves the block up.
-//! - Not simulated: prefetching, ports, queues, and anything else that takes time. Counts are all there is.
+//! - An access of several bytes is one for each line of the first cache that it touches, in
+//!   ascending order.
+//! - Reads and writes are alike: a write brings the line in, and what writing back costs is not
+//!   counted.
+//! - TLBs and first-level caches see each access; each level behind sees the misses of the one
+//!   above it. So its recency is that of those misses, as in hardware and in cachegrind.
+//! - **Non-inclusive**: a miss fills all levels above the one that had the block. **Inclusive**: as
+//!   well, from memory's side, and what a level evicts is first thrown out above. **Victim**: what
+//!   the last level but one evicts goes into the last; a hit there moves the block up.
+//! - Not simulated: prefetching, ports, queues, and anything else that takes time. Counts are all
+//!   there is.
 //!
-//! Two things make it fast. Consecutive accesses to one line or one page are hits that change nothing, whatever the policy
-//! is, and are seen before any cache is asked; and a block is found in its set by comparing a byte of all ways at once (`cache`).
+//! Two things make it fast. Consecutive accesses to one line or one page are hits that change
+//! nothing, whatever the policy is, and are seen before any cache is asked; and a block is found in
+//! its set by comparing a byte of all ways at once (`cache`).
 //!
-//! What it was held against: a naive simulator after each access (the tests), and cachegrind on whole programs
-//! ([`sim_vs_cachegrind`](crate::validate::sim_vs_cachegrind)).
+//! What it was held against: a naive simulator after each access (the tests), and cachegrind on
+//! whole programs ([`sim_vs_cachegrind`](crate::validate::sim_vs_cachegrind)).
 
 mod cache;
 mod cachegrind;
@@ -47,9 +52,10 @@ const SEED_DEFAULT: u64 = 0x5eed;
 
 /// The caches and TLBs of a [`Hierarchy`], empty at first.
 ///
-/// An access to the line of the last one takes 1 to 2 ns, to another line in the first cache 5 to 10 (see [`simulator_speed`]), and each level that
-/// misses about as much again, more where its sets do not fit the caches of the machine that simulates. Memory: about 10 bytes for each
-/// block that the hierarchy holds.
+/// An access to the line of the last one takes 1 to 2 ns, to another line in the first cache 5 to
+/// 10 (see [`simulator_speed`]), and each level that misses about as much again, more where its
+/// sets do not fit the caches of the machine that simulates. Memory: about 10 bytes for each block
+/// that the hierarchy holds.
 ///
 /// # Examples
 /// ```
@@ -128,8 +134,8 @@ impl Simulator {
         &self.hierarchy
     }
 
-    /// Reads or writes `bytes` bytes, none of them behind the end of the address space; which levels missed. An access of no
-    /// bytes touches nothing.
+    /// Reads or writes `bytes` bytes, none of them behind the end of the address space; which
+    /// levels missed. An access of no bytes touches nothing.
     ///
     /// O(lines × ways of the levels asked).
     #[inline]
@@ -218,8 +224,8 @@ impl Simulator {
         }
     }
 
-    /// A block that the first cache does not hold, from the first level that does. Levels take it in from memory's side, so that what one throws out
-    /// above leaves room for it there.
+    /// A block that the first cache does not hold, from the first level that does. Levels take it
+    /// in from memory's side, so that what one throws out above leaves room for it there.
     #[inline(never)]
     fn fill_inclusive(&mut self, physical: u64, missed: &mut Missed) {
         let held_at = self.ask_behind(physical, self.behind.len(), missed);
@@ -240,7 +246,8 @@ impl Simulator {
         self.first.insert(self.first.block_of(physical));
     }
 
-    /// A block that the first cache does not hold, from the first level that does, the last of which holds what the one above it evicts.
+    /// A block that the first cache does not hold, from the first level that does, the last of
+    /// which holds what the one above it evicts.
     #[inline(never)]
     fn fill_victim(&mut self, physical: u64, missed: &mut Missed) {
         // A hierarchy with a victim has at least one cache behind the first.
@@ -270,7 +277,8 @@ impl Simulator {
         }
     }
 
-    /// Asks the caches behind the first up to number `end` for a block; the number of the first that has it, or `end`.
+    /// Asks the caches behind the first up to number `end` for a block; the number of the first
+    /// that has it, or `end`.
     #[inline]
     fn ask_behind(&mut self, physical: u64, end: usize, missed: &mut Missed) -> usize {
         for (i, cache) in self.behind[..end].iter_mut().enumerate() {

@@ -1,4 +1,5 @@
-//! The structures that can be asked about, from their parameters to the points that operations read.
+//! The structures that can be asked about, from their parameters to the points that operations
+//! read.
 //!
 //! ```text
 //! Structure --build(keys, sizes)--> Built --place(layout)--> Placement
@@ -7,9 +8,10 @@
 //!                                                                                          \--> random operations
 //! ```
 //!
-//! What an allocator or a layout moves is a *node*; what an operation reads is a *point*. In trees and lists they are the same. A
-//! node of a B-tree holds many points: a binary search inside of it reads some keys and one link. The buckets of a hash table
-//! and the elements of an array are points of one large block of memory that no layout moves.
+//! What an allocator or a layout moves is a *node*; what an operation reads is a *point*. In trees
+//! and lists they are the same. A node of a B-tree holds many points: a binary search inside of it
+//! reads some keys and one link. The buckets of a hash table and the elements of an array are
+//! points of one large block of memory that no layout moves.
 //!
 //! | structure | nodes | points | order of keys |
 //! |---|---|---|---|
@@ -87,16 +89,17 @@ pub enum Structure {
     },
     /// A tree in which operations go to any node with equal probability, whatever its keys are.
     ///
-    /// Grown randomly, each new node hangs at any free link with equal probability (a random increasing tree); for an arity of 2
-    /// these are the shapes of random search trees.
+    /// Grown randomly, each new node hangs at any free link with equal probability (a random
+    /// increasing tree); for an arity of 2 these are the shapes of random search trees.
     Tree {
         /// The links of a node, from 1 to 65536.
         arity: u32,
         /// How it came to be.
         growth: Growth,
     },
-    /// A quadtree (2 dimensions) or octree (3): 2^d children a node. Grown randomly, it is the point quadtree of uniformly distributed points: each
-    /// divides the cell that it falls into (R. Finkel and J. Bentley, *Quad trees*, Acta Informatica 1974).
+    /// A quadtree (2 dimensions) or octree (3): 2^d children a node. Grown randomly, it is the
+    /// point quadtree of uniformly distributed points: each divides the cell that it falls into (R.
+    /// Finkel and J. Bentley, *Quad trees*, Acta Informatica 1974).
     PointTree {
         /// From 1 to 8.
         dimensions: u32,
@@ -107,11 +110,13 @@ pub enum Structure {
     BTree {
         /// Children of a full inner node, from 3 to 65536; one more than its keys.
         fanout: u32,
-        /// How full nodes are, above 0 and up to 1; those of random insertion are as full as they come to be.
+        /// How full nodes are, above 0 and up to 1; those of random insertion are as full as they
+        /// come to be.
         fill: f64,
         /// How nodes are searched.
         in_node: InNode,
-        /// How it came to be: built from sorted keys, or by random insertion with splits in the middle.
+        /// How it came to be: built from sorted keys, or by random insertion with splits in the
+        /// middle.
         growth: Growth,
     },
     /// An unsorted list: searches begin at its head, and absent keys are looked for to its end.
@@ -128,7 +133,8 @@ pub enum Structure {
     },
     /// A sorted array with binary search.
     SortedArray,
-    /// An array in the order of a complete search tree's levels: the children of element i are 2i + 1 and 2i + 2.
+    /// An array in the order of a complete search tree's levels: the children of element i are 2i +
+    /// 1 and 2i + 2.
     Eytzinger,
 }
 
@@ -177,10 +183,12 @@ impl Sizes {
 }
 
 impl Structure {
-    /// Builds the structure with so many keys. O(keys), random insertion into point and B-trees O(keys log keys).
+    /// Builds the structure with so many keys. O(keys), random insertion into point and B-trees
+    /// O(keys log keys).
     ///
     /// # Errors
-    /// [`StructureError`] for parameters that no structure has, and for more keys than can be numbered.
+    /// [`StructureError`] for parameters that no structure has, and for more keys than can be
+    /// numbered.
     pub fn build(self, keys: u32, sizes: &Sizes) -> Result<Built, StructureError> {
         if let Err(error) = NodeExtent::new(sizes.node.bytes, sizes.node.align) {
             return Err(StructureError::Sizes(error.to_string()));

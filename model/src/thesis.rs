@@ -1,10 +1,11 @@
-//! The formulas of chapter 3 of T. Chilimbi, *Cache-Conscious Data Structures* (1999), as printed, and what they say of a
-//! structure and a machine.
+//! The formulas of chapter 3 of T. Chilimbi, *Cache-Conscious Data Structures* (1999), as printed,
+//! and what they say of a structure and a machine.
 //!
-//! They compare a layout with its naive self; they do not aim at the absolute number of misses, and on uncoloured trees
-//! they are far from it (the chapter says so in its introduction). [`predict_tree`](crate::predict_tree) is what this crate
-//! offers for that. The formulas stand here beside it, for whoever wants to compare; `docs/model-thesis.md` does so, with
-//! the thesis's figures 3-4 to 3-6 made again.
+//! They compare a layout with its naive self; they do not aim at the absolute number of misses, and
+//! on uncoloured trees they are far from it (the chapter says so in its introduction).
+//! [`predict_tree`](crate::predict_tree) is what this crate offers for that. The formulas stand
+//! here beside it, for whoever wants to compare; `docs/model-thesis.md` does so, with the thesis's
+//! figures 3-4 to 3-6 made again.
 //!
 //! | symbol | meaning | section | here |
 //! |---|---|---|---|
@@ -26,11 +27,13 @@
 //! | 3-3 | `m_s` of a clustered and coloured tree | [`c_tree_miss_rate`] |
 //! | 3-4, 3-5, 3-6 | predicted and actual speedups | [`figures`] |
 //!
-//! **Where the text leaves a choice.** Miss rates are misses for each reference (m(i), section 3.1.1), so that the rate of a
-//! second level, *misses for each first-level miss*, is the quotient of two of them; with a first level that always misses, as in
-//! all of the thesis's examples, they are the same. `m_s` needs no associativity of its own: a appears in c x a alone, the
-//! number of blocks that a cache has. K of trees with more than two children, of lists, and D and R of both, are ours
-//! by the argument that the thesis gives for two ("similar analysis can be performed", end of section 3.3.1).
+//! **Where the text leaves a choice.** Miss rates are misses for each reference (m(i), section
+//! 3.1.1), so that the rate of a second level, *misses for each first-level miss*, is the quotient
+//! of two of them; with a first level that always misses, as in all of the thesis's examples, they
+//! are the same. `m_s` needs no associativity of its own: a appears in c x a alone, the number of
+//! blocks that a cache has. K of trees with more than two children, of lists, and D and R of both,
+//! are ours by the argument that the thesis gives for two ("similar analysis can be performed", end
+//! of section 3.3.1).
 
 pub mod figures;
 mod rates;

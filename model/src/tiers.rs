@@ -1,7 +1,8 @@
 //! From block probabilities to misses: several ways, each as exact as it is dear.
 //!
-//! All start from the same truth, the probability `p_b` that an operation touches block `b`, and ask for the misses of a
-//! cache of given [geometry](CacheLevel). They differ in what they know of the blocks that compete:
+//! All start from the same truth, the probability `p_b` that an operation touches block `b`, and
+//! ask for the misses of a cache of given [geometry](CacheLevel). They differ in what they know of
+//! the blocks that compete:
 //!
 //! | tier | knows | takes |
 //! |---|---|---|
@@ -11,23 +12,28 @@
 //! | [`PerSet`](Tier::PerSet) | which set each block falls into | O(n), and O(ways^2) for each set |
 //! | [`Sequence`](Tier::Sequence) | the order of all reads, where it is one for all operations | O(n ways) |
 //!
-//! **Levels in a row.** A cache behind another one sees only what that one misses. How rare and how far apart these
-//! requests are follows from the first cache's miss ratio of each block (`renewal`), so each level is predicted from the
-//! stream that really reaches it: a block so hot that the first cache always has it does not exist for the second.
-//! An inclusive cache evicts such a block from all, because to it nobody uses it; a victim cache together with the cache
-//! above holds what both have room for. Translation buffers are caches of pages.
+//! **Levels in a row.** A cache behind another one sees only what that one misses. How rare and how
+//! far apart these requests are follows from the first cache's miss ratio of each block
+//! (`renewal`), so each level is predicted from the stream that really reaches it: a block so hot
+//! that the first cache always has it does not exist for the second. An inclusive cache evicts such
+//! a block from all, because to it nobody uses it; a victim cache together with the cache above
+//! holds what both have room for. Translation buffers are caches of pages.
 //!
-//! **What is assumed.** Operations are drawn independently of each other, from a distribution that does not change. Blocks of one
-//! set are independent of each other within an operation too, but for the first level: direct-mapped it is exact for
-//! searches (`direct`), and where an operation is long against a set, blocks are taken together as they lie on its path
-//! (`paths`). The levels behind see the misses as independent streams.
+//! **What is assumed.** Operations are drawn independently of each other, from a distribution that
+//! does not change. Blocks of one set are independent of each other within an operation too, but
+//! for the first level: direct-mapped it is exact for searches (`direct`), and where an operation
+//! is long against a set, blocks are taken together as they lie on its path (`paths`). The levels
+//! behind see the misses as independent streams.
 //!
-//! **How far it holds** is what `model validate` says, for LRU replacement. Replacement of other kinds, simulated on complete trees of 2^18 nodes of
-//! 32 bytes in six layouts (L1 32 KiB, L2 512 KiB, L3 4 MiB, 256 translations):
+//! **How far it holds** is what `model validate` says, for LRU replacement. Replacement of other
+//! kinds, simulated on complete trees of 2^18 nodes of 32 bytes in six layouts (L1 32 KiB, L2 512
+//! KiB, L3 4 MiB, 256 translations):
 //!
-//! - *Tree-PLRU* counts as LRU. Predicted within 1.2 % of the simulated misses, but for the L3, which held half of the tree: 1 to 8 % too low.
-//! - *Random*: L1 within 0.6 %, L2 2 to 4 % too low, L3 6 to 10 %, translations up to 5 %: what comes together in an operation evicts
-//!   each other, and requests behind such a cache are further apart than counted.
+//! - *Tree-PLRU* counts as LRU. Predicted within 1.2 % of the simulated misses, but for the L3,
+//!   which held half of the tree: 1 to 8 % too low.
+//! - *Random*: L1 within 0.6 %, L2 2 to 4 % too low, L3 6 to 10 %, translations up to 5 %: what
+//!   comes together in an operation evicts each other, and requests behind such a cache are further
+//!   apart than counted.
 
 use std::fmt;
 use std::str::FromStr;
@@ -145,7 +151,8 @@ pub enum FrameMap {
 pub struct LevelPrediction {
     /// Name of the [`CacheLevel`].
     pub name: String,
-    /// Requests that the level does not serve: of one operation in the steady state, or of all that were asked for.
+    /// Requests that the level does not serve: of one operation in the steady state, or of all that
+    /// were asked for.
     pub misses: f64,
     /// How it was predicted; never [`Tier::Auto`].
     pub tier: Tier,
@@ -153,10 +160,12 @@ pub struct LevelPrediction {
     pub reason: String,
 }
 
-/// Misses of one operation at each level, in the steady state: first the caches, then the translation buffers.
+/// Misses of one operation at each level, in the steady state: first the caches, then the
+/// translation buffers.
 ///
-/// Caches see `frames` in place of the program's addresses; translation buffers see the program's pages. O(n) for each
-/// block size, and for [`Tier::PerSet`] some microseconds for each set that is unlike the others.
+/// Caches see `frames` in place of the program's addresses; translation buffers see the program's
+/// pages. O(n) for each block size, and for [`Tier::PerSet`] some microseconds for each set that is
+/// unlike the others.
 ///
 /// # Examples
 /// ```
@@ -190,11 +199,11 @@ pub fn predict_misses(
     )
 }
 
-/// Misses of the first `operations` operations together, when all caches are empty before: as [`predict_misses`], which
-/// is the rate that they come to.
+/// Misses of the first `operations` operations together, when all caches are empty before: as
+/// [`predict_misses`], which is the rate that they come to.
 ///
-/// The first touch of a block misses everywhere. A later one misses where it would in the steady state, since what came
-/// since the last touch is the same: so no further assumption is made.
+/// The first touch of a block misses everywhere. A later one misses where it would in the steady
+/// state, since what came since the last touch is the same: so no further assumption is made.
 pub fn predict_transient(
     accesses: &Accesses,
     hierarchy: &Hierarchy,
@@ -216,7 +225,8 @@ pub fn predict_transient(
     )
 }
 
-/// From so many points on, which take a tenth of a second, caches and translation buffers have a thread each.
+/// From so many points on, which take a tenth of a second, caches and translation buffers have a
+/// thread each.
 const PARALLEL_POINTS: usize = 1 << 18;
 
 /// Both kinds of levels: caches, then translation buffers.

@@ -1,9 +1,10 @@
 //! What the system says of this machine: caches, pages, memory, and where each fact comes from.
 //!
-//! Three sources are asked in turn: Linux's sysfs, the processor (`CPUID` leaf 4 on Intel, 0x8000001D on AMD), and
-//! documented defaults. A source is taken for the caches as a whole or not at all, so that sizes from two sources never
-//! mix; a source that contradicts itself (a size of 0, a line size that is no power of two) counts as silent. TLBs are
-//! left out on purpose: what `CPUID` says of them is wrong in virtual machines, they have to be
+//! Three sources are asked in turn: Linux's sysfs, the processor (`CPUID` leaf 4 on Intel,
+//! 0x8000001D on AMD), and documented defaults. A source is taken for the caches as a whole or not
+//! at all, so that sizes from two sources never mix; a source that contradicts itself (a size of 0,
+//! a line size that is no power of two) counts as silent. TLBs are left out on purpose: what
+//! `CPUID` says of them is wrong in virtual machines, they have to be
 //! [measured](crate::CalibrateOptions).
 
 use std::fmt;
@@ -100,7 +101,8 @@ pub struct CacheFacts {
     pub sets: u64,
     /// Whether what it evicts leaves the levels above it too, as `CPUID` says; `None` when unknown.
     pub inclusive: Option<bool>,
-    /// Number of processors of this system that share it; 0 when unknown. Other guests of a hypervisor are not counted.
+    /// Number of processors of this system that share it; 0 when unknown. Other guests of a
+    /// hypervisor are not counted.
     pub shared_by: u32,
     /// Where this comes from.
     pub source: Source,
@@ -200,7 +202,8 @@ impl Topology {
         Topology::read(&Sources::default())
     }
 
-    /// The facts that the given sources know. Never fails: what nobody knows becomes a default, with a note.
+    /// The facts that the given sources know. Never fails: what nobody knows becomes a default,
+    /// with a note.
     pub fn read(sources: &Sources) -> Topology {
         let mut notes = Vec::new();
         let processor = sources.ask_processor;
@@ -274,11 +277,12 @@ impl Topology {
         data_caches(&self.caches)
     }
 
-    /// The data caches as they are built, with LRU replacement, for nobody publishes what they do, and without TLBs, which have
-    /// to be measured. `None` when they contradict each other.
+    /// The data caches as they are built, with LRU replacement, for nobody publishes what they do,
+    /// and without TLBs, which have to be measured. `None` when they contradict each other.
     ///
-    /// A cache whose number of sets is no power of two (slices, chosen by a hash of the address) becomes one of the same size with
-    /// the most sets that are one and at least as many ways; where ways are not known, at least eight. [`notes`](Topology::notes) say so.
+    /// A cache whose number of sets is no power of two (slices, chosen by a hash of the address)
+    /// becomes one of the same size with the most sets that are one and at least as many ways;
+    /// where ways are not known, at least eight. [`notes`](Topology::notes) say so.
     pub fn hierarchy(&self) -> Option<Hierarchy> {
         geometry::hierarchy(&self.caches, self.inclusion.value)
     }
@@ -426,8 +430,8 @@ fn vendor(cpuinfo: &str, ask_processor: bool) -> Fact<String> {
     }
 }
 
-/// Third-level caches of AMD's Zen and its kin are filled by what the second level evicts, say its optimisation guides; of all
-/// others, the processor says whether they are inclusive.
+/// Third-level caches of AMD's Zen and its kin are filled by what the second level evicts, say its
+/// optimisation guides; of all others, the processor says whether they are inclusive.
 fn inclusion(caches: &[CacheFacts], vendor: &Fact<String>) -> Fact<Inclusion> {
     let victims = ["AuthenticAMD", "HygonGenuine"].contains(&vendor.value.as_str());
     let Some(last) = data_caches(caches).last() else {

@@ -1,32 +1,39 @@
-//! Which nodes an operation visits, and how often: the half of a prediction that no layout can change.
+//! Which nodes an operation visits, and how often: the half of a prediction that no layout can
+//! change.
 //!
-//! A search starts at a root and ends at the node it looks for; it visits that node and all its ancestors. So
+//! A search starts at a root and ends at the node it looks for; it visits that node and all its
+//! ancestors. So
 //!
 //! ```text
 //! P(visit v) = sum over u in the subtree of v of P(search ends at u)
 //! ```
 //!
-//! which one pass over the nodes from the last to the first adds up, since parents come before their children. The same
-//! sums give the branch mispredictions of a search: at a visited node the search goes on to one of the children or
-//! stops; the best any predictor can do without knowing the key is to bet on the likeliest, so it errs with what is left. It
-//! can do so where it knows the node again, by the turns that led there. Nodes that are seldom visited it does not know, and
+//! which one pass over the nodes from the last to the first adds up, since parents come before
+//! their children. The same sums give the branch mispredictions of a search: at a visited node the
+//! search goes on to one of the children or stops; the best any predictor can do without knowing
+//! the key is to bet on the likeliest, so it errs with what is left. It can do so where it knows
+//! the node again, by the turns that led there. Nodes that are seldom visited it does not know, and
 //! guesses among their children.
 
 use crate::Shape;
 
-/// Nodes visited at least so often are known to the branch predictor, by the ten turns or so that led there.
+/// Nodes visited at least so often are known to the branch predictor, by the ten turns or so that
+/// led there.
 ///
-/// On an Emerald Rapids, searches with branches in random-insert trees took longer than branch-free ones by what bets on the likeliest
-/// child predict up to 2^11 nodes, by 2 to 4 ns more at 2^12, 6 to 8 at 2^14, 12 to 26 at 2^16 to 2^18 and 9 to 14 at 2^19 (nodes of 24
-/// bytes, a wrong guess costs 7 ns). Guesses at rarer nodes explain about half of it. Complete trees of such nodes, where betting
-/// is guessing, took at most 8 ns more up to 2^16 nodes.
+/// On an Emerald Rapids, searches with branches in random-insert trees took longer than branch-free
+/// ones by what bets on the likeliest child predict up to 2^11 nodes, by 2 to 4 ns more at 2^12, 6
+/// to 8 at 2^14, 12 to 26 at 2^16 to 2^18 and 9 to 14 at 2^19 (nodes of 24 bytes, a wrong guess
+/// costs 7 ns). Guesses at rarer nodes explain about half of it. Complete trees of such nodes,
+/// where betting is guessing, took at most 8 ns more up to 2^16 nodes.
 ///
-/// A hair less than 1/1024, so that sums which come to exactly that but for rounding are all on one side.
+/// A hair less than 1/1024, so that sums which come to exactly that but for rounding are all on one
+/// side.
 const KNOWN_PROBABILITY: f64 = (1.0 - 1e-9) / 1024.0;
 
-/// Wrong guesses for an operation at a node that is visited with probability `visited`: it has `children` children that are gone on to with
-/// probability `below` in all and `likeliest` at most, in a shape where some node has two (`branching`; otherwise there is nothing to guess
-/// but the end).
+/// Wrong guesses for an operation at a node that is visited with probability `visited`: it has
+/// `children` children that are gone on to with probability `below` in all and `likeliest` at most,
+/// in a shape where some node has two (`branching`; otherwise there is nothing to guess but the
+/// end).
 pub(crate) fn wrong_guesses(
     visited: f64,
     below: f64,
@@ -55,14 +62,16 @@ pub struct Visits {
     pub(crate) depths: Vec<u32>,
     /// P(visit v) for each node of `order`, in `[0, 1]`.
     pub(crate) probabilities: Vec<f64>,
-    /// How many nodes of a larger forest each node of `order` stands for; empty where each is itself.
+    /// How many nodes of a larger forest each node of `order` stands for; empty where each is
+    /// itself.
     pub(crate) counts: Vec<f64>,
     nodes_per_operation: f64,
     mispredictions_per_operation: f64,
 }
 
 impl Visits {
-    /// Searches that end at each node equally often: successful look-ups of uniformly distributed keys.
+    /// Searches that end at each node equally often: successful look-ups of uniformly distributed
+    /// keys.
     ///
     /// O(n) time, no recursion.
     pub fn uniform(shape: &Shape) -> Visits {
@@ -81,7 +90,8 @@ impl Visits {
 
     /// Searches that end at node `v` with a frequency in proportion to `weights[v]`.
     ///
-    /// O(n) time, no recursion. Weights that are negative or no numbers count as 0; if all are 0, nothing is visited.
+    /// O(n) time, no recursion. Weights that are negative or no numbers count as 0; if all are 0,
+    /// nothing is visited.
     ///
     /// # Panics
     /// When there is not exactly one weight for each node.
@@ -90,8 +100,9 @@ impl Visits {
         Visits::of_sums(shape, &subtree_sums(shape, ends))
     }
 
-    /// Visits of nodes that operations visit with probability `sums[v]`, which may be more than searches would where they go on
-    /// afterwards. Mispredictions are those of the branches on the way down.
+    /// Visits of nodes that operations visit with probability `sums[v]`, which may be more than
+    /// searches would where they go on afterwards. Mispredictions are those of the branches on the
+    /// way down.
     pub(crate) fn of_sums(shape: &Shape, sums: &[f64]) -> Visits {
         let branching = !shape.is_chains();
         Visits::in_order(shape, sums, Vec::new(), |v| {
@@ -119,8 +130,8 @@ impl Visits {
         }
     }
 
-    /// Visits of a sample: `sums`, `counts` and `mispredictions` by its node numbers, `nodes_per_operation` that of the
-    /// whole.
+    /// Visits of a sample: `sums`, `counts` and `mispredictions` by its node numbers,
+    /// `nodes_per_operation` that of the whole.
     pub(crate) fn of_sample(
         shape: &Shape,
         sums: &[f64],
@@ -182,14 +193,15 @@ impl Visits {
         self.nodes_per_operation
     }
 
-    /// Branch mispredictions of one operation: under the best guess at each node that is visited often, and under any guess at the
-    /// others.
+    /// Branch mispredictions of one operation: under the best guess at each node that is visited
+    /// often, and under any guess at the others.
     pub fn mispredictions_per_operation(&self) -> f64 {
         self.mispredictions_per_operation
     }
 }
 
-/// Probability that an operation ends at each node; weights that are negative or no numbers count as 0.
+/// Probability that an operation ends at each node; weights that are negative or no numbers count
+/// as 0.
 fn end_probabilities(shape: &Shape, weights: &[f64]) -> Vec<f64> {
     assert_eq!(
         weights.len(),
@@ -235,11 +247,11 @@ pub(crate) fn subtree_probabilities(shape: &Shape, weights: &[f64]) -> Vec<f64> 
     subtree_sums(shape, end_probabilities(shape, weights))
 }
 
-/// How often operations end at each node, from how often each node is accessed: its own count less those of its children,
-/// since whoever visits a child has visited the node.
+/// How often operations end at each node, from how often each node is accessed: its own count less
+/// those of its children, since whoever visits a child has visited the node.
 ///
-/// Counts that do not fit together (sampled ones, say) give 0 where the difference would be negative; counts that are
-/// negative or no numbers count as 0. O(n).
+/// Counts that do not fit together (sampled ones, say) give 0 where the difference would be
+/// negative; counts that are negative or no numbers count as 0. O(n).
 ///
 /// # Panics
 /// When there is not exactly one count for each node.
@@ -289,7 +301,8 @@ mod tests {
         let visits = Visits::uniform(&Shape::complete_binary(7));
         // Depths 1, 2, 2, 3, 3, 3, 3.
         assert!((visits.nodes_per_operation() - 17.0 / 7.0).abs() < 1e-12);
-        // Root: 7 ends below, 3 on the likelier side; two nodes below it: 3 with 1; leaves never err.
+        // Root: 7 ends below, 3 on the likelier side; two nodes below it: 3 with 1; leaves never
+        // err.
         assert!((visits.mispredictions_per_operation() - (4.0 + 2.0 + 2.0) / 7.0).abs() < 1e-12);
         assert_eq!(visits.order, [0, 1, 3, 4, 2, 5, 6]);
         assert_eq!(visits.depths, [0, 1, 2, 2, 1, 2, 2]);

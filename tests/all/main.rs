@@ -1,4 +1,5 @@
-//! Tests that cross crates, in a program that is built as a user's would be: `CcMalloc` serves everything, the test harness included.
+//! Tests that cross crates, in a program that is built as a user's would be: `CcMalloc` serves
+//! everything, the test harness included.
 
 #[global_allocator]
 static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();

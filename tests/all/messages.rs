@@ -1,4 +1,5 @@
-//! What the allocator says before it ends a process, what `ccmorph` gives as errors, and what the guides say about them.
+//! What the allocator says before it ends a process, what `ccmorph` gives as errors, and what the
+//! guides say about them.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,5 @@
-//! A tree's life under all crates: grown with and without hints, re-laid, pruned, grown again, re-laid again.
+//! A tree's life under all crates: grown with and without hints, re-laid, pruned, grown again,
+//! re-laid again.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,7 @@
 //! Random numbers that follow from a seed.
 
-/// xorshift64*: Vigna, *An experimental exploration of Marsaglia's xorshift generators, scrambled* (2016).
+/// xorshift64*: Vigna, *An experimental exploration of Marsaglia's xorshift generators, scrambled*
+/// (2016).
 pub(crate) struct Choices(u64);
 
 impl Choices {

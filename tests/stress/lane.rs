@@ -15,7 +15,8 @@ use crate::shadow::{Claims, Object};
 
 /// Operations of a lane between two checks of its heap's metadata.
 pub(crate) const CHECK_EVERY: u64 = 50_000;
-/// A thread lives for this many operations at least, and for at most 2^`LIFE_DOUBLINGS` times as many.
+/// A thread lives for this many operations at least, and for at most 2^`LIFE_DOUBLINGS` times as
+/// many.
 const LIFE_MIN: u64 = 5_000;
 const LIFE_DOUBLINGS: usize = 8;
 /// Live objects of a thread; how many it aims for changes every [`GOAL_EVERY`] steps.

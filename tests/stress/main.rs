@@ -1,20 +1,27 @@
-//! Puts the allocator under every kind of load at once for as long as it is told to, and believes nothing that it says.
+//! Puts the allocator under every kind of load at once for as long as it is told to, and believes
+//! nothing that it says.
 //!
 //! ```text
 //! cargo run --release -p tests --bin stress -- --operations 1e9 --threads 2 --seed 1
 //! ```
 //!
-//! Threads come and go in a fixed number of *lanes*. Each makes objects of all sizes and alignments with hints of all qualities, through
-//! `cc_alloc`, through the standard library's types under `near`, and in regions; resizes them; frees them, or has a thread of another lane do it, or leaves
-//! them behind when it ends. An operation is one call of the allocator: one allocation, one free, or one change of size.
+//! Threads come and go in a fixed number of *lanes*. Each makes objects of all sizes and alignments
+//! with hints of all qualities, through `cc_alloc`, through the standard library's types under
+//! `near`, and in regions; resizes them; frees them, or has a thread of another lane do it, or
+//! leaves them behind when it ends. An operation is one call of the allocator: one allocation, one
+//! free, or one change of size.
 //!
 //! What is checked, always:
-//! - no two live objects share a byte: a bitmap of the address space, kept outside of the allocator ([`shadow::Claims`]), has a bit for every 8 B;
-//! - an object's first and last bytes are what its owner wrote, whoever frees or resizes it; zeroed memory is zero; alignments are kept;
-//! - the allocator's own metadata, every [`lane::CHECK_EVERY`] operations of a lane, and at the end of each thread.
+//! - no two live objects share a byte: a bitmap of the address space, kept outside of the allocator
+//!   ([`shadow::Claims`]), has a bit for every 8 B;
+//! - an object's first and last bytes are what its owner wrote, whoever frees or resizes it; zeroed
+//!   memory is zero; alignments are kept;
+//! - the allocator's own metadata, every [`lane::CHECK_EVERY`] operations of a lane, and at the end
+//!   of each thread.
 //!
-//! The first contradiction ends the process with a message and status 101 (a panic) or 134 (the allocator's own abort). The choices of a lane follow
-//! from the seed; how the lanes interleave does not.
+//! The first contradiction ends the process with a message and status 101 (a panic) or 134 (the
+//! allocator's own abort). The choices of a lane follow from the seed; how the lanes interleave
+//! does not.
 
 mod arguments;
 mod choices;

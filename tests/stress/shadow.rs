@@ -4,7 +4,8 @@ use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-/// Bytes that a bit of [`Claims`] stands for: the allocator promises alignments from here up, so no two objects share them.
+/// Bytes that a bit of [`Claims`] stands for: the allocator promises alignments from here up, so no
+/// two objects share them.
 const UNIT_BYTES: usize = 8;
 /// Bytes of address space that a leaf of [`Claims`] covers.
 const LEAF_BYTES: usize = 2 << 20;
@@ -14,7 +15,8 @@ const LEAVES: usize = (1 << 48) / LEAF_BYTES;
 
 type Leaf = [AtomicU64; LEAF_WORDS];
 
-/// Which 8-byte units of the address space belong to a live object: one bit each, in memory straight from the OS.
+/// Which 8-byte units of the address space belong to a live object: one bit each, in memory
+/// straight from the OS.
 pub(crate) struct Claims {
     leaves: &'static [AtomicPtr<Leaf>],
 }
@@ -136,7 +138,8 @@ impl Object {
     /// Takes charge of a fresh allocation: claims it, and writes its ends.
     ///
     /// # Safety
-    /// - `start` was allocated with `layout`, and is used by nobody else, unless the allocator is wrong.
+    /// - `start` was allocated with `layout`, and is used by nobody else, unless the allocator is
+    ///   wrong.
     pub(crate) unsafe fn adopt(
         claims: &Claims,
         start: NonNull<u8>,
@@ -175,7 +178,8 @@ impl Object {
         let bytes = self.bytes as usize;
         let end = bytes.min(8);
         let pattern = self.pattern();
-        // The last bytes first: in short objects the ends overlap, and the start is what is checked.
+        // The last bytes first: in short objects the ends overlap, and the start is what is
+        // checked.
         // SAFETY: the object has `bytes` bytes, and `end` of them lie at each end.
         unsafe {
             self.start

@@ -1,13 +1,22 @@
 //! Completions: what word comes next, by the sequences of four words that a text holds.
 //!
-//! C. Shannon (*Prediction and Entropy of Printed English*, 1951) guessed the next letter from those before it; editors and keyboards do so with words. Half of the sources are learnt: each four words
-//! in a row are a key of 64 bits in an ordered map, with how often they were met. Then three words that follow each other somewhere in the other half are looked up, and of the keys that begin with them, which lie side by side in the
-//! order of the map, the most frequent one tells the fourth. Places are drawn at random, as many users ask in turn.
+//! C. Shannon (*Prediction and Entropy of Printed English*, 1951) guessed the next letter from
+//! those before it; editors and keyboards do so with words. Half of the sources are learnt: each
+//! four words in a row are a key of 64 bits in an ordered map, with how often they were met. Then
+//! three words that follow each other somewhere in the other half are looked up, and of the keys
+//! that begin with them, which lie side by side in the order of the map, the most frequent one
+//! tells the fourth. Places are drawn at random, as many users ask in turn.
 //!
-//! The map is the red-black tree of `intrusive-collections`, whose nodes the program allocates itself. They are made in the order of the text, which has nothing to do with that of a search, so each step down the tree waits for another block. The crate's own links
-//! are private. It lets a program bring links of its own (`RBTreeOps`); those here can be shown to `Morph::run_raw`, which lays the nodes out when all has been learnt. They take 8 bytes more, since the crate hides the colour in the parent's address.
+//! The map is the red-black tree of `intrusive-collections`, whose nodes the program allocates
+//! itself. They are made in the order of the text, which has nothing to do with that of a search,
+//! so each step down the tree waits for another block. The crate's own links are private. It lets a
+//! program bring links of its own (`RBTreeOps`); those here can be shown to `Morph::run_raw`, which
+//! lays the nodes out when all has been learnt. They take 8 bytes more, since the crate hides the
+//! colour in the parent's address.
 //!
-//! An array of sorted keys, or one of the maps in this workspace, is a better structure where all is learnt before the first question. The program is what a user of the crate writes, not the fastest completion.
+//! An array of sorted keys, or one of the maps in this workspace, is a better structure where all
+//! is learnt before the first question. The program is what a user of the crate writes, not the
+//! fastest completion.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -55,7 +64,8 @@ pub const BTREE_MAP: Program = Program {
     run: run_btree_map,
 };
 
-/// Four words, and how often they have been met. The link is first, so that its address is the node's.
+/// Four words, and how often they have been met. The link is first, so that its address is the
+/// node's.
 #[repr(C)]
 struct Gram<L> {
     link: L,
@@ -155,15 +165,17 @@ unsafe impl RBTreeOps for OpenOps {
     }
 }
 
-/// The change, second part. The tree keeps the address of its root to itself, so that one node stays where it is.
+/// The change, second part. The tree keeps the address of its root to itself, so that one node
+/// stays where it is.
 fn morph(tree: &mut RBTree<Grams<OpenLink>>) {
     let Some(first) = tree.front().get() else {
         return;
     };
     let mut root = &first.link;
     while let Some(parent) = root.parent.get() {
-        // SAFETY: a live node of the tree, whose links are read and written through cells. The last of these references, to the root, is the only one that is used after the morph,
-        // which neither moves the root nor touches it.
+        // SAFETY: a live node of the tree, whose links are read and written through cells. The last
+        // of these references, to the root, is the only one that is used after the morph, which
+        // neither moves the root nor touches it.
         root = unsafe { parent.as_ref() };
     }
     let stays = Some(NonNull::from(root));
@@ -172,8 +184,10 @@ fn morph(tree: &mut RBTree<Grams<OpenLink>>) {
         link.cast::<Gram<OpenLink>>()
     };
     let mut below = [node(&root.left), node(&root.right)];
-    // SAFETY: the nodes below the root come from boxes, and a link's address is its node's. All pointers to them are shown: the root's two as roots, which the root itself gets below
-    // and which nobody reads before, and those of each other's links; the tree has no more while no cursor lives. In memory, a cell of an optional `NonNull` is a raw pointer.
+    // SAFETY: the nodes below the root come from boxes, and a link's address is its node's. All
+    // pointers to them are shown: the root's two as roots, which the root itself gets below and
+    // which nobody reads before, and those of each other's links; the tree has no more while no
+    // cursor lives. In memory, a cell of an optional `NonNull` is a raw pointer.
     let report = unsafe {
         Morph::new().run_raw(&mut below, |node, visit| {
             let link = &raw mut (*node).link;
@@ -225,7 +239,8 @@ fn run<L: TreeLink>(scale: Scale, lay_out: impl Fn(&mut RBTree<Grams<L>>)) -> Ou
     })
 }
 
-/// Moves each node into a new box, in the order of the keys; the old boxes are freed when all have moved, since a new one would lie where the one before was freed.
+/// Moves each node into a new box, in the order of the keys; the old boxes are freed when all have
+/// moved, since a new one would lie where the one before was freed.
 fn in_key_order(tree: &mut RBTree<Grams<RBTreeLink>>) {
     let old: Vec<Box<Gram<RBTreeLink>>> = tree.take().into_iter().collect();
     for gram in &old {

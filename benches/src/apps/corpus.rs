@@ -1,7 +1,9 @@
-//! The text that applications read: the Rust sources of all packages from the registry that this workspace's lock file names.
+//! The text that applications read: the Rust sources of all packages from the registry that this
+//! workspace's lock file names.
 //!
-//! Cargo has them on every machine on which this program could be built, and says where (`cargo metadata`), so nothing has to be downloaded or
-//! shipped, and the lock file fixes what they are. Tests and benches of the packages belong to it as far as they are published.
+//! Cargo has them on every machine on which this program could be built, and says where (`cargo
+//! metadata`), so nothing has to be downloaded or shipped, and the lock file fixes what they are.
+//! Tests and benches of the packages belong to it as far as they are published.
 
 use std::collections::HashMap;
 use std::fs;
@@ -24,7 +26,8 @@ struct Package {
     manifest_path: PathBuf,
 }
 
-/// The sources, file by file: packages in the order of their names and versions, files in that of their paths.
+/// The sources, file by file: packages in the order of their names and versions, files in that of
+/// their paths.
 ///
 /// # Panics
 /// When there is no cargo to ask, or when a source that it names cannot be read.
@@ -42,7 +45,8 @@ pub fn sources() -> Vec<String> {
         .collect()
 }
 
-/// The packages from the registry that are built on this platform with default features, as the lock file has them.
+/// The packages from the registry that are built on this platform with default features, as the
+/// lock file has them.
 fn packages() -> Vec<Package> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -64,7 +68,8 @@ fn packages() -> Vec<Package> {
     packages
 }
 
-/// The platform whose packages count; the same everywhere, so that everybody reads the same text as far as it is there.
+/// The platform whose packages count; the same everywhere, so that everybody reads the same text as
+/// far as it is there.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// The Rust files below `folder`, in the order of their names.

@@ -1,12 +1,17 @@
 //! A multiplier as a binary decision diagram, asked for its output.
 //!
-//! The circuit is an array multiplier of 16 x 16 bits, as C6288 of the ISCAS'85 benchmarks is, the kind of circuit that decision diagrams are bad at (R. Bryant, *On the Complexity of VLSI
-//! Implementations and Graph Representations of Boolean Functions*, 1991): the diagram of its middle output has about a million nodes. `biodivine-lib-bdd` builds it gate by gate; then test vectors are put
-//! to it, one walk from the root to a terminal each. Every answer is compared with that of the processor's own multiplier.
+//! The circuit is an array multiplier of 16 x 16 bits, as C6288 of the ISCAS'85 benchmarks is, the
+//! kind of circuit that decision diagrams are bad at (R. Bryant, *On the Complexity of VLSI
+//! Implementations and Graph Representations of Boolean Functions*, 1991): the diagram of its
+//! middle output has about a million nodes. `biodivine-lib-bdd` builds it gate by gate; then test
+//! vectors are put to it, one walk from the root to a terminal each. Every answer is compared with
+//! that of the processor's own multiplier.
 //!
-//! The crate keeps a diagram as a vector of nodes of 12 bytes, linked by index, in depth-first order, so that five fit a cache block, and a walk meets one of them in most blocks that it touches. It takes
-//! nodes in any order, as long as the terminals come first and the root comes last, so the change takes the nodes out, has [`IndexMorph`] permute them, and puts them back. Shared nodes, which a diagram is full of, lie with the
-//! first of their parents.
+//! The crate keeps a diagram as a vector of nodes of 12 bytes, linked by index, in depth-first
+//! order, so that five fit a cache block, and a walk meets one of them in most blocks that it
+//! touches. It takes nodes in any order, as long as the terminals come first and the root comes
+//! last, so the change takes the nodes out, has [`IndexMorph`] permute them, and puts them back.
+//! Shared nodes, which a diagram is full of, lie with the first of their parents.
 
 use biodivine_lib_bdd::{Bdd, BddNode, BddPointer, BddValuation, BddVariableSet};
 use ccmorph::{IndexMorph, Layout};
@@ -30,7 +35,8 @@ pub const MORPHED: Program = Program {
 /// What every diagram begins with.
 const TERMINALS: usize = 2;
 
-/// The change. A layout begins with the root, and the crate's vectors end with it, so the order is turned round before and after.
+/// The change. A layout begins with the root, and the crate's vectors end with it, so the order is
+/// turned round before and after.
 fn morph(diagram: Bdd) -> Bdd {
     let nodes = diagram.to_nodes();
     let (terminals, inner) = nodes.split_at(TERMINALS);
@@ -76,7 +82,8 @@ fn morph(diagram: Bdd) -> Bdd {
 /// Test vectors.
 const VECTORS: usize = 16_000_000;
 
-/// Bits of each factor. Two more of them make the diagram five times as large, and its construction take ten times as long.
+/// Bits of each factor. Two more of them make the diagram five times as large, and its construction
+/// take ten times as long.
 fn bits(scale: Scale) -> u16 {
     match scale {
         Scale::Quick => 14,
@@ -112,7 +119,8 @@ fn run(scale: Scale, morph: impl Fn(Bdd) -> Bdd) -> Outcome {
     })
 }
 
-/// The highest bit of the lower half of the product, by rows of full adders. The factors' variables take turns, from the lowest bits on.
+/// The highest bit of the lower half of the product, by rows of full adders. The factors' variables
+/// take turns, from the lowest bits on.
 fn middle_output(variables: &BddVariableSet) -> Bdd {
     let names = variables.variables();
     let factors: Vec<[Bdd; 2]> = names

@@ -1,8 +1,11 @@
-//! Applications: published crates, used as they are published, with real input; and what our crates gain in them.
+//! Applications: published crates, used as they are published, with real input; and what our crates
+//! gain in them.
 //!
-//! The thesis puts its hints and its morph into two programs of other people (section 4.3.2): VIS, which is 27% faster with hints, and RADIANCE, 42% with its
-//! octree laid out anew. Here the other people's code is a crate from the registry that nobody has changed. Each application is written in the way in which its crate wants to be used, and
-//! exists twice, with and without the few lines that name a hint or call a morph. Both give the same answers, or nothing is reported.
+//! The thesis puts its hints and its morph into two programs of other people (section 4.3.2): VIS,
+//! which is 27% faster with hints, and RADIANCE, 42% with its octree laid out anew. Here the other
+//! people's code is a crate from the registry that nobody has changed. Each application is written
+//! in the way in which its crate wants to be used, and exists twice, with and without the few lines
+//! that name a hint or call a morph. Both give the same answers, or nothing is reported.
 //!
 //! | module | crate | what it does | ours |
 //! |---|---|---|---|
@@ -13,8 +16,10 @@
 //!
 //! [`corpus`] is the text: the sources of the packages that this workspace is built of.
 //!
-//! Bias: each program spends most of its time in one structure, which is larger than the second-level cache many times over; that is what placement is for. Where it does not pay although
-//! that is so, the application stays in the list. `docs/applications.md` says why for each.
+//! Bias: each program spends most of its time in one structure, which is larger than the
+//! second-level cache many times over; that is what placement is for. Where it does not pay
+//! although that is so, the application stays in the list. `docs/applications.md` says why for
+//! each.
 
 pub mod completions;
 pub mod corpus;
@@ -41,7 +46,8 @@ pub const PROGRAMS: &[Program] = &[
     completions::BTREE_MAP,
 ];
 
-/// Times `work`, which returns the checksum and what it has built: that is taken down when the clock has stopped, as in a program that just ends.
+/// Times `work`, which returns the checksum and what it has built: that is taken down when the
+/// clock has stopped, as in a program that just ends.
 fn outcome<B>(work: impl FnOnce() -> (u64, B)) -> Outcome {
     let (time, (checksum, _built)) = timed(work);
     Outcome {

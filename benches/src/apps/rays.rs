@@ -1,11 +1,16 @@
 //! Light through a landscape: the first pass of photon mapping, over a bounding volume hierarchy.
 //!
-//! The landscape is made as landscapes for pictures are: a square of heights by midpoint displacement (A. Fournier, D. Fussell, L. Carpenter, *Computer Rendering of Stochastic Models*,
-//! 1982), two triangles for each of its cells. `bvh` builds the hierarchy over them. Photons leave the sky at random places in random directions (H. W. Jensen, *Global Illumination using Photon Maps*, 1996), and each is followed to the
-//! first triangle that it meets. So neighbouring rays have nothing in common, as those of diffuse light have not, and other than those of a camera.
+//! The landscape is made as landscapes for pictures are: a square of heights by midpoint
+//! displacement (A. Fournier, D. Fussell, L. Carpenter, *Computer Rendering of Stochastic Models*,
+//! 1982), two triangles for each of its cells. `bvh` builds the hierarchy over them. Photons leave
+//! the sky at random places in random directions (H. W. Jensen, *Global Illumination using Photon
+//! Maps*, 1996), and each is followed to the first triangle that it meets. So neighbouring rays
+//! have nothing in common, as those of diffuse light have not, and other than those of a camera.
 //!
-//! The crate keeps its nodes in a public vector, in depth-first order, linked by index: `IndexMorph` puts them into an order in which a path from the root touches fewer pages. Nodes have 80 bytes, more than a cache
-//! block, so there is nothing to gain by putting two of them into one. The time of the morph counts.
+//! The crate keeps its nodes in a public vector, in depth-first order, linked by index:
+//! `IndexMorph` puts them into an order in which a path from the root touches fewer pages. Nodes
+//! have 80 bytes, more than a cache block, so there is nothing to gain by putting two of them into
+//! one. The time of the morph counts.
 
 use bvh::aabb::{Aabb, Bounded};
 use bvh::bounding_hierarchy::BHShape;
@@ -139,7 +144,8 @@ fn landscape(rng: &mut Rng) -> Vec<Triangle> {
     triangles
 }
 
-/// Midpoint displacement: the middle of each square and of each edge lies between its neighbours, give or take half of what it was a size before.
+/// Midpoint displacement: the middle of each square and of each edge lies between its neighbours,
+/// give or take half of what it was a size before.
 fn heights(rng: &mut Rng) -> Vec<f32> {
     const ROW: usize = SIDE + 1;
     let mut heights = vec![0.0_f32; ROW * ROW];

@@ -17,7 +17,8 @@ use measure::figures::{Effort, Row, draw, node_size, searches};
 #[derive(Debug, Parser)]
 #[command(name = "figures")]
 struct Args {
-    /// Which: 2-6 (a B-tree's node size) or 2-7 (trees from cold caches on); both when none is named
+    /// Which: 2-6 (a B-tree's node size) or 2-7 (trees from cold caches on); both when none is
+    /// named
     #[arg(value_name = "FIGURE", value_parser = [node_size::FIGURE, searches::FIGURE])]
     figures: Vec<String>,
 
@@ -29,7 +30,8 @@ struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Number of keys in figure 2-7, one less than a power of two; may be given more than once. The thesis has 2097151
+    /// Number of keys in figure 2-7, one less than a power of two; may be given more than once. The
+    /// thesis has 2097151
     #[arg(long, value_name = "N")]
     keys: Vec<usize>,
 

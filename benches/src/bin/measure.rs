@@ -22,7 +22,8 @@ use measure::suites::olden;
 use measure::worker::work;
 use measure::workload::{Comparison, Effort, WORKLOADS, Workload, covers, select};
 
-/// Here, trees of `Box`es must be able to stand in the system's malloc and in `CcMalloc` side by side; in a worker, one allocator serves everything.
+/// Here, trees of `Box`es must be able to stand in the system's malloc and in `CcMalloc` side by
+/// side; in a worker, one allocator serves everything.
 #[global_allocator]
 static GLOBAL: DispatchAllocator = DispatchAllocator;
 
@@ -224,7 +225,8 @@ fn is_wanted(args: &Args, workload: &Workload, comparison: &Comparison) -> bool 
         .is_none_or(|only| only == workload.name || covers(only, &comparison.name))
 }
 
-/// Prints a line at once; that the reader went away is an error like others, but needs no complaint.
+/// Prints a line at once; that the reader went away is an error like others, but needs no
+/// complaint.
 fn say(line: &str) -> Result<(), Box<dyn std::error::Error>> {
     match writeln!(std::io::stdout(), "{line}") {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),

@@ -1,15 +1,18 @@
-//! An in-core B-tree, as the thesis compares its trees with (section 2.2.3): nodes of any size, the keys of a node in one piece with the pointers between them.
+//! An in-core B-tree, as the thesis compares its trees with (section 2.2.3): nodes of any size, the
+//! keys of a node in one piece with the pointers between them.
 //!
 //! ```text
 //! words of a node:   count | leaf | child 0 | key 0 | child 1 | key 1 | ... | key 2d-1 | child 2d
 //! ```
 //!
-//! All nodes but the root have d to 2d keys. With words of 4 bytes, as on the thesis's machine, this is the node of its text: one of 64 B has
-//! 3 to 6 keys, one of 96 B has 5 to 10, and one that holds 6 keys or fewer needs no more than the first 64 B. A search goes through the keys of a node from the first to
-//! the first that is not smaller, which is why "the child pointer traversed during a search may reside in the first cache block".
+//! All nodes but the root have d to 2d keys. With words of 4 bytes, as on the thesis's machine,
+//! this is the node of its text: one of 64 B has 3 to 6 keys, one of 96 B has 5 to 10, and one that
+//! holds 6 keys or fewer needs no more than the first 64 B. A search goes through the keys of a
+//! node from the first to the first that is not smaller, which is why "the child pointer traversed
+//! during a search may reside in the first cache block".
 //!
-//! The tree holds keys alone. It is built by insertion, in which splits leave nodes less than full (two thirds, in random order); that room is what the
-//! thesis holds against it.
+//! The tree holds keys alone. It is built by insertion, in which splits leave nodes less than full
+//! (two thirds, in random order); that room is what the thesis holds against it.
 
 use std::fmt::Debug;
 
@@ -63,7 +66,8 @@ const PAIR: usize = 2;
 
 /// A set of keys in a B-tree whose nodes have a size of choice.
 ///
-/// Invariants: `root` and all children are multiples of words at which a node begins, within `words[start..]`; a node's count is at most `2 d`.
+/// Invariants: `root` and all children are multiples of words at which a node begins, within
+/// `words[start..]`; a node's count is at most `2 d`.
 #[derive(Debug)]
 pub struct InCoreBTree<W> {
     words: Vec<W>,
@@ -81,10 +85,12 @@ impl<W: Word> InCoreBTree<W> {
     /// The smallest node: one or two keys.
     pub const NODE_BYTES_MIN: usize = (FIRST_KEY + 2 * PAIR) * size_of::<W>();
 
-    /// A tree of `keys`, inserted in their order, in nodes of `node_bytes` bytes, one behind the other as they came to be.
+    /// A tree of `keys`, inserted in their order, in nodes of `node_bytes` bytes, one behind the
+    /// other as they came to be.
     ///
     /// # Panics
-    /// When `node_bytes` is less than [`NODE_BYTES_MIN`](Self::NODE_BYTES_MIN) or no multiple of a word, or a key is too large for a word.
+    /// When `node_bytes` is less than [`NODE_BYTES_MIN`](Self::NODE_BYTES_MIN) or no multiple of a
+    /// word, or a key is too large for a word.
     pub fn new(node_bytes: usize, keys: impl ExactSizeIterator<Item = usize>) -> InCoreBTree<W> {
         assert!(
             node_bytes >= Self::NODE_BYTES_MIN && node_bytes.is_multiple_of(size_of::<W>()),
@@ -142,7 +148,8 @@ impl<W: Word> InCoreBTree<W> {
         self.get_watched(query, |_| ())
     }
 
-    /// As [`get`](Self::get), telling `read` the address of each word that is read, in bytes from where the nodes begin.
+    /// As [`get`](Self::get), telling `read` the address of each word that is read, in bytes from
+    /// where the nodes begin.
     #[inline]
     pub fn get_watched(&self, query: W, mut read: impl FnMut(usize)) -> Option<&W> {
         let words = &self.words[self.start..];
@@ -177,7 +184,8 @@ impl<W: Word> InCoreBTree<W> {
         &self.words[self.start..]
     }
 
-    /// Lays the nodes out so that the top of the tree has its part of a cache for itself, the rest in depth-first order.
+    /// Lays the nodes out so that the top of the tree has its part of a cache for itself, the rest
+    /// in depth-first order.
     ///
     /// # Errors
     /// Those of [`Colouring::place`].
@@ -299,7 +307,8 @@ impl<W: Word> InCoreBTree<W> {
         self.root = root;
     }
 
-    /// Puts a key and the child to its right into a node; when that has no room, splits it and returns what belongs into its parent.
+    /// Puts a key and the child to its right into a node; when that has no room, splits it and
+    /// returns what belongs into its parent.
     fn insert_pair(&mut self, node: usize, index: usize, pair: [W; PAIR]) -> Option<[W; PAIR]> {
         let count = self.count(node);
         let first = self.start + node + FIRST_KEY;

@@ -1,7 +1,9 @@
-//! Searches that wait for each other: which key is next follows from the word that the search before has read from the structure.
+//! Searches that wait for each other: which key is next follows from the word that the search
+//! before has read from the structure.
 //!
-//! The thesis's processor finishes one search before it begins the next, whatever these are. One of today does not, unless it must.
-//! All structures hold the same keys and answer with the key itself, so all walk through the same searches.
+//! The thesis's processor finishes one search before it begins the next, whatever these are. One of
+//! today does not, unless it must. All structures hold the same keys and answer with the key
+//! itself, so all walk through the same searches.
 
 use ctree::TransparentCTree;
 use std::hint::black_box;
@@ -56,7 +58,8 @@ impl Chain {
     }
 }
 
-/// Spreads what differs in few bits over all of them: the step of Steele, Lea and Flood's `SplitMix64` (OOPSLA 2014).
+/// Spreads what differs in few bits over all of them: the step of Steele, Lea and Flood's
+/// `SplitMix64` (OOPSLA 2014).
 #[inline]
 fn mix(state: u64) -> u64 {
     let state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);

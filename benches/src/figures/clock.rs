@@ -1,10 +1,12 @@
-//! How long something took, as far as it ran: other programs on all cores put a thread off for milliseconds at a time, and a run of a million searches meets some of that each time.
+//! How long something took, as far as it ran: other programs on all cores put a thread off for
+//! milliseconds at a time, and a run of a million searches meets some of that each time.
 
 pub use imp::Clock;
 
 #[cfg(target_os = "linux")]
 mod imp {
-    /// Tells the time for which this thread has run. Reading it takes some hundred nanoseconds: about a fiftieth of ten searches.
+    /// Tells the time for which this thread has run. Reading it takes some hundred nanoseconds:
+    /// about a fiftieth of ten searches.
     #[derive(Debug)]
     pub struct Clock {
         begin_ns: f64,

@@ -1,7 +1,9 @@
-//! Cold caches: what is to be searched is put out of them before each series of searches, and translations of addresses are pushed out.
+//! Cold caches: what is to be searched is put out of them before each series of searches, and
+//! translations of addresses are pushed out.
 //!
-//! An instruction flushes single lines on `x86_64`, from all caches of the machine, so that it does not matter how large these are, or who shares them.
-//! Elsewhere a sweep over much memory has to do. What stays warm are the page tables' own lines.
+//! An instruction flushes single lines on `x86_64`, from all caches of the machine, so that it does
+//! not matter how large these are, or who shares them. Elsewhere a sweep over much memory has to
+//! do. What stays warm are the page tables' own lines.
 
 use ccmodel::{PageSize, PagedMemory};
 
@@ -38,21 +40,25 @@ impl Cold {
         Ok(Cold { swept })
     }
 
-    /// Puts the line in which `place` begins out of all caches, on machines that can; the rest is up to [`sweep`](Cold::sweep).
+    /// Puts the line in which `place` begins out of all caches, on machines that can; the rest is
+    /// up to [`sweep`](Cold::sweep).
     pub fn flush_line<T>(&self, place: &T) {
         flush_neighbourhood(std::ptr::from_ref(place).cast(), LINE_BYTES);
     }
 
-    /// As [`flush_line`](Cold::flush_line), and neighbours that may have come along when it was read.
+    /// As [`flush_line`](Cold::flush_line), and neighbours that may have come along when it was
+    /// read.
     pub fn flush_around<T>(&self, place: &T) {
         flush_neighbourhood(std::ptr::from_ref(place).cast(), NEIGHBOURHOOD_BYTES);
     }
 
-    /// Pushes translations out of the TLBs, and, where nothing can be flushed, all else out of the caches. Returns a sum that keeps the compiler from leaving it out.
+    /// Pushes translations out of the TLBs, and, where nothing can be flushed, all else out of the
+    /// caches. Returns a sum that keeps the compiler from leaving it out.
     #[must_use]
     pub fn sweep(&self) -> u64 {
         let step = if cfg!(target_arch = "x86_64") {
-            // One line of each page, each time another one, or they would all fall into the same sets.
+            // One line of each page, each time another one, or they would all fall into the same
+            // sets.
             PAGE_BYTES + LINE_BYTES
         } else {
             LINE_BYTES
@@ -63,12 +69,14 @@ impl Cold {
     }
 }
 
-/// Flushes the lines of the aligned piece of memory of `bytes` bytes that `place` is in: a line, or several, within a page.
+/// Flushes the lines of the aligned piece of memory of `bytes` bytes that `place` is in: a line, or
+/// several, within a page.
 #[cfg(target_arch = "x86_64")]
 fn flush_neighbourhood(place: *const u8, bytes: usize) {
     let first = place.map_addr(|address| address & !(bytes - 1));
     for offset in (0..bytes).step_by(LINE_BYTES) {
-        // SAFETY: the instruction reads and writes nothing that a program could see, but faults where nothing is mapped; both sizes divide a page, so that all of the piece is in the
+        // SAFETY: the instruction reads and writes nothing that a program could see, but faults
+        // where nothing is mapped; both sizes divide a page, so that all of the piece is in the
         // page of `place`, which a reference was made of.
         unsafe { core::arch::x86_64::_mm_clflush(first.wrapping_add(offset)) };
     }
@@ -77,8 +85,9 @@ fn flush_neighbourhood(place: *const u8, bytes: usize) {
 #[cfg(not(target_arch = "x86_64"))]
 fn flush_neighbourhood(_place: *const u8, _bytes: usize) {}
 
-/// Zeroed words in memory of their own, and the index of one that begins a page, with `len` words behind it: in huge pages where these are many enough, as
-/// `ccmorph` has it for the nodes that it moves.
+/// Zeroed words in memory of their own, and the index of one that begins a page, with `len` words
+/// behind it: in huge pages where these are many enough, as `ccmorph` has it for the nodes that it
+/// moves.
 pub fn paged_words<W: Word>(len: usize) -> (Vec<W>, usize) {
     let bytes = len * size_of::<W>();
     let align_bytes = if bytes >= 4 * HUGE_PAGE_BYTES {

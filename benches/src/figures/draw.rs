@@ -218,7 +218,8 @@ fn powers(first: f64, ratio: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Numbers of few digits between two ends, close enough for a reader to guess what lies between them.
+/// Numbers of few digits between two ends, close enough for a reader to guess what lies between
+/// them.
 fn round_numbers(low: f64, high: f64) -> Vec<f64> {
     let digits: &[f64] = if high / low < 12.0 {
         &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0]

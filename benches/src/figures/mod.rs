@@ -1,7 +1,8 @@
 //! The thesis's figures 2-6 and 2-7, measured again on this machine and simulated for the thesis's.
 //!
-//! T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 2.2.3 and 2.3. The text describes the figures; their plotted points are not in it. `docs/ctree-figures.md` has what
-//! came out, and why the two machines differ.
+//! T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 2.2.3 and 2.3. The text describes
+//! the figures; their plotted points are not in it. `docs/ctree-figures.md` has what came out, and
+//! why the two machines differ.
 //!
 //! | module | holds |
 //! |---|---|
@@ -14,7 +15,8 @@
 //! | [`clock`] | processor time |
 //! | [`draw`] | tables, JSON lines and SVG |
 //!
-//! What is measured and what is not is told apart everywhere: [`Kind`] is in each row, and each panel of a picture is of one kind.
+//! What is measured and what is not is told apart everywhere: [`Kind`] is in each row, and each
+//! panel of a picture is of one kind.
 
 pub mod btree;
 pub mod chain;
@@ -35,9 +37,11 @@ use thesis::SearchCost;
 pub enum Kind {
     /// By the clock, on this machine.
     Measured,
-    /// Read by read, on the thesis's machine as [`thesis`] simulates it: memory's cycles, without instructions and TLB misses.
+    /// Read by read, on the thesis's machine as [`thesis`] simulates it: memory's cycles, without
+    /// instructions and TLB misses.
     Simulated,
-    /// By `ccmodel`, for the thesis's machine in the steady state, its caches taken as fully associative.
+    /// By `ccmodel`, for the thesis's machine in the steady state, its caches taken as fully
+    /// associative.
     Model,
 }
 

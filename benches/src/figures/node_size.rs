@@ -1,9 +1,12 @@
 //! Figure 2-6: what a random search in an in-core B-tree takes, against the size of its nodes.
 //!
-//! The thesis: 32,767 keys, a million searches, and a minimum at nodes of 96 B where blocks have 64. Words have 4 bytes here as there, so that a node of a size has as many
-//! keys. On the thesis's machine that tree is half as large as the second cache; on one of today it is a good part of one, so that the same is done with a tree that is not.
+//! The thesis: 32,767 keys, a million searches, and a minimum at nodes of 96 B where blocks
+//! have 64. Words have 4 bytes here as there, so that a node of a size has as many keys. On the
+//! thesis's machine that tree is half as large as the second cache; on one of today it is a good
+//! part of one, so that the same is done with a tree that is not.
 //!
-//! Nodes lie one behind the other, as they came to be; no colours. Each run begins with cold caches, as the thesis's did if it began with its first search.
+//! Nodes lie one behind the other, as they came to be; no colours. Each run begins with cold
+//! caches, as the thesis's did if it began with its first search.
 
 use examples::rng::Rng;
 

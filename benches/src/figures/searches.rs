@@ -1,7 +1,10 @@
-//! Figure 2-7: what a random search takes on average, against the number of searches since the caches were cold.
+//! Figure 2-7: what a random search takes on average, against the number of searches since the
+//! caches were cold.
 //!
-//! The thesis: 2,097,151 keys in 40 MB, forty times its second cache, one to a million searches. Here the same number of keys, in nodes with links of 8 B, and a tree that is four
-//! times as large. The first searches miss at each level; later ones find the top of the tree cached, the more of it the better the layout packs it.
+//! The thesis: 2,097,151 keys in 40 MB, forty times its second cache, one to a million searches.
+//! Here the same number of keys, in nodes with links of 8 B, and a tree that is four times as
+//! large. The first searches miss at each level; later ones find the top of the tree cached, the
+//! more of it the better the layout packs it.
 //!
 //! | structure | nodes | where they lie |
 //! |---|---|---|
@@ -13,7 +16,8 @@
 //! | C-tree without colours | the same | in clusters of 64 B |
 //! | binary tree as the model lays it out | the same | [`LayoutChoice::Auto`] |
 //!
-//! On the simulated machine nodes have 20 B, three to a block of 64 B, the B-tree's words have 4 B, and the colours are those of its second cache, half of it for the top, as the thesis has it.
+//! On the simulated machine nodes have 20 B, three to a block of 64 B, the B-tree's words have 4 B,
+//! and the colours are those of its second cache, half of it for the top, as the thesis has it.
 
 use ccmodel::{
     CacheGeometry, Coloured, Colouring, Layout, Machine, NodeExtent, PageSize, Placement,
@@ -165,7 +169,8 @@ fn timed(searched: &dyn Searched, mut chain: Chain, checkpoints: &[u64]) -> (Vec
     (times, chain)
 }
 
-/// Runs of `checkpoints` on all subjects in turns, each after its `flush`. Returns the medians for each subject.
+/// Runs of `checkpoints` on all subjects in turns, each after its `flush`. Returns the medians for
+/// each subject.
 fn medians(
     subjects: &[Subject],
     (keys, runs): (usize, usize),
@@ -350,7 +355,8 @@ fn simulate(keys: usize, effort: &Effort, rows: &mut Vec<Row>) -> Result<(), Fai
     Ok(())
 }
 
-/// Costs of a search up to each checkpoint, `search` telling the machine what a search for a key reads.
+/// Costs of a search up to each checkpoint, `search` telling the machine what a search for a key
+/// reads.
 fn simulated(
     keys: usize,
     checkpoints: &[u64],
@@ -372,7 +378,8 @@ fn simulated(
     costs
 }
 
-/// The nodes that a search for `key` visits in a complete tree of the numbers below `keys`, numbered breadth-first, with the side that it goes on to.
+/// The nodes that a search for `key` visits in a complete tree of the numbers below `keys`,
+/// numbered breadth-first, with the side that it goes on to.
 ///
 /// `keys + 1` is a power of two.
 fn search_complete_tree(keys: usize, key: usize, mut visit: impl FnMut(u32, Option<bool>)) {

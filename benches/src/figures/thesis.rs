@@ -7,12 +7,15 @@
 //! | memory | | a second-level miss takes 64 cycles more |
 //! | data TLB (section 5.5.1) | 64 entries, fully associative, pages of 8 KB | no cost is given |
 //!
-//! Both caches are blocking and indexed by addresses as the program sees them, which is what its operating system's page colours come to. Every read is a word of 4 B. The cycles are
-//! those of memory alone: neither instructions nor TLB misses, whose cost the thesis does not tell, are in them.
+//! Both caches are blocking and indexed by addresses as the program sees them, which is what its
+//! operating system's page colours come to. Every read is a word of 4 B. The cycles are those of
+//! memory alone: neither instructions nor TLB misses, whose cost the thesis does not tell, are in
+//! them.
 
 use serde::Serialize;
 
-/// Cycles of a read that hits, of a miss of the first level, and of one of the second, each on top of those before.
+/// Cycles of a read that hits, of a miss of the first level, and of one of the second, each on top
+/// of those before.
 const HIT_CYCLES: f64 = 1.0;
 const L1_MISS_CYCLES: f64 = 6.0;
 const L2_MISS_CYCLES: f64 = 64.0;

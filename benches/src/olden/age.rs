@@ -9,7 +9,8 @@
 //! keep       the rest until the process ends
 //! ```
 //!
-//! The calls are the same under every allocator; none of them carries a hint. What they leave behind differs:
+//! The calls are the same under every allocator; none of them carries a hint. What they leave
+//! behind differs:
 //!
 //! | allocator | finds afterwards |
 //! |---|---|
@@ -19,11 +20,14 @@
 //! | `ccmalloc` with hints, or a morph | blocks of their own: hinted nodes go to pages for them, of which this kind of age has made none, and a morph takes fresh segments. Both leave the holes to others, and pay in memory |
 //! | a bump allocator | nothing: what was freed is lost, and the heap is fresh however long the program runs. It is held against ours in aged heaps as well, with the memory that it takes |
 //!
-//! Bias: a program whose earlier structures were hinted, too, would leave holes in `ccmalloc`'s blocks for hinted nodes as it leaves them in others' lists; this setting is kinder. And
-//! *everything* is aged here at once; in a program that grows, a part of the nodes gets fresh memory.
+//! Bias: a program whose earlier structures were hinted, too, would leave holes in `ccmalloc`'s
+//! blocks for hinted nodes as it leaves them in others' lists; this setting is kinder. And
+//! *everything* is aged here at once; in a program that grows, a part of the nodes gets fresh
+//! memory.
 //!
-//! Objects are of the layouts that a program names, which are not all that it asks for: em3d's arrays have many lengths, and the age has them of the mean one alone; mst's arrays of buckets are not
-//! in it at all, so that they meet holes of other sizes.
+//! Objects are of the layouts that a program names, which are not all that it asks for: em3d's
+//! arrays have many lengths, and the age has them of the mean one alone; mst's arrays of buckets
+//! are not in it at all, so that they meet holes of other sizes.
 
 use std::alloc::Layout;
 
@@ -50,7 +54,8 @@ struct Kind {
     left: usize,
 }
 
-/// Ages the heap of this process for a program that will allocate `nodes`; objects that stay are never freed.
+/// Ages the heap of this process for a program that will allocate `nodes`; objects that stay are
+/// never freed.
 ///
 /// Costs two to three allocations for each node, and twice that in cache misses.
 ///

@@ -1,7 +1,9 @@
 //! bisort: numbers in a binary tree are sorted forwards and backwards, bitonically.
 //!
-//! From G. Bilardi and A. Nicolau, *Adaptive bitonic sorting* (SIAM J. Comput. 18, 1989), the algorithm that Olden's program names: the numbers are the in-order sequence of a complete tree, and one
-//! more, the *spare*, comes behind them. A sequence is sorted by sorting its halves in opposite directions, which makes it bitonic, and merging it:
+//! From G. Bilardi and A. Nicolau, *Adaptive bitonic sorting* (SIAM J. Comput. 18, 1989), the
+//! algorithm that Olden's program names: the numbers are the in-order sequence of a complete tree,
+//! and one more, the *spare*, comes behind them. A sequence is sorted by sorting its halves in
+//! opposite directions, which makes it bitonic, and merging it:
 //!
 //! ```text
 //! merge(root, spare):                      the sequence is  left subtree, root, right subtree, spare
@@ -12,11 +14,13 @@
 //!     merge(left, root), merge(right, spare)
 //! ```
 //!
-//! Subtrees are exchanged by their links, so that a merge of n numbers costs O(log n) exchanges, and the sort O(n log n) steps. Each exchange takes two subtrees away from
-//! where their parents lie: the placement of a tree that is being sorted ages as it goes.
+//! Subtrees are exchanged by their links, so that a merge of n numbers costs O(log n) exchanges,
+//! and the sort O(n log n) steps. Each exchange takes two subtrees away from where their parents
+//! lie: the placement of a tree that is being sorted ages as it goes.
 //!
-//! Choices: the thesis does not use the program; Olden's usual 128 K numbers stand for its size. The numbers are all different, for which adaptive sorting needs no rule. After each of the
-//! two sorts the program walks over the tree and folds the sequence into its result.
+//! Choices: the thesis does not use the program; Olden's usual 128 K numbers stand for its size.
+//! The numbers are all different, for which adaptive sorting needs no rule. After each of the two
+//! sorts the program walks over the tree and folds the sequence into its result.
 
 use std::alloc::Layout;
 use std::mem;
@@ -69,7 +73,8 @@ pub struct Bisort {
     spare: u32,
 }
 
-/// The number at a place of the sequence, before it is sorted. A bijection, the finaliser of `MurmurHash3`, so that no number comes twice.
+/// The number at a place of the sequence, before it is sorted. A bijection, the finaliser of
+/// `MurmurHash3`, so that no number comes twice.
 fn number(place: u32) -> u32 {
     let mut bits = place ^ (place >> 16);
     bits = bits.wrapping_mul(0x85EB_CA6B);
@@ -100,7 +105,8 @@ impl Olden for Bisort {
             Size::Thesis => 17,
             // 6 MiB: sorting takes long, and its cost per number grows.
             Size::Quick => 18,
-            // 2 M numbers, 48 MiB: six times what a program gets of a shared last-level cache. Twice as many take three times as long.
+            // 2 M numbers, 48 MiB: six times what a program gets of a shared last-level cache.
+            // Twice as many take three times as long.
             Size::Large => 21,
         }
     }
@@ -179,7 +185,8 @@ fn in_order(node: Option<&Node>, sum: u64, fold: fn(u64, u32) -> u64) -> u64 {
     }
 }
 
-/// The tree of the `count` numbers from `first` on; a node is allocated before its children, and used next together with its parent.
+/// The tree of the `count` numbers from `first` on; a node is allocated before its children, and
+/// used next together with its parent.
 fn build<P: Placement>(
     first: u32,
     count: u32,
@@ -225,7 +232,8 @@ fn merge<P: Placement>(root: &mut Node, spare: &mut u32, direction: Direction, p
         let exchanged = direction.forbids(left.value, right.value);
         if exchanged {
             mem::swap(&mut left.value, &mut right.value);
-            // The half of the subtrees that goes with the values is the one that the walk does not go into.
+            // The half of the subtrees that goes with the values is the one that the walk does not
+            // go into.
             if root_exchanged {
                 mem::swap(&mut left.right, &mut right.right);
             } else {

@@ -1,8 +1,11 @@
-//! Em3d: an electromagnetic wave in a solid, by the values at many points that depend on each other.
+//! Em3d: an electromagnetic wave in a solid, by the values at many points that depend on each
+//! other.
 //!
-//! Olden's program, after D. Culler et al., *Parallel Programming in Split-C* (1993). The points are those of the electric field and those of the magnetic one, a list each. The value at a
-//! point depends on those at some points of the other field, so each node has an array of pointers to these and an array of coefficients, as long. An iteration goes over the
-//! electric list, then over the magnetic one:
+//! Olden's program, after D. Culler et al., *Parallel Programming in Split-C* (1993). The points
+//! are those of the electric field and those of the magnetic one, a list each. The value at a point
+//! depends on those at some points of the other field, so each node has an array of pointers to
+//! these and an array of coefficients, as long. An iteration goes over the electric list, then over
+//! the magnetic one:
 //!
 //! ```text
 //! electric ──► node ──► node ──► node ──► ...          value -= sum of coefficient * value of the other
@@ -12,13 +15,17 @@
 //! magnetic ──► node ──► node ──► node ──► ...
 //! ```
 //!
-//! Which points depend on each other is drawn at random, as in the original: each is needed by as many of the other field, [`Input::degree`], and depends on a number of them around that. So
-//! what the pointers lead to lies anywhere, in whatever order the nodes lie: of all programs here, this one has the least that a placement could use, and it waits for many misses at a time. It is
-//! in the list to show that as well. The hints are the node before in the list, for the nodes, and the node, for its arrays.
+//! Which points depend on each other is drawn at random, as in the original: each is needed by as
+//! many of the other field, [`Input::degree`], and depends on a number of them around that. So what
+//! the pointers lead to lies anywhere, in whatever order the nodes lie: of all programs here, this
+//! one has the least that a placement could use, and it waits for many misses at a time. It is in
+//! the list to show that as well. The hints are the node before in the list, for the nodes, and the
+//! node, for its arrays.
 //!
 //! # What differs from the original
 //!
-//! - Which points need a node is known before the nodes are made, so that there are no arrays of pointers that way, which the original keeps and does not use any more.
+//! - Which points need a node is known before the nodes are made, so that there are no arrays of
+//!   pointers that way, which the original keeps and does not use any more.
 //! - The value is part of the node, not an allocation of its own.
 //! - Coefficients are small enough for the values to stay finite.
 //! - Iterations: the original does as many as it is told.
@@ -56,7 +63,8 @@ impl Input {
     /// A random graph of `points` for each field and `degree`.
     ///
     /// # Panics
-    /// When `degree` is more than the other field's points, or a field has more points, or pointers to the other one, than a `u32` can count.
+    /// When `degree` is more than the other field's points, or a field has more points, or pointers
+    /// to the other one, than a `u32` can count.
     pub fn new(points: usize, degree: usize, iterations: usize) -> Input {
         assert!(degree <= points, "{degree} different ones of {points}");
         Input {
@@ -78,7 +86,8 @@ struct Graph {
 }
 
 impl Graph {
-    /// Each of `points` points of the other field gets `degree` different ones of this one that depend on it.
+    /// Each of `points` points of the other field gets `degree` different ones of this one that
+    /// depend on it.
     fn random(points: usize, degree: usize, field: u64) -> Graph {
         let mut rng = Rng::new(SEED + field);
         let as_u32 = |number: usize| u32::try_from(number).expect("a number of points is a u32");
@@ -152,8 +161,10 @@ const _: () = assert!(size_of::<Node>() == 48);
 /// What a point depends on; as many coefficients as nodes.
 #[derive(Debug)]
 struct Sources {
-    /// Invariant: nodes of the other field of the same [`Em3d`], alive and with the right to be read, or read and written through its [`Cell`]. An exclusive borrow of a node ends that right: only a morph takes
-    /// one, and gives all pointers anew; when it fails, [`Em3d::morph`] drops them.
+    /// Invariant: nodes of the other field of the same [`Em3d`], alive and with the right to be
+    /// read, or read and written through its [`Cell`]. An exclusive borrow of a node ends that
+    /// right: only a morph takes one, and gives all pointers anew; when it fails, [`Em3d::morph`]
+    /// drops them.
     from: Box<[*const Node]>,
     coefficients: Box<[f64]>,
 }
@@ -225,8 +236,9 @@ impl List {
             }
             let mut value = node.value.get();
             for (&other, coefficient) in sources.from.iter().zip(&sources.coefficients) {
-                // SAFETY: a node of the other field, by the invariant of `from`, which nobody writes but through cells as long as `self` is borrowed: whoever
-                // borrows the other field exclusively borrows the whole of the `Em3d`, by the caller's promise.
+                // SAFETY: a node of the other field, by the invariant of `from`, which nobody
+                // writes but through cells as long as `self` is borrowed: whoever borrows the other
+                // field exclusively borrows the whole of the `Em3d`, by the caller's promise.
                 value -= coefficient * unsafe { &*other }.value.get();
             }
             node.value.set(value);
@@ -246,10 +258,11 @@ impl Drop for List {
 /// The two fields. One run of [`work`](Olden::work) for each build.
 #[derive(Debug)]
 pub struct Em3d {
-    /// Boxed, so that the links to the first nodes stay where they are when this is moved: a box that moves takes the right to its contents from all
-    /// other pointers to them.
+    /// Boxed, so that the links to the first nodes stay where they are when this is moved: a box
+    /// that moves takes the right to its contents from all other pointers to them.
     ///
-    /// Invariant: exclusively borrowed only to be morphed, which has the pointers between the nodes follow or ends with the nodes having none, and to be dropped.
+    /// Invariant: exclusively borrowed only to be morphed, which has the pointers between the nodes
+    /// follow or ends with the nodes having none, and to be dropped.
     fields: Box<[List; FIELDS]>,
 }
 
@@ -307,7 +320,9 @@ impl Olden for Em3d {
         Em3d { fields }
     }
 
-    /// Lays out the nodes of both lists, in their order. The arrays stay where they are. After an error no point depends on another any more: work changes no value, and the check finds that out.
+    /// Lays out the nodes of both lists, in their order. The arrays stay where they are. After an
+    /// error no point depends on another any more: work changes no value, and the check finds that
+    /// out.
     fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
         let morph = morph.layout(ccmorph::Layout::DepthFirst);
         // Both in one, since each points into the other.
@@ -317,7 +332,8 @@ impl Olden for Em3d {
             Node::children,
         );
         if result.is_err() {
-            // The invariant of `Sources`: each node was borrowed exclusively, and the pointers are those from before.
+            // The invariant of `Sources`: each node was borrowed exclusively, and the pointers are
+            // those from before.
             self.fields.iter_mut().for_each(List::drop_sources);
         }
         result.map(drop)
@@ -340,7 +356,8 @@ impl Olden for Em3d {
         Ok(digest(nodes.map(|node| node.value.get())))
     }
 
-    /// Against the same sums over arrays: equal to the last bit, since the order of the additions is.
+    /// Against the same sums over arrays: equal to the last bit, since the order of the additions
+    /// is.
     fn check(&self, input: &Input, result: u64) -> Result<(), String> {
         let mut values = [0, 1].map(|field| {
             let numbers = 0..input.points;

@@ -1,7 +1,9 @@
-//! Health: hospitals of a country in which patients wait in lists, are examined, treated, or sent on to a larger hospital.
+//! Health: hospitals of a country in which patients wait in lists, are examined, treated, or sent
+//! on to a larger hospital.
 //!
-//! Olden's simulation of the Colombian health care system: villages form a tree, four below each, and every village has a hospital with four doubly linked lists of
-//! patients. In each step of time, from the leaves up to the root,
+//! Olden's simulation of the Colombian health care system: villages form a tree, four below each,
+//! and every village has a hospital with four doubly linked lists of patients. In each step of
+//! time, from the leaves up to the root,
 //!
 //! ```text
 //! sent up by the four villages below ─┐
@@ -10,31 +12,45 @@
 //!                                     └── no ───► waiting ──► ...   └── 1 of 10 ──► up, to the village above (at the root: inside)
 //! ```
 //!
-//! More come than can be treated, so the waiting lists grow, by three of four arrivals, and each is walked in every step, because all who wait grow older by one.
-//! Every arrival walks to the end of its list, too, as the thesis's figure 4-3 has it, and its cell is allocated near the one that was the last: that
-//! is the hint. Patients stay where they were born while they go from list to list; they are hinted at the patient who came before them in the
-//! same village. Between two arrivals in one village there are those of all others, so that without hints neighbours in a list lie far apart.
+//! More come than can be treated, so the waiting lists grow, by three of four arrivals, and each is
+//! walked in every step, because all who wait grow older by one. Every arrival walks to the end of
+//! its list, too, as the thesis's figure 4-3 has it, and its cell is allocated near the one that
+//! was the last: that is the hint. Patients stay where they were born while they go from list to
+//! list; they are hinted at the patient who came before them in the same village. Between two
+//! arrivals in one village there are those of all others, so that without hints neighbours in a
+//! list lie far apart.
 //!
 //! # What differs from the original
 //!
-//! - Who leaves is freed, and so is each cell that is removed. Common copies of Olden keep both for good.
+//! - Who leaves is freed, and so is each cell that is removed. Common copies of Olden keep both for
+//!   good.
 //! - Lists begin at a pointer, not at a cell without a patient.
-//! - Cells are removed where the walk finds them; the original walks from the beginning once more, some steps at most.
-//! - The original draws one arrival for a village and step, with a chance of one in three. The sizes beyond the thesis's draw [three](Input::draws), and have three times the personnel: there the lists must grow to many times
-//!   a cache within seconds, and where n patients have come after t steps, there were n·t/2 visits. For the same reason they have many villages and few steps: in the end some 30 patients
-//!   wait in each village of the large size, where the thesis has 750. A patient is visited less often for each allocation, so a hint has less time to pay for itself.
+//! - Cells are removed where the walk finds them; the original walks from the beginning once more,
+//!   some steps at most.
+//! - The original draws one arrival for a village and step, with a chance of one in three. The
+//!   sizes beyond the thesis's draw [three](Input::draws), and have three times the personnel:
+//!   there the lists must grow to many times a cache within seconds, and where n patients have come
+//!   after t steps, there were n·t/2 visits. For the same reason they have many villages and few
+//!   steps: in the end some 30 patients wait in each village of the large size, where the thesis
+//!   has 750. A patient is visited less often for each allocation, so a hint has less time to pay
+//!   for itself.
 //!
 //! # Laying it out again
 //!
-//! As in the thesis, `ccmorph` lays the lists out every so many steps: all cells in the order of the walk, and all patients in the same. To lay a patient out costs as much as some dozens of
-//! visits that miss. In the thesis's 3000 steps it comes back many times over; in a run of 40 steps it hardly does, and four layouts cost twice what they gain. The thesis made no attempt to find the
-//! best interval; here [`Input::steps_between_layouts`] is an eighth of the thesis's run, a quarter of the tiny one, and half of the others, which are laid out once.
+//! As in the thesis, `ccmorph` lays the lists out every so many steps: all cells in the order of
+//! the walk, and all patients in the same. To lay a patient out costs as much as some dozens of
+//! visits that miss. In the thesis's 3000 steps it comes back many times over; in a run of 40 steps
+//! it hardly does, and four layouts cost twice what they gain. The thesis made no attempt to find
+//! the best interval; here [`Input::steps_between_layouts`] is an eighth of the thesis's run, a
+//! quarter of the tiny one, and half of the others, which are laid out once.
 //!
 //! # In a fresh heap
 //!
-//! All villages take their steps at the same pace, so what is born in one step lies in the order of the villages, and the k-th patients of neighbouring villages lie side by side. A walk
-//! over a list of 40 patients then reads 40 streams, and finds in the cache what the walk over the village before has fetched for it. So allocators that hand out fresh memory in order give this program
-//! a good layout by accident, as they do for treeadd and perimeter; in an aged heap they do not.
+//! All villages take their steps at the same pace, so what is born in one step lies in the order of
+//! the villages, and the k-th patients of neighbouring villages lie side by side. A walk over a
+//! list of 40 patients then reads 40 streams, and finds in the cache what the walk over the village
+//! before has fetched for it. So allocators that hand out fresh memory in order give this program a
+//! good layout by accident, as they do for treeadd and perimeter; in an aged heap they do not.
 
 mod ledger;
 
@@ -66,8 +82,8 @@ pub struct Input {
     pub levels: u32,
     /// Steps of time.
     pub steps: u32,
-    /// Draws for new patients in each village and step, each of which brings one with a chance of one in three. There is as many times the original's
-    /// personnel.
+    /// Draws for new patients in each village and step, each of which brings one with a chance of
+    /// one in three. There is as many times the original's personnel.
     pub draws: u32,
     /// Steps from one layout of the lists to the next, where that is asked for.
     pub steps_between_layouts: u32,
@@ -81,13 +97,15 @@ impl Input {
             .sum()
     }
 
-    /// Personnel of a hospital with `levels_below` levels of villages below it: twice as many a level, as in the original.
+    /// Personnel of a hospital with `levels_below` levels of villages below it: twice as many a
+    /// level, as in the original.
     fn personnel(&self, levels_below: u32) -> u32 {
         self.draws << levels_below
     }
 }
 
-/// The random numbers of the village with this number; the root has 0, those directly below `n` are `4n + 1` to `4n + 4`.
+/// The random numbers of the village with this number; the root has 0, those directly below `n` are
+/// `4n + 1` to `4n + 4`.
 fn random_numbers(village: usize) -> Rng {
     Rng::new(Rng::new(village as u64).next_u64())
 }
@@ -107,7 +125,8 @@ fn is_sent_up(rng: &mut Rng) -> bool {
 struct Patient {
     /// In how many hospitals, the present one included.
     hospitals: u32,
-    /// Steps since the patient fell ill, those of the assessment or treatment that is going on included.
+    /// Steps since the patient fell ill, those of the assessment or treatment that is going on
+    /// included.
     time: u32,
     /// Steps that the assessment or treatment still takes.
     time_left: u32,
@@ -139,12 +158,14 @@ struct List {
 }
 
 impl List {
-    /// Adds `patient` at the end, in a cell near the last one, or near `owner` when it is the first. Walks the whole list.
+    /// Adds `patient` at the end, in a cell near the last one, or near `owner` when it is the
+    /// first. Walks the whole list.
     #[inline]
     fn append<P: Placement, N>(&mut self, patient: Box<Patient>, placement: P, owner: *const N) {
         let mut slot = &mut self.first;
         let mut back: *const Cell = ptr::null();
-        // Asked first and taken second: in one step, the borrow checker would keep `slot` for the caller.
+        // Asked first and taken second: in one step, the borrow checker would keep `slot` for the
+        // caller.
         while slot.is_some() {
             if let Some(cell) = slot {
                 placement.prefetch(address_of(&cell.next));
@@ -170,7 +191,8 @@ impl List {
         unlink(&mut self.first)
     }
 
-    /// Visits everyone, and removes those for whom `is_done` says so, one behind the other, to give them to `then`.
+    /// Visits everyone, and removes those for whom `is_done` says so, one behind the other, to give
+    /// them to `then`.
     #[inline]
     fn sweep<P: Placement>(
         &mut self,
@@ -344,7 +366,8 @@ impl Village {
         village
     }
 
-    /// One step of time here and in all villages below; who leaves a hospital healthy is added to `gone`.
+    /// One step of time here and in all villages below; who leaves a hospital healthy is added to
+    /// `gone`.
     fn step<P: Placement>(&mut self, input: &Input, placement: P, gone: &mut Tally) {
         let here = ptr::from_ref(&*self);
         for child in self.below.iter_mut().flatten() {
@@ -406,7 +429,8 @@ impl Village {
         });
     }
 
-    /// Those who wait: the first are assessed while there is personnel, all others wait for one step more.
+    /// Those who wait: the first are assessed while there is personnel, all others wait for one
+    /// step more.
     fn check_waiting<P: Placement>(&mut self, placement: P) {
         let here = ptr::from_ref(&*self);
         let hospital = &mut self.hospital;
@@ -423,7 +447,8 @@ impl Village {
         hospital.waiting.sweep(placement, waits, drop);
     }
 
-    /// Calls `f` for this village and all below, children before their parents, as a step visits them.
+    /// Calls `f` for this village and all below, children before their parents, as a step visits
+    /// them.
     fn for_each<'a>(&'a self, f: &mut impl FnMut(&'a Village)) {
         for child in self.below.iter().flatten() {
             child.for_each(f);
@@ -512,8 +537,9 @@ impl Olden for Health {
 
     type Input = Input;
 
-    /// The thesis's three levels and 3000 steps have 21 villages and, in the end, some 15,000 patients. `Large` has 87,381 villages and some 2.6 million patients, 134 MB with their cells and
-    /// villages.
+    /// The thesis's three levels and 3000 steps have 21 villages and, in the end, some 15,000
+    /// patients. `Large` has 87,381 villages and some 2.6 million patients, 134 MB with their cells
+    /// and villages.
     fn input(size: Size) -> Input {
         match size {
             Size::Tiny => Input {
@@ -547,8 +573,8 @@ impl Olden for Health {
     fn nodes(input: &Input) -> Vec<(Layout, usize)> {
         let villages = input.villages();
         let draws = villages * input.steps as usize * input.draws as usize;
-        // One draw in three brings a patient. Each draw has one of the personnel, who are busy with a patient for some twelve steps, so a quarter of those who come can
-        // be looked after.
+        // One draw in three brings a patient. Each draw has one of the personnel, who are busy with
+        // a patient for some twelve steps, so a quarter of those who come can be looked after.
         let patients = draws / 4;
         vec![
             (Layout::new::<Village>(), villages),
@@ -572,7 +598,8 @@ impl Olden for Health {
         }
     }
 
-    /// Lays all lists out, cells and patients, each in the order of a step's walk; villages stay where they are.
+    /// Lays all lists out, cells and patients, each in the order of a step's walk; villages stay
+    /// where they are.
     fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
         let morph = morph.layout(ccmorph::Layout::DepthFirst);
         morph.run(&mut AllCells(&mut self.root), Cell::children)?;
@@ -598,8 +625,8 @@ impl Olden for Health {
         Ok(self.gone.digest(self.present()))
     }
 
-    /// Against a ledger, which follows the same patients through queues without a list or a walk; and every patient, every list and all personnel are
-    /// where they must be.
+    /// Against a ledger, which follows the same patients through queues without a list or a walk;
+    /// and every patient, every list and all personnel are where they must be.
     fn check(&self, input: &Input, result: u64) -> Result<(), String> {
         let expected = ledger::run(input);
         let (gone, present) = (self.gone, self.present());

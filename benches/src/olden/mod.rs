@@ -1,7 +1,9 @@
-//! The Olden programs, written anew from their published descriptions, each over a choice of allocator and placement.
+//! The Olden programs, written anew from their published descriptions, each over a choice of
+//! allocator and placement.
 //!
-//! Olden (A. Rogers, M. Carlisle, J. Reppy, L. Hendren, *Supporting Dynamic Data Structures on Distributed-Memory Machines*, 1995; M. Carlisle's thesis, 1996) is the collection
-//! of pointer programs that the thesis measures with (section 4.3.3, table 4.2, figure 4-5).
+//! Olden (A. Rogers, M. Carlisle, J. Reppy, L. Hendren, *Supporting Dynamic Data Structures on
+//! Distributed-Memory Machines*, 1995; M. Carlisle's thesis, 1996) is the collection of pointer
+//! programs that the thesis measures with (section 4.3.3, table 4.2, figure 4-5).
 //!
 //! | module | structure | what it does |
 //! |---|---|---|
@@ -44,9 +46,11 @@ use placement::Placement;
 /// How much data a program works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// About a megabyte or two of nodes, at least twice the second-level cache of the thesis's machine: tests, and simulations in quick runs.
+    /// About a megabyte or two of nodes, at least twice the second-level cache of the thesis's
+    /// machine: tests, and simulations in quick runs.
     Tiny,
-    /// The thesis's input (table 4.2), or Olden's own where the thesis does not use the program: fits a last-level cache of today, and is what is simulated.
+    /// The thesis's input (table 4.2), or Olden's own where the thesis does not use the program:
+    /// fits a last-level cache of today, and is what is simulated.
     Thesis,
     /// A quick run: some tens of MiB.
     Quick,
@@ -81,14 +85,16 @@ impl FromStr for Size {
 
 /// One of the programs.
 ///
-/// A run is: the input is made (untimed), [`build`](Olden::build), where asked for [`morph`](Olden::morph), [`work`](Olden::work); the three are timed one by one, and
-/// their sum is the program's time, as in the thesis.
+/// A run is: the input is made (untimed), [`build`](Olden::build), where asked for
+/// [`morph`](Olden::morph), [`work`](Olden::work); the three are timed one by one, and their sum is
+/// the program's time, as in the thesis.
 pub trait Olden: Sized {
     /// Its name in names of comparisons: `treeadd`.
     const NAME: &'static str;
 
-    /// The policy that a programmer would choose for its hints, by the rule of `docs/ccmalloc.md`: the closest room for what is built in one go and in the order in which
-    /// it is walked, a block of its own for what grows at many places.
+    /// The policy that a programmer would choose for its hints, by the rule of `docs/ccmalloc.md`:
+    /// the closest room for what is built in one go and in the order in which it is walked, a block
+    /// of its own for what grows at many places.
     const POLICY: Policy;
 
     /// What does not count as work of the program: numbers drawn in advance, for instance.
@@ -97,7 +103,8 @@ pub trait Olden: Sized {
     /// Makes the input.
     fn input(size: Size) -> Self::Input;
 
-    /// Layouts of the nodes that [`build`](Olden::build) will allocate, with how many of each: what the heap is aged with.
+    /// Layouts of the nodes that [`build`](Olden::build) will allocate, with how many of each: what
+    /// the heap is aged with.
     fn nodes(input: &Self::Input) -> Vec<(Layout, usize)>;
 
     /// Builds the pointer structure: every node by [`Placement::new_near`].
@@ -109,9 +116,11 @@ pub trait Olden: Sized {
     /// Those of [`Morph::run`].
     fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError>;
 
-    /// What the program does with the structure; returns a sum over its results, which is the same wherever the nodes lie.
+    /// What the program does with the structure; returns a sum over its results, which is the same
+    /// wherever the nodes lie.
     ///
-    /// Nodes that it makes on its way are placed, too, and with `relayout` given, a program that changes its structure lays it out again from time to time.
+    /// Nodes that it makes on its way are placed, too, and with `relayout` given, a program that
+    /// changes its structure lays it out again from time to time.
     ///
     /// # Errors
     /// Those of [`Morph::run`].
@@ -122,7 +131,8 @@ pub trait Olden: Sized {
         relayout: Option<&Morph<'_>>,
     ) -> Result<u64, MorphError>;
 
-    /// Checks the result of [`work`](Olden::work) against what is known of it: a closed form, a conserved quantity, another algorithm.
+    /// Checks the result of [`work`](Olden::work) against what is known of it: a closed form, a
+    /// conserved quantity, another algorithm.
     ///
     /// # Errors
     /// What is wrong, in words.

@@ -1,8 +1,12 @@
-//! Mst: the minimum spanning tree of a graph in which each vertex finds the lengths of its edges in a hash table with chains.
+//! Mst: the minimum spanning tree of a graph in which each vertex finds the lengths of its edges in
+//! a hash table with chains.
 //!
-//! Olden's program, after J. Bentley, *A Parallel Algorithm for Constructing Minimum Spanning Trees* (1980), run by one processor: a list of the vertices that are not in the tree yet, each with its distance
-//! from the tree. A step goes over the list, looks up for each vertex how far it is from the vertex that joined the tree last, and lets the nearest join next. Every pair of vertices
-//! has an edge, so the graph of n vertices has n (n - 1) entries in its tables, and the program does n²/2 lookups, each in another table than the one before.
+//! Olden's program, after J. Bentley, *A Parallel Algorithm for Constructing Minimum Spanning
+//! Trees* (1980), run by one processor: a list of the vertices that are not in the tree yet, each
+//! with its distance from the tree. A step goes over the list, looks up for each vertex how far it
+//! is from the vertex that joined the tree last, and lets the nearest join next. Every pair of
+//! vertices has an edge, so the graph of n vertices has n (n - 1) entries in its tables, and the
+//! program does n²/2 lookups, each in another table than the one before.
 //!
 //! ```text
 //! Vertex ──► Vertex ──► Vertex ──► ...                                 the list
@@ -13,20 +17,24 @@
 //!                      └──► Entry ──► Entry ──► Entry ──► Entry        a chain
 //! ```
 //!
-//! All tables are filled before the first lookup, vertex by vertex; entries that follow each other in a chain are allocated some n/4 entries apart. The hint for an entry is the one that it will
+//! All tables are filled before the first lookup, vertex by vertex; entries that follow each other
+//! in a chain are allocated some n/4 entries apart. The hint for an entry is the one that it will
 //! point to, or the vertex where there is none yet.
 //!
 //! # What differs from the original
 //!
-//! - Keys are numbers of vertices, not their addresses, and hashed by multiplication. The original divides, which leaves some buckets empty for good when addresses are at regular
-//!   distances.
-//! - The original takes entries out of pieces of 32 KiB of its own, which would hide the allocator: every entry is an allocation here, as the thesis must have had it.
-//! - Vertices are allocated one by one, near the one before, where the original has an array of them.
+//! - Keys are numbers of vertices, not their addresses, and hashed by multiplication. The original
+//!   divides, which leaves some buckets empty for good when addresses are at regular distances.
+//! - The original takes entries out of pieces of 32 KiB of its own, which would hide the allocator:
+//!   every entry is an allocation here, as the thesis must have had it.
+//! - Vertices are allocated one by one, near the one before, where the original has an array of
+//!   them.
 //!
 //! # The order of a morph
 //!
-//! Chains are shown in the order in which the program walks them: every table is asked for the same key in turn, so first the chains of all tables that begin in bucket 0,
-//! then those in bucket 1, and so on.
+//! Chains are shown in the order in which the program walks them: every table is asked for the same
+//! key in turn, so first the chains of all tables that begin in bucket 0, then those in bucket 1,
+//! and so on.
 
 use std::alloc::Layout;
 use std::ptr;
@@ -180,7 +188,8 @@ fn move_to_front(slot: &mut Option<Box<Vertex>>, list: &mut Option<Box<Vertex>>)
 }
 
 impl Mst {
-    /// Has the vertex `joining` join the tree, tells all others how far they are from it, and returns the nearest of these with its distance from the tree.
+    /// Has the vertex `joining` join the tree, tells all others how far they are from it, and
+    /// returns the nearest of these with its distance from the tree.
     fn step<P: Placement>(&mut self, joining: u32, placement: P) -> Option<(u32, u64)> {
         let mut nearest: Option<(u32, u32)> = None;
         let mut slot = &mut self.outside;
@@ -294,7 +303,8 @@ impl Olden for Mst {
         Ok(sum)
     }
 
-    /// Against Kruskal's algorithm (1956) over the edges themselves; and every vertex has joined the tree.
+    /// Against Kruskal's algorithm (1956) over the edges themselves; and every vertex has joined
+    /// the tree.
     fn check(&self, &vertices: &usize, result: u64) -> Result<(), String> {
         let expected = kruskal(vertices);
         if result != expected {

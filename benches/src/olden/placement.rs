@@ -1,7 +1,7 @@
 //! Where a program's nodes come to lie: chosen once for a whole run, and compiled into the program.
 //!
-//! A program asks its [`Placement`] for every node, and says what the node will be used together with. It reads the same for all of them; what a
-//! placement does not do costs nothing.
+//! A program asks its [`Placement`] for every node, and says what the node will be used together
+//! with. It reads the same for all of them; what a placement does not do costs nothing.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::hint::black_box;
@@ -14,13 +14,16 @@ use crate::rivals::ours;
 
 /// Where new nodes come from, and whether nodes are asked for before they are needed.
 pub trait Placement: Copy {
-    /// `value` in a box of the global allocator, near `neighbour`, which may be any address, null and dangling included: it is never read.
+    /// `value` in a box of the global allocator, near `neighbour`, which may be any address, null
+    /// and dangling included: it is never read.
     fn new_near<T, N>(self, value: T, neighbour: *const N) -> Box<T>;
 
-    /// A copy of `values` in a box of the global allocator, near `neighbour` as in [`new_near`](Placement::new_near).
+    /// A copy of `values` in a box of the global allocator, near `neighbour` as in
+    /// [`new_near`](Placement::new_near).
     fn copy_near<T: Copy, N>(self, values: &[T], neighbour: *const N) -> Box<[T]>;
 
-    /// Asks the processor for the cache block where `object` begins, when programs prefetch in software; else does nothing. Any address is fine.
+    /// Asks the processor for the cache block where `object` begins, when programs prefetch in
+    /// software; else does nothing. Any address is fine.
     #[inline(always)]
     fn prefetch<T>(self, object: *const T) {
         let _ = object;
@@ -43,8 +46,8 @@ impl Placement for AsAllocated {
     }
 }
 
-/// As [`AsAllocated`], and the program prefetches by hand: greedily, each pointer of a node as soon as the node is visited (Luk and Mowry 1996), as the
-/// thesis compares it (section 4.3.3).
+/// As [`AsAllocated`], and the program prefetches by hand: greedily, each pointer of a node as soon
+/// as the node is visited (Luk and Mowry 1996), as the thesis compares it (section 4.3.3).
 #[derive(Clone, Copy, Debug)]
 pub struct Prefetched;
 
@@ -74,7 +77,8 @@ impl Placement for Prefetched {
 
 /// `ccmalloc` with the hints that the program gives.
 ///
-/// Invariant: exists only in processes that `ccmalloc` serves, so that its objects may be freed by `Box`.
+/// Invariant: exists only in processes that `ccmalloc` serves, so that its objects may be freed by
+/// `Box`.
 #[derive(Clone, Copy, Debug)]
 pub struct Hinted {
     policy: Policy,
@@ -108,12 +112,14 @@ impl Placement for Hinted {
         }
         let hint = NonNull::new(neighbour.cast_mut().cast::<u8>()).unwrap_or(NonNull::dangling());
         let object = cc_alloc_with(Layout::for_value(values), Some(hint), self.policy);
-        // SAFETY: fresh from `cc_alloc_with` with this layout, whose size is not zero, in a process that `ccmalloc` serves.
+        // SAFETY: fresh from `cc_alloc_with` with this layout, whose size is not zero, in a process
+        // that `ccmalloc` serves.
         unsafe { into_boxed_slice(object, values) }
     }
 }
 
-/// `ccmalloc`, called as a hinted program calls it, with hints that are all null: what giving hints costs where they gain nothing.
+/// `ccmalloc`, called as a hinted program calls it, with hints that are all null: what giving hints
+/// costs where they gain nothing.
 ///
 /// Invariant: as of [`Hinted`].
 #[derive(Clone, Copy, Debug)]
@@ -151,7 +157,8 @@ impl Placement for NullHinted {
             return Box::from(values);
         }
         let object = cc_alloc(Layout::for_value(values), black_box(None));
-        // SAFETY: fresh from `cc_alloc` with this layout, whose size is not zero, in a process that `ccmalloc` serves.
+        // SAFETY: fresh from `cc_alloc` with this layout, whose size is not zero, in a process that
+        // `ccmalloc` serves.
         unsafe { into_boxed_slice(object, values) }
     }
 }
@@ -160,7 +167,8 @@ impl Placement for NullHinted {
 /// When another allocator serves this process: its `Box`es would free what is not theirs.
 fn assert_ours() {
     assert_eq!(served_by(), ours::NAME, "hints need ccmalloc");
-    // What serves is chosen by name, in programs whose global allocator asks for it; whether this one does, a box tells.
+    // What serves is chosen by name, in programs whose global allocator asks for it; whether this
+    // one does, a box tells.
     let object = black_box(Box::new(0_u64));
     assert!(
         ccmalloc::contains(ptr::from_ref(&*object).cast()),
@@ -171,7 +179,8 @@ fn assert_ours() {
 /// A box of `object` with `value` in it.
 ///
 /// # Safety
-/// - `object` is null for want of memory, or fresh memory for a `T` that the global allocator may free with the layout of `T`.
+/// - `object` is null for want of memory, or fresh memory for a `T` that the global allocator may
+///   free with the layout of `T`.
 #[inline(always)]
 unsafe fn into_box<T>(object: Option<NonNull<u8>>, value: T) -> Box<T> {
     const { assert!(size_of::<T>() > 0, "a box of nothing has no memory") };
@@ -188,7 +197,8 @@ unsafe fn into_box<T>(object: Option<NonNull<u8>>, value: T) -> Box<T> {
 /// A box of `object` with a copy of `values` in it.
 ///
 /// # Safety
-/// - `object` is null for want of memory, or fresh memory with the layout of `values` that the global allocator may free with that layout.
+/// - `object` is null for want of memory, or fresh memory with the layout of `values` that the
+///   global allocator may free with that layout.
 /// - `values` has a size that is not zero.
 #[inline(always)]
 unsafe fn into_boxed_slice<T: Copy>(object: Option<NonNull<u8>>, values: &[T]) -> Box<[T]> {
@@ -197,8 +207,10 @@ unsafe fn into_boxed_slice<T: Copy>(object: Option<NonNull<u8>>, values: &[T]) -
         handle_alloc_error(Layout::for_value(values));
     };
     let first = object.as_ptr().cast::<T>();
-    // SAFETY: the one holds as many values, aligned and initialised, the other is fresh memory for as many, by the caller's promise.
+    // SAFETY: the one holds as many values, aligned and initialised, the other is fresh memory for
+    // as many, by the caller's promise.
     unsafe { ptr::copy_nonoverlapping(values.as_ptr(), first, values.len()) };
-    // SAFETY: initialised just now, and the global allocator's with the layout of this slice, by the caller's promise.
+    // SAFETY: initialised just now, and the global allocator's with the layout of this slice, by
+    // the caller's promise.
     unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(first, values.len())) }
 }

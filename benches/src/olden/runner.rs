@@ -8,9 +8,11 @@
 //!                                                  └─ one of PROGRAMS
 //! ```
 //!
-//! The worker makes the input, ages the heap where asked to, and then builds, lays out where asked to, and works; these three are timed. It prints one line of JSON and ends; nothing is freed, as in the
-//! originals. With `:check` at the end it checks its result as well, afterwards; with `:input` it ends before the build, which is what a simulation takes off the counts of a whole run; and with `:rsim` morphs lay
-//! out for the thesis's machine instead of this one.
+//! The worker makes the input, ages the heap where asked to, and then builds, lays out where asked
+//! to, and works; these three are timed. It prints one line of JSON and ends; nothing is freed, as
+//! in the originals. With `:check` at the end it checks its result as well, afterwards; with
+//! `:input` it ends before the build, which is what a simulation takes off the counts of a whole
+//! run; and with `:rsim` morphs lay out for the thesis's machine instead of this one.
 
 use std::alloc::Layout;
 use std::fmt;
@@ -52,7 +54,8 @@ pub const PROGRAMS: &[Program] = &[
 /// What names of runs begin with.
 const PREFIX: &str = "olden";
 
-/// The share of the cache that colours keep for the first nodes; the thesis's figure 2-3 shows half.
+/// The share of the cache that colours keep for the first nodes; the thesis's figure 2-3 shows
+/// half.
 const HOT_SHARE: f64 = 0.5;
 
 /// A program, whatever its types.

@@ -1,4 +1,5 @@
-//! All runs of the Olden programs side by side, in the form of the thesis's figure 4-5: time, normalised; memory; and the simulated machine.
+//! All runs of the Olden programs side by side, in the form of the thesis's figure 4-5: time,
+//! normalised; memory; and the simulated machine.
 
 use std::fmt::Write as _;
 
@@ -50,7 +51,8 @@ pub struct Bar {
     pub peak_bytes: f64,
     /// Peak resident memory over that of the best rival.
     pub memory_share: f64,
-    /// Cycles on the thesis's machine over those as allocated by the system's malloc, where it was simulated.
+    /// Cycles on the thesis's machine over those as allocated by the system's malloc, where it was
+    /// simulated.
     pub simulated_share: Option<f64>,
 }
 

@@ -1,12 +1,14 @@
 //! treeadd: a complete binary tree is built and its values are added up.
 //!
-//! From the descriptions of Olden and the thesis's table 4.2 (256 K nodes): a recursion allocates each node before its children, and another one in the same order adds. Creation
-//! order is the order of the walks, so a fresh heap is laid out as well as it can be by any allocator that serves addresses in ascending order; the thesis gained 10 to 20 %
-//! here, for this reason.
+//! From the descriptions of Olden and the thesis's table 4.2 (256 K nodes): a recursion allocates
+//! each node before its children, and another one in the same order adds. Creation order is the
+//! order of the walks, so a fresh heap is laid out as well as it can be by any allocator that
+//! serves addresses in ascending order; the thesis gained 10 to 20 % here, for this reason.
 //!
-//! Choices: the sequential copies of the program take the number of sums as an argument, and the thesis does not tell its own. Here there are four: a tree that is walked
-//! once is nothing to lay out, and one that is walked a hundred times would make any layout free. Build, layout and sums are recorded apart, so that a reader can
-//! weigh them differently.
+//! Choices: the sequential copies of the program take the number of sums as an argument, and the
+//! thesis does not tell its own. Here there are four: a tree that is walked once is nothing to lay
+//! out, and one that is walked a hundred times would make any layout free. Build, layout and sums
+//! are recorded apart, so that a reader can weigh them differently.
 
 use std::alloc::Layout;
 use std::hint::black_box;

@@ -1,21 +1,30 @@
 //! tsp: a tour through cities, by cutting the plane into pieces.
 //!
-//! After R. Karp, *Probabilistic analysis of partitioning algorithms for the traveling-salesman problem in the plane* (Mathematics of Operations Research, 1977). The cities are a binary tree: each
-//! city divides its rectangle by the vertical or horizontal line through it, in turns, and has the cities of either side below it. Then
+//! After R. Karp, *Probabilistic analysis of partitioning algorithms for the traveling-salesman
+//! problem in the plane* (Mathematics of Operations Research, 1977). The cities are a binary tree:
+//! each city divides its rectangle by the vertical or horizontal line through it, in turns, and has
+//! the cities of either side below it. Then
 //!
 //! ```text
 //! tour(t):  at most 150 cities    insert one by one: next to the nearest city that is in the ring, on the side that costs less
 //!           more                  tour(left), tour(right); open each at the city nearest to t, and close both through t, the cheapest way
 //! ```
 //!
-//! Tours are rings of doubly linked cities (module `ring`), the tree's own nodes. Each merge walks both rings, and reverses one when the ends demand it, so that each city is
-//! visited about once for each level of the tree, along links that have little to do with the order in which the cities were allocated.
+//! Tours are rings of doubly linked cities (module `ring`), the tree's own nodes. Each merge walks
+//! both rings, and reverses one when the ends demand it, so that each city is visited about once
+//! for each level of the tree, along links that have little to do with the order in which the
+//! cities were allocated.
 //!
-//! The thesis did not run this program; the smallest size is about Olden's own. The split lines are drawn with the spread of the median of uniform points, so that cities are even over the square.
-//! A morph lays out the tree in depth-first order, as it is walked whole; the rings change all the time, the tree does not, so there is nothing to lay out again.
+//! The thesis did not run this program; the smallest size is about Olden's own. The split lines are
+//! drawn with the spread of the median of uniform points, so that cities are even over the square.
+//! A morph lays out the tree in depth-first order, as it is walked whole; the rings change all the
+//! time, the tree does not, so there is nothing to lay out again.
 //!
-//! Hint: the city above in the tree. It is the one that there is, and in a fresh heap it gains nothing: a city of 56 bytes shares a block of 64 with no other, and without hints, cities lie in the order in which the tree is walked. 32,768 cities took 65.9
-//! million instructions with it (new-block) and 60.7 without; a cache of 2 MiB, which just holds them, missed 338,940 times instead of 192,480 (cachegrind, check and input included).
+//! Hint: the city above in the tree. It is the one that there is, and in a fresh heap it gains
+//! nothing: a city of 56 bytes shares a block of 64 with no other, and without hints, cities lie in
+//! the order in which the tree is walked. 32,768 cities took 65.9 million instructions with it
+//! (new-block) and 60.7 without; a cache of 2 MiB, which just holds them, missed 338,940 times
+//! instead of 192,480 (cachegrind, check and input included).
 
 mod ring;
 
@@ -56,7 +65,8 @@ impl Input {
         Input { points }
     }
 
-    /// Cities where they are told to be, as a tree in their order; the tours do not ask how they divide the plane.
+    /// Cities where they are told to be, as a tree in their order; the tours do not ask how they
+    /// divide the plane.
     pub fn of(points: Vec<Point>) -> Input {
         Input { points }
     }
@@ -68,14 +78,16 @@ struct Rectangle {
     high: Point,
 }
 
-/// Draws the cities of a rectangle: the root on a line that divides `axis`, and those of both sides, which divide the other axis.
+/// Draws the cities of a rectangle: the root on a line that divides `axis`, and those of both
+/// sides, which divide the other axis.
 fn draw(cities: usize, within: Rectangle, axis: usize, rng: &mut Rng, points: &mut Vec<Point>) {
     let Some(below) = cities.checked_sub(1) else {
         return;
     };
     let between =
         |axis: usize, share: f64| within.low[axis] + share * (within.high[axis] - within.low[axis]);
-    // The median of n uniform numbers has a standard deviation of about 1 / (2 sqrt(n + 1)); of a uniform number in -1..1 it is 1 / sqrt(3).
+    // The median of n uniform numbers has a standard deviation of about 1 / (2 sqrt(n + 1)); of a
+    // uniform number in -1..1 it is 1 / sqrt(3).
     let spread = if below == 0 {
         0.5
     } else {
@@ -148,7 +160,8 @@ impl Olden for Tsp {
         Ok(length.to_bits())
     }
 
-    /// The ring has the tree's cities, each once, its length is what another sum gives, and it is no longer than such tours are.
+    /// The ring has the tree's cities, each once, its length is what another sum gives, and it is
+    /// no longer than such tours are.
     fn check(&self, input: &Input, result: u64) -> Result<(), String> {
         self.cities.enter(|root| {
             let ring = root.map_or_else(Vec::new, |root| backwards(root, self.cities.len()));
@@ -186,8 +199,9 @@ impl Olden for Tsp {
 /// From how many cities on the length of a tour is about what the formula for many says.
 const MANY: usize = 1000;
 
-/// An optimal tour through many even cities of an area has a length of about 0.7124 sqrt(cities x area). This one is up to 1.5 times as long; a wrong one, such as
-/// the order of the tree, is many times as long.
+/// An optimal tour through many even cities of an area has a length of about 0.7124 sqrt(cities x
+/// area). This one is up to 1.5 times as long; a wrong one, such as the order of the tree, is many
+/// times as long.
 fn check_length(ring: &[Spot<'_>], length: f64) -> Result<(), String> {
     if ring.len() < MANY {
         return Ok(());
@@ -204,7 +218,8 @@ fn check_length(ring: &[Spot<'_>], length: f64) -> Result<(), String> {
     Ok(())
 }
 
-/// The cities of a ring from `root` on against its direction; one more than `at_most` when there are more, and none when the links of two cities differ.
+/// The cities of a ring from `root` on against its direction; one more than `at_most` when there
+/// are more, and none when the links of two cities differ.
 fn backwards(root: Spot<'_>, at_most: usize) -> Vec<Spot<'_>> {
     let mut ring = vec![root];
     let mut spot = root.prev();
@@ -257,7 +272,8 @@ fn insert_below<'t, P: Placement>(above: Spot<'t>, ring: Spot<'t>, placement: P)
     }
 }
 
-/// Inserts `city` into the ring, beside the city that is nearest to it, on the side where that makes the ring less longer.
+/// Inserts `city` into the ring, beside the city that is nearest to it, on the side where that
+/// makes the ring less longer.
 fn insert<'t, P: Placement>(city: Spot<'t>, ring: Spot<'t>, placement: P) {
     let nearest = nearest(city.at(), ring, placement);
     let (prev, next) = (nearest.prev(), nearest.next());

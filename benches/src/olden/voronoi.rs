@@ -1,7 +1,10 @@
-//! voronoi: the Delaunay triangulation of points, whose dual is their Voronoi diagram, by dividing and conquering.
+//! voronoi: the Delaunay triangulation of points, whose dual is their Voronoi diagram, by dividing
+//! and conquering.
 //!
-//! After L. Guibas and J. Stolfi, *Primitives for the manipulation of general subdivisions and the computation of Voronoi diagrams* (ACM Transactions on Graphics 4(2), 1985). The sites are a binary tree by
-//! x; edges are records that know their neighbours around both ends and on both sides (module `quad_edge`).
+//! After L. Guibas and J. Stolfi, *Primitives for the manipulation of general subdivisions and the
+//! computation of Voronoi diagrams* (ACM Transactions on Graphics 4(2), 1985). The sites are a
+//! binary tree by x; edges are records that know their neighbours around both ends and on both
+//! sides (module `quad_edge`).
 //!
 //! ```text
 //! triangulate(t, last):   the sites below t, t, and `last`, which follows them all
@@ -10,16 +13,23 @@
 //!                         edges of either side that the seam crosses are deleted
 //! ```
 //!
-//! A seam walks along both sides, deletes about as many edges as it keeps of its own, and makes new ones beside those. So the edges around a site come from many seams, and their order in memory is
+//! A seam walks along both sides, deletes about as many edges as it keeps of its own, and makes new
+//! ones beside those. So the edges around a site come from many seams, and their order in memory is
 //! that of the recursion.
 //!
-//! The thesis did not run this program; the smallest size is about Olden's own. Coordinates are whole numbers of 26 bits, so that all predicates are exact (module `predicates`).
+//! The thesis did not run this program; the smallest size is about Olden's own. Coordinates are
+//! whole numbers of 26 bits, so that all predicates are exact (module `predicates`).
 //!
-//! A site's hint is the one above it in the tree. Edges get none, in any placement: a record of 56 bytes shares a block of 64 with nothing, which is where the guide (`docs/ccmalloc.md`) says not to hint. With the edge that they
-//! continue as the hint, 6000 sites took 66.4 million instructions instead of 52.2 (new-block; closest 108.6), and missed as much: 277,643 times a first-level cache of 48 KiB instead of 285,602, and one of 2 MiB
-//! 107,588 times instead of 100,860 (cachegrind, check and input included).
+//! A site's hint is the one above it in the tree. Edges get none, in any placement: a record of 56
+//! bytes shares a block of 64 with nothing, which is where the guide (`docs/ccmalloc.md`) says not
+//! to hint. With the edge that they continue as the hint, 6000 sites took 66.4 million instructions
+//! instead of 52.2 (new-block; closest 108.6), and missed as much: 277,643 times a first-level
+//! cache of 48 KiB instead of 285,602, and one of 2 MiB 107,588 times instead of 100,860
+//! (cachegrind, check and input included).
 //!
-//! A morph lays out the tree of sites, in depth-first order, as it is walked whole; that is all there is after the build. Edges are made during the work, and as others refer to them around both ends, they are no tree to lay out.
+//! A morph lays out the tree of sites, in depth-first order, as it is walked whole; that is all
+//! there is after the build. Edges are made during the work, and as others refer to them around
+//! both ends, they are no tree to lay out.
 
 mod predicates;
 mod quad_edge;
@@ -130,7 +140,8 @@ impl Olden for Voronoi {
         Ok(sum)
     }
 
-    /// All faces but the outer one are triangles, Euler's formula counts the edges, each edge is Delaunay's, which makes all of it so (B. Delaunay 1934), and some triangles are compared
+    /// All faces but the outer one are triangles, Euler's formula counts the edges, each edge is
+    /// Delaunay's, which makes all of it so (B. Delaunay 1934), and some triangles are compared
     /// with all sites.
     fn check(&self, input: &Input, result: u64) -> Result<(), String> {
         let edges = self.diagram.edges();
@@ -212,7 +223,8 @@ fn triangle<'d>(diagram: Entered<'d>, sites: [Site<'d>; 3]) -> Hull<'d> {
     }
 }
 
-/// A new edge from the end of `one` to the beginning of `other`, with the same face on the left as these two.
+/// A new edge from the end of `one` to the beginning of `other`, with the same face on the left as
+/// these two.
 fn connect<'d>(diagram: Entered<'d>, one: Edge<'d>, other: Edge<'d>) -> Edge<'d> {
     let edge = diagram.edge(one.destination(), other.origin());
     edge.splice(one.lnext());
@@ -228,7 +240,8 @@ fn is_right_of(site: Site<'_>, edge: Edge<'_>) -> bool {
     area(site.at(), edge.destination().at(), edge.origin().at()) > 0.0
 }
 
-/// Sews two triangulations together, of which the left one's sites all come before those of the right one.
+/// Sews two triangulations together, of which the left one's sites all come before those of the
+/// right one.
 fn merge<'d, P: Placement>(
     diagram: Entered<'d>,
     left: Hull<'d>,
@@ -257,7 +270,8 @@ fn merge<'d, P: Placement>(
     } else {
         right.last
     };
-    // The seam goes from right to left; above it are the edges that could close the next triangle, one on either side.
+    // The seam goes from right to left; above it are the edges that could close the next triangle,
+    // one on either side.
     loop {
         let kept = [first, last, seam, seam];
         let from_left = candidate(diagram, kept, seam.sym().onext(), Edge::onext, placement);
@@ -279,8 +293,9 @@ fn merge<'d, P: Placement>(
     }
 }
 
-/// The edge of one side that could close a triangle with the seam, if one rises above it: the first one, from `edge` on in the direction of `next`, whose circle has not the end
-/// of the one behind it inside. Those before it are deleted.
+/// The edge of one side that could close a triangle with the seam, if one rises above it: the first
+/// one, from `edge` on in the direction of `next`, whose circle has not the end of the one behind
+/// it inside. Those before it are deleted.
 ///
 /// `kept` are the edges that the caller goes on with; the seam is the third.
 ///
@@ -313,8 +328,10 @@ fn candidate<'d, P: Placement>(
             !behind.is_same_record(edge) && !kept.iter().any(|kept| kept.is_same_record(edge)),
             "an edge that lasts is in no circle's way"
         );
-        // SAFETY: of this record, nothing is used afterwards: `edge` is replaced by the one behind it, and the caller goes on with none but those just compared. Its callers hold
-        // edges of parts of the diagram that are not connected to this one yet, and so cannot be what rings around the seam's ends lead to. The diagram's first edge is set when all is sewn.
+        // SAFETY: of this record, nothing is used afterwards: `edge` is replaced by the one behind
+        // it, and the caller goes on with none but those just compared. Its callers hold edges of
+        // parts of the diagram that are not connected to this one yet, and so cannot be what rings
+        // around the seam's ends lead to. The diagram's first edge is set when all is sewn.
         unsafe { edge.delete(diagram) };
         edge = behind;
     }
@@ -365,7 +382,8 @@ fn check(diagram: Entered<'_>, input: &Input, edges: usize, result: u64) -> Resu
             "{reached} of {edges} edges add up to {sum}, not {result}"
         ));
     }
-    // Each triangle was met from each of its sides; a side of the outer face, which is all that is not a triangle, is an edge of the hull.
+    // Each triangle was met from each of its sides; a side of the outer face, which is all that is
+    // not a triangle, is an edge of the hull.
     let faces = triangles.len() / 3 + 1;
     if sites + faces != edges + 2 || 3 * (faces - 1) + hull != 2 * edges {
         return Err(format!(

@@ -1,8 +1,10 @@
 //! Ordered maps as the workloads see them: one trait, an adapter for each map in [`crate::rivals`].
 //!
-//! [`OrderedMap`] has the single operations, which an adapter passes on to its map in a line each; the maps are generic, so no adapter costs anything. What is timed are whole
-//! passes over thousands of operations ([`Passes`], [`ManyPasses`]), written once for all maps and compiled for each: a list of maps of different types is a list of
-//! [`Kind`]s, and the one virtual call of a pass does not show.
+//! [`OrderedMap`] has the single operations, which an adapter passes on to its map in a line each;
+//! the maps are generic, so no adapter costs anything. What is timed are whole passes over
+//! thousands of operations ([`Passes`], [`ManyPasses`]), written once for all maps and compiled for
+//! each: a list of maps of different types is a list of [`Kind`]s, and the one virtual call of a
+//! pass does not show.
 //!
 //! Values are `u64` everywhere; what differs between the workloads are the keys.
 
@@ -15,7 +17,8 @@ pub(crate) use passes::{add_in_order, low_half};
 
 /// A type of keys that workloads use.
 pub trait Key: Ord + Clone + fmt::Debug + 'static {
-    /// A number that is read from the key itself, for sums over iterators: a pass that is to visit keys has to touch them.
+    /// A number that is read from the key itself, for sums over iterators: a pass that is to visit
+    /// keys has to touch them.
     fn digest(&self) -> u64;
 }
 
@@ -45,7 +48,8 @@ pub trait OrderedMap<K>: Default {
     /// The value of `key`.
     fn get(&self, key: &K) -> Option<&u64>;
 
-    /// Calls `use_value` with the value of each of `keys` in their order. A map that knows how to look many keys up at once does so here.
+    /// Calls `use_value` with the value of each of `keys` in their order. A map that knows how to
+    /// look many keys up at once does so here.
     #[inline]
     fn get_many(&self, keys: &[K], mut use_value: impl FnMut(Option<&u64>)) {
         for key in keys {
@@ -62,7 +66,8 @@ pub trait OrderedMap<K>: Default {
     /// Visits all entries in order, in the map's own `for` loop.
     fn for_each(&self, visit: impl FnMut(&K, &u64));
 
-    /// Visits the first `count` entries with keys not less than `start`, in order, in the map's own `for` loop.
+    /// Visits the first `count` entries with keys not less than `start`, in order, in the map's own
+    /// `for` loop.
     fn for_each_from(&self, start: &K, count: usize, visit: impl FnMut(&K, &u64));
 }
 
@@ -95,7 +100,8 @@ impl<K: Key> Kind<K> {
         (self.empty)()
     }
 
-    /// A map with `keys`, inserted one by one in their order, each with the value that [`value_of`] gives its place.
+    /// A map with `keys`, inserted one by one in their order, each with the value that [`value_of`]
+    /// gives its place.
     pub fn with_keys(&self, keys: &[K]) -> Box<dyn Passes<K>> {
         let mut map = self.empty();
         map.insert_all(keys);
@@ -116,7 +122,8 @@ impl<K> fmt::Debug for Kind<K> {
     }
 }
 
-/// The value of the key that was inserted as the `place`-th: different for each, and its lowest bit, which chooses the next query of a chain, is as good as random.
+/// The value of the key that was inserted as the `place`-th: different for each, and its lowest
+/// bit, which chooses the next query of a chain, is as good as random.
 #[inline]
 pub fn value_of(place: usize) -> u64 {
     (place as u64)

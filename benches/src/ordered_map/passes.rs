@@ -26,21 +26,25 @@ pub trait Passes<K> {
     /// Removes `keys` one by one.
     fn remove_all(&mut self, keys: &[K]) -> u64;
 
-    /// Gets, inserts and removes in turns, as [`Updates`] says. Afterwards the map holds the keys that it held before.
+    /// Gets, inserts and removes in turns, as [`Updates`] says. Afterwards the map holds the keys
+    /// that it held before.
     fn mixed(&mut self, updates: &Updates<K>) -> u64;
 }
 
-/// A sequence of operations, half of them lookups and half of them updates, that leaves a map with the keys that it had.
+/// A sequence of operations, half of them lookups and half of them updates, that leaves a map with
+/// the keys that it had.
 ///
 /// ```text
 /// there:   get, insert arriving[0], get, remove leaving[0], get, insert arriving[1], get, remove leaving[1], ...
 /// back:    get, insert leaving[0], get, remove arriving[0], ...
 /// ```
 ///
-/// The size stays within one entry of what it was. That the kinds of operations take turns is what a branch predictor learns at once; where the keys lie it cannot learn.
+/// The size stays within one entry of what it was. That the kinds of operations take turns is what
+/// a branch predictor learns at once; where the keys lie it cannot learn.
 #[derive(Clone, Debug)]
 pub struct Updates<K> {
-    /// Keys that stay in the map, in the order of the lookups: two for each pair of updates, there and back.
+    /// Keys that stay in the map, in the order of the lookups: two for each pair of updates, there
+    /// and back.
     pub queries: Vec<K>,
     /// Keys that are in the map before and afterwards.
     pub leaving: Vec<K>,

@@ -1,6 +1,7 @@
 //! What each suite measures, in words, for the report and its page.
 
-/// Of a suite: what is measured, against whom, and what to know before believing it. Nothing for a suite that is not known here.
+/// Of a suite: what is measured, against whom, and what to know before believing it. Nothing for a
+/// suite that is not known here.
 pub fn suite(name: &str) -> &'static str {
     match name {
         "ccmalloc" => {

@@ -6,14 +6,16 @@
 //! |     |#############|==|                                      from 1: to the right ours is better, to the left worse
 //! ```
 //!
-//! The axis is logarithmic, so that twice as fast is as long as twice as slow. A bar is pale when the middle half of the rounds lies on both sides of 1.
+//! The axis is logarithmic, so that twice as fast is as long as twice as slow. A bar is pale when
+//! the middle half of the rounds lies on both sides of 1.
 
 use std::fmt::Write as _;
 
 use super::svg::{Place, escape, picture, shortened};
 use super::{Row, figure};
 
-/// The width of a picture in a file of its own; in a page it is what the page gives, and letters stay as large.
+/// The width of a picture in a file of its own; in a page it is what the page gives, and letters
+/// stay as large.
 const FILE_WIDTH: u32 = 760;
 /// What is left free at both sides, as a share of the width in a hundred.
 const MARGIN: f64 = 1.5;
@@ -53,7 +55,8 @@ struct Axis {
 impl Axis {
     fn over(rows: &[&Row]) -> Self {
         let ends = rows.iter().flat_map(|row| {
-            // Not the ends: one disturbed round in twenty would make all bars short. A range that goes on beyond the axis ends where it does.
+            // Not the ends: one disturbed round in twenty would make all bars short. A range that
+            // goes on beyond the axis ends where it does.
             let spread = row.spread.map(|spread| [spread.lower, spread.upper]);
             spread.into_iter().flatten().chain([row.ratio])
         });
@@ -174,7 +177,8 @@ fn clear(top: u32, height: u32) -> String {
     format!("<rect class=\"ground\" width=\"100%\" y=\"{top}\" height=\"{height}\"/>")
 }
 
-/// Rows that say something of their own: not those that name the best of several rivals who have rows, too.
+/// Rows that say something of their own: not those that name the best of several rivals who have
+/// rows, too.
 fn without_repeats<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
     let repeats = |row: &Row| {
         let is_same = |other: &&Row| {

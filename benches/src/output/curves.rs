@@ -1,4 +1,5 @@
-//! Costs against sizes: what was measured as a line with dots, what the model predicts as dashes of the same colour. Both axes are logarithmic.
+//! Costs against sizes: what was measured as a line with dots, what the model predicts as dashes of
+//! the same colour. Both axes are logarithmic.
 
 use std::fmt::Write as _;
 

@@ -9,8 +9,9 @@
 //! <!-- /report -->
 //! ```
 //!
-//! `report --tables README.md` writes the tables anew, and with `--check` only says whether they are what the records say. A row that the record does not have is an error: a table
-//! does not get shorter in silence.
+//! `report --tables README.md` writes the tables anew, and with `--check` only says whether they
+//! are what the records say. A row that the record does not have is an error: a table does not get
+//! shorter in silence.
 
 use std::fmt;
 
@@ -65,7 +66,8 @@ impl fmt::Display for FillError {
 
 impl std::error::Error for FillError {}
 
-/// `text` with the tables between its marks made anew. `read` gives what stands in the file of a record, by the path that the mark names.
+/// `text` with the tables between its marks made anew. `read` gives what stands in the file of a
+/// record, by the path that the mark names.
 ///
 /// # Errors
 /// When a mark is not whole, a record cannot be read, or a row is missing; nothing is half done.
@@ -154,7 +156,8 @@ fn section(
     Ok(written(path, &record, &chosen))
 }
 
-/// The table of `chosen` rows, each with its title, and a line for each run that says where it was measured.
+/// The table of `chosen` rows, each with its title, and a line for each run that says where it was
+/// measured.
 fn written(path: &str, record: &Record, chosen: &[(&Row, String)]) -> String {
     let rows: Vec<&Row> = chosen.iter().map(|&(row, _)| row).collect();
     let (mut header, mut lines) = markdown::comparisons(&rows, str::to_owned);

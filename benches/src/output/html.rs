@@ -1,4 +1,5 @@
-//! The report as one page of HTML: no script, nothing to load, light and dark, and as narrow as a phone.
+//! The report as one page of HTML: no script, nothing to load, light and dark, and as narrow as a
+//! phone.
 
 use std::fmt::Write as _;
 

@@ -43,7 +43,8 @@ pub fn report(record: &Record) -> String {
     text
 }
 
-/// The columns and lines of a table of comparisons; a column in which no row has anything to say is left out. `title` makes the first cell of a name.
+/// The columns and lines of a table of comparisons; a column in which no row has anything to say is
+/// left out. `title` makes the first cell of a name.
 pub fn comparisons(
     rows: &[&Row],
     title: impl Fn(&str) -> String,

@@ -1,6 +1,8 @@
-//! What a run of the report leaves: JSON lines, a table, a Markdown report, pictures, and one page of HTML.
+//! What a run of the report leaves: JSON lines, a table, a Markdown report, pictures, and one page
+//! of HTML.
 //!
-//! Everything is drawn from the [`Record`], which is what `report.jsonl` holds, so that any of it can be made again without measuring (`report --render`), and from several runs together.
+//! Everything is drawn from the [`Record`], which is what `report.jsonl` holds, so that any of it
+//! can be made again without measuring (`report --render`), and from several runs together.
 //!
 //! | module | holds |
 //! |---|---|
@@ -42,7 +44,8 @@ pub fn json_line(comparison: &Comparison) -> String {
     Row::from(comparison).json_line()
 }
 
-/// A table for a terminal; the caller prints comparisons as they come, so columns have fixed widths.
+/// A table for a terminal; the caller prints comparisons as they come, so columns have fixed
+/// widths.
 pub fn table_header() -> String {
     format!(
         "{:<58} {:>11} {:>11} {:>7} {:>13}  {:<16} rounds",
@@ -65,7 +68,8 @@ pub fn table_line(comparison: &Comparison) -> String {
     )
 }
 
-/// A figure with three digits that count, as far as one after the point allows it: `0.93`, `23.4`, `4210`.
+/// A figure with three digits that count, as far as one after the point allows it: `0.93`, `23.4`,
+/// `4210`.
 pub fn figure(value: f64) -> String {
     match value.abs() {
         size if size < 10.0 => format!("{value:.2}"),
@@ -74,9 +78,11 @@ pub fn figure(value: f64) -> String {
     }
 }
 
-/// Writes `report.jsonl`, `report.md`, `report.html`, one `SUITE.svg` a suite and one `CURVES.svg` for each kind of curves into the folder `out`, which is made when it does not exist.
+/// Writes `report.jsonl`, `report.md`, `report.html`, one `SUITE.svg` a suite and one `CURVES.svg`
+/// for each kind of curves into the folder `out`, which is made when it does not exist.
 ///
-/// Each file is written under another name first and then given its own, so that whoever reads it finds it whole, whenever the program is interrupted.
+/// Each file is written under another name first and then given its own, so that whoever reads it
+/// finds it whole, whenever the program is interrupted.
 ///
 /// # Errors
 /// When a file cannot be written.

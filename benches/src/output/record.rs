@@ -1,6 +1,7 @@
 //! The rows of one or several runs, and their JSON form.
 //!
-//! `report.jsonl` has one object a line: first the run, `{"report": ..}`, then a comparison each, and tables, `{"table": ..}`. Files that were written one after the other into one file are one
+//! `report.jsonl` has one object a line: first the run, `{"report": ..}`, then a comparison each,
+//! and tables, `{"table": ..}`. Files that were written one after the other into one file are one
 //! record of several runs.
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -131,7 +132,8 @@ enum Line {
 }
 
 impl Line {
-    /// What `line` holds. The first key tells, so that a complaint is about the form that was meant.
+    /// What `line` holds. The first key tells, so that a complaint is about the form that was
+    /// meant.
     fn read(line: &str) -> Result<Self, serde_json::Error> {
         let mut value: Value = serde_json::from_str(line)?;
         if let Some(run) = value.get_mut("report") {
@@ -149,7 +151,8 @@ impl Line {
 impl Record {
     /// Reads the lines of files, one after the other.
     ///
-    /// Of two rows of the same suite and name the later one counts, so that part of a record can be measured anew.
+    /// Of two rows of the same suite and name the later one counts, so that part of a record can be
+    /// measured anew.
     ///
     /// # Errors
     /// The first line that is no JSON object of a known form, in words.

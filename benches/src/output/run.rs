@@ -1,7 +1,9 @@
 //! When, where, of what, and how quietly a run was made.
 //!
-//! A figure without its machine says nothing, and one of a busy machine says little. So a run notes the load before and after, and what share of the processors' time went to others: to other
-//! processes, and to other guests of the hypervisor (stolen time). Both are read from the kernel at the beginning and whenever files are written.
+//! A figure without its machine says nothing, and one of a busy machine says little. So a run notes
+//! the load before and after, and what share of the processors' time went to others: to other
+//! processes, and to other guests of the hypervisor (stolen time). Both are read from the kernel at
+//! the beginning and whenever files are written.
 
 use std::process::Command;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -20,8 +22,9 @@ pub struct Run {
     pub date: String,
     /// The command line, without the folders of the program and of the files.
     pub command: String,
-    /// The commit of the sources as they lay when the run began, with `+` after it when there were changes to them; empty when git does not tell. Who has not built since another commit
-    /// was checked out, gets the name of that one.
+    /// The commit of the sources as they lay when the run began, with `+` after it when there were
+    /// changes to them; empty when git does not tell. Who has not built since another commit was
+    /// checked out, gets the name of that one.
     pub commit: String,
     /// The compiler's name and version.
     pub compiler: String,
@@ -45,7 +48,8 @@ pub struct Run {
     pub load_before: Option<[f64; 3]>,
     /// And at its end.
     pub load_after: Option<[f64; 3]>,
-    /// The share of the processors' time that went to other processes, and the kernel's work for them.
+    /// The share of the processors' time that went to other processes, and the kernel's work for
+    /// them.
     pub others_share: Option<f64>,
     /// The share that the hypervisor gave to others.
     pub stolen_share: Option<f64>,
@@ -245,7 +249,8 @@ impl Watch {
     }
 }
 
-/// The command line `arguments`, of which the first is the program, without folders: they are this machine's, and records go elsewhere.
+/// The command line `arguments`, of which the first is the program, without folders: they are this
+/// machine's, and records go elsewhere.
 pub fn command(arguments: impl Iterator<Item = String>) -> String {
     let mut command = String::from("report");
     let mut arguments = arguments.skip(1);
@@ -272,7 +277,8 @@ fn bytes(bytes: u64) -> String {
     )
 }
 
-/// The commit of the folder that this program was built from, wherever it runs, as far as git tells: `9116c7f4a0d2`, with a `+` when files that git knows have been changed.
+/// The commit of the folder that this program was built from, wherever it runs, as far as git
+/// tells: `9116c7f4a0d2`, with a `+` when files that git knows have been changed.
 fn commit() -> String {
     let git = |arguments: &[&str]| {
         let sources = ["-C", env!("CARGO_MANIFEST_DIR")];
@@ -311,7 +317,8 @@ pub fn utc(time: SystemTime) -> String {
 
 /// Year, month and day of a day that is so many after the first of January 1970.
 ///
-/// Years are counted from March on, so that the day that leap years add is the last one of theirs; an era is 400 years, after which the calendar repeats.
+/// Years are counted from March on, so that the day that leap years add is the last one of theirs;
+/// an era is 400 years, after which the calendar repeats.
 fn civil(days: u64) -> (u64, u64, u64) {
     const ERA_DAYS: u64 = 146_097;
     // From the first of March of the year 0.

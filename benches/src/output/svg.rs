@@ -1,7 +1,10 @@
-//! What pictures are written with: text that cannot break out of its element, colours for light and dark pages, and names of files.
+//! What pictures are written with: text that cannot break out of its element, colours for light and
+//! dark pages, and names of files.
 //!
-//! Pictures are plain SVG text rather than a plotting library's, because they stand in two places: as files, and within a page that gets as narrow as a phone. Their horizontal places are
-//! shares of the width, so the page can change the width and leaves heights and letters as large as they are; libraries draw in pixels of one size and scale all of it.
+//! Pictures are plain SVG text rather than a plotting library's, because they stand in two places:
+//! as files, and within a page that gets as narrow as a phone. Their horizontal places are shares
+//! of the width, so the page can change the width and leaves heights and letters as large as they
+//! are; libraries draw in pixels of one size and scale all of it.
 
 use std::fmt::Write as _;
 
@@ -117,7 +120,8 @@ pub enum Place {
 
 /// A picture of this many pixels with `content`, and `title` for whoever cannot see it.
 ///
-/// In a page it is as wide as what it stands in. `scales` tells whether its height goes along and letters grow; else only shares of the width do.
+/// In a page it is as wide as what it stands in. `scales` tells whether its height goes along and
+/// letters grow; else only shares of the width do.
 pub fn picture(
     place: Place,
     (width, height): (u32, u32),

@@ -8,7 +8,8 @@ use super::svg::escape;
 
 const WRITES: &str = "a String takes all that is written to it";
 
-/// A table that a suite makes of its rows. Cells are plain text; one between two pairs of asterisks is emphasised.
+/// A table that a suite makes of its rows. Cells are plain text; one between two pairs of asterisks
+/// is emphasised.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// The suite that it belongs to.
@@ -50,7 +51,8 @@ fn emphasised(cell: &str) -> Option<&str> {
     cell.strip_prefix("**")?.strip_suffix("**")
 }
 
-/// Whether a column holds figures, which are written to the right: all of its cells that say anything begin with a digit or a sign.
+/// Whether a column holds figures, which are written to the right: all of its cells that say
+/// anything begin with a digit or a sign.
 fn is_of_figures(rows: &[Vec<String>], column: usize) -> bool {
     let cells = || rows.iter().filter_map(|row| row.get(column));
     let is_figure = |cell: &String| {

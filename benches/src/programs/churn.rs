@@ -1,8 +1,11 @@
-//! Threads that replace their objects, one thread or two: how an allocator's throughput grows with the threads.
+//! Threads that replace their objects, one thread or two: how an allocator's throughput grows with
+//! the threads.
 //!
-//! Each thread does the same work, whichever number there is: it replaces random objects of an array by new ones, of 16 to 271 bytes. In the programs that hand over, it passes its array on
-//! every so often, to the other thread, or to itself when it is the only one; one free in ten is then of an object that the other thread made. In the others, every thread frees what it made.
-//! No thread ever waits but for an array, and there is one in the channel at most times.
+//! Each thread does the same work, whichever number there is: it replaces random objects of an
+//! array by new ones, of 16 to 271 bytes. In the programs that hand over, it passes its array on
+//! every so often, to the other thread, or to itself when it is the only one; one free in ten is
+//! then of an object that the other thread made. In the others, every thread frees what it made. No
+//! thread ever waits but for an array, and there is one in the channel at most times.
 
 use std::sync::Barrier;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -77,9 +80,11 @@ fn churn(scale: Scale, threads: usize, hands_over: bool) -> Outcome {
     }
 }
 
-/// Runs each of `jobs` on a thread of its own, which waits for the others before it begins; the time from the first one's beginning to the last one's end, and what they return, in their order.
+/// Runs each of `jobs` on a thread of its own, which waits for the others before it begins; the
+/// time from the first one's beginning to the last one's end, and what they return, in their order.
 ///
-/// The threads read the clock. The one that waits for them would want a processor to do so, which they may have all.
+/// The threads read the clock. The one that waits for them would want a processor to do so, which
+/// they may have all.
 ///
 /// # Panics
 /// When there are no jobs, or when one panics.

@@ -7,13 +7,15 @@ use serde_json::Value;
 
 use super::{Checksum, Outcome, Program, Scale, live};
 
-/// A document of about 2 MB is parsed into a `serde_json::Value`, copied, changed, written and dropped.
+/// A document of about 2 MB is parsed into a `serde_json::Value`, copied, changed, written and
+/// dropped.
 pub const JSON: Program = Program {
     name: "json",
     run: json,
 };
 
-/// Arithmetic expressions are parsed into trees of boxes and vectors, evaluated, rewritten and dropped.
+/// Arithmetic expressions are parsed into trees of boxes and vectors, evaluated, rewritten and
+/// dropped.
 pub const SYNTAX_TREES: Program = Program {
     name: "syntax_trees",
     run: syntax_trees,
@@ -233,7 +235,8 @@ fn combine(operator: u8, left: u64, right: u64) -> u64 {
     }
 }
 
-/// The same expression, with constants folded, double negations undone and calls of one argument unwrapped into sums.
+/// The same expression, with constants folded, double negations undone and calls of one argument
+/// unwrapped into sums.
 fn rewrite(expression: Expression) -> Expression {
     match expression {
         Expression::Negated(inner) => match rewrite(*inner) {

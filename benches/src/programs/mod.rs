@@ -1,7 +1,9 @@
 //! Whole programs, each of which a process runs once under one allocator.
 //!
-//! They are small doubles of what programs spend their allocations on. Nothing in them knows which allocator serves it, apart from the programs in [`trees`] that give
-//! hints; all are deterministic, and fold what they compute into a checksum, which has to be the same under every allocator.
+//! They are small doubles of what programs spend their allocations on. Nothing in them knows which
+//! allocator serves it, apart from the programs in [`trees`] that give hints; all are
+//! deterministic, and fold what they compute into a checksum, which has to be the same under every
+//! allocator.
 //!
 //! | module | programs |
 //! |---|---|
@@ -15,8 +17,10 @@
 //! | [`server`] | short-lived garbage beside a long-lived cache |
 //! | [`trees`] | trees and hash chains: built once, with hints, and with hints that are null |
 //!
-//! Bias: the programs do little besides allocating, so that allocators show; in a real one the differences are smaller. They are fresh processes that live for a
-//! fraction of a second: what becomes of memory over weeks is not measured here. The peak memory of each contains some 5 MiB of code and libraries, the same under all allocators.
+//! Bias: the programs do little besides allocating, so that allocators show; in a real one the
+//! differences are smaller. They are fresh processes that live for a fraction of a second: what
+//! becomes of memory over weeks is not measured here. The peak memory of each contains some 5 MiB
+//! of code and libraries, the same under all allocators.
 
 pub mod churn;
 pub mod documents;
@@ -97,7 +101,8 @@ pub fn find(name: &str) -> Option<&'static Program> {
 /// How much a program is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// For every day: a quarter of the operations, on live data of the same size where that is what matters.
+    /// For every day: a quarter of the operations, on live data of the same size where that is what
+    /// matters.
     Quick,
     /// For figures that are kept.
     Full,

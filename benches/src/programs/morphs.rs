@@ -1,6 +1,9 @@
-//! A random tree of 4 M nodes, copied or morphed: what a morph takes against what a program can do by itself.
+//! A random tree of 4 M nodes, copied or morphed: what a morph takes against what a program can do
+//! by itself.
 //!
-//! Each process has memory made ready, builds one tree, which nothing has touched since, and does one of the two with it, once. The copy and the morphed tree are then asked the same as the first tree.
+//! Each process has memory made ready, builds one tree, which nothing has touched since, and does
+//! one of the two with it, once. The copy and the morphed tree are then asked the same as the first
+//! tree.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -35,8 +38,9 @@ const LOOKUPS: usize = 20_000;
 /// As much as either program takes, and more.
 const WARM_BYTES: usize = 1 << 30;
 
-/// Allocators keep memory in no use for a while, half a second or a second, and then part with it when the thread frees something. Without that, the figures would be those of
-/// whatever was freed last.
+/// Allocators keep memory in no use for a while, half a second or a second, and then part with it
+/// when the thread frees something. Without that, the figures would be those of whatever was freed
+/// last.
 fn settle() {
     std::thread::sleep(Duration::from_millis(1100));
     for _ in 0..100_000 {

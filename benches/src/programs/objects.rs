@@ -7,13 +7,15 @@ use examples::rng::Rng;
 
 use super::{Checksum, Outcome, Program, Scale, live};
 
-/// Objects of 24, 32 and 64 bytes that come and go in waves, as a stack, as a queue, and in random order.
+/// Objects of 24, 32 and 64 bytes that come and go in waves, as a stack, as a queue, and in random
+/// order.
 pub const SMALL_FIXED: Program = Program {
     name: "small_fixed",
     run: small_fixed,
 };
 
-/// Random ones of 20,000 live objects of 8 B to 4 KiB are replaced, small sizes more often than large ones.
+/// Random ones of 20,000 live objects of 8 B to 4 KiB are replaced, small sizes more often than
+/// large ones.
 pub const MIXED_SIZES: Program = Program {
     name: "mixed_sizes",
     run: mixed_sizes,
@@ -114,13 +116,15 @@ fn mixed_sizes(scale: Scale) -> Outcome {
     })
 }
 
-/// An object of 8 B to 4 KiB with a mark at its beginning; each power of two is as likely as the next.
+/// An object of 8 B to 4 KiB with a mark at its beginning; each power of two is as likely as the
+/// next.
 fn any_object(rng: &mut Rng, mark: usize) -> Vec<u8> {
     let least = 8_usize << rng.below(9);
     marked(least + rng.below(least), mark)
 }
 
-/// An object of `size` bytes, of which only the first eight are written: all of it would measure memset.
+/// An object of `size` bytes, of which only the first eight are written: all of it would measure
+/// memset.
 pub(super) fn marked(size: usize, mark: usize) -> Vec<u8> {
     let mut object = Vec::with_capacity(size);
     object.extend_from_slice(&mark.to_le_bytes());

@@ -8,7 +8,8 @@ use examples::rng::Rng;
 use super::objects::marked;
 use super::{Checksum, Outcome, Program, Scale, live};
 
-/// Requests with headers and a body come and go; each may put an entry into a cache of 20,000, from which another one goes.
+/// Requests with headers and a body come and go; each may put an entry into a cache of 20,000, from
+/// which another one goes.
 pub const REQUESTS: Program = Program {
     name: "requests",
     run: requests,

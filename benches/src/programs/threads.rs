@@ -9,15 +9,18 @@ use examples::rng::Rng;
 use super::objects::marked;
 use super::{Checksum, Outcome, Program, Scale, live};
 
-/// Threads replace random objects in an array, hand the array to a new thread and end, as the connections of a server do.
+/// Threads replace random objects in an array, hand the array to a new thread and end, as the
+/// connections of a server do.
 ///
-/// After P. Larson and M. Krishnan, *Memory Allocation for Long-Running Server Applications* (ISMM 1998).
+/// After P. Larson and M. Krishnan, *Memory Allocation for Long-Running Server Applications* (ISMM
+/// 1998).
 pub const LARSON: Program = Program {
     name: "larson",
     run: larson,
 };
 
-/// Two pairs of threads, of which one makes objects and the other frees them, singly and in batches.
+/// Two pairs of threads, of which one makes objects and the other frees them, singly and in
+/// batches.
 pub const PRODUCER_CONSUMER: Program = Program {
     name: "producer_consumer",
     run: producer_consumer,

@@ -12,9 +12,11 @@ use crate::raw_tree::{NodeAllocator, RawTree};
 use crate::rivals::ours::{Hinted, NullHinted};
 use crate::sys::resident_bytes;
 
-/// A tree of 2^22 - 1 nodes is built from the root down and walked twice, as Olden's `treeadd` does. It is never freed.
+/// A tree of 2^22 - 1 nodes is built from the root down and walked twice, as Olden's `treeadd`
+/// does. It is never freed.
 ///
-/// An allocator that serves addresses in ascending order does best here: the order of birth is that of the walk.
+/// An allocator that serves addresses in ascending order does best here: the order of birth is that
+/// of the walk.
 pub const BUILD_ONCE: Program = Program {
     name: "build_once_tree",
     run: build_once,
@@ -22,8 +24,9 @@ pub const BUILD_ONCE: Program = Program {
 
 /// The hinted search tree with every hint null: random inserts and searches, then freed.
 ///
-/// `ccmalloc` is called as a program calls it that gives hints, which bypasses the two instructions of [`crate::dispatch`]; the others are called as what they
-/// are there, the global allocator. Beside the cache misses of a step of this program, that is nothing.
+/// `ccmalloc` is called as a program calls it that gives hints, which bypasses the two instructions
+/// of [`crate::dispatch`]; the others are called as what they are there, the global allocator.
+/// Beside the cache misses of a step of this program, that is nothing.
 pub const NULL_HINT_BST: Program = Program {
     name: "null_hint_bst",
     run: null_hint_bst,
@@ -35,7 +38,8 @@ pub const NULL_HINT_CHAIN: Program = Program {
     run: null_hint_chain,
 };
 
-/// What a node of the search tree takes of resident memory: hinted under `ccmalloc`, plain under the others.
+/// What a node of the search tree takes of resident memory: hinted under `ccmalloc`, plain under
+/// the others.
 pub const MEMORY_BST: Program = Program {
     name: "hinted_memory_bst",
     run: memory_bst,
@@ -50,7 +54,8 @@ struct Node {
     right: Option<Box<Node>>,
 }
 
-/// The same size in quick runs: it takes a fraction of a second, and smaller trees ask another question.
+/// The same size in quick runs: it takes a fraction of a second, and smaller trees ask another
+/// question.
 fn build_once(_scale: Scale) -> Outcome {
     Outcome::of(|| {
         // Leaked: the process ends after it, and so did the original.
@@ -93,7 +98,8 @@ fn add_in_order(node: Option<&Node>, sum: &mut Checksum) {
 /// The process's allocator as it is installed, for programs whose nodes are raw. It knows no hints.
 struct Installed;
 
-// SAFETY: the global allocator returns null or memory for `layout` that is its caller's until freed.
+// SAFETY: the global allocator returns null or memory for `layout` that is its caller's until
+// freed.
 unsafe impl NodeAllocator for Installed {
     fn allocate(&self, layout: Layout, _hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
         assert!(
@@ -105,7 +111,8 @@ unsafe impl NodeAllocator for Installed {
     }
 
     unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller promises that `ptr` came from `allocate`, so from the global allocator, with `layout`.
+        // SAFETY: the caller promises that `ptr` came from `allocate`, so from the global
+        // allocator, with `layout`.
         unsafe { std::alloc::dealloc(ptr.as_ptr(), layout) }
     }
 }
@@ -115,7 +122,8 @@ fn takes_hints() -> bool {
     served_by() == "ccmalloc"
 }
 
-/// Nodes of the tree and links of the chains under null hints: 24 MiB of them, beyond every second-level cache.
+/// Nodes of the tree and links of the chains under null hints: 24 MiB of them, beyond every
+/// second-level cache.
 const NULL_HINT_OBJECTS: usize = 1 << 20;
 
 fn null_hint_bst(scale: Scale) -> Outcome {
@@ -164,7 +172,8 @@ fn walk_some<A: NodeAllocator>(allocator: A, links: usize) -> u64 {
 /// Links of a chain, on average.
 const CHAIN_LINKS: usize = 8;
 
-/// Chains of `links` random keys, after as many times one random key was deleted and another appended; and the keys that they hold.
+/// Chains of `links` random keys, after as many times one random key was deleted and another
+/// appended; and the keys that they hold.
 pub fn aged_chains<A: NodeAllocator>(allocator: A, links: usize) -> (RawChains<A>, Vec<u64>) {
     let mut rng = Rng::new(12);
     let mut chains = RawChains::new(allocator, links.div_ceil(CHAIN_LINKS));

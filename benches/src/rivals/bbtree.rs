@@ -1,4 +1,5 @@
-//! Rival: bbtree, an ordered map for any `Ord`, nearly with std's interface, that looks up by inline keys and in batches; and its map in a file.
+//! Rival: bbtree, an ordered map for any `Ord`, nearly with std's interface, that looks up by
+//! inline keys and in batches; and its map in a file.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -81,7 +82,8 @@ pub fn write_file(map: &BBTreeMap<u64, u64>, file: File) -> io::Result<()> {
     out.flush()
 }
 
-/// Calls `use_value` with the value of each of `keys` in a file map, in their order, looked up in batches.
+/// Calls `use_value` with the value of each of `keys` in a file map, in their order, looked up in
+/// batches.
 #[inline]
 pub fn get_many_of_file(
     map: &FileMap<'_, u64, u64>,

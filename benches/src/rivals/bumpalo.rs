@@ -1,17 +1,24 @@
-//! Rival: bumpalo, an arena that serves addresses one below the other and takes nothing back but what it served last.
+//! Rival: bumpalo, an arena that serves addresses one below the other and takes nothing back but
+//! what it served last.
 //!
-//! To build a structure once, nothing allocates faster or packs closer, so the Olden programs are held against it. It is no allocator for programs that go on: all that they
-//! free, and all that a vector leaves behind when it grows, stays theirs to the end. So it stands in [`ARENAS`](super::ARENAS), not among the
-//! [`ALLOCATORS`](super::ALLOCATORS) that every workload knows.
+//! To build a structure once, nothing allocates faster or packs closer, so the Olden programs are
+//! held against it. It is no allocator for programs that go on: all that they free, and all that a
+//! vector leaves behind when it grows, stays theirs to the end. So it stands in
+//! [`ARENAS`](super::ARENAS), not among the [`ALLOCATORS`](super::ALLOCATORS) that every workload
+//! knows.
 //!
-//! bumpalo is meant to be called with an arena at hand. As the allocator of a whole process it gets an arena a thread, which a thread that ends leaves behind: others may
-//! hold objects of it. What bumpalo's own `Allocator` does on growing, shrinking and freeing is what is done here, the last object of an arena being the only one that it can
-//! extend or take back. That is asked of bumpalo only for objects in the present chunk of this thread's arena, which certainly are the arena's. All others, those of other threads among them, cannot be the last one:
-//! they are freed by doing nothing, and grow by moving.
+//! bumpalo is meant to be called with an arena at hand. As the allocator of a whole process it gets
+//! an arena a thread, which a thread that ends leaves behind: others may hold objects of it. What
+//! bumpalo's own `Allocator` does on growing, shrinking and freeing is what is done here, the last
+//! object of an arena being the only one that it can extend or take back. That is asked of bumpalo
+//! only for objects in the present chunk of this thread's arena, which certainly are the arena's.
+//! All others, those of other threads among them, cannot be the last one: they are freed by doing
+//! nothing, and grow by moving.
 //!
-//! The arenas' chunks come from the global allocator, which is this one. So a thread that is about to ask for a chunk says so first, and what it asks for then is the
-//! system's. That it will ask can be told in advance from the room left in the chunk; the way without costs one thread-local read more than a call of bumpalo
-//! itself.
+//! The arenas' chunks come from the global allocator, which is this one. So a thread that is about
+//! to ask for a chunk says so first, and what it asks for then is the system's. That it will ask
+//! can be told in advance from the room left in the chunk; the way without costs one thread-local
+//! read more than a call of bumpalo itself.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -55,7 +62,8 @@ fn in_chunk(object: *mut u8) -> bool {
 }
 
 thread_local! {
-    // Never dropped, for its objects may outlive the thread; and without a destructor, it can be reached at any time of the thread's life and registering it allocates nothing.
+    // Never dropped, for its objects may outlive the thread; and without a destructor, it can be
+    // reached at any time of the thread's life and registering it allocates nothing.
     static ARENA: ManuallyDrop<Bump> = ManuallyDrop::new(Bump::new());
     static NEEDS_CHUNK: Cell<bool> = const { Cell::new(false) };
     static CHUNK: Cell<Chunk> = const { Cell::new(Chunk { begin: 0, bytes: 0 }) };
@@ -75,7 +83,8 @@ fn with_chunks<R>(ask: impl FnOnce(&Bump) -> R) -> R {
 #[inline(never)]
 fn alloc_slow(layout: Layout) -> *mut u8 {
     if NEEDS_CHUNK.get() {
-        // SAFETY: chunks are not empty: they hold what did not fit into the one before, and bumpalo's own notes.
+        // SAFETY: chunks are not empty: they hold what did not fit into the one before, and
+        // bumpalo's own notes.
         let chunk = unsafe { System.alloc(layout) };
         if !chunk.is_null() {
             CHUNK.set(Chunk {
@@ -92,9 +101,11 @@ fn or_null<E>(object: Result<NonNull<u8>, E>) -> *mut u8 {
     object.map_or(ptr::null_mut(), NonNull::as_ptr)
 }
 
-// SAFETY: objects come from arenas that are never dropped or reset, or are chunks of these and come from the system; either way they are their owners' until freed. An arena
-// is used by its thread alone, and is asked to free, grow or shrink an object only when that lies in memory that the arena got from the system: nobody else serves objects
-// there, for chunks are never freed. Nothing here unwinds.
+// SAFETY: objects come from arenas that are never dropped or reset, or are chunks of these and come
+// from the system; either way they are their owners' until freed. An arena is used by its thread
+// alone, and is asked to free, grow or shrink an object only when that lies in memory that the
+// arena got from the system: nobody else serves objects there, for chunks are never freed. Nothing
+// here unwinds.
 unsafe impl GlobalAlloc for ThreadArenas {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -116,13 +127,15 @@ unsafe impl GlobalAlloc for ThreadArenas {
         // SAFETY: objects are not null.
         let object = unsafe { NonNull::new_unchecked(object) };
         ARENA.with(|arena| {
-            // SAFETY: the object is in use, lies in this arena's memory, and so was served by it, with this layout.
+            // SAFETY: the object is in use, lies in this arena's memory, and so was served by it,
+            // with this layout.
             unsafe { Allocator::deallocate(&&**arena, object, layout) };
         });
     }
 
     unsafe fn realloc(&self, object: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: the caller promises that `new_size`, rounded up to the alignment, does not overflow `isize`.
+        // SAFETY: the caller promises that `new_size`, rounded up to the alignment, does not
+        // overflow `isize`.
         let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
         if !in_chunk(object) {
             if new_size <= layout.size() {
@@ -131,7 +144,8 @@ unsafe impl GlobalAlloc for ThreadArenas {
             // SAFETY: the caller promises that `new_size` is not 0.
             let moved = unsafe { self.alloc(new_layout) };
             if !moved.is_null() {
-                // SAFETY: the object has `layout.size()` bytes and the new one has more; they do not overlap, since both are in use.
+                // SAFETY: the object has `layout.size()` bytes and the new one has more; they do
+                // not overlap, since both are in use.
                 unsafe { ptr::copy_nonoverlapping(object, moved, layout.size()) };
             }
             return moved;

@@ -21,7 +21,8 @@ impl Install for MiMalloc {
 }
 
 unsafe extern "C" {
-    /// Of the library that the crate links: whether it manages the page of `object`. It never reads through the pointer.
+    /// Of the library that the crate links: whether it manages the page of `object`. It never reads
+    /// through the pointer.
     safe fn mi_is_in_heap_region(object: *const c_void) -> bool;
 }
 

@@ -1,7 +1,9 @@
 //! What we are held against, a file each.
 //!
-//! Adding an allocator is one file, one line in [`ALLOCATORS`] (in [`ARENAS`], when it does not take memory back), and a feature when it is another crate; adding an ordered map is one file, one line in [`integer_maps`] or
-//! [`maps`], and a feature. A rival that this build leaves out is named by [`left_out`], so that a report never passes for complete when it is not.
+//! Adding an allocator is one file, one line in [`ALLOCATORS`] (in [`ARENAS`], when it does not
+//! take memory back), and a feature when it is another crate; adding an ordered map is one file,
+//! one line in [`integer_maps`] or [`maps`], and a feature. A rival that this build leaves out is
+//! named by [`left_out`], so that a report never passes for complete when it is not.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::NonNull;
@@ -38,7 +40,8 @@ pub struct AllocatorRival {
     pub name: &'static str,
     /// The allocator.
     pub allocator: Unhinted,
-    /// The allocator, where it serves a whole process; it has a slug of its own there, because the system's malloc is then called what it is.
+    /// The allocator, where it serves a whole process; it has a slug of its own there, because the
+    /// system's malloc is then called what it is.
     pub methods: &'static Methods,
     /// Whether an address lies in its memory, where it can tell; see [`crate::births`].
     pub owns: Option<fn(*const u8) -> bool>,
@@ -63,13 +66,15 @@ pub const ALLOCATORS: &[AllocatorRival] = &[
     snmalloc::RIVAL,
 ];
 
-/// What programs that build once and end can be served by as well: allocators that do not take memory back, which no other program could do with.
+/// What programs that build once and end can be served by as well: allocators that do not take
+/// memory back, which no other program could do with.
 pub const ARENAS: &[AllocatorRival] = &[
     #[cfg(feature = "bumpalo")]
     bumpalo::RIVAL,
 ];
 
-/// The rivals, and the suite of applications, that this build leaves out, each with the feature that adds it.
+/// The rivals, and the suite of applications, that this build leaves out, each with the feature
+/// that adds it.
 pub fn left_out() -> Vec<&'static str> {
     let known = [
         ("mimalloc", cfg!(feature = "mimalloc")),
@@ -110,7 +115,8 @@ pub fn integer_maps() -> Vec<Kind<u64>> {
     kinds
 }
 
-/// A global allocator as a source of nodes; it knows no hints and is called through one indirect call, which costs about a nanosecond.
+/// A global allocator as a source of nodes; it knows no hints and is called through one indirect
+/// call, which costs about a nanosecond.
 #[derive(Clone, Copy)]
 pub struct Unhinted(pub &'static (dyn GlobalAlloc + Sync));
 
@@ -120,7 +126,8 @@ impl std::fmt::Debug for Unhinted {
     }
 }
 
-// SAFETY: a `GlobalAlloc` returns null or a block of memory for `layout` that is its caller's until freed.
+// SAFETY: a `GlobalAlloc` returns null or a block of memory for `layout` that is its caller's until
+// freed.
 unsafe impl NodeAllocator for Unhinted {
     fn allocate(&self, layout: Layout, _hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
         assert!(
@@ -132,7 +139,8 @@ unsafe impl NodeAllocator for Unhinted {
     }
 
     unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller promises that `ptr` came from `allocate`, so from this allocator, with `layout`.
+        // SAFETY: the caller promises that `ptr` came from `allocate`, so from this allocator, with
+        // `layout`.
         unsafe { self.0.dealloc(ptr.as_ptr(), layout) }
     }
 }

@@ -1,4 +1,5 @@
-//! Ours, in the rivals' form: `ccmalloc` with the parent as the hint, and with hints that are all null.
+//! Ours, in the rivals' form: `ccmalloc` with the parent as the hint, and with hints that are all
+//! null.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::hint::black_box;
@@ -24,19 +25,22 @@ pub const NAME: &str = "ccmalloc";
 #[derive(Clone, Copy, Debug)]
 pub struct Hinted;
 
-// SAFETY: `cc_alloc` returns memory for `layout` that is its caller's until freed, whatever the hint.
+// SAFETY: `cc_alloc` returns memory for `layout` that is its caller's until freed, whatever the
+// hint.
 unsafe impl NodeAllocator for Hinted {
     fn allocate(&self, layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
         cc_alloc(layout, hint)
     }
 
     unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller promises that `ptr` came from `cc_alloc` with `layout`; CcMalloc frees what that served.
+        // SAFETY: the caller promises that `ptr` came from `cc_alloc` with `layout`; CcMalloc frees
+        // what that served.
         unsafe { CcMalloc.dealloc(ptr.as_ptr(), layout) }
     }
 }
 
-/// `ccmalloc` as a hinted program calls it, with hints that are null: what the calls cost where they gain nothing.
+/// `ccmalloc` as a hinted program calls it, with hints that are null: what the calls cost where
+/// they gain nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct NullHinted;
 
@@ -48,7 +52,8 @@ unsafe impl NodeAllocator for NullHinted {
     }
 
     unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller promises that `ptr` came from `cc_alloc` with `layout`; CcMalloc frees what that served.
+        // SAFETY: the caller promises that `ptr` came from `cc_alloc` with `layout`; CcMalloc frees
+        // what that served.
         unsafe { CcMalloc.dealloc(ptr.as_ptr(), layout) }
     }
 }

@@ -1,4 +1,5 @@
-//! Many doubly linked lists whose links were inserted and deleted at random, so that neighbours lie anywhere.
+//! Many doubly linked lists whose links were inserted and deleted at random, so that neighbours lie
+//! anywhere.
 //!
 //! A link owns the one behind it and knows the address of the one before it:
 //!
@@ -7,8 +8,9 @@
 //!                    ←prev─     ←prev─
 //! ```
 //!
-//! The code is safe: it keeps the addresses up to date on every insert and delete, and compares them ([`Lists::is_linked_both_ways`]), but goes over the lists forwards only. A morph keeps them up to date because they are
-//! marked `#[parent]`.
+//! The code is safe: it keeps the addresses up to date on every insert and delete, and compares
+//! them ([`Lists::is_linked_both_ways`]), but goes over the lists forwards only. A morph keeps them
+//! up to date because they are marked `#[parent]`.
 
 use ccmorph::{Morph, MorphError, Report, TreeNode};
 use examples::rng::Rng;
@@ -42,8 +44,9 @@ pub struct Lists {
 pub const LINKS_EACH: usize = 32;
 
 impl Lists {
-    /// Lists of [`LINKS_EACH`] links on average, `links` in all: each is put in front of a random list, and then `churn` times one at a random place is deleted and another inserted at
-    /// a random place.
+    /// Lists of [`LINKS_EACH`] links on average, `links` in all: each is put in front of a random
+    /// list, and then `churn` times one at a random place is deleted and another inserted at a
+    /// random place.
     ///
     /// # Panics
     /// When there are fewer than [`LINKS_EACH`] links.
@@ -147,7 +150,8 @@ impl Lists {
         })
     }
 
-    /// Tells each link of a copy where the one before it lies; a copy of a link knows about the original.
+    /// Tells each link of a copy where the one before it lies; a copy of a link knows about the
+    /// original.
     fn link_backwards(&mut self) {
         for head in &mut self.heads {
             let mut before = std::ptr::null();
@@ -166,7 +170,8 @@ fn slot(head: &mut Option<Box<Link>>, at: usize) -> (&mut Option<Box<Link>>, *co
     let mut slot = head;
     let mut before = std::ptr::null();
     for _ in 0..at {
-        // Asked first and taken second: in one step, the borrow checker would keep `slot` for the caller.
+        // Asked first and taken second: in one step, the borrow checker would keep `slot` for the
+        // caller.
         if slot.is_none() {
             break;
         }

@@ -1,7 +1,10 @@
-//! Pointer structures as programs write them: safe code, one `Box` a node, nothing in them that knows of layouts or allocators.
+//! Pointer structures as programs write them: safe code, one `Box` a node, nothing in them that
+//! knows of layouts or allocators.
 //!
-//! Each is written once and takes its memory from the global allocator, so that a structure in a rival's memory and a morphed one are walked by the same machine code. Where the
-//! nodes lie is decided by [`born`](crate::births::born) when they are made, and by [`Structure::morph`] afterwards.
+//! Each is written once and takes its memory from the global allocator, so that a structure in a
+//! rival's memory and a morphed one are walked by the same machine code. Where the nodes lie is
+//! decided by [`born`](crate::births::born) when they are made, and by [`Structure::morph`]
+//! afterwards.
 //!
 //! | module | structure | node | an operation |
 //! |---|---|---|---|
@@ -30,10 +33,12 @@ pub trait Structure: Sized {
     /// Those of [`Morph::run`].
     fn morph(&mut self, morph: &Morph<'_>) -> Result<Report, MorphError>;
 
-    /// What one operation finds. It is read from the structure's nodes and cannot be told from `query` alone.
+    /// What one operation finds. It is read from the structure's nodes and cannot be told from
+    /// `query` alone.
     fn answer(&self, query: u64) -> u32;
 
-    /// Operations of which each waits for the answer before; a sum over the answers. One function for all memory and all layouts.
+    /// Operations of which each waits for the answer before; a sum over the answers. One function
+    /// for all memory and all layouts.
     #[inline(never)]
     fn follow(&self, chain: &QueryChain) -> u64 {
         chain.follow(|query| self.answer(query))

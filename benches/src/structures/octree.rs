@@ -1,4 +1,5 @@
-//! An octree over points of the unit cube: a leaf holds a few of them, and becomes an inner node with eight octants when it overflows.
+//! An octree over points of the unit cube: a leaf holds a few of them, and becomes an inner node
+//! with eight octants when it overflows.
 
 use ccmorph::{Morph, MorphError, Report, TreeNode};
 use examples::rng::Rng;
@@ -121,7 +122,8 @@ impl Octree {
     /// Adds a point.
     ///
     /// # Panics
-    /// When a coordinate is not from 0 to below 1, or when there are five points so close together that 40 halvings do not part them.
+    /// When a coordinate is not from 0 to below 1, or when there are five points so close together
+    /// that 40 halvings do not part them.
     pub fn insert(&mut self, point: Point) {
         const DEPTH_MAX: usize = 40;
         assert!(

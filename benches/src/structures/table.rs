@@ -33,7 +33,8 @@ impl Table {
         }
     }
 
-    /// A table at [`LOAD_FACTOR`] with `keys`, inserted in their order; the value of a key is the key with its halves exchanged.
+    /// A table at [`LOAD_FACTOR`] with `keys`, inserted in their order; the value of a key is the
+    /// key with its halves exchanged.
     ///
     /// A key that comes twice is there twice, and found where it came last.
     pub fn with_keys(keys: &[u64]) -> Table {

@@ -1,7 +1,9 @@
 //! A binary search tree that does not balance itself, with 32 bytes a node.
 //!
-//! Trees of millions of nodes are made here many times over, and inserting key by key costs a dozen cache misses a node that wait for each other. Where a node lies depends only on
-//! *when* it is allocated, though, so a [`Plan`] works out the shape without any tree, and a tree is then made of it in two passes whose misses overlap:
+//! Trees of millions of nodes are made here many times over, and inserting key by key costs a dozen
+//! cache misses a node that wait for each other. Where a node lies depends only on *when* it is
+//! allocated, though, so a [`Plan`] works out the shape without any tree, and a tree is then made
+//! of it in two passes whose misses overlap:
 //!
 //! ```text
 //! plan:   parent of each key = that of the Cartesian tree over (key, time of birth)     O(n log n), in arrays
@@ -9,8 +11,9 @@
 //!         hang each into its parent, children before parents
 //! ```
 //!
-//! The allocator sees what it would see in a program that inserts: the same allocations in the same order, nothing freed; the tree is the same, too. In a random-insert tree the
-//! order of birth is that of the keys; in a complete tree it is random.
+//! The allocator sees what it would see in a program that inserts: the same allocations in the same
+//! order, nothing freed; the tree is the same, too. In a random-insert tree the order of birth is
+//! that of the keys; in a complete tree it is random.
 
 use ccmorph::{Morph, MorphError, Report, TreeNode};
 use examples::rng::Rng;
@@ -113,7 +116,8 @@ impl Plan {
             sorted.is_sorted_by(|a, b| a.0 < b.0),
             "a tree has each key once"
         );
-        // The rightmost path of the tree over the keys so far: births grow along it, as a node is born before all that hangs below it.
+        // The rightmost path of the tree over the keys so far: births grow along it, as a node is
+        // born before all that hangs below it.
         let mut path: Vec<u32> = Vec::new();
         let mut places = vec![Place::ROOT; keys.len()];
         for &(_, birth) in &sorted {
@@ -136,7 +140,8 @@ impl Plan {
         }
     }
 
-    /// A tree with `2^levels - 1` nodes and no shorter path, whose nodes were born in random order; the keys are those of `seed`.
+    /// A tree with `2^levels - 1` nodes and no shorter path, whose nodes were born in random order;
+    /// the keys are those of `seed`.
     ///
     /// # Panics
     /// When there would be more than 2^30 nodes.
@@ -193,7 +198,8 @@ impl Plan {
         Tree { root }
     }
 
-    /// The tree, of nodes of another kind: `leaf` makes one, `link` says where it holds its child on a side.
+    /// The tree, of nodes of another kind: `leaf` makes one, `link` says where it holds its child
+    /// on a side.
     pub fn grow<N>(
         &self,
         leaf: impl Fn(u64) -> N,
@@ -263,14 +269,16 @@ impl Tree {
         None
     }
 
-    /// Looks up all of `keys`, which are known in advance, so that the processor may begin with later ones before it has finished earlier ones. A sum over the answers in their order.
+    /// Looks up all of `keys`, which are known in advance, so that the processor may begin with
+    /// later ones before it has finished earlier ones. A sum over the answers in their order.
     #[inline(never)]
     pub fn get_all(&self, keys: &[u64]) -> u64 {
         keys.iter()
             .fold(0, |sum, &key| add_in_order(sum, self.answer(key)))
     }
 
-    /// Looks up all of `keys`, eight at a time, each step of one after the same step of the others. The same sum as that of [`get_all`](Tree::get_all).
+    /// Looks up all of `keys`, eight at a time, each step of one after the same step of the others.
+    /// The same sum as that of [`get_all`](Tree::get_all).
     #[inline(never)]
     #[expect(
         clippy::cast_possible_truncation,
@@ -351,7 +359,8 @@ impl Structure for Tree {
 }
 
 impl Drop for Tree {
-    /// Frees node by node, with the pending subtrees on the heap, so that no shape of tree ends the program by one stack frame a node.
+    /// Frees node by node, with the pending subtrees on the heap, so that no shape of tree ends the
+    /// program by one stack frame a node.
     fn drop(&mut self) {
         let mut pending: Vec<Box<Node>> = self.root.take().into_iter().collect();
         while let Some(mut node) = pending.pop() {

@@ -1,8 +1,10 @@
 //! Applications of other people's crates: as they are, against the same with our few lines.
 //!
-//! Each application runs in processes of its own: as published under every allocator, ours without hints among them, and changed under ours, in turns. What is compared is
-//! the changed one with the best of the rivals on the unchanged one, so that what `ccmalloc` gains or loses by itself counts, and what hints or a morph add can be told by
-//! the row `.._vs_unchanged`. All runs of an application must give one checksum.
+//! Each application runs in processes of its own: as published under every allocator, ours without
+//! hints among them, and changed under ours, in turns. What is compared is the changed one with the
+//! best of the rivals on the unchanged one, so that what `ccmalloc` gains or loses by itself
+//! counts, and what hints or a morph add can be told by the row `.._vs_unchanged`. All runs of an
+//! application must give one checksum.
 
 use super::best_first;
 use crate::apps::{completions, diagrams, phrases, rays};
@@ -52,7 +54,8 @@ fn compare(
     let own = ours::METHODS.name;
     let mut variants = vec![(changed, own), (plain, own)];
     variants.extend(ALLOCATORS.iter().map(|rival| (plain, rival.methods.name)));
-    // A quick run reads its input and builds all of its structure as well, which leaves time for one round.
+    // A quick run reads its input and builds all of its structure as well, which leaves time for
+    // one round.
     let rounds = match effort.scale {
         Scale::Quick => 1,
         Scale::Full => effort.process_rounds,

@@ -43,8 +43,8 @@ fn plain_tree(source: Source, keys: &[u64]) -> SearchTree {
     })
 }
 
-/// The low half of `key` as the tree holds it. Read through a reference that the compiler knows nothing about: told from the query alone, lookups would
-/// not wait for each other.
+/// The low half of `key` as the tree holds it. Read through a reference that the compiler knows
+/// nothing about: told from the query alone, lookups would not wait for each other.
 #[inline]
 #[expect(
     clippy::cast_possible_truncation,
@@ -55,12 +55,14 @@ fn tree_answer(tree: &SearchTree, key: u64) -> u32 {
         .map_or(u32::MAX, |node| black_box(node).key as u32)
 }
 
-/// A structure under measurement: its name for complaints, and a pass over all operations that returns a sum of the answers.
+/// A structure under measurement: its name for complaints, and a pass over all operations that
+/// returns a sum of the answers.
 type Pass<'a> = (String, Box<dyn FnMut() -> u64 + 'a>);
 
 /// Times of the passes in nanoseconds, taken in turns; all of them must always return the same sum.
 ///
-/// One pass each is run before, untimed: it fills the caches and says which sum is right. Where the machine has hardware counters, one each is run after, and counted.
+/// One pass each is run before, untimed: it fills the caches and says which sum is right. Where the
+/// machine has hardware counters, one each is run after, and counted.
 fn compare(
     workload: &'static str,
     effort: &Effort,
@@ -114,7 +116,8 @@ fn compare(
     differs.get().map_or(Ok(rounds), |index| Err(wrong(index)))
 }
 
-/// `comparisons` with one rival each, and in front of them the one with the best of these rivals, under the workload's own name.
+/// `comparisons` with one rival each, and in front of them the one with the best of these rivals,
+/// under the workload's own name.
 fn against_the_best(workload: &Workload, comparisons: Vec<Comparison>) -> Vec<Comparison> {
     best_first(workload.name, comparisons)
 }

@@ -1,7 +1,8 @@
-//! The model against the clock: predicted and measured times of the same trees, node for node where they lie.
+//! The model against the clock: predicted and measured times of the same trees, node for node where
+//! they lie.
 //!
-//! Here `ours` is the prediction, `theirs` the measurement, and the ratio is the smaller over the larger: 1 is exact, and 0.77 a factor of 1.3
-//! off, on either side.
+//! Here `ours` is the prediction, `theirs` the measurement, and the ratio is the smaller over the
+//! larger: 1 is exact, and 0.77 a factor of 1.3 off, on either side.
 
 use ccmodel::{CalibrateOptions, Layout, Machine, PageSize};
 use ccmorph::{Morph, TreeNode};
@@ -13,7 +14,8 @@ use examples::switch::{Source, born_in};
 use super::{Pass, SEED, compare, plain_tree, random_keys, tree_answer};
 use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Workload};
 
-/// Lookups that wait for each other in trees of 2^21 random keys: as malloc left it, and in three layouts.
+/// Lookups that wait for each other in trees of 2^21 random keys: as malloc left it, and in three
+/// layouts.
 pub const PREDICT_BST_2M: Workload = Workload {
     suite: "model",
     name: "predict_bst_2m",

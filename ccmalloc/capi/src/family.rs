@@ -10,10 +10,12 @@
 //! | `memalign` | an alignment that is no power of two is rounded up to one |
 //! | `free` | keeps `errno` |
 //!
-//! Left to the C library: `mallopt`, `malloc_trim`, `mallinfo2`, `malloc_info`, `malloc_stats`. They act on glibc's own arenas, which are empty then, and
-//! do no harm; nothing here could be set or reported by them in a way that a caller of theirs would understand. `ccmalloc_get_placement` is what
-//! there is instead. The aliases with two underscores, by which some old programs reach past an interposed `malloc`, lead here as well:
-//! otherwise such a program's objects would come from glibc and be freed here.
+//! Left to the C library: `mallopt`, `malloc_trim`, `mallinfo2`, `malloc_info`, `malloc_stats`.
+//! They act on glibc's own arenas, which are empty then, and do no harm; nothing here could be set
+//! or reported by them in a way that a caller of theirs would understand. `ccmalloc_get_placement`
+//! is what there is instead. The aliases with two underscores, by which some old programs reach
+//! past an interposed `malloc`, lead here as well: otherwise such a program's objects would come
+//! from glibc and be freed here.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
@@ -106,8 +108,8 @@ macro_rules! export {
             $(#[$doc])*
             ///
             /// # Safety
-            /// - What the C standard, POSIX or glibc ask of the caller: pointers are null or live objects of this library, and what is freed is
-            ///   not used any more.
+            /// - What the C standard, POSIX or glibc ask of the caller: pointers are null or live
+            ///   objects of this library, and what is freed is not used any more.
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> $result {
                 // SAFETY: the caller's contract is the same.

@@ -44,7 +44,8 @@ pub(crate) extern "C" fn ccmalloc_policy(
 /// Changes the size of an object; where it must move, near `hint`.
 ///
 /// # Safety
-/// - `object` is null or a live object of this library, and is replaced by the result unless that is null.
+/// - `object` is null or a live object of this library, and is replaced by the result unless that
+///   is null.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ccrealloc(
     object: *mut c_void,
@@ -95,7 +96,8 @@ pub(crate) extern "C" fn ccmalloc_contains(address: *const c_void) -> c_int {
     allocator::contains(address.cast()).into()
 }
 
-/// `struct ccmalloc_placement` of `ccmalloc.h`: counters of hinted objects. Later versions add to its end.
+/// `struct ccmalloc_placement` of `ccmalloc.h`: counters of hinted objects. Later versions add to
+/// its end.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placement {
@@ -107,7 +109,8 @@ pub(crate) struct Placement {
     not_usable: u64,
 }
 
-/// Writes the first `bytes` bytes of the report to `report`; what is beyond this version's report is set to 0.
+/// Writes the first `bytes` bytes of the report to `report`; what is beyond this version's report
+/// is set to 0.
 ///
 /// # Safety
 /// - `report` may be written for `bytes` bytes.

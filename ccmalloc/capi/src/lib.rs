@@ -1,9 +1,11 @@
-//! `libccmalloc.so`: hints for C and C++ (`hinted`), and the whole malloc family (`family`) for programs that are linked with it or run with
-//! `LD_PRELOAD`. `include/ccmalloc.h` is the documentation for its users.
+//! `libccmalloc.so`: hints for C and C++ (`hinted`), and the whole malloc family (`family`) for
+//! programs that are linked with it or run with `LD_PRELOAD`. `include/ccmalloc.h` is the
+//! documentation for its users.
 //!
-//! Everything here is a thin layer over [`allocator::raw`], the part of the allocator that frees by the pointer alone: it translates null pointers and
-//! errors. Nothing panics, and a panic could not leave an `extern "C"` function anyhow. Nothing calls the exported functions: another
-//! library may have replaced any of them.
+//! Everything here is a thin layer over [`allocator::raw`], the part of the allocator that frees by
+//! the pointer alone: it translates null pointers and errors. Nothing panics, and a panic could not
+//! leave an `extern "C"` function anyhow. Nothing calls the exported functions: another library may
+//! have replaced any of them.
 //!
 //! `reorganize` is the C entry of `ccmorph`, which calls back and allocates like any program.
 #![deny(

@@ -1,14 +1,16 @@
 //! `ccmorph` for C: `ccmalloc.h`.
 //!
-//! The thesis's interface (T. Chilimbi, *Cache-Conscious Data Structures*, 1999, figure 4-1) has a function that tells a node's children and
-//! its parent, and no word on where in the node the pointers to these lie. To move a node one must change them, so their places are found out:
+//! The thesis's interface (T. Chilimbi, *Cache-Conscious Data Structures*, 1999, figure 4-1) has a
+//! function that tells a node's children and its parent, and no word on where in the node the
+//! pointers to these lie. To move a node one must change them, so their places are found out:
 //!
 //! ```text
 //! places(i) = the offsets at which every node that has an i-th child holds that child's address
 //! ```
 //!
-//! One offset remains for each `i` where nodes are structures of one type; more where a node holds the same pointer twice, and then all of them are changed.
-//! None remaining means that `next_node` computes what it returns, and nothing is moved.
+//! One offset remains for each `i` where nodes are structures of one type; more where a node holds
+//! the same pointer twice, and then all of them are changed. None remaining means that `next_node`
+//! computes what it returns, and nothing is moved.
 //!
 //! The root stays where it is: the figure's caller keeps its pointer to it.
 
@@ -32,10 +34,12 @@ type NextNode = unsafe extern "C" fn(node: *mut c_void, i: c_int) -> *mut c_void
 /// Lays the nodes of a structure out anew; 0, EINVAL or ENOMEM. `errno` stays as it is.
 ///
 /// # Safety
-/// - `root` is null or a live object of this library, all others that `next_node` leads to as well if they are in this library's memory; none
-///   is used by anybody else meanwhile.
-/// - `next_node` may be called with each of them and any `i` from 1 to `max_kids`, and -1. It changes nothing.
-/// - Nobody uses pointers into the nodes afterwards, but the root and those that `next_node` told of.
+/// - `root` is null or a live object of this library, all others that `next_node` leads to as well
+///   if they are in this library's memory; none is used by anybody else meanwhile.
+/// - `next_node` may be called with each of them and any `i` from 1 to `max_kids`, and -1. It
+///   changes nothing.
+/// - Nobody uses pointers into the nodes afterwards, but the root and those that `next_node` told
+///   of.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ccmorph(
     root: *mut c_void,
@@ -136,7 +140,8 @@ fn error_number(error: MorphError) -> c_int {
 
 /// What a walk over the structure met.
 ///
-/// Nodes are told by their index in breadth-first order: 0 for the root, which does not move, and `v + 1` for number `v` of the structure.
+/// Nodes are told by their index in breadth-first order: 0 for the root, which does not move, and
+/// `v + 1` for number `v` of the structure.
 struct Found {
     root: *mut u8,
     /// All nodes but the root, as yet without their links and their size.
@@ -149,7 +154,8 @@ struct Found {
     node_words: usize,
     /// The room that any node but the root has at least, in bytes.
     room_bytes: usize,
-    /// The bits that are set in the address of any node but the root, or in its room in bytes: what divides this, divides all of these.
+    /// The bits that are set in the address of any node but the root, or in its room in bytes: what
+    /// divides this, divides all of these.
     extent_bits: usize,
 }
 
@@ -179,7 +185,8 @@ impl Found {
         self.structure.parent(number).map_or(0, index_of)
     }
 
-    /// What is told as a parent and is a node, with the index of who tells it. All else does not move, wherever it is told from.
+    /// What is told as a parent and is a node, with the index of who tells it. All else does not
+    /// move, wherever it is told from.
     fn backs(&self) -> impl Iterator<Item = (usize, *mut u8)> {
         let backs = self.backs.iter().copied().enumerate();
         backs.filter(|&(_, to)| !to.is_null() && self.index(to).is_some())
@@ -196,9 +203,11 @@ impl Found {
 
     /// Size and alignment of the new places.
     ///
-    /// The alignment is one that all nodes but the root have, so that what an `aligned_alloc` gave them is kept. It is no larger than divides
-    /// the room of each of them. An alignment that was asked for does: the allocator gives room in multiples of it. And what just came
-    /// about, such as a node at each multiple of 4096, takes no memory then, as nodes without gaps between them have it.
+    /// The alignment is one that all nodes but the root have, so that what an `aligned_alloc` gave
+    /// them is kept. It is no larger than divides the room of each of them. An alignment that was
+    /// asked for does: the allocator gives room in multiples of it. And what just came about, such
+    /// as a node at each multiple of 4096, takes no memory then, as nodes without gaps between them
+    /// have it.
     fn layout(&self) -> Result<Layout, LayoutError> {
         if self.structure.is_empty() {
             // Nothing moves.
@@ -216,7 +225,8 @@ impl Found {
     /// - `places` are those of this structure.
     unsafe fn into_structure(mut self, places: &Places) -> Result<RawStructure, c_int> {
         let layout = self.layout().map_err(|_| libc::EINVAL)?;
-        // SAFETY: all nodes that move have room for this many bytes, and none had more of an alignment that anybody asked for.
+        // SAFETY: all nodes that move have room for this many bytes, and none had more of an
+        // alignment that anybody asked for.
         unsafe { self.structure.set_layout(layout) };
         let place = |node: *mut u8, word| node.wrapping_add(word * WORD_BYTES).cast::<*mut u8>();
         for (number, &which) in (0..).zip(&self.which) {
@@ -227,10 +237,12 @@ impl Found {
             let Some(link) = words.next() else {
                 return Err(libc::EINVAL);
             };
-            // SAFETY: the link lies in the node's parent, where it was found to hold this address; each node has one.
+            // SAFETY: the link lies in the node's parent, where it was found to hold this address;
+            // each node has one.
             unsafe { self.structure.set_link(number, place(parent, link)) };
             for word in words {
-                // SAFETY: a word of a live node that was found to hold this address, and of no other pointer, since each word holds one address.
+                // SAFETY: a word of a live node that was found to hold this address, and of no
+                // other pointer, since each word holds one address.
                 unsafe { self.structure.pointer(place(parent, word)) };
             }
         }
@@ -238,11 +250,13 @@ impl Found {
             let (Some(from), Some(_)) = (self.node(index), self.index(to)) else {
                 continue;
             };
-            // What is told as the parent may be a child too: the words that are the child's are above.
+            // What is told as the parent may be a child too: the words that are the child's are
+            // above.
             let childs = self.which_child(index, to);
             let is_childs = |word: &usize| childs.is_some_and(|child| places.has(child, *word));
             for word in places.offsets(PARENT).filter(|word| !is_childs(word)) {
-                // SAFETY: a word of a live node that was found to hold this address, and is no child's: those hold others.
+                // SAFETY: a word of a live node that was found to hold this address, and is no
+                // child's: those hold others.
                 unsafe { self.structure.pointer(place(from, word)) };
             }
         }
@@ -256,7 +270,8 @@ fn index_of(number: u32) -> usize {
     number as usize + 1
 }
 
-/// Goes over all nodes, breadth first. An error when there are others than `num_nodes` of them, unless that is 0, or they make no tree.
+/// Goes over all nodes, breadth first. An error when there are others than `num_nodes` of them,
+/// unless that is 0, or they make no tree.
 ///
 /// # Safety
 /// - As for [`ccmorph`].
@@ -312,7 +327,8 @@ unsafe fn walk(
                 return Err(libc::EINVAL);
             }
             found.which.try_reserve(1).map_err(|_| libc::ENOMEM)?;
-            // SAFETY: live by the caller's promise, who lets it move; size and link are set before a morph begins.
+            // SAFETY: live by the caller's promise, who lets it move; size and link are set before
+            // a morph begins.
             unsafe { found.structure.node(kid, parent, null_mut()) };
             found.structure.check().map_err(error_number)?;
             found.which.push(which);
@@ -369,7 +385,8 @@ impl Places {
                 let bit = rest.trailing_zeros() as usize;
                 rest &= rest - 1;
                 let word = at * 64 + bit;
-                // SAFETY: a word of a live node. To this side of the C interface, memory is made of bytes that hold values, padding too.
+                // SAFETY: a word of a live node. To this side of the C interface, memory is made of
+                // bytes that hold values, padding too.
                 let holds =
                     word < node_words && unsafe { node.cast::<*mut u8>().add(word).read() } == to;
                 if !holds {
@@ -382,7 +399,8 @@ impl Places {
     }
 }
 
-/// Where nodes hold the pointers that `next_node` told of. EINVAL when there is one of which no word holds it in all nodes.
+/// Where nodes hold the pointers that `next_node` told of. EINVAL when there is one of which no
+/// word holds it in all nodes.
 ///
 /// # Safety
 /// - All nodes are live and have `node_words` words.

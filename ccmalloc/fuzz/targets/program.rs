@@ -1,6 +1,7 @@
 //! The fuzzer's bytes as a program of the property tests' operations, run against their shadow.
 //!
-//! Every choice takes as few bytes as hold it, so that a byte changed changes one thing; a program ends with its bytes.
+//! Every choice takes as few bytes as hold it, so that a byte changed changes one thing; a program
+//! ends with its bytes.
 #![no_main]
 
 #[path = "../../tests/all/operation.rs"]
@@ -14,7 +15,8 @@ use operation::{Choices, Op, World};
 #[global_allocator]
 static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
 
-/// More live objects than this are thinned out: long inputs should reach new states, not fill memory.
+/// More live objects than this are thinned out: long inputs should reach new states, not fill
+/// memory.
 const LIVE_MAX: usize = 2000;
 
 /// What is left of the input.

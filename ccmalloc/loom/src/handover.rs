@@ -1,4 +1,5 @@
-//! Heaps that change hands: one owner at a time, who sees all that the owners before did, and finds what was freed meanwhile.
+//! Heaps that change hands: one owner at a time, who sees all that the owners before did, and finds
+//! what was freed meanwhile.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -70,7 +71,8 @@ impl World {
     }
 
     fn abandon(&self, heap: &Heap) {
-        // SAFETY: aligned by its type, in a vector that does not change; each caller has popped the heap, or is the first.
+        // SAFETY: aligned by its type, in a vector that does not change; each caller has popped the
+        // heap, or is the first.
         unsafe { self.abandoned.push(heap) };
     }
 
@@ -108,7 +110,8 @@ impl Heap {
     }
 }
 
-/// The heaps in `world`, at the end of a model: each is on the stack once, and has been worked on `turns` times in all.
+/// The heaps in `world`, at the end of a model: each is on the stack once, and has been worked on
+/// `turns` times in all.
 fn check(world: &World, turns: usize) {
     let mut heaps = world.drain();
     heaps.sort_by_key(|heap| (&raw const **heap).addr());
@@ -145,7 +148,8 @@ fn a_heap_has_one_owner_at_a_time() {
     assert!(TURNS_SEEN.load(Ordering::Relaxed) > 10);
 }
 
-/// The ABA problem: the first thread reads the top heap and its link; the second takes that heap and the next, and puts the first back.
+/// The ABA problem: the first thread reads the top heap and its link; the second takes that heap
+/// and the next, and puts the first back.
 #[test]
 fn a_head_that_left_and_returned_is_noticed() {
     static BOTH_TAKEN: AtomicUsize = AtomicUsize::new(0);

@@ -1,4 +1,5 @@
-//! Frees from other threads: no bit is missed, none is taken twice, and nobody looks at a chunk that is gone.
+//! Frees from other threads: no bit is missed, none is taken twice, and nobody looks at a chunk
+//! that is gone.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,11 +15,12 @@ use crate::protocol::{Dirty, DirtyNode, DirtyStack, RemoteWord};
 const PLACES: usize = 2;
 const OBJECTS: usize = 2;
 
-/// What may be unmapped: words and objects. Each chunk is kept until the model ends, so that a late look is found by loom and does
-/// no harm.
+/// What may be unmapped: words and objects. Each chunk is kept until the model ends, so that a late
+/// look is found by loom and does no harm.
 #[derive(Default)]
 struct Chunk {
-    /// Read by whoever finds the chunk's metadata through an object; written when the chunk is unmapped.
+    /// Read by whoever finds the chunk's metadata through an object; written when the chunk is
+    /// unmapped.
     mapped: UnsafeCell<()>,
     words: [RemoteWord; PLACES],
     /// Written by whoever has the object.
@@ -46,7 +48,8 @@ struct Heap {
     chunks: [Chunk; 2],
 }
 
-// SAFETY: other threads touch what the allocator's other threads touch: atomics, and cells that loom watches.
+// SAFETY: other threads touch what the allocator's other threads touch: atomics, and cells that
+// loom watches.
 unsafe impl Send for Heap {}
 // SAFETY: as above.
 unsafe impl Sync for Heap {}
@@ -95,7 +98,8 @@ impl Heap {
         unsafe { self.stack.announce(&self.descs[desc], place) };
     }
 
-    /// The owner takes what there is: `ccmalloc`'s `collect_remote`. Returns how many objects that were.
+    /// The owner takes what there is: `ccmalloc`'s `collect_remote`. Returns how many objects that
+    /// were.
     fn collect(&self) -> usize {
         let mut found = 0;
         self.stack.collect(|desc, place| {

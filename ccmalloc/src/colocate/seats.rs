@@ -6,8 +6,9 @@
 //!                                      └─ listed pages ◀─┘ a quarter of the blocks is empty again
 //! ```
 //!
-//! A slot whose pages are all empty goes back to its chunk, unless it is the fresh one, holds the seat page, or is kept for a
-//! [`Region`](crate::Region). Where on a page an object goes is the parent module's business.
+//! A slot whose pages are all empty goes back to its chunk, unless it is the fresh one, holds the
+//! seat page, or is kept for a [`Region`](crate::Region). Where on a page an object goes is the
+//! parent module's business.
 //!
 //! The heap's list `roomy_slots` links the slots that have listed pages, the one with the latest
 //! such page first. Which pages these are, the slot's header says.
@@ -253,8 +254,8 @@ impl<'a> Own<'a> {
         true
     }
 
-    /// Keeps a co-location slot for a [`Region`](crate::Region): its pages serve hints that point into them, but no seats, and it
-    /// is not given back.
+    /// Keeps a co-location slot for a [`Region`](crate::Region): its pages serve hints that point
+    /// into them, but no seats, and it is not given back.
     pub(crate) fn reserve_slot(self, slot: SlotRef<'a>) {
         let reserved = &slot.desc().reserved_slots;
         reserved.set(reserved.get() | 1 << slot.slot());
@@ -265,8 +266,8 @@ impl<'a> Own<'a> {
         slot.desc().reserved_slots.get() >> slot.slot() & 1 == 1
     }
 
-    /// Ends a reservation, and puts the slot's pages to use: those with room where seats are looked for, or the whole slot
-    /// back to its chunk.
+    /// Ends a reservation, and puts the slot's pages to use: those with room where seats are looked
+    /// for, or the whole slot back to its chunk.
     pub(crate) fn settle_slot(self, pages: Pages<'a>) {
         let reserved = &pages.slot().desc().reserved_slots;
         reserved.set(reserved.get() & !(1 << pages.slot().slot()));

@@ -1,9 +1,12 @@
-//! What a heap must know to be dropped as a whole: its chunks, and the large mappings that it holds.
+//! What a heap must know to be dropped as a whole: its chunks, and the large mappings that it
+//! holds.
 //!
-//! A thread's heap never is, and knows neither: full chunks are in no list of it, and a mapping of one large object is recorded only
-//! in the registry, so that any thread may take it. A first-class heap holds its mappings: each has a record among the heap's metadata,
-//! the registry leads from the address to the record, and the records form a list. Only the heap's owner unmaps. Whoever else frees such
-//! an object leaves it to the heap, on a stack that the owner takes as a whole before it maps anew.
+//! A thread's heap never is, and knows neither: full chunks are in no list of it, and a mapping of
+//! one large object is recorded only in the registry, so that any thread may take it. A first-class
+//! heap holds its mappings: each has a record among the heap's metadata, the registry leads from
+//! the address to the record, and the records form a list. Only the heap's owner unmaps. Whoever
+//! else frees such an object leaves it to the heap, on a stack that the owner takes as a whole
+//! before it maps anew.
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null, null_mut};
@@ -19,15 +22,16 @@ use crate::{registry, sys};
 ///
 /// Invariants, kept by `Own`:
 /// - `descs` lists every descriptor of a chunk that the heap has made, by `next_made`;
-/// - every record of the heap is either in the list `held` (by `next` and `prev`) and its mapping is mapped and entered in the registry,
-///   or in the list `unused` (by `next`).
+/// - every record of the heap is either in the list `held` (by `next` and `prev`) and its mapping
+///   is mapped and entered in the registry, or in the list `unused` (by `next`).
 pub(crate) struct Inventory {
     pub(crate) descs: Cell<*const ChunkDesc>,
     held: Cell<*const Mapping>,
     unused: Cell<*const Mapping>,
     /// Bytes of the mappings in `held`.
     held_bytes: Cell<usize>,
-    /// Records whose objects were freed by somebody else than the owner: a stack that others push onto.
+    /// Records whose objects were freed by somebody else than the owner: a stack that others push
+    /// onto.
     freed: AtomicPtr<Mapping>,
 }
 
@@ -84,7 +88,8 @@ impl Mapping {
         core::ptr::eq(self.heap, heap)
     }
 
-    /// Frees the object, which lies at `address`, for its heap to notice. For whoever does not own the heap.
+    /// Frees the object, which lies at `address`, for its heap to notice. For whoever does not own
+    /// the heap.
     pub(crate) fn leave_to_heap(&self, address: usize) {
         if self.freed.swap(true, Ordering::Relaxed) {
             sys::die("double free of the large object at", address);
@@ -110,7 +115,8 @@ impl Mapping {
 }
 
 impl Own<'static> {
-    /// Allocates an object that is too large for a span in a mapping that this heap holds. Null when the OS refuses.
+    /// Allocates an object that is too large for a span in a mapping that this heap holds. Null
+    /// when the OS refuses.
     #[cold]
     #[inline(never)]
     pub(crate) fn alloc_held(self, bytes: usize, align: usize, contents: Contents) -> *mut u8 {
@@ -199,7 +205,8 @@ impl Own<'static> {
         record.next.set(self.inventory.unused.replace(record));
         self.count_held(bytes, 0);
         registry::remove(start.addr().get(), bytes);
-        // SAFETY: whole chunks, which `alloc_held` or `resize_held` has taken; the object is given up, and they are out of the registry.
+        // SAFETY: whole chunks, which `alloc_held` or `resize_held` has taken; the object is given
+        // up, and they are out of the registry.
         unsafe { self.give_chunks(start, bytes / CHUNK_BYTES) };
     }
 
@@ -213,7 +220,8 @@ impl Own<'static> {
         }
     }
 
-    /// Tries to give the object in a held mapping a new size where it lies, or by moving its pages; see [`large::resize`].
+    /// Tries to give the object in a held mapping a new size where it lies, or by moving its pages;
+    /// see [`large::resize`].
     pub(crate) fn resize_held(
         self,
         record: &'static Mapping,
@@ -320,13 +328,15 @@ impl Own<'static> {
         record.bytes.store(mapped, Ordering::Relaxed);
         if rest > 0 {
             registry::remove(start.addr().get() + mapped, rest);
-            // SAFETY: whole chunks at the end of a mapping of this heap, whose object does not reach there any more, out of the registry.
+            // SAFETY: whole chunks at the end of a mapping of this heap, whose object does not
+            // reach there any more, out of the registry.
             unsafe { self.give_chunks(start.add(mapped), rest / CHUNK_BYTES) };
         }
         start
     }
 
-    /// Makes a mapping `mapped` bytes long, in place or by moving its pages. `None`, and all as before, when that cannot be.
+    /// Makes a mapping `mapped` bytes long, in place or by moving its pages. `None`, and all as
+    /// before, when that cannot be.
     fn grow(
         self,
         record: &'static Mapping,
@@ -362,9 +372,11 @@ impl Own<'static> {
                     unsafe { sys::unmap(target, mapped) };
                     return None;
                 }
-                // The old entries go before the kernel frees the addresses: another thread may map them at once.
+                // The old entries go before the kernel frees the addresses: another thread may map
+                // them at once.
                 registry::remove(address, old_mapped);
-                // SAFETY: the source is this heap's, and in one piece, as the try in place has shown; the target was mapped above.
+                // SAFETY: the source is this heap's, and in one piece, as the try in place has
+                // shown; the target was mapped above.
                 if !unsafe { sys::remap(start, old_mapped, target, mapped) } {
                     // The table has had these entries, so this cannot fail.
                     registry::insert_held(address, old_mapped, record);

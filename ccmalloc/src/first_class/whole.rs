@@ -1,8 +1,9 @@
 //! A core heap as a whole: where it comes from, and how all of it goes back at once.
 //!
-//! Cores are never unmapped, because whoever frees or hints may still look at one; so a core that has been emptied waits on a stack of
-//! its own for the next [`Heap`](crate::Heap). It never meets the stack of abandoned heaps: a thread gets no heap whose objects will be
-//! dropped at somebody else's command, and nobody drops a heap as a whole that holds a thread's objects.
+//! Cores are never unmapped, because whoever frees or hints may still look at one; so a core that
+//! has been emptied waits on a stack of its own for the next [`Heap`](crate::Heap). It never meets
+//! the stack of abandoned heaps: a thread gets no heap whose objects will be dropped at somebody
+//! else's command, and nobody drops a heap as a whole that holds a thread's objects.
 
 use core::ops::ControlFlow;
 use core::ptr::null;
@@ -18,7 +19,8 @@ impl Own<'static> {
     /// An empty core: one of a dropped heap, or a new one. `None` when the OS refuses memory.
     pub(super) fn acquire_core() -> Option<Self> {
         match IDLE.pop() {
-            // SAFETY: it was on the stack of idle cores, so nobody owned it, and it is off the stack now.
+            // SAFETY: it was on the stack of idle cores, so nobody owned it, and it is off the
+            // stack now.
             Some(core) => Some(unsafe { Own::new(core) }),
             None => Own::map(),
         }
@@ -31,7 +33,8 @@ impl Own<'static> {
         unsafe { IDLE.push(self.heap()) };
     }
 
-    /// Gives all chunks and mappings back to the OS, whatever they hold. Computes in O(chunks and mappings), not objects.
+    /// Gives all chunks and mappings back to the OS, whatever they hold. Computes in O(chunks and
+    /// mappings), not objects.
     ///
     /// # Safety
     /// - No object of the heap is used any more, nor freed.
@@ -62,7 +65,8 @@ impl Own<'static> {
             next_abandoned: _,
             next_heap: _,
         } = self.heap();
-        // What others have freed is forgotten with the rest; but the descriptors leave the stack in the order that keeps the protocol.
+        // What others have freed is forgotten with the rest; but the descriptors leave the stack in
+        // the order that keeps the protocol.
         dirty.0.collect(|_, _| ControlFlow::Continue(()));
         for bin in bins {
             bin.forget_all();

@@ -1,4 +1,5 @@
-//! Which of an owner's places another thread has left something in: flags on nodes, and a stack of the nodes that have any.
+//! Which of an owner's places another thread has left something in: flags on nodes, and a stack of
+//! the nodes that have any.
 //!
 //! ```text
 //! another thread                                 the owner
@@ -9,18 +10,22 @@
 //!   if it was 0: push the node   (CAS)
 //! ```
 //!
-//! **No bit is missed.** All operations on words and flags are sequentially consistent. Take the single order of them: if the other
-//! thread saw the place's flag set, the owner had not yet swapped it to zero, and looks at the word after it does, which is after the
-//! bit. If it did not, it sets the flag itself.
+//! **No bit is missed.** All operations on words and flags are sequentially consistent. Take the
+//! single order of them: if the other thread saw the place's flag set, the owner had not yet
+//! swapped it to zero, and looks at the word after it does, which is after the bit. If it did not,
+//! it sets the flag itself.
 //!
-//! **The stack is never behind.** Whoever changes a node's flags from none to some pushes it, and nobody else does: the node is on
-//! the stack once, from that push until the owner takes the stack. The owner reads a node's link before it takes its
-//! flags, because from then on the node may be pushed anew.
+//! **The stack is never behind.** Whoever changes a node's flags from none to some pushes it, and
+//! nobody else does: the node is on the stack once, from that push until the owner takes the stack.
+//! The owner reads a node's link before it takes its flags, because from then on the node may be
+//! pushed anew.
 //!
-//! Between flag and push another thread may set a second flag and leave; the owner learns of both when the first thread has pushed.
+//! Between flag and push another thread may set a second flag and leave; the owner learns of both
+//! when the first thread has pushed.
 //!
-//! Tried and dropped: flags by `fetch_or` alone, without the load before it. It is right with acquire and release alone, if the owner
-//! takes words by RMWs, too; but it costs every remote free a second RMW, and every look a hundred of them.
+//! Tried and dropped: flags by `fetch_or` alone, without the load before it. It is right with
+//! acquire and release alone, if the owner takes words by RMWs, too; but it costs every remote free
+//! a second RMW, and every look a hundred of them.
 
 use core::ops::ControlFlow;
 use core::ptr::null_mut;
@@ -29,7 +34,8 @@ use crate::primitive::{AtomicPtr, AtomicU32, Ordering, constructor};
 
 /// What a node of a [`DirtyStack`] carries: 32 flags, one a place, and the link.
 ///
-/// Invariant: the flags are other than zero from some time before the node is pushed until the owner has taken the stack.
+/// Invariant: the flags are other than zero from some time before the node is pushed until the
+/// owner has taken the stack.
 pub(crate) struct Dirty<N> {
     /// May name places that hold nothing any more; never misses one that needs a look.
     flags: AtomicU32,
@@ -51,15 +57,18 @@ impl<N> Dirty<N> {
         }
     }
 
-    /// The places that were announced since the owner last looked, one bit each. For the owner: more may come at any time.
+    /// The places that were announced since the owner last looked, one bit each. For the owner:
+    /// more may come at any time.
     pub(crate) fn announced(&self) -> u32 {
         self.flags.load(Ordering::Relaxed)
     }
 
-    /// Sets the flag of `place` (`0..32`); returns whether the node must be pushed, which the caller alone then does.
+    /// Sets the flag of `place` (`0..32`); returns whether the node must be pushed, which the
+    /// caller alone then does.
     fn mark(&self, place: usize) -> bool {
         let bit = 1u32 << place;
-        // The load saves an atomic read-modify-write for each further bit, while the owner has not looked yet.
+        // The load saves an atomic read-modify-write for each further bit, while the owner has not
+        // looked yet.
         self.flags.load(Ordering::SeqCst) & bit == 0
             && self.flags.fetch_or(bit, Ordering::SeqCst) == 0
     }
@@ -84,7 +93,8 @@ impl<N: DirtyNode> DirtyStack<N> {
         self.head.load(Ordering::Relaxed).is_null()
     }
 
-    /// Tells the owner to look at `place` (`0..32`) of `node`, after a bit was set there. One load in most cases.
+    /// Tells the owner to look at `place` (`0..32`) of `node`, after a bit was set there. One load
+    /// in most cases.
     ///
     /// # Safety
     /// - `node` is announced to this stack only, and lives as long as the stack is collected from.
@@ -107,11 +117,13 @@ impl<N: DirtyNode> DirtyStack<N> {
         }
     }
 
-    /// Calls `each(node, place)` for every place that has been announced since the last time, and maybe for others, until it breaks off
-    /// the node, whose further places are then forgotten. For the owner alone.
+    /// Calls `each(node, place)` for every place that has been announced since the last time, and
+    /// maybe for others, until it breaks off the node, whose further places are then forgotten. For
+    /// the owner alone.
     pub(crate) fn collect(&self, mut each: impl FnMut(&N, usize) -> ControlFlow<()>) {
         let mut next = self.head.swap(null_mut(), Ordering::Acquire);
-        // SAFETY: null or a node that was announced here, which lives, as `announce`'s callers have promised.
+        // SAFETY: null or a node that was announced here, which lives, as `announce`'s callers have
+        // promised.
         while let Some(node) = unsafe { next.as_ref() } {
             // Before the flags are taken: after that, another thread may push the node anew.
             next = node.dirty().next.load(Ordering::Relaxed);

@@ -32,7 +32,8 @@ const ADDRESS_END: u64 = if cfg!(target_arch = "x86_64") {
 const ADDRESS: u64 = ADDRESS_END - ALIGN;
 const _: () = assert!((!ADDRESS).count_ones() >= 31);
 
-/// Has a link, which belongs to the stack while the node is on it, and to the node's owner while it is not.
+/// Has a link, which belongs to the stack while the node is on it, and to the node's owner while it
+/// is not.
 pub(crate) trait Linked: Sized {
     /// It.
     fn link(&self) -> &AtomicPtr<Self>;
@@ -46,7 +47,8 @@ pub(crate) struct TaggedStack<N> {
 
 /// The node that `head` names, or null.
 ///
-/// A pointer, not a reference: only what `pop` takes has been acquired from the thread that wrote it.
+/// A pointer, not a reference: only what `pop` takes has been acquired from the thread that wrote
+/// it.
 fn node_of<N>(head: u64) -> *mut N {
     let address = usize::try_from(head & ADDRESS).unwrap_or(0);
     core::ptr::with_exposed_provenance_mut(address)
@@ -95,14 +97,18 @@ impl<N: Linked> TaggedStack<N> {
         }
     }
 
-    /// Takes the node on top. The caller owns it from then on, with all that its owners before did to it.
+    /// Takes the node on top. The caller owns it from then on, with all that its owners before did
+    /// to it.
     pub(crate) fn pop(&self) -> Option<&N> {
         let mut head = self.head.load(Ordering::Acquire);
         loop {
-            // SAFETY: a head names no node (null) or one that was pushed, whose address was exposed then, and which lives, as `push`'s callers
-            // have promised. Every change of the head is a read-modify-write, so that this load, an acquire, sees all that was done before the push.
+            // SAFETY: a head names no node (null) or one that was pushed, whose address was exposed
+            // then, and which lives, as `push`'s callers have promised. Every change of the head is
+            // a read-modify-write, so that this load, an acquire, sees all that was done before the
+            // push.
             let top: &N = unsafe { node_of::<N>(head).as_ref() }?;
-            // If another thread has taken the node since, this may be any link, and the exchange fails.
+            // If another thread has taken the node since, this may be any link, and the exchange
+            // fails.
             let new = successor(head, top.link().load(Ordering::Relaxed).addr());
             match self
                 .head
@@ -114,7 +120,8 @@ impl<N: Linked> TaggedStack<N> {
         }
     }
 
-    /// Takes up to `count` nodes, calls `each` with every one of them, and puts them back. Others find the stack without them meanwhile.
+    /// Takes up to `count` nodes, calls `each` with every one of them, and puts them back. Others
+    /// find the stack without them meanwhile.
     pub(crate) fn visit(&self, count: usize, mut each: impl FnMut(&N)) {
         let mut taken: *const N = null();
         for _ in 0..count {
@@ -127,7 +134,8 @@ impl<N: Linked> TaggedStack<N> {
         // SAFETY: null or a node put aside above, owned by this thread; nodes live for ever.
         while let Some(node) = unsafe { taken.as_ref() } {
             taken = node.link().load(Ordering::Relaxed);
-            // SAFETY: it was on this stack, hence is fit for it; it is not now, and this thread has popped it.
+            // SAFETY: it was on this stack, hence is fit for it; it is not now, and this thread has
+            // popped it.
             unsafe { self.push(node) };
         }
     }

@@ -4,8 +4,8 @@ use crate::heap::Heap;
 use crate::thread::Thread;
 
 thread_local! {
-    // Constant and without a destructor: such a variable is plain thread-local storage, which needs no allocation, no
-    // registration, and can be used until the very end of the thread.
+    // Constant and without a destructor: such a variable is plain thread-local storage, which needs
+    // no allocation, no registration, and can be used until the very end of the thread.
     static THREAD: Thread = const { Thread::new() };
 }
 
@@ -18,6 +18,7 @@ pub(crate) fn with_thread<R>(f: impl FnOnce(&Thread) -> R) -> R {
 /// The heap that the calling thread's fast paths use: `Thread::fast`.
 #[inline(always)]
 pub(crate) fn fast_heap() -> *const Heap {
-    // A pointer leaves the closure: a reference would be tested for null outside, as the sign of a variable that is gone.
+    // A pointer leaves the closure: a reference would be tested for null outside, as the sign of a
+    // variable that is gone.
     THREAD.with(|thread| thread.fast.get())
 }

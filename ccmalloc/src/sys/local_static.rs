@@ -1,12 +1,17 @@
-//! The thread's state in static thread-local storage (the ELF model *initial-exec*), on x86-64 Linux with glibc.
+//! The thread's state in static thread-local storage (the ELF model *initial-exec*), on x86-64
+//! Linux with glibc.
 //!
-//! A `thread_local!` of a library becomes a call of `__tls_get_addr` (the model *general-dynamic*), unless the compiler knows that an executable will be made
-//! of it. In an executable the linker takes the call out again, but not the saving and restoring of registers around it: a third of the instructions
-//! of an allocation. In a shared library the call stays, eleven instructions in each `malloc` and each `free`; and it is unsafe under a malloc: after a
-//! `dlopen`, that function may have to enlarge the thread's table of modules, for which it calls `malloc`, which would call it again (glibc 2.39 and
-//! later do so on the first access of whatever module; <https://sourceware.org/bugzilla/show_bug.cgi?id=31717>). Initial-exec is an offset from the
-//! thread pointer, read from a table: it never calls anything. In exchange, a shared library's thread-local block must fit the room that the C library
-//! keeps for libraries loaded after start: glibc keeps 512 bytes and more, and the whole of `libccmalloc.so` has about a hundred.
+//! A `thread_local!` of a library becomes a call of `__tls_get_addr` (the model *general-dynamic*),
+//! unless the compiler knows that an executable will be made of it. In an executable the linker
+//! takes the call out again, but not the saving and restoring of registers around it: a third of
+//! the instructions of an allocation. In a shared library the call stays, eleven instructions in
+//! each `malloc` and each `free`; and it is unsafe under a malloc: after a `dlopen`, that function
+//! may have to enlarge the thread's table of modules, for which it calls `malloc`, which would call
+//! it again (glibc 2.39 and later do so on the first access of whatever module;
+//! <https://sourceware.org/bugzilla/show_bug.cgi?id=31717>). Initial-exec is an offset from the
+//! thread pointer, read from a table: it never calls anything. In exchange, a shared library's
+//! thread-local block must fit the room that the C library keeps for libraries loaded after start:
+//! glibc keeps 512 bytes and more, and the whole of `libccmalloc.so` has about a hundred.
 //!
 //! Stable Rust cannot choose the model of a `thread_local!`, hence a variable defined in assembly.
 
@@ -15,7 +20,8 @@ use core::arch::{asm, global_asm};
 use crate::heap::{Heap, NO_HEAP};
 use crate::thread::Thread;
 
-// As `Thread::new()`: its first field is the address of NO_HEAP, and zero is what the others start with (the tests of `thread` compare).
+// As `Thread::new()`: its first field is the address of NO_HEAP, and zero is what the others start
+// with (the tests of `thread` compare).
 global_asm!(
     ".pushsection .tdata.ccmalloc_thread,\"awT\",@progbits",
     ".hidden ccmalloc_thread_0_1",
@@ -39,8 +45,8 @@ const _: Thread = Thread::new();
 #[inline(always)]
 pub(crate) fn with_thread<R>(f: impl FnOnce(&Thread) -> R) -> R {
     let thread: *const Thread;
-    // SAFETY: reads the thread pointer and a constant of the link; touches no other memory and no stack. The same value all through a
-    // function, since no function changes threads.
+    // SAFETY: reads the thread pointer and a constant of the link; touches no other memory and no
+    // stack. The same value all through a function, since no function changes threads.
     unsafe {
         asm!(
             "mov {thread}, qword ptr fs:0",
@@ -49,8 +55,9 @@ pub(crate) fn with_thread<R>(f: impl FnOnce(&Thread) -> R) -> R {
             options(pure, nomem, nostack),
         );
     }
-    // SAFETY: the calling thread's copy of the variable above, which is a valid `Thread` from the thread's start to its very end, and which only
-    // this thread reaches: `Thread` is not `Sync`, and `f` can keep no reference to it.
+    // SAFETY: the calling thread's copy of the variable above, which is a valid `Thread` from the
+    // thread's start to its very end, and which only this thread reaches: `Thread` is not `Sync`,
+    // and `f` can keep no reference to it.
     f(unsafe { &*thread })
 }
 
@@ -58,8 +65,9 @@ pub(crate) fn with_thread<R>(f: impl FnOnce(&Thread) -> R) -> R {
 #[inline(always)]
 pub(crate) fn fast_heap() -> *const Heap {
     let heap: *const Heap;
-    // SAFETY: reads the first field of the calling thread's copy of the variable above, which is `fast` (`Thread` is `repr(C)`), and a constant of
-    // the link; writes nothing, and touches no stack and no flags.
+    // SAFETY: reads the first field of the calling thread's copy of the variable above, which is
+    // `fast` (`Thread` is `repr(C)`), and a constant of the link; writes nothing, and touches no
+    // stack and no flags.
     unsafe {
         asm!(
             "mov {heap}, qword ptr [rip + ccmalloc_thread_0_1@GOTTPOFF]",

@@ -9,11 +9,11 @@ use crate::geometry::{CHUNK_BYTES, PAGE_BYTES};
 /// Whether parts of mappings, and neighbouring mappings as one, can be given back.
 pub(crate) const TAKES_PARTS_BACK: bool = true;
 
-/// Maps `bytes` (a multiple of the page size) of zeroed private memory at a multiple of `align`, a power of two no smaller
-/// than a page. `None` when the OS refuses.
+/// Maps `bytes` (a multiple of the page size) of zeroed private memory at a multiple of `align`, a
+/// power of two no smaller than a page. `None` when the OS refuses.
 pub(crate) fn map_aligned(bytes: usize, align: usize) -> Option<NonNull<u8>> {
-    // Kernels place large mappings next to each other: the plain request is aligned already more often than not once the
-    // first chunk has been trimmed.
+    // Kernels place large mappings next to each other: the plain request is aligned already more
+    // often than not once the first chunk has been trimmed.
     let first = map(bytes)?;
     if first.addr().get() & (align - 1) == 0 {
         return Some(first);
@@ -24,7 +24,8 @@ pub(crate) fn map_aligned(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     let start = map(padded)?;
     let head = start.addr().get().wrapping_neg() & (align - 1);
     let tail = padded - head - bytes;
-    // SAFETY: `head <= align - PAGE_BYTES`, since both addresses are multiples of a page, so `head + bytes <= padded`.
+    // SAFETY: `head <= align - PAGE_BYTES`, since both addresses are multiples of a page, so
+    // `head + bytes <= padded`.
     let aligned = unsafe { start.add(head) };
     if head > 0 {
         // SAFETY: the first `head` bytes of the fresh mapping, in front of what is returned.
@@ -64,13 +65,14 @@ pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
 /// - Nothing in it is used any more.
 pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
     let errno = errno();
-    // SAFETY: the caller vouches for the range. A failure (splitting a mapping past the limit on mappings) leaves the pages
-    // mapped, which is a leak and nothing worse.
+    // SAFETY: the caller vouches for the range. A failure (splitting a mapping past the limit on
+    // mappings) leaves the pages mapped, which is a leak and nothing worse.
     unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
     set_errno(errno);
 }
 
-/// The C library's `errno`. A free must leave it as it was (POSIX.1-2024), also when the OS refuses to unmap.
+/// The C library's `errno`. A free must leave it as it was (POSIX.1-2024), also when the OS refuses
+/// to unmap.
 #[cfg(target_os = "linux")]
 fn errno() -> libc::c_int {
     // SAFETY: the calling thread's errno.
@@ -101,23 +103,24 @@ pub(crate) enum Growth {
     Grown,
     /// Something lies behind it, or the OS refuses memory; [`remap`] may work.
     NoRoom,
-    /// The OS cannot resize it at all, because it is in pieces: made of neighbours that were mapped one by one, or cut by advice or protection that
-    /// covers a part of it. It can only be copied.
+    /// The OS cannot resize it at all, because it is in pieces: made of neighbours that were mapped
+    /// one by one, or cut by advice or protection that covers a part of it. It can only be copied.
     Impossible,
 }
 
 /// Tries to make `[start, start + old_bytes)` longer where it lies.
 ///
 /// # Safety
-/// - That range is page-aligned, was mapped by this module, be it as a part of a mapping or by several calls, and is used by the caller alone;
-///   `old_bytes <= new_bytes`.
+/// - That range is page-aligned, was mapped by this module, be it as a part of a mapping or by
+///   several calls, and is used by the caller alone; `old_bytes <= new_bytes`.
 #[cfg(target_os = "linux")]
 pub(crate) unsafe fn grow_in_place(
     start: NonNull<u8>,
     old_bytes: usize,
     new_bytes: usize,
 ) -> Growth {
-    // SAFETY: the caller owns the range; without MREMAP_MAYMOVE, the call changes nothing but what lies behind it, if that is free.
+    // SAFETY: the caller owns the range; without MREMAP_MAYMOVE, the call changes nothing but what
+    // lies behind it, if that is free.
     let result = unsafe { libc::mremap(start.as_ptr().cast(), old_bytes, new_bytes, 0) };
     if result != libc::MAP_FAILED {
         return Growth::Grown;
@@ -141,12 +144,13 @@ pub(crate) unsafe fn grow_in_place(
     Growth::Impossible
 }
 
-/// Moves the pages of `[start, start + old_bytes)` to the front of `[target, target + new_bytes)`, without copying them, and gives
-/// the old addresses back to the OS. On `false`, the source is as it was, and what became of the target is not known: it must
-/// not be used again, nor unmapped.
+/// Moves the pages of `[start, start + old_bytes)` to the front of `[target, target + new_bytes)`,
+/// without copying them, and gives the old addresses back to the OS. On `false`, the source is as
+/// it was, and what became of the target is not known: it must not be used again, nor unmapped.
 ///
 /// # Safety
-/// - Both are page-aligned, were mapped by this module, and are used by the caller alone; `old_bytes <= new_bytes`.
+/// - Both are page-aligned, were mapped by this module, and are used by the caller alone;
+///   `old_bytes <= new_bytes`.
 #[cfg(target_os = "linux")]
 pub(crate) unsafe fn remap(
     start: NonNull<u8>,
@@ -185,8 +189,8 @@ pub(crate) unsafe fn remap(
     true
 }
 
-/// Gives the memory of `[start, start + bytes)`, to the end of its last page, back to the OS while the addresses stay mapped; it is zero when next
-/// used. Returns whether the OS did so.
+/// Gives the memory of `[start, start + bytes)`, to the end of its last page, back to the OS while
+/// the addresses stay mapped; it is zero when next used. Returns whether the OS did so.
 ///
 /// # Safety
 /// - The range starts at a page, and all pages that it touches were mapped by this module.
@@ -195,7 +199,8 @@ pub(crate) unsafe fn remap(
 pub(crate) unsafe fn clear(start: *mut u8, bytes: usize) -> bool {
     // Refused where the program has locked its memory.
     let errno = errno();
-    // SAFETY: the caller vouches for the range; private anonymous memory reads as zero after this advice.
+    // SAFETY: the caller vouches for the range; private anonymous memory reads as zero after this
+    // advice.
     let cleared = unsafe { libc::madvise(start.cast(), bytes, libc::MADV_DONTNEED) == 0 };
     set_errno(errno);
     cleared
@@ -210,7 +215,8 @@ pub(crate) unsafe fn clear(_start: *mut u8, _bytes: usize) -> bool {
     false
 }
 
-/// Asks for huge pages in `[start, start + bytes)`, rounded inwards to whole chunks. Returns whether the OS took the advice.
+/// Asks for huge pages in `[start, start + bytes)`, rounded inwards to whole chunks. Returns
+/// whether the OS took the advice.
 #[cfg(target_os = "linux")]
 pub(crate) fn advise_huge(start: *const u8, bytes: usize) -> bool {
     let begin = start.addr().wrapping_add(CHUNK_BYTES - 1) & !(CHUNK_BYTES - 1);
@@ -218,8 +224,8 @@ pub(crate) fn advise_huge(start: *const u8, bytes: usize) -> bool {
     if begin < start.addr() || end <= begin {
         return false;
     }
-    // SAFETY: MADV_HUGEPAGE changes how pages are backed, never what they contain; the kernel refuses ranges that are not
-    // mapped, and the address is only named, not read.
+    // SAFETY: MADV_HUGEPAGE changes how pages are backed, never what they contain; the kernel
+    // refuses ranges that are not mapped, and the address is only named, not read.
     unsafe {
         libc::madvise(
             start.with_addr(begin).cast_mut().cast(),

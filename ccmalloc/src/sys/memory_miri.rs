@@ -1,5 +1,5 @@
-//! Mappings for Miri, which knows no `munmap` of parts, no `mremap` and no advice: each is an allocation of the system's, and
-//! what is done to a part is left undone.
+//! Mappings for Miri, which knows no `munmap` of parts, no `mremap` and no advice: each is an
+//! allocation of the system's, and what is done to a part is left undone.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::NonNull;
@@ -8,13 +8,15 @@ use std::sync::Mutex;
 /// See the Unix version.
 pub(crate) const TAKES_PARTS_BACK: bool = false;
 
-/// What is mapped: start, bytes, alignment. A plain array, since a collection would allocate from the allocator under test.
+/// What is mapped: start, bytes, alignment. A plain array, since a collection would allocate from
+/// the allocator under test.
 static MAPPED: Mutex<[(usize, usize, usize); 512]> = Mutex::new([(0, 0, 0); 512]);
 
 /// See the Unix version.
 pub(crate) fn map_aligned(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     let layout = Layout::from_size_align(bytes, align).ok()?;
-    // No program under Miri is meant to have more; asking for it would end the interpreter instead of failing.
+    // No program under Miri is meant to have more; asking for it would end the interpreter instead
+    // of failing.
     if bytes > 256 << 20 {
         return None;
     }

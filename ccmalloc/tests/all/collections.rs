@@ -1,4 +1,5 @@
-//! Collections of other crates over our allocators, through each version of the allocator traits that is on.
+//! Collections of other crates over our allocators, through each version of the allocator traits
+//! that is on.
 
 use std::alloc::Layout;
 use std::collections::BTreeMap;
@@ -130,7 +131,8 @@ macro_rules! suite {
                         };
                         assert!(bytes(object).iter().all(|&byte| byte == 0));
                         let grows = new.size() >= old.size();
-                        // SAFETY: allocated above with `old`; grown or shrunk as the layouts say, then given up with `new`.
+                        // SAFETY: allocated above with `old`; grown or shrunk as the layouts say,
+                        // then given up with `new`.
                         unsafe {
                             object.cast::<u8>().write_bytes(9, old.size());
                             let resized = if grows {
@@ -217,7 +219,8 @@ macro_rules! suite {
                     let unwound = catch_unwind(AssertUnwindSafe(|| drop(bombs)));
                     assert!(unwound.is_err());
                     heap.check().unwrap();
-                    // Forgotten and leaked: their memory goes with the heap, and their destructors do not run.
+                    // Forgotten and leaked: their memory goes with the heap, and their destructors
+                    // do not run.
                     let _ =
                         std::mem::ManuallyDrop::new(Vec::from_iter_in([Bomb(9, &dropped)], &heap));
                     let leaked = Box::leak(Box::new_in(Bomb(9, &dropped), &heap));

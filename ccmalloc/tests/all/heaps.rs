@@ -1,4 +1,5 @@
-//! Heaps of one's own: random programs over several of them, what becomes of their memory, threads, misuse.
+//! Heaps of one's own: random programs over several of them, what becomes of their memory, threads,
+//! misuse.
 
 use std::alloc::Layout;
 use std::cell::RefCell;
@@ -38,7 +39,8 @@ enum Op {
     /// An object of the thread's heap: something for hints to point at.
     AllocOutside(Layout),
     Free(usize, usize),
-    /// Unsafe code may hand an object of a heap to `cc_dealloc` or `cc_realloc`, on another thread at that.
+    /// Unsafe code may hand an object of a heap to `cc_dealloc` or `cc_realloc`, on another thread
+    /// at that.
     FreeElsewhere(usize, usize),
     ResizeElsewhere(usize, usize),
     Resize {
@@ -332,7 +334,8 @@ quickcheck! {
     }
 }
 
-/// Fills a heap with objects of every kind: slabs full, half full and empty, co-located pages, spans, mappings.
+/// Fills a heap with objects of every kind: slabs full, half full and empty, co-located pages,
+/// spans, mappings.
 fn populate(heap: &Heap) -> Vec<(NonNull<u8>, Layout)> {
     let mut objects: Vec<(NonNull<u8>, Layout)> = Vec::new();
     for bytes in [8, 24, 64, 200, 3000, 16 << 10] {
@@ -490,7 +493,8 @@ fn what_others_free_is_used_again() {
             .collect();
         std::thread::spawn(move || {
             for object in objects {
-                // SAFETY: none but that ccmalloc takes its objects from any thread; the heap lives on.
+                // SAFETY: none but that ccmalloc takes its objects from any thread; the heap lives
+                // on.
                 unsafe { cc_dealloc(NonNull::without_provenance(object), layout) };
             }
         })

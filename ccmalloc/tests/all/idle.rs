@@ -1,4 +1,5 @@
-//! Memory that has been idle for half a second goes back to the OS, and is zero when it is next used.
+//! Memory that has been idle for half a second goes back to the OS, and is zero when it is next
+//! used.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::alloc::Layout;
@@ -68,7 +69,8 @@ fn idle_slots_and_mappings_go_back_and_come_again_as_zeroes() {
     let trigger_address = trigger.addr().get();
     // SAFETY: as above.
     unsafe { heap.dealloc(trigger, span) };
-    // Unmapped; another thread of the test may have mapped something there since, but hardly have filled it.
+    // Unmapped; another thread of the test may have mapped something there since, but hardly have
+    // filled it.
     assert!(resident_pages(mapping_address, large.size()).is_none_or(|pages| pages < 1000));
     let others = idle_addresses
         .iter()

@@ -1,7 +1,8 @@
-//! Every kind of invalid free of every kind of memory: one line on stderr and an abort. Each case in a child process.
+//! Every kind of invalid free of every kind of memory: one line on stderr and an abort. Each case
+//! in a child process.
 //!
-//! A slab does not know sizes within its class (see "Known limits" in the crate's documentation): a wrong size is tried there with a
-//! size that leads to another kind of memory.
+//! A slab does not know sizes within its class (see "Known limits" in the crate's documentation): a
+//! wrong size is tried there with a size that leads to another kind of memory.
 
 use std::alloc::Layout;
 use std::collections::HashSet;
@@ -114,7 +115,8 @@ fn made_by(maker: &str, memory: &'static str) -> usize {
     address
 }
 
-/// Waits until `turn` is `value`, without an allocation that could hand out again what was freed, or take frees in.
+/// Waits until `turn` is `value`, without an allocation that could hand out again what was freed,
+/// or take frees in.
 fn wait_for(turn: &AtomicUsize, value: usize) {
     while turn.load(Ordering::Acquire) != value {
         std::thread::yield_now();
@@ -137,7 +139,8 @@ fn child() {
     let address = made_by(maker, memory);
     let free = move |address: usize, layout: Layout| {
         let object = NonNull::new(std::ptr::with_exposed_provenance_mut(address)).unwrap();
-        // SAFETY: none: this breaks the contract, and the process is expected to abort. No memory is accessed through the pointer.
+        // SAFETY: none: this breaks the contract, and the process is expected to abort. No memory
+        // is accessed through the pointer.
         unsafe { cc_dealloc(object, layout) };
     };
     match mistake {
@@ -146,7 +149,8 @@ fn child() {
             free(address, layout);
         }
         "double free by two threads" => {
-            // Either may have taken the heap over; whoever did finds out when it looks, if not before.
+            // Either may have taken the heap over; whoever did finds out when it looks, if not
+            // before.
             static TURN: AtomicUsize = AtomicUsize::new(0);
             std::thread::scope(|scope| {
                 scope.spawn(|| {
@@ -179,7 +183,8 @@ fn child() {
         }
         "misaligned" => free(address + 4, layout),
         "inside" => {
-            // To a slab and to large objects any address but the start is wrong; a co-location page knows granules.
+            // To a slab and to large objects any address but the start is wrong; a co-location page
+            // knows granules.
             let step = if memory == "co-location page" || memory == "region" {
                 1
             } else {

@@ -1,5 +1,5 @@
-//! Everything here runs with `CcMalloc` as global allocator: the test harness, quickcheck and the standard library are part
-//! of the test.
+//! Everything here runs with `CcMalloc` as global allocator: the test harness, quickcheck and the
+//! standard library are part of the test.
 #![cfg_attr(feature = "nightly", feature(allocator_api))]
 
 #[cfg(feature = "allocator-api2")]
@@ -32,9 +32,10 @@ const fn times(count: usize) -> usize {
     }
 }
 
-/// For tests of how much memory the process has, and of where objects lie: a thread may take over the heap of one that ended, and with it
-/// what still lives there. `true` in a process that runs the test `name` and no other; elsewhere, runs it in such a process, and gives
-/// `false` when it has passed there. (Miri starts no process, and runs one test at a time.)
+/// For tests of how much memory the process has, and of where objects lie: a thread may take over
+/// the heap of one that ended, and with it what still lives there. `true` in a process that runs
+/// the test `name` and no other; elsewhere, runs it in such a process, and gives `false` when it
+/// has passed there. (Miri starts no process, and runs one test at a time.)
 fn alone(name: &str) -> bool {
     const ALONE: &str = "CCMALLOC_TEST_ALONE";
     if cfg!(miri) || std::env::var_os(ALONE).is_some() {

@@ -13,7 +13,8 @@ const WHAT: &str = "CCMALLOC_TEST_MISUSE";
 /// Two of these fill a slab.
 const HALF_SLAB: Layout = Layout::new::<[u64; 4096]>();
 
-/// Three objects of [`HALF_SLAB`], the first two in a slab of their own: which is full, since the third is in the next.
+/// Three objects of [`HALF_SLAB`], the first two in a slab of their own: which is full, since the
+/// third is in the next.
 fn two_to_a_slab() -> [NonNull<u8>; 3] {
     loop {
         let objects = [(); 3].map(|()| cc_alloc(HALF_SLAB, None).unwrap());
@@ -48,8 +49,8 @@ fn child() {
     let by_another_thread = |free: Box<dyn FnOnce() + Send>| {
         std::thread::spawn(free).join().unwrap();
     };
-    // SAFETY: none: each of these breaks the contract, and the process is expected to abort. No memory is accessed through
-    // the pointers.
+    // SAFETY: none: each of these breaks the contract, and the process is expected to abort. No
+    // memory is accessed through the pointers.
     unsafe {
         match what.as_str() {
             "double free" => {
@@ -139,7 +140,8 @@ fn child() {
             "hinted interior pointer by another thread" => {
                 let address = packed.addr().get() + 8;
                 by_another_thread(Box::new(move || raw::deallocate(here(address))));
-                // The neighbours are the owner's: it finds out when it looks at what others have freed.
+                // The neighbours are the owner's: it finds out when it looks at what others have
+                // freed.
                 let _ = ccmalloc::check();
             }
             "hinted double free by two threads" => {
@@ -148,7 +150,8 @@ fn child() {
                 raw::deallocate(packed.as_ptr());
                 let _ = ccmalloc::check();
             }
-            // Another thread's free is under way when the owner's gives the whole slot back, for other objects to come.
+            // Another thread's free is under way when the owner's gives the whole slot back, for
+            // other objects to come.
             "last hinted object of a slot, by two threads" => {
                 let mut region = Region::reserve(1).unwrap();
                 let address = region.alloc_at(0, layout).addr();

@@ -1,7 +1,8 @@
 //! Random programs of allocations with every kind of hint, against the shadow.
 //!
-//! One enum of operations serves the property tests and the fuzz target (`ccmalloc/fuzz`): both make operations from [`Choices`], the
-//! one from random numbers, the other from the fuzzer's bytes.
+//! One enum of operations serves the property tests and the fuzz target (`ccmalloc/fuzz`): both
+//! make operations from [`Choices`], the one from random numbers, the other from the fuzzer's
+//! bytes.
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -67,7 +68,8 @@ pub(crate) enum Op {
         bytes: usize,
         hint: Hint,
     },
-    /// Boxes and a vector of the standard library, under an ambient hint: they come and go, some within, some after.
+    /// Boxes and a vector of the standard library, under an ambient hint: they come and go, some
+    /// within, some after.
     Ambient {
         hint: Hint,
         count: u8,
@@ -87,7 +89,8 @@ pub(crate) enum Op {
 }
 
 pub(crate) fn any_bytes(choices: &mut impl Choices) -> usize {
-    // Mostly small, now and then past each boundary; the largest are rare, since they are filled and checked byte by byte.
+    // Mostly small, now and then past each boundary; the largest are rare, since they are filled
+    // and checked byte by byte.
     let bits = match choices.byte() {
         0 => 21,
         1..4 => 17,

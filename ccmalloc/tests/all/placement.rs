@@ -100,7 +100,8 @@ fn closest_lies_one_behind_the_other() {
     if !crate::alone("placement::closest_lies_one_behind_the_other") {
         return;
     }
-    // 24 B do not divide a block, 48 leave room for nothing in it, 100 are larger; 24 are aligned to 16 in C.
+    // 24 B do not divide a block, 48 leave room for nothing in it, 100 are larger; 24 are aligned
+    // to 16 in C.
     for (bytes, align) in [
         (24, 8),
         (40, 8),
@@ -116,7 +117,8 @@ fn closest_lies_one_behind_the_other() {
             let mut objects =
                 vec![cc_alloc_with(layout, Some(NonNull::dangling()), Policy::Closest).unwrap()];
             for i in 1..200 {
-                // As a walk in depth-first order does: mostly the latest, now and then an older one.
+                // As a walk in depth-first order does: mostly the latest, now and then an older
+                // one.
                 let hint = objects[if i % 7 == 0 { i / 2 } else { i - 1 }];
                 objects.push(cc_alloc_with(layout, Some(hint), Policy::Closest).unwrap());
             }
@@ -132,7 +134,8 @@ fn closest_lies_one_behind_the_other() {
                 }
             }
             ccmalloc::check().unwrap();
-            // Holes at the borders of blocks are found again, also while there is a run elsewhere on the page.
+            // Holes at the borders of blocks are found again, also while there is a run elsewhere
+            // on the page.
             for hole in (1..in_word).step_by(2) {
                 // SAFETY: allocated above with this layout, and replaced below.
                 unsafe { cc_dealloc(objects[hole], layout) };
@@ -178,7 +181,8 @@ fn a_run_ends_with_its_page() {
     let layout = Layout::new::<[u64; 3]>();
     std::thread::spawn(move || {
         for round in 0..3 {
-            // Two slots full, the last object in the middle of a word; then all goes back, and others take the memory.
+            // Two slots full, the last object in the middle of a word; then all goes back, and
+            // others take the memory.
             let mut objects: Vec<NonNull<u8>> = Vec::new();
             for _ in 0..2 * 65536 / 24 + 5 {
                 let hint = objects.last().copied().unwrap_or(NonNull::dangling());
@@ -359,7 +363,8 @@ fn a_million_hinted_objects_come_and_go() {
 
 #[test]
 fn memory_serves_a_larger_type_of_the_same_class() {
-    // 72 and 80 bytes are of one class. Under Miri this shows whether a freed object's pointer, good for 72 bytes only, comes back.
+    // 72 and 80 bytes are of one class. Under Miri this shows whether a freed object's pointer,
+    // good for 72 bytes only, comes back.
     for round in 0..3u64 {
         let small = Box::new([round; 9]);
         let address = (&raw const *small).addr();
@@ -381,7 +386,8 @@ fn reserved_blocks_are_left_to_hints_at_the_page() {
     assert_eq!(ccmalloc::reserved_blocks(), 63);
     ccmalloc::set_reserved_blocks(48);
     let layout = Layout::new::<[u64; 3]>();
-    // A hint at nothing begins something new; the sixteenth of these fills its page as far as the reservation allows.
+    // A hint at nothing begins something new; the sixteenth of these fills its page as far as the
+    // reservation allows.
     let firsts: Vec<NonNull<u8>> = (0..64)
         .map(|_| cc_alloc(layout, Some(NonNull::dangling())).unwrap())
         .collect();

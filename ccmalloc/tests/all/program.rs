@@ -45,7 +45,8 @@ quickcheck! {
                 scope.spawn(move || {
                     let mut world = World::default();
                     for op in programs.iter().flatten() {
-                        // Half of the frees are left to the neighbour, who may end before it gets to them.
+                        // Half of the frees are left to the neighbour, who may end before it gets
+                        // to them.
                         match op {
                             Op::Free(n) if n % 2 == 0 => {
                                 if let Some(object) = world.give_away(*n)

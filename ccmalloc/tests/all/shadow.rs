@@ -1,4 +1,5 @@
-//! A shadow of what is live: byte ranges and their contents, kept outside of the allocator under test.
+//! A shadow of what is live: byte ranges and their contents, kept outside of the allocator under
+//! test.
 
 use std::alloc::Layout;
 use std::collections::BTreeMap;

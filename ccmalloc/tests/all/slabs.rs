@@ -1,4 +1,5 @@
-//! Slabs of every class: each object of a slab is found, at its place, once; also after some of them have been freed.
+//! Slabs of every class: each object of a slab is found, at its place, once; also after some of
+//! them have been freed.
 
 use std::alloc::Layout;
 use std::collections::{BTreeMap, BTreeSet};

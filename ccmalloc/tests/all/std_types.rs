@@ -150,7 +150,8 @@ fn objects_freed_last_are_used_first_and_may_be_forgotten() {
             free(second);
             free(first);
             assert_eq!((allocate(), allocate()), (first, second), "{bytes}");
-            // Whole slabs become empty and are given back, some with objects at hand, in either direction.
+            // Whole slabs become empty and are given back, some with objects at hand, in either
+            // direction.
             for turn in 0..4 {
                 if turn % 2 == 0 {
                     objects.reverse();

@@ -23,7 +23,8 @@ fn producers_and_consumers() {
                         .map(|i| {
                             let layout =
                                 Layout::from_size_align(8 + (i * 7 + round) % 200, 8).unwrap();
-                            // Every other object is hinted at the one before it: co-location pages and slabs alike.
+                            // Every other object is hinted at the one before it: co-location pages
+                            // and slabs alike.
                             let start = cc_alloc(layout, previous.filter(|_| i % 2 == 0)).unwrap();
                             previous = Some(start);
                             // SAFETY: fresh from ccmalloc with this layout.
@@ -172,8 +173,8 @@ fn hints_of_other_threads_are_harmless() {
     }
 }
 
-/// Runs `make` in one thread and drops what it makes in another, with few objects alive at a time; returns by how much the
-/// chunks grew.
+/// Runs `make` in one thread and drops what it makes in another, with few objects alive at a time;
+/// returns by how much the chunks grew.
 fn stream_between_threads<T: Send>(count: usize, make: impl Fn(usize) -> T + Sync) -> usize {
     let before = stats().chunk_bytes;
     let (sender, receiver) = mpsc::sync_channel(8);

@@ -1,4 +1,5 @@
-//! A shared library that has `CcMalloc` as its global allocator, for `host.c` beside it to open, use and close.
+//! A shared library that has `CcMalloc` as its global allocator, for `host.c` beside it to open,
+//! use and close.
 
 #[global_allocator]
 static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();

@@ -37,11 +37,12 @@
 //! Where a field names the type with an allocator, as in `Box<Node, &Heap>`, `Link` is `<Field as
 //! Links>::Link`, and there is no `AnyLinks`, which is for plain boxes.
 //!
-//! In truth all of these names begin with `__ccmorph_`. Hygiene keeps them apart from a user's variables, but neither from lifetimes nor from constants and
-//! statics, which a pattern of their name would mean.
+//! In truth all of these names begin with `__ccmorph_`. Hygiene keeps them apart from a user's
+//! variables, but neither from lifetimes nor from constants and statics, which a pattern of their
+//! name would mean.
 //!
-//! An enum has one such arm for each variant. Everything that is generated for a field carries the span of its type,
-//! so that the compiler's complaint about a field without links points there.
+//! An enum has one such arm for each variant. Everything that is generated for a field carries the
+//! span of its type, so that the compiler's complaint about a field without links points there.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{IdentFragment, ToTokens, format_ident, quote, quote_spanned};
@@ -51,8 +52,8 @@ use syn::{
     parse_macro_input, parse_quote,
 };
 
-/// Implements `ccmorph::TreeNode` from the fields marked `#[child]`, `#[parent]` and `#[pointer]`; documented at its re-export
-/// `ccmorph::TreeNode`.
+/// Implements `ccmorph::TreeNode` from the fields marked `#[child]`, `#[parent]` and `#[pointer]`;
+/// documented at its re-export `ccmorph::TreeNode`.
 #[proc_macro_derive(TreeNode, attributes(child, parent, pointer))]
 pub fn derive_tree_node(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
@@ -205,8 +206,9 @@ fn arm(path: &TokenStream, fields: &Fields, children: &mut Children, errors: &mu
         let Some(mark) = errors.mark(&field.attrs) else {
             continue;
         };
-        // `member` may be a position: these work as names in braces, so tuples need no case of their own.
-        // Complaints point at the field's type, but names are resolved as the macro's own.
+        // `member` may be a position: these work as names in braces, so tuples need no case of
+        // their own. Complaints point at the field's type, but names are resolved as the macro's
+        // own.
         let at_type = Span::mixed_site().located_at(field.ty.span());
         let binding = own_name(format!("field_{}", visits.len()), at_type);
         let (visit, visitor) = (own_name("visit", at_type), own_name("visitor", at_type));
@@ -288,7 +290,8 @@ impl Errors {
         }
     }
 
-    /// What a field is marked as; complains where it is marked twice or has other arguments than there are.
+    /// What a field is marked as; complains where it is marked twice or has other arguments than
+    /// there are.
     fn mark(&mut self, attributes: &[Attribute]) -> Option<Mark> {
         let mut found = None;
         for attribute in attributes.iter().filter(|attribute| is_mark(attribute)) {

@@ -11,7 +11,8 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    /// The numbers of these nodes, all of which lie at different addresses. O(n). `None` where there is no memory.
+    /// The numbers of these nodes, all of which lie at different addresses. O(n). `None` where
+    /// there is no memory.
     pub(crate) fn of(nodes: &[Shown]) -> Option<Addresses> {
         let mut addresses = Addresses::default();
         addresses.try_reserve(nodes.len()).then(|| {
@@ -38,7 +39,8 @@ impl Addresses {
         self.numbers.get(&pointer.addr()).copied()
     }
 
-    /// Those of `others`, places with what they hold, that point to nodes, and `known`. `None` where there is no memory.
+    /// Those of `others`, places with what they hold, that point to nodes, and `known`. `None`
+    /// where there is no memory.
     pub(crate) fn add_targets(
         &self,
         others: Vec<(*mut *mut u8, *mut u8)>,
@@ -70,8 +72,8 @@ impl Addresses {
     }
 }
 
-/// One multiplication by 2^64 over the golden ratio (D. Knuth, *The Art of Computer Programming*, volume 3, section 6.4): enough to
-/// spread addresses, which nobody chooses to collide.
+/// One multiplication by 2^64 over the golden ratio (D. Knuth, *The Art of Computer Programming*,
+/// volume 3, section 6.4): enough to spread addresses, which nobody chooses to collide.
 #[derive(Default)]
 struct Fibonacci(u64);
 

@@ -11,14 +11,17 @@ const FIRST: usize = 64;
 const STEP: usize = 32;
 /// From so many entries on, lists grow to twice their size.
 ///
-/// An allocator moves lists of that length by changing the mapping of their pages. Smaller ones it copies: grown by doubling, each entry of a small
-/// structure would be copied once more than it is written, which was a twentieth of a morph's instructions, and half of its misses in a direct-mapped
-/// cache, where both places fall into the same sets. Memory that is only reserved costs next to nothing.
+/// An allocator moves lists of that length by changing the mapping of their pages. Smaller ones it
+/// copies: grown by doubling, each entry of a small structure would be copied once more than it is
+/// written, which was a twentieth of a morph's instructions, and half of its misses in a
+/// direct-mapped cache, where both places fall into the same sets. Memory that is only reserved
+/// costs next to nothing.
 const LARGE: usize = FIRST * STEP * STEP;
 
 /// Links with the nodes that they own, and the parents of the nodes, by node number.
 ///
-/// Invariants: both lists are equally long; `room` is no more than the capacity of either, nor than the number of nodes that can be numbered.
+/// Invariants: both lists are equally long; `room` is no more than the capacity of either, nor than
+/// the number of nodes that can be numbered.
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
     shown: Vec<Shown>,
@@ -31,7 +34,8 @@ impl Lists {
     ///
     /// # Errors
     ///
-    /// [`MorphError::TooManyNodes`], and [`MorphError::OutOfMemory`] when the lists cannot grow. Nothing is added then.
+    /// [`MorphError::TooManyNodes`], and [`MorphError::OutOfMemory`] when the lists cannot grow.
+    /// Nothing is added then.
     #[inline]
     pub(crate) fn push(&mut self, shown: Shown, parent: u32) -> Result<(), MorphError> {
         if !self.has_room() {
@@ -55,7 +59,8 @@ impl Lists {
     /// - [`has_room`](Lists::has_room) says so.
     #[inline]
     pub(crate) unsafe fn push_within(&mut self, shown: Shown, parent: u32) {
-        // SAFETY: the list is shorter than `room`, and that is no more than its capacity (invariant).
+        // SAFETY: the list is shorter than `room`, and that is no more than its capacity
+        // (invariant).
         unsafe { push_within(&mut self.shown, shown) };
         // SAFETY: as above; both lists are equally long (invariant).
         unsafe { push_within(&mut self.parents, parent) };
@@ -112,7 +117,8 @@ impl Lists {
     }
 }
 
-/// Adds an entry for which there is room: without a look at the capacity, which takes longer than all else.
+/// Adds an entry for which there is room: without a look at the capacity, which takes longer than
+/// all else.
 ///
 /// # Safety
 ///
@@ -123,7 +129,8 @@ unsafe fn push_within<T>(list: &mut Vec<T>, entry: T) {
     debug_assert!(len < list.capacity(), "{len} of {}", list.capacity());
     // SAFETY: within the capacity, by the caller's promise.
     unsafe { list.as_mut_ptr().add(len).write(entry) };
-    // SAFETY: no more than the capacity; the last entry was written just now, and the others were there.
+    // SAFETY: no more than the capacity; the last entry was written just now, and the others were
+    // there.
     unsafe { list.set_len(len + 1) };
 }
 

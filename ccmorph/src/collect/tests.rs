@@ -1,6 +1,8 @@
-//! Traversals that show links and pointers in any order, wherever they lie, and not all of them; some begin a morph of their own meanwhile.
+//! Traversals that show links and pointers in any order, wherever they lie, and not all of them;
+//! some begin a morph of their own meanwhile.
 //!
-//! As the tests of `relocate`, under the standard allocator, which Miri, sanitizers and valgrind see through: in the library's own tests there is no other.
+//! As the tests of `relocate`, under the standard allocator, which Miri, sanitizers and valgrind
+//! see through: in the library's own tests there is no other.
 
 use crate::{Layout, Links, Morph, Visit, Visitor, back};
 use quickcheck::{Gen, QuickCheck};
@@ -120,7 +122,8 @@ impl Node {
     }
 }
 
-/// Shows fields in the order in which `order` leads through them; where it is odd, without those that hold links and come last.
+/// Shows fields in the order in which `order` leads through them; where it is odd, without those
+/// that hold links and come last.
 fn traverse<'a>(node: &'a mut Node, visit: &mut Visit<'_, 'a, Box<Node>>, order: usize) {
     node.visited = true;
     if order % 11 == 3

@@ -1,8 +1,8 @@
 //! What holds the number of a node, and the traversal that shows it.
 //!
-//! The lifetimes are those of [`Links`](crate::Links), for the same reason: an index that was shown is borrowed until the end of
-//! the morph, so all of them can be rewritten at once, after the last call of the user's code and before any other.
-//! What was shown cannot be shown again, nor changed:
+//! The lifetimes are those of [`Links`](crate::Links), for the same reason: an index that was shown
+//! is borrowed until the end of the morph, so all of them can be rewritten at once, after the last
+//! call of the user's code and before any other. What was shown cannot be shown again, nor changed:
 //!
 //! ```compile_fail,E0499
 //! # let mut nodes = [[1_u32, 2]; 3];
@@ -32,13 +32,14 @@ use super::walk::Walk;
 use std::fmt;
 use std::num::NonZero;
 
-/// An integer that numbers a node, or an optional one: `u8` to `u64`, `usize`, the signed ones, [`NonZero`] of them,
-/// and `Option` of all these.
+/// An integer that numbers a node, or an optional one: `u8` to `u64`, `usize`, the signed ones,
+/// [`NonZero`] of them, and `Option` of all these.
 ///
-/// A number that no node of the slice has, such as `u32::MAX`, -1 or `None`, means "no node" and stays as it is.
+/// A number that no node of the slice has, such as `u32::MAX`, -1 or `None`, means "no node" and
+/// stays as it is.
 ///
-/// The trait cannot be implemented elsewhere, so that what reads and writes indices is known not to panic. An own type that wraps an
-/// index implements [`Indices`] instead.
+/// The trait cannot be implemented elsewhere, so that what reads and writes indices is known not to
+/// panic. An own type that wraps an index implements [`Indices`] instead.
 pub trait NodeIndex: Slot {}
 
 /// Access to the integer. Sealed: public by name of the trait above only.
@@ -178,21 +179,24 @@ impl<I: Indices> Indices for Box<[I]> {
 /// `'a` is the lifetime of the node's borrow, which each index must share.
 pub struct IndexVisit<'v, 'a> {
     pub(super) walk: &'v mut Walk<'a>,
-    /// The node whose indices are shown, by the number of its visit, or [`NO_NODE`](ccmodel::NO_NODE) for none.
+    /// The node whose indices are shown, by the number of its visit, or
+    /// [`NO_NODE`](ccmodel::NO_NODE) for none.
     pub(super) parent: u32,
 }
 
 impl<'a> IndexVisit<'_, 'a> {
     /// Shows the indices of children, which shall lie near the node.
     ///
-    /// A node that was shown before, as child of this node or another one, stays where that puts it: shared children and cycles
-    /// are fine, and the first way on which a node is reached is the one that counts.
+    /// A node that was shown before, as child of this node or another one, stays where that puts
+    /// it: shared children and cycles are fine, and the first way on which a node is reached is the
+    /// one that counts.
     #[inline]
     pub fn child<I: Indices + ?Sized>(&mut self, indices: &'a mut I) {
         indices.show(&mut |index| self.walk.child(index, self.parent));
     }
 
-    /// Shows other indices of nodes, such as that of the parent: they are renumbered, and have no say in where nodes lie.
+    /// Shows other indices of nodes, such as that of the parent: they are renumbered, and have no
+    /// say in where nodes lie.
     #[inline]
     pub fn reference<I: Indices + ?Sized>(&mut self, indices: &'a mut I) {
         indices.show(&mut |index| {

@@ -1,17 +1,20 @@
 //! Which order the nodes of a slice get.
 //!
-//! A [`Layout`] places nodes in memory of any extent, from a border on, and may leave gaps. A slice has as many places as nodes, and begins where its
-//! allocator put it: glibc gives large vectors 16 bytes behind the border of a page. Between the two:
+//! A [`Layout`] places nodes in memory of any extent, from a border on, and may leave gaps. A slice
+//! has as many places as nodes, and begins where its allocator put it: glibc gives large vectors 16
+//! bytes behind the border of a page. Between the two:
 //!
-//! * **Gaps are filled from the end.** Where blocks hold a number of whole nodes, a node from the end of the order takes a place that the layout leaves free, so that
-//!   the clusters behind it still begin with blocks. Else everything behind a gap moves up.
-//! * **Borders are met.** If some nodes after the first there is a border of 256 bytes, as many nodes from the end of an order of clusters come first; the same
-//!   once in 64 KiB, where layouts begin anew. The orders without clusters are exactly what their names say.
-//! * **Auto takes only layouts that survive it**: those without gaps for nodes of this size, unless gaps can be filled. Clusters of 64 bytes lose their
-//!   borders when nodes of 24 bytes move up.
+//! * **Gaps are filled from the end.** Where blocks hold a number of whole nodes, a node from the
+//!   end of the order takes a place that the layout leaves free, so that the clusters behind it
+//!   still begin with blocks. Else everything behind a gap moves up.
+//! * **Borders are met.** If some nodes after the first there is a border of 256 bytes, as many
+//!   nodes from the end of an order of clusters come first; the same once in 64 KiB, where layouts
+//!   begin anew. The orders without clusters are exactly what their names say.
+//! * **Auto takes only layouts that survive it**: those without gaps for nodes of this size, unless
+//!   gaps can be filled. Clusters of 64 bytes lose their borders when nodes of 24 bytes move up.
 //!
-//! Expected blocks of 64 B, 256 B and 4 KiB a search, counted exactly on a random-insert tree of 2^15 nodes (`Shape::random_binary(1 << 15, 1)`); the test
-//! `the_table_holds` recounts them:
+//! Expected blocks of 64 B, 256 B and 4 KiB a search, counted exactly on a random-insert tree of
+//! 2^15 nodes (`Shape::random_binary(1 << 15, 1)`); the test `the_table_holds` recounts them:
 //!
 //! | node, layout, begin of the slice | as boxes lie | gaps closed by moving up | as taken |
 //! |---|---|---|---|
@@ -25,8 +28,9 @@
 //! | 24 B, `cluster-veb`, 16 B behind a border | 11.30, 7.24, 3.15 | 12.67, 6.85, 2.86 | 12.17, 6.79, 2.90 |
 //! | 24 B, `veb`, 16 B behind a border | 13.23, 6.76, 2.88 | 13.73, 6.71, 2.89 | 13.73, 6.71, 2.89 |
 //!
-//! So the rest is the caller's: no order mends a slice of 32-byte nodes that begins 16 bytes behind a border. `#[repr(align(32))]` on a node of 32 bytes, likewise 16
-//! and 64, lets vectors begin where a whole number of nodes fits.
+//! So the rest is the caller's: no order mends a slice of 32-byte nodes that begins 16 bytes behind
+//! a border. `#[repr(align(32))]` on a node of 32 bytes, likewise 16 and 64, lets vectors begin
+//! where a whole number of nodes fits.
 
 use super::report::{IndexReport, IndexTimes};
 use super::walk::Walk;
@@ -254,7 +258,8 @@ impl Slice {
         self.node_bytes > 0 && BLOCK_BYTES.is_multiple_of(self.node_bytes)
     }
 
-    /// The numbers by place, for nodes of one size that a layout has placed so; those of `rest` come behind them.
+    /// The numbers by place, for nodes of one size that a layout has placed so; those of `rest`
+    /// come behind them.
     pub(super) fn order(
         &self,
         layout: Layout,
@@ -275,10 +280,12 @@ impl Slice {
         order
     }
 
-    /// Puts nodes from the end before the first one, and before those with which the layout begins anew after a gap, so that these lie as to borders
-    /// where the layout wants them, if that can be.
+    /// Puts nodes from the end before the first one, and before those with which the layout begins
+    /// anew after a gap, so that these lie as to borders where the layout wants them, if that can
+    /// be.
     fn meet_borders(&self, order: Vec<u32>, placement: &Placement) -> Vec<u32> {
-        /// Not for the sake of a few: at most one in so many of the nodes that are left is taken from the end.
+        /// Not for the sake of a few: at most one in so many of the nodes that are left is taken
+        /// from the end.
         const SHARE_MAX: usize = 8;
         // Nodes that are as large as what the borders are of have nothing to gain from them.
         if self.node_bytes as u64 > BORDER_BYTES {
@@ -308,7 +315,8 @@ impl Slice {
         met
     }
 
-    /// How many nodes come, from this place on, before the first that begins at a border; 0 if none does.
+    /// How many nodes come, from this place on, before the first that begins at a border; 0 if none
+    /// does.
     fn nodes_before_border(&self, place: usize) -> usize {
         let address = self.address + place as u64 * self.node_bytes as u64;
         let is_border =
@@ -343,14 +351,16 @@ fn has_clusters(layout: Layout) -> bool {
     )
 }
 
-/// Whether a layout with clusters of up to a page leaves no gaps between nodes of this size, but for the ends of segments. Others do not care.
+/// Whether a layout with clusters of up to a page leaves no gaps between nodes of this size, but
+/// for the ends of segments. Others do not care.
 fn is_gap_free(layout: Layout, node: NodeExtent) -> bool {
     const BYTES: u64 = 2 * 4096;
     const NODES_MIN: u64 = 4;
     if !has_clusters(layout) {
         return true;
     }
-    // A chain over some pages shows it. Of nodes of up to 4096 bytes, what is looked at lies in one segment; larger ones are not kept to segments.
+    // A chain over some pages shows it. Of nodes of up to 4096 bytes, what is looked at lies in one
+    // segment; larger ones are not kept to segments.
     let nodes = (BYTES / node.stride_bytes()).max(NODES_MIN);
     let parents: Vec<u32> = std::iter::once(NO_NODE)
         .chain(0..)
@@ -365,7 +375,8 @@ fn is_gap_free(layout: Layout, node: NodeExtent) -> bool {
 /// The numbers by their places, one stride each, with [`NO_NODE`] where the layout leaves one free.
 fn by_place(placement: &Placement, node: NodeExtent) -> Vec<u32> {
     let numbers = 0..u32::try_from(placement.len()).unwrap_or(NO_NODE);
-    // Offsets are multiples of the alignment and nodes do not overlap, so no two have the same quotient by the stride.
+    // Offsets are multiples of the alignment and nodes do not overlap, so no two have the same
+    // quotient by the stride.
     let places = placement.span_bytes(node).div_ceil(node.stride_bytes());
     if places > 4 * placement.len() as u64 {
         let mut order: Vec<u32> = numbers.collect();

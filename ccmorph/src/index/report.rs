@@ -11,7 +11,8 @@ use std::time::Duration;
 #[must_use = "whoever keeps indices outside of the nodes and the roots has to translate them"]
 #[non_exhaustive]
 pub struct IndexReport {
-    /// Who went where: for indices that are kept elsewhere, and for arrays that run beside the nodes.
+    /// Who went where: for indices that are kept elsewhere, and for arrays that run beside the
+    /// nodes.
     pub permutation: Permutation,
     /// How many nodes the slice has.
     pub nodes: usize,
@@ -21,10 +22,12 @@ pub struct IndexReport {
     pub node_bytes: usize,
     /// The layout used.
     pub layout: Layout,
-    /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto) what each layout promised that suits a slice of such nodes, the one taken first, then the
-    /// best first, as far as they had to be compared: see [`basis`](IndexReport::basis). Else empty.
+    /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto) what each layout promised that suits
+    /// a slice of such nodes, the one taken first, then the best first, as far as they had to be
+    /// compared: see [`basis`](IndexReport::basis). Else empty.
     pub ranking: Vec<(Layout, Prediction)>,
-    /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto), what the choice rests on; `None` for nodes without bytes.
+    /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto), what the choice rests on; `None`
+    /// for nodes without bytes.
     pub basis: Option<Basis>,
     /// How many nodes are the child of another one.
     pub edges: usize,

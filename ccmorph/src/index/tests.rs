@@ -15,7 +15,8 @@ fn blocks(shape: &Shape, addresses: Vec<u64>, node_bytes: u32) -> [f64; 3] {
     })
 }
 
-/// A line of the table: as boxes lie, with gaps closed by moving up, and as a morph of a slice has it.
+/// A line of the table: as boxes lie, with gaps closed by moving up, and as a morph of a slice has
+/// it.
 fn line(node_bytes: u32, layout: Layout, begin: u64) -> String {
     const BASE: u64 = 1 << 30;
     let shape = Shape::random_binary(1 << 15, 1);

@@ -8,11 +8,13 @@ use ccmodel::NO_NODE;
 /// Tells the weight of a node.
 pub(super) type Weigh<'w, T> = &'w mut dyn FnMut(&T) -> f64;
 
-/// What a walk has found. Nodes are numbered by their visit; their *position* is the one in the slice.
+/// What a walk has found. Nodes are numbered by their visit; their *position* is the one in the
+/// slice.
 ///
-/// Invariants: `order` and `parents` are equally long, below [`NO_NODE`]; `order` holds positions in the slice, each at most
-/// once, and `number_at[order[v]] == v`; a parent's number is smaller than its child's. `places` and `targets` are equally
-/// long, and `targets` holds positions in the slice.
+/// Invariants: `order` and `parents` are equally long, below [`NO_NODE`]; `order` holds positions
+/// in the slice, each at most once, and `number_at[order[v]] == v`; a parent's number is smaller
+/// than its child's. `places` and `targets` are equally long, and `targets` holds positions in the
+/// slice.
 pub(super) struct Walk<'a> {
     first_index: usize,
     /// By position: the number of the node's visit, or [`NO_NODE`] so far.
@@ -31,8 +33,8 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Visits each node once: those below the roots that `show_roots` shows, breadth-first, then what is left, in the same way from
-    /// each node on that no other one has shown by then. O(n).
+    /// Visits each node once: those below the roots that `show_roots` shows, breadth-first, then
+    /// what is left, in the same way from each node on that no other one has shown by then. O(n).
     ///
     /// `nodes` has fewer than [`NO_NODE`] items. `weigh` is called for a node before `traverse` is.
     pub(super) fn run<T, F>(
@@ -146,9 +148,11 @@ impl<'a> Walk<'a> {
         self.reached
     }
 
-    /// Rewrites all indices for nodes that go to `permutation.new_of(position)`, or none: `Err` has a new index that does not fit its place.
+    /// Rewrites all indices for nodes that go to `permutation.new_of(position)`, or none: `Err` has
+    /// a new index that does not fit its place.
     ///
-    /// O(places). Runs no code but that of the sealed [`Slot`](super::link::Slot), which does not panic.
+    /// O(places). Runs no code but that of the sealed [`Slot`](super::link::Slot), which does not
+    /// panic.
     pub(super) fn renumber(self, permutation: &Permutation) -> Result<(), usize> {
         let Walk {
             mut places,

@@ -1,7 +1,8 @@
 //! Colours for depths.
 //!
-//! Equal steps of depth should look like equal steps, to readers who see colours differently as well, and in print. The scale is
-//! `viridis` (S. van der Walt and N. Smith, 2015, in the public domain), sampled at nine points, with straight lines between them.
+//! Equal steps of depth should look like equal steps, to readers who see colours differently as
+//! well, and in print. The scale is `viridis` (S. van der Walt and N. Smith, 2015, in the public
+//! domain), sampled at nine points, with straight lines between them.
 
 const POINTS: [[u8; 3]; 9] = [
     [0x44, 0x01, 0x54],

@@ -9,8 +9,9 @@
 //! │  │▇▇│▇▇│▇ │ │▇▇│▇▇│▇▇│▇▇│             lines for the edges that leave a block
 //! ```
 //!
-//! Hand-written SVG without style sheets, scripts or fonts of its own. Bars of one colour are one path, lines of one kind are another
-//! one: some 20 bytes a node or edge. Lines between pages lie under the bars, so that the colours stay clean.
+//! Hand-written SVG without style sheets, scripts or fonts of its own. Bars of one colour are one
+//! path, lines of one kind are another one: some 20 bytes a node or edge. Lines between pages lie
+//! under the bars, so that the colours stay clean.
 
 use super::{Map, MappedNode, palette};
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,20 +61,22 @@ impl MapStyle {
         self
     }
 
-    /// Sets the size of a block: a cell of the picture. Rounded down to a power of two; 16 at least, and 1024 at most.
+    /// Sets the size of a block: a cell of the picture. Rounded down to a power of two; 16 at
+    /// least, and 1024 at most.
     pub fn block_bytes(mut self, bytes: u64) -> MapStyle {
         self.block_bytes = 1 << bytes.clamp(16, ROW_BYTES).ilog2();
         self
     }
 
-    /// Limits the number of pages. Of more than this, those are shown that the [path](MapStyle::path_to) leads through,
-    /// then those that searches touch most often.
+    /// Limits the number of pages. Of more than this, those are shown that the
+    /// [path](MapStyle::path_to) leads through, then those that searches touch most often.
     pub fn pages(mut self, pages_max: usize) -> MapStyle {
         self.pages_max = pages_max;
         self
     }
 
-    /// Limits the number of lines for edges. Of more than this, those of the smallest depth are drawn.
+    /// Limits the number of lines for edges. Of more than this, those of the smallest depth are
+    /// drawn.
     pub fn edges(mut self, edges_max: usize) -> MapStyle {
         self.edges_max = edges_max;
         self
@@ -109,8 +112,8 @@ const WIDTH: f64 = 2.0 * MARGIN + COLUMNS as f64 * PANEL_WIDTH + (COLUMNS - 1) a
 const COLOURS_MAX: u32 = 32;
 
 impl Map {
-    /// Draws the map: pages as panels, blocks as cells, nodes as bars in them coloured by depth, and lines for edges that leave a
-    /// block. A whole SVG document.
+    /// Draws the map: pages as panels, blocks as cells, nodes as bars in them coloured by depth,
+    /// and lines for edges that leave a block. A whole SVG document.
     ///
     /// O(n log n); some 20 bytes of text for each node and edge that is shown.
     ///
@@ -143,7 +146,8 @@ impl<'m> Drawing<'m> {
             .iter()
             .map(|address| address / PAGE_BYTES)
             .collect();
-        // Those of the path by themselves, the others by probability; nodes may reach into pages in which none begins.
+        // Those of the path by themselves, the others by probability; nodes may reach into pages in
+        // which none begins.
         let mut busiest: Vec<(u64, f64)> = match map.is_empty() {
             true => Vec::new(),
             false => map.probabilities(PAGE_BYTES).end_blocks().to_vec(),
@@ -395,7 +399,8 @@ impl<'m> Drawing<'m> {
         }
     }
 
-    /// Lines for the edges that leave a block, as far as both ends are shown: those within a page, and the others.
+    /// Lines for the edges that leave a block, as far as both ends are shown: those within a page,
+    /// and the others.
     fn edges(&self) -> (String, String) {
         let (mut in_page, mut between_pages) = (String::new(), String::new());
         let mut drawn = 0;
@@ -491,7 +496,8 @@ impl<'m> Drawing<'m> {
         u32::try_from(colour).unwrap_or(0)
     }
 
-    /// The middle of a node, or of its part in the block in which it begins; `None` when that is not shown.
+    /// The middle of a node, or of its part in the block in which it begins; `None` when that is
+    /// not shown.
     fn middle(&self, node: &MappedNode) -> Option<(f64, f64)> {
         let panel = *self.panels.get(&(node.address / PAGE_BYTES))?;
         let (x, y) = corner(panel);

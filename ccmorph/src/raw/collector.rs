@@ -17,7 +17,8 @@ pub(super) trait Known {
     /// Takes a node in, for which room was made. Returns whether its address is new.
     fn insert(&mut self, node: *const u8, number: u32) -> bool;
 
-    /// The numbers by address of all nodes taken in, which are `shown`. `None` where there is no memory.
+    /// The numbers by address of all nodes taken in, which are `shown`. `None` where there is no
+    /// memory.
     fn into_addresses(self, shown: &[Shown]) -> Option<Addresses>;
 }
 
@@ -72,7 +73,8 @@ pub(super) struct RawCollector<K> {
     error: Option<MorphError>,
 }
 
-/// Nodes with their links, their parents, and pointers to nodes: anywhere, and inside of the nodes that showed them.
+/// Nodes with their links, their parents, and pointers to nodes: anywhere, and inside of the nodes
+/// that showed them.
 pub(super) type Finished = (
     (Vec<Shown>, Outside),
     Vec<u32>,
@@ -115,7 +117,8 @@ impl<K: Known> RawCollector<K> {
         }
     }
 
-    /// Notes a place that holds `held`, unless that is null, and that a node of this layout showed, or nobody.
+    /// Notes a place that holds `held`, unless that is null, and that a node of this layout showed,
+    /// or nobody.
     #[inline]
     pub(super) fn push_pointer(
         &mut self,
@@ -126,7 +129,8 @@ impl<K: Known> RawCollector<K> {
         if held.is_null() {
             return;
         }
-        // Nearly all pointers back are to the parent, or to the predecessor, which in a list is the parent.
+        // Nearly all pointers back are to the parent, or to the predecessor, which in a list is the
+        // parent.
         if let Some(&target) = self.lists.parents().get(shown_by as usize)
             && (self.lists.shown().get(target as usize))
                 .is_some_and(|shown| shown.node.addr() == held.addr())
@@ -169,7 +173,8 @@ impl<K: Known> RawCollector<K> {
         self.error.map_or(Ok(()), Err)
     }
 
-    /// What was shown, less the pointers that point to no node. That nodes are in level order is for the caller to know.
+    /// What was shown, less the pointers that point to no node. That nodes are in level order is
+    /// for the caller to know.
     pub(super) fn finish(mut self) -> Result<Finished, MorphError> {
         self.check()?;
         if !self.others.is_empty() {

@@ -1,15 +1,19 @@
 //! Which addresses have been met: a bit each, where nodes lie close together.
 //!
-//! A structure of raw pointers may have two links to one node, so each new node is looked for among all before. A hash table of addresses takes 20 to 40 bytes a
-//! node, and a miss for each. But different nodes begin at least a node's size apart, so a bit for each so many bytes tells them apart; and nodes that an allocator served one after the
-//! other lie in the same few pages. Here an entry has the bits of a range:
+//! A structure of raw pointers may have two links to one node, so each new node is looked for among
+//! all before. A hash table of addresses takes 20 to 40 bytes a node, and a miss for each. But
+//! different nodes begin at least a node's size apart, so a bit for each so many bytes tells them
+//! apart; and nodes that an allocator served one after the other lie in the same few pages. Here an
+//! entry has the bits of a range:
 //!
 //! ```text
 //! entry   range number + 1 | bits, one for each 2^k bytes of the range        2^k: the node's size, rounded down to a power of two
 //! ```
 //!
-//! and a table with open addressing leads from an address to its entry. Where nodes lie side by side, an entry serves a hundred of them, and the table of
-//! a million nodes fits into a second-level cache. Where each lies alone, an entry serves one, and takes as much memory as hashing addresses would.
+//! and a table with open addressing leads from an address to its entry. Where nodes lie side by
+//! side, an entry serves a hundred of them, and the table of a million nodes fits into a
+//! second-level cache. Where each lies alone, an entry serves one, and takes as much memory as
+//! hashing addresses would.
 
 /// Bits of an entry.
 const BITS: u32 = 128;

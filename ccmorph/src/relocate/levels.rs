@@ -1,8 +1,10 @@
-//! Step 2 of a move where nodes are in level order: each node is copied, and the links and pointers that lay in it are written in the copy.
+//! Step 2 of a move where nodes are in level order: each node is copied, and the links and pointers
+//! that lay in it are written in the copy.
 //!
-//! One pass over lists that go side by side: the links, nodes and places of the numbers, those of the children, which come in the same order a while later, and
-//! the pointers. A few dozen instructions a node, as there is a copy of the loop for each usual size of nodes: then a copy is some moves of words, where
-//! a call takes longer than what it does.
+//! One pass over lists that go side by side: the links, nodes and places of the numbers, those of
+//! the children, which come in the same order a while later, and the pointers. A few dozen
+//! instructions a node, as there is a copy of the loop for each usual size of nodes: then a copy is
+//! some moves of words, where a call takes longer than what it does.
 
 use crate::collect::{ErasedLink, Nodes, Pointer, Shown, inner_offsets};
 use crate::link::Home;
@@ -120,17 +122,21 @@ impl<'a> Levels<'a> {
                 prefetch::object(places[later], bytes);
             }
             let (from, to) = (shown[v].node, places[v]);
-            // SAFETY: `from` is an allocation for the layout, which may be read (invariant of `Nodes`), and `to` another one: both are valid for
-            // this many bytes, and as different live allocations they do not overlap. A bitwise copy that leaves the source unused is a move.
+            // SAFETY: `from` is an allocation for the layout, which may be read (invariant of
+            // `Nodes`), and `to` another one: both are valid for this many bytes, and as different
+            // live allocations they do not overlap. A bitwise copy that leaves the source unused is
+            // a move.
             unsafe { from.copy_to_nonoverlapping(to, bytes) };
             // In level order, the children of v come next.
             while child < nodes && parents[child] as usize == v {
                 let offset = shown[child].link.addr().wrapping_sub(from.addr());
                 if offset < links_inside {
                     let moved = to.wrapping_add(offset);
-                    // SAFETY: the link lay in v, all of it, so this is its copy, initialised and aligned (`inner_offsets`), in an allocation that
-                    // only the caller knows. The child's place is an allocation of the same home for a node's layout. It is
-                    // uninitialised until the child is copied, and nothing looks through the link before.
+                    // SAFETY: the link lay in v, all of it, so this is its copy, initialised and
+                    // aligned (`inner_offsets`), in an allocation that only the caller knows. The
+                    // child's place is an allocation of the same home for a node's layout. It is
+                    // uninitialised until the child is copied, and nothing looks through the link
+                    // before.
                     unsafe { self.link.point_to(moved.cast(), places[child]) };
                 }
                 before.add(from.addr() as u64, shown[child].node.addr() as u64);

@@ -1,7 +1,8 @@
-//! Moving under test doubles, so that it does not take `CcMalloc` and failures can be had at any step.
+//! Moving under test doubles, so that it does not take `CcMalloc` and failures can be had at any
+//! step.
 //!
-//! This binary runs under the standard allocator, which address sanitizer and valgrind see through: each place that is
-//! lost, freed twice or read after its end shows there.
+//! This binary runs under the standard allocator, which address sanitizer and valgrind see through:
+//! each place that is lost, freed twice or read after its end shows there.
 
 use crate::any::Unshown;
 use crate::link::Placer;
@@ -106,7 +107,8 @@ fn tree(numbers: &[u16], token: &Rc<()>) -> Option<Box<Node>> {
     root
 }
 
-/// Keys in depth-first order with each node's number of children, which together tell trees apart, and addresses.
+/// Keys in depth-first order with each node's number of children, which together tell trees apart,
+/// and addresses.
 fn describe(root: &Option<Box<Node>>) -> (Vec<(u32, bool, usize)>, Vec<usize>) {
     let (mut nodes, mut addresses) = (Vec::new(), Vec::new());
     let mut stack: Vec<&Node> = root.as_deref().into_iter().collect();

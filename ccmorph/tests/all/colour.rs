@@ -9,7 +9,8 @@ fn shuffled(count: u32) -> Vec<u32> {
     (0..count).map(|i| i.wrapping_mul(0x9e37_79b9)).collect()
 }
 
-/// Morphs with half of the sets for the first nodes, and checks where all of them lie; returns how many are hot.
+/// Morphs with half of the sets for the first nodes, and checks where all of them lie; returns how
+/// many are hot.
 fn check<P: Clone + PartialEq + std::fmt::Debug + Unpin>(
     root: &mut Link<P>,
     geometry: CacheGeometry,

@@ -414,7 +414,8 @@ fn ccmodel_edges(nodes: &[Leaf]) -> usize {
 
 #[test]
 fn clusters_begin_with_blocks_where_nodes_can() {
-    // Three nodes of 16 bytes behind a border, as glibc gives vectors, and a tree of complete clusters.
+    // Three nodes of 16 bytes behind a border, as glibc gives vectors, and a tree of complete
+    // clusters.
     #[derive(Clone, Copy)]
     #[repr(align(16))]
     struct Small {

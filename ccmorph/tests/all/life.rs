@@ -1,4 +1,5 @@
-//! Morphs in the life of a structure: between inserts and removals, again and again, in several threads.
+//! Morphs in the life of a structure: between inserts and removals, again and again, in several
+//! threads.
 
 use crate::tree::{LAYOUTS, Link, Node, Picture, alive, build, find, insert, morph_checked};
 use allocator_api2::boxed::Box as ApiBox;

@@ -1,4 +1,5 @@
-//! ccmorph under the allocator that it is made for. Whatever gives `MorphError::NotCcMalloc` here fails.
+//! ccmorph under the allocator that it is made for. Whatever gives `MorphError::NotCcMalloc` here
+//! fails.
 
 #[global_allocator]
 static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();

@@ -60,7 +60,8 @@ quickcheck! {
         let levels = map.nodes().map(|node| node.depth + 1).max().unwrap_or(0);
         assert_eq!(map.levels(), levels);
         let mean = touched as f64 / map.len().max(1) as f64;
-        // Nodes at random addresses may overlap, which the model's sums do not know of when blocks are smaller than they.
+        // Nodes at random addresses may overlap, which the model's sums do not know of when blocks
+        // are smaller than they.
         bytes < 32 || (map.touched_by_search(bytes) - mean).abs() < 1e-6 * mean.max(1.0)
     }
 
@@ -82,7 +83,8 @@ quickcheck! {
     }
 }
 
-/// Elements close in the order in which they opened, no attribute is there twice, and nothing needs escaping.
+/// Elements close in the order in which they opened, no attribute is there twice, and nothing needs
+/// escaping.
 fn check_xml(text: &str) {
     let mut open: Vec<&str> = Vec::new();
     let mut rest = text;
@@ -135,7 +137,8 @@ fn a_title_may_hold_anything() {
 
 #[test]
 fn every_node_is_a_bar_and_every_leaving_edge_a_line() {
-    // Two blocks and two pages: the root with a child beside it, one in the next block, one in the next page.
+    // Two blocks and two pages: the root with a child beside it, one in the next block, one in the
+    // next page.
     let addresses = vec![0x10000, 0x10018, 0x10040, 0x11ff8];
     let map = Map::new(&[NO_NODE, 0, 0, 2], addresses, 24).unwrap();
     let svg = map.to_svg(&MapStyle::new());

@@ -53,7 +53,8 @@ impl List {
             previous: self.last,
         });
         let place: *mut Item = &raw mut *item;
-        // SAFETY: `last` is null, or points to the last item of this list, which nothing else refers to at the moment.
+        // SAFETY: `last` is null, or points to the last item of this list, which nothing else
+        // refers to at the moment.
         match unsafe { self.last.as_mut() } {
             Some(last) => last.next = Some(item),
             None => self.first = Some(item),
@@ -133,7 +134,8 @@ fn the_rest_of_a_list_is_morphed_alone() {
     assert!(std::ptr::eq(third.previous, second));
 }
 
-/// A tree with all kinds of pointers: to the parent, to the root, to a sibling that comes later, to itself.
+/// A tree with all kinds of pointers: to the parent, to the root, to a sibling that comes later, to
+/// itself.
 struct Threaded {
     key: u32,
     left: Option<Box<Threaded>>,

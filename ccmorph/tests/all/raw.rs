@@ -1,4 +1,5 @@
-//! Structures that are told by address: nodes whose links and sizes come later, alignments, and what is refused.
+//! Structures that are told by address: nodes whose links and sizes come later, alignments, and
+//! what is refused.
 
 use ccmodel::Layout;
 use ccmorph::{Morph, MorphError, RawStructure};
@@ -39,7 +40,8 @@ fn list(nodes: usize, extent: Extent) -> Vec<*mut Head> {
 ///
 /// # Safety
 ///
-/// `head` and `nodes` are as [`list`] makes them; nothing else uses them until the structure is morphed.
+/// `head` and `nodes` are as [`list`] makes them; nothing else uses them until the structure is
+/// morphed.
 unsafe fn tell(head: *mut *mut Head, nodes: &[*mut Head], extent: Extent) -> RawStructure {
     let mut structure = RawStructure::new(Extent::new::<()>());
     for (number, &node) in (0u32..).zip(nodes) {
@@ -152,7 +154,8 @@ fn alignments_that_cannot_be_placed_are_refused() {
     let mut head = nodes[0];
     for align in [8192, 1 << 20] {
         let large = Extent::from_size_align(24, align).unwrap();
-        // SAFETY: a live list; that the nodes are not aligned so does not matter to a morph that is refused.
+        // SAFETY: a live list; that the nodes are not aligned so does not matter to a morph that is
+        // refused.
         let refused = unsafe { Morph::new().run_structure(tell(&raw mut head, &nodes, large)) };
         let expected = MorphError::NodeTooLarge {
             node_bytes: align,
@@ -197,7 +200,8 @@ fn roots_may_come_between_their_elders_children() {
         unsafe { ((*node).next, (*node).previous, (*node).key) = (null_mut(), null_mut(), key) };
     }
     let mut structure = RawStructure::new(extent);
-    // SAFETY: live nodes; the places of the roots, and those in the first of them, which get to own the other two.
+    // SAFETY: live nodes; the places of the roots, and those in the first of them, which get to own
+    // the other two.
     unsafe {
         let first = nodes[0];
         ((*first).next, (*first).previous) = (nodes[1], nodes[3]);

@@ -1,4 +1,5 @@
-//! Nodes of all sizes and alignments, in all layouts; sizes that cannot be moved; shapes that go to extremes.
+//! Nodes of all sizes and alignments, in all layouts; sizes that cannot be moved; shapes that go to
+//! extremes.
 
 use crate::tree::{LAYOUTS, alive, build, morph_checked};
 use ccmodel::Layout;

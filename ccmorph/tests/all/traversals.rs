@@ -98,7 +98,8 @@ fn links_may_be_outside_of_nodes() {
         build(&[1, 2], &token, |key| key),
     ];
     let array = Box::into_raw(Box::new(array));
-    // SAFETY: a box made just now, of which this is the only reference until it is a box again below.
+    // SAFETY: a box made just now, of which this is the only reference until it is a box again
+    // below.
     let mut outside = Some(unsafe { &mut *array });
     let mut root = build(&[5], &token, |key| key);
     let report = ccmorph(&mut root, |node, visit| {

@@ -19,7 +19,8 @@ pub(crate) const LAYOUTS: [Layout; 11] = [
     Layout::Random { seed: 11 },
 ];
 
-/// A node of a search tree. The token counts nodes that are alive, the payload gives them a size and an alignment.
+/// A node of a search tree. The token counts nodes that are alive, the payload gives them a size
+/// and an alignment.
 #[derive(Debug, TreeNode)]
 pub(crate) struct Node<P> {
     pub(crate) key: u32,
@@ -75,8 +76,8 @@ pub(crate) fn build<P>(keys: &[u32], token: &Rc<()>, payload: impl Fn(u32) -> P)
     root
 }
 
-/// What a morph must keep: the tree in breadth-first order, each node with its parent's number, which way it hangs, its key
-/// and its payload; beside it the addresses, which it must change.
+/// What a morph must keep: the tree in breadth-first order, each node with its parent's number,
+/// which way it hangs, its key and its payload; beside it the addresses, which it must change.
 #[derive(Debug)]
 pub(crate) struct Picture<P> {
     pub(crate) nodes: Vec<(u32, bool, u32, P)>,
@@ -132,7 +133,8 @@ where
         return report;
     }
 
-    // The addresses are those of the layout: the same within each segment but for where the segment is.
+    // The addresses are those of the layout: the same within each segment but for where the segment
+    // is.
     let parents: Vec<u32> = after.nodes.iter().map(|node| node.0).collect();
     let shape = Shape::from_parents(&parents).unwrap();
     let bytes = u32::try_from(size_of::<Node<P>>().next_multiple_of(8)).unwrap();

@@ -1,4 +1,5 @@
-//! ccmorph in a program that has declared its global allocator: places and frees that do not go through it. A process of its own, as the declaration holds for all of it.
+//! ccmorph in a program that has declared its global allocator: places and frees that do not go
+//! through it. A process of its own, as the declaration holds for all of it.
 
 use ccmodel::{Layout, Machine};
 use ccmorph::{LayoutChoice, Morph, TreeNode, back};
@@ -83,7 +84,8 @@ fn tree<P: Default>(numbers: &[u16], token: &Rc<()>) -> Option<Box<Node<P>>> {
     root
 }
 
-/// Keys in depth-first order with each node's number of children, which together tell trees apart; and addresses. Pointers up must be right.
+/// Keys in depth-first order with each node's number of children, which together tell trees apart;
+/// and addresses. Pointers up must be right.
 fn describe<P>(root: &Option<Box<Node<P>>>) -> (Vec<(usize, bool, usize)>, Vec<usize>) {
     let (mut nodes, mut addresses) = (Vec::new(), Vec::new());
     let mut stack: Vec<&Node<P>> = root.as_deref().into_iter().collect();

@@ -1,7 +1,9 @@
-//! Plain boxes under global allocators that are made of `CcMalloc`, and do more than pass requests on. A process of its own, as it has only one of them.
+//! Plain boxes under global allocators that are made of `CcMalloc`, and do more than pass requests
+//! on. A process of its own, as it has only one of them.
 //!
-//! Such allocators are why a morph asks the global allocator for each of the places that it has chosen: whatever comes back is what a node may be moved to, wherever it
-//! lies. And whatever they do, no place is lost, none is given out twice, and what `CcMalloc` counts is right.
+//! Such allocators are why a morph asks the global allocator for each of the places that it has
+//! chosen: whatever comes back is what a node may be moved to, wherever it lies. And whatever they
+//! do, no place is lost, none is given out twice, and what `CcMalloc` counts is right.
 
 use ccmalloc::CcMalloc;
 use ccmodel::Layout as Order;
@@ -10,7 +12,8 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// What the allocator does with requests for nodes of this test's, of [`NODE_BYTES`]; all others are passed on, but for the last.
+/// What the allocator does with requests for nodes of this test's, of [`NODE_BYTES`]; all others
+/// are passed on, but for the last.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum How {
     /// Passes them on.
@@ -93,7 +96,8 @@ fn header_bytes(how: How) -> usize {
     if how == How::Header { 16 } else { 0 }
 }
 
-// SAFETY: what is handed on is an object of `CcMalloc` for the layout or a part of one that has the size, nobody else knows of it, and it goes back there. Nothing unwinds.
+// SAFETY: what is handed on is an object of `CcMalloc` for the layout or a part of one that has the
+// size, nobody else knows of it, and it goes back there. Nothing unwinds.
 unsafe impl GlobalAlloc for Wrapper {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.size() != NODE_BYTES {
@@ -194,7 +198,8 @@ const _: () = assert!(NODE_BYTES == 72);
 
 const NODES: usize = if cfg!(miri) { 12 } else { 700 };
 
-/// A tree of [`NODES`] nodes, each of which but the first hangs on the one with half its number or so.
+/// A tree of [`NODES`] nodes, each of which but the first hangs on the one with half its number or
+/// so.
 fn tree(token: &Rc<()>) -> Option<Box<Node>> {
     fn node(key: usize, token: &Rc<()>) -> Box<Node> {
         let below = |key: usize| (key < NODES).then(|| node(key, token));
@@ -240,7 +245,8 @@ fn addresses(root: &Option<Box<Node>>, token: &Rc<()>) -> Vec<usize> {
     addresses
 }
 
-/// Checks what `CcMalloc` knows; under Miri that takes longer than all else, and other tests have it.
+/// Checks what `CcMalloc` knows; under Miri that takes longer than all else, and other tests have
+/// it.
 fn check() {
     if !cfg!(miri) {
         ccmalloc::check().unwrap();

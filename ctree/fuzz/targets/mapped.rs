@@ -1,5 +1,6 @@
-//! The fuzzer's bytes as a file: as they are, or as edits of a whole file whose checksums are computed anew, so that the fuzzer gets past
-//! them. What opens is looked up in every way; nothing may panic, whatever the file holds.
+//! The fuzzer's bytes as a file: as they are, or as edits of a whole file whose checksums are
+//! computed anew, so that the fuzzer gets past them. What opens is looked up in every way; nothing
+//! may panic, whatever the file holds.
 #![no_main]
 
 // The sums of the format, which the library does not show.
@@ -29,7 +30,8 @@ fn number(file: &[u8], at: usize) -> usize {
     usize::try_from(u64::from_ne_bytes(bytes)).unwrap_or(usize::MAX)
 }
 
-/// Puts the sum of a section, whose start and length stand in the header, into another place of the header.
+/// Puts the sum of a section, whose start and length stand in the header, into another place of the
+/// header.
 fn sign_section(file: &mut [u8], section_at: usize, sum_at: usize) {
     let (start, bytes) = (number(file, section_at), number(file, section_at + 8));
     let section = file.get(start..).and_then(|rest| rest.get(..bytes));
@@ -57,7 +59,8 @@ fn sign(file: &mut [u8]) {
     file[HEADER_SUM_AT..HEADER_SUM_AT + 8].copy_from_slice(&sum.to_ne_bytes());
 }
 
-/// Edits of a whole file: two bytes say where, the next what to write there; the first byte of each says into which half of what.
+/// Edits of a whole file: two bytes say where, the next what to write there; the first byte of each
+/// says into which half of what.
 fn edited(whole: &[u8], edits: &[u8]) -> Vec<u8> {
     let mut file = whole.to_vec();
     for edit in edits.chunks_exact(4) {

@@ -1,7 +1,8 @@
-//! The fuzzer's bytes as a program of the property tests' operations, run on a map of one of many types and on a `BTreeMap`.
+//! The fuzzer's bytes as a program of the property tests' operations, run on a map of one of many
+//! types and on a `BTreeMap`.
 //!
-//! The first byte says which types. Every choice takes as few bytes as hold it, so that a byte changed changes one thing; a program
-//! ends with its bytes.
+//! The first byte says which types. Every choice takes as few bytes as hold it, so that a byte
+//! changed changes one thing; a program ends with its bytes.
 #![no_main]
 
 #[path = "../../tests/all/dynamic/kinds.rs"]

@@ -23,7 +23,8 @@ impl<K> Copy for Keys<'_, K> {}
 ///
 /// Invariants, promised to [`Entries::new`]:
 /// - the keys of ranks below the first `end` are initialised and may be borrowed shared for `'a`;
-/// - the values of these ranks are initialised for `'a`. Who may borrow them, and how, is left to the iterators.
+/// - the values of these ranks are initialised for `'a`. Who may borrow them, and how, is left to
+///   the iterators.
 ///
 /// Each rank is given out once by each clone of the iterator.
 pub(super) struct Entries<'a, K, V> {

@@ -15,7 +15,8 @@ impl OrderError {
         OrderError { index }
     }
 
-    /// Place in the input, counted from 0, of the first key that is not greater than the key before it.
+    /// Place in the input, counted from 0, of the first key that is not greater than the key before
+    /// it.
     pub fn index(&self) -> usize {
         self.index
     }
@@ -33,8 +34,8 @@ impl fmt::Display for OrderError {
 
 impl Error for OrderError {}
 
-/// What [`FrozenCTreeMap::check`](super::FrozenCTreeMap::check) found: the order of the keys contradicts itself, or memory was
-/// overwritten.
+/// What [`FrozenCTreeMap::check`](super::FrozenCTreeMap::check) found: the order of the keys
+/// contradicts itself, or memory was overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckError {
     fault: Fault,

@@ -1,8 +1,10 @@
-//! The heads of the keys of a [`KeyTree`](super::key_tree), for keys whose type has heads: a second index beside the keys, of the same shape.
+//! The heads of the keys of a [`KeyTree`](super::key_tree), for keys whose type has heads: a second
+//! index beside the keys, of the same shape.
 //!
-//! A `String` key is a pointer: comparing it costs a miss for the string itself, in each of the four comparisons of each node. Heads lie
-//! in the node, 15 of them in two lines that are requested together, so that a search touches keys in the leaf that it ends in, and above only
-//! where heads do not tell. They cost 8.5 B a key. See [`heads`](crate::simd::heads) for the node.
+//! A `String` key is a pointer: comparing it costs a miss for the string itself, in each of the
+//! four comparisons of each node. Heads lie in the node, 15 of them in two lines that are requested
+//! together, so that a search touches keys in the leaf that it ends in, and above only where heads
+//! do not tell. They cost 8.5 B a key. See [`heads`](crate::simd::heads) for the node.
 
 use alloc::vec::Vec;
 use core::ptr::NonNull;
@@ -42,9 +44,10 @@ impl<K> HeadsOf<K> {
 /// Nodes of heads.
 ///
 /// Invariants:
-/// - `block` holds nodes of [`NODE_BYTES`], all of them initialised, and level `l` starts at node `level_at[l]`;
-/// - level `l` has one node more than there are keys in the levels above it, and its node `n` has no more keys than there are in the
-///   levels from `l` up, less `16 n`;
+/// - `block` holds nodes of [`NODE_BYTES`], all of them initialised, and level `l` starts at node
+///   `level_at[l]`;
+/// - level `l` has one node more than there are keys in the levels above it, and its node `n` has
+///   no more keys than there are in the levels from `l` up, less `16 n`;
 /// - the lanes of a node that belong to no key hold the largest integer.
 #[derive(Debug)]
 pub(super) struct HeadNodes {
@@ -57,7 +60,8 @@ pub(super) struct HeadNodes {
 }
 
 impl HeadNodes {
-    /// Heads for `len` keys in order, given `key` of each rank, in levels of [`NODE_HEADS`] + 1 children.
+    /// Heads for `len` keys in order, given `key` of each rank, in levels of [`NODE_HEADS`] + 1
+    /// children.
     pub(super) fn new<'a, K: 'a>(
         heads: &HeadsOf<K>,
         len: usize,
@@ -87,7 +91,8 @@ impl HeadNodes {
                 node < nodes && lane <= NODE_HEADS,
                 "lane {lane} of node {node} of {nodes}"
             );
-            // SAFETY: the node is one of those that the block was made for, and has one lane more than heads.
+            // SAFETY: the node is one of those that the block was made for, and has one lane more
+            // than heads.
             unsafe { block.base().add(node * NODE_BYTES).cast::<u64>().add(lane) }
         };
         for (level, &level_at) in level_at.iter().enumerate() {
@@ -95,7 +100,8 @@ impl HeadNodes {
                 child.checked_mul(fan_out.pow(u32::try_from(level).unwrap_or(u32::MAX)))
             };
             for node in 0..nodes_in_level(level) {
-                // The rank of the separator before child `c` of the whole level is `c * 16^level - 1`.
+                // The rank of the separator before child `c` of the whole level is `c * 16^level -
+                // 1`.
                 let key_rank = |child: usize| {
                     rank_of(child)
                         .map(|rank| rank - 1)
@@ -143,7 +149,8 @@ impl HeadNodes {
         }
     }
 
-    /// Goes down from a node as far as heads lead. Of `leaf_keys` and `values`, those of the leaf are asked for.
+    /// Goes down from a node as far as heads lead. Of `leaf_keys` and `values`, those of the leaf
+    /// are asked for.
     ///
     /// # Panics
     /// When there is no such node.
@@ -213,7 +220,8 @@ impl HeadNodes {
 impl Clone for HeadNodes {
     fn clone(&self) -> HeadNodes {
         let block = Block::new(self.block.bytes());
-        // SAFETY: two blocks of that many bytes each, of which the first is initialised and the second nobody else's.
+        // SAFETY: two blocks of that many bytes each, of which the first is initialised and the
+        // second nobody else's.
         unsafe {
             block
                 .base()
@@ -228,7 +236,8 @@ impl Clone for HeadNodes {
     }
 }
 
-/// What to ask for of things that lie in step with the leaves, `count` for each, if these are not too many lines.
+/// What to ask for of things that lie in step with the leaves, `count` for each, if these are not
+/// too many lines.
 #[inline(always)]
 fn in_step<T>(things: &[T], count: usize) -> EagerValues {
     let leaf_bytes = count * size_of::<T>();
@@ -266,7 +275,8 @@ impl<'a> AnyQuery<'a> {
             HeadsOf::Bytes => bytes_of(query).map(|bytes| AnyQuery::Bytes(BytesQuery(bytes))),
             HeadsOf::Fixed(head) => (typeid::of::<Q>() == typeid::of::<K>()).then(|| {
                 let query = core::ptr::from_ref(query).cast::<K>();
-                // SAFETY: the recognised types have no lifetimes, so that equal ids mean that `Q` is `K`; the pointer is a live reference.
+                // SAFETY: the recognised types have no lifetimes, so that equal ids mean that `Q`
+                // is `K`; the pointer is a live reference.
                 AnyQuery::Fixed(FixedQuery(head(unsafe { &*query })))
             }),
         }

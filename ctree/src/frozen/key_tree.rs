@@ -1,7 +1,9 @@
-//! The tree for keys of any ordered type: every key lives in exactly one place, pointers are computed.
+//! The tree for keys of any ordered type: every key lives in exactly one place, pointers are
+//! computed.
 //!
-//! Separators cannot be copies here, as they are for integers: a key may own memory or hold a cell. So the keys themselves are moved
-//! into the index, as in a classical B-tree, every sixteenth of a level going up to the next:
+//! Separators cannot be copies here, as they are for integers: a key may own memory or hold a cell.
+//! So the keys themselves are moved into the index, as in a classical B-tree, every sixteenth of a
+//! level going up to the next:
 //!
 //! ```text
 //! level 1                        k15                            k31           ...
@@ -9,16 +11,20 @@
 //! level 0        | k0 k1 ...          k13 k14    |    | k16 ...        k30 |  ...
 //! ```
 //!
-//! **A rank tells where its key lies.** Write it in base 16: the number of trailing digits 15 is the level, and what is left over is
-//! its place there, less one sixteenth of the keys that went up. Level `l` holds `n >> 4l` less `n >> 4(l + 1)` keys without a gap, and
-//! the levels above it hold `n >> 4(l + 1)` in all, so that neither pointers nor offsets are stored: two plain vectors, one for the
-//! leaves, one for the levels above with the root first. No unsafe code, and a wrong `Ord` leads to a wrong answer, never further.
+//! **A rank tells where its key lies.** Write it in base 16: the number of trailing digits 15 is
+//! the level, and what is left over is its place there, less one sixteenth of the keys that went
+//! up. Level `l` holds `n >> 4l` less `n >> 4(l + 1)` keys without a gap, and the levels above it
+//! hold `n >> 4(l + 1)` in all, so that neither pointers nor offsets are stored: two plain vectors,
+//! one for the leaves, one for the levels above with the root first. No unsafe code, and a wrong
+//! `Ord` leads to a wrong answer, never further.
 //!
-//! **Keys that are pointers** have [`head_nodes`](super::head_nodes) beside them, if their type is known to have heads: a search then goes
-//! by these. All that follows is about keys of other types, and about maps of a few keys.
+//! **Keys that are pointers** have [`head_nodes`](super::head_nodes) beside them, if their type is
+//! known to have heads: a search then goes by these. All that follows is about keys of other types,
+//! and about maps of a few keys.
 //!
-//! A search compares each key on its way at most once, four to a node: log2(n) comparisons in all, of keys that lie together, where a
-//! binary search over an array would touch a new line with almost every comparison. The lines of a node are requested together.
+//! A search compares each key on its way at most once, four to a node: log2(n) comparisons in all,
+//! of keys that lie together, where a binary search over an array would touch a new line with
+//! almost every comparison. The lines of a node are requested together.
 
 use alloc::vec::{self, Vec};
 use core::borrow::Borrow;
@@ -42,7 +48,8 @@ const EAGER_LINES_MAX: usize = 8;
 
 /// Sorted keys in the order of their nodes.
 ///
-/// Invariant: `index.len() == (index.len() + leaves.len()) >> LEVEL_BITS`. (Memory safety does not depend on it.)
+/// Invariant: `index.len() == (index.len() + leaves.len()) >> LEVEL_BITS`. (Memory safety does not
+/// depend on it.)
 #[derive(Clone, Debug)]
 pub(super) struct KeyTree<K> {
     /// Level 0: all keys whose rank does not end in the digit 15.
@@ -165,7 +172,8 @@ impl<K> KeyTree<K> {
 
     /// The rank of the key that compares equal to `query`, or the number of keys less than it.
     ///
-    /// Of `values`, which lie in the order of the keys, those that may be wanted next are requested together with the last keys.
+    /// Of `values`, which lie in the order of the keys, those that may be wanted next are requested
+    /// together with the last keys.
     pub(super) fn search<Q: ?Sized + Ord, V>(&self, query: &Q, values: &[V]) -> Result<usize, usize>
     where
         K: Borrow<Q>,
@@ -173,7 +181,8 @@ impl<K> KeyTree<K> {
         if let (Some(heads), Some(query_heads)) = (&self.heads, AnyQuery::of::<K, Q>(query)) {
             return match query_heads {
                 AnyQuery::Bytes(bytes) => {
-                    // In every node heads leave out at least what all keys share, so that the query has to share it.
+                    // In every node heads leave out at least what all keys share, so that the query
+                    // has to share it.
                     let shared = bytes_of(self.key(0)).unwrap_or(&[]);
                     let prefix = shared.get(..heads.prefix_bytes()).unwrap_or(shared);
                     if !bytes.0.starts_with(prefix) {
@@ -188,7 +197,8 @@ impl<K> KeyTree<K> {
         let mut node = 0;
         for level in (0..height).rev() {
             let keys = self.level(level);
-            // The node exists: its number is at most that of the keys above, and each of them has fifteen before it in this level.
+            // The node exists: its number is at most that of the keys above, and each of them has
+            // fifteen before it in this level.
             let start = node * NODE_KEYS;
             let keys = &keys[start..keys.len().min(start + NODE_KEYS)];
             prefetch_bytes(
@@ -202,7 +212,8 @@ impl<K> KeyTree<K> {
                 );
             }
             match search_node(keys, query) {
-                // Above this key's rank in its own level lie as many keys below each level as it has children.
+                // Above this key's rank in its own level lie as many keys below each level as it
+                // has children.
                 Ok(slot) => return Ok(((node * FAN_OUT + slot + 1) << (LEVEL_BITS * level)) - 1),
                 Err(slot) => node = node * FAN_OUT + slot,
             }
@@ -267,10 +278,12 @@ impl<K> KeyTree<K> {
 #[inline(always)]
 fn search_node<K: Borrow<Q>, Q: ?Sized + Ord>(keys: &[K], query: &Q) -> Result<usize, usize> {
     if !core::mem::needs_drop::<K>() {
-        // Most likely a small plain value: without branches that depend on keys, and all comparisons made.
+        // Most likely a small plain value: without branches that depend on keys, and all
+        // comparisons made.
         return keys.binary_search_by(|key| key.borrow().cmp(query));
     }
-    // Most likely a key with a part elsewhere, where each comparison may be a miss: stop at an equal key.
+    // Most likely a key with a part elsewhere, where each comparison may be a miss: stop at an
+    // equal key.
     let (mut start, mut end) = (0, keys.len());
     while start < end {
         let middle = start + (end - start) / 2;
@@ -304,7 +317,8 @@ impl<K> IntoIterator for KeyTree<K> {
     }
 }
 
-/// Moves the keys out, from both ends: the keys of each level are in order, so that the level of a rank is all that must be known.
+/// Moves the keys out, from both ends: the keys of each level are in order, so that the level of a
+/// rank is all that must be known.
 ///
 /// Invariant: the keys of the ranks `start..end` are the ones left in `levels`.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
-//! The lanes of a block that are not keys: index and filler. Knows the width of a lane, but neither the type of the keys nor the values,
-//! so that it is compiled once for each width rather than once for each map.
+//! The lanes of a block that are not keys: index and filler. Knows the width of a lane, but neither
+//! the type of the keys nor the values, so that it is compiled once for each width rather than once
+//! for each map.
 
 use core::convert::Infallible;
 use core::ptr::NonNull;
@@ -20,7 +21,8 @@ fn filler(plan: &Plan, lane_bytes: usize) -> impl Iterator<Item = usize> {
     (plan.len()..slots).map(move |slot| key_at(plan, lane_bytes, slot))
 }
 
-/// Calls `visit` for every lane of the index with its offset and what it should hold, until there is an error.
+/// Calls `visit` for every lane of the index with its offset and what it should hold, until there
+/// is an error.
 ///
 /// # Safety
 /// - `base` is the start of a block that was laid out after `plan`, for lanes of type `L`;
@@ -32,7 +34,8 @@ unsafe fn for_each_separator<L: Lane, E>(
 ) -> Result<(), E> {
     for (lane_at, rank) in plan.separators() {
         let key = rank.map(|rank| {
-            // SAFETY: the plan names ranks below its length only, whose keys are initialised integers of this type.
+            // SAFETY: the plan names ranks below its length only, whose keys are initialised
+            // integers of this type.
             unsafe {
                 base.add(key_at(plan, size_of::<L>(), rank))
                     .cast::<L>()
@@ -61,7 +64,8 @@ enum Separator<L> {
 /// Address of a lane.
 ///
 /// # Safety
-/// `lane_at` is the offset, in a block that was laid out after `plan` and starts at `base`, of a lane of type `L`.
+/// `lane_at` is the offset, in a block that was laid out after `plan` and starts at `base`, of a
+/// lane of type `L`.
 unsafe fn lane<L>(base: NonNull<u8>, plan: &Plan, lane_at: usize) -> NonNull<L> {
     debug_assert!(
         lane_at + size_of::<L>() <= plan.block_bytes() && lane_at.is_multiple_of(size_of::<L>()),
@@ -76,7 +80,8 @@ unsafe fn lane<L>(base: NonNull<u8>, plan: &Plan, lane_at: usize) -> NonNull<L> 
 /// Writes index and filler of a block whose keys are written.
 ///
 /// # Safety
-/// - `base` is the start of a block that was laid out after `plan`, for lanes of `kind`, and that nobody else uses meanwhile;
+/// - `base` is the start of a block that was laid out after `plan`, for lanes of `kind`, and that
+///   nobody else uses meanwhile;
 /// - the keys of all ranks below `plan.len()` are initialised.
 pub(super) unsafe fn fill(kind: LaneKind, base: NonNull<u8>, plan: &Plan) {
     by_lane!(kind, L => {
@@ -101,18 +106,21 @@ pub(super) unsafe fn fill(kind: LaneKind, base: NonNull<u8>, plan: &Plan) {
 /// Whether index and filler hold what [`fill`] wrote; if not, the offset of a lane that does not.
 ///
 /// # Safety
-/// `base` is the start of a block that was laid out after `plan`, for lanes of `kind`, filled, and that nobody writes to meanwhile.
+/// `base` is the start of a block that was laid out after `plan`, for lanes of `kind`, filled, and
+/// that nobody writes to meanwhile.
 pub(super) unsafe fn check(kind: LaneKind, base: NonNull<u8>, plan: &Plan) -> Result<(), usize> {
     by_lane!(kind, L => {
         for lane_at in filler(plan, size_of::<L>()) {
-            // SAFETY: the plan gives offsets of lanes inside the block, which `fill` has initialised.
+            // SAFETY: the plan gives offsets of lanes inside the block, which `fill` has
+            // initialised.
             if unsafe { lane::<L>(base, plan, lane_at).read() } != L::LARGEST {
                 return Err(lane_at);
             }
         }
         let compare = |lane_at, separator| {
             let holds = match separator {
-                // SAFETY: the plan gives offsets of lanes inside the block, which `fill` has initialised with this type.
+                // SAFETY: the plan gives offsets of lanes inside the block, which `fill` has
+                // initialised with this type.
                 Separator::Whole(key) => unsafe { lane::<L>(base, plan, lane_at).read() == key },
                 // SAFETY: the same, with a narrowing.
                 Separator::Narrow(head) => unsafe { lane::<u32>(base, plan, lane_at).read() == head },

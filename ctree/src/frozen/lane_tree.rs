@@ -1,10 +1,12 @@
 //! The tree for integer keys: one block of lanes (see [`plan`](crate::plan)), searched by SIMD.
 //!
-//! **Where the values lie.** Values that need no drop and have at most [`JOINED_VALUE_BYTES_MAX`] bytes follow the keys of their leaf;
-//! others are a `Vec` in key order beside the block. The first saves requests to memory, the second leaves dropping to `Vec`: nothing in
-//! this module owns anything that could be dropped twice, whatever panics, and the drop checker sees what it sees in `Vec`. Measured
-//! with 2 million `u64` keys, nanoseconds a lookup (Intel Xeon, family 6 model 207, 2 virtual cores, AVX-512, 2026-11-20, medians of three alternating
-//! runs on a busy machine; trust the ratios):
+//! **Where the values lie.** Values that need no drop and have at most [`JOINED_VALUE_BYTES_MAX`]
+//! bytes follow the keys of their leaf; others are a `Vec` in key order beside the block. The first
+//! saves requests to memory, the second leaves dropping to `Vec`: nothing in this module owns
+//! anything that could be dropped twice, whatever panics, and the drop checker sees what it sees in
+//! `Vec`. Measured with 2 million `u64` keys, nanoseconds a lookup (Intel Xeon, family 6 model 207,
+//! 2 virtual cores, AVX-512, 2026-11-20, medians of three alternating runs on a busy machine; trust
+//! the ratios):
 //!
 //! | value | independent, joined / apart | dependent, joined / apart | `get_many_with`, joined / apart |
 //! |---|---|---|---|
@@ -13,14 +15,18 @@
 //!
 //! Larger values gain nothing from lying in the leaf: keys and value are far apart there as well.
 //!
-//! **What is asked for early.** While a search waits for the keys of a leaf, the lines of its values travel already, if there are at most
-//! [`EAGER_LINES_MAX`] of them. On the same machine, with values of 24 and 32 B (6 and 8 lines) this made dependent lookups 1.4 and 1.5 times as fast,
-//! relative to a `BTreeMap` in the same run, and independent ones, which wait for bandwidth rather than latency, 1.3 to 1.5 times slower.
+//! **What is asked for early.** While a search waits for the keys of a leaf, the lines of its
+//! values travel already, if there are at most [`EAGER_LINES_MAX`] of them. On the same machine,
+//! with values of 24 and 32 B (6 and 8 lines) this made dependent lookups 1.4 and 1.5 times as
+//! fast, relative to a `BTreeMap` in the same run, and independent ones, which wait for bandwidth
+//! rather than latency, 1.3 to 1.5 times slower.
 //!
-//! **Where unsafe code is.** Memory is read and written here, in [`lane_block`] and in [`simd`], on a [`block`](crate::block) that is
-//! allocated there; keys are recognised as integers in [`lane`](crate::lane). Above, the iterators ([`entries`](super::entries),
-//! [`map_iter`](super::map_iter)) turn the addresses of [`strided`](super::strided) into references, on what [`map`](super::map) promises
-//! when it makes them. The rest, sets and [`key_tree`](super::key_tree) among them, is safe code.
+//! **Where unsafe code is.** Memory is read and written here, in [`lane_block`] and in [`simd`], on
+//! a [`block`](crate::block) that is allocated there; keys are recognised as integers in
+//! [`lane`](crate::lane). Above, the iterators ([`entries`](super::entries),
+//! [`map_iter`](super::map_iter)) turn the addresses of [`strided`](super::strided) into
+//! references, on what [`map`](super::map) promises when it makes them. The rest, sets and
+//! [`key_tree`](super::key_tree) among them, is safe code.
 
 use alloc::vec::{self, Vec};
 use core::marker::PhantomData;
@@ -40,7 +46,8 @@ pub(super) const JOINED_VALUE_BYTES_MAX: usize = 16;
 /// Most lines of values that one search asks for while it waits for the keys of their leaf.
 const EAGER_LINES_MAX: usize = 8;
 
-/// Bytes of the index that narrow separators have to spare where they spare no level: what is smaller lies in the nearest caches anyway.
+/// Bytes of the index that narrow separators have to spare where they spare no level: what is
+/// smaller lies in the nearest caches anyway.
 const NARROW_GAIN_BYTES_MIN: usize = 32 << 10;
 
 /// What a batch of searches is for.
@@ -56,10 +63,12 @@ pub(crate) enum Wanted {
 ///
 /// Invariants:
 /// - `LaneKind::of::<K>()` is `Some`;
-/// - `block` has `plan.block_bytes()` bytes, and `plan` was made for `K`'s size and, if [`joined`](LaneTree::joined), `V`'s, so that its leaves
-///   have `LEAF_BYTES`;
-/// - the first `plan.len()` key slots of the leaves hold keys, all other lanes of leaves and index hold what `plan` says;
-/// - `joined`: the first `plan.len()` value slots hold valid values, and `values` is empty; else `values.len() == plan.len()`.
+/// - `block` has `plan.block_bytes()` bytes, and `plan` was made for `K`'s size and, if
+///   [`joined`](LaneTree::joined), `V`'s, so that its leaves have `LEAF_BYTES`;
+/// - the first `plan.len()` key slots of the leaves hold keys, all other lanes of leaves and index
+///   hold what `plan` says;
+/// - `joined`: the first `plan.len()` value slots hold valid values, and `values` is empty; else
+///   `values.len() == plan.len()`.
 #[derive(Debug)]
 pub(crate) struct LaneTree<K, V> {
     block: Block,
@@ -84,7 +93,8 @@ impl<K, V> LaneTree<K, V> {
         bytes => NODE_BYTES / bytes,
     };
 
-    /// From one leaf to the next, as the plan has it: a constant here, so that no address needs a multiplication.
+    /// From one leaf to the next, as the plan has it: a constant here, so that no address needs a
+    /// multiplication.
     const LEAF_BYTES: usize =
         (NODE_BYTES + Self::LANES * Self::JOINED_BYTES).next_multiple_of(LINE_BYTES);
 
@@ -99,7 +109,8 @@ impl<K, V> LaneTree<K, V> {
             && align_of::<V>() <= LINE_BYTES
     }
 
-    /// Builds the tree from `entries`, which should be strictly ascending: otherwise keys will not be found.
+    /// Builds the tree from `entries`, which should be strictly ascending: otherwise keys will not
+    /// be found.
     ///
     /// # Panics
     /// When there are no entries, `K` is not an integer, or the size overflows.
@@ -112,10 +123,12 @@ impl<K, V> LaneTree<K, V> {
             advise_vec(&values);
         }
         for (rank, (key, value)) in entries.into_iter().enumerate() {
-            // SAFETY: `rank < plan.len()`, so that this is the place of a key within the block, aligned for it.
+            // SAFETY: `rank < plan.len()`, so that this is the place of a key within the block,
+            // aligned for it.
             unsafe { keys.at(rank).write(key) };
             if Self::joined() {
-                // SAFETY: `rank < plan.len()`, so that this is the place of a value within the block, aligned for it.
+                // SAFETY: `rank < plan.len()`, so that this is the place of a value within the
+                // block, aligned for it.
                 unsafe { joined_values.at(rank).write(value) };
             } else {
                 values.push(value);
@@ -144,7 +157,8 @@ impl<K, V> LaneTree<K, V> {
             .into_par_iter()
             .enumerate()
             .for_each(|(rank, (key, value))| {
-                // SAFETY: `rank < plan.len()`, so that this is the place of a key within the block, aligned for it, and of no other.
+                // SAFETY: `rank < plan.len()`, so that this is the place of a key within the block,
+                // aligned for it, and of no other.
                 unsafe { keys.at(rank).write(key) };
                 // SAFETY: the same of the value.
                 unsafe { joined_values.at(rank).write(value) };
@@ -153,8 +167,9 @@ impl<K, V> LaneTree<K, V> {
         unsafe { tree.finish(Vec::new()) }
     }
 
-    /// A tree that has room for `entries`, and none of them: not to be used before [`finish`](LaneTree::finish). If it is dropped before that,
-    /// its block is freed, which owns nothing.
+    /// A tree that has room for `entries`, and none of them: not to be used before
+    /// [`finish`](LaneTree::finish). If it is dropped before that, its block is freed, which owns
+    /// nothing.
     fn without_entries(entries: &[(K, V)]) -> LaneTree<K, V> {
         let Some(plan) = Self::plan(entries) else {
             panic!("capacity overflow: {} entries", entries.len());
@@ -182,13 +197,15 @@ impl<K, V> LaneTree<K, V> {
     /// - the values are written, if they are joined, and otherwise `values` has them all.
     unsafe fn finish(mut self, values: Vec<V>) -> LaneTree<K, V> {
         self.values = values;
-        // SAFETY: the block was made for this plan, for keys of this kind, all of which are written; nobody else knows of it.
+        // SAFETY: the block was made for this plan, for keys of this kind, all of which are
+        // written; nobody else knows of it.
         unsafe { lane_block::fill(Self::kind(), self.block.base(), &self.plan) };
         self.eager = self.eager_values();
         self
     }
 
-    /// The plan that suits the entries: with narrow separators where they spare a level, or much of the index, and few keys are stray.
+    /// The plan that suits the entries: with narrow separators where they spare a level, or much of
+    /// the index, and few keys are stray.
     fn plan(entries: &[(K, V)]) -> Option<Plan> {
         let kind = Self::kind();
         let whole = Plan::new(entries.len(), kind.bytes(), Self::JOINED_BYTES)?;
@@ -214,7 +231,8 @@ impl<K, V> LaneTree<K, V> {
         let stray = (Self::LANES..entries.len())
             .step_by(Self::LANES)
             .map(|start| {
-                // Keys in a row have heads in a row, so that those of a leaf that are stray come first.
+                // Keys in a row have heads in a row, so that those of a leaf that are stray come
+                // first.
                 let before = head(start - 1);
                 let end = entries.len().min(start + Self::LANES);
                 (start..end)
@@ -242,12 +260,14 @@ impl<K, V> LaneTree<K, V> {
     /// Where the values lie if they are joined, valid as the keys are; otherwise of no use.
     #[inline(always)]
     fn joined_values(&self) -> Strided<V> {
-        // SAFETY: the keys of the first leaf lie inside the block, and their end is at most one past its last byte.
+        // SAFETY: the keys of the first leaf lie inside the block, and their end is at most one
+        // past its last byte.
         let base = unsafe { self.block.base().add(self.plan.leaf_at(0) + NODE_BYTES) };
         Strided::new(base, Self::LANES.trailing_zeros(), Self::LEAF_BYTES)
     }
 
-    /// Where the values lie, valid for ranks below `len` and for shared access as long as the tree is borrowed.
+    /// Where the values lie, valid for ranks below `len` and for shared access as long as the tree
+    /// is borrowed.
     #[inline(always)]
     pub(super) fn values(&self) -> Strided<V> {
         if Self::joined() {
@@ -257,7 +277,8 @@ impl<K, V> LaneTree<K, V> {
         }
     }
 
-    /// Where the values lie, valid for ranks below `len` and for exclusive access as long as the tree is borrowed mutably.
+    /// Where the values lie, valid for ranks below `len` and for exclusive access as long as the
+    /// tree is borrowed mutably.
     #[inline(always)]
     pub(super) fn values_mut(&mut self) -> Strided<V> {
         if Self::joined() {
@@ -271,7 +292,8 @@ impl<K, V> LaneTree<K, V> {
     #[inline(always)]
     pub(super) fn key(&self, rank: usize) -> &K {
         assert!(rank < self.len(), "rank {rank} of {}", self.len());
-        // SAFETY: keys of ranks below `len` are initialised, and never written again while the tree lives.
+        // SAFETY: keys of ranks below `len` are initialised, and never written again while the tree
+        // lives.
         unsafe { &*self.keys().at(rank) }
     }
 
@@ -279,7 +301,8 @@ impl<K, V> LaneTree<K, V> {
     #[inline(always)]
     pub(super) fn value(&self, rank: usize) -> &V {
         assert!(rank < self.len(), "rank {rank} of {}", self.len());
-        // SAFETY: values of ranks below `len` are initialised; they change through `&mut self` alone.
+        // SAFETY: values of ranks below `len` are initialised; they change through `&mut self`
+        // alone.
         unsafe { &*self.values().at(rank) }
     }
 
@@ -321,7 +344,8 @@ impl<K, V> LaneTree<K, V> {
     #[inline(always)]
     fn place(&self, query: &K) -> Place {
         let query = NonNull::from(query).cast();
-        // SAFETY: by the invariants the block is filled after the plan with lanes of the kind of `K`; the query is a `K`.
+        // SAFETY: by the invariants the block is filled after the plan with lanes of the kind of
+        // `K`; the query is a `K`.
         let place = unsafe {
             simd::place(
                 Self::kind(),
@@ -384,7 +408,8 @@ impl<K, V> LaneTree<K, V> {
     #[inline(always)]
     pub(super) fn get(&self, query: &K) -> Option<&V> {
         let value = self.value_place(query, self.values())?;
-        // SAFETY: the rank is below `len`, its value initialised; values change through `&mut self` alone.
+        // SAFETY: the rank is below `len`, its value initialised; values change through `&mut self`
+        // alone.
         Some(unsafe { value.as_ref() })
     }
 
@@ -397,7 +422,8 @@ impl<K, V> LaneTree<K, V> {
         Some(unsafe { value.as_mut() })
     }
 
-    /// Number of keys less than each query. The values of these ranks are asked for if they are wanted.
+    /// Number of keys less than each query. The values of these ranks are asked for if they are
+    /// wanted.
     ///
     /// # Panics
     /// When the lengths differ or exceed [`simd::BATCH`].
@@ -433,9 +459,11 @@ impl<K, V> LaneTree<K, V> {
         self.block.bytes() + self.values.capacity() * size_of::<V>()
     }
 
-    /// Whether all lanes outside the keys hold what the plan says; if not, the offset of one that does not.
+    /// Whether all lanes outside the keys hold what the plan says; if not, the offset of one that
+    /// does not.
     pub(super) fn check_lanes(&self) -> Result<(), usize> {
-        // SAFETY: by the invariants the block is laid out and filled so, and it is never written to but for values.
+        // SAFETY: by the invariants the block is laid out and filled so, and it is never written to
+        // but for values.
         unsafe { lane_block::check(Self::kind(), self.block.base(), &self.plan) }
     }
 
@@ -477,8 +505,8 @@ impl<K, V> IntoIterator for LaneTree<K, V> {
 
 /// Moves the entries out, from both ends.
 ///
-/// Invariants: `keys` and `joined_values` point into `_block`; the entries of the ranks `start..end` have not been moved out, and are
-/// the ones left in `values` unless joined.
+/// Invariants: `keys` and `joined_values` point into `_block`; the entries of the ranks
+/// `start..end` have not been moved out, and are the ones left in `values` unless joined.
 pub(crate) struct IntoIter<K, V> {
     _block: Block,
     keys: Strided<K>,
@@ -495,7 +523,8 @@ impl<K, V> IntoIter<K, V> {
         self.end - self.start
     }
 
-    /// The key and the value of a rank that has just been taken from the range of those left; `split_value` is what `values` gave for it.
+    /// The key and the value of a rank that has just been taken from the range of those left;
+    /// `split_value` is what `values` gave for it.
     ///
     /// # Safety
     /// `rank` was in `start..end` until now, and no longer is.
@@ -503,7 +532,8 @@ impl<K, V> IntoIter<K, V> {
         // SAFETY: the rank is below `len`, its key initialised; integers are `Copy`.
         let key = unsafe { self.keys.at(rank).read() };
         let value = if LaneTree::<K, V>::joined() {
-            // SAFETY: the rank is below `len`, its joined value initialised; it is moved out once, as the caller says.
+            // SAFETY: the rank is below `len`, its joined value initialised; it is moved out once,
+            // as the caller says.
             unsafe { self.joined_values.at(rank).read() }
         } else {
             split_value.expect("values that are not joined are as many as the ranks left")
@@ -514,10 +544,12 @@ impl<K, V> IntoIter<K, V> {
     /// The entries left, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         (self.start..self.end).map(|rank| {
-            // SAFETY: the rank is below `len`, its key initialised, and keys are never written again.
+            // SAFETY: the rank is below `len`, its key initialised, and keys are never written
+            // again.
             let key = unsafe { &*self.keys.at(rank) };
             let value = if LaneTree::<K, V>::joined() {
-                // SAFETY: the rank is below `len`, its joined value initialised; it is moved out through `&mut self` alone.
+                // SAFETY: the rank is below `len`, its joined value initialised; it is moved out
+                // through `&mut self` alone.
                 unsafe { &*self.joined_values.at(rank) }
             } else {
                 &self.values.as_slice()[rank - self.start]

@@ -17,36 +17,47 @@ use super::strided::Strided;
 use crate::lane::{same_integer, same_integers};
 use crate::simd::BATCH;
 
-/// Fewest queries that are searched for together; fewer go down one by one, since a batch pays for its preparations first. A batch of three
-/// took 12 ns a query where single lookups took 6.7 (10 keys in the map, values of 8 B), 300 against 217 to 250 (2 million); from four
-/// on the two are even in a large map, and from eight on the batch wins in every map. (On the machine that `lane_tree` names, busy.)
+/// Fewest queries that are searched for together; fewer go down one by one, since a batch pays for
+/// its preparations first. A batch of three took 12 ns a query where single lookups took 6.7 (10
+/// keys in the map, values of 8 B), 300 against 217 to 250 (2 million); from four on the two are
+/// even in a large map, and from eight on the batch wins in every map. (On the machine that
+/// `lane_tree` names, busy.)
 const BATCH_MIN: usize = 4;
 
-/// An ordered map that is built once and then looked up: no pointers, as few cache misses as the data allows.
+/// An ordered map that is built once and then looked up: no pointers, as few cache misses as the
+/// data allows.
 ///
-/// Keys may be of any type with `Ord`. Keys that are machine integers (`u8` to `u64`, `i8` to `i64`, `usize`, `isize`, `char`) are searched
-/// by SIMD, chosen at run time. Byte strings (`String`, `&str`, `Box<str>`, `Vec<u8>`, `&[u8]`, `Box<[u8]>`), common tuples of integers, `u128`,
-/// `i128` and total floats are told apart by 64 bits of each, which lie in the nodes; other keys by comparisons, as few as a binary search
-/// makes. Values can be changed in place; entries cannot be added or removed.
+/// Keys may be of any type with `Ord`. Keys that are machine integers (`u8` to `u64`, `i8` to
+/// `i64`, `usize`, `isize`, `char`) are searched by SIMD, chosen at run time. Byte strings
+/// (`String`, `&str`, `Box<str>`, `Vec<u8>`, `&[u8]`, `Box<[u8]>`), common tuples of integers,
+/// `u128`, `i128` and total floats are told apart by 64 bits of each, which lie in the nodes; other
+/// keys by comparisons, as few as a binary search makes. Values can be changed in place; entries
+/// cannot be added or removed.
 ///
-/// Each entry has a **rank**, the number of keys less than its own. Ranks cost nothing here: see [`lower_bound`](Self::lower_bound),
-/// [`get_index`](Self::get_index), [`get_index_of`](Self::get_index_of).
+/// Each entry has a **rank**, the number of keys less than its own. Ranks cost nothing here: see
+/// [`lower_bound`](Self::lower_bound), [`get_index`](Self::get_index),
+/// [`get_index_of`](Self::get_index_of).
 ///
 /// # Cost
-/// A lookup among n integer keys of 8 B reads one node of two lines in each of log33(n / 16) index levels, and one leaf; the lines of a
-/// node are requested together. The index has 1/32 of the keys' size (0.5 MB for 2 million keys), so that only the leaf misses a cache that
-/// holds the index. (With keys in tight clusters in a wide range, log17(n / 16) levels and 1/16.) Keys told apart by 64 bits of each go
-/// through log16(n) nodes of two lines; a `String` is read itself only where these are equal, mostly once. Other types need at most
-/// log2(n) comparisons, rounded up to four for each of log16(n) nodes of 15 keys.
+/// A lookup among n integer keys of 8 B reads one node of two lines in each of log33(n / 16) index
+/// levels, and one leaf; the lines of a node are requested together. The index has 1/32 of the
+/// keys' size (0.5 MB for 2 million keys), so that only the leaf misses a cache that holds the
+/// index. (With keys in tight clusters in a wide range, log17(n / 16) levels and 1/16.) Keys told
+/// apart by 64 bits of each go through log16(n) nodes of two lines; a `String` is read itself only
+/// where these are equal, mostly once. Other types need at most log2(n) comparisons, rounded up to
+/// four for each of log16(n) nodes of 15 keys.
 ///
 /// # Threads
-/// A shared map is only read: no lookup writes anything, not even a counter, so that lookups from many threads neither wait for each other
-/// nor move lines between cores, and scale until memory itself is busy. `&mut` gives one thread the values to change. Changes of a map
-/// that others read meanwhile are not offered: build another map and exchange the two, behind an `Arc` in a lock or an atomic pointer.
+/// A shared map is only read: no lookup writes anything, not even a counter, so that lookups from
+/// many threads neither wait for each other nor move lines between cores, and scale until memory
+/// itself is busy. `&mut` gives one thread the values to change. Changes of a map that others read
+/// meanwhile are not offered: build another map and exchange the two, behind an `Arc` in a lock or
+/// an atomic pointer.
 ///
 /// # A wrong `Ord`
-/// As for `BTreeMap`, an order that is not total, or that changes while a key is in the map, is a logic error: lookups may then miss
-/// keys, and building from unsorted input may panic. It is never undefined behaviour.
+/// As for `BTreeMap`, an order that is not total, or that changes while a key is in the map, is a
+/// logic error: lookups may then miss keys, and building from unsorted input may panic. It is never
+/// undefined behaviour.
 ///
 /// # Examples
 /// ```
@@ -63,7 +74,8 @@ pub struct FrozenCTreeMap<K, V> {
     pub(super) repr: Repr<K, V>,
 }
 
-/// Invariant: `Lanes` if and only if the keys are integers and there are any. (A wrong variant would cost speed, not correctness.)
+/// Invariant: `Lanes` if and only if the keys are integers and there are any. (A wrong variant
+/// would cost speed, not correctness.)
 #[derive(Clone)]
 pub(super) enum Repr<K, V> {
     /// Keys in the order of their nodes, values in the order of the keys, as many.
@@ -98,8 +110,8 @@ impl<K, V> FrozenCTreeMap<K, V> {
         self.len() == 0
     }
 
-    /// Bytes that the map has allocated: index, keys and values, filler included; not what keys and values own elsewhere, nor the
-    /// `size_of` of the map itself.
+    /// Bytes that the map has allocated: index, keys and values, filler included; not what keys and
+    /// values own elsewhere, nor the `size_of` of the map itself.
     pub fn memory_usage(&self) -> usize {
         match &self.repr {
             // Zero-sized values have an unlimited capacity, of no bytes.
@@ -219,10 +231,12 @@ impl<K, V> FrozenCTreeMap<K, V> {
         self.search(key).is_ok()
     }
 
-    /// Number of keys less than `query`: the rank of the first key that is not, or `len` when there is none.
+    /// Number of keys less than `query`: the rank of the first key that is not, or `len` when there
+    /// is none.
     ///
-    /// (`BTreeMap::lower_bound`, not yet stable, returns a cursor. Here a rank is as good as a cursor: [`get_index`](Self::get_index)
-    /// reads what is there in constant time, and the difference of two ranks is a number of entries.)
+    /// (`BTreeMap::lower_bound`, not yet stable, returns a cursor. Here a rank is as good as a
+    /// cursor: [`get_index`](Self::get_index) reads what is there in constant time, and the
+    /// difference of two ranks is a number of entries.)
     ///
     /// # Examples
     /// ```
@@ -240,7 +254,8 @@ impl<K, V> FrozenCTreeMap<K, V> {
         self.search(query).unwrap_or_else(|rank| rank)
     }
 
-    /// Number of keys less than or equal to `query`: the rank of the first key greater than it, or `len` when there is none.
+    /// Number of keys less than or equal to `query`: the rank of the first key greater than it, or
+    /// `len` when there is none.
     #[inline]
     pub fn upper_bound<Q: ?Sized + Ord>(&self, query: &Q) -> usize
     where
@@ -285,9 +300,10 @@ impl<K, V> FrozenCTreeMap<K, V> {
 
     /// The values of many keys: `results[i]` becomes that of `keys[i]`.
     ///
-    /// For integer keys the searches go down the tree together, so that their misses overlap: many times as fast as single lookups in a
-    /// map that does not fit into the caches. When the values are used only after a long batch, their lines may have been displaced
-    /// again: [`get_many_with`](Self::get_many_with) hands each over while it is in the cache.
+    /// For integer keys the searches go down the tree together, so that their misses overlap: many
+    /// times as fast as single lookups in a map that does not fit into the caches. When the values
+    /// are used only after a long batch, their lines may have been displaced again:
+    /// [`get_many_with`](Self::get_many_with) hands each over while it is in the cache.
     ///
     /// # Panics
     /// When `keys` and `results` differ in length.
@@ -314,7 +330,8 @@ impl<K, V> FrozenCTreeMap<K, V> {
 
     /// Calls `use_value(i, value)` for each of many keys in turn, with the value of `keys[i]`.
     ///
-    /// As [`get_many`](Self::get_many), but each value is handed over while its line is in the cache.
+    /// As [`get_many`](Self::get_many), but each value is handed over while its line is in the
+    /// cache.
     ///
     /// # Examples
     /// ```
@@ -355,7 +372,8 @@ impl<K, V> FrozenCTreeMap<K, V> {
         });
     }
 
-    /// [`search`](Self::search) for many queries, in batches when the keys are integers and there are [`BATCH_MIN`] or more.
+    /// [`search`](Self::search) for many queries, in batches when the keys are integers and there
+    /// are [`BATCH_MIN`] or more.
     #[inline]
     pub(super) fn search_many<Q: Ord>(
         &self,
@@ -386,7 +404,8 @@ impl<K, V> FrozenCTreeMap<K, V> {
         }
     }
 
-    /// The ranks that lie within bounds. As in std's maps, an empty map has nothing to compare with, and refuses no bounds.
+    /// The ranks that lie within bounds. As in std's maps, an empty map has nothing to compare
+    /// with, and refuses no bounds.
     pub(super) fn ranks_within<Q: ?Sized + Ord>(
         &self,
         bounds: &impl RangeBounds<Q>,
@@ -422,11 +441,13 @@ impl<K, V> FrozenCTreeMap<K, V> {
         (start, end)
     }
 
-    /// The entries whose keys lie within bounds, in the order of the keys. Costs two lookups, then constant time an entry.
+    /// The entries whose keys lie within bounds, in the order of the keys. Costs two lookups, then
+    /// constant time an entry.
     ///
     /// # Panics
-    /// As `BTreeMap::range`: when the start is greater than the end, or both are equal and excluded. (A map without entries, like one of
-    /// std that never had any, gives an empty range whatever the bounds.)
+    /// As `BTreeMap::range`: when the start is greater than the end, or both are equal and
+    /// excluded. (A map without entries, like one of std that never had any, gives an empty range
+    /// whatever the bounds.)
     ///
     /// # Examples
     /// ```
@@ -511,7 +532,8 @@ impl<K, V> FrozenCTreeMap<K, V> {
             Repr::Lanes(tree) => (entries::Keys::Lanes(tree.keys()), tree.values()),
         };
         let end = end.min(self.len());
-        // SAFETY: `end` is at most `len`, below which keys and values are initialised, and the map is borrowed meanwhile.
+        // SAFETY: `end` is at most `len`, below which keys and values are initialised, and the map
+        // is borrowed meanwhile.
         unsafe { Entries::new(keys, values, start.min(end), end) }
     }
 
@@ -527,11 +549,13 @@ impl<K, V> FrozenCTreeMap<K, V> {
                 (entries::Keys::Lanes(tree.keys()), values)
             }
         };
-        // SAFETY: `end` is at most `len`, below which keys and values are initialised, and the map is borrowed mutably meanwhile.
+        // SAFETY: `end` is at most `len`, below which keys and values are initialised, and the map
+        // is borrowed mutably meanwhile.
         unsafe { Entries::new(keys, values, start.min(end), end) }
     }
 
-    /// Checks the whole structure: the order of the keys, the separators and fillers of the index, and that each key is found.
+    /// Checks the whole structure: the order of the keys, the separators and fillers of the index,
+    /// and that each key is found.
     ///
     /// Meant for tests; takes O(n log n).
     ///

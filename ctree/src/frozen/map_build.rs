@@ -1,6 +1,8 @@
-//! How a [`FrozenCTreeMap`] is built: collect the entries, bring them into order, hand them to the tree that suits the keys.
+//! How a [`FrozenCTreeMap`] is built: collect the entries, bring them into order, hand them to the
+//! tree that suits the keys.
 //!
-//! The number of entries decides where each one goes, so that they are collected first; for a while they are held twice.
+//! The number of entries decides where each one goes, so that they are collected first; for a while
+//! they are held twice.
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;
@@ -13,8 +15,8 @@ use crate::block::advise_vec;
 use crate::lane::LaneKind;
 
 impl<K, V> FrozenCTreeMap<K, V> {
-    /// Builds the map from entries in the order of their keys, which nothing here relies on for memory safety. For what is known to be
-    /// sorted, such as the entries of another map.
+    /// Builds the map from entries in the order of their keys, which nothing here relies on for
+    /// memory safety. For what is known to be sorted, such as the entries of another map.
     pub(crate) fn from_sorted_vec(entries: Vec<(K, V)>) -> FrozenCTreeMap<K, V> {
         if entries.is_empty() {
             return FrozenCTreeMap::new();
@@ -61,7 +63,8 @@ impl<K, V> FrozenCTreeMap<K, V> {
         K: Ord,
     {
         let mut entries = entries.into_iter();
-        // A hint is believed once an entry has been seen, as `Vec::from_iter` does: of no entries there may be any number announced.
+        // A hint is believed once an entry has been seen, as `Vec::from_iter` does: of no entries
+        // there may be any number announced.
         let Some(first) = entries.next() else {
             return Ok(Self::new());
         };
@@ -79,7 +82,8 @@ impl<K, V> FrozenCTreeMap<K, V> {
         Ok(Self::from_sorted_vec(sorted))
     }
 
-    /// Builds the map from entries in any order; of equal keys the last entry stays, as in a `BTreeMap`.
+    /// Builds the map from entries in any order; of equal keys the last entry stays, as in a
+    /// `BTreeMap`.
     pub(super) fn from_unsorted_vec(mut entries: Vec<(K, V)>) -> FrozenCTreeMap<K, V>
     where
         K: Ord,

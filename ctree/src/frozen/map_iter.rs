@@ -1,7 +1,8 @@
 //! Iterators over a [`FrozenCTreeMap`](super::FrozenCTreeMap), ascending by key, from both ends.
 //!
-//! All know their exact length and are fused. Those that borrow jump (`nth`, `nth_back`, and with them `skip` and `step_by`) in constant
-//! time, ranges too, where `BTreeMap` has to walk: a rank is an address. Those that own have to drop what they pass over, one by one.
+//! All know their exact length and are fused. Those that borrow jump (`nth`, `nth_back`, and with
+//! them `skip` and `step_by`) in constant time, ranges too, where `BTreeMap` has to walk: a rank is
+//! an address. Those that own have to drop what they pass over, one by one.
 
 use alloc::vec;
 use core::fmt;
@@ -98,7 +99,8 @@ macro_rules! shared_iterator {
             /// Iterates over `entries`.
             ///
             /// # Safety
-            /// The values may be borrowed shared for `'a`: no `&mut` to one of them is used meanwhile.
+            /// The values may be borrowed shared for `'a`: no `&mut` to one of them is used
+            /// meanwhile.
             pub(super) unsafe fn new(entries: Entries<'a, K, V>) -> Self {
                 $name { entries, marker: PhantomData }
             }
@@ -135,7 +137,8 @@ macro_rules! exclusive_iterator {
 
             /// The entries left, for reading.
             fn shared(&self) -> $shared<'_, K, V> {
-                // SAFETY: the result borrows this iterator, which alone reaches the values left, so that no `&mut` to one is made meanwhile.
+                // SAFETY: the result borrows this iterator, which alone reaches the values left, so
+                // that no `&mut` to one is made meanwhile.
                 unsafe { $shared::new(self.entries.clone()) }
             }
         }
@@ -147,7 +150,8 @@ macro_rules! exclusive_iterator {
 shared_iterator! {
     /// The entries of a map, from [`FrozenCTreeMap::iter`](super::FrozenCTreeMap::iter).
     Iter, (&'a K, &'a V), |key, value| {
-        // SAFETY: by the contract of `Entries` the value is initialised, and by that of `new` it may be borrowed shared for `'a`.
+        // SAFETY: by the contract of `Entries` the value is initialised, and by that of `new` it
+        // may be borrowed shared for `'a`.
         (key, unsafe { &*value })
     }
 }
@@ -155,7 +159,8 @@ shared_iterator! {
 shared_iterator! {
     /// The entries within bounds, from [`FrozenCTreeMap::range`](super::FrozenCTreeMap::range).
     Range, (&'a K, &'a V), |key, value| {
-        // SAFETY: by the contract of `Entries` the value is initialised, and by that of `new` it may be borrowed shared for `'a`.
+        // SAFETY: by the contract of `Entries` the value is initialised, and by that of `new` it
+        // may be borrowed shared for `'a`.
         (key, unsafe { &*value })
     }
 }
@@ -166,36 +171,41 @@ shared_iterator! {
 }
 
 shared_iterator! {
-    /// The values of a map in the order of their keys, from [`FrozenCTreeMap::values`](super::FrozenCTreeMap::values).
+    /// The values of a map in the order of their keys, from
+    /// [`FrozenCTreeMap::values`](super::FrozenCTreeMap::values).
     Values, &'a V, |_key, value| {
-        // SAFETY: by the contract of `Entries` the value is initialised, and by that of `new` it may be borrowed shared for `'a`.
+        // SAFETY: by the contract of `Entries` the value is initialised, and by that of `new` it
+        // may be borrowed shared for `'a`.
         unsafe { &*value }
     }
 }
 
 exclusive_iterator! {
-    /// The entries of a map with values to change, from [`FrozenCTreeMap::iter_mut`](super::FrozenCTreeMap::iter_mut).
+    /// The entries of a map with values to change, from
+    /// [`FrozenCTreeMap::iter_mut`](super::FrozenCTreeMap::iter_mut).
     IterMut, Iter, (&'a K, &'a mut V), |key, value| {
-        // SAFETY: by the contract of `Entries` the value is initialised, by that of `new` nobody else reaches it, and no rank is given
-        // out twice.
+        // SAFETY: by the contract of `Entries` the value is initialised, by that of `new` nobody
+        // else reaches it, and no rank is given out twice.
         (key, unsafe { &mut *value })
     }
 }
 
 exclusive_iterator! {
-    /// The entries within bounds with values to change, from [`FrozenCTreeMap::range_mut`](super::FrozenCTreeMap::range_mut).
+    /// The entries within bounds with values to change, from
+    /// [`FrozenCTreeMap::range_mut`](super::FrozenCTreeMap::range_mut).
     RangeMut, Range, (&'a K, &'a mut V), |key, value| {
-        // SAFETY: by the contract of `Entries` the value is initialised, by that of `new` nobody else reaches it, and no rank is given
-        // out twice.
+        // SAFETY: by the contract of `Entries` the value is initialised, by that of `new` nobody
+        // else reaches it, and no rank is given out twice.
         (key, unsafe { &mut *value })
     }
 }
 
 exclusive_iterator! {
-    /// The values of a map, to change them, from [`FrozenCTreeMap::values_mut`](super::FrozenCTreeMap::values_mut).
+    /// The values of a map, to change them, from
+    /// [`FrozenCTreeMap::values_mut`](super::FrozenCTreeMap::values_mut).
     ValuesMut, Values, &'a mut V, |_key, value| {
-        // SAFETY: by the contract of `Entries` the value is initialised, by that of `new` nobody else reaches it, and no rank is given
-        // out twice.
+        // SAFETY: by the contract of `Entries` the value is initialised, by that of `new` nobody
+        // else reaches it, and no rank is given out twice.
         unsafe { &mut *value }
     }
 }
@@ -221,7 +231,8 @@ impl_debug! {
     <K, V: fmt::Debug> ValuesMut, |iterator| iterator.shared();
 }
 
-/// The owned entries of a map, from [`FrozenCTreeMap::into_iter`](super::FrozenCTreeMap#impl-IntoIterator-for-FrozenCTreeMap<K,+V>).
+/// The owned entries of a map, from
+/// [`FrozenCTreeMap::into_iter`](super::FrozenCTreeMap#impl-IntoIterator-for-FrozenCTreeMap<K,+V>).
 pub struct IntoIter<K, V> {
     repr: IntoIterRepr<K, V>,
 }
@@ -363,11 +374,13 @@ macro_rules! half_of_entries {
 }
 
 half_of_entries! {
-    /// The owned keys of a map, from [`FrozenCTreeMap::into_keys`](super::FrozenCTreeMap::into_keys).
+    /// The owned keys of a map, from
+    /// [`FrozenCTreeMap::into_keys`](super::FrozenCTreeMap::into_keys).
     IntoKeys, K, 0
 }
 
 half_of_entries! {
-    /// The owned values of a map, from [`FrozenCTreeMap::into_values`](super::FrozenCTreeMap::into_values).
+    /// The owned values of a map, from
+    /// [`FrozenCTreeMap::into_values`](super::FrozenCTreeMap::into_values).
     IntoValues, V, 1
 }

@@ -19,8 +19,8 @@ impl<K, V> Default for FrozenCTreeMap<K, V> {
 impl<K: Ord, V> FromIterator<(K, V)> for FrozenCTreeMap<K, V> {
     /// Builds a map from entries in any order; of equal keys the last entry stays.
     ///
-    /// Takes O(n log n), O(n) for sorted input. When the order is known, [`from_sorted_iter`](FrozenCTreeMap::from_sorted_iter) also
-    /// checks it.
+    /// Takes O(n log n), O(n) for sorted input. When the order is known,
+    /// [`from_sorted_iter`](FrozenCTreeMap::from_sorted_iter) also checks it.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> FrozenCTreeMap<K, V> {
         FrozenCTreeMap::from_unsorted_vec(entries.into_iter().collect())
     }

@@ -2,16 +2,20 @@
 //!
 //! There are two trees below one interface, chosen by the type of the keys:
 //!
-//! - `lane_tree`: machine integers. Separators are copies, searched by SIMD; keys and small values share leaves.
-//! - `key_tree`: everything else. Each key lies in one place, the separators among them; two or three plain vectors, no unsafe code. Where the
-//!   type of the keys has heads, `head_nodes` leads the search.
+//! - `lane_tree`: machine integers. Separators are copies, searched by SIMD; keys and small values
+//!   share leaves.
+//! - `key_tree`: everything else. Each key lies in one place, the separators among them; two or
+//!   three plain vectors, no unsafe code. Where the type of the keys has heads, `head_nodes` leads
+//!   the search.
 //!
-//! Both number their entries in order, so that ranks, ranges and iterators are written once, in terms of ranks.
+//! Both number their entries in order, so that ranks, ranges and iterators are written once, in
+//! terms of ranks.
 //!
 //! # Misuse that must not compile
 //! Each case stands after a twin that differs in the one thing that is wrong, and compiles.
 //!
-//! An iterator that gives `&mut V` is invariant in `V`: through a shortened one, a short-lived value could be put into the map.
+//! An iterator that gives `&mut V` is invariant in `V`: through a shortened one, a short-lived
+//! value could be put into the map.
 //! ```
 //! use ctree::frozen_map::Iter;
 //! fn shorter<'a, 'b>(x: Iter<'a, u64, &'static str>) -> Iter<'a, u64, &'b str> { x }

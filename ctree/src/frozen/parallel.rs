@@ -1,10 +1,11 @@
-//! Building with all cores, behind the feature `rayon`: `FromParallelIterator` is what users of rayon look for, and its pool is where their
-//! threads are.
+//! Building with all cores, behind the feature `rayon`: `FromParallelIterator` is what users of
+//! rayon look for, and its pool is where their threads are.
 //!
-//! Sorting is most of the work where entries come unsorted. Halves are sorted at the same time, down to a part for each thread, and merged
-//! by the standard library's stable sort, which finds the two runs and merges them in O(n); all but the last merge have company. Copying
-//! entries into leaves goes in parallel for integer keys with values beside them, and the pages that are touched first then are
-//! cleared in parallel too.
+//! Sorting is most of the work where entries come unsorted. Halves are sorted at the same time,
+//! down to a part for each thread, and merged by the standard library's stable sort, which finds
+//! the two runs and merges them in O(n); all but the last merge have company. Copying entries into
+//! leaves goes in parallel for integer keys with values beside them, and the pages that are touched
+//! first then are cleared in parallel too.
 
 use alloc::vec::Vec;
 

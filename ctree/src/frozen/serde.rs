@@ -1,7 +1,9 @@
-//! Serialization, behind the feature `serde`: a map as a map, a set as a sequence, both in the order of the keys.
+//! Serialization, behind the feature `serde`: a map as a map, a set as a sequence, both in the
+//! order of the keys.
 //!
-//! What is read may come from anywhere, so that it is sorted like any other input; that takes O(n) where it is in order, as it is when it
-//! was written from here. Of equal keys the last one stays, as in std's maps.
+//! What is read may come from anywhere, so that it is sorted like any other input; that takes O(n)
+//! where it is in order, as it is when it was written from here. Of equal keys the last one stays,
+//! as in std's maps.
 
 use alloc::vec::Vec;
 use core::fmt;

@@ -12,7 +12,8 @@ use super::lane_tree::Wanted;
 use super::map::FrozenCTreeMap;
 use super::set_iter::{IntoIter, Iter, Range};
 
-/// An ordered set that is built once and then searched: no pointers, as few cache misses as the data allows.
+/// An ordered set that is built once and then searched: no pointers, as few cache misses as the
+/// data allows.
 ///
 /// What is said of [`FrozenCTreeMap`] on key types, ranks, cost and a wrong `Ord` holds here too.
 ///
@@ -50,7 +51,8 @@ impl<K> FrozenCTreeSet<K> {
         ))
     }
 
-    /// Builds the set from keys that the caller claims are strictly ascending, and checks that, in O(n).
+    /// Builds the set from keys that the caller claims are strictly ascending, and checks that, in
+    /// O(n).
     ///
     /// # Errors
     /// The index of the first key that is not greater than the key before it.
@@ -81,7 +83,8 @@ impl<K> FrozenCTreeSet<K> {
         self.map.is_empty()
     }
 
-    /// Bytes that the set has allocated: index and keys, filler included; not what keys own elsewhere.
+    /// Bytes that the set has allocated: index and keys, filler included; not what keys own
+    /// elsewhere.
     pub fn memory_usage(&self) -> usize {
         self.map.memory_usage()
     }
@@ -104,8 +107,8 @@ impl<K> FrozenCTreeSet<K> {
         self.map.get_key_value(key).map(|(key, ())| key)
     }
 
-    /// Number of keys less than `query`: the rank of the first key that is not, or `len` when there is none. See
-    /// [`FrozenCTreeMap::lower_bound`].
+    /// Number of keys less than `query`: the rank of the first key that is not, or `len` when there
+    /// is none. See [`FrozenCTreeMap::lower_bound`].
     #[doc(alias = "rank")]
     #[inline]
     pub fn lower_bound<Q: ?Sized + Ord>(&self, query: &Q) -> usize
@@ -115,7 +118,8 @@ impl<K> FrozenCTreeSet<K> {
         self.map.lower_bound(query)
     }
 
-    /// Number of keys less than or equal to `query`: the rank of the first key greater than it, or `len` when there is none.
+    /// Number of keys less than or equal to `query`: the rank of the first key greater than it, or
+    /// `len` when there is none.
     #[inline]
     pub fn upper_bound<Q: ?Sized + Ord>(&self, query: &Q) -> usize
     where
@@ -152,8 +156,8 @@ impl<K> FrozenCTreeSet<K> {
         self.map.last_key_value().map(|(key, ())| key)
     }
 
-    /// Whether each of many keys is in the set: `results[i]` becomes that of `keys[i]`. Integer keys go down the tree together, so that
-    /// their misses overlap.
+    /// Whether each of many keys is in the set: `results[i]` becomes that of `keys[i]`. Integer
+    /// keys go down the tree together, so that their misses overlap.
     ///
     /// # Panics
     /// When `keys` and `results` differ in length.
@@ -186,7 +190,8 @@ impl<K> FrozenCTreeSet<K> {
     /// The keys within bounds, in order.
     ///
     /// # Panics
-    /// As [`FrozenCTreeMap::range`]: when the set is not empty, and the start is greater than the end or both are equal and excluded.
+    /// As [`FrozenCTreeMap::range`]: when the set is not empty, and the start is greater than the
+    /// end or both are equal and excluded.
     pub fn range<Q: ?Sized + Ord, R: RangeBounds<Q>>(&self, range: R) -> Range<'_, K>
     where
         K: Borrow<Q> + Ord,

@@ -1,4 +1,5 @@
-//! Iterators over a [`FrozenCTreeSet`](super::FrozenCTreeSet): those of the map, without its values.
+//! Iterators over a [`FrozenCTreeSet`](super::FrozenCTreeSet): those of the map, without its
+//! values.
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -75,7 +76,8 @@ set_iterator! {
 }
 
 set_iterator! {
-    /// The owned keys of a set, from [`FrozenCTreeSet::into_iter`](super::FrozenCTreeSet#impl-IntoIterator-for-FrozenCTreeSet<K>).
+    /// The owned keys of a set, from
+    /// [`FrozenCTreeSet::into_iter`](super::FrozenCTreeSet#impl-IntoIterator-for-FrozenCTreeSet<K>).
     IntoIter<K> { map_iter::IntoKeys<K, ()> } -> K, |key| key
 }
 

@@ -1,7 +1,9 @@
-//! Two sets at once: union, intersection, difference, symmetric difference, as iterators and as operators.
+//! Two sets at once: union, intersection, difference, symmetric difference, as iterators and as
+//! operators.
 //!
-//! All of them walk both sets in step, in O(n + m), and give their keys in order. An intersection with a much larger set would be quicker
-//! by lookups: `small.iter().filter(|key| large.contains(key))`.
+//! All of them walk both sets in step, in O(n + m), and give their keys in order. An intersection
+//! with a much larger set would be quicker by lookups: `small.iter().filter(|key|
+//! large.contains(key))`.
 
 use core::cmp::Ordering;
 use core::fmt;

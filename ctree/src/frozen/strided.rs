@@ -1,12 +1,14 @@
-//! Addresses of things that lie in groups at a fixed distance: the keys, or the values, of leaves; a slice is the simplest case.
+//! Addresses of things that lie in groups at a fixed distance: the keys, or the values, of leaves;
+//! a slice is the simplest case.
 
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-/// Thing number `i` lies in group `i >> group_bits`, at slot `i` modulo the group's size; groups are `stride_bytes` apart.
+/// Thing number `i` lies in group `i >> group_bits`, at slot `i` modulo the group's size; groups
+/// are `stride_bytes` apart.
 ///
-/// Plain arithmetic that keeps provenance: [`Strided::at`] promises nothing about what it points to, and every use of the pointer has
-/// to argue for itself.
+/// Plain arithmetic that keeps provenance: [`Strided::at`] promises nothing about what it points
+/// to, and every use of the pointer has to argue for itself.
 pub(super) struct Strided<T> {
     base: NonNull<u8>,
     stride_bytes: usize,
@@ -67,8 +69,8 @@ impl<T> Clone for Strided<T> {
 
 impl<T> Copy for Strided<T> {}
 
-// SAFETY: an address is not an access; whoever uses one holds a borrow or the ownership that decides about threads (the iterators say
-// so by the markers beside their `Strided` fields).
+// SAFETY: an address is not an access; whoever uses one holds a borrow or the ownership that
+// decides about threads (the iterators say so by the markers beside their `Strided` fields).
 unsafe impl<T> Send for Strided<T> {}
 // SAFETY: as for `Send`.
 unsafe impl<T> Sync for Strided<T> {}

@@ -28,7 +28,8 @@ fn small_plain_values_lie_beside_their_keys_and_others_do_not() {
     );
 }
 
-/// A borrowed form of `u16` with an order of its own: `Borrow` forbids that, but the compiler cannot.
+/// A borrowed form of `u16` with an order of its own: `Borrow` forbids that, but the compiler
+/// cannot.
 #[derive(PartialEq, Eq)]
 #[repr(transparent)]
 struct Backwards(u16);

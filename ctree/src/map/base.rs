@@ -14,25 +14,29 @@ use super::walk::{RangeWalk, Walk};
 use crate::Head;
 use crate::tree::{Edge, Found, Options, Place, Tree};
 
-/// An ordered map to use where lookups miss the cache: what [`BTreeMap`](alloc::collections::BTreeMap) does, method for method, and more.
+/// An ordered map to use where lookups miss the cache: what
+/// [`BTreeMap`](alloc::collections::BTreeMap) does, method for method, and more.
 ///
-/// Keys may be of any type with [`Ord`]. Keys that are integers, characters, strings, byte slices or common tuples of integers are searched
-/// by SIMD over integers that stand for their order; [`with_heads`](Self::with_heads) does the same for a type of your own. All others
-/// are compared, as few times as a binary search makes.
+/// Keys may be of any type with [`Ord`]. Keys that are integers, characters, strings, byte slices
+/// or common tuples of integers are searched by SIMD over integers that stand for their order;
+/// [`with_heads`](Self::with_heads) does the same for a type of your own. All others are compared,
+/// as few times as a binary search makes.
 ///
 /// # Beyond `BTreeMap`
-/// - many keys at once, with their cache misses overlapped: [`get_many`](Self::get_many), [`get_many_with`](Self::get_many_with),
-///   [`contains_many`](Self::contains_many), [`insert_many`](Self::insert_many);
+/// - many keys at once, with their cache misses overlapped: [`get_many`](Self::get_many),
+///   [`get_many_with`](Self::get_many_with), [`contains_many`](Self::contains_many),
+///   [`insert_many`](Self::insert_many);
 /// - [cursors](Self::lower_bound) that move in both directions, insert and remove;
-/// - ranks: [`rank`](Self::rank), [`get_index`](Self::get_index), [`get_index_of`](Self::get_index_of), fast in a map
-///   [`with_ranks`](Self::with_ranks);
-/// - [`from_sorted_iter`](Self::from_sorted_iter), [`compact`](Self::compact), [`memory_usage`](Self::memory_usage),
-///   [`check`](Self::check);
+/// - ranks: [`rank`](Self::rank), [`get_index`](Self::get_index),
+///   [`get_index_of`](Self::get_index_of), fast in a map [`with_ranks`](Self::with_ranks);
+/// - [`from_sorted_iter`](Self::from_sorted_iter), [`compact`](Self::compact),
+///   [`memory_usage`](Self::memory_usage), [`check`](Self::check);
 /// - an allocator of one's own, on stable Rust: [`new_in`](Self::new_in).
 ///
 /// # Cost
-/// A lookup, insertion or removal visits one node a level, O(log n) levels, and waits for memory once a level. Iterating visits the entries
-/// in the order in which they lie in memory, node by node.
+/// A lookup, insertion or removal visits one node a level, O(log n) levels, and waits for memory
+/// once a level. Iterating visits the entries in the order in which they lie in memory, node by
+/// node.
 ///
 /// # Memory
 /// A map takes 32 bytes on 64-bit targets, and the size of its allocator where that is not zero.
@@ -48,8 +52,9 @@ use crate::tree::{Edge, Found, Options, Place, Tree};
 /// returns the nodes that it has passed. [`compact`](Self::compact) makes the nodes full again.
 ///
 /// # A wrong `Ord`
-/// As for `BTreeMap`, an order that is not total, or that changes while a key is in the map, is a logic error: the map may then lose
-/// entries from sight, give wrong answers or panic. It is never undefined behaviour.
+/// As for `BTreeMap`, an order that is not total, or that changes while a key is in the map, is a
+/// logic error: the map may then lose entries from sight, give wrong answers or panic. It is never
+/// undefined behaviour.
 ///
 /// # Examples
 /// ```
@@ -77,8 +82,9 @@ impl<K, V> CTreeMap<K, V> {
 
     /// Makes an empty map whose inner nodes count the entries below them.
     ///
-    /// [`rank`](Self::rank), [`get_index`](Self::get_index) and [`get_index_of`](Self::get_index_of) then take O(log n) instead of O(n).
-    /// An insertion or removal changes the counts on its way up to the root, which other maps do not pay for.
+    /// [`rank`](Self::rank), [`get_index`](Self::get_index) and
+    /// [`get_index_of`](Self::get_index_of) then take O(log n) instead of O(n). An insertion or
+    /// removal changes the counts on its way up to the root, which other maps do not pay for.
     ///
     /// # Examples
     /// ```
@@ -232,7 +238,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     #[inline(always)]
     pub(super) unsafe fn entry_at_mut(&mut self, place: Place) -> (&K, &mut V) {
         let form = self.tree.form();
-        // SAFETY: by the contract there is an entry at this place, and it is borrowed mutably with the map.
+        // SAFETY: by the contract there is an entry at this place, and it is borrowed mutably with
+        // the map.
         unsafe {
             (
                 &*form.key_at(place.node, place.slot),
@@ -366,7 +373,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
 
     /// Sets the value of `key`, and gives the value that it had.
     ///
-    /// When the key is there already, it stays, and the new one is dropped; this matters for keys that are equal without being the same.
+    /// When the key is there already, it stays, and the new one is dropped; this matters for keys
+    /// that are equal without being the same.
     ///
     /// # Examples
     /// ```
@@ -382,7 +390,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     {
         match self.tree.find_to_change(&key) {
             Found::Entry(place) => {
-                // Now, and not when the old value stands in the return slot, where it is lost if this panics.
+                // Now, and not when the old value stands in the return slot, where it is lost if
+                // this panics.
                 drop(key);
                 // SAFETY: the place was just found, and the map is borrowed mutably since.
                 let (_, old) = unsafe { self.entry_at_mut(place) };
@@ -396,7 +405,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         }
     }
 
-    /// Puts `key` into the place of the key that equals it, which is given back and whose value stays; or inserts it with `value`.
+    /// Puts `key` into the place of the key that equals it, which is given back and whose value
+    /// stays; or inserts it with `value`.
     pub(crate) fn replace_key(&mut self, key: K, value: V) -> Option<K>
     where
         K: Ord,
@@ -523,12 +533,14 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         IntoValues::new(self.into_iter())
     }
 
-    /// The walk between bounds, which are asked for once: a `RangeBounds` may answer differently the next time.
+    /// The walk between bounds, which are asked for once: a `RangeBounds` may answer differently
+    /// the next time.
     fn walk_within<Q: ?Sized + Ord>(&self, bounds: &impl RangeBounds<Q>) -> RangeWalk<K, V>
     where
         K: Borrow<Q> + Ord,
     {
-        // As in std's maps, one that never held anything has nothing to compare with, and refuses no bounds.
+        // As in std's maps, one that never held anything has nothing to compare with, and refuses
+        // no bounds.
         if self.tree.root().is_none() {
             return RangeWalk::NONE;
         }
@@ -551,8 +563,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
             Bound::Excluded(key) => Some(self.tree.lower_edge(key)),
             Bound::Unbounded => None,
         };
-        // SAFETY: the edges were just found. All callers borrow the map for as long as they use the walk, so that its nodes stay as
-        // they are.
+        // SAFETY: the edges were just found. All callers borrow the map for as long as they use the
+        // walk, so that its nodes stay as they are.
         unsafe { RangeWalk::between(&self.tree, start, end) }
     }
 
@@ -591,7 +603,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         unsafe { Range::new(walk) }
     }
 
-    /// The entries within bounds, in the order of their keys, the values to change. Costs a lookup for each bound.
+    /// The entries within bounds, in the order of their keys, the values to change. Costs a lookup
+    /// for each bound.
     ///
     /// # Panics
     /// When the start is greater than the end, or both are equal and excluded.

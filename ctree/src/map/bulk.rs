@@ -13,29 +13,35 @@ use super::into_iter::IntoIter;
 use crate::OrderError;
 use crate::tree::{Builder, Options};
 
-/// Most entries that are looked up ahead together while inserting. More would displace what was fetched first.
+/// Most entries that are looked up ahead together while inserting. More would displace what was
+/// fetched first.
 const BATCH_MAX: usize = 64;
 
 /// Room for a batch of large entries, in bytes: moving them costs more than waiting for them.
 const BATCH_BYTES: usize = 16 << 10;
 
-/// Bytes of entries in a map that is small enough to insert one by one: it lives in the caches, where there is nothing to wait for.
+/// Bytes of entries in a map that is small enough to insert one by one: it lives in the caches,
+/// where there is nothing to wait for.
 ///
-/// A quarter more random entries of 16 B, into a map with full nodes (Emerald Rapids, 2 MB of L2, busy; ns an entry): batched 61, one by one
-/// 52 (5,000 entries); 101 and 92 (50,000); 666 and 994 (2 million).
+/// A quarter more random entries of 16 B, into a map with full nodes (Emerald Rapids, 2 MB of L2,
+/// busy; ns an entry): batched 61, one by one 52 (5,000 entries); 101 and 92 (50,000); 666 and 994
+/// (2 million).
 const SMALL_BYTES: usize = 2 << 20;
 
-/// One map is this many times as long as the other when inserting the one into the other beats rebuilding both.
+/// One map is this many times as long as the other when inserting the one into the other beats
+/// rebuilding both.
 ///
-/// Rebuilt and inserted, entries of 16 B, on the same machine: 14 and 17 µs (2,000 entries, ratio 4), 13 and 11 µs (ratio 7); 38 and 67 ms (1 million,
-/// ratio 4), 36 and 47 ms (ratio 7).
+/// Rebuilt and inserted, entries of 16 B, on the same machine: 14 and 17 µs (2,000 entries, ratio
+/// 4), 13 and 11 µs (ratio 7); 38 and 67 ms (1 million, ratio 4), 36 and 47 ms (ratio 7).
 const FEW_RATIO: usize = 8;
 
 impl<K, V, A: Allocator> CTreeMap<K, V, A> {
-    /// Inserts entries in the order in which they come, as [`insert`](Self::insert) does one by one.
+    /// Inserts entries in the order in which they come, as [`insert`](Self::insert) does one by
+    /// one.
     ///
-    /// The nodes where they go are asked for ahead of time, a batch at a time, so that their cache misses overlap. When the iterator panics,
-    /// up to 64 of the entries that it gave before are dropped instead of inserted. [`Extend`] is the same.
+    /// The nodes where they go are asked for ahead of time, a batch at a time, so that their cache
+    /// misses overlap. When the iterator panics, up to 64 of the entries that it gave before are
+    /// dropped instead of inserted. [`Extend`] is the same.
     ///
     /// # Examples
     /// ```
@@ -126,10 +132,11 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         }
     }
 
-    /// Moves all entries of `other` over, which is empty then. For a key that is in both maps, the key stays and the value is
-    /// that of `other`.
+    /// Moves all entries of `other` over, which is empty then. For a key that is in both maps, the
+    /// key stays and the value is that of `other`.
     ///
-    /// Takes O(n + m), or O(m log n) when `other` is much shorter. Each map stays what it was made: with ranks, with heads.
+    /// Takes O(n + m), or O(m log n) when `other` is much shorter. Each map stays what it was made:
+    /// with ranks, with heads.
     ///
     /// When a comparison panics, `other` is empty and this map keeps what was merged so far, as
     /// std's map does, or all of its own entries where `other` is much shorter. The other entries
@@ -233,7 +240,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         merge(left, other.into_iter(), builder, conflict);
     }
 
-    /// Splits the map: the entries whose keys are `key` or greater become the result. Takes O(n) at most.
+    /// Splits the map: the entries whose keys are `key` or greater become the result. Takes O(n) at
+    /// most.
     ///
     /// # Examples
     /// ```
@@ -256,9 +264,11 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         CTreeMap { tree }
     }
 
-    /// Moves the entries into as few nodes as hold them, in the order of the keys, and frees the others. Takes O(n).
+    /// Moves the entries into as few nodes as hold them, in the order of the keys, and frees the
+    /// others. Takes O(n).
     ///
-    /// Worth it after many removals, or when a map that grew by random insertions is going to be read for long.
+    /// Worth it after many removals, or when a map that grew by random insertions is going to be
+    /// read for long.
     pub fn compact(&mut self) {
         self.tree.compact();
     }
@@ -305,8 +315,8 @@ fn merge<K: Ord, V, A: Allocator>(
 }
 
 impl<K, V> CTreeMap<K, V> {
-    /// Builds a map from entries that the caller claims are strictly ascending, and checks that. Takes O(n), with n - 1 comparisons;
-    /// the nodes are full.
+    /// Builds a map from entries that the caller claims are strictly ascending, and checks that.
+    /// Takes O(n), with n - 1 comparisons; the nodes are full.
     ///
     /// # Errors
     /// The index of the first key that is not greater than the key before it.
@@ -330,7 +340,8 @@ impl<K, V> CTreeMap<K, V> {
     }
 }
 
-/// Builds a map from entries in any order; of equal keys the last one stays, with its value, as in std's maps.
+/// Builds a map from entries in any order; of equal keys the last one stays, with its value, as in
+/// std's maps.
 pub(crate) fn from_unsorted<K: Ord, V>(mut entries: Vec<(K, V)>) -> CTreeMap<K, V> {
     // Input that is in order already is common, and needs no second look for equal keys.
     if entries.is_sorted_by(|(left, _), (right, _)| left.cmp(right) == Ordering::Less) {

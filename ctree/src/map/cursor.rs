@@ -1,4 +1,5 @@
-//! Cursors: a gap between two entries, to look and move in both directions from, and to insert and remove at.
+//! Cursors: a gap between two entries, to look and move in both directions from, and to insert and
+//! remove at.
 //!
 //! Names and behaviour are those of std's cursors, which are not stable yet.
 
@@ -15,9 +16,11 @@ use crate::tree::{Edge, Form, Place};
 
 /// A gap between two entries of a map, from [`CTreeMap::lower_bound`] or [`CTreeMap::upper_bound`].
 ///
-/// A map of n entries has n + 1 gaps: the first one lies before all entries, the last one behind them.
+/// A map of n entries has n + 1 gaps: the first one lies before all entries, the last one behind
+/// them.
 ///
-/// Invariant: `edge` is an edge of a tree with nodes, as it is for `'a`, or `Edge::NOWHERE` where there are none.
+/// Invariant: `edge` is an edge of a tree with nodes, as it is for `'a`, or `Edge::NOWHERE` where
+/// there are none.
 pub struct Cursor<'a, K, V> {
     edge: Edge,
     form: Form<K, V>,
@@ -25,10 +28,12 @@ pub struct Cursor<'a, K, V> {
     marker: PhantomData<(&'a K, &'a V)>,
 }
 
-/// A gap between two entries of a map, to change the map there, from [`CTreeMap::lower_bound_mut`] or [`CTreeMap::upper_bound_mut`].
+/// A gap between two entries of a map, to change the map there, from [`CTreeMap::lower_bound_mut`]
+/// or [`CTreeMap::upper_bound_mut`].
 ///
-/// Invariant: `edge` is an edge of the tree of `map`, as it is now; `None` when the tree was being changed and foreign code in it (an
-/// allocator, a [`Head`](crate::Head)) panicked. Then the cursor stands at the beginning.
+/// Invariant: `edge` is an edge of the tree of `map`, as it is now; `None` when the tree was being
+/// changed and foreign code in it (an allocator, a [`Head`](crate::Head)) panicked. Then the cursor
+/// stands at the beginning.
 pub struct CursorMut<'a, K, V, A: Allocator = Global> {
     map: &'a mut CTreeMap<K, V, A>,
     edge: Option<Edge>,
@@ -234,7 +239,8 @@ impl<K: Ord, V, A: Allocator> CursorMut<'_, K, V, A> {
     /// Inserts an entry; the cursor stands behind it then.
     ///
     /// # Errors
-    /// When the key does not lie between the keys on both sides; the map stays as it was, key and value are dropped.
+    /// When the key does not lie between the keys on both sides; the map stays as it was, key and
+    /// value are dropped.
     ///
     /// # Examples
     /// ```
@@ -258,7 +264,8 @@ impl<K: Ord, V, A: Allocator> CursorMut<'_, K, V, A> {
     /// Inserts an entry; the cursor stands before it then.
     ///
     /// # Errors
-    /// When the key does not lie between the keys on both sides; the map stays as it was, key and value are dropped.
+    /// When the key does not lie between the keys on both sides; the map stays as it was, key and
+    /// value are dropped.
     pub fn insert_after(&mut self, key: K, value: V) -> Result<(), UnorderedKeyError> {
         self.check_order(&key)?;
         let place = self.insert_here(key, value);
@@ -319,8 +326,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         }
     }
 
-    /// A cursor in the gap before the smallest key that is greater than the bound, or equal to one that is included. `Unbounded` gives
-    /// the gap before all entries.
+    /// A cursor in the gap before the smallest key that is greater than the bound, or equal to one
+    /// that is included. `Unbounded` gives the gap before all entries.
     ///
     /// # Examples
     /// ```
@@ -344,8 +351,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         }
     }
 
-    /// A cursor in the gap behind the greatest key that is less than the bound, or equal to one that is included. `Unbounded` gives the
-    /// gap behind all entries.
+    /// A cursor in the gap behind the greatest key that is less than the bound, or equal to one
+    /// that is included. `Unbounded` gives the gap behind all entries.
     pub fn upper_bound<Q: ?Sized + Ord>(&self, bound: Bound<&Q>) -> Cursor<'_, K, V>
     where
         K: Borrow<Q> + Ord,

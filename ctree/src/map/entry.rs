@@ -239,7 +239,8 @@ impl<'a, K: Ord, V, A: Allocator> OccupiedEntry<'a, K, V, A> {
         unsafe { self.map.entry_at(self.place) }.1
     }
 
-    /// The value, to change it. See [`into_mut`](Self::into_mut) for a reference that outlives the entry.
+    /// The value, to change it. See [`into_mut`](Self::into_mut) for a reference that outlives the
+    /// entry.
     #[inline]
     pub fn get_mut(&mut self) -> &mut V {
         // SAFETY: by the invariant there is an entry at this place.

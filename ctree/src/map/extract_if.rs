@@ -9,10 +9,11 @@ use allocator_api2::alloc::{Allocator, Global};
 use super::CTreeMap;
 use crate::tree::Edge;
 
-/// The entries that a closure chooses, removed one by one as the iterator is asked for them, from [`CTreeMap::extract_if`].
+/// The entries that a closure chooses, removed one by one as the iterator is asked for them, from
+/// [`CTreeMap::extract_if`].
 ///
-/// Each entry leaves the map when it is given out and not before, so that nothing is lost or leaked when the iterator is dropped, or
-/// forgotten, half way.
+/// Each entry leaves the map when it is given out and not before, so that nothing is lost or leaked
+/// when the iterator is dropped, or forgotten, half way.
 #[must_use = "iterators are lazy and do nothing unless consumed; \
     use `retain` or `extract_if().for_each(drop)` to remove and discard elements"]
 pub struct ExtractIf<'a, K, V, R, F, A: Allocator = Global> {
@@ -22,7 +23,8 @@ pub struct ExtractIf<'a, K, V, R, F, A: Allocator = Global> {
 
 /// An [`ExtractIf`] without its closure, for maps and sets.
 ///
-/// Invariant: `edge` is an edge of the tree of `map`, as it is now; `None` at the end, or when a closure has panicked.
+/// Invariant: `edge` is an edge of the tree of `map`, as it is now; `None` at the end, or when a
+/// closure has panicked.
 pub(crate) struct Extraction<'a, K, V, R, A: Allocator> {
     map: &'a mut CTreeMap<K, V, A>,
     edge: Option<Edge>,
@@ -43,7 +45,8 @@ impl<'a, K, V, R, A: Allocator> Extraction<'a, K, V, R, A> {
         Extraction { map, edge, range }
     }
 
-    /// The entry that the closure will be asked about next, unless it is behind the end of the range.
+    /// The entry that the closure will be asked about next, unless it is behind the end of the
+    /// range.
     pub(crate) fn peek(&self) -> Option<(&K, &V)> {
         let mut edge = self.edge?;
         // SAFETY: by the invariant this is an edge of a tree with nodes, which is borrowed.
@@ -74,7 +77,8 @@ impl<'a, K, V, R, A: Allocator> Extraction<'a, K, V, R, A> {
                 return None;
             }
             if pred(key, value) {
-                // SAFETY: this is the place of an entry. Of all edges and places only the one that comes back is used from here on.
+                // SAFETY: this is the place of an entry. Of all edges and places only the one that
+                // comes back is used from here on.
                 let (key, value, gap) = unsafe { self.map.tree.remove_at(place) };
                 self.edge = self.map.tree.root().map(|_| gap);
                 return Some((key, value));
@@ -127,12 +131,14 @@ impl<K: fmt::Debug, V: fmt::Debug, R, F, A: Allocator> fmt::Debug for ExtractIf<
 }
 
 impl<K, V, A: Allocator> CTreeMap<K, V, A> {
-    /// Removes the entries within `range` that `pred` chooses, and gives them in the order of their keys, each when asked for.
+    /// Removes the entries within `range` that `pred` chooses, and gives them in the order of their
+    /// keys, each when asked for.
     ///
-    /// What the iterator was not asked for stays in the map. The closure may change the values that stay. To drop what is removed, see
-    /// [`retain`](Self::retain).
+    /// What the iterator was not asked for stays in the map. The closure may change the values that
+    /// stay. To drop what is removed, see [`retain`](Self::retain).
     ///
-    /// Costs a lookup, then O(1) for each entry that stays and one removal without a search for each that goes.
+    /// Costs a lookup, then O(1) for each entry that stays and one removal without a search for
+    /// each that goes.
     ///
     /// # Examples
     /// ```
@@ -153,7 +159,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         }
     }
 
-    /// Keeps the entries for which `f` says so, and drops all others. They are visited in the order of their keys.
+    /// Keeps the entries for which `f` says so, and drops all others. They are visited in the order
+    /// of their keys.
     ///
     /// Keeps and returns memory as [`remove`](Self::remove) does; [`compact`](Self::compact)
     /// afterwards fills the nodes again.

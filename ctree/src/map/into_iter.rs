@@ -21,7 +21,8 @@ use crate::tree::Tree;
 /// Nodes that it has passed, from either end, go back to the allocator a chunk at a time; the rest
 /// when it is dropped.
 ///
-/// Invariant: the entries that `walk` has left are initialised, lie in the nodes of `tree`, and are owned by this iterator.
+/// Invariant: the entries that `walk` has left are initialised, lie in the nodes of `tree`, and are
+/// owned by this iterator.
 pub struct IntoIter<K, V, A: Allocator = Global> {
     walk: Walk<K, V>,
     tree: Tree<K, V, A>,
@@ -81,7 +82,8 @@ impl<K, V, A: Allocator> IntoIter<K, V, A> {
 
     /// The entries left, for reading.
     pub(super) fn iter(&self) -> Iter<'_, K, V> {
-        // SAFETY: by the invariant the entries are initialised and owned by this iterator, which the result borrows.
+        // SAFETY: by the invariant the entries are initialised and owned by this iterator, which
+        // the result borrows.
         unsafe { Iter::new(self.walk) }
     }
 
@@ -134,7 +136,8 @@ impl<K, V, A: Allocator> Drop for IntoIter<K, V, A> {
             fn drop_all(&mut self) {
                 while let Some((key, value)) = self.0.next() {
                     // The value is dropped when the drop of its key panics, too.
-                    // SAFETY: by the invariant of the iterator the entry is initialised and owned by it, and the walk has passed it.
+                    // SAFETY: by the invariant of the iterator the entry is initialised and owned
+                    // by it, and the walk has passed it.
                     drop(unsafe { (key.read(), value.read()) });
                 }
             }
@@ -241,6 +244,7 @@ half_of_entries! {
 }
 
 half_of_entries! {
-    /// The owned values of a map in the order of their keys, from [`CTreeMap::into_values`](super::CTreeMap::into_values).
+    /// The owned values of a map in the order of their keys, from
+    /// [`CTreeMap::into_values`](super::CTreeMap::into_values).
     IntoValues -> V, 1, {}
 }

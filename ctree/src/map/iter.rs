@@ -1,4 +1,5 @@
-//! Iterators that borrow a [`CTreeMap`](super::CTreeMap) whole: they know how many entries are left.
+//! Iterators that borrow a [`CTreeMap`](super::CTreeMap) whole: they know how many entries are
+//! left.
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -6,7 +7,8 @@ use core::marker::PhantomData;
 
 use super::walk::Walk;
 
-/// The methods of `Iterator` that follow from how one entry becomes one item. The iterator has a field `walk`.
+/// The methods of `Iterator` that follow from how one entry becomes one item. The iterator has a
+/// field `walk`.
 macro_rules! forward {
     (|$key:ident, $value:ident| $item:expr) => {
         #[inline]
@@ -117,7 +119,8 @@ macro_rules! shared_iterator {
             /// Iterates over what `walk` walks over.
             ///
             /// # Safety
-            /// For `'a` the nodes are neither changed nor freed, and no `&mut` to one of the entries left is used.
+            /// For `'a` the nodes are neither changed nor freed, and no `&mut` to one of the
+            /// entries left is used.
             #[inline(always)]
             pub(super) unsafe fn new(walk: Walk<K, V>) -> Self {
                 $name { walk, marker: PhantomData }
@@ -166,8 +169,8 @@ macro_rules! exclusive_iterator {
         #[must_use = "iterators are lazy and do nothing unless consumed"]
         pub struct $name<'a, K, V> {
             walk: Walk<K, V>,
-            /// What the addresses of the walk are used as. Invariant in `K` and `V`: through a shortened iterator, values that live too
-            /// short could be put into the map.
+            /// What the addresses of the walk are used as. Invariant in `K` and `V`: through a
+            /// shortened iterator, values that live too short could be put into the map.
             marker: PhantomData<&'a mut (K, V)>,
         }
 
@@ -175,7 +178,8 @@ macro_rules! exclusive_iterator {
             /// Iterates over what `walk` walks over.
             ///
             /// # Safety
-            /// For `'a` the nodes are neither changed nor freed, and nobody else reaches the entries left.
+            /// For `'a` the nodes are neither changed nor freed, and nobody else reaches the
+            /// entries left.
             #[inline(always)]
             pub(super) unsafe fn new(walk: Walk<K, V>) -> Self {
                 $name { walk, marker: PhantomData }
@@ -183,8 +187,9 @@ macro_rules! exclusive_iterator {
 
             /// The entries left, for reading.
             fn shared(&self) -> $shared<'_, K, V> {
-                // SAFETY: the result borrows this iterator, which alone reaches the entries left, so that meanwhile no `&mut` to one is
-                // made; the nodes stay as they are for longer than that.
+                // SAFETY: the result borrows this iterator, which alone reaches the entries left,
+                // so that meanwhile no `&mut` to one is made; the nodes stay as they are for longer
+                // than that.
                 unsafe { $shared::new(self.walk) }
             }
         }
@@ -215,9 +220,11 @@ macro_rules! exclusive_iterator {
 }
 
 shared_iterator! {
-    /// The entries of a map in the order of their keys, from [`CTreeMap::iter`](super::CTreeMap::iter).
+    /// The entries of a map in the order of their keys, from
+    /// [`CTreeMap::iter`](super::CTreeMap::iter).
     Iter -> (&'a K, &'a V), |key, value| {
-        // SAFETY: the walk gives addresses of entries, which by the contract of `new` may be borrowed shared for `'a`.
+        // SAFETY: the walk gives addresses of entries, which by the contract of `new` may be
+        // borrowed shared for `'a`.
         unsafe { (&*key, &*value) }
     }, { first_is_min!(); }
 }
@@ -225,31 +232,38 @@ shared_iterator! {
 shared_iterator! {
     /// The keys of a map in order, from [`CTreeMap::keys`](super::CTreeMap::keys).
     Keys -> &'a K, |key, _value| {
-        // SAFETY: the walk gives addresses of entries, which by the contract of `new` may be borrowed shared for `'a`.
+        // SAFETY: the walk gives addresses of entries, which by the contract of `new` may be
+        // borrowed shared for `'a`.
         unsafe { &*key }
     }, { first_is_min!(); }
 }
 
 shared_iterator! {
-    /// The values of a map in the order of their keys, from [`CTreeMap::values`](super::CTreeMap::values).
+    /// The values of a map in the order of their keys, from
+    /// [`CTreeMap::values`](super::CTreeMap::values).
     Values -> &'a V, |_key, value| {
-        // SAFETY: the walk gives addresses of entries, which by the contract of `new` may be borrowed shared for `'a`.
+        // SAFETY: the walk gives addresses of entries, which by the contract of `new` may be
+        // borrowed shared for `'a`.
         unsafe { &*value }
     }, {}
 }
 
 exclusive_iterator! {
-    /// The entries of a map in the order of their keys, the values to change, from [`CTreeMap::iter_mut`](super::CTreeMap::iter_mut).
+    /// The entries of a map in the order of their keys, the values to change, from
+    /// [`CTreeMap::iter_mut`](super::CTreeMap::iter_mut).
     IterMut, for reading Iter -> (&'a K, &'a mut V), |key, value| {
-        // SAFETY: the walk gives addresses of entries, each once; by the contract of `new` nobody else reaches them for `'a`.
+        // SAFETY: the walk gives addresses of entries, each once; by the contract of `new` nobody
+        // else reaches them for `'a`.
         unsafe { (&*key, &mut *value) }
     }, { first_is_min!(); }
 }
 
 exclusive_iterator! {
-    /// The values of a map in the order of their keys, to change them, from [`CTreeMap::values_mut`](super::CTreeMap::values_mut).
+    /// The values of a map in the order of their keys, to change them, from
+    /// [`CTreeMap::values_mut`](super::CTreeMap::values_mut).
     ValuesMut, for reading Values -> &'a mut V, |_key, value| {
-        // SAFETY: the walk gives addresses of entries, each once; by the contract of `new` nobody else reaches them for `'a`.
+        // SAFETY: the walk gives addresses of entries, each once; by the contract of `new` nobody
+        // else reaches them for `'a`.
         unsafe { &mut *value }
     }, {}
 }

@@ -1,4 +1,5 @@
-//! Lookups that std's map does not have: many keys at once, and ranks. Also what a map tells about itself.
+//! Lookups that std's map does not have: many keys at once, and ranks. Also what a map tells about
+//! itself.
 
 use core::borrow::Borrow;
 
@@ -11,8 +12,9 @@ use crate::tree::Found;
 impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     /// The values of many keys: `results[i]` becomes that of `keys[i]`.
     ///
-    /// The searches go down the tree together, so that their cache misses overlap: many times as fast as single lookups in a map that does
-    /// not fit into the caches. When the values are used only after a long batch, their lines may have been displaced again:
+    /// The searches go down the tree together, so that their cache misses overlap: many times as
+    /// fast as single lookups in a map that does not fit into the caches. When the values are used
+    /// only after a long batch, their lines may have been displaced again:
     /// [`get_many_with`](Self::get_many_with) hands each over while it is in the cache.
     ///
     /// # Panics
@@ -40,7 +42,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
 
     /// Calls `use_value(i, value)` for each of many keys in turn, with the value of `keys[i]`.
     ///
-    /// As [`get_many`](Self::get_many), but each value is handed over while its line is in the cache.
+    /// As [`get_many`](Self::get_many), but each value is handed over while its line is in the
+    /// cache.
     ///
     /// # Examples
     /// ```
@@ -64,8 +67,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         });
     }
 
-    /// Whether there is an entry of each of many keys: `results[i]` becomes that of `keys[i]`. The searches go down the tree together, as in
-    /// [`get_many`](Self::get_many).
+    /// Whether there is an entry of each of many keys: `results[i]` becomes that of `keys[i]`. The
+    /// searches go down the tree together, as in [`get_many`](Self::get_many).
     ///
     /// # Panics
     /// When `keys` and `results` differ in length.
@@ -124,15 +127,16 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         Some(unsafe { self.entry_at(place) })
     }
 
-    /// The entry of a rank with its value to change. Costs as much as [`get_index`](Self::get_index).
+    /// The entry of a rank with its value to change. Costs as much as
+    /// [`get_index`](Self::get_index).
     pub fn get_index_mut(&mut self, rank: usize) -> Option<(&K, &mut V)> {
         let place = self.tree.place_of_rank(rank)?;
         // SAFETY: the place was just found, and the map is borrowed mutably since.
         Some(unsafe { self.entry_at_mut(place) })
     }
 
-    /// Bytes that the map has allocated for its nodes, free room in them included; not what keys and values own elsewhere, nor the
-    /// `size_of` of the map itself.
+    /// Bytes that the map has allocated for its nodes, free room in them included; not what keys
+    /// and values own elsewhere, nor the `size_of` of the map itself.
     pub fn memory_usage(&self) -> usize {
         self.tree.memory_bytes()
     }
@@ -143,7 +147,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         self.tree.level_count()
     }
 
-    /// Checks the whole structure: the order of the keys, the fill of the nodes, and all that nodes say about their keys and children.
+    /// Checks the whole structure: the order of the keys, the fill of the nodes, and all that nodes
+    /// say about their keys and children.
     ///
     /// Meant for tests; takes O(n log n).
     ///

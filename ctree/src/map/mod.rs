@@ -1,6 +1,7 @@
 //! [`CTreeMap`] and what its methods give: entries, iterators, cursors.
 //!
-//! The names are those of `std::collections::btree_map`, so that a program changes maps by changing an import.
+//! The names are those of `std::collections::btree_map`, so that a program changes maps by changing
+//! an import.
 //!
 //! # Misuse that must not compile
 //! Each case stands after a twin that differs in the one thing that is wrong, and compiles.
@@ -18,7 +19,8 @@
 //! fn longer<'a, 'b: 'a>(x: CTreeMap<&'a str, &'a str>) -> CTreeMap<&'b str, &'b str> { x }
 //! ```
 //!
-//! An iterator that gives `&mut V` is invariant in `V`: through a shortened one, a short-lived value could be put into the map.
+//! An iterator that gives `&mut V` is invariant in `V`: through a shortened one, a short-lived
+//! value could be put into the map.
 //! ```
 //! use ctree::map::Iter;
 //! fn shorter<'a, 'b>(x: Iter<'a, u64, &'static str>) -> Iter<'a, u64, &'b str> { x }
@@ -152,8 +154,8 @@
 //! share(&map);
 //! ```
 //!
-//! A map of references may be declared before what it borrows, since it does not look at them when it is dropped. A map of values whose
-//! drop looks at what they borrow may not.
+//! A map of references may be declared before what it borrows, since it does not look at them when
+//! it is dropped. A map of values whose drop looks at what they borrow may not.
 //! ```
 //! struct Whisper<'a>(&'a str);
 //! let (mut map, text);
@@ -190,7 +192,8 @@
 //! assert_eq!(results, [Some(&10)]);
 //! ```
 //!
-//! nor does what an iterator or a cursor gave; and what a mutable cursor gave does not outlive the cursor's next step.
+//! nor does what an iterator or a cursor gave; and what a mutable cursor gave does not outlive the
+//! cursor's next step.
 //! ```
 //! let mut map = ctree::CTreeMap::from([(1u64, 10)]);
 //! let value = map.values_mut().next();

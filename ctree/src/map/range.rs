@@ -1,4 +1,5 @@
-//! Iterators over a part of a [`CTreeMap`](super::CTreeMap), between two keys: they end where their two ends meet.
+//! Iterators over a part of a [`CTreeMap`](super::CTreeMap), between two keys: they end where their
+//! two ends meet.
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -19,7 +20,8 @@ impl<'a, K, V> Range<'a, K, V> {
     /// Iterates over what `walk` walks over.
     ///
     /// # Safety
-    /// For `'a` the nodes are neither changed nor freed, and no `&mut` to one of the entries left is used.
+    /// For `'a` the nodes are neither changed nor freed, and no `&mut` to one of the entries left
+    /// is used.
     #[inline(always)]
     pub(super) unsafe fn new(walk: RangeWalk<K, V>) -> Self {
         Range {
@@ -33,7 +35,8 @@ impl<'a, K, V> Iterator for Range<'a, K, V> {
     type Item = (&'a K, &'a V);
 
     forward!(|key, value| {
-        // SAFETY: the walk gives addresses of entries, which by the contract of `new` may be borrowed shared for `'a`.
+        // SAFETY: the walk gives addresses of entries, which by the contract of `new` may be
+        // borrowed shared for `'a`.
         unsafe { (&*key, &*value) }
     });
     first_is_min!();
@@ -41,7 +44,8 @@ impl<'a, K, V> Iterator for Range<'a, K, V> {
 
 impl<K, V> DoubleEndedIterator for Range<'_, K, V> {
     backward!(|key, value| {
-        // SAFETY: the walk gives addresses of entries, which by the contract of `new` may be borrowed shared for `'a`.
+        // SAFETY: the walk gives addresses of entries, which by the contract of `new` may be
+        // borrowed shared for `'a`.
         unsafe { (&*key, &*value) }
     });
 }
@@ -68,11 +72,13 @@ impl<K, V> Default for Range<'_, K, V> {
     }
 }
 
-/// The entries within bounds, the values to change, from [`CTreeMap::range_mut`](super::CTreeMap::range_mut).
+/// The entries within bounds, the values to change, from
+/// [`CTreeMap::range_mut`](super::CTreeMap::range_mut).
 #[must_use = "iterators are lazy and do nothing unless consumed"]
 pub struct RangeMut<'a, K, V> {
     walk: RangeWalk<K, V>,
-    /// What the addresses of the walk are used as. Invariant in `K` and `V`, as [`IterMut`](super::IterMut).
+    /// What the addresses of the walk are used as. Invariant in `K` and `V`, as
+    /// [`IterMut`](super::IterMut).
     marker: PhantomData<&'a mut (K, V)>,
 }
 
@@ -91,8 +97,8 @@ impl<'a, K, V> RangeMut<'a, K, V> {
 
     /// The entries left, for reading.
     fn shared(&self) -> Range<'_, K, V> {
-        // SAFETY: the result borrows this iterator, which alone reaches the entries left, so that meanwhile no `&mut` to one is made; the
-        // nodes stay as they are for longer than that.
+        // SAFETY: the result borrows this iterator, which alone reaches the entries left, so that
+        // meanwhile no `&mut` to one is made; the nodes stay as they are for longer than that.
         unsafe { Range::new(self.walk) }
     }
 }
@@ -101,7 +107,8 @@ impl<'a, K, V> Iterator for RangeMut<'a, K, V> {
     type Item = (&'a K, &'a mut V);
 
     forward!(|key, value| {
-        // SAFETY: the walk gives addresses of entries, each once; by the contract of `new` nobody else reaches them for `'a`.
+        // SAFETY: the walk gives addresses of entries, each once; by the contract of `new` nobody
+        // else reaches them for `'a`.
         unsafe { (&*key, &mut *value) }
     });
     first_is_min!();
@@ -109,7 +116,8 @@ impl<'a, K, V> Iterator for RangeMut<'a, K, V> {
 
 impl<K, V> DoubleEndedIterator for RangeMut<'_, K, V> {
     backward!(|key, value| {
-        // SAFETY: the walk gives addresses of entries, each once; by the contract of `new` nobody else reaches them for `'a`.
+        // SAFETY: the walk gives addresses of entries, each once; by the contract of `new` nobody
+        // else reaches them for `'a`.
         unsafe { (&*key, &mut *value) }
     });
 }

@@ -1,8 +1,9 @@
 //! `serde` for [`CTreeMap`]: a map of its entries in order, as std's maps write themselves.
 //!
-//! Reading is streaming. Input that a map wrote is in order and goes straight into full nodes; from the first key on that is not greater
-//! than the one before it, entries are inserted one by one. The number of entries that the input announces is not believed: memory grows
-//! with what has been read.
+//! Reading is streaming. Input that a map wrote is in order and goes straight into full nodes; from
+//! the first key on that is not greater than the one before it, entries are inserted one by one.
+//! The number of entries that the input announces is not believed: memory grows with what has been
+//! read.
 
 use core::cmp::Ordering;
 use core::fmt;
@@ -42,7 +43,8 @@ impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Visitor<'de> for MapVi
     }
 }
 
-/// Builds a map from what `next_entry` gives: the ascending part in O(n), the rest by insertion. Of equal keys the last value stays.
+/// Builds a map from what `next_entry` gives: the ascending part in O(n), the rest by insertion. Of
+/// equal keys the last value stays.
 pub(crate) fn read_ascending_first<K: Ord, V, E>(
     mut next_entry: impl FnMut() -> Result<Option<(K, V)>, E>,
 ) -> Result<CTreeMap<K, V>, E> {

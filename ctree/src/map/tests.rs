@@ -1,5 +1,5 @@
-//! The public face of the map against std's, where the tree below has several levels. (The tree itself, and long programs of all operations, are
-//! tested elsewhere.)
+//! The public face of the map against std's, where the tree below has several levels. (The tree
+//! itself, and long programs of all operations, are tested elsewhere.)
 
 use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
@@ -280,7 +280,8 @@ quickcheck! {
 
 #[test]
 fn long_insertions_go_in_batches() {
-    // More than the size from which on insertions are batched, in an order that is neither ascending nor random.
+    // More than the size from which on insertions are batched, in an order that is neither
+    // ascending nor random.
     let len = if cfg!(miri) { 500 } else { 6000_u64 };
     let entries = (0..len).map(|n| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15), [n; 64]));
     let mut map = CTreeMap::new();

@@ -33,7 +33,8 @@ impl<K, V> Default for CTreeMap<K, V> {
 impl<K: Ord, V> FromIterator<(K, V)> for CTreeMap<K, V> {
     /// Builds a map from entries in any order; of equal keys the last one stays, with its value.
     ///
-    /// Takes O(n log n), O(n) for sorted input. When the order is known, [`from_sorted_iter`](CTreeMap::from_sorted_iter) also checks it.
+    /// Takes O(n log n), O(n) for sorted input. When the order is known,
+    /// [`from_sorted_iter`](CTreeMap::from_sorted_iter) also checks it.
     fn from_iter<T: IntoIterator<Item = (K, V)>>(entries: T) -> CTreeMap<K, V> {
         from_unsorted(entries.into_iter().collect())
     }
@@ -77,7 +78,8 @@ impl<K, V, A: Allocator> From<CTreeMap<K, V, A>> for FrozenCTreeMap<K, V> {
 }
 
 impl<K, V> From<FrozenCTreeMap<K, V>> for CTreeMap<K, V> {
-    /// Moves the entries over in O(n), without a comparison, for changes that a frozen map does not allow.
+    /// Moves the entries over in O(n), without a comparison, for changes that a frozen map does not
+    /// allow.
     fn from(map: FrozenCTreeMap<K, V>) -> CTreeMap<K, V> {
         CTreeMap::from_ascending(map, Global, Options::PLAIN)
     }

@@ -1,15 +1,20 @@
-//! The double-ended walk over the entries of a tree: written once, used by all iterators of maps and sets.
+//! The double-ended walk over the entries of a tree: written once, used by all iterators of maps
+//! and sets.
 //!
-//! Almost every step stays within a leaf, where the next entry is the next slot. So an end of a walk is an [`Edge`] – a leaf and a slot of
-//! it – and beside the front one the number of entries in its leaf, so that a step reads nothing but the entry itself: compare, increment,
-//! two addresses. Only when a leaf is used up does the tree say how it goes on ([`Ends::cross_front`], [`Ends::cross_back`]): an entry of
-//! an inner node, behind it the first slot of the next leaf. The loops (`fold`, and all that std builds upon it) go leaf by leaf.
+//! Almost every step stays within a leaf, where the next entry is the next slot. So an end of a
+//! walk is an [`Edge`] – a leaf and a slot of it – and beside the front one the number of entries
+//! in its leaf, so that a step reads nothing but the entry itself: compare, increment, two
+//! addresses. Only when a leaf is used up does the tree say how it goes on ([`Ends::cross_front`],
+//! [`Ends::cross_back`]): an entry of an inner node, behind it the first slot of the next leaf. The
+//! loops (`fold`, and all that std builds upon it) go leaf by leaf.
 //!
-//! What ends a walk differs: [`Walk`] counts the entries left, which gives the exact length that iterators over a whole map promise;
-//! [`RangeWalk`] stops where its two edges meet, since nobody knows how many entries lie between two keys.
+//! What ends a walk differs: [`Walk`] counts the entries left, which gives the exact length that
+//! iterators over a whole map promise; [`RangeWalk`] stops where its two edges meet, since nobody
+//! knows how many entries lie between two keys.
 //!
-//! An end that was not asked for is not looked up: the way down to it costs a cache miss a level, and `map.range(key..).next()`, the
-//! search for a successor, has no use for the last leaf. Such an end is [`Edge::NOWHERE`] until then.
+//! An end that was not asked for is not looked up: the way down to it costs a cache miss a level,
+//! and `map.range(key..).next()`, the search for a successor, has no use for the last leaf. Such an
+//! end is [`Edge::NOWHERE`] until then.
 
 use allocator_api2::alloc::Allocator;
 
@@ -18,7 +23,8 @@ use crate::tree::{Edge, Form, NO_GUESS, NodePtr, Place, Root, Tree};
 /// Addresses of the key and the value of one entry.
 type Entry<K, V> = (*mut K, *mut V);
 
-/// Entries that a range gives before the leaves behind its first one are asked for. Fewer are the search for a successor, for which that would be a waste.
+/// Entries that a range gives before the leaves behind its first one are asked for. Fewer are the
+/// search for a successor, for which that would be a waste.
 const UNHURRIED_LEN: usize = 3;
 
 /// The two ends of a walk, without a notion of where they meet.
@@ -32,7 +38,8 @@ struct Ends<K, V> {
     root: Option<Root>,
     front: Edge,
     front_end: usize,
-    /// A guess at the index of the front edge's leaf among its neighbours, which spares the next crossing a search. See [`Form::next_near`].
+    /// A guess at the index of the front edge's leaf among its neighbours, which spares the next
+    /// crossing a search. See [`Form::next_near`].
     front_index: usize,
     back: Edge,
     /// The same for the back edge.
@@ -62,8 +69,8 @@ impl<K, V> Ends<K, V> {
     /// Key and value of an entry that was just passed.
     #[inline(always)]
     fn entry(&self, place: Place) -> Entry<K, V> {
-        // SAFETY: the methods below call this with places of the tree, which is as it was when the walk was made, by the promise to
-        // `Walk::over` or `RangeWalk::between`.
+        // SAFETY: the methods below call this with places of the tree, which is as it was when the
+        // walk was made, by the promise to `Walk::over` or `RangeWalk::between`.
         unsafe {
             (
                 self.form.key_at(place.node, place.slot),
@@ -132,7 +139,8 @@ struct Crossing {
     end: usize,
 }
 
-/// How far a walk from `front` may go within the leaf: to the edge `back` if that is there, or to the last of `len` entries.
+/// How far a walk from `front` may go within the leaf: to the edge `back` if that is there, or to
+/// the last of `len` entries.
 #[inline(always)]
 fn end_in_leaf(front: Edge, back: Edge, len: usize) -> usize {
     if front.leaf == back.leaf && front.slot <= back.slot {
@@ -142,8 +150,9 @@ fn end_in_leaf(front: Edge, back: Edge, len: usize) -> usize {
     }
 }
 
-/// The entry behind the edge `front`, in whatever node; `None` at `back` and at the end of the tree. Where the walk is still within a leaf, it
-/// has just begun, and the leaves that follow are asked for.
+/// The entry behind the edge `front`, in whatever node; `None` at `back` and at the end of the
+/// tree. Where the walk is still within a leaf, it has just begun, and the leaves that follow are
+/// asked for.
 ///
 /// By values, and with values as the result: a walk whose address is not taken stays in registers.
 ///
@@ -181,7 +190,8 @@ unsafe fn cross_front<K, V>(
     }
 }
 
-/// The entry before the edge `back`, in whatever node; `None` at `front` and at the beginning of the tree.
+/// The entry before the edge `back`, in whatever node; `None` at `front` and at the beginning of
+/// the tree.
 ///
 /// # Safety
 /// As [`cross_front`].
@@ -213,7 +223,8 @@ unsafe fn cross_back<K, V>(
 
 /// A walk over all entries of a tree, which knows how many are left.
 ///
-/// Invariant: between the two ends there are `left` entries. (So an end never passes the other, and none is given out twice.)
+/// Invariant: between the two ends there are `left` entries. (So an end never passes the other, and
+/// none is given out twice.)
 pub(crate) struct Walk<K, V> {
     ends: Ends<K, V>,
     left: usize,
@@ -424,13 +435,16 @@ impl<K, V> Walk<K, V> {
 
 /// A walk over the entries between two edges.
 ///
-/// It is over when the edges are equal. At most one of them is still to be looked up, unless there is no tree.
+/// It is over when the edges are equal. At most one of them is still to be looked up, unless there
+/// is no tree.
 ///
-/// Invariant: where both edges are in one leaf and the front one is before the other, `front_end` is at most the slot of the back one. So a step from
-/// the front within a leaf needs one comparison, and steps from the back keep that true.
+/// Invariant: where both edges are in one leaf and the front one is before the other, `front_end`
+/// is at most the slot of the back one. So a step from the front within a leaf needs one
+/// comparison, and steps from the back keep that true.
 ///
-/// Where the order of the keys contradicts itself, the edge of a range's start may lie behind that of its end. Then they never meet: the
-/// front end goes on to the last entry and the back end to the first one, and no entry is given out twice either.
+/// Where the order of the keys contradicts itself, the edge of a range's start may lie behind that
+/// of its end. Then they never meet: the front end goes on to the last entry and the back end to
+/// the first one, and no entry is given out twice either.
 pub(crate) struct RangeWalk<K, V> {
     ends: Ends<K, V>,
 }
@@ -447,11 +461,13 @@ impl<K, V> RangeWalk<K, V> {
     /// A walk over nothing.
     pub(crate) const NONE: Self = RangeWalk { ends: Ends::NONE };
 
-    /// A walk over the entries between two edges; `None` stands for the beginning or the end of the tree, and is looked up when needed.
+    /// A walk over the entries between two edges; `None` stands for the beginning or the end of the
+    /// tree, and is looked up when needed.
     ///
     /// # Safety
     /// - The edges are edges of `tree`, as it is now.
-    /// - For as long as the walk or a copy of it is used, the nodes of the tree are neither changed nor freed.
+    /// - For as long as the walk or a copy of it is used, the nodes of the tree are neither changed
+    ///   nor freed.
     pub(crate) unsafe fn between<A: Allocator>(
         tree: &Tree<K, V, A>,
         start: Option<Edge>,

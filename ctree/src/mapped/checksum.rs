@@ -6,15 +6,16 @@
 //! sum:     h = length; for each lane: h = rotate((h ^ a) * P1) * P2; at last h is mixed with itself
 //! ```
 //!
-//! The step of a lane is that of XXH64 (Y. Collet, <https://github.com/Cyan4973/xxHash>), with its constants; the rest is folded more
-//! simply, so that the following holds.
+//! The step of a lane is that of XXH64 (Y. Collet, <https://github.com/Cyan4973/xxHash>), with its
+//! constants; the rest is folded more simply, so that the following holds.
 //!
-//! **What it finds for certain.** Each step is a bijection of the lane for a given word, and of the word for a given lane; so is each
-//! step of the fold. Two inputs of one length that differ in one word only, by a single flipped bit or by a burst inside the word, thus
-//! never have the same sum. Any other damage goes unnoticed once in 2^64.
+//! **What it finds for certain.** Each step is a bijection of the lane for a given word, and of the
+//! word for a given lane; so is each step of the fold. Two inputs of one length that differ in one
+//! word only, by a single flipped bit or by a burst inside the word, thus never have the same sum.
+//! Any other damage goes unnoticed once in 2^64.
 //!
-//! **What it is not.** A checksum against accidents. Whoever writes a file on purpose computes the sums that fit it, which is why
-//! nothing that keeps memory safe asks whether a sum was right.
+//! **What it is not.** A checksum against accidents. Whoever writes a file on purpose computes the
+//! sums that fit it, which is why nothing that keeps memory safe asks whether a sum was right.
 
 const PRIME_1: u64 = 0x9E37_79B1_85EB_CA87;
 const PRIME_2: u64 = 0xC2B2_AE3D_27D4_EB4F;

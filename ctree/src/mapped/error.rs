@@ -104,14 +104,16 @@ impl From<io::Error> for OpenError {
     }
 }
 
-/// Why a file was not written. What stood under its name before still does, unless flushing the folder failed, the last step of all: then the new file is there, but might not
-/// survive a loss of power.
+/// Why a file was not written. What stood under its name before still does, unless flushing the
+/// folder failed, the last step of all: then the new file is there, but might not survive a loss of
+/// power.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WriteError {
     /// The operating system, or the writer given, gave an error.
     Io(io::Error),
-    /// What has the name is a directory, a device, a pipe or a socket, or the path names no file at all.
+    /// What has the name is a directory, a device, a pipe or a socket, or the path names no file at
+    /// all.
     NotAFile,
     /// A key is not greater than the key before it.
     Order {
@@ -184,8 +186,8 @@ pub enum VerifyError {
         /// Its number in the file, in units of 4096 B; page 0 is the header.
         page: usize,
     },
-    /// A key is not greater than the key before it. (This, and what follows, is not found in a file that this library wrote, unless the
-    /// order of the keys is not a total one, or has changed.)
+    /// A key is not greater than the key before it. (This, and what follows, is not found in a file
+    /// that this library wrote, unless the order of the keys is not a total one, or has changed.)
     Order {
         /// Rank of the key.
         rank: usize,

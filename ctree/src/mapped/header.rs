@@ -17,8 +17,9 @@
 //!  368  zeros to the end of the page
 //! ```
 //!
-//! Of all this a reader believes the number of entries and three sizes, after bounds: the rest is computed from them and from the types
-//! asked for, and has to agree byte for byte. There is one header for given contents, which is thus compared rather than interpreted.
+//! Of all this a reader believes the number of entries and three sizes, after bounds: the rest is
+//! computed from them and from the types asked for, and has to agree byte for byte. There is one
+//! header for given contents, which is thus compared rather than interpreted.
 
 use alloc::string::String;
 use core::ops::Range;
@@ -154,7 +155,8 @@ pub(super) fn build(shape: Shape, layout: &Layout, names: &TypeNames, sums: Sums
     put(&mut page, VERSION_AT, &VERSION.to_ne_bytes());
     put_u64(&mut page, FILE_BYTES_AT, layout.file_bytes);
     put_u64(&mut page, LEN_AT, layout.len);
-    // Half-width fields: the types of a map whose keys or values had more bytes could not be held on a stack.
+    // Half-width fields: the types of a map whose keys or values had more bytes could not be held
+    // on a stack.
     let half = |number: usize| u32::try_from(number).unwrap_or(u32::MAX).to_ne_bytes();
     put(&mut page, KEY_BYTES_AT, &half(shape.key_bytes));
     put(&mut page, VALUE_BYTES_AT, &half(shape.value_bytes));
@@ -188,7 +190,8 @@ pub(super) fn build(shape: Shape, layout: &Layout, names: &TypeNames, sums: Sums
 
 /// Reads the header of a file of `file_bytes` that should hold a map from `K` to `V`.
 ///
-/// Whatever the page holds, a layout that is returned is one of this shape, for a file of exactly this length.
+/// Whatever the page holds, a layout that is returned is one of this shape, for a file of exactly
+/// this length.
 pub(super) fn parse<K: StoredKey + ?Sized, V: Stored + ?Sized>(
     page: &Page,
     file_bytes: u64,

@@ -153,7 +153,8 @@ macro_rules! iterator {
 iterator! {
     /// The entries of a map in the order of their keys, from both ends.
     ///
-    /// From [`MappedCTreeMap::iter`](super::MappedCTreeMap::iter) and [`range`](super::MappedCTreeMap::range).
+    /// From [`MappedCTreeMap::iter`](super::MappedCTreeMap::iter) and
+    /// [`range`](super::MappedCTreeMap::range).
     Iter, (K::Ref<'a>, V::Ref<'a>),
     |tree, rank| (K::load(tree.key_bytes(rank)), V::load(tree.value_bytes(rank)))
 }
@@ -161,8 +162,8 @@ iterator! {
 iterator! {
     /// The keys of a map or set in order, from both ends.
     ///
-    /// From [`MappedCTreeMap::keys`](super::MappedCTreeMap::keys), and from [`iter`](super::MappedCTreeSet::iter) and
-    /// [`range`](super::MappedCTreeSet::range) of sets.
+    /// From [`MappedCTreeMap::keys`](super::MappedCTreeMap::keys), and from
+    /// [`iter`](super::MappedCTreeSet::iter) and [`range`](super::MappedCTreeSet::range) of sets.
     Keys, K::Ref<'a>,
     |tree, rank| K::load(tree.key_bytes(rank))
 }

@@ -16,16 +16,19 @@ use super::write;
 
 /// An ordered map that is a file: written once, and then looked up where it lies.
 ///
-/// Keys and values are integers, floats, `bool`, `char`, arrays of numbers, `str`, `[u8]`, or types of your own that are
-/// [`Plain`](super::Plain). Types of variable length are named without their reference: `MappedCTreeMap<str, [u8]>`.
+/// Keys and values are integers, floats, `bool`, `char`, arrays of numbers, `str`, `[u8]`, or types
+/// of your own that are [`Plain`](super::Plain). Types of variable length are named without their
+/// reference: `MappedCTreeMap<str, [u8]>`.
 ///
 /// # Writing
-/// [`write`](Self::write) takes entries in the order of their keys, from any iterator: a `BTreeMap`'s, a
-/// [`FrozenCTreeMap`](crate::FrozenCTreeMap)'s, one that makes them up; [`write_unsorted`](Self::write_unsorted) takes them in any order.
-/// The file appears complete and under its name, or not at all.
+/// [`write`](Self::write) takes entries in the order of their keys, from any iterator: a
+/// `BTreeMap`'s, a [`FrozenCTreeMap`](crate::FrozenCTreeMap)'s, one that makes them up;
+/// [`write_unsorted`](Self::write_unsorted) takes them in any order. The file appears complete and
+/// under its name, or not at all.
 ///
 /// # Opening
-/// Opening reads the header and the index, which has about 1/16 of the keys' size, and checks both. The rest is read as lookups touch it.
+/// Opening reads the header and the index, which has about 1/16 of the keys' size, and checks both.
+/// The rest is read as lookups touch it.
 ///
 /// | | bytes are | is |
 /// |---|---|---|
@@ -34,29 +37,36 @@ use super::write;
 /// | [`read`](Self::read) | copied into memory, on huge pages | safe |
 /// | [`from_bytes`](Self::from_bytes) | copied from a slice | safe |
 ///
-/// **Why is mapping unsafe?** A lookup gives `&str` and `&[u8]` that lie in the file, and such a reference promises to the compiler that its
-/// bytes do not change, and to the program that they can be read. Another process that writes to the file breaks the first, one that
-/// truncates it the second: the next access raises `SIGBUS`. No lock hinders a process that does not ask for it, and no check made when the
-/// file is opened holds afterwards. Who opens a file usually knows who else can write to it; so the promise is asked for here, once. A file
-/// that is only ever replaced as a whole, as [`write`](Self::write) does, keeps it.
+/// **Why is mapping unsafe?** A lookup gives `&str` and `&[u8]` that lie in the file, and such a
+/// reference promises to the compiler that its bytes do not change, and to the program that they
+/// can be read. Another process that writes to the file breaks the first, one that truncates it the
+/// second: the next access raises `SIGBUS`. No lock hinders a process that does not ask for it, and
+/// no check made when the file is opened holds afterwards. Who opens a file usually knows who else
+/// can write to it; so the promise is asked for here, once. A file that is only ever replaced as a
+/// whole, as [`write`](Self::write) does, keeps it.
 ///
-/// **Broken media.** A page of a mapped file that cannot be read when it is first touched, because of a broken disk or a network file system that went away, raises
-/// `SIGBUS` as well, however immutable the file; that ends the process, and is no undefined behaviour. `read` reports it as an error.
+/// **Broken media.** A page of a mapped file that cannot be read when it is first touched, because
+/// of a broken disk or a network file system that went away, raises `SIGBUS` as well, however
+/// immutable the file; that ends the process, and is no undefined behaviour. `read` reports it as
+/// an error.
 ///
 /// # Untrusted files
-/// Whatever bytes a file holds, there is no undefined behaviour and no panic. A file that is truncated, extended, damaged in header or index,
-/// of other types, of another version or from a machine with the other byte order is refused with an [`OpenError`]. Damage elsewhere is found by
-/// [`verify`](Self::verify), which reads the whole file; lookups do not check sums, since that would mean to read 64 lines for the one that
-/// is wanted, and may give wrong answers in a damaged file. Memory safety rests on no checksum.
+/// Whatever bytes a file holds, there is no undefined behaviour and no panic. A file that is
+/// truncated, extended, damaged in header or index, of other types, of another version or from a
+/// machine with the other byte order is refused with an [`OpenError`]. Damage elsewhere is found by
+/// [`verify`](Self::verify), which reads the whole file; lookups do not check sums, since that
+/// would mean to read 64 lines for the one that is wanted, and may give wrong answers in a damaged
+/// file. Memory safety rests on no checksum.
 ///
 /// # Cost
-/// A lookup of an integer searches the index as [`FrozenCTreeMap`](crate::FrozenCTreeMap) does, in memory, and one leaf of the file: two lines of
-/// keys and, for values as large as the keys, two of values beside them; no leaf crosses a page. Keys of variable length cost one miss
-/// more, in the heap, and so do such values.
+/// A lookup of an integer searches the index as [`FrozenCTreeMap`](crate::FrozenCTreeMap) does, in
+/// memory, and one leaf of the file: two lines of keys and, for values as large as the keys, two of
+/// values beside them; no leaf crosses a page. Keys of variable length cost one miss more, in the
+/// heap, and so do such values.
 ///
 /// # A wrong `Ord`
-/// If the order of `K` is not a total one, or differs from that of the program that wrote the file, lookups may miss keys. It is never
-/// undefined behaviour.
+/// If the order of `K` is not a total one, or differs from that of the program that wrote the file,
+/// lookups may miss keys. It is never undefined behaviour.
 ///
 /// # Examples
 /// ```
@@ -87,17 +97,22 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
 
     /// Writes a file of `entries`, whose keys must be strictly ascending, and returns their number.
     ///
-    /// What had the name of `path` is replaced in one step when all is written and flushed; a symbolic link stays, and what it names is replaced. The new file has the permissions of the old one.
+    /// What had the name of `path` is replaced in one step when all is written and flushed; a
+    /// symbolic link stays, and what it names is replaced. The new file has the permissions of the
+    /// old one.
     ///
-    /// Holds the separators in memory, which are a sixteenth of the keys, and eight bytes for each 4 KiB of the file; values and heaps that
-    /// cannot be written at once wait in a file of their own, in the same folder.
+    /// Holds the separators in memory, which are a sixteenth of the keys, and eight bytes for each
+    /// 4 KiB of the file; values and heaps that cannot be written at once wait in a file of their
+    /// own, in the same folder.
     ///
     /// # Errors
-    /// All of [`WriteError`]. The old file is then untouched, and nothing is left behind, unless the error came from flushing the folder
-    /// at the very end: then the new file is in its place, and may not survive a loss of power.
+    /// All of [`WriteError`]. The old file is then untouched, and nothing is left behind, unless
+    /// the error came from flushing the folder at the very end: then the new file is in its place,
+    /// and may not survive a loss of power.
     ///
     /// # Panics
-    /// When the iterator or the order of the keys does; again the old file is untouched, and nothing is left behind.
+    /// When the iterator or the order of the keys does; again the old file is untouched, and
+    /// nothing is left behind.
     ///
     /// # Examples
     /// ```
@@ -121,7 +136,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         write::write_file::<K, V, B, C>(path.as_ref(), entries)
     }
 
-    /// As [`write`](Self::write), with entries in any order, which are held in memory and sorted; of equal keys the last stays.
+    /// As [`write`](Self::write), with entries in any order, which are held in memory and sorted;
+    /// of equal keys the last stays.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -135,9 +151,10 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         Self::write(path, write::sorted::<K, V, B, C>(entries))
     }
 
-    /// Writes the bytes of a file, from the start of `out` on; what is to be done so that they appear at once and stay is left to the
-    /// caller. All that cannot be written at once is held in memory. `out` should be empty: what it holds behind the last byte written stays, and makes it a file that
-    /// does not open.
+    /// Writes the bytes of a file, from the start of `out` on; what is to be done so that they
+    /// appear at once and stay is left to the caller. All that cannot be written at once is held in
+    /// memory. `out` should be empty: what it holds behind the last byte written stays, and makes
+    /// it a file that does not open.
     ///
     /// # Errors
     /// All of [`WriteError`] but `NotAFile`. What `out` holds then is no file.
@@ -166,8 +183,9 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     /// See [`OpenError`].
     ///
     /// # Safety
-    /// From now on until the map is dropped, nobody, in this process or another, may write to the file or shorten it. (Replacing it by
-    /// renaming another over it is fine, which is what [`write`](Self::write) does.)
+    /// From now on until the map is dropped, nobody, in this process or another, may write to the
+    /// file or shorten it. (Replacing it by renaming another over it is fine, which is what
+    /// [`write`](Self::write) does.)
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         // SAFETY: the caller's promise.
         unsafe { OpenOptions::new().open(path) }
@@ -197,9 +215,10 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         OpenOptions::new().from_bytes(bytes)
     }
 
-    /// Reads the whole file, and checks that it is what was written: every page by its checksum; then that keys ascend, that a search finds the
-    /// first and last of each leaf, that keys and values are what their types are stored as, and that everything of variable length
-    /// is where it should be.
+    /// Reads the whole file, and checks that it is what was written: every page by its checksum;
+    /// then that keys ascend, that a search finds the first and last of each leaf, that keys and
+    /// values are what their types are stored as, and that everything of variable length is where
+    /// it should be.
     ///
     /// After it, every lookup gives what was written. Computes in O(length of the file).
     ///
@@ -209,11 +228,12 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         self.tree.verify()
     }
 
-    /// Brings all pages of the file into memory, and maps them, so that no later lookup waits for the disk. A copy in memory is warm.
+    /// Brings all pages of the file into memory, and maps them, so that no later lookup waits for
+    /// the disk. A copy in memory is warm.
     ///
     /// # Errors
-    /// That of the operating system. A page that cannot be read is one on Linux from 5.14 on (where a disk fails, older ones of these kernels may
-    /// try again for ever), and `SIGBUS` elsewhere.
+    /// That of the operating system. A page that cannot be read is one on Linux from 5.14 on (where
+    /// a disk fails, older ones of these kernels may try again for ever), and `SIGBUS` elsewhere.
     pub fn warm(&self) -> io::Result<()> {
         self.tree.source().warm()
     }
@@ -223,8 +243,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         self.tree.source().bytes().len()
     }
 
-    /// Bytes of this process's own memory: the index, and the copy of the file if there is one; not the pages of a mapped file, which the
-    /// system shares and takes back as it likes.
+    /// Bytes of this process's own memory: the index, and the copy of the file if there is one; not
+    /// the pages of a mapped file, which the system shares and takes back as it likes.
     pub fn memory_usage(&self) -> usize {
         self.tree.memory_bytes()
     }
@@ -276,7 +296,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         self.tree.search(key).is_ok()
     }
 
-    /// The values of many keys: `results[i]` becomes that of `keys[i]`. The searches go on together, so that their misses overlap.
+    /// The values of many keys: `results[i]` becomes that of `keys[i]`. The searches go on
+    /// together, so that their misses overlap.
     ///
     /// # Panics
     /// When `keys` and `results` differ in length.
@@ -304,7 +325,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
 
     /// Calls `use_value(i, value)` for each of many keys in turn, with the value of `keys[i]`.
     ///
-    /// As [`get_many`](Self::get_many), but each value is handed over while its line is in the cache.
+    /// As [`get_many`](Self::get_many), but each value is handed over while its line is in the
+    /// cache.
     #[inline]
     pub fn get_many_with<'a, Q: Borrow<K>>(
         &'a self,
@@ -316,7 +338,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         });
     }
 
-    /// Whether there are entries of many keys: `results[i]` becomes whether there is one of `keys[i]`.
+    /// Whether there are entries of many keys: `results[i]` becomes whether there is one of
+    /// `keys[i]`.
     ///
     /// # Panics
     /// When `keys` and `results` differ in length.
@@ -331,14 +354,16 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
             .search_many(keys, |index, rank| results[index] = rank.is_ok());
     }
 
-    /// Number of keys less than `query`: the rank of the first key that is not, or `len` when there is none.
+    /// Number of keys less than `query`: the rank of the first key that is not, or `len` when there
+    /// is none.
     #[doc(alias = "rank")]
     #[inline]
     pub fn lower_bound(&self, query: &K) -> usize {
         self.tree.search(query).unwrap_or_else(|rank| rank)
     }
 
-    /// Number of keys less than or equal to `query`: the rank of the first key greater than it, or `len` when there is none.
+    /// Number of keys less than or equal to `query`: the rank of the first key greater than it, or
+    /// `len` when there is none.
     #[inline]
     pub fn upper_bound(&self, query: &K) -> usize {
         self.tree
@@ -440,10 +465,12 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         (start, end)
     }
 
-    /// The entries whose keys lie within bounds, in order. Bounds may be keys or what borrows as one: `"a".."b"` in a map of `str`.
+    /// The entries whose keys lie within bounds, in order. Bounds may be keys or what borrows as
+    /// one: `"a".."b"` in a map of `str`.
     ///
     /// # Panics
-    /// When the start is greater than the end, or both are the same and excluded, unless the map is empty.
+    /// When the start is greater than the end, or both are the same and excluded, unless the map is
+    /// empty.
     pub fn range<Q: Borrow<K> + ?Sized>(&self, range: impl RangeBounds<Q>) -> Iter<'_, K, V> {
         let (start, end) = self.ranks_within(&range);
         Iter::new(&self.tree, start, end)

@@ -53,8 +53,9 @@ impl OpenOptions {
     /// All of [`OpenError`] but `NotImmutable`; `Verify` only on demand.
     ///
     /// # Safety
-    /// From now on until the map is dropped, nobody, in this process or another, may write to the file or shorten it. (Replacing it by
-    /// renaming another over it is fine, which is what [`MappedCTreeMap::write`] does: the old contents live as long as they are mapped.)
+    /// From now on until the map is dropped, nobody, in this process or another, may write to the
+    /// file or shorten it. (Replacing it by renaming another over it is fine, which is what
+    /// [`MappedCTreeMap::write`] does: the old contents live as long as they are mapped.)
     pub unsafe fn open<K: StoredKey + ?Sized, V: Stored + ?Sized>(
         self,
         path: impl AsRef<Path>,
@@ -67,7 +68,8 @@ impl OpenOptions {
         self.finish(source, layout, sums)
     }
 
-    /// Maps a file that the kernel keeps from being changed: a memory file that is sealed, or a file under fs-verity (Linux).
+    /// Maps a file that the kernel keeps from being changed: a memory file that is sealed, or a
+    /// file under fs-verity (Linux).
     ///
     /// # Errors
     /// All of [`OpenError`]; `NotImmutable` for any other file.
@@ -82,7 +84,8 @@ impl OpenOptions {
         self.finish(source, layout, sums)
     }
 
-    /// Reads a whole file into memory, on huge pages where possible. What happens to the file afterwards does not matter.
+    /// Reads a whole file into memory, on huge pages where possible. What happens to the file
+    /// afterwards does not matter.
     ///
     /// # Errors
     /// All of [`OpenError`] but `NotImmutable`; `Verify` only on demand.

@@ -14,8 +14,9 @@ use super::stored::{AsStored, StoredKey};
 
 /// An ordered set that is a file: written once, and then looked up where it lies.
 ///
-/// Everything that [`MappedCTreeMap`] says of keys, writing, opening, untrusted files and cost holds here. A file of a set is a file of a map
-/// to `()`, and can be opened as one: so does [`OpenOptions`](super::OpenOptions), whose map becomes a set by `From`.
+/// Everything that [`MappedCTreeMap`] says of keys, writing, opening, untrusted files and cost
+/// holds here. A file of a set is a file of a map to `()`, and can be opened as one: so does
+/// [`OpenOptions`](super::OpenOptions), whose map becomes a set by `From`.
 ///
 /// # Examples
 /// ```
@@ -32,7 +33,8 @@ pub struct MappedCTreeSet<K: StoredKey + ?Sized> {
 }
 
 impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
-    /// Writes a file of `keys`, which must be strictly ascending, and returns their number. See [`MappedCTreeMap::write`].
+    /// Writes a file of `keys`, which must be strictly ascending, and returns their number. See
+    /// [`MappedCTreeMap::write`].
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -46,7 +48,8 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
         MappedCTreeMap::<K, ()>::write(path, keys.into_iter().map(|key| (key, ())))
     }
 
-    /// As [`write`](Self::write), with keys in any order, which are held in memory and sorted; of equal keys the last stays.
+    /// As [`write`](Self::write), with keys in any order, which are held in memory and sorted; of
+    /// equal keys the last stays.
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -87,7 +90,8 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
     /// See [`OpenError`].
     ///
     /// # Safety
-    /// From now on until the set is dropped, nobody, in this process or another, may write to the file or shorten it.
+    /// From now on until the set is dropped, nobody, in this process or another, may write to the
+    /// file or shorten it.
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         // SAFETY: the caller's promise.
         unsafe { MappedCTreeMap::open(path) }.map(Self::from)
@@ -118,7 +122,8 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
         MappedCTreeMap::from_bytes(bytes).map(Self::from)
     }
 
-    /// Reads the whole file, and checks that it is what was written. See [`MappedCTreeMap::verify`].
+    /// Reads the whole file, and checks that it is what was written. See
+    /// [`MappedCTreeMap::verify`].
     ///
     /// # Errors
     /// The first fault.
@@ -170,7 +175,8 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
         self.map.contains_many(keys, results);
     }
 
-    /// Number of keys less than `query`: the rank of the first key that is not, or `len` when there is none.
+    /// Number of keys less than `query`: the rank of the first key that is not, or `len` when there
+    /// is none.
     #[doc(alias = "rank")]
     #[inline]
     pub fn lower_bound(&self, query: &K) -> usize {
@@ -222,7 +228,8 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
     /// The keys within bounds, in order. See [`MappedCTreeMap::range`].
     ///
     /// # Panics
-    /// When the start is greater than the end, or both are the same and excluded, unless the set is empty.
+    /// When the start is greater than the end, or both are the same and excluded, unless the set is
+    /// empty.
     pub fn range<Q: Borrow<K> + ?Sized>(&self, range: impl RangeBounds<Q>) -> Keys<'_, K, ()> {
         self.map.key_range(&range)
     }

@@ -1,8 +1,9 @@
-//! Where the bytes of a file come from: a mapping, or a copy in memory. Only this module knows of the operating system.
+//! Where the bytes of a file come from: a mapping, or a copy in memory. Only this module knows of
+//! the operating system.
 //!
-//! A path from outside may name anything. It is asked what it is before it is opened, since opening alone can rewind a tape; it is opened
-//! without blocking, since opening a pipe would wait for a writer; and what has been opened is asked again, since the name may mean
-//! something else by then.
+//! A path from outside may name anything. It is asked what it is before it is opened, since opening
+//! alone can rewind a tape; it is opened without blocking, since opening a pipe would wait for a
+//! writer; and what has been opened is asked again, since the name may mean something else by then.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -103,8 +104,8 @@ impl Opened {
     }
 }
 
-/// Memory of so many bytes, on huge pages where possible. As a mapping of its own it is refused with an error where an allocation of
-/// a size that a file asks for would end the process.
+/// Memory of so many bytes, on huge pages where possible. As a mapping of its own it is refused
+/// with an error where an allocation of a size that a file asks for would end the process.
 fn anonymous(bytes: usize) -> io::Result<MmapMut> {
     let memory = MmapOptions::new().len(bytes).map_anon()?;
     ccmalloc::advise_huge_pages(memory.as_ptr(), memory.len());

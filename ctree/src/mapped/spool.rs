@@ -1,7 +1,8 @@
 //! What a writer keeps back: the parts of a file that come after one whose length is not known yet.
 //!
-//! Entries arrive one by one and leave as leaves at once, while values and heaps have to wait for the last leaf. A [`Spool`] holds them in
-//! memory, and from some size on in a file of its own, so that a writer needs room for a part of the index and not for the data.
+//! Entries arrive one by one and leave as leaves at once, while values and heaps have to wait for
+//! the last leaf. A [`Spool`] holds them in memory, and from some size on in a file of its own, so
+//! that a writer needs room for a part of the index and not for the data.
 
 use alloc::format;
 use alloc::vec;
@@ -13,7 +14,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
-/// Bytes that are held in memory before a file is made. (Few in tests of this crate, so that they see both.)
+/// Bytes that are held in memory before a file is made. (Few in tests of this crate, so that they
+/// see both.)
 const MEMORY_BYTES_MAX: usize = if cfg!(test) { 256 } else { 16 << 20 };
 
 /// Bytes that are taken from a file at a time.
@@ -30,7 +32,8 @@ pub(super) struct TempFile {
 impl TempFile {
     /// Makes a new file in `folder`, which nobody else has open, readable and writable.
     ///
-    /// A private one can be opened by its owner alone, from the start: whoever opens a file before its permissions are changed goes on reading.
+    /// A private one can be opened by its owner alone, from the start: whoever opens a file before
+    /// its permissions are changed goes on reading.
     pub(super) fn create(folder: &Path, is_private: bool) -> io::Result<TempFile> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         loop {
@@ -49,7 +52,8 @@ impl TempFile {
                         kept: false,
                     });
                 }
-                // Left behind by a process of the same number that was killed, or made by one on another machine.
+                // Left behind by a process of the same number that was killed, or made by one on
+                // another machine.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -72,7 +76,8 @@ impl TempFile {
 impl Drop for TempFile {
     fn drop(&mut self) {
         if !self.kept {
-            // Nobody is left to tell; what cannot be removed stays as a file whose name says what it is.
+            // Nobody is left to tell; what cannot be removed stays as a file whose name says what
+            // it is.
             let _unremovable = std::fs::remove_file(&self.path);
         }
     }

@@ -1,12 +1,15 @@
 //! Which types files can hold, how they become bytes, and what bytes become.
 //!
-//! A file is input from outside: it may hold any bytes where a value should be. So every type here is read by a **total** function, which
-//! makes some value of any bytes: an integer or an array of integers is whatever the bytes say; a `bool` is whether the byte is not zero; a
-//! number that is no `char` becomes [`char::REPLACEMENT_CHARACTER`]; text ends before its first byte that is not UTF-8. A damaged file
-//! may thus give wrong answers, as any wrong data does, but no undefined behaviour and no panic; `verify` finds what was replaced.
+//! A file is input from outside: it may hold any bytes where a value should be. So every type here
+//! is read by a **total** function, which makes some value of any bytes: an integer or an array of
+//! integers is whatever the bytes say; a `bool` is whether the byte is not zero; a number that is
+//! no `char` becomes [`char::REPLACEMENT_CHARACTER`]; text ends before its first byte that is not
+//! UTF-8. A damaged file may thus give wrong answers, as any wrong data does, but no undefined
+//! behaviour and no panic; `verify` finds what was replaced.
 //!
-//! Key and value types are named as the unsized types where lookups give references: `MappedCTreeMap<str, [u8]>` is looked up with
-//! `&str` and gives `&[u8]`; `MappedCTreeMap<u64, f64>` is looked up with `&u64` and gives an `f64`.
+//! Key and value types are named as the unsized types where lookups give references:
+//! `MappedCTreeMap<str, [u8]>` is looked up with `&str` and gives `&[u8]`; `MappedCTreeMap<u64,
+//! f64>` is looked up with `&u64` and gives an `f64`.
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;
@@ -24,18 +27,21 @@ use crate::simd::BATCH;
 /// Size of the reference to a heap entry, which stands in the place of a value of variable length.
 pub(super) const HEAP_CELL_BYTES: usize = size_of::<u64>();
 
-/// A fixed-width type that is its bytes: in a file, a value is `size_of::<Self>()` bytes in the byte order of the machine.
+/// A fixed-width type that is its bytes: in a file, a value is `size_of::<Self>()` bytes in the
+/// byte order of the machine.
 ///
-/// Implemented for the integers of fixed width, `f32`, `f64`, `()`, and arrays of plain types. Left out on purpose: `usize` and `isize`,
-/// whose width differs between machines, and tuples, whose layout may differ between compilations. (`bool` and `char` are not plain,
-/// but files hold them as well: see [`Stored`].)
+/// Implemented for the integers of fixed width, `f32`, `f64`, `()`, and arrays of plain types. Left
+/// out on purpose: `usize` and `isize`, whose width differs between machines, and tuples, whose
+/// layout may differ between compilations. (`bool` and `char` are not plain, but files hold them as
+/// well: see [`Stored`].)
 ///
 /// # Safety
 /// - Every pattern of `size_of::<Self>()` bytes is a value of the type.
 /// - All bytes of every value are initialised: there is no padding.
 /// - The type holds no pointer or handle: a value means the same in another process.
 ///
-/// For a `struct` this asks for `repr(C)` or `repr(transparent)`, fields that are plain, and no padding between or after them.
+/// For a `struct` this asks for `repr(C)` or `repr(transparent)`, fields that are plain, and no
+/// padding between or after them.
 ///
 /// # Examples
 /// ```
@@ -61,10 +67,11 @@ pub(super) const HEAP_CELL_BYTES: usize = size_of::<u64>();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub unsafe trait Plain: Copy + Send + Sync + 'static {
-    /// Names the type in files, in at most 95 bytes: a file is refused where another name is expected.
+    /// Names the type in files, in at most 95 bytes: a file is refused where another name is
+    /// expected.
     ///
-    /// Two types should share a name only if one may be read as the other. The name of a type of your own should say whose it is, and
-    /// change with its fields.
+    /// Two types should share a name only if one may be read as the other. The name of a type of
+    /// your own should say whose it is, and change with its fields.
     fn type_name() -> String;
 }
 
@@ -88,7 +95,8 @@ unsafe impl Plain for () {
     }
 }
 
-// SAFETY: an array is its elements side by side, without padding between them (Reference, type layout).
+// SAFETY: an array is its elements side by side, without padding between them (Reference, type
+// layout).
 unsafe impl<T: Plain, const N: usize> Plain for [T; N] {
     fn type_name() -> String {
         format!("[{}; {N}]", T::type_name())
@@ -110,7 +118,8 @@ use sealed::Sealed;
 ///
 /// For types of your own implement [`Plain`].
 pub trait Stored: Sealed + 'static {
-    /// What a lookup gives: the value itself if it is of fixed width, else a reference into the file.
+    /// What a lookup gives: the value itself if it is of fixed width, else a reference into the
+    /// file.
     type Ref<'a>: Copy;
 
     /// Bytes of a value, or `None` if values differ in length and lie in a heap.
@@ -151,8 +160,9 @@ pub trait StoredKey: Stored + Ord {
     #[doc(hidden)]
     fn with_stored<R>(bytes: &[u8], use_key: impl FnOnce(&Self) -> R) -> R;
 
-    /// Bytes that separate leaves: at least `last`, the last key of one, but less than `first`, the first of the next, unless the separator
-    /// of the type is counted inclusively (`str`, `[u8]`): then greater than `last` and at most `first`.
+    /// Bytes that separate leaves: at least `last`, the last key of one, but less than `first`, the
+    /// first of the next, unless the separator of the type is counted inclusively (`str`, `[u8]`):
+    /// then greater than `last` and at most `first`.
     #[doc(hidden)]
     fn separator<'a>(last: &'a [u8], first: &'a [u8]) -> &'a [u8];
 
@@ -175,7 +185,8 @@ pub trait StoredKey: Stored + Ord {
 
 /// What can be written as a `T`: values, references to them, and what owns text or bytes.
 ///
-/// ([`Borrow`] would nearly do; but a `&String`, which is what a `&BTreeMap<String, u32>` gives, does not borrow as a `str`.)
+/// ([`Borrow`] would nearly do; but a `&String`, which is what a `&BTreeMap<String, u32>` gives,
+/// does not borrow as a `str`.)
 ///
 /// # Examples
 /// ```
@@ -263,7 +274,8 @@ impl<const N: usize> AsStored<[u8]> for &[u8; N] {
 /// # Safety
 /// All bytes of every `T` are initialised, and none changes through a shared reference.
 unsafe fn bytes_of<T>(value: &T) -> &[u8] {
-    // SAFETY: the pointer is that of a live reference of the same lifetime to as many bytes, initialised and unchanging as the caller says.
+    // SAFETY: the pointer is that of a live reference of the same lifetime to as many bytes,
+    // initialised and unchanging as the caller says.
     unsafe { core::slice::from_raw_parts(core::ptr::from_ref(value).cast(), size_of::<T>()) }
 }
 
@@ -279,7 +291,8 @@ impl<T: Plain> Stored for T {
 
     #[inline(always)]
     fn stored_bytes(&self) -> &[u8] {
-        // SAFETY: `Plain` types have no padding; they are `Copy`, and have no cells since all their bytes are those of plain data.
+        // SAFETY: `Plain` types have no padding; they are `Copy`, and have no cells since all their
+        // bytes are those of plain data.
         unsafe { bytes_of(self) }
     }
 
@@ -295,7 +308,8 @@ impl<T: Plain> Stored for T {
             bytes.len(),
             size_of::<T>()
         );
-        // SAFETY: that many bytes can be read there, and every pattern of them is a value; they need not be aligned.
+        // SAFETY: that many bytes can be read there, and every pattern of them is a value; they
+        // need not be aligned.
         unsafe { bytes.as_ptr().cast::<T>().read_unaligned() }
     }
 }
@@ -403,8 +417,8 @@ impl Stored for str {
     }
 }
 
-/// Keys of fixed width: the separator is the last key of each leaf but the last, and a key belongs to the leaf whose number is that of
-/// the separators less than it.
+/// Keys of fixed width: the separator is the last key of each leaf but the last, and a key belongs
+/// to the leaf whose number is that of the separators less than it.
 macro_rules! fixed_key {
     ([$($generics:tt)*] $key:ty) => {
         impl<$($generics)*> StoredKey for $key {
@@ -452,8 +466,8 @@ macro_rules! fixed_key {
 
 /// Number of separators less than each query: as many queries as leaves, searched for together.
 ///
-/// The index wants its queries side by side. References to keys are queries as well, and are copied, a batch at a time; made for
-/// integers, since the copies are on the stack.
+/// The index wants its queries side by side. References to keys are queries as well, and are
+/// copied, a batch at a time; made for integers, since the copies are on the stack.
 #[inline(always)]
 fn leaves_of_integers<K: Ord + Copy, Q: Borrow<K>>(
     index: &FrozenCTreeSet<K>,
@@ -480,7 +494,8 @@ fixed_key!([T: Plain + Ord] T);
 fixed_key!([] bool);
 fixed_key!([] char);
 
-/// The shortest beginning of `first` that is greater than `last`, which should be less than `first`.
+/// The shortest beginning of `first` that is greater than `last`, which should be less than
+/// `first`.
 fn shortest_separator<'a>(last: &[u8], first: &'a [u8]) -> &'a [u8] {
     let common = last
         .iter()
@@ -490,8 +505,9 @@ fn shortest_separator<'a>(last: &[u8], first: &'a [u8]) -> &'a [u8] {
     &first[..first.len().min(common + 1)]
 }
 
-/// Keys of variable length: the separator is the shortest beginning of the next leaf's first key that tells it from the last key of the
-/// leaf before, and a key belongs to the leaf whose number is that of the separators that are not greater.
+/// Keys of variable length: the separator is the shortest beginning of the next leaf's first key
+/// that tells it from the last key of the leaf before, and a key belongs to the leaf whose number
+/// is that of the separators that are not greater.
 macro_rules! bytes_key {
     ($key:ty) => {
         impl StoredKey for $key {

@@ -1,4 +1,5 @@
-//! Forged files: bytes changed at will, and every checksum computed anew, so that nothing but bounds stands before the lookups.
+//! Forged files: bytes changed at will, and every checksum computed anew, so that nothing but
+//! bounds stands before the lookups.
 
 use alloc::format;
 use alloc::string::String;
@@ -102,7 +103,8 @@ where
     for _ in 0..if cfg!(miri) { 5 } else { 300 } {
         let mut forged = bytes.clone();
         for _ in 0..=random.below(4) {
-            // Anywhere behind the header, most of which is compared rather than used; and often what counts most: a few extremes.
+            // Anywhere behind the header, most of which is compared rather than used; and often
+            // what counts most: a few extremes.
             let at = PAGE_BYTES + random.below(forged.len() - PAGE_BYTES);
             let number = match random.below(4) {
                 0 => random.next().to_ne_bytes(),

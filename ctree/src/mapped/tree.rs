@@ -6,10 +6,11 @@
 //!       -> for variable length: heap (in the file)       -> key to compare with, value
 //! ```
 //!
-//! **What memory safety rests on.** The file is as long as its layout says, which is checked when it is opened; its layout is computed
-//! ([`Layout`]), not read. Number of leaf and slot are held to the bounds of the layout after each search, whatever index and leaf
-//! hold. An offset into a heap, and the length found there, are read once and compared with the bounds of the heap afterwards. All else
-//! is slices.
+//! **What memory safety rests on.** The file is as long as its layout says, which is checked when
+//! it is opened; its layout is computed ([`Layout`]), not read. Number of leaf and slot are held to
+//! the bounds of the layout after each search, whatever index and leaf hold. An offset into a heap,
+//! and the length found there, are read once and compared with the bounds of the heap afterwards.
+//! All else is slices.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -30,11 +31,13 @@ use super::source::Source;
 use super::stored::{HEAP_CELL_BYTES, Stored, StoredKey};
 use super::write::filler;
 
-/// Most lines of a leaf, or of the keys in the heap that belong to one, that are requested before they are read.
+/// Most lines of a leaf, or of the keys in the heap that belong to one, that are requested before
+/// they are read.
 const EAGER_LINES_MAX: usize = 8;
 
-/// Integers that take a step of their searches together. Nanoseconds of processor time for each query of a long batch, the file mapped, keys
-/// and values of 8 B, and bbtree 0.1.7's file map in the same run (Intel Xeon, family 6 model 207, 2 virtual cores, busy, 2026-11-20):
+/// Integers that take a step of their searches together. Nanoseconds of processor time for each
+/// query of a long batch, the file mapped, keys and values of 8 B, and bbtree 0.1.7's file map in
+/// the same run (Intel Xeon, family 6 model 207, 2 virtual cores, busy, 2026-11-20):
 ///
 /// | entries | 16 | 32 | 64 | bbtree |
 /// |---|---|---|---|---|
@@ -52,7 +55,8 @@ struct Lanes<const N: usize>([u64; N]);
 
 /// A file that is open, and its index.
 ///
-/// Invariants: `source` has exactly `layout.file_bytes` bytes, `layout` was made for the shape of `K` and `V`.
+/// Invariants: `source` has exactly `layout.file_bytes` bytes, `layout` was made for the shape of
+/// `K` and `V`.
 pub(super) struct Tree<K: StoredKey + ?Sized, V: Stored + ?Sized> {
     source: Source,
     layout: Layout,
@@ -206,8 +210,9 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Tree<K, V> {
         }
     }
 
-    /// Turns the number of each query's leaf into the number of keys less than the query, which is too large if the last leaf is
-    /// damaged. There must be some keys, integers of `kind`, and at most `N` queries, as many as ranks.
+    /// Turns the number of each query's leaf into the number of keys less than the query, which is
+    /// too large if the last leaf is damaged. There must be some keys, integers of `kind`, and at
+    /// most `N` queries, as many as ranks.
     #[inline(always)]
     fn count_in_leaves<const N: usize, Q: Borrow<K>>(
         &self,
@@ -238,8 +243,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Tree<K, V> {
                     kind.bytes(),
                     "an integer has the size of its lane"
                 );
-                // SAFETY: the number is below `N`, so that a lane of at most eight bytes ends within as many times eight bytes; an
-                // integer has the bytes of its lane.
+                // SAFETY: the number is below `N`, so that a lane of at most eight bytes ends
+                // within as many times eight bytes; an integer has the bytes of its lane.
                 unsafe {
                     start
                         .add(number * kind.bytes())
@@ -250,9 +255,12 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Tree<K, V> {
         };
         let leaves = self.layout.leaves.of(self.source.bytes());
         // SAFETY:
-        // - the file starts on a page boundary, its leaves one page later; leaves of integers are two lines or a larger power of two;
-        // - the leaves asked for are among the `leaf_count` that the section holds, and start with their keys;
-        // - as many integers of this kind as ranks stand in a row, in `queries` itself or in `lanes`, which is aligned for any.
+        // - the file starts on a page boundary, its leaves one page later; leaves of integers are
+        //   two lines or a larger power of two;
+        // - the leaves asked for are among the `leaf_count` that the section holds, and start with
+        //   their keys;
+        // - as many integers of this kind as ranks stand in a row, in `queries` itself or in
+        //   `lanes`, which is aligned for any.
         unsafe {
             simd::count_in_leaves(
                 kind,
@@ -265,7 +273,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Tree<K, V> {
         }
     }
 
-    /// The search for one integer: all lines that it may need after the index are requested at once.
+    /// The search for one integer: all lines that it may need after the index are requested at
+    /// once.
     #[inline(always)]
     fn search_lane(&self, kind: LaneKind, query: &K) -> usize {
         let leaf = K::leaf_of(&self.index, query);
@@ -309,7 +318,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Tree<K, V> {
 
     /// [`search`](Tree::search) for many integers, of which there must be some in the tree.
     ///
-    /// In three steps, each of which waits for what the one before has requested. While a batch waits, the others take their steps:
+    /// In three steps, each of which waits for what the one before has requested. While a batch
+    /// waits, the others take their steps:
     ///
     /// ```text
     /// step 0: start batch 0
@@ -378,7 +388,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Tree<K, V> {
         }
     }
 
-    /// The rank of the key of `leaf` that equals `query`, or else of the first that is greater, by comparisons.
+    /// The rank of the key of `leaf` that equals `query`, or else of the first that is greater, by
+    /// comparisons.
     fn search_leaf(&self, leaf: usize, query: &K) -> Result<usize, usize> {
         let (mut start, mut end) = (0, self.layout.keys_in(Self::shape(), leaf));
         let rank_of = |slot| leaf * Self::shape().leaf_keys + slot;
@@ -435,7 +446,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Tree<K, V> {
         }
         let mut leaves = [0; BATCH];
         for (number, batch) in queries.chunks(BATCH).enumerate() {
-            // As far as the leaf for all, then its keys for all, so that the misses of a step overlap.
+            // As far as the leaf for all, then its keys for all, so that the misses of a step
+            // overlap.
             let leaves = &mut leaves[..batch.len()];
             for (leaf, query) in leaves.iter_mut().zip(batch) {
                 *leaf = K::leaf_of(&self.index, query.borrow()).min(self.layout.leaf_count - 1);
@@ -453,7 +465,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Tree<K, V> {
         }
     }
 
-    /// Reads the whole file, and compares it with its checksums and with what a writer would have written.
+    /// Reads the whole file, and compares it with its checksums and with what a writer would have
+    /// written.
     pub(super) fn verify(&self) -> Result<(), VerifyError> {
         let (file, layout) = (self.source.bytes(), &self.layout);
         let sums = layout.sums.of(file);

@@ -1,4 +1,5 @@
-//! How a file is written: entries in order go in, pages in order come out; the header is written last, and the name given after that.
+//! How a file is written: entries in order go in, pages in order come out; the header is written
+//! last, and the name given after that.
 //!
 //! ```text
 //! entry -> leaf -> page + checksum -> file         at once
@@ -8,10 +9,11 @@
 //!          header                                  over the zeros that the file began with
 //! ```
 //!
-//! **All or nothing.** The file is made under another name in the same folder, flushed to the disk, and then renamed over what was there,
-//! which the file system does in one step; at last the folder is flushed, so that the new name survives a loss of power. Whatever
-//! happens before the renaming, an error, a panic of the iterator, a loss of power, the old file is untouched; in the first two cases
-//! the new one is removed. (A process that is killed leaves a file named `.ctree-*.tmp`.)
+//! **All or nothing.** The file is made under another name in the same folder, flushed to the disk,
+//! and then renamed over what was there, which the file system does in one step; at last the folder
+//! is flushed, so that the new name survives a loss of power. Whatever happens before the renaming,
+//! an error, a panic of the iterator, a loss of power, the old file is untouched; in the first two
+//! cases the new one is removed. (A process that is killed leaves a file named `.ctree-*.tmp`.)
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -101,7 +103,8 @@ pub(super) fn filler(kind: LaneKind) -> ([u8; 8], usize) {
     (bytes, kind.bytes())
 }
 
-/// Writes a file of `entries` from the start of `out` on, and returns their number. Large parts are kept back in `folder`, if given.
+/// Writes a file of `entries` from the start of `out` on, and returns their number. Large parts are
+/// kept back in `folder`, if given.
 pub(super) fn write_entries<K, V, B, C>(
     out: impl Write + Seek,
     folder: Option<&Path>,
@@ -221,7 +224,8 @@ where
     Ok(len)
 }
 
-/// The file that `path` names, symbolic links resolved, and its folder; what has the name already must be a regular file.
+/// The file that `path` names, symbolic links resolved, and its folder; what has the name already
+/// must be a regular file.
 fn target(path: &Path) -> Result<(PathBuf, PathBuf), WriteError> {
     let path = match fs::symlink_metadata(path) {
         // The link stays, and what it names is replaced.
@@ -244,7 +248,8 @@ fn target(path: &Path) -> Result<(PathBuf, PathBuf), WriteError> {
     Ok((path, folder))
 }
 
-/// Writes a file of `entries` under the name of `path`, as the module's documentation says, and returns their number.
+/// Writes a file of `entries` under the name of `path`, as the module's documentation says, and
+/// returns their number.
 pub(super) fn write_file<K, V, B, C>(
     path: &Path,
     entries: impl IntoIterator<Item = (B, C)>,

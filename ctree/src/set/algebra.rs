@@ -1,7 +1,8 @@
 //! What two sets have to do with each other: difference, intersection, union; subsets.
 //!
-//! All four iterators are lazy. Two sets of similar length are walked side by side. Where one is much shorter, its keys are looked up in the
-//! other one instead; where the ranges of the keys do not overlap, or touch in one key, there is nothing to compare at all.
+//! All four iterators are lazy. Two sets of similar length are walked side by side. Where one is
+//! much shorter, its keys are looked up in the other one instead; where the ranges of the keys do
+//! not overlap, or touch in one key, there is nothing to compare at all.
 
 use core::cmp::Ordering;
 use core::fmt;
@@ -14,10 +15,12 @@ use super::CTreeSet;
 use super::iter::Iter;
 use crate::map::CTreeMap;
 
-/// One set is this many times as long as the other when looking up the keys of the one in the other beats walking both.
+/// One set is this many times as long as the other when looking up the keys of the one in the other
+/// beats walking both.
 ///
-/// Keys of 8 B, half of them common, on an Emerald Rapids (2 MB of L2, busy): searched 3 and walked 4 µs (2,000 keys, ratio 8), 1 and 3 µs (ratio 16);
-/// 17 and 12 ms (1 million, ratio 8), 10 and 11 ms (ratio 16).
+/// Keys of 8 B, half of them common, on an Emerald Rapids (2 MB of L2, busy): searched 3 and walked
+/// 4 µs (2,000 keys, ratio 8), 1 and 3 µs (ratio 16); 17 and 12 ms (1 million, ratio 8), 10 and 11
+/// ms (ratio 16).
 const SEARCH_RATIO: usize = 16;
 
 /// How the ranges of the keys of two sets lie, as far as it matters to their intersection.
@@ -123,7 +126,8 @@ enum IntersectionWay<'a, K, A: Allocator> {
     One(Option<&'a K>),
 }
 
-/// The keys that are in one of two sets and not in both, in order, from [`CTreeSet::symmetric_difference`].
+/// The keys that are in one of two sets and not in both, in order, from
+/// [`CTreeSet::symmetric_difference`].
 #[must_use = "this returns the difference as an iterator, without modifying either input set"]
 pub struct SymmetricDifference<'a, K> {
     merge: Merge<'a, K>,
@@ -499,7 +503,8 @@ impl<K, A: Allocator> CTreeSet<K, A> {
         }
     }
 
-    /// The keys that are in both sets, in order. (Keys of which set, is not promised where equal keys are not the same.)
+    /// The keys that are in both sets, in order. (Keys of which set, is not promised where equal
+    /// keys are not the same.)
     pub fn intersection<'a>(&'a self, other: &'a CTreeSet<K, A>) -> Intersection<'a, K, A>
     where
         K: Ord,

@@ -10,7 +10,8 @@ use crate::Head;
 use crate::map::{CTreeMap, Extraction};
 use crate::{CheckError, OrderError};
 
-/// An ordered set to use where lookups miss the cache: what [`BTreeSet`](alloc::collections::BTreeSet) does, method for method, and more.
+/// An ordered set to use where lookups miss the cache: what
+/// [`BTreeSet`](alloc::collections::BTreeSet) does, method for method, and more.
 ///
 /// What is said of [`CTreeMap`] on key types, cost and a wrong `Ord` holds here too.
 ///
@@ -38,7 +39,8 @@ impl<K> CTreeSet<K> {
         }
     }
 
-    /// Makes an empty set whose inner nodes count the keys below them. See [`CTreeMap::with_ranks`].
+    /// Makes an empty set whose inner nodes count the keys below them. See
+    /// [`CTreeMap::with_ranks`].
     #[must_use]
     pub const fn with_ranks() -> CTreeSet<K> {
         CTreeSet {
@@ -46,7 +48,8 @@ impl<K> CTreeSet<K> {
         }
     }
 
-    /// Makes an empty set that searches by the [heads](Head) of its keys first. See [`CTreeMap::with_heads`].
+    /// Makes an empty set that searches by the [heads](Head) of its keys first. See
+    /// [`CTreeMap::with_heads`].
     #[must_use]
     pub fn with_heads() -> CTreeSet<K>
     where
@@ -57,8 +60,8 @@ impl<K> CTreeSet<K> {
         }
     }
 
-    /// Builds a set from keys that the caller claims are strictly ascending, and checks that. Takes O(n), with n - 1 comparisons; the
-    /// nodes are full.
+    /// Builds a set from keys that the caller claims are strictly ascending, and checks that. Takes
+    /// O(n), with n - 1 comparisons; the nodes are full.
     ///
     /// # Errors
     /// The index of the first key that is not greater than the key before it.
@@ -205,7 +208,8 @@ impl<K, A: Allocator> CTreeSet<K, A> {
         self.map.pop_last().map(|(key, ())| key)
     }
 
-    /// Adds a key; says whether it is new. A key that equals one in the set is dropped: see [`replace`](Self::replace).
+    /// Adds a key; says whether it is new. A key that equals one in the set is dropped: see
+    /// [`replace`](Self::replace).
     #[inline]
     pub fn insert(&mut self, key: K) -> bool
     where
@@ -258,8 +262,8 @@ impl<K, A: Allocator> CTreeSet<K, A> {
         self.map.retain(|key, ()| f(key));
     }
 
-    /// Removes the keys within `range` that `pred` chooses, and gives them in order, each when asked for. See
-    /// [`CTreeMap::extract_if`].
+    /// Removes the keys within `range` that `pred` chooses, and gives them in order, each when
+    /// asked for. See [`CTreeMap::extract_if`].
     pub fn extract_if<F, R>(&mut self, range: R, pred: F) -> ExtractIf<'_, K, R, F, A>
     where
         K: Ord,
@@ -289,7 +293,8 @@ impl<K, A: Allocator> CTreeSet<K, A> {
         }
     }
 
-    /// Adds keys in the order in which they come, the nodes where they go asked for ahead of time. See [`CTreeMap::insert_many`].
+    /// Adds keys in the order in which they come, the nodes where they go asked for ahead of time.
+    /// See [`CTreeMap::insert_many`].
     pub fn insert_many<I>(&mut self, keys: I)
     where
         K: Ord,
@@ -298,7 +303,8 @@ impl<K, A: Allocator> CTreeSet<K, A> {
         self.map.insert_many(keys.into_iter().map(|key| (key, ())));
     }
 
-    /// Whether each of many keys is in the set: `results[i]` becomes that of `keys[i]`. See [`CTreeMap::contains_many`].
+    /// Whether each of many keys is in the set: `results[i]` becomes that of `keys[i]`. See
+    /// [`CTreeMap::contains_many`].
     ///
     /// # Panics
     /// When `keys` and `results` differ in length.
@@ -309,7 +315,8 @@ impl<K, A: Allocator> CTreeSet<K, A> {
         self.map.contains_many(keys, results);
     }
 
-    /// Number of keys less than `query`, which need not be in the set. Costs as much as [`CTreeMap::rank`].
+    /// Number of keys less than `query`, which need not be in the set. Costs as much as
+    /// [`CTreeMap::rank`].
     pub fn rank<Q: ?Sized + Ord>(&self, query: &Q) -> usize
     where
         K: Borrow<Q> + Ord,
@@ -325,7 +332,8 @@ impl<K, A: Allocator> CTreeSet<K, A> {
         self.map.get_index_of(key)
     }
 
-    /// The key of a rank: the `rank`-th smallest, counted from 0. Costs as much as [`CTreeMap::get_index`].
+    /// The key of a rank: the `rank`-th smallest, counted from 0. Costs as much as
+    /// [`CTreeMap::get_index`].
     #[doc(alias = "select")]
     pub fn get_index(&self, rank: usize) -> Option<&K> {
         self.map.get_index(rank).map(|(key, ())| key)

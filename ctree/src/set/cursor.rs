@@ -14,7 +14,8 @@ pub struct Cursor<'a, K> {
     inner: map::Cursor<'a, K, ()>,
 }
 
-/// A gap between two keys of a set, to change the set there, from [`CTreeSet::lower_bound_mut`] or [`CTreeSet::upper_bound_mut`].
+/// A gap between two keys of a set, to change the set there, from [`CTreeSet::lower_bound_mut`] or
+/// [`CTreeSet::upper_bound_mut`].
 pub struct CursorMut<'a, K, A: Allocator = Global> {
     inner: map::CursorMut<'a, K, (), A>,
 }
@@ -100,7 +101,8 @@ impl<K: Ord, A: Allocator> CursorMut<'_, K, A> {
     /// Inserts a key; the cursor stands behind it then.
     ///
     /// # Errors
-    /// When the key does not lie between the keys on both sides; the set stays as it was, the key is dropped.
+    /// When the key does not lie between the keys on both sides; the set stays as it was, the key
+    /// is dropped.
     pub fn insert_before(&mut self, key: K) -> Result<(), UnorderedKeyError> {
         self.inner.insert_before(key, ())
     }
@@ -108,7 +110,8 @@ impl<K: Ord, A: Allocator> CursorMut<'_, K, A> {
     /// Inserts a key; the cursor stands before it then.
     ///
     /// # Errors
-    /// When the key does not lie between the keys on both sides; the set stays as it was, the key is dropped.
+    /// When the key does not lie between the keys on both sides; the set stays as it was, the key
+    /// is dropped.
     pub fn insert_after(&mut self, key: K) -> Result<(), UnorderedKeyError> {
         self.inner.insert_after(key, ())
     }
@@ -136,8 +139,8 @@ impl<K: fmt::Debug, A: Allocator> fmt::Debug for CursorMut<'_, K, A> {
 }
 
 impl<K, A: Allocator> CTreeSet<K, A> {
-    /// A cursor in the gap before the smallest key that is greater than the bound, or equal to one that is included. `Unbounded` gives
-    /// the gap before all keys.
+    /// A cursor in the gap before the smallest key that is greater than the bound, or equal to one
+    /// that is included. `Unbounded` gives the gap before all keys.
     pub fn lower_bound<Q: ?Sized + Ord>(&self, bound: Bound<&Q>) -> Cursor<'_, K>
     where
         K: Borrow<Q> + Ord,
@@ -147,8 +150,8 @@ impl<K, A: Allocator> CTreeSet<K, A> {
         }
     }
 
-    /// A cursor in the gap behind the greatest key that is less than the bound, or equal to one that is included. `Unbounded` gives the
-    /// gap behind all keys.
+    /// A cursor in the gap behind the greatest key that is less than the bound, or equal to one
+    /// that is included. `Unbounded` gives the gap behind all keys.
     pub fn upper_bound<Q: ?Sized + Ord>(&self, bound: Bound<&Q>) -> Cursor<'_, K>
     where
         K: Borrow<Q> + Ord,

@@ -8,7 +8,8 @@ use allocator_api2::alloc::{Allocator, Global};
 
 use crate::map::{self, Extraction};
 
-/// What all iterators have in common: the inner iterator's item, changed by a closure. The iterator has a field `inner`.
+/// What all iterators have in common: the inner iterator's item, changed by a closure. The iterator
+/// has a field `inner`.
 macro_rules! forward {
     ($of_inner:expr) => {
         #[inline]

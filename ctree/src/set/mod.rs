@@ -1,7 +1,8 @@
 //! [`CTreeSet`] and what its methods give: iterators, set operations, cursors.
 //!
-//! A set is a [`CTreeMap`](crate::CTreeMap) without values. The names are those of `std::collections::btree_set`. What must not compile
-//! is shown in [`map`](crate::map#misuse-that-must-not-compile).
+//! A set is a [`CTreeMap`](crate::CTreeMap) without values. The names are those of
+//! `std::collections::btree_set`. What must not compile is shown in
+//! [`map`](crate::map#misuse-that-must-not-compile).
 
 mod algebra;
 mod base;

@@ -1,4 +1,5 @@
-//! `serde` for [`CTreeSet`]: a sequence of its keys in order, as std's sets write themselves. Read as a map is: streaming.
+//! `serde` for [`CTreeSet`]: a sequence of its keys in order, as std's sets write themselves. Read
+//! as a map is: streaming.
 
 use core::fmt;
 use core::marker::PhantomData;

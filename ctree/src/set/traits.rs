@@ -74,7 +74,8 @@ impl<K, A: Allocator> From<CTreeSet<K, A>> for FrozenCTreeSet<K> {
 }
 
 impl<K> From<FrozenCTreeSet<K>> for CTreeSet<K> {
-    /// Moves the keys over in O(n), without a comparison, for changes that a frozen set does not allow.
+    /// Moves the keys over in O(n), without a comparison, for changes that a frozen set does not
+    /// allow.
     fn from(set: FrozenCTreeSet<K>) -> CTreeSet<K> {
         let keys = set.into_iter().map(|key| (key, ()));
         CTreeSet {

@@ -1,7 +1,7 @@
 //! The way down, written once for all integers and instruction sets.
 //!
-//! [`descend`] and [`descend_many`] are inlined into one entry function for each instruction set; the only thing that differs there is
-//! how the lanes of a node are counted.
+//! [`descend`] and [`descend_many`] are inlined into one entry function for each instruction set;
+//! the only thing that differs there is how the lanes of a node are counted.
 
 use core::ptr::NonNull;
 
@@ -15,7 +15,8 @@ pub(crate) trait CountLess<Lane> {
     /// Number of lanes in the [`NODE_BYTES`] at `node` that are less than `query`.
     ///
     /// # Safety
-    /// - `node` is a multiple of the line size, and [`NODE_BYTES`] initialised bytes can be read there;
+    /// - `node` is a multiple of the line size, and [`NODE_BYTES`] initialised bytes can be read
+    ///   there;
     /// - the machine has the instructions that the implementing type stands for.
     unsafe fn count_less(node: NonNull<Lane>, query: Lane) -> usize;
 }
@@ -49,8 +50,8 @@ fn assert_is_leaf(plan: &Plan, leaf: usize) {
     );
 }
 
-/// A batch does not ask for the nodes of a level that has no more than these (8 KB): they are in the nearest cache, and a request for each
-/// query of a batch would cost more than it gains.
+/// A batch does not ask for the nodes of a level that has no more than these (8 KB): they are in
+/// the nearest cache, and a request for each query of a batch would cost more than it gains.
 const HOT_NODES_MAX: usize = 64;
 
 /// Number of lanes in a node.
@@ -61,7 +62,8 @@ const fn lanes<Lane>() -> usize {
 /// The leaf that the index leads to.
 ///
 /// # Safety
-/// - `base` is the start of a block that was laid out and filled after `plan`, with separators of this type;
+/// - `base` is the start of a block that was laid out and filled after `plan`, with separators of
+///   this type;
 /// - the machine has the instructions that `Count` stands for.
 #[inline(always)]
 unsafe fn leaf_of<Separator: Copy, Count: CountLess<Separator>>(
@@ -72,8 +74,9 @@ unsafe fn leaf_of<Separator: Copy, Count: CountLess<Separator>>(
     let mut node = 0;
     for (level, level_at) in plan.levels().enumerate() {
         assert_in_level(plan, level, node);
-        // SAFETY: by the invariants of `Plan` (proof there) `node` is one of the nodes of this level, whatever the counts before
-        // were, and each node of a level is an aligned, initialised part of the block.
+        // SAFETY: by the invariants of `Plan` (proof there) `node` is one of the nodes of this
+        // level, whatever the counts before were, and each node of a level is an aligned,
+        // initialised part of the block.
         let count =
             unsafe { Count::count_less(base.add(level_at + node * NODE_BYTES).cast(), query) };
         node = node * (lanes::<Separator>() + 1) + count;
@@ -85,7 +88,8 @@ unsafe fn leaf_of<Separator: Copy, Count: CountLess<Separator>>(
 /// Number of keys of leaf `leaf` that are below `query`.
 ///
 /// # Safety
-/// - `base` is the start of a block that was laid out and filled after `plan`, with lanes of this type;
+/// - `base` is the start of a block that was laid out and filled after `plan`, with lanes of this
+///   type;
 /// - `leaf` is one of its leaves;
 /// - the machine has the instructions that `Count` stands for.
 #[inline(always)]
@@ -100,8 +104,8 @@ unsafe fn count_in_leaf<L: Lane, Count: CountLess<L>>(
     unsafe { Count::count_less(base.add(plan.leaf_at(leaf)).cast(), query) }
 }
 
-/// The place of `query` in leaf `leaf` or beyond, when all keys of the leaf are below it. In a leaf that is not the last this comes of
-/// narrow separators; otherwise the query is above all keys.
+/// The place of `query` in leaf `leaf` or beyond, when all keys of the leaf are below it. In a leaf
+/// that is not the last this comes of narrow separators; otherwise the query is above all keys.
 ///
 /// # Safety
 /// As for [`count_in_leaf`], but for the instructions.
@@ -118,11 +122,13 @@ pub(super) unsafe fn place_of_stray<L: Lane>(
             leaf < plan.leaf_count() && lane < lanes::<L>(),
             "lane {lane} of leaf {leaf}"
         );
-        // SAFETY: the closure is called for leaves that exist and their lanes, all of which are initialised.
+        // SAFETY: the closure is called for leaves that exist and their lanes, all of which are
+        // initialised.
         unsafe { base.add(plan.leaf_at(leaf)).cast::<L>().add(lane).read() }
     };
     let is_below = |leaf| key(leaf, lanes::<L>() - 1) < query;
-    // Mostly the next leaf is the one: look there first, then ever further, and at last between the last two.
+    // Mostly the next leaf is the one: look there first, then ever further, and at last between the
+    // last two.
     let (mut start, mut step) = (leaf + 1, 1);
     let mut end = start;
     while end < plan.leaf_count() && is_below(end) {
@@ -152,11 +158,12 @@ pub(super) unsafe fn place_of_stray<L: Lane>(
     Place { leaf: start, slot }
 }
 
-/// The leaf that the index leads to, and the number of its keys that are below `query`. If that are all, the place may lie further on:
-/// [`place_of_stray`].
+/// The leaf that the index leads to, and the number of its keys that are below `query`. If that are
+/// all, the place may lie further on: [`place_of_stray`].
 ///
 /// # Safety
-/// - `base` is the start of a block that was laid out and filled after `plan` with lanes of this type;
+/// - `base` is the start of a block that was laid out and filled after `plan` with lanes of this
+///   type;
 /// - the machine has the instructions that `Count` stands for.
 #[inline(always)]
 pub(super) unsafe fn descend<L: Lane, Count: CountLess<L> + CountLess<u32>>(
@@ -199,10 +206,12 @@ impl Next {
     }
 }
 
-/// One step down of all queries of a batch: from the node that each has come to, in the level at `level_at`, to its child.
+/// One step down of all queries of a batch: from the node that each has come to, in the level at
+/// `level_at`, to its child.
 ///
 /// # Safety
-/// - `base` is the start of a block that was laid out and filled after `plan`, with separators of this type;
+/// - `base` is the start of a block that was laid out and filled after `plan`, with separators of
+///   this type;
 /// - `level_at` is one of the plan's levels, and `nodes` are nodes of it;
 /// - the machine has the instructions that `Count` stands for.
 #[inline(always)]
@@ -222,7 +231,8 @@ unsafe fn step_many<Separator: Copy, Count: CountLess<Separator>>(
     }
 }
 
-/// The leaves that the index leads `queries` to, into `leaves`, which should be as many; the queries go down level by level.
+/// The leaves that the index leads `queries` to, into `leaves`, which should be as many; the
+/// queries go down level by level.
 ///
 /// # Safety
 /// As for [`leaf_of`].
@@ -243,7 +253,8 @@ unsafe fn leaves_of_many<Separator: Copy, Count: CountLess<Separator>>(
             "level {level}"
         );
         if !is_last && plan.node_count_bound(below) <= HOT_NODES_MAX {
-            // SAFETY: the level is the plan's, and by the invariants of `Plan` (as in `leaf_of`) the steps before led to nodes of it.
+            // SAFETY: the level is the plan's, and by the invariants of `Plan` (as in `leaf_of`)
+            // the steps before led to nodes of it.
             unsafe { step_many::<Separator, Count>(base, level_at, queries, leaves, |_| ()) };
             continue;
         }
@@ -271,8 +282,9 @@ unsafe fn leaves_of_many<Separator: Copy, Count: CountLess<Separator>>(
     );
 }
 
-/// Number of keys below each of `queries`, into `ranks`, which should be as many; the queries go down level by level. The value of each rank is
-/// asked for: one line, once the rank is known, since a batch is bound by the number of lines rather than by their latency.
+/// Number of keys below each of `queries`, into `ranks`, which should be as many; the queries go
+/// down level by level. The value of each rank is asked for: one line, once the rank is known,
+/// since a batch is bound by the number of lines rather than by their latency.
 ///
 /// # Safety
 /// As for [`descend`].

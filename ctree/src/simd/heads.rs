@@ -4,11 +4,14 @@
 //! node:  | h0 h1 h2 .. h7 | h8 .. h14 skip |      15 heads and a number, two lines; children as in `key_tree`: 16 to a node
 //! ```
 //!
-//! **The heads of a node begin where its keys begin to differ.** A node whose keys lie between two separators that share `skip` leading bytes
-//! holds only keys that share them, and sees only queries that do; its heads are the next eight bytes. Keys with long common prefixes,
-//! such as paths, are so told apart deep in the tree as well as short words are. `skip` lies with the heads and is read with them.
+//! **The heads of a node begin where its keys begin to differ.** A node whose keys lie between two
+//! separators that share `skip` leading bytes holds only keys that share them, and sees only
+//! queries that do; its heads are the next eight bytes. Keys with long common prefixes, such as
+//! paths, are so told apart deep in the tree as well as short words are. `skip` lies with the heads
+//! and is read with them.
 //!
-//! A head that equals that of the query decides nothing: [`stop`] hands the node to the caller, who compares keys and goes on from there.
+//! A head that equals that of the query decides nothing: [`stop`] hands the node to the caller, who
+//! compares keys and goes on from there.
 
 use core::ptr::NonNull;
 
@@ -25,8 +28,9 @@ const FAN_OUT: usize = NODE_HEADS + 1;
 
 /// A query that has heads.
 pub(crate) trait HeadQuery: Copy {
-    /// Whether equal heads are decided by keys that lie in the leaf. Then the value is waited for next, and worth asking for ahead of time;
-    /// otherwise it can be asked for while the key's other part is.
+    /// Whether equal heads are decided by keys that lie in the leaf. Then the value is waited for
+    /// next, and worth asking for ahead of time; otherwise it can be asked for while the key's
+    /// other part is.
     const KEYS_ARE_WHOLE: bool;
 
     /// The head behind the first `skip` bytes.
@@ -47,7 +51,8 @@ impl HeadQuery for BytesQuery<'_> {
         if let Some(head) = bytes.get(skip..).and_then(<[u8]>::first_chunk::<8>) {
             return u64::from_be_bytes(*head);
         }
-        // Fewer than eight bytes are left. A load that ends with the string spares a copy, byte by byte, where it is long enough.
+        // Fewer than eight bytes are left. A load that ends with the string spares a copy, byte by
+        // byte, where it is long enough.
         let left = bytes.len().saturating_sub(skip);
         if left == 0 {
             return 0;
@@ -89,16 +94,18 @@ pub(crate) struct Stop {
     pub(crate) at: At,
     /// Number of its heads that are below that of the query.
     pub(crate) slot: usize,
-    /// The query's head in this node, if the head in `slot` is the same; otherwise the node is a leaf.
+    /// The query's head in this node, if the head in `slot` is the same; otherwise the node is a
+    /// leaf.
     pub(crate) tie: Option<u64>,
 }
 
 /// Goes down from a node until a head equals that of the query, or through a leaf.
 ///
 /// # Safety
-/// - `base` is the start of nodes as drawn above, initialised, on line boundaries; level `l` starts at node `level_at[l]`;
-/// - with `K` keys in the levels from `l` up, in node `n` of level `l` no more than `K - 16 n` heads are less than the largest integer, and
-///   level `l - 1` has `K + 1` nodes;
+/// - `base` is the start of nodes as drawn above, initialised, on line boundaries; level `l` starts
+///   at node `level_at[l]`;
+/// - with `K` keys in the levels from `l` up, in node `n` of level `l` no more than `K - 16 n`
+///   heads are less than the largest integer, and level `l - 1` has `K + 1` nodes;
 /// - `from` is one of the nodes.
 ///
 /// Of what lies in step with the leaves, `eager` is asked for with the leaf.
@@ -115,8 +122,9 @@ pub(super) unsafe fn stop_by<Q: HeadQuery, Count: CountLess<u64>>(
         mut node,
     } = from;
     loop {
-        // SAFETY: `from` is one of the nodes. A child of node `n` is node `16 n + slot` of the level below, where `slot` is a number of heads
-        // that are below the query's, hence less than the largest integer: the child's number is at most `K`, and there are `K + 1` nodes.
+        // SAFETY: `from` is one of the nodes. A child of node `n` is node `16 n + slot` of the
+        // level below, where `slot` is a number of heads that are below the query's, hence less
+        // than the largest integer: the child's number is at most `K`, and there are `K + 1` nodes.
         let lanes = unsafe {
             base.add((level_at[level] + node) * NODE_BYTES)
                 .cast::<u64>()

@@ -1,4 +1,5 @@
-//! The last step of a search alone, for leaves that do not lie in the block of their index: those of a mapped file.
+//! The last step of a search alone, for leaves that do not lie in the block of their index: those
+//! of a mapped file.
 
 use core::ptr::NonNull;
 
@@ -9,12 +10,14 @@ use super::{Isa, Level, portable};
 use crate::lane::{LaneKind, by_lane};
 use crate::plan::NODE_BYTES;
 
-/// Turns the number of each query's leaf into its rank: that of the leaf's first key, and the lanes of the leaf that are less than the
-/// query. Absent lanes should hold the largest integer, so that they are not counted; if they do not, a rank is too large.
+/// Turns the number of each query's leaf into its rank: that of the leaf's first key, and the lanes
+/// of the leaf that are less than the query. Absent lanes should hold the largest integer, so that
+/// they are not counted; if they do not, a rank is too large.
 ///
 /// # Safety
 /// - `leaves` is a multiple of the line size, and so is `leaf_bytes`;
-/// - for each leaf in `ranks`, [`NODE_BYTES`] initialised bytes that do not change can be read at `leaves + leaf * leaf_bytes`;
+/// - for each leaf in `ranks`, [`NODE_BYTES`] initialised bytes that do not change can be read at
+///   `leaves + leaf * leaf_bytes`;
 /// - `queries` points to `ranks.len()` integers of `kind` in a row.
 #[inline(always)]
 pub(crate) unsafe fn count_in_leaves(
@@ -26,13 +29,15 @@ pub(crate) unsafe fn count_in_leaves(
     ranks: &mut [usize],
 ) {
     by_lane!(kind, Lane => {
-        // SAFETY: the caller's promise on `queries`; `ranks` is borrowed mutably and thus another slice.
+        // SAFETY: the caller's promise on `queries`; `ranks` is borrowed mutably and thus another
+        // slice.
         let queries = unsafe { core::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), ranks.len()) };
         match isa.0 {
             // SAFETY: the caller's promise on the leaves.
             Level::Portable => unsafe { portable::count_in_leaves(leaves, leaf_bytes, queries, ranks) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the same, and by its invariant the `Isa` proves that the machine has the instructions.
+            // SAFETY: the same, and by its invariant the `Isa` proves that the machine has the
+            // instructions.
             Level::Avx2 => unsafe { x86::count_in_leaves_avx2(leaves, leaf_bytes, queries, ranks) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as for AVX2.
@@ -54,7 +59,8 @@ pub(super) unsafe fn count_each<Lane: Copy, Count: CountLess<Lane>>(
     ranks: &mut [usize],
 ) {
     for (rank, &query) in ranks.iter_mut().zip(queries) {
-        // SAFETY: the caller promises a node of initialised lanes there, on a line boundary, and the instructions.
+        // SAFETY: the caller promises a node of initialised lanes there, on a line boundary, and
+        // the instructions.
         let count = unsafe { Count::count_less(leaves.add(*rank * leaf_bytes).cast(), query) };
         *rank = *rank * (NODE_BYTES / size_of::<Lane>()) + count;
     }

@@ -7,16 +7,19 @@
 //!                in leaf `node`:                        rank  = node * LANES + lanes of the leaf that are < query
 //! ```
 //!
-//! A count is two (AVX-512) or four (AVX2) vector comparisons and a population count: no branch depends on a key, so that nothing is
-//! mispredicted and the processor runs ahead into the next, independent search. Both lines of a node are requested at once.
+//! A count is two (AVX-512) or four (AVX2) vector comparisons and a population count: no branch
+//! depends on a key, so that nothing is mispredicted and the processor runs ahead into the next,
+//! independent search. Both lines of a node are requested at once.
 //!
-//! **A batch goes level by level**: all its queries take their first step, then all take the second, each requesting its next node
-//! ahead of time, so that their misses overlap. Pipelines that hold queries at different depths were slower in a prototype of this
-//! search (14.5-16 ns a query against 10.7).
+//! **A batch goes level by level**: all its queries take their first step, then all take the
+//! second, each requesting its next node ahead of time, so that their misses overlap. Pipelines
+//! that hold queries at different depths were slower in a prototype of this search (14.5-16 ns a
+//! query against 10.7).
 //!
-//! What the machine has is found once, when a tree is built ([`Isa::detect`]); a whole search or batch then runs inside one function
-//! compiled for it, whatever flags the program was built with. The portable path is plain Rust, runs everywhere and is held against
-//! the others by the tests. Only this module knows of architectures.
+//! What the machine has is found once, when a tree is built ([`Isa::detect`]); a whole search or
+//! batch then runs inside one function compiled for it, whatever flags the program was built with.
+//! The portable path is plain Rust, runs everywhere and is held against the others by the tests.
+//! Only this module knows of architectures.
 
 mod descend;
 pub(crate) mod heads;
@@ -42,14 +45,14 @@ use crate::plan::{NODE_BYTES, Plan};
 
 pub(crate) use nodes::{CHILD_LINES, Hit, NodeMap, prefetch_fixed};
 
-/// Queries that a batch searches for at the same time: a few times as many as a core has misses under way (about twenty), while their
-/// state still fits into a few lines.
+/// Queries that a batch searches for at the same time: a few times as many as a core has misses
+/// under way (about twenty), while their state still fits into a few lines.
 pub(crate) const BATCH: usize = 64;
 
 /// A set of vector instructions that this machine has.
 ///
-/// Invariant: a value other than portable exists only where the instructions do; the only constructors are [`Isa::detect`] and, in
-/// tests, `Isa::available`.
+/// Invariant: a value other than portable exists only where the instructions do; the only
+/// constructors are [`Isa::detect`] and, in tests, `Isa::available`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Isa(Level);
 
@@ -99,8 +102,8 @@ impl Isa {
 
 /// The searches for one integer, chosen by instruction set.
 ///
-/// The methods of an implementation are ordinary functions, compiled once in this crate: a program with many types of maps, values
-/// included, shares them.
+/// The methods of an implementation are ordinary functions, compiled once in this crate: a program
+/// with many types of maps, values included, shares them.
 trait Search: Sized {
     /// See [`place`].
     ///
@@ -161,7 +164,8 @@ macro_rules! impl_search {
                     // SAFETY: the caller's promise on `base` and `plan`.
                     Level::Portable => unsafe { portable::place(base, plan, eager, query) },
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has the instructions.
+                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has
+                    // the instructions.
                     Level::Avx2 => unsafe { x86::place_avx2(base, plan, eager, query) },
                     #[cfg(target_arch = "x86_64")]
                     // SAFETY: as for AVX2.
@@ -181,7 +185,8 @@ macro_rules! impl_search {
                     // SAFETY: the caller's promise on `base` and `plan`.
                     Level::Portable => unsafe { portable::lower_bound_many(base, plan, eager, queries, ranks) },
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has the instructions.
+                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has
+                    // the instructions.
                     Level::Avx2 => unsafe { x86::lower_bound_many_avx2(base, plan, eager, queries, ranks) },
                     #[cfg(target_arch = "x86_64")]
                     // SAFETY: as for AVX2.
@@ -194,7 +199,8 @@ macro_rules! impl_search {
                     // SAFETY: the caller's promise on the tree.
                     Level::Portable => unsafe { portable::find(root, height, map, query) },
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has the instructions.
+                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has
+                    // the instructions.
                     Level::Avx2 => unsafe { x86::find_avx2(root, height, map, query) },
                     #[cfg(target_arch = "x86_64")]
                     // SAFETY: as for AVX2.
@@ -207,7 +213,8 @@ macro_rules! impl_search {
                     // SAFETY: the caller's promise on the tree.
                     Level::Portable => unsafe { portable::find_many(root, height, map, queries, hits) },
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has the instructions.
+                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has
+                    // the instructions.
                     Level::Avx2 => unsafe { x86::find_many_avx2(root, height, map, queries, hits) },
                     #[cfg(target_arch = "x86_64")]
                     // SAFETY: as for AVX2.
@@ -220,7 +227,8 @@ macro_rules! impl_search {
                     // SAFETY: the caller's promise on the lanes.
                     Level::Portable => unsafe { portable::count(node, query) },
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has the instructions.
+                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has
+                    // the instructions.
                     Level::Avx2 => unsafe { x86::count_avx2(node, query) },
                     #[cfg(target_arch = "x86_64")]
                     // SAFETY: as for AVX2.
@@ -235,14 +243,16 @@ impl_search!(u8 u16 u32 u64 i8 i16 i32 i64);
 
 /// Where a query belongs: before the key in slot `slot` of leaf `leaf`.
 ///
-/// A leaf and a slot rather than a rank: the place of the key and that of its value are then known as soon as the lanes are counted. The
-/// processor runs ahead into the next lookups only as far as it can hold what waits for the leaf of this one; the division of a rank
-/// into leaf and slot, and what is computed from these, would all wait.
+/// A leaf and a slot rather than a rank: the place of the key and that of its value are then known
+/// as soon as the lanes are counted. The processor runs ahead into the next lookups only as far as
+/// it can hold what waits for the leaf of this one; the division of a rank into leaf and slot, and
+/// what is computed from these, would all wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// One of the leaves.
     pub(crate) leaf: usize,
-    /// Number of the leaf's keys that are less than the query: when they all are, it is the number of lanes.
+    /// Number of the leaf's keys that are less than the query: when they all are, it is the number
+    /// of lanes.
     pub(crate) slot: usize,
 }
 
@@ -257,8 +267,8 @@ impl Place {
 /// The place of a query.
 ///
 /// # Safety
-/// - `base` is the start of a block that was laid out and filled after `plan` with lanes of `kind` (invariants of
-///   [`Plan`]), and stays so during the call;
+/// - `base` is the start of a block that was laid out and filled after `plan` with lanes of `kind`
+///   (invariants of [`Plan`]), and stays so during the call;
 /// - `query` points to an integer of `kind`.
 #[inline(always)]
 pub(crate) unsafe fn place(
@@ -308,8 +318,8 @@ pub(crate) unsafe fn is_at(
     })
 }
 
-/// Number of keys below each query, at most `plan.len` each, into `ranks`, which should be no more than [`BATCH`]: more would displace
-/// each other from the nearest cache.
+/// Number of keys below each query, at most `plan.len` each, into `ranks`, which should be no more
+/// than [`BATCH`]: more would displace each other from the nearest cache.
 ///
 /// # Safety
 /// - `base` and `plan` as for [`place`];
@@ -330,7 +340,8 @@ pub(crate) unsafe fn lower_bound_many(
         ranks.len()
     );
     by_lane!(kind, Lane => {
-        // SAFETY: the caller's promise on `queries`; `ranks` is borrowed mutably and thus another slice.
+        // SAFETY: the caller's promise on `queries`; `ranks` is borrowed mutably and thus another
+        // slice.
         let queries = unsafe { core::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), ranks.len()) };
         // SAFETY: the caller's promise on `base` and `plan`.
         unsafe { <Lane as Search>::lower_bound_many(isa, base, plan, eager, queries, ranks) }
@@ -340,8 +351,9 @@ pub(crate) unsafe fn lower_bound_many(
 /// Searches a tree of linked nodes with integer keys for one.
 ///
 /// # Safety
-/// - `root` is a node of level `height` whose keys are integers of `kind`, that keeps the node invariant (see `tree::node`) with all below it, laid out
-///   after `map`, and stays so during the call;
+/// - `root` is a node of level `height` whose keys are integers of `kind`, that keeps the node
+///   invariant (see `tree::node`) with all below it, laid out after `map`, and stays so during the
+///   call;
 /// - `query` points to an integer of `kind`.
 #[inline(always)]
 pub(crate) unsafe fn find(
@@ -360,7 +372,8 @@ pub(crate) unsafe fn find(
     })
 }
 
-/// Searches a tree of linked nodes with integer keys for many, as many as there are `hits`, at most [`BATCH`].
+/// Searches a tree of linked nodes with integer keys for many, as many as there are `hits`, at most
+/// [`BATCH`].
 ///
 /// # Safety
 /// - the tree as for [`find`];
@@ -376,7 +389,8 @@ pub(crate) unsafe fn find_many(
     hits: &mut [Hit],
 ) {
     by_lane!(kind, Lane => {
-        // SAFETY: the caller's promise on `queries`; `hits` is borrowed mutably and thus another slice.
+        // SAFETY: the caller's promise on `queries`; `hits` is borrowed mutably and thus another
+        // slice.
         let queries = unsafe { core::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), hits.len()) };
         // SAFETY: the caller's promise on the tree.
         unsafe { <Lane as Search>::find_many(isa, root, height, map, queries, hits) }
@@ -393,7 +407,8 @@ pub(crate) unsafe fn count_heads(isa: Isa, node: NonNull<u8>, query: u64) -> usi
     unsafe { <u64 as Search>::count(isa, node, query) }
 }
 
-/// The values that a search asks for as soon as it knows the leaf, before it knows the slot: they travel together with the keys.
+/// The values that a search asks for as soon as it knows the leaf, before it knows the slot: they
+/// travel together with the keys.
 ///
 /// Where the values lie is only a guess to this module: an address to ask for, never to read.
 #[derive(Clone, Copy, Debug)]
@@ -402,14 +417,16 @@ pub(crate) struct EagerValues {
     first: usize,
     /// From the values of one leaf to those of the next.
     stride_bytes: usize,
-    /// Lines to ask for; 0 when the values of a leaf are too many, and are left to the one load that is needed.
+    /// Lines to ask for; 0 when the values of a leaf are too many, and are left to the one load
+    /// that is needed.
     lines: usize,
     /// Size of one value.
     value_bytes: usize,
 }
 
 impl EagerValues {
-    /// Values of `value_bytes` each, in `lines` lines for each leaf, the first at `first`, from leaf to leaf `stride_bytes` apart.
+    /// Values of `value_bytes` each, in `lines` lines for each leaf, the first at `first`, from
+    /// leaf to leaf `stride_bytes` apart.
     pub(crate) fn new(
         first: *const u8,
         stride_bytes: usize,
@@ -492,8 +509,9 @@ fn prefetch_lines(start: *const u8, lines: usize) {
     }
 }
 
-/// As [`prefetch`], but only into the cache behind the nearest, for what is needed some hundred nanoseconds later: such requests do not
-/// queue for the few places that the nearest cache has for lines under way.
+/// As [`prefetch`], but only into the cache behind the nearest, for what is needed some hundred
+/// nanoseconds later: such requests do not queue for the few places that the nearest cache has for
+/// lines under way.
 #[inline(always)]
 pub(crate) fn prefetch_far<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -502,7 +520,8 @@ pub(crate) fn prefetch_far<T>(address: *const T) {
     let _ = address;
 }
 
-/// Asks for the line that `address` lies in, without waiting for it. Any address is allowed: a prefetch never faults.
+/// Asks for the line that `address` lies in, without waiting for it. Any address is allowed: a
+/// prefetch never faults.
 #[inline(always)]
 pub(crate) fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]

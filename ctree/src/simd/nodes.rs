@@ -1,12 +1,15 @@
 //! The way down a tree of linked nodes, written once for all integers and instruction sets.
 //!
-//! As in [`descend`](super::descend), but a node's child is read from the node rather than computed, and a node has [`LANE_BYTES`] of lanes. So that an
-//! inner node costs the latency of one miss although two of its parts are needed, the lines with its children are asked for together with its lanes. A
-//! leaf's values are treated likewise.
+//! As in [`descend`](super::descend), but a node's child is read from the node rather than
+//! computed, and a node has [`LANE_BYTES`] of lanes. So that an inner node costs the latency of one
+//! miss although two of its parts are needed, the lines with its children are asked for together
+//! with its lanes. A leaf's values are treated likewise.
 //!
-//! **Entries of inner nodes.** On the way down nothing is compared for equality: a query that equals a key of an inner node goes to the child before it, and ends
-//! there behind all keys. So a search that ends at the end of a leaf says that it does not know yet ([`Hit::is_at_end`]), and whoever knows the tree looks at the
-//! entry that follows the leaf. That happens once for each leaf's worth of entries, and takes three instructions a level off all other searches.
+//! **Entries of inner nodes.** On the way down nothing is compared for equality: a query that
+//! equals a key of an inner node goes to the child before it, and ends there behind all keys. So a
+//! search that ends at the end of a leaf says that it does not know yet ([`Hit::is_at_end`]), and
+//! whoever knows the tree looks at the entry that follows the leaf. That happens once for each
+//! leaf's worth of entries, and takes three instructions a level off all other searches.
 
 use core::ptr::NonNull;
 
@@ -33,11 +36,12 @@ pub(crate) struct NodeMap {
     pub(crate) eager_value_lines: usize,
 }
 
-/// Lines with pointers to children that are asked for together with the lanes: all of them, in nodes of up to 31 children.
+/// Lines with pointers to children that are asked for together with the lanes: all of them, in
+/// nodes of up to 31 children.
 pub(crate) const CHILD_LINES: usize = 4;
 
-/// Asks for `LINES` lines. A number that is known to the compiler: with a loop that counts to a number in memory, the processor sees less far ahead into the lookups that
-/// follow.
+/// Asks for `LINES` lines. A number that is known to the compiler: with a loop that counts to a
+/// number in memory, the processor sees less far ahead into the lookups that follow.
 #[inline(always)]
 pub(crate) fn prefetch_fixed<const LINES: usize>(start: *const u8) {
     for line in 0..LINES {
@@ -50,7 +54,8 @@ pub(crate) fn prefetch_fixed<const LINES: usize>(start: *const u8) {
 pub(crate) struct Hit {
     /// The leaf. (While a batch is on its way, the node that the search has come to.)
     pub(crate) leaf: NonNull<u8>,
-    /// Number of lanes of the leaf that are less than the query; [`FOUND`] or [`AT_END`] may be added.
+    /// Number of lanes of the leaf that are less than the query; [`FOUND`] or [`AT_END`] may be
+    /// added.
     slot: usize,
 }
 
@@ -147,7 +152,8 @@ unsafe fn find_in_leaf<Lane: Filler, Count: CountLess<Lane>>(
         flag = FOUND;
     }
     if lane == Lane::FILLER {
-        // Filler, or an entry with the largest key: the length tells. It lies in a line of its own, and is not read otherwise.
+        // Filler, or an entry with the largest key: the length tells. It lies in a line of its own,
+        // and is not read otherwise.
         // SAFETY: the length is initialised.
         let len = usize::from(unsafe { leaf.add(map.len_at).cast::<u16>().read() });
         if slot >= len {
@@ -178,7 +184,8 @@ unsafe fn child(node: NonNull<u8>, map: &NodeMap, slot: usize) -> NonNull<u8> {
 /// Searches for `query` from a root down.
 ///
 /// # Safety
-/// - `root` is a node of level `height` whose keys are integers of this type, that keeps the node invariant (see `tree::node`) with all below it, laid out after `map`;
+/// - `root` is a node of level `height` whose keys are integers of this type, that keeps the node
+///   invariant (see `tree::node`) with all below it, laid out after `map`;
 /// - the machine has the instructions that `Count` stands for.
 #[inline(always)]
 pub(super) unsafe fn find<Lane: Filler, Count: CountLess<Lane>>(
@@ -190,15 +197,19 @@ pub(super) unsafe fn find<Lane: Filler, Count: CountLess<Lane>>(
     let mut node = root;
     for _ in 0..height {
         prefetch_fixed::<CHILD_LINES>(node.as_ptr().wrapping_add(map.children_at));
-        // SAFETY: lanes lie at the start of a node and are initialised. Those without an entry hold the largest integer, which is less than no query, so that
-        // the count is at most the node's length, whatever the others hold. An inner node has children up to its length, of which `slot` is one.
+        // SAFETY: lanes lie at the start of a node and are initialised. Those without an entry hold
+        // the largest integer, which is less than no query, so that the count is at most the node's
+        // length, whatever the others hold. An inner node has children up to its length, of which
+        // `slot` is one.
         node = unsafe {
             let slot = count_lanes::<Lane, Count>(node, query);
             child(node, map, slot)
         };
     }
-    // Counted out at run time, unlike the lines with children: when these requests are issued all at once, the lanes, which are waited for, come later. (A lookup that waited for
-    // the one before took 250 ns instead of 218; lanes asked for first made up for that, but took 8 ns from lookups that do not wait.)
+    // Counted out at run time, unlike the lines with children: when these requests are issued all
+    // at once, the lanes, which are waited for, come later. (A lookup that waited for the one
+    // before took 250 ns instead of 218; lanes asked for first made up for that, but took 8 ns from
+    // lookups that do not wait.)
     prefetch_lines(
         node.as_ptr().wrapping_add(map.values_at),
         map.eager_value_lines,
@@ -207,10 +218,12 @@ pub(super) unsafe fn find<Lane: Filler, Count: CountLess<Lane>>(
     unsafe { find_in_leaf::<Lane, Count>(node, map, query) }
 }
 
-/// Nodes of this level and above are few enough to be in a cache: a batch does not ask for them ahead of time.
+/// Nodes of this level and above are few enough to be in a cache: a batch does not ask for them
+/// ahead of time.
 const CACHED_LEVEL_MIN: usize = 2;
 
-/// One step down of all queries of a batch: from the inner node that each has come to, to its child, which `request` asks for.
+/// One step down of all queries of a batch: from the inner node that each has come to, to its
+/// child, which `request` asks for.
 ///
 /// # Safety
 /// As for [`find`]; the hits are at inner nodes of one level.
@@ -265,7 +278,8 @@ pub(super) unsafe fn find_many<Lane: Filler, Count: CountLess<Lane>>(
             // SAFETY: the same.
             unsafe {
                 step_many::<Lane, Count>(map, queries, hits, |leaf| {
-                    // Not into the nearest cache: in one run among 2 million keys, 34.3 ns a query instead of 35.5.
+                    // Not into the nearest cache: in one run among 2 million keys, 34.3 ns a query
+                    // instead of 35.5.
                     for line in 0..LANE_BYTES / LINE_BYTES {
                         prefetch_far(leaf.wrapping_add(line * LINE_BYTES));
                     }

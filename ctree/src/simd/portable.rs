@@ -1,8 +1,10 @@
-//! The search in plain Rust, for machines without a vector path of their own; the compiler may still use what the target always has.
+//! The search in plain Rust, for machines without a vector path of their own; the compiler may
+//! still use what the target always has.
 //!
-//! The entry functions are never inlined. Those of the vector paths cannot be, as their callers lack the instructions; this one could, and
-//! its registers would then be saved and restored by the function that chooses the path, on every path: 8.0 instead of 7.0 ns for a
-//! lookup with AVX-512 among 10 keys.
+//! The entry functions are never inlined. Those of the vector paths cannot be, as their callers
+//! lack the instructions; this one could, and its registers would then be saved and restored by the
+//! function that chooses the path, on every path: 8.0 instead of 7.0 ns for a lookup with AVX-512
+//! among 10 keys.
 
 use core::ptr::NonNull;
 
@@ -23,7 +25,8 @@ impl<L: Copy + Ord> CountLess<L> for Portable {
     unsafe fn count_less(node: NonNull<L>, query: L) -> usize {
         assert_on_line(node);
         let lanes = NODE_BYTES / size_of::<L>();
-        // SAFETY: the caller promises `NODE_BYTES` aligned and initialised bytes, which are this many integers.
+        // SAFETY: the caller promises `NODE_BYTES` aligned and initialised bytes, which are this
+        // many integers.
         let node = unsafe { core::slice::from_raw_parts(node.as_ptr(), lanes) };
         node.iter().map(|&lane| usize::from(lane < query)).sum()
     }

@@ -8,8 +8,8 @@ use super::{BATCH, Isa, lines_spanned};
 use crate::block::LINE_BYTES;
 use crate::frozen::{LaneTree, Wanted};
 
-/// Searches for every query on every path, alone and in batches, without values, with values beside the keys, and with values apart:
-/// in each case other lines are asked for on the way.
+/// Searches for every query on every path, alone and in batches, without values, with values beside
+/// the keys, and with values apart: in each case other lines are asked for on the way.
 fn paths_agree<K>(keys: &[K], queries: &[K])
 where
     K: Copy + Ord + Debug,
@@ -54,7 +54,8 @@ where
     }
 }
 
-/// Keys and queries of any kind; the extremes are always among the queries, now and then among the keys.
+/// Keys and queries of any kind; the extremes are always among the queries, now and then among the
+/// keys.
 fn property<K>(mut keys: Vec<K>, mut queries: Vec<K>, min: K, max: K) -> bool
 where
     K: Copy + Ord + Debug,
@@ -103,7 +104,8 @@ property_tests! {
 
 #[test]
 fn arbitrary_integers_include_the_extremes() {
-    // The properties above lean on it that quickcheck draws large integers too, not only small ones.
+    // The properties above lean on it that quickcheck draws large integers too, not only small
+    // ones.
     let mut source = quickcheck::Gen::new(100);
     assert!((0..1000).any(|_| u64::arbitrary(&mut source) > u64::MAX / 2));
 }

@@ -1,7 +1,9 @@
-//! The search with AVX2 and AVX-512, for any `x86_64` program: the instructions are chosen at run time.
+//! The search with AVX2 and AVX-512, for any `x86_64` program: the instructions are chosen at run
+//! time.
 //!
-//! Vector instructions may be used only inside functions that declare them. The entry functions at the end do; everything that they
-//! call is inlined into them, so that a whole search holds no call and no switch of the instruction set.
+//! Vector instructions may be used only inside functions that declare them. The entry functions at
+//! the end do; everything that they call is inlined into them, so that a whole search holds no call
+//! and no switch of the instruction set.
 
 use core::arch::x86_64::{
     __m256i, __m512i, _MM_HINT_T0, _MM_HINT_T1, _mm_prefetch, _mm256_cmpgt_epi8,
@@ -28,8 +30,8 @@ const _: () =
     assert!(NODE_BYTES == 2 * size_of::<__m512i>() && NODE_BYTES == 4 * size_of::<__m256i>());
 const _: () = assert!(LINE_BYTES.is_multiple_of(align_of::<__m512i>()));
 
-/// Whether the machine has some instructions: asked at run time where there is an operating system to ask, else known only from what the
-/// program was compiled for.
+/// Whether the machine has some instructions: asked at run time where there is an operating system
+/// to ask, else known only from what the program was compiled for.
 macro_rules! has {
     ($($feature:tt),*) => {{
         #[cfg(feature = "std")]
@@ -53,8 +55,8 @@ pub(super) fn has_avx2() -> bool {
 /// Asks for the line that `address` lies in.
 #[inline(always)]
 pub(super) fn prefetch(address: *const u8) {
-    // SAFETY: a prefetch is a hint that never faults, whatever the address (Intel SDM, PREFETCHh), and belongs to SSE, which every
-    // x86_64 machine has.
+    // SAFETY: a prefetch is a hint that never faults, whatever the address (Intel SDM, PREFETCHh),
+    // and belongs to SSE, which every x86_64 machine has.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast::<i8>()) }
 }
 
@@ -68,10 +70,12 @@ pub(super) fn prefetch_far(address: *const u8) {
 /// Counts with AVX-512: a node is two vectors, each comparison gives one bit a lane.
 struct Avx512;
 
-/// Counts with AVX2: a node is four vectors, each comparison gives as many bits a lane as the lane has bytes.
+/// Counts with AVX2: a node is four vectors, each comparison gives as many bits a lane as the lane
+/// has bytes.
 struct Avx2;
 
-/// For one integer: how to fill a 512-bit vector and compare it, and an integer with a bit for each lane of a node.
+/// For one integer: how to fill a 512-bit vector and compare it, and an integer with a bit for each
+/// lane of a node.
 macro_rules! count_by_avx512 {
     ($($lane:ty, $fill:ident, $less:ident, $bits:ty;)*) => {$(
         impl CountLess<$lane> for Avx512 {
@@ -79,8 +83,8 @@ macro_rules! count_by_avx512 {
             unsafe fn count_less(node: NonNull<$lane>, query: $lane) -> usize {
                 assert_on_line(node);
                 let node = node.cast::<__m512i>().as_ptr();
-                // SAFETY: the caller promises the instructions, and two vectors' worth of initialised bytes on a line boundary,
-                // which is what a 512-bit load asks for.
+                // SAFETY: the caller promises the instructions, and two vectors' worth of
+                // initialised bytes on a line boundary, which is what a 512-bit load asks for.
                 let (low, high) = unsafe {
                     let query = $fill(query.cast_signed_lane());
                     ($less(_mm512_load_si512(node), query), $less(_mm512_load_si512(node.add(1)), query))
@@ -107,8 +111,8 @@ macro_rules! count_by_avx2 {
                     (_mm256_xor_si256($fill(query.cast_signed_lane()), flip), flip)
                 };
                 let less = |vector: usize| {
-                    // SAFETY: the caller promises the instructions, and four vectors' worth of initialised bytes on a line
-                    // boundary; `vector` is less than four.
+                    // SAFETY: the caller promises the instructions, and four vectors' worth of
+                    // initialised bytes on a line boundary; `vector` is less than four.
                     let bits = unsafe {
                         let lanes = _mm256_xor_si256(_mm256_load_si256(node.add(vector)), flip);
                         _mm256_movemask_epi8($greater(query, lanes))

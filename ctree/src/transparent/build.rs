@@ -12,7 +12,8 @@ use crate::frozen::Fault;
 use crate::{CheckError, OrderError};
 
 impl<K, V> TransparentCTree<K, V> {
-    /// Builds a tree of entries whose keys are strictly ascending, in which no way down is longer than log2(n + 1), rounded up. O(n).
+    /// Builds a tree of entries whose keys are strictly ascending, in which no way down is longer
+    /// than log2(n + 1), rounded up. O(n).
     ///
     /// Nodes are allocated in the order of their keys, one behind the other where there is room.
     ///
@@ -43,7 +44,8 @@ impl<K, V> TransparentCTree<K, V> {
         Ok(TransparentCTree { root, len })
     }
 
-    /// Whether the keys are in order and as many as [`len`](Self::len) says; all that a wrong `Ord` can spoil. O(n).
+    /// Whether the keys are in order and as many as [`len`](Self::len) says; all that a wrong `Ord`
+    /// can spoil. O(n).
     ///
     /// # Errors
     /// What is wrong.
@@ -68,7 +70,8 @@ impl<K, V> TransparentCTree<K, V> {
     }
 }
 
-/// The next `len` entries, of which there are as many, as a tree. Recurses once for each level of what it makes.
+/// The next `len` entries, of which there are as many, as a tree. Recurses once for each level of
+/// what it makes.
 fn balanced<K, V>(entries: &mut vec::IntoIter<(K, V)>, len: usize) -> Link<K, V> {
     if len == 0 {
         return None;
@@ -88,10 +91,12 @@ fn balanced<K, V>(entries: &mut vec::IntoIter<(K, V)>, len: usize) -> Link<K, V>
 /// A node, and the empty link that its copy is to hang on.
 type Copied<'a, K, V> = (&'a Node<K, V>, &'a mut Link<K, V>);
 
-/// A tree of the same shape, its nodes one behind the other in depth-first order where there is room.
+/// A tree of the same shape, its nodes one behind the other in depth-first order where there is
+/// room.
 impl<K: Clone, V: Clone> Clone for TransparentCTree<K, V> {
     fn clone(&self) -> TransparentCTree<K, V> {
-        // The copy is a tree from the beginning, so that a clone that panics leaves one that is dropped without recursion.
+        // The copy is a tree from the beginning, so that a clone that panics leaves one that is
+        // dropped without recursion.
         let mut copy = TransparentCTree::new();
         let TransparentCTree { root, len } = &mut copy;
         let mut pending: Vec<Copied<'_, K, V>> = Vec::new();

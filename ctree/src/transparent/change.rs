@@ -1,4 +1,5 @@
-//! Ordinary insertion and removal: nothing here knows of layouts, but that a new node is allocated near the one that it hangs on.
+//! Ordinary insertion and removal: nothing here knows of layouts, but that a new node is allocated
+//! near the one that it hangs on.
 
 use core::borrow::Borrow;
 use core::mem;
@@ -9,10 +10,12 @@ use ccmalloc::NewNear;
 use super::{Link, Node, TransparentCTree};
 
 impl<K, V> TransparentCTree<K, V> {
-    /// Inserts `value` under `key` and returns the value that was there. The key that was there stays.
+    /// Inserts `value` under `key` and returns the value that was there. The key that was there
+    /// stays.
     ///
-    /// The new node hangs where the search for its key ends, so that the tree is as balanced as the keys come: O(log n) when they come in random
-    /// order, O(n) a key when they come in sorted order.
+    /// The new node hangs where the search for its key ends, so that the tree is as balanced as the
+    /// keys come: O(log n) when they come in random order, O(n) a key when they come in sorted
+    /// order.
     pub fn insert(&mut self, key: K, value: V) -> Option<V>
     where
         K: Ord,
@@ -21,7 +24,8 @@ impl<K, V> TransparentCTree<K, V> {
         if let Some(node) = link {
             return Some(mem::replace(&mut node.value, value));
         }
-        // The empty link lies in the parent, or in the tree itself, which is no neighbour and does no harm.
+        // The empty link lies in the parent, or in the tree itself, which is no neighbour and does
+        // no harm.
         let node = Box::new_near(Node::leaf(key, value), &*link);
         *link = Some(node);
         self.len += 1;
@@ -38,7 +42,8 @@ impl<K, V> TransparentCTree<K, V> {
 
     /// Removes the entry of `query` and returns it.
     ///
-    /// Of two subtrees, the right one gives its smallest node to take the place. No other node changes its place in memory: links are set.
+    /// Of two subtrees, the right one gives its smallest node to take the place. No other node
+    /// changes its place in memory: links are set.
     pub fn remove_entry<Q: ?Sized + Ord>(&mut self, query: &Q) -> Option<(K, V)>
     where
         K: Borrow<Q> + Ord,

@@ -1,6 +1,7 @@
 //! Iterators: none of them recurses, and only the one that owns its nodes changes the tree.
 //!
-//! Borrowing ones keep the nodes whose turn is still to come on a stack, one for each level at most:
+//! Borrowing ones keep the nodes whose turn is still to come on a stack, one for each level at
+//! most:
 //!
 //! ```text
 //!         d        front: d, b, a     next is a; then, its right subtree having nothing, b; then c, from b's right subtree; then d ...
@@ -10,8 +11,9 @@
 //!    a   c e   g
 //! ```
 //!
-//! The owning one needs no stack: it turns each left child above its parent until the smallest key is at the root, and takes it
-//! off. Each turn puts a node onto the rightmost path for good, so that the whole takes O(n).
+//! The owning one needs no stack: it turns each left child above its parent until the smallest key
+//! is at the root, and takes it off. Each turn puts a node onto the rightmost path for good, so
+//! that the whole takes O(n).
 
 use alloc::vec::Vec;
 use core::borrow::Borrow;
@@ -42,7 +44,8 @@ impl<'a, K, V> Range<'a, K, V> {
         Range::between(root, |_| true, |_| false)
     }
 
-    /// The entries of the tree at `root` between two bounds, the first of which is no greater than the second.
+    /// The entries of the tree at `root` between two bounds, the first of which is no greater than
+    /// the second.
     pub(super) fn new<Q: ?Sized + Ord>(
         root: Option<&'a Node<K, V>>,
         start: Bound<&Q>,
@@ -96,7 +99,8 @@ impl<'a, K, V> Range<'a, K, V> {
         range
     }
 
-    /// Restores the invariant. (With a lawful order the two ends meet before one of them has nothing more.)
+    /// Restores the invariant. (With a lawful order the two ends meet before one of them has
+    /// nothing more.)
     fn keep_both_or_none(&mut self) {
         if self.front.is_empty() || self.back.is_empty() {
             self.end();
@@ -225,7 +229,8 @@ impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Iter<'_, K, V> {
 /// A node whose left subtree has been seen.
 type Half<'a, K, V> = (&'a K, &'a mut V, &'a mut Link<K, V>);
 
-/// All entries of a [`TransparentCTree`](crate::TransparentCTree), in order of their keys, their values to be changed.
+/// All entries of a [`TransparentCTree`](crate::TransparentCTree), in order of their keys, their
+/// values to be changed.
 ///
 /// Made by [`TransparentCTree::iter_mut`](crate::TransparentCTree::iter_mut).
 pub struct IterMut<'a, K, V> {

@@ -26,7 +26,8 @@ impl<K, V> TransparentCTree<K, V> {
         None
     }
 
-    /// The link that owns the node whose key equals `query`, or else the empty one where it belongs.
+    /// The link that owns the node whose key equals `query`, or else the empty one where it
+    /// belongs.
     pub(super) fn link_of<Q: ?Sized + Ord>(&mut self, query: &Q) -> &mut Link<K, V>
     where
         K: Borrow<Q> + Ord,
@@ -48,7 +49,8 @@ impl<K, V> TransparentCTree<K, V> {
 
     /// The value of `query`.
     ///
-    /// Reads one node a level: O(log n) when the tree is balanced, O(n) at worst, as for all lookups.
+    /// Reads one node a level: O(log n) when the tree is balanced, O(n) at worst, as for all
+    /// lookups.
     #[inline]
     pub fn get<Q: ?Sized + Ord>(&self, query: &Q) -> Option<&V>
     where
@@ -83,7 +85,8 @@ impl<K, V> TransparentCTree<K, V> {
         self.find(query).is_some()
     }
 
-    /// The entries that a search for `query` reads, from the root on: down to that of `query`, or to where it would be.
+    /// The entries that a search for `query` reads, from the root on: down to that of `query`, or
+    /// to where it would be.
     ///
     /// Their addresses tell which blocks a search touches.
     pub fn path<'a, 'q, Q: ?Sized + Ord>(&'a self, query: &'q Q) -> Path<'a, 'q, K, V, Q>
@@ -139,7 +142,8 @@ impl<K, V> TransparentCTree<K, V> {
     /// The entries whose keys are in `range`, in order, from both ends.
     ///
     /// # Panics
-    /// As that of `BTreeMap`: when the range's start is greater than its end, or equal to it while both are excluded.
+    /// As that of `BTreeMap`: when the range's start is greater than its end, or equal to it while
+    /// both are excluded.
     pub fn range<Q, R>(&self, range: R) -> Range<'_, K, V>
     where
         Q: ?Sized + Ord,

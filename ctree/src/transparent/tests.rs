@@ -1,4 +1,5 @@
-//! Shapes that are too slow to reach by insertion: lists, at which anything that recurses ends the process.
+//! Shapes that are too slow to reach by insertion: lists, at which anything that recurses ends the
+//! process.
 
 use alloc::vec::Vec;
 use allocator_api2::boxed::Box;

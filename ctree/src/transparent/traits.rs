@@ -12,7 +12,8 @@ impl<K, V> Default for TransparentCTree<K, V> {
     }
 }
 
-/// Drops entry by entry in order of the keys, without recursion. When a destructor panics, the others still run.
+/// Drops entry by entry in order of the keys, without recursion. When a destructor panics, the
+/// others still run.
 impl<K, V> Drop for TransparentCTree<K, V> {
     fn drop(&mut self) {
         drop(IntoIter::new(self.root.take(), self.len));

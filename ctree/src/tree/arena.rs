@@ -21,7 +21,8 @@ use crate::block::HUGE_PAGE_BYTES;
 
 /// Size of the chunks of a large map.
 const CHUNK_BYTES_MAX: usize = HUGE_PAGE_BYTES;
-/// Size of the chunks of a large map whose allocator has no huge pages to give: it may know of no such alignment, or have little memory left.
+/// Size of the chunks of a large map whose allocator has no huge pages to give: it may know of no
+/// such alignment, or have little memory left.
 const CHUNK_BYTES_REFUSED: usize = 64 << 10;
 /// An arena of more than this grows by a quarter at a time instead of doubling: a map then holds a
 /// fifth more than it needs at most.
@@ -108,7 +109,8 @@ impl ChunkPlan {
         }
     }
 
-    /// Nodes of `wanted` bytes, one at least. They have room to be aligned within: many allocators are slow when they are asked for an alignment.
+    /// Nodes of `wanted` bytes, one at least. They have room to be aligned within: many allocators
+    /// are slow when they are asked for an alignment.
     fn small(node: Layout, wanted: usize, extra_bytes: usize) -> ChunkPlan {
         let align = align_of::<Chunk>();
         let nodes_bytes = (wanted / node.size()).max(1) * node.size();
@@ -179,7 +181,8 @@ impl Arena {
 
     /// Memory for a node; it is in use until [`give_back`](Self::give_back).
     ///
-    /// Nothing has changed if the allocator panics. Calls [`handle_alloc_error`] when it gives nothing.
+    /// Nothing has changed if the allocator panics. Calls [`handle_alloc_error`] when it gives
+    /// nothing.
     ///
     /// # Safety
     /// All calls on an arena are made with the same allocator and the same `node`.
@@ -339,7 +342,8 @@ impl Arena {
             nodes_bytes,
             slack,
         } = plan;
-        // The allocator aligned the base to the nodes' alignment, or to the record's, and then the slack makes up for what is missing.
+        // The allocator aligned the base to the nodes' alignment, or to the record's, and then the
+        // slack makes up for what is missing.
         let padding = base.as_ptr().addr().wrapping_neg() & (node.align() - 1);
         debug_assert!(
             padding <= slack,

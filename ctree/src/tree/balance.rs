@@ -1,4 +1,5 @@
-//! Entries between neighbouring nodes: through the separator that stands between them in their parent.
+//! Entries between neighbouring nodes: through the separator that stands between them in their
+//! parent.
 //!
 //! ```text
 //! rotate_left by m:    | .. s .. |                    | .. r(m-1) .. |
@@ -6,8 +7,9 @@
 //!                 | L |      | r0 .. rn |      | L s r0 .. r(m-2) |  | rm .. rn |
 //! ```
 //!
-//! [`rotate_right`](Form::rotate_right) is its mirror image, [`merge`](Form::merge) moves all, [`split`](Form::split) makes a new neighbour. In inner
-//! nodes the children go along. None of them calls a user's code, so that none can end half-way.
+//! [`rotate_right`](Form::rotate_right) is its mirror image, [`merge`](Form::merge) moves all,
+//! [`split`](Form::split) makes a new neighbour. In inner nodes the children go along. None of them
+//! calls a user's code, so that none can end half-way.
 
 use super::Edge;
 use super::node::{Form, NodePtr};
@@ -41,10 +43,12 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Moves `count` entries from the right neighbour to the left one, and `edge` with its gap if it is at one of the two.
+    /// Moves `count` entries from the right neighbour to the left one, and `edge` with its gap if
+    /// it is at one of the two.
     ///
     /// # Safety
-    /// The nodes are neighbours of this form; `1 <= count <= right.len`, `left.len + count <= capacity`.
+    /// The nodes are neighbours of this form; `1 <= count <= right.len`, `left.len + count <=
+    /// capacity`.
     pub(super) unsafe fn rotate_left(self, nodes: Neighbours, count: usize, edge: &mut Edge) {
         let Neighbours {
             parent,
@@ -52,7 +56,8 @@ impl<K, V> Form<K, V> {
             left,
             right,
         } = nodes;
-        // SAFETY: slots and children are moved within the lengths that the caller promises; the separator's slot is empty in between and filled again.
+        // SAFETY: slots and children are moved within the lengths that the caller promises; the
+        // separator's slot is empty in between and filled again.
         unsafe {
             if self.has_prefixes() {
                 // The left node's right fence moves outwards, to what will be the separator.
@@ -88,10 +93,12 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Moves `count` entries from the left neighbour to the right one, and `edge` with its gap if it is at one of the two.
+    /// Moves `count` entries from the left neighbour to the right one, and `edge` with its gap if
+    /// it is at one of the two.
     ///
     /// # Safety
-    /// The nodes are neighbours of this form; `1 <= count <= left.len`, `right.len + count <= capacity`.
+    /// The nodes are neighbours of this form; `1 <= count <= left.len`, `right.len + count <=
+    /// capacity`.
     pub(super) unsafe fn rotate_right(self, nodes: Neighbours, count: usize, edge: &mut Edge) {
         let Neighbours {
             parent,
@@ -134,7 +141,8 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Moves the separator and all of the right neighbour to the left one, and `edge` with its gap. The right node is then no longer part of the tree.
+    /// Moves the separator and all of the right neighbour to the left one, and `edge` with its gap.
+    /// The right node is then no longer part of the tree.
     ///
     /// # Safety
     /// The nodes are neighbours of this form; `left.len + 1 + right.len <= capacity`.
@@ -176,10 +184,12 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Moves what follows the entry at `middle` to a new right neighbour. The entry itself stays behind the end of the node: the caller must move it up.
+    /// Moves what follows the entry at `middle` to a new right neighbour. The entry itself stays
+    /// behind the end of the node: the caller must move it up.
     ///
     /// # Safety
-    /// `node` is a node of this form, `middle < len`; `right` is an initialised node of the same level without entries.
+    /// `node` is a node of this form, `middle < len`; `right` is an initialised node of the same
+    /// level without entries.
     pub(super) unsafe fn split(self, node: NodePtr, middle: usize, right: NodePtr) {
         // SAFETY: slots and children are moved within the node's length.
         unsafe {

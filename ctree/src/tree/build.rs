@@ -1,7 +1,8 @@
 //! Trees from entries in order, and the rebuilding that follows from it.
 //!
-//! Entries are appended at the right edge: into the last leaf, or, when that is full, as a separator into the lowest node above with room, followed by a new and empty
-//! branch. All nodes but those at the right edge end up full; these are filled up from their neighbours at the end.
+//! Entries are appended at the right edge: into the last leaf, or, when that is full, as a
+//! separator into the lowest node above with room, followed by a new and empty branch. All nodes
+//! but those at the right edge end up full; these are filled up from their neighbours at the end.
 
 use core::mem::{self, ManuallyDrop};
 
@@ -12,11 +13,13 @@ use super::node::{Form, NodePtr};
 use super::{Edge, Options, Place, RawTree, Tree};
 use crate::head::{bytes_of, head_of_bytes};
 
-/// Builds a tree from entries in the order of their keys, which it does not check: a wrong order costs answers.
+/// Builds a tree from entries in the order of their keys, which it does not check: a wrong order
+/// costs answers.
 ///
 /// Dropping a builder drops what was pushed.
 pub(crate) struct Builder<K, V, A: Allocator> {
-    /// A whole tree, but for nodes at its right edge that have no entries, counts that are not there yet, and prefixes that are all 0.
+    /// A whole tree, but for nodes at its right edge that have no entries, counts that are not
+    /// there yet, and prefixes that are all 0.
     tree: Tree<K, V, A>,
     /// Its last leaf, if it has nodes.
     last_leaf: NodePtr,
@@ -46,7 +49,8 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
             .map(|place| unsafe { &*self.tree.form().key_at(place.node, place.slot) })
     }
 
-    /// Appends an entry. If the allocator or a head panics, it is dropped, and those pushed before stay.
+    /// Appends an entry. If the allocator or a head panics, it is dropped, and those pushed before
+    /// stay.
     #[inline]
     pub(crate) fn push(&mut self, key: K, value: V) {
         let head = if let Some(bytes) = bytes_of(&key) {
@@ -67,7 +71,8 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
     unsafe fn push_copy(&mut self, form: Form<K, V>, place: Place) {
         // Whatever may panic comes before there are two copies.
         let to = self.next_place();
-        // SAFETY: the entry is initialised, and so is its head where there are any; heads of byte strings may leave out a prefix there, but not here.
+        // SAFETY: the entry is initialised, and so is its head where there are any; heads of byte
+        // strings may leave out a prefix there, but not here.
         unsafe {
             let head = if let Some(bytes) = bytes_of(&*form.key_at(place.node, place.slot)) {
                 head_of_bytes(bytes, 0)
@@ -81,7 +86,8 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
         }
     }
 
-    /// The place behind the last entry. Only memory is prepared: nothing has changed if the allocator panics.
+    /// The place behind the last entry. Only memory is prepared: nothing has changed if the
+    /// allocator panics.
     #[inline]
     fn next_place(&mut self) -> Place {
         let form = self.tree.form();
@@ -140,7 +146,8 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
     unsafe fn fill(&mut self, place: Place, head: u64, key: K, value: V) {
         let form = self.tree.form();
         let Place { node, slot } = place;
-        // SAFETY: the slot is the first behind the entries of a node that has room; behind that of an inner node hangs a new branch.
+        // SAFETY: the slot is the first behind the entries of a node that has room; behind that of
+        // an inner node hangs a new branch.
         unsafe {
             form.write_entry(node, slot, head, key, value);
             form.set_len(node, slot + 1);
@@ -152,8 +159,9 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
         self.tree.raw.len += 1;
     }
 
-    /// The lowest node above the full last leaf that has room, perhaps a new root. Behind its last child hangs a new branch of nodes without entries, which counts
-    /// as soon as the node has one entry more.
+    /// The lowest node above the full last leaf that has room, perhaps a new root. Behind its last
+    /// child hangs a new branch of nodes without entries, which counts as soon as the node has one
+    /// entry more.
     ///
     /// # Safety
     /// The last leaf is a full leaf of the tree.
@@ -199,7 +207,8 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
 }
 
 impl<K, V, A: Allocator> Tree<K, V, A> {
-    /// Brings counts and right edge into line, after a builder or a cut: there, nodes may be without entries.
+    /// Brings counts and right edge into line, after a builder or a cut: there, nodes may be
+    /// without entries.
     fn finish_right_edge(&mut self) {
         let form = self.form();
         self.drop_empty_roots();
@@ -213,8 +222,9 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         // With two entries a node can lose one to a merge below it.
         let enough = (form.capacity() / 3).max(2);
         let mut node = root;
-        // SAFETY: an inner node that is come to has an entry at least, and so two last children, of which the left one has entries: nodes that are not at the right edge
-        // always do. At the end the tree is whole.
+        // SAFETY: an inner node that is come to has an entry at least, and so two last children, of
+        // which the left one has entries: nodes that are not at the right edge always do. At the
+        // end the tree is whole.
         unsafe {
             while form.level(node) > 0 {
                 let nodes = form.neighbours(node, form.len(node) - 1);
@@ -235,7 +245,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         }
     }
 
-    /// A tree of bitwise copies of the entries behind an edge, which neither drops them nor may be used, until the originals are forgotten and it is told to
+    /// A tree of bitwise copies of the entries behind an edge, which neither drops them nor may be
+    /// used, until the originals are forgotten and it is told to
     /// [`own_entries`](Self::own_entries).
     ///
     /// # Safety
@@ -258,7 +269,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         self.raw.flags.owns_entries = true;
     }
 
-    /// Moves all entries behind a gap to a new tree with full nodes. Computes in O(number of entries moved), and in O(n) with ranks.
+    /// Moves all entries behind a gap to a new tree with full nodes. Computes in O(number of
+    /// entries moved), and in O(n) with ranks.
     ///
     /// If the allocator panics, the tree is as it was, or, when it panics while it takes memory
     /// back, the entries behind the gap may be lost.
@@ -273,7 +285,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         if self.raw.root.is_none() {
             return Tree::new_in(alloc, self.options());
         }
-        // SAFETY: the edge is one of this tree; the originals are forgotten before the copies are owned.
+        // SAFETY: the edge is one of this tree; the originals are forgotten before the copies are
+        // owned.
         unsafe {
             let mut behind = self.copy_from(edge, alloc);
             self.raw.len -= behind.len();
@@ -290,7 +303,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     unsafe fn forget_behind(&mut self, edge: Edge) {
         let form = self.form();
         let (mut node, mut kept) = (edge.leaf, edge.slot);
-        // SAFETY: a node is one of its parent's children; those behind it go with all that is below them.
+        // SAFETY: a node is one of its parent's children; those behind it go with all that is below
+        // them.
         unsafe {
             loop {
                 if form.level(node) > 0 {
@@ -319,7 +333,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     /// `node` is a node of this tree that nothing refers to any more, and whose entries are gone.
     unsafe fn free_subtree(&mut self, node: NodePtr) {
         let form = self.form();
-        // SAFETY: children up to the length are nodes. The recursion is as deep as the tree is high.
+        // SAFETY: children up to the length are nodes. The recursion is as deep as the tree is
+        // high.
         unsafe {
             if form.level(node) > 0 {
                 for index in 0..=form.len(node) {
@@ -330,7 +345,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         }
     }
 
-    /// Rebuilds the tree with full nodes in the order of the keys, in as little memory as they need. Computes in O(n), and holds the entries twice meanwhile.
+    /// Rebuilds the tree with full nodes in the order of the keys, in as little memory as they
+    /// need. Computes in O(n), and holds the entries twice meanwhile.
     ///
     /// If the allocator panics, the tree is as it was.
     pub(crate) fn compact(&mut self) {
@@ -360,7 +376,8 @@ impl<K, V> Form<K, V> {
     /// # Safety
     /// `node` is a node of this form, which has counts; they need not be initialised.
     unsafe fn recount_below(self, node: NodePtr) {
-        // SAFETY: children up to the length are nodes. The recursion is as deep as the tree is high.
+        // SAFETY: children up to the length are nodes. The recursion is as deep as the tree is
+        // high.
         unsafe {
             if self.level(node) > 0 {
                 for index in 0..=self.len(node) {

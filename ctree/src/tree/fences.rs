@@ -1,15 +1,21 @@
 //! Which leading bytes the heads of a node of byte strings may leave out.
 //!
-//! Paths, URLs, composed keys: the strings of one node often begin alike, and a head of their first eight bytes would tell nothing. The heads of a node
-//! therefore leave out a prefix, which is *not* compared on the way down, nor stored:
+//! Paths, URLs, composed keys: the strings of one node often begin alike, and a head of their first
+//! eight bytes would tell nothing. The heads of a node therefore leave out a prefix, which is *not*
+//! compared on the way down, nor stored:
 //!
-//! - All entries below a node lie between two separators, its **fences**: the entries before and after it in its ancestors.
-//! - If the fences share p bytes, so does every string between them, in the order of bytes: the entries, and each query that a search takes to this node.
-//! - So heads may leave out any number of bytes up to p. A node at the left or right edge of the tree has only one fence, and p = 0.
+//! - All entries below a node lie between two separators, its **fences**: the entries before and
+//!   after it in its ancestors.
+//! - If the fences share p bytes, so does every string between them, in the order of bytes: the
+//!   entries, and each query that a search takes to this node.
+//! - So heads may leave out any number of bytes up to p. A node at the left or right edge of the
+//!   tree has only one fence, and p = 0.
 //!
-//! **Invariant**: `prefix_bytes` of each node is at most the number of bytes that its fences share. It must be looked after wherever a fence moves *outwards*; a fence that
-//! moves inwards, when a node is split or gives entries away, only adds to what the fences share. For strings a < b < c, `common(a, c) = min(common(a, b),
-//! common(b, c))`, so that it suffices to compare the old fence with the new one. (A search that found the invariant broken would miss keys, no worse.)
+//! **Invariant**: `prefix_bytes` of each node is at most the number of bytes that its fences share.
+//! It must be looked after wherever a fence moves *outwards*; a fence that moves inwards, when a
+//! node is split or gives entries away, only adds to what the fences share. For strings a < b < c,
+//! `common(a, c) = min(common(a, b), common(b, c))`, so that it suffices to compare the old fence
+//! with the new one. (A search that found the invariant broken would miss keys, no worse.)
 //!
 //! The order of byte strings is std's own, so that all of this holds whatever a user does.
 
@@ -128,7 +134,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         /// # Safety
         /// `node` is a node of a tree of this form. Keys are byte strings.
         unsafe fn below<K, V>(form: Form<K, V>, node: NodePtr) {
-            // SAFETY: the children up to the length are initialised. The recursion is as deep as the tree is high.
+            // SAFETY: the children up to the length are initialised. The recursion is as deep as
+            // the tree is high.
             unsafe {
                 form.lengthen_prefix(node);
                 if form.level(node) > 0 {

@@ -1,20 +1,25 @@
 //! Insertion at a gap.
 //!
-//! A leaf that is full first gives entries to a neighbour that has room, and is split only when there is none: leaves of a map that grew in random order are then
-//! fuller (see the table in the guide), which saves memory and, with it, misses. Where a map grows at one of its ends, the full node stays full and the new neighbour starts empty, so that
-//! ascending and descending insertion fill the nodes.
+//! A leaf that is full first gives entries to a neighbour that has room, and is split only when
+//! there is none: leaves of a map that grew in random order are then fuller (see the table in the
+//! guide), which saves memory and, with it, misses. Where a map grows at one of its ends, the full
+//! node stays full and the new neighbour starts empty, so that ascending and descending insertion
+//! fill the nodes.
 //!
-//! All nodes that a cascade of splits needs are made before anything is moved: an allocator that panics leaves the tree as it was.
+//! All nodes that a cascade of splits needs are made before anything is moved: an allocator that
+//! panics leaves the tree as it was.
 
 use allocator_api2::alloc::Allocator;
 
 use super::node::NodePtr;
 use super::{Edge, Place, Tree};
 
-/// Most levels that a tree can have: each inner node but the root has at least two children, and the leaves fit into the address space.
+/// Most levels that a tree can have: each inner node but the root has at least two children, and
+/// the leaves fit into the address space.
 pub(super) const LEVELS_MAX: usize = 64;
 
-/// A neighbour is given entries if it has room for a share of its capacity of one in so many, at least.
+/// A neighbour is given entries if it has room for a share of its capacity of one in so many, at
+/// least.
 const ROOM_SHARE: usize = 4;
 
 /// Where a node is split.
@@ -31,7 +36,8 @@ enum Growth {
 impl<K, V, A: Allocator> Tree<K, V, A> {
     /// Inserts an entry at a gap, and gives its place. Nothing checks that the key belongs there.
     ///
-    /// Places and edges from before are not valid any more. If the allocator or a head panics, the tree is as it was and the entry is dropped.
+    /// Places and edges from before are not valid any more. If the allocator or a head panics, the
+    /// tree is as it was and the entry is dropped.
     ///
     /// # Safety
     /// `edge` is an edge of this tree as it is now.
@@ -85,13 +91,15 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     #[cold]
     #[inline(never)]
     unsafe fn insert_into_full_leaf(&mut self, mut edge: Edge, key: K, value: V) -> Place {
-        // User code that may panic runs now, or not at all: the head of a user's type does not depend on the node. (Byte strings' is std's code.)
+        // User code that may panic runs now, or not at all: the head of a user's type does not
+        // depend on the node. (Byte strings' is std's code.)
         let user_head = if self.form().has_prefixes() {
             None
         } else {
             self.head_function().map(|head| head(&key))
         };
-        // SAFETY: the edge is at a full leaf of this tree; afterwards it is at the same gap, in a leaf that has room.
+        // SAFETY: the edge is at a full leaf of this tree; afterwards it is at the same gap, in a
+        // leaf that has room.
         unsafe {
             if self.form().is_first_leaf() {
                 self.outgrow_first_leaf(&mut edge);
@@ -109,7 +117,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         }
     }
 
-    /// Gives entries of a full leaf to a neighbour, if one has room. The edge moves with its gap, and is then at a leaf that has room.
+    /// Gives entries of a full leaf to a neighbour, if one has room. The edge moves with its gap,
+    /// and is then at a leaf that has room.
     ///
     /// # Safety
     /// `edge` is an edge of this tree, at a full leaf.
@@ -117,7 +126,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         let form = self.form();
         let leaf = edge.leaf;
         let enough = form.capacity() - (form.capacity() / ROOM_SHARE).max(1);
-        // SAFETY: a node is one of its parent's children, and these have neighbours on each side where there are separators.
+        // SAFETY: a node is one of its parent's children, and these have neighbours on each side
+        // where there are separators.
         unsafe {
             let Some(parent) = form.parent(leaf) else {
                 return false;
@@ -145,7 +155,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         false
     }
 
-    /// Splits a full leaf, and before it all full nodes above it that need to be. The edge moves with its gap, and is then at a leaf that has room.
+    /// Splits a full leaf, and before it all full nodes above it that need to be. The edge moves
+    /// with its gap, and is then at a leaf that has room.
     ///
     /// # Safety
     /// `edge` is an edge of this tree, at a full leaf.
@@ -175,7 +186,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         let growth = unsafe { self.growth(*edge) };
         if node.is_none() {
             let (old, new) = (full[levels - 1], spare[levels]);
-            // SAFETY: a new inner node gets its first child, the old root; it gets an entry right below.
+            // SAFETY: a new inner node gets its first child, the old root; it gets an entry right
+            // below.
             unsafe {
                 form.set_child(new, 0, old);
                 form.recount(new, 0);
@@ -183,7 +195,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             self.set_root(new, self.height() + 1);
         }
         for level in (0..levels).rev() {
-            // SAFETY: the node is full and its neighbour new; the node above has room: it was not full, or has been split just now.
+            // SAFETY: the node is full and its neighbour new; the node above has room: it was not
+            // full, or has been split just now.
             unsafe { self.split_node(full[level], spare[level], growth, edge) };
         }
     }
@@ -191,7 +204,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     /// Splits a full node and puts the separator into its parent.
     ///
     /// # Safety
-    /// `node` is a full node of this tree whose parent has room, `right` an initialised node of the same level.
+    /// `node` is a full node of this tree whose parent has room, `right` an initialised node of the
+    /// same level.
     unsafe fn split_node(
         &mut self,
         node: NodePtr,
@@ -205,7 +219,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             Growth::AtEnd => form.capacity() - 1,
             Growth::AtStart => 0,
         };
-        // SAFETY: the parent has room for an entry and a child; the entry at `middle` is moved there and then forgotten here.
+        // SAFETY: the parent has room for an entry and a child; the entry at `middle` is moved
+        // there and then forgotten here.
         unsafe {
             let parent = form
                 .parent(node)

@@ -1,10 +1,14 @@
 //! The tree below the dynamic map and set: a B-tree of wide nodes that are searched by SIMD.
 //!
-//! **A B-tree, not a B+-tree.** Entries lie in leaves and in inner nodes, each in one place, so that keys of any type can be separators without being
-//! cloned. A node has room for some thirty entries (see [`shape`]) and may hold any number of them: at least one, or none in the root of an empty tree.
+//! **A B-tree, not a B+-tree.** Entries lie in leaves and in inner nodes, each in one place, so
+//! that keys of any type can be separators without being cloned. A node has room for some thirty
+//! entries (see [`shape`]) and may hold any number of them: at least one, or none in the root of an
+//! empty tree.
 //!
-//! **Places and edges.** An entry is named by its node and slot, a [`Place`]; a gap between two neighbouring entries by its [`Edge`], always at a
-//! leaf. Each gap has exactly one edge, so that two walks that approach each other know when they meet. Both are valid until the tree is changed.
+//! **Places and edges.** An entry is named by its node and slot, a [`Place`]; a gap between two
+//! neighbouring entries by its [`Edge`], always at a leaf. Each gap has exactly one edge, so that
+//! two walks that approach each other know when they meet. Both are valid until the tree is
+//! changed.
 //!
 //! **What the parts do**, lowest first; a part knows of those before it only:
 //! - [`shape`]: offsets in a node, from the types;
@@ -15,9 +19,11 @@
 //! - [`balance`]: entries between neighbouring nodes;
 //! - [`search`], [`insert`], [`remove`], [`build`], [`check`]: what the names say.
 //!
-//! **What is trusted.** The tree's own structure: nodes, lengths, pointers, and initialised slots. The order of the keys is not: a wrong `Ord`, a wrong
-//! [`Head`](crate::Head), a key that changes through a cell lead to wrong answers. User code runs at four points only: comparisons and heads (while the
-//! tree is only read), drops (of entries that have left the tree, or when the whole tree goes), and the allocator (before anything is moved).
+//! **What is trusted.** The tree's own structure: nodes, lengths, pointers, and initialised slots.
+//! The order of the keys is not: a wrong `Ord`, a wrong [`Head`](crate::Head), a key that changes
+//! through a cell lead to wrong answers. User code runs at four points only: comparisons and heads
+//! (while the tree is only read), drops (of entries that have left the tree, or when the whole tree
+//! goes), and the allocator (before anything is moved).
 
 use alloc::alloc::handle_alloc_error;
 use alloc::boxed::Box;
@@ -73,7 +79,8 @@ pub(crate) struct Place {
     pub(crate) slot: usize,
 }
 
-/// A gap between two neighbouring entries, before the first, or after the last: the one in `leaf` before `slot`.
+/// A gap between two neighbouring entries, before the first, or after the last: the one in `leaf`
+/// before `slot`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Edge {
     /// The leaf.
@@ -111,7 +118,8 @@ impl Root {
     }
 }
 
-// SAFETY: these are addresses, which may be known anywhere; what is done with them is `unsafe`, and whoever keeps them says by a marker on whose behalf.
+// SAFETY: these are addresses, which may be known anywhere; what is done with them is `unsafe`, and
+// whoever keeps them says by a marker on whose behalf.
 unsafe impl Send for Place {}
 // SAFETY: as above.
 unsafe impl Sync for Place {}
@@ -205,14 +213,16 @@ impl ErasedHead {
         reason = "the only way from one function pointer to another"
     )]
     const fn new<K>(head: fn(&K) -> u64) -> Self {
-        // SAFETY: both are function pointers, of the same size; the result is turned back before it is called.
+        // SAFETY: both are function pointers, of the same size; the result is turned back before it
+        // is called.
         ErasedHead(unsafe { core::mem::transmute::<fn(&K) -> u64, fn(*const ()) -> u64>(head) })
     }
 
     /// Remembers it.
     ///
     /// # Safety
-    /// The function was made for `K`, but perhaps with other lifetimes in it. ([`Head`](crate::Head) asks implementations not to depend on them.)
+    /// The function was made for `K`, but perhaps with other lifetimes in it.
+    /// ([`Head`](crate::Head) asks implementations not to depend on them.)
     #[inline(always)]
     #[expect(
         clippy::disallowed_methods,
@@ -278,7 +288,8 @@ struct Flags {
 /// Invariants (of the structure, which memory safety rests on):
 /// - `raw.root` is a node whose `parent` is `None` and whose level is the height; all nodes under
 ///   it keep the node invariant of this tree's [`Form`];
-/// - no inner node is without entries, but for the time of an operation, and while a [`Builder`] works;
+/// - no inner node is without entries, but for the time of an operation, and while a [`Builder`]
+///   works;
 /// - `raw.len` is the number of entries, unless they were forgotten, and the counts are right where
 ///   there are any;
 /// - `raw.store` is a constant, or lies in the first chunk of its own `leaves`, whose memory lives
@@ -287,8 +298,9 @@ struct Flags {
 /// - the root of a tree with `first_leaf` was allocated with [`first_leaf_layout`]; all other nodes
 ///   are from the store's arenas.
 ///
-/// There is no `Drop` here but in [`RawTree`], which does not mention `K` and `V`: so the drop checker sees an owner of keys and values and nothing more, as it
-/// does in std's map, and a map of references may be declared before what they refer to.
+/// There is no `Drop` here but in [`RawTree`], which does not mention `K` and `V`: so the drop
+/// checker sees an owner of keys and values and nothing more, as it does in std's map, and a map of
+/// references may be declared before what they refer to.
 pub(crate) struct Tree<K, V, A: Allocator> {
     raw: RawTree<A>,
     /// Owns keys and values, elsewhere: it does not matter whether these may be moved.
@@ -312,11 +324,14 @@ const _: () = {
     assert!(size_of::<Map>() <= 32 && size_of::<Option<Map>>() == size_of::<Map>());
 };
 
-// SAFETY: the tree owns keys, values and nodes, and is the only one to know of them; so it may move to another thread if they and the allocator may.
+// SAFETY: the tree owns keys, values and nodes, and is the only one to know of them; so it may move
+// to another thread if they and the allocator may.
 unsafe impl<K: Send, V: Send, A: Allocator + Send> Send for Tree<K, V, A> {}
-// SAFETY: a shared tree gives out shared references to keys and values, and nothing else is changed through it.
+// SAFETY: a shared tree gives out shared references to keys and values, and nothing else is changed
+// through it.
 unsafe impl<K: Sync, V: Sync, A: Allocator + Sync> Sync for Tree<K, V, A> {}
-// As std's map: what was borrowed from it could be seen in an odd state only through interior mutability.
+// As std's map: what was borrowed from it could be seen in an odd state only through interior
+// mutability.
 impl<K: RefUnwindSafe, V: RefUnwindSafe, A: Allocator + UnwindSafe> UnwindSafe for Tree<K, V, A> {}
 impl<K: RefUnwindSafe, V: RefUnwindSafe, A: Allocator + RefUnwindSafe> RefUnwindSafe
     for Tree<K, V, A>
@@ -467,7 +482,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         }
     }
 
-    /// A node for each of the lowest `count` levels, as [`new_node`](Self::new_node) makes them. If the allocator panics, those made before are given back.
+    /// A node for each of the lowest `count` levels, as [`new_node`](Self::new_node) makes them. If
+    /// the allocator panics, those made before are given back.
     fn new_nodes<const MAX: usize>(&mut self, count: usize) -> [NodePtr; MAX] {
         /// The nodes made so far, which go back when it is dropped.
         struct Made<'a, K, V, A: Allocator, const MAX: usize> {

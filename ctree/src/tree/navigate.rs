@@ -8,8 +8,9 @@
 //!       the gap before a: its edge is at the end of the first leaf;   the gap behind a: at the start of the second
 //! ```
 //!
-//! An entry of an inner node is met between two leaves. Leaves are not linked: the way from one to the next leads through the parent, which a walk has in the
-//! cache, and which knows not only the next leaf but those after it, so that these can be asked for ahead of time.
+//! An entry of an inner node is met between two leaves. Leaves are not linked: the way from one to
+//! the next leads through the parent, which a walk has in the cache, and which knows not only the
+//! next leaf but those after it, so that these can be asked for ahead of time.
 
 use super::node::{Form, NodePtr};
 use super::{Edge, Place, Root, Tree};
@@ -18,8 +19,9 @@ use crate::simd::{CHILD_LINES, prefetch, prefetch_bytes, prefetch_fixed};
 
 use allocator_api2::alloc::Allocator;
 
-/// How many leaves ahead of a walk are asked for. In one run, nanoseconds an entry among 2 million of 16 B: 3 leaves 2.9, 4 leaves 2.6, 5 leaves 2.6
-/// (`BTreeMap`: 20.2). Fewer are better for short walks, which ask for leaves that they never come to.
+/// How many leaves ahead of a walk are asked for. In one run, nanoseconds an entry among 2 million
+/// of 16 B: 3 leaves 2.9, 4 leaves 2.6, 5 leaves 2.6 (`BTreeMap`: 20.2). Fewer are better for short
+/// walks, which ask for leaves that they never come to.
 const LEAVES_AHEAD: usize = 4;
 
 /// A guess that is never right, for a walk that begins.
@@ -68,7 +70,8 @@ impl<K, V> Form<K, V> {
     /// The gap before all entries of a tree.
     ///
     /// # Safety
-    /// `root` was taken from a tree of this form, which has not changed since; its entries may have been forgotten.
+    /// `root` was taken from a tree of this form, which has not changed since; its entries may have
+    /// been forgotten.
     #[inline]
     pub(crate) unsafe fn first_edge(self, root: Root) -> Edge {
         // SAFETY: the root is a node.
@@ -121,7 +124,8 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// The entry behind a gap, and moves the edge behind that; at the end `None`, and the edge stays.
+    /// The entry behind a gap, and moves the edge behind that; at the end `None`, and the edge
+    /// stays.
     ///
     /// # Safety
     /// `edge` is an edge of a tree of this form that has nodes.
@@ -131,7 +135,8 @@ impl<K, V> Form<K, V> {
         unsafe { self.next_near(edge, &mut { NO_GUESS }) }
     }
 
-    /// [`next`](Self::next) for a walk, which keeps a guess at the index of its leaf among its parent's children; it starts with [`NO_GUESS`].
+    /// [`next`](Self::next) for a walk, which keeps a guess at the index of its leaf among its
+    /// parent's children; it starts with [`NO_GUESS`].
     ///
     /// # Safety
     /// As for `next`.
@@ -153,7 +158,8 @@ impl<K, V> Form<K, V> {
         Some(place)
     }
 
-    /// The entry before a gap, and moves the edge before that; at the start `None`, and the edge stays.
+    /// The entry before a gap, and moves the edge before that; at the start `None`, and the edge
+    /// stays.
     ///
     /// # Safety
     /// `edge` is an edge of a tree of this form that has nodes.
@@ -163,7 +169,8 @@ impl<K, V> Form<K, V> {
         unsafe { self.prev_near(edge, &mut { NO_GUESS }) }
     }
 
-    /// [`prev`](Self::prev) for a walk, which keeps a guess as that of [`next_near`](Self::next_near) does.
+    /// [`prev`](Self::prev) for a walk, which keeps a guess as that of
+    /// [`next_near`](Self::next_near) does.
     ///
     /// # Safety
     /// As for `prev`.
@@ -185,12 +192,14 @@ impl<K, V> Form<K, V> {
 
     /// The entry of an inner node that follows all entries of a node and below it.
     ///
-    /// Asks for nothing ahead of time: a search that ends behind a leaf's last entry has no use for the leaves that follow.
+    /// Asks for nothing ahead of time: a search that ends behind a leaf's last entry has no use for
+    /// the leaves that follow.
     ///
     /// # Safety
     /// `node` is a node of a tree of this form.
     pub(crate) unsafe fn entry_after(self, mut node: NodePtr) -> Option<Place> {
-        // SAFETY: a node is one of its parent's children; a child that is not the last has an entry behind it.
+        // SAFETY: a node is one of its parent's children; a child that is not the last has an entry
+        // behind it.
         unsafe {
             while let Some(parent) = self.parent(node) {
                 let index = self.index_of(parent, node);
@@ -206,12 +215,14 @@ impl<K, V> Form<K, V> {
         None
     }
 
-    /// The entry of an inner node that precedes all entries of a node and below it. Asks for nothing ahead of time either.
+    /// The entry of an inner node that precedes all entries of a node and below it. Asks for
+    /// nothing ahead of time either.
     ///
     /// # Safety
     /// `node` is a node of a tree of this form.
     pub(crate) unsafe fn entry_before(self, mut node: NodePtr) -> Option<Place> {
-        // SAFETY: a node is one of its parent's children; a child that is not the first has an entry before it.
+        // SAFETY: a node is one of its parent's children; a child that is not the first has an
+        // entry before it.
         unsafe {
             while let Some(parent) = self.parent(node) {
                 let index = self.index_of(parent, node);
@@ -229,12 +240,14 @@ impl<K, V> Form<K, V> {
 
     /// [`entry_after`](Self::entry_after) of a leaf, for a walk: asks for leaves further on.
     ///
-    /// `guess` is taken for the leaf's index in its parent, where that is right, and becomes that of the next leaf.
+    /// `guess` is taken for the leaf's index in its parent, where that is right, and becomes that
+    /// of the next leaf.
     ///
     /// # Safety
     /// `leaf` is a leaf of a tree of this form.
     unsafe fn walk_after_leaf(self, leaf: NodePtr, guess: &mut usize) -> Option<Place> {
-        // SAFETY: a node is one of its parent's children; a child that is not the last has an entry behind it, and a child behind that.
+        // SAFETY: a node is one of its parent's children; a child that is not the last has an entry
+        // behind it, and a child behind that.
         unsafe {
             let parent = self.parent(leaf)?;
             let index = self.index_near(parent, leaf, *guess);
@@ -256,7 +269,8 @@ impl<K, V> Form<K, V> {
             *guess = 0;
             let place = self.entry_after(parent)?;
             if self.level(place.node) > 2 {
-                // The next parent is not a child of the same node, so that none of its leaves has been asked for.
+                // The next parent is not a child of the same node, so that none of its leaves has
+                // been asked for.
                 for leaf in 0..LEAVES_AHEAD {
                     self.request_leaf_below(self.child(place.node, place.slot + 1), leaf);
                 }
@@ -267,12 +281,14 @@ impl<K, V> Form<K, V> {
 
     /// [`entry_before`](Self::entry_before) of a leaf, for a walk: asks for leaves further on.
     ///
-    /// `guess` is taken for the leaf's index in its parent, where that is right, and becomes that of the leaf before.
+    /// `guess` is taken for the leaf's index in its parent, where that is right, and becomes that
+    /// of the leaf before.
     ///
     /// # Safety
     /// `leaf` is a leaf of a tree of this form.
     unsafe fn walk_before_leaf(self, leaf: NodePtr, guess: &mut usize) -> Option<Place> {
-        // SAFETY: a node is one of its parent's children; a child that is not the first has an entry before it, and a child before that.
+        // SAFETY: a node is one of its parent's children; a child that is not the first has an
+        // entry before it, and a child before that.
         unsafe {
             let parent = self.parent(leaf)?;
             let index = self.index_near(parent, leaf, *guess);
@@ -298,8 +314,9 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Asks for the leaves behind a leaf: for a walk that begins there. `guess` becomes the leaf's index, as for
-    /// [`next_near`](Self::next_near), so that the walk does not ask for the same leaves again.
+    /// Asks for the leaves behind a leaf: for a walk that begins there. `guess` becomes the leaf's
+    /// index, as for [`next_near`](Self::next_near), so that the walk does not ask for the same
+    /// leaves again.
     ///
     /// # Safety
     /// `leaf` is a leaf of a tree of this form.
@@ -317,7 +334,8 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Asks for a leaf below an inner node of level 1 or a node above one: of its first child's first child, and so on.
+    /// Asks for a leaf below an inner node of level 1 or a node above one: of its first child's
+    /// first child, and so on.
     ///
     /// # Safety
     /// `node` is an inner node of this form.
@@ -333,9 +351,11 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Asks for the leaf of an index, counted on from the children of `parent` into those of the node after it, if both are children of one node.
+    /// Asks for the leaf of an index, counted on from the children of `parent` into those of the
+    /// node after it, if both are children of one node.
     ///
-    /// A walk that asked only for its own parent's leaves would wait at the start of each next one, as if it had just begun.
+    /// A walk that asked only for its own parent's leaves would wait at the start of each next one,
+    /// as if it had just begun.
     ///
     /// # Safety
     /// `parent` is an inner node of level 1 of a tree of this form.
@@ -355,7 +375,8 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Asks for the leaf that is `behind` places before that of an index, as [`request_leaf_ahead`](Self::request_leaf_ahead).
+    /// Asks for the leaf that is `behind` places before that of an index, as
+    /// [`request_leaf_ahead`](Self::request_leaf_ahead).
     ///
     /// # Safety
     /// As for `request_leaf_ahead`.
@@ -428,7 +449,8 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Asks for the lines with the header and, as far as they are few, the pointers to children of an inner node.
+    /// Asks for the lines with the header and, as far as they are few, the pointers to children of
+    /// an inner node.
     fn request_children(self, node: NodePtr) {
         prefetch(node.as_ptr().wrapping_add(self.shape().header_at));
         prefetch_fixed::<CHILD_LINES>(node.as_ptr().wrapping_add(self.shape().children_at));

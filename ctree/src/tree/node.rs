@@ -1,15 +1,21 @@
-//! Nodes as raw memory: how to get at their parts, and how to move entries and children within and between them.
+//! Nodes as raw memory: how to get at their parts, and how to move entries and children within and
+//! between them.
 //!
-//! This module does not know that keys are sorted, nor what a tree is. What it keeps up is the **node invariant**, which all of the tree's unsafe code
-//! rests on. For a node of a [`Form`]:
+//! This module does not know that keys are sorted, nor what a tree is. What it keeps up is the
+//! **node invariant**, which all of the tree's unsafe code rests on. For a node of a [`Form`]:
 //!
-//! - it is `leaf_bytes` or `inner_bytes` (`counted_inner_bytes` in a form with ranks) of memory, aligned to `align`, by its [`Shape`];
-//! - its header is initialised; `level` is 0 in a leaf and above 0 in an inner node; `len <= capacity`;
-//! - the keys and values of the slots below `len` are initialised, their heads too where there are heads;
-//! - in an inner node the children `0..=len` are initialised, and are nodes of the same form, one level below, whose `parent` is this node;
+//! - it is `leaf_bytes` or `inner_bytes` (`counted_inner_bytes` in a form with ranks) of memory,
+//!   aligned to `align`, by its [`Shape`];
+//! - its header is initialised; `level` is 0 in a leaf and above 0 in an inner node; `len <=
+//!   capacity`;
+//! - the keys and values of the slots below `len` are initialised, their heads too where there are
+//!   heads;
+//! - in an inner node the children `0..=len` are initialised, and are nodes of the same form, one
+//!   level below, whose `parent` is this node;
 //! - **filler**: all lanes from `len` up hold the largest integer.
 //!
-//! Functions that break it for a moment say so. Nothing here calls a user's code, except that heads of byte strings are read (which are std's types).
+//! Functions that break it for a moment say so. Nothing here calls a user's code, except that heads
+//! of byte strings are read (which are std's types).
 
 use core::alloc::Layout;
 use core::marker::PhantomData;
@@ -72,8 +78,8 @@ const MOVED_BY_ITEM_MAX: usize = 8;
 
 /// Moves `count` items to higher addresses; the ranges may overlap.
 ///
-/// A few small items are moved one by one: a `memmove` would load them as vectors, which have to wait if their parts were stored just before, by the insertion
-/// before this one.
+/// A few small items are moved one by one: a `memmove` would load them as vectors, which have to
+/// wait if their parts were stored just before, by the insertion before this one.
 ///
 /// # Safety
 /// As for [`ptr::copy`]; `to` is not below `from`.
@@ -81,8 +87,9 @@ const MOVED_BY_ITEM_MAX: usize = 8;
 unsafe fn move_up<T>(from: *mut T, to: *mut T, count: usize) {
     if count <= MOVED_BY_ITEM_MAX && size_of::<T>() <= size_of::<u64>() {
         for item in (0..count).rev() {
-            // SAFETY: item `item` of both ranges; those above it, which it may overlap with, have been moved already. (Volatile, so that the compiler does not
-            // make a `memmove` of the loop again.)
+            // SAFETY: item `item` of both ranges; those above it, which it may overlap with, have
+            // been moved already. (Volatile, so that the compiler does not make a `memmove` of the
+            // loop again.)
             unsafe {
                 let item_moved = from.add(item).cast::<MaybeUninit<T>>().read_volatile();
                 to.add(item)
@@ -358,8 +365,9 @@ impl<K, V> Form<K, V> {
 
     /// Which child of `parent` a node is.
     ///
-    /// Found by a walk over the children: 4 lines at most. An index kept in each child would have to be changed in all children behind an insertion, each a
-    /// line of its own, most of them out of the cache.
+    /// Found by a walk over the children: 4 lines at most. An index kept in each child would have
+    /// to be changed in all children behind an insertion, each a line of its own, most of them out
+    /// of the cache.
     ///
     /// # Safety
     /// `parent` is an inner node of this form, and `child` one of its children.
@@ -374,7 +382,8 @@ impl<K, V> Form<K, V> {
         unsafe { index.unwrap_unchecked() }
     }
 
-    /// [`index_of`](Self::index_of), with a guess: walks from child to child know which one comes next.
+    /// [`index_of`](Self::index_of), with a guess: walks from child to child know which one comes
+    /// next.
     ///
     /// # Safety
     /// As for `index_of`; the guess may be any number.
@@ -411,7 +420,8 @@ impl<K, V> Form<K, V> {
     /// Writes filler into all lanes from `start` up.
     ///
     /// # Safety
-    /// `node` is memory for a node of this form; lanes from `start` up hold nothing that is still needed.
+    /// `node` is memory for a node of this form; lanes from `start` up hold nothing that is still
+    /// needed.
     #[inline]
     pub(crate) unsafe fn fill_lanes(self, node: NodePtr, start: usize) {
         let end = self.shape().lane_count;
@@ -430,7 +440,8 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Moves the entries from `slot` up by `count` slots, which then hold nothing, and adds them to `len`.
+    /// Moves the entries from `slot` up by `count` slots, which then hold nothing, and adds them to
+    /// `len`.
     ///
     /// The invariant is broken until the slots `slot..slot + count` have been written.
     ///
@@ -468,7 +479,8 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Moves the entries behind the `count` slots at `slot` down over them, and takes them from `len`. What they held is forgotten, not dropped.
+    /// Moves the entries behind the `count` slots at `slot` down over them, and takes them from
+    /// `len`. What they held is forgotten, not dropped.
     ///
     /// # Safety
     /// `node` is a node of this form (but for the contents of the slots), `slot + count <= len`.
@@ -481,7 +493,8 @@ impl<K, V> Form<K, V> {
             "{count} slots at {slot} of {len} entries"
         );
         let moved = len - slot - count;
-        // SAFETY: source and target lie within the slots of the node; the lanes from the new length up are not needed any more.
+        // SAFETY: source and target lie within the slots of the node; the lanes from the new length
+        // up are not needed any more.
         unsafe {
             ptr::copy(
                 self.key_at(node, slot + count),
@@ -510,7 +523,8 @@ impl<K, V> Form<K, V> {
     /// `node` is a node of this form, of at least `len` entries.
     #[inline]
     pub(crate) unsafe fn truncate(self, node: NodePtr, len: usize) {
-        // SAFETY: lanes from the old length up are filler already; those between are not needed any more.
+        // SAFETY: lanes from the old length up are filler already; those between are not needed any
+        // more.
         unsafe {
             let end = self.len(node);
             self.set_len(node, len);
@@ -528,12 +542,14 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Moves `count` entries to slots of another node that hold nothing. Heads of byte strings are made anew where the nodes leave out different prefixes.
+    /// Moves `count` entries to slots of another node that hold nothing. Heads of byte strings are
+    /// made anew where the nodes leave out different prefixes.
     ///
     /// The source's slots then hold nothing; neither length changes.
     ///
     /// # Safety
-    /// Both are different nodes of this form; the `count` slots at `from_slot` are initialised and those at `to_slot` are within capacity.
+    /// Both are different nodes of this form; the `count` slots at `from_slot` are initialised and
+    /// those at `to_slot` are within capacity.
     pub(crate) unsafe fn move_entries(
         self,
         from: NodePtr,
@@ -575,7 +591,8 @@ impl<K, V> Form<K, V> {
     /// Writes the heads of byte strings anew.
     ///
     /// # Safety
-    /// `node` is a node of this form, which has heads; `K` is a byte string; the keys of the `count` slots at `slot` are initialised.
+    /// `node` is a node of this form, which has heads; `K` is a byte string; the keys of the
+    /// `count` slots at `slot` are initialised.
     unsafe fn refresh_heads(self, node: NodePtr, slot: usize, count: usize) {
         // SAFETY: the header is initialised.
         let prefix_bytes = unsafe { self.prefix_bytes(node) };
@@ -645,7 +662,8 @@ impl<K, V> Form<K, V> {
     /// Moves the children from `index` up by `count` places. `child_count` is how many there are.
     ///
     /// # Safety
-    /// `node` is an inner node of this form with `child_count` initialised children; `child_count + count <= capacity + 1`.
+    /// `node` is an inner node of this form with `child_count` initialised children; `child_count +
+    /// count <= capacity + 1`.
     pub(crate) unsafe fn open_child_gap(
         self,
         node: NodePtr,
@@ -675,7 +693,8 @@ impl<K, V> Form<K, V> {
     /// Moves the children behind the `count` ones at `index` down over them.
     ///
     /// # Safety
-    /// `node` is an inner node of this form with `child_count` initialised children; `index + count <= child_count`.
+    /// `node` is an inner node of this form with `child_count` initialised children; `index + count
+    /// <= child_count`.
     pub(crate) unsafe fn close_child_gap(
         self,
         node: NodePtr,
@@ -705,7 +724,8 @@ impl<K, V> Form<K, V> {
     /// Moves `count` children, with their counts, to places of another node.
     ///
     /// # Safety
-    /// Both are different inner nodes of this form; the children at `from_index` are initialised, the places at `to_index` within capacity.
+    /// Both are different inner nodes of this form; the children at `from_index` are initialised,
+    /// the places at `to_index` within capacity.
     pub(crate) unsafe fn move_children(
         self,
         from: NodePtr,

@@ -1,7 +1,8 @@
 //! Ranks: how many entries are before a gap, and which entry has a given number before it.
 //!
-//! A tree with ranks keeps the number of entries below each child in the inner nodes, so that both take one way up or down. A tree without them pays nothing for that,
-//! neither memory nor time, and answers by a walk over nodes.
+//! A tree with ranks keeps the number of entries below each child in the inner nodes, so that both
+//! take one way up or down. A tree without them pays nothing for that, neither memory nor time, and
+//! answers by a walk over nodes.
 
 use allocator_api2::alloc::Allocator;
 
@@ -110,7 +111,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         let form = self.form();
         let mut node = self.raw.root?;
         let mut rest = rank;
-        // SAFETY: children up to the length are nodes; `rest` is less than the number of entries below `node`.
+        // SAFETY: children up to the length are nodes; `rest` is less than the number of entries
+        // below `node`.
         unsafe {
             'down: while form.level(node) > 0 {
                 let len = form.len(node);

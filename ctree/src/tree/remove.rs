@@ -1,7 +1,8 @@
 //! Removal of an entry, and what keeps nodes from becoming too empty.
 //!
-//! An entry of an inner node is replaced by the one before it, the last of a leaf. A node with less than a third of its capacity is merged with a neighbour if
-//! both fit into one, and else gets as many entries from it as make the two equal.
+//! An entry of an inner node is replaced by the one before it, the last of a leaf. A node with less
+//! than a third of its capacity is merged with a neighbour if both fit into one, and else gets as
+//! many entries from it as make the two equal.
 
 use allocator_api2::alloc::Allocator;
 
@@ -12,7 +13,8 @@ use super::{Edge, Place, Tree};
 const FILL_SHARE_MIN: usize = 3;
 
 impl<K, V, A: Allocator> Tree<K, V, A> {
-    /// Moves an entry out, and gives the gap where it was. Other places and edges from before are not valid any more.
+    /// Moves an entry out, and gives the gap where it was. Other places and edges from before are
+    /// not valid any more.
     ///
     /// Memory that is no longer needed goes back to the allocator. If that panics, the entry is
     /// dropped and the tree is whole.
@@ -23,7 +25,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         let form = self.form();
         let Place { node, slot } = place;
         self.raw.len -= 1;
-        // SAFETY: the place is that of an entry; what is moved is put where something was moved out.
+        // SAFETY: the place is that of an entry; what is moved is put where something was moved
+        // out.
         unsafe {
             if form.level(node) == 0 {
                 let (key, value) = form.read_entry(node, slot);
@@ -51,7 +54,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         }
     }
 
-    /// Gives entries to a leaf that has too few, and to the nodes above that lose one by that. The edge moves with its gap.
+    /// Gives entries to a leaf that has too few, and to the nodes above that lose one by that. The
+    /// edge moves with its gap.
     ///
     /// # Safety
     /// `leaf` is a leaf of this tree, `edge` an edge.
@@ -60,7 +64,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         let enough = (form.capacity() / FILL_SHARE_MIN).max(1);
         let mut node = leaf;
         let mut has_merged = false;
-        // SAFETY: a node is one of its parent's children, which has at least one entry and so another child.
+        // SAFETY: a node is one of its parent's children, which has at least one entry and so
+        // another child.
         unsafe {
             while form.len(node) < enough
                 && let Some(parent) = form.parent(node)

@@ -1,7 +1,10 @@
-//! Searches: by lanes for integers, by heads where there are any, by comparisons for all other keys.
+//! Searches: by lanes for integers, by heads where there are any, by comparisons for all other
+//! keys.
 //!
-//! What a query may be: any borrowed form of the key that `Borrow` allows. The fast paths are for the forms that are known to have the key's order: the key type
-//! itself, and byte strings for byte strings. Any other form is compared by its own `Ord` with every key that a binary search meets, heads or not.
+//! What a query may be: any borrowed form of the key that `Borrow` allows. The fast paths are for
+//! the forms that are known to have the key's order: the key type itself, and byte strings for byte
+//! strings. Any other form is compared by its own `Ord` with every key that a binary search meets,
+//! heads or not.
 
 use core::borrow::Borrow;
 use core::cmp::Ordering;
@@ -26,7 +29,8 @@ impl<K, V> Form<K, V> {
     /// The place or gap of a search for an integer.
     ///
     /// # Safety
-    /// The hit is what a search for `query`, of the type of `K`, gave in a tree of this form, which has not changed since.
+    /// The hit is what a search for `query`, of the type of `K`, gave in a tree of this form, which
+    /// has not changed since.
     #[inline(always)]
     pub(super) unsafe fn found(self, hit: Hit, query: &K) -> Found {
         let edge = Edge {
@@ -88,7 +92,8 @@ impl<K, V> Form<K, V> {
     }
 }
 
-/// Whether two integers are equal. (`K` is one, but the compiler does not know that it can be compared.)
+/// Whether two integers are equal. (`K` is one, but the compiler does not know that it can be
+/// compared.)
 fn same_integer_value<K>(left: &K, right: &K) -> bool {
     let Some(kind) = LaneKind::of::<K>() else {
         return false;
@@ -104,7 +109,8 @@ fn same_integer_value<K>(left: &K, right: &K) -> bool {
 impl<K, V, A: Allocator> Tree<K, V, A> {
     /// The entry whose key is equal to `query`, or the gap where it would be.
     ///
-    /// Touches one node a level. Of integers and heads a node is compared as a whole; of other keys, log2 of the number of entries are compared.
+    /// Touches one node a level. Of integers and heads a node is compared as a whole; of other
+    /// keys, log2 of the number of entries are compared.
     #[inline]
     pub(crate) fn find<Q: ?Sized + Ord>(&self, query: &Q) -> Found
     where
@@ -122,7 +128,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                 }
                 let form = form.grown();
                 let (map, lane) = (&form.shape().map, NonNull::from(query).cast::<u8>());
-                // SAFETY: the root and all below it keep the node invariant; keys and query are integers of this kind.
+                // SAFETY: the root and all below it keep the node invariant; keys and query are
+                // integers of this kind.
                 return unsafe {
                     let hit = simd::find(kind, self.raw.flags.isa, root, self.height(), map, lane);
                     form.found(hit, query)
@@ -135,8 +142,9 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
 
     /// [`find`](Self::find) when an insertion will follow, if there is no entry.
     ///
-    /// A vector that is loaded from a few words which were stored just before waits until they have left the core's store buffer. In a small map that grows,
-    /// the keys have been moved just before, by the insertion before this one; there a search word by word is faster.
+    /// A vector that is loaded from a few words which were stored just before waits until they have
+    /// left the core's store buffer. In a small map that grows, the keys have been moved just
+    /// before, by the insertion before this one; there a search word by word is faster.
     #[inline]
     pub(crate) fn find_to_change<Q: ?Sized + Ord>(&self, query: &Q) -> Found
     where
@@ -170,8 +178,9 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         } else if let Some(head) = self.head_function()
             && typeid::of::<Q>() == typeid::of::<K>()
         {
-            // SAFETY: equal ids mean that `Q` is `K`, but perhaps with other lifetimes in it, of which a head function is independent: recognised types have none,
-            // and `Head` demands it.
+            // SAFETY: equal ids mean that `Q` is `K`, but perhaps with other lifetimes in it, of
+            // which a head function is independent: recognised types have none, and `Head` demands
+            // it.
             let key = unsafe { NonNull::from(query).cast::<K>().as_ref() };
             let head = head(key);
             return self.find_by_heads(root, query, |_| head);
@@ -224,7 +233,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         }
     }
 
-    /// Finds by heads, and by comparison among equal heads. `head` gives the head of the query behind a prefix.
+    /// Finds by heads, and by comparison among equal heads. `head` gives the head of the query
+    /// behind a prefix.
     #[inline(always)]
     fn find_by_heads<Q: ?Sized + Ord>(
         &self,
@@ -293,7 +303,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
 }
 
 impl<K, V> Form<K, V> {
-    /// The slots whose heads are equal to `head`; where there are none, the empty range at the gap where they would be.
+    /// The slots whose heads are equal to `head`; where there are none, the empty range at the gap
+    /// where they would be.
     ///
     /// # Safety
     /// `node` is a node of a tree of this form, which has heads.
@@ -344,7 +355,8 @@ impl<K, V> Form<K, V> {
     {
         while start < end {
             let middle = start + (end - start) / 2;
-            // SAFETY: a slot below the length holds a key, which is not written while the tree is borrowed.
+            // SAFETY: a slot below the length holds a key, which is not written while the tree is
+            // borrowed.
             let key = unsafe { &*self.key_at(node, middle) };
             match key.borrow().cmp(query) {
                 Ordering::Less => start = middle + 1,

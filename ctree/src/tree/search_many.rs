@@ -1,4 +1,5 @@
-//! Many searches at once: they go down the tree together, level by level, so that their cache misses overlap.
+//! Many searches at once: they go down the tree together, level by level, so that their cache
+//! misses overlap.
 
 use core::borrow::Borrow;
 use core::ops::Range;
@@ -14,7 +15,8 @@ use crate::head::{bytes_of, head_of_bytes, is_byte_string};
 use crate::lane::{LaneKind, same_integers};
 use crate::simd::{self, CHILD_LINES, Hit, prefetch, prefetch_fixed};
 
-/// Queries that go down together. In one run, nanoseconds a query among 2 million keys: 32 together 34.3, 64 together 33.1, 128 together 34.
+/// Queries that go down together. In one run, nanoseconds a query among 2 million keys: 32 together
+/// 34.3, 64 together 33.1, 128 together 34.
 const BATCH: usize = 64;
 
 const _: () = assert!(BATCH <= simd::BATCH);
@@ -30,7 +32,8 @@ const BATCH_BY_HEADS: usize = 32;
 struct Way {
     /// A node of the level that the batch has come to, or that of the entry.
     node: NodePtr,
-    /// Of a leaf, the slots whose heads are that of the query; of an entry that was found, its slot as the start.
+    /// Of a leaf, the slots whose heads are that of the query; of an entry that was found, its slot
+    /// as the start.
     slots: Range<usize>,
     /// Whether the entry has been found, in an inner node.
     found: bool,
@@ -47,7 +50,8 @@ impl Way {
 }
 
 impl<K, V, A: Allocator> Tree<K, V, A> {
-    /// [`find`](Self::find) for many queries; calls `use_place(i, place)` for each `i` in turn, with the place of the entry if there is one.
+    /// [`find`](Self::find) for many queries; calls `use_place(i, place)` for each `i` in turn,
+    /// with the place of the entry if there is one.
     ///
     /// Integers go down the tree in batches, so that their misses overlap.
     #[inline]
@@ -102,7 +106,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                 && typeid::of::<Q>() == typeid::of::<K>()
             {
                 let head = |query: &Q, _| {
-                    // SAFETY: as in `find_among_others`: `Q` is `K`, but perhaps for lifetimes, of which heads are independent.
+                    // SAFETY: as in `find_among_others`: `Q` is `K`, but perhaps for lifetimes, of
+                    // which heads are independent.
                     head(unsafe { NonNull::from(query).cast::<K>().as_ref() })
                 };
                 return self.find_many_by_heads(root, queries, head, use_place);
@@ -119,8 +124,9 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
 
     /// [`find_many`](Self::find_many) by heads; `head` gives the head of a query behind a prefix.
     ///
-    /// Three things of a leaf are far away, one behind the other: its heads, the key whose head is that of the query, and what this key refers to. A batch
-    /// asks for each of them for all queries before it looks at any.
+    /// Three things of a leaf are far away, one behind the other: its heads, the key whose head is
+    /// that of the query, and what this key refers to. A batch asks for each of them for all
+    /// queries before it looks at any.
     fn find_many_by_heads<Q: Ord>(
         &self,
         root: NodePtr,
@@ -158,7 +164,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                     .iter()
                     .filter(|way| !way.found && !way.slots.is_empty())
                 {
-                    // SAFETY: the slot is one of an entry, whose key is not written while the tree is borrowed.
+                    // SAFETY: the slot is one of an entry, whose key is not written while the tree
+                    // is borrowed.
                     let key = unsafe { &*form.key_at(way.node, way.slots.start) };
                     prefetch(bytes_of(key).unwrap_or_default().as_ptr());
                 }
@@ -181,7 +188,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         }
     }
 
-    /// Brings a query of a batch from an inner node to its child, which is asked for, or to the entry.
+    /// Brings a query of a batch from an inner node to its child, which is asked for, or to the
+    /// entry.
     ///
     /// # Safety
     /// `way.node` is an inner node of this tree, of this level, and has heads.
@@ -218,7 +226,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         }
     }
 
-    /// Brings the nodes on the way to each key into the cache, if keys are integers: for insertions that are about to follow.
+    /// Brings the nodes on the way to each key into the cache, if keys are integers: for insertions
+    /// that are about to follow.
     pub(crate) fn prefetch_many(&self, entries: &[(K, V)]) {
         let (Some(root), Some(kind)) = (self.raw.root, LaneKind::of::<K>()) else {
             return;

@@ -6,17 +6,21 @@
 //! u64:     0                           -         256               496      512                   760
 //! ```
 //!
-//! - **Lanes** are what a search compares by SIMD, and they come first, so that their lines are asked for before anything else is known. Of
-//!   integer keys they *are* the keys. Otherwise they are the keys' heads (see `head`), if the map has heads, and absent if not. Lanes without an entry hold
-//!   the largest integer, so that a search needs not know how many there are.
+//! - **Lanes** are what a search compares by SIMD, and they come first, so that their lines are
+//!   asked for before anything else is known. Of integer keys they *are* the keys. Otherwise they
+//!   are the keys' heads (see `head`), if the map has heads, and absent if not. Lanes without an
+//!   entry hold the largest integer, so that a search needs not know how many there are.
 //! - **Keys** are the lanes of integer keys, else an array of their own.
-//! - Leaves and inner nodes share the offsets of all that both have: the place of an entry is a node and a slot, whatever the node.
+//! - Leaves and inner nodes share the offsets of all that both have: the place of an entry is a
+//!   node and a slot, whatever the node.
 //! - The **first leaf** of a map is of the same kind, smaller, and aligned to no line. No SIMD
 //!   reads it.
-//! - **Counts** of the entries below each child are there in maps with ranks only, and nothing else lies behind them.
+//! - **Counts** of the entries below each child are there in maps with ranks only, and nothing else
+//!   lies behind them.
 //!
-//! **How many entries?** As many as there are lanes in [`LANE_BYTES`], a few less where that saves a line; for large keys and values as many as fit
-//! into [`ENTRY_BYTES_MAX`], but at least [`CAPACITY_MIN`]. The table of sizes that were tried is in the guide, `docs/ctree.md`.
+//! **How many entries?** As many as there are lanes in [`LANE_BYTES`], a few less where that saves
+//! a line; for large keys and values as many as fit into [`ENTRY_BYTES_MAX`], but at least
+//! [`CAPACITY_MIN`]. The table of sizes that were tried is in the guide, `docs/ctree.md`.
 
 use core::mem::offset_of;
 
@@ -42,8 +46,9 @@ const EAGER_VALUE_LINES_MAX: usize = 4;
 
 /// Offsets within the nodes of one kind of tree, in bytes.
 ///
-/// Invariants: all parts are disjoint, aligned for what they hold when the node is aligned to [`Shape::align`], and end within `leaf_bytes` (up to the
-/// header) and `inner_bytes` (with children), or `counted_inner_bytes` (with counts); `CAPACITY_MIN
+/// Invariants: all parts are disjoint, aligned for what they hold when the node is aligned to
+/// [`Shape::align`], and end within `leaf_bytes` (up to the header) and `inner_bytes` (with
+/// children), or `counted_inner_bytes` (with counts); `CAPACITY_MIN
 /// <= capacity` but in a first leaf, and `capacity <= lane_count` where there are lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
@@ -173,7 +178,8 @@ impl Shape {
         } else {
             max(fitting, CAPACITY_MIN)
         };
-        // The header may begin a line of its own, or even spill over by little: a few entries less can save that line.
+        // The header may begin a line of its own, or even spill over by little: a few entries less
+        // can save that line.
         let shape = Shape::with_capacity::<K, V>(lanes, lane_count, capacity, LINE_BYTES);
         let mut less = capacity;
         while less > CAPACITY_MIN && less > capacity - capacity / 8 {

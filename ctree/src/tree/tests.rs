@@ -1,4 +1,5 @@
-//! The core alone, held against std's map; the public maps are tested by the crate's integration tests.
+//! The core alone, held against std's map; the public maps are tested by the crate's integration
+//! tests.
 
 use alloc::collections::BTreeMap;
 use core::fmt::Debug;
@@ -239,7 +240,8 @@ fn found_many<K: Step, V: Clone + PartialEq + Debug>(
     wrong.map_or(Ok(()), Err)
 }
 
-/// Fewer under what makes programs slow: the interpreter, and the checkers of memory accesses, which ask for few cases themselves.
+/// Fewer under what makes programs slow: the interpreter, and the checkers of memory accesses,
+/// which ask for few cases themselves.
 fn checks() -> QuickCheck {
     if std::env::var_os("QUICKCHECK_TESTS").is_some() {
         return QuickCheck::new();

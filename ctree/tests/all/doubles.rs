@@ -1,4 +1,5 @@
-//! Keys and values that misbehave: wrong orders, panics in comparisons, copies and drops. Never a lost or doubly dropped object.
+//! Keys and values that misbehave: wrong orders, panics in comparisons, copies and drops. Never a
+//! lost or doubly dropped object.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -277,7 +278,8 @@ quickcheck! {
         let len = usize::from(len % 700);
         let answers = Cell::new(seed);
         let key = |n: usize| Lawless { answers: &answers, body: n.to_string() };
-        // Sorting with such an order may panic, as it may in std; what is built without comparisons has all entries.
+        // Sorting with such an order may panic, as it may in std; what is built without comparisons
+        // has all entries.
         let entries = (0..len).map(|n| (key(n), n));
         let Ok(sorted) = catch_unwind(AssertUnwindSafe(|| entries.collect::<BTreeMap<_, _>>())) else {
             return true;
@@ -288,7 +290,8 @@ quickcheck! {
             let query = key(n);
             assert!(map.lower_bound(&query) <= len && map.upper_bound(&query) <= len);
             assert!(map.get(&query).is_none_or(|value| *value < 700));
-            // Panics if the bounds are said to be in the wrong order; otherwise gives some of the entries.
+            // Panics if the bounds are said to be in the wrong order; otherwise gives some of the
+            // entries.
             if let Ok(within) = catch_unwind(AssertUnwindSafe(|| map.range_mut(&query..&key(n + 1)).count())) {
                 assert!(within <= len);
             }

@@ -1,4 +1,5 @@
-//! Single cases at the edges: the largest keys, all small sizes, refused ranges, traits that types should have.
+//! Single cases at the edges: the largest keys, all small sizes, refused ranges, traits that types
+//! should have.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -77,7 +78,8 @@ macro_rules! extremes {
     )*};
 }
 
-// (All other integers: in the tests of the search itself, which hold each path against counting by hand.)
+// (All other integers: in the tests of the search itself, which hold each path against counting by
+// hand.)
 extremes! {
     u16_extremes_are_keys_like_others: u16;
     u64_extremes_are_keys_like_others: u64;
@@ -278,7 +280,8 @@ fn types_are_send_sync_and_covariant_as_those_of_std() {
 
 #[test]
 fn values_may_borrow_what_is_dropped_first() {
-    // As with std's maps, dropping a map uses no borrowed value: this compiles only with a drop check as std's.
+    // As with std's maps, dropping a map uses no borrowed value: this compiles only with a drop
+    // check as std's.
     let (map, text);
     text = String::from("value");
     map = FrozenCTreeMap::from([(1u64, text.as_str())]);

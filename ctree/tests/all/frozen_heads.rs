@@ -1,4 +1,5 @@
-//! Keys with heads: byte strings that share prefixes of all lengths, tuples, wide integers, floats; every search against `BTreeMap`.
+//! Keys with heads: byte strings that share prefixes of all lengths, tuples, wide integers, floats;
+//! every search against `BTreeMap`.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! Keys of 64 bits whose separators have 32: spread evenly, in clusters, in a row, at the ends of the range.
+//! Keys of 64 bits whose separators have 32: spread evenly, in clusters, in a row, at the ends of
+//! the range.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -12,7 +13,8 @@ fn scrambled(n: u64) -> u64 {
     (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9)
 }
 
-/// Builds a map of the keys and looks them, their neighbours and the extremes up, one by one and in batches of many lengths.
+/// Builds a map of the keys and looks them, their neighbours and the extremes up, one by one and in
+/// batches of many lengths.
 fn all_found<K>(mut keys: Vec<K>, neighbours: impl Fn(K) -> [K; 2], extremes: [K; 2])
 where
     K: Copy + Ord + Debug + Hash,
@@ -98,7 +100,8 @@ fn one_key_far_from_all_others() {
 
 #[test]
 fn a_few_stray_keys_among_spread_ones() {
-    // One cluster of keys with one head, few enough for narrow separators, long enough to go on over many leaves.
+    // One cluster of keys with one head, few enough for narrow separators, long enough to go on
+    // over many leaves.
     let cluster = MANY / 80;
     let keys = (0..MANY)
         .map(scrambled)

@@ -1,4 +1,5 @@
-//! Operations on two sets, against `BTreeSet`; serialization and parallel building, where their features are on.
+//! Operations on two sets, against `BTreeSet`; serialization and parallel building, where their
+//! features are on.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;

@@ -23,8 +23,8 @@ mod parallel;
 mod std_signatures;
 mod transparent;
 
-/// `count`, or a small part of it under Miri, which takes a thousand times as long, or when `QUICKCHECK_TESTS` asks for few cases, as
-/// it does under the sanitizers.
+/// `count`, or a small part of it under Miri, which takes a thousand times as long, or when
+/// `QUICKCHECK_TESTS` asks for few cases, as it does under the sanitizers.
 fn times(count: usize) -> usize {
     // The number of cases that quickcheck takes where nobody has said how many.
     const USUAL_CASES: usize = 100;

@@ -228,7 +228,8 @@ where
                 format!("{:?}", frozen.clone().into_values()),
                 format!("{:?}", model.clone().into_values())
             );
-            // Dropped before its end: the counting doubles and valgrind watch what becomes of the rest.
+            // Dropped before its end: the counting doubles and valgrind watch what becomes of the
+            // rest.
             let mut rest = frozen.clone().into_iter();
             assert_eq!(
                 rest.by_ref().take(from_front.len()).count(),

@@ -1,4 +1,5 @@
-//! Made by `tests/all/std_surface`, and not to be edited: calls each stable method of the standard library's collections, needs each trait.
+//! Made by `tests/all/std_surface`, and not to be edited: calls each stable method of the standard
+//! library's collections, needs each trait.
 
 mod map {
     use std::borrow::Borrow;

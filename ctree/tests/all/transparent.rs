@@ -1,4 +1,5 @@
-//! `TransparentCTree`: random programs against `BTreeMap`, morphs at any time among them, and keys that misbehave.
+//! `TransparentCTree`: random programs against `BTreeMap`, morphs at any time among them, and keys
+//! that misbehave.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -276,7 +277,8 @@ fn nodes_are_ccmallocs_and_lie_where_the_layout_wants_them() {
     let (_, root) = tree.path(&0).next().unwrap();
     assert!(std::ptr::from_ref(root).addr() % way < hot);
 
-    // A new node is hinted at its parent, whose neighbours are all taken: on the same page, or in the same chunk at worst.
+    // A new node is hinted at its parent, whose neighbours are all taken: on the same page, or in
+    // the same chunk at worst.
     tree.insert(LEN, 0);
     assert!(tree.get(&LEN).is_some_and(is_ours));
 }
@@ -352,7 +354,8 @@ impl Record {
         }
     }
 
-    /// A tree of `len` entries, inserted in an order that gives nodes with two, one and no children.
+    /// A tree of `len` entries, inserted in an order that gives nodes with two, one and no
+    /// children.
     fn tree(self: &Rc<Record>, len: u32) -> TransparentCTree<Double, Double> {
         let keys = (0..len).map(|n| n * 37 % len);
         keys.map(|n| (self.double(n), self.double(n))).collect()

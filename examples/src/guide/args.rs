@@ -16,8 +16,8 @@ const LOOKUPS_MAX: usize = 10_000_000;
 
 /// Is this program waiting for memory, and what helps?
 ///
-/// A price list in a search tree, as it was written and after each cure: what a lookup takes, and where the nodes lie. docs/guide.md
-/// goes through it.
+/// A price list in a search tree, as it was written and after each cure: what a lookup takes, and
+/// where the nodes lie. docs/guide.md goes through it.
 #[derive(Clone, Debug, PartialEq, Eq, Parser)]
 #[command(name = "guide")]
 pub(super) struct Args {
@@ -47,7 +47,8 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// Reads the program's arguments. `Err` is how to exit: help is shown, faults are told in one line.
+    /// Reads the program's arguments. `Err` is how to exit: help is shown, faults are told in one
+    /// line.
     pub(super) fn from_command_line() -> Result<Args, ExitCode> {
         Args::parse_checked(std::env::args_os()).map_err(|error| {
             if error.kind() == ErrorKind::DisplayHelp {

@@ -1,4 +1,5 @@
-//! The example program `guide`, which `docs/guide.md` works through: from the symptom to the cure, on one program.
+//! The example program `guide`, which `docs/guide.md` works through: from the symptom to the cure,
+//! on one program.
 //!
 //! | module | holds |
 //! |---|---|
@@ -6,9 +7,10 @@
 //! | `stage` | the same prices as they were kept first and after each cure, and the traffic that goes on meanwhile |
 //! | `args` | the command line |
 //!
-//! Without options all stages are built, asked the same questions in turns, and put into one table; their answers must be equal. Counts (who
-//! shares a block with its parent, how many blocks and pages a lookup goes through) are exact and the same on each machine of the
-//! same system's malloc; times are not.
+//! Without options all stages are built, asked the same questions in turns, and put into one table;
+//! their answers must be equal. Counts (who shares a block with its parent, how many blocks and
+//! pages a lookup goes through) are exact and the same on each machine of the same system's malloc;
+//! times are not.
 
 mod args;
 mod price_list;
@@ -96,8 +98,9 @@ impl Questions {
     }
 }
 
-/// One stage alone, for tools that watch a process. What the lookups of a round cost is the difference between two runs that differ in their rounds: both build
-/// the same list, and draw the same questions.
+/// One stage alone, for tools that watch a process. What the lookups of a round cost is the
+/// difference between two runs that differ in their rounds: both build the same list, and draw the
+/// same questions.
 fn run_one(stage: Stage, args: &Args) -> Result<(), Error> {
     let articles = articles(args.nodes);
     let questions = Questions::about(&articles, args.lookups);
@@ -226,7 +229,8 @@ fn median_ns(
 struct Places {
     /// Share of nodes in the block of their parent, blocks and pages of the mean lookup.
     counts: Option<(f64, f64, f64)>,
-    /// Bytes of memory for an article. Of a tree: of the pages that hold a node of it, whole pages counted, whoever else is on them.
+    /// Bytes of memory for an article. Of a tree: of the pages that hold a node of it, whole pages
+    /// counted, whoever else is on them.
     bytes_per_article: f64,
 }
 

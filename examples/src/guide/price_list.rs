@@ -1,7 +1,8 @@
 //! The program that the guide is about: prices of articles, in a search tree of plain `Box`es.
 //!
-//! Articles come in no order, so the tree is as deep as random insertion leaves it, some `1.39 log2 n` levels on average (Knuth, TAOCP 3,
-//! 6.2.2). All that the cures change is marked in the guide: the line that makes a node, and one call on the finished tree.
+//! Articles come in no order, so the tree is as deep as random insertion leaves it, some `1.39 log2
+//! n` levels on average (Knuth, TAOCP 3, 6.2.2). All that the cures change is marked in the guide:
+//! the line that makes a node, and one call on the finished tree.
 
 use ccmorph::TreeNode;
 
@@ -30,7 +31,8 @@ impl PriceList {
         self.set_with(article, price, |_link, node| Box::new(node));
     }
 
-    /// The same, with a new node allocated near its parent, in which the empty link lies. Walks one path.
+    /// The same, with a new node allocated near its parent, in which the empty link lies. Walks one
+    /// path.
     pub(super) fn set_near_parent(&mut self, article: u64, price: u64) {
         self.set_with(article, price, |link, node| {
             ccmalloc::near(link, || Box::new(node))
@@ -82,15 +84,16 @@ impl PriceList {
         None
     }
 
-    /// The link that owns the root, for `ccmorph`. Whoever changes articles or their order through it gets other answers, nothing worse.
+    /// The link that owns the root, for `ccmorph`. Whoever changes articles or their order through
+    /// it gets other answers, nothing worse.
     pub(super) fn root_mut(&mut self) -> &mut Option<Box<Node>> {
         &mut self.root
     }
 }
 
 impl Drop for PriceList {
-    /// Node by node, with the pending subtrees on the heap: articles in ascending order make a list, and a list must not end the program
-    /// by one stack frame a node.
+    /// Node by node, with the pending subtrees on the heap: articles in ascending order make a
+    /// list, and a list must not end the program by one stack frame a node.
     fn drop(&mut self) {
         let mut pending: Vec<Box<Node>> = self.root.take().into_iter().collect();
         while let Some(mut node) = pending.pop() {

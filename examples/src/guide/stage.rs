@@ -64,9 +64,10 @@ pub(super) fn articles(count: usize) -> Vec<(u64, u64)> {
 
 /// The rest of the program: requests, each of which keeps a short vector until it is answered.
 ///
-/// At any time as many are open as the list will have articles, and for each article that is added some end, drawn at random, and others begin.
-/// So a new node gets a place that was freed somewhere, as in a program that has run for a while. In a fresh
-/// heap, nodes would lie in the order of their birth, and the program would not be slow yet.
+/// At any time as many are open as the list will have articles, and for each article that is added
+/// some end, drawn at random, and others begin. So a new node gets a place that was freed
+/// somewhere, as in a program that has run for a while. In a fresh heap, nodes would lie in the
+/// order of their birth, and the program would not be slow yet.
 #[derive(Debug)]
 pub(super) struct Traffic {
     open: Vec<Vec<u64>>,
@@ -188,7 +189,8 @@ impl Subject {
         }
     }
 
-    /// Asks for prices, each question chosen by the answer before, and returns a sum over the answers.
+    /// Asks for prices, each question chosen by the answer before, and returns a sum over the
+    /// answers.
     ///
     /// A function for each kind, so that profilers name the lookups and nothing else.
     pub(super) fn ask(&self, questions: &QueryChain) -> u64 {
@@ -199,7 +201,8 @@ impl Subject {
         }
     }
 
-    /// Asks for the prices of articles that are known beforehand, so that lookups need not wait for each other.
+    /// Asks for the prices of articles that are known beforehand, so that lookups need not wait for
+    /// each other.
     pub(super) fn ask_known(&self, articles: &[u64]) -> u64 {
         match &self.prices {
             Prices::Tree(list) => sum(articles, |article| list.price(article)),

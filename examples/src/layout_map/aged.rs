@@ -95,8 +95,8 @@ impl Drop for List {
     }
 }
 
-/// A list of `len` items that was filled at random places, and of which then as many were removed and others inserted. `meanwhile`
-/// is called before each insert.
+/// A list of `len` items that was filled at random places, and of which then as many were removed
+/// and others inserted. `meanwhile` is called before each insert.
 pub(super) fn churned_list(len: usize, rng: &mut Rng, mut meanwhile: impl FnMut(&mut Rng)) -> List {
     let mut list = List::default();
     let data = |rng: &mut Rng| [rng.next_u64(), rng.next_u64()];

@@ -5,9 +5,11 @@
 //! | `tree` | a search tree, keys in random order | in the layout that the model chooses |
 //! | `list` | a list, after as many inserts and removals at random places as it has items | in the order of its walk |
 //!
-//! Both grow in a heap that is in use: there are as many other objects of their size, and with each node that is made, eight of
-//! these, drawn at random, make room for new ones. So a node gets a place that was freed somewhere, as in a program that has run for a while. In
-//! a fresh heap, neighbours in time would be neighbours in memory, which flatters whatever is built in the order of its use.
+//! Both grow in a heap that is in use: there are as many other objects of their size, and with each
+//! node that is made, eight of these, drawn at random, make room for new ones. So a node gets a
+//! place that was freed somewhere, as in a program that has run for a while. In a fresh heap,
+//! neighbours in time would be neighbours in memory, which flatters whatever is built in the order
+//! of its use.
 
 mod aged;
 

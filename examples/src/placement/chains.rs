@@ -49,8 +49,8 @@ impl HashChains {
 
     /// Appends a link that is allocated near the last one. Walks the chain.
     ///
-    /// The hint is the empty end of the chain, which lies in its last link; in an empty chain it lies in the table, where no
-    /// neighbour can be placed, and the link begins a block of its own.
+    /// The hint is the empty end of the chain, which lies in its last link; in an empty chain it
+    /// lies in the table, where no neighbour can be placed, and the link begins a block of its own.
     pub(super) fn append_near_last(&mut self, key: u64, value: u64) {
         self.append_with(key, value, |end, link| {
             ccmalloc::near(end, || Box::new(link))
@@ -90,7 +90,8 @@ impl HashChains {
         Some(removed.value)
     }
 
-    /// The low half of the sum of all values in the chain of `key`. Walks the whole chain, as a table must that is asked for what it does not hold.
+    /// The low half of the sum of all values in the chain of `key`. Walks the whole chain, as a
+    /// table must that is asked for what it does not hold.
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,

@@ -1,4 +1,5 @@
-//! The example program `placement`: what each policy does with the objects of three structures, and what that gains.
+//! The example program `placement`: what each policy does with the objects of three structures, and
+//! what that gains.
 //!
 //! | structure | how it comes to be | hint | an operation |
 //! |---|---|---|---|
@@ -6,11 +7,13 @@
 //! | `chains` | hash chains of 8 links on average, after half as many random deletions, each followed by an append, as there are links | the chain's last link | a walk along one chain |
 //! | `list` | a list, from its front to its end | the item before | the step to the next item |
 //!
-//! Each is built six times from the same data: by the system's malloc, by `CcMalloc` without hints, by `CcMalloc` with hints under each [`Policy`], and
-//! once more under the default with three quarters of each page reserved. Its objects have 24 bytes, so that two of them fit a block of 64, and a third does not.
+//! Each is built six times from the same data: by the system's malloc, by `CcMalloc` without hints,
+//! by `CcMalloc` with hints under each [`Policy`], and once more under the default with three
+//! quarters of each page reserved. Its objects have 24 bytes, so that two of them fit a block of
+//! 64, and a third does not.
 //!
-//! All operations of a kind wait for each other. The six of a structure are timed in turns, the medians over the rounds are compared, and their answers must be
-//! equal.
+//! All operations of a kind wait for each other. The six of a structure are timed in turns, the
+//! medians over the rounds are compared, and their answers must be equal.
 
 mod chains;
 mod list;
@@ -42,7 +45,8 @@ const LOOKUPS: usize = 50_000;
 /// Walks along the list a round.
 const LIST_WALKS: u64 = 4;
 const ROUNDS: usize = 7;
-/// Three quarters of the 64 blocks of a page: left to hints at what lies on the page, where any are.
+/// Three quarters of the 64 blocks of a page: left to hints at what lies on the page, where any
+/// are.
 const RESERVED_BLOCKS: usize = 48;
 /// The unit that moves between memory and cache.
 const BLOCK_BYTES: u64 = 64;
@@ -57,7 +61,8 @@ enum Hints {
     Null,
     /// By `CcMalloc`, with hints.
     By(Policy),
-    /// By `CcMalloc`, with hints and the default policy, and [`RESERVED_BLOCKS`] of each page left to hints at what lies on it.
+    /// By `CcMalloc`, with hints and the default policy, and [`RESERVED_BLOCKS`] of each page left
+    /// to hints at what lies on it.
     Reserving,
 }
 
@@ -137,7 +142,8 @@ impl Outcomes {
 struct Subject {
     hints: Hints,
     outcomes: Outcomes,
-    /// Share of the objects that lie in one block with the one before them: their parent, or the link or item that leads to them.
+    /// Share of the objects that lie in one block with the one before them: their parent, or the
+    /// link or item that leads to them.
     together: f64,
     bytes_per_object: f64,
     /// Runs all operations of a round and returns a sum over their answers.
@@ -224,8 +230,9 @@ fn trees(objects: usize) -> Vec<Subject> {
     Hints::ALL.map(subject).into()
 }
 
-/// The low half of the key that is found. It is read back through a reference that the compiler knows nothing about: from the query alone
-/// the answer must not be told, or searches would not wait for each other.
+/// The low half of the key that is found. It is read back through a reference that the compiler
+/// knows nothing about: from the query alone the answer must not be told, or searches would not
+/// wait for each other.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the low half is enough")]
 fn search(tree: &SearchTree, key: u64) -> u32 {
@@ -251,7 +258,8 @@ fn chains(objects: usize) -> Vec<Subject> {
     Hints::ALL.map(subject).into()
 }
 
-/// Chains of `links` random keys, after half as many times one of them was deleted and another appended; and the keys that they hold.
+/// Chains of `links` random keys, after half as many times one of them was deleted and another
+/// appended; and the keys that they hold.
 fn aged_chains(links: usize, append: fn(&mut HashChains, u64, u64)) -> (HashChains, Vec<u64>) {
     let mut chains = HashChains::new(links.div_ceil(CHAIN_LINKS));
     let mut rng = Rng::new(SEED);

@@ -14,15 +14,17 @@ use super::error::UserError;
 
 /// Where should the nodes of a search tree over real text lie, and what does it gain?
 ///
-/// Builds one search tree node for each sampled position of a text and looks phrases up in the tree as malloc left it, built with
-/// hints, re-laid by ccmorph, and as a ctree; prints what each costs, measured and predicted.
+/// Builds one search tree node for each sampled position of a text and looks phrases up in the tree
+/// as malloc left it, built with hints, re-laid by ccmorph, and as a ctree; prints what each costs,
+/// measured and predicted.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "quickstart", version)]
 pub(crate) struct Args {
     /// A UTF-8 text; without it, the names of all assigned Unicode characters
     pub(crate) file: Option<PathBuf>,
 
-    /// Nodes of the tree, sampled from the positions of the text [default: 2097152, or all positions of a shorter text]
+    /// Nodes of the tree, sampled from the positions of the text [default: 2097152, or all
+    /// positions of a shorter text]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) nodes: Option<u64>,
 
@@ -34,7 +36,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// A machine description written by `model calibrate -o FILE`; without it this machine is measured, which takes a second or two
+    /// A machine description written by `model calibrate -o FILE`; without it this machine is
+    /// measured, which takes a second or two
     #[arg(long, value_name = "FILE")]
     pub(crate) machine: Option<PathBuf>,
 
@@ -60,7 +63,8 @@ pub(crate) enum Output {
 }
 
 impl Args {
-    /// Reads the program's arguments. `Err` is how to exit: help and version are shown, faults are told in one line.
+    /// Reads the program's arguments. `Err` is how to exit: help and version are shown, faults are
+    /// told in one line.
     pub(crate) fn from_command_line() -> Result<Self, ExitCode> {
         Self::parse_checked(std::env::args_os()).map_err(|error| {
             if matches!(

@@ -1,9 +1,12 @@
-//! What a lookup reads in the two maps that have nodes of many keys, for [`predict_levels`](ccmodel::predict_levels).
+//! What a lookup reads in the two maps that have nodes of many keys, for
+//! [`predict_levels`](ccmodel::predict_levels).
 //!
-//! The nodes of a tree of single keys can be surveyed one by one; those of a map cannot be reached from outside. But a lookup visits exactly one node a level, each of
-//! a level equally often, so it is enough to know how many nodes a level has, how large they are and how they are read. These
-//! numbers follow from the layouts below, not from a fit; but they were gone through once more after a first comparison with measured times (of
-//! `BTreeMap` the rounds, of the frozen map the cost of a comparison), so take them for an explanation rather than for a blind prediction.
+//! The nodes of a tree of single keys can be surveyed one by one; those of a map cannot be reached
+//! from outside. But a lookup visits exactly one node a level, each of a level equally often, so it
+//! is enough to know how many nodes a level has, how large they are and how they are read. These
+//! numbers follow from the layouts below, not from a fit; but they were gone through once more
+//! after a first comparison with measured times (of `BTreeMap` the rounds, of the frozen map the
+//! cost of a comparison), so take them for an explanation rather than for a blind prediction.
 //!
 //! # `BTreeMap<u64, u32>`
 //!
@@ -14,22 +17,28 @@
 //! | parent | keys, 8 B each | values, 4 B | index | len | edges, 8 B each |      in malloc 160 B a leaf, 256 B an inner node
 //! ```
 //!
-//! After random insertion nodes are filled to ln 2 (Yao, "On random 2-3 trees", Acta Informatica 1978): 7.6 keys, 8.6 children. A visit reads `len`, on
-//! average the first half of the keys, and an edge or a value. With the node at any multiple of 16 B, the keys take 1.5 lines, `len` another, the edge one more
-//! in three visits of four (3.3 lines), a value one more in three of ten (2.8). Keys and `len` are asked for together, since their places are known; the edge waits for the comparisons,
-//! unless the processor's guess at it, made meanwhile, fetched the right line, as it does in six of ten: 1.3 rounds, and 1.1 in a leaf.
+//! After random insertion nodes are filled to ln 2 (Yao, "On random 2-3 trees", Acta Informatica
+//! 1978): 7.6 keys, 8.6 children. A visit reads `len`, on average the first half of the keys, and
+//! an edge or a value. With the node at any multiple of 16 B, the keys take 1.5 lines, `len`
+//! another, the edge one more in three visits of four (3.3 lines), a value one more in three of ten
+//! (2.8). Keys and `len` are asked for together, since their places are known; the edge waits for
+//! the comparisons, unless the processor's guess at it, made meanwhile, fetched the right line, as
+//! it does in six of ten: 1.3 rounds, and 1.1 in a leaf.
 //!
-//! Where among 8.6 children a search goes on cannot be guessed, which costs a misprediction a node. One key in 8.6 lies in an inner node, and its search ends there, nearly
-//! always one level above the leaves: these are visited that much less.
+//! Where among 8.6 children a search goes on cannot be guessed, which costs a misprediction a node.
+//! One key in 8.6 lies in an inner node, and its search ends there, nearly always one level above
+//! the leaves: these are visited that much less.
 //!
 //! # `FrozenCTreeMap<u64, u32>`
 //!
-//! Index nodes of 16 separators, 128 B, 17 children; leaves of 16 entries, 128 B of keys and 64 B of values. All lines of a node are asked for together: one
-//! round. The comparisons have no branches, so nothing is mispredicted; loading, comparing and counting 16 keys takes
-//! about 20 cycles, half as much again as a branch-free visit of a tree node.
+//! Index nodes of 16 separators, 128 B, 17 children; leaves of 16 entries, 128 B of keys and 64 B
+//! of values. All lines of a node are asked for together: one round. The comparisons have no
+//! branches, so nothing is mispredicted; loading, comparing and counting 16 keys takes about 20
+//! cycles, half as much again as a branch-free visit of a tree node.
 //!
-//! (Keys that are spread more evenly get an index of half that size, with 32 separators of 32 bits a node. Phrases begin alike too often for that, which shows in the memory: 12.5 B
-//! an entry, where a narrow index would make it 12.3.)
+//! (Keys that are spread more evenly get an index of half that size, with 32 separators of 32 bits
+//! a node. Phrases begin alike too often for that, which shows in the memory: 12.5 B an entry,
+//! where a narrow index would make it 12.3.)
 
 use ccmodel::{Machine, SearchLevel};
 

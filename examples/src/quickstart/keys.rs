@@ -1,6 +1,7 @@
 //! Text positions as ordered `u64` keys, and the sample of them that becomes nodes.
 //!
-//! A key holds the `G` characters that follow a position, packed so that integer order is text order, and the position itself:
+//! A key holds the `G` characters that follow a position, packed so that integer order is text
+//! order, and the position itself:
 //!
 //! ```text
 //!  63                                                   0
@@ -10,18 +11,20 @@
 //!   phrase: G characters            position_bits
 //! ```
 //!
-//! A character is its rank among the distinct characters of the text, from 1; 0 stands behind the end of the text, so a suffix that ends
-//! sorts before one that goes on. `G` is as many as fit: 7 for the embedded names, where 6 bits a character and 22 bits a position are needed.
+//! A character is its rank among the distinct characters of the text, from 1; 0 stands behind the
+//! end of the text, so a suffix that ends sorts before one that goes on. `G` is as many as fit: 7
+//! for the embedded names, where 6 bits a character and 22 bits a position are needed.
 //!
-//! Keys are unique by their position, however often a phrase occurs, and "the next occurrence of this phrase at or after `p`" is the
-//! lower bound of one integer.
+//! Keys are unique by their position, however often a phrase occurs, and "the next occurrence of
+//! this phrase at or after `p`" is the lower bound of one integer.
 
 use crate::rng::Rng;
 
 use super::error::UserError;
 use super::text::Text;
 
-/// Nodes when nothing else is asked for and the text has as many positions: 48 MiB of nodes, several times what a last-level cache gives.
+/// Nodes when nothing else is asked for and the text has as many positions: 48 MiB of nodes,
+/// several times what a last-level cache gives.
 const NODES_DEFAULT: usize = 1 << 21;
 
 /// Where in a key the phrase ends and the position begins: all that an answer needs of the format.
@@ -90,7 +93,8 @@ impl KeyFormat {
         }
     }
 
-    /// The key of the suffix that starts at byte `position` of `text`, which must be the start of a character.
+    /// The key of the suffix that starts at byte `position` of `text`, which must be the start of a
+    /// character.
     pub(crate) fn key(&self, text: &Text, position: usize) -> u64 {
         let suffix = text.as_str()[position..]
             .chars()
@@ -134,7 +138,8 @@ impl KeyFormat {
     }
 }
 
-/// The distinct characters of `text`, ascending. Marks them in a table of all characters, 1 MB whatever the length of the text.
+/// The distinct characters of `text`, ascending. Marks them in a table of all characters, 1 MB
+/// whatever the length of the text.
 fn distinct_characters(text: &str) -> Vec<char> {
     let mut seen = vec![false; char::MAX as usize + 1];
     for character in text.chars() {
@@ -161,8 +166,9 @@ pub(crate) struct PositionKeys {
 }
 
 impl PositionKeys {
-    /// Samples `nodes` positions of `text` without replacement, each set of positions equally likely, and puts their keys into random
-    /// order: a tree that does not balance itself degenerates to a list on sorted keys, and to long runs on a text's repetitions.
+    /// Samples `nodes` positions of `text` without replacement, each set of positions equally
+    /// likely, and puts their keys into random order: a tree that does not balance itself
+    /// degenerates to a list on sorted keys, and to long runs on a text's repetitions.
     pub(crate) fn sample(text: &Text, nodes: Option<u64>, seed: u64) -> Result<Self, UserError> {
         let total = text.as_str().chars().count();
         let wanted = match nodes {
@@ -180,7 +186,8 @@ impl PositionKeys {
         let mut rng = Rng::new(seed);
         let mut keys = Vec::with_capacity(wanted);
         let mut positions = Vec::with_capacity(wanted);
-        // Selection sampling (Knuth, TAOCP 2, 3.4.2, algorithm S): each position is taken with probability (still wanted) / (still to come).
+        // Selection sampling (Knuth, TAOCP 2, 3.4.2, algorithm S): each position is taken with
+        // probability (still wanted) / (still to come).
         for (index, (position, _)) in text.as_str().char_indices().enumerate() {
             if rng.below(total - index) < wanted - keys.len() {
                 let key = format.key(text, position);

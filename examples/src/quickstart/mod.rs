@@ -1,8 +1,10 @@
-//! The main job, end to end: where should the nodes of a search tree over real text lie, and what does it gain?
+//! The main job, end to end: where should the nodes of a search tree over real text lie, and what
+//! does it gain?
 //!
-//! One node for each sampled position of the text, keyed by the characters that follow it; a lookup asks for the next occurrence of a
-//! phrase at or after a position. The same lookups go through the same keys as five structures: the tree as malloc left it, the tree
-//! built with hints, the tree after `ccmorph`, the `ctree` and std's `BTreeMap`. One table, one sentence.
+//! One node for each sampled position of the text, keyed by the characters that follow it; a lookup
+//! asks for the next occurrence of a phrase at or after a position. The same lookups go through the
+//! same keys as five structures: the tree as malloc left it, the tree built with hints, the tree
+//! after `ccmorph`, the `ctree` and std's `BTreeMap`. One table, one sentence.
 //!
 //! | module | holds |
 //! |---|---|
@@ -53,9 +55,11 @@ const ROUNDS: usize = 7;
 /// Exit code for input that cannot be used, as of `clap`.
 const EXIT_BAD_INPUT: u8 = 2;
 
-/// Reads the program's arguments, does the work, and prints the result; returns how the program should end.
+/// Reads the program's arguments, does the work, and prints the result; returns how the program
+/// should end.
 ///
-/// Needs [`SwitchAllocator`](crate::switch::SwitchAllocator) as the global allocator. Bad input ends in one line on standard error and exit code 2.
+/// Needs [`SwitchAllocator`](crate::switch::SwitchAllocator) as the global allocator. Bad input
+/// ends in one line on standard error and exit code 2.
 pub fn run_from_command_line() -> ExitCode {
     let args = match Args::from_command_line() {
         Ok(args) => args,
@@ -117,7 +121,8 @@ fn run(args: &Args) -> Result<String, UserError> {
 /// Nanoseconds a lookup for each structure, in their order, in each of the rounds in which all take
 /// turns.
 ///
-/// The first, untimed pass warms the caches up and yields the sum of answers that every later pass must repeat.
+/// The first, untimed pass warms the caches up and yields the sum of answers that every later pass
+/// must repeat.
 fn measure(structures: &Structures, chain: &QueryChain) -> Result<Vec<Vec<f64>>, UserError> {
     let expected: Vec<u64> = structures
         .iter()

@@ -1,4 +1,5 @@
-//! What the program says: a table and a sentence for a person, one JSON object for a program, Markdown for a README.
+//! What the program says: a table and a sentence for a person, one JSON object for a program,
+//! Markdown for a README.
 //!
 //! ```json
 //! {"rows": [{"layout", "nodes", "ns_measured", "ns_rounds": [..], "ns_predicted",
@@ -53,7 +54,8 @@ impl Row {
 /// All that is to be told.
 #[derive(Debug)]
 pub(crate) struct Report<'a> {
-    /// In the order of the table; the first one is the tree as allocated, against which the speedups are.
+    /// In the order of the table; the first one is the tree as allocated, against which the
+    /// speedups are.
     pub(crate) rows: Vec<Row>,
     pub(crate) machine: &'a Machine,
     pub(crate) text: &'a Text,

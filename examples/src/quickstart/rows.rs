@@ -10,8 +10,9 @@
 //! | `ctree` | sorted keys, in one go | |
 //! | `btreemap` | the system's malloc | |
 //!
-//! `B a node` counts the 4 KiB pages that hold nodes of a tree, headers, gaps and reserved room included; for the two maps, which do not show
-//! their nodes, it counts what they hold of their allocator's memory.
+//! `B a node` counts the 4 KiB pages that hold nodes of a tree, headers, gaps and reserved room
+//! included; for the two maps, which do not show their nodes, it counts what they hold of their
+//! allocator's memory.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -58,7 +59,8 @@ pub(crate) struct Structure {
     index: Index,
     /// What it lies in.
     pages: PageSize,
-    /// Bytes that its allocator holds for it; 0 for the trees, whose nodes are counted where they lie.
+    /// Bytes that its allocator holds for it; 0 for the trees, whose nodes are counted where they
+    /// lie.
     held_bytes: usize,
     split: KeySplit,
 }
@@ -98,7 +100,8 @@ impl Structure {
         }
     }
 
-    /// What a lookup should cost on `machine`, and what the structure takes. O(n log n): trees are walked and each node's address is noted.
+    /// What a lookup should cost on `machine`, and what the structure takes. O(n log n): trees are
+    /// walked and each node's address is noted.
     pub(crate) fn assess(&self, machine: &Machine) -> Assessment {
         let held_bytes = self.held_bytes as u64;
         match &self.index {
@@ -137,7 +140,8 @@ impl Structure {
         }
     }
 
-    /// Asks all of `chain`; see [`QueryChain::follow`]. A loop for each kind of index, so that nothing is dispatched inside.
+    /// Asks all of `chain`; see [`QueryChain::follow`]. A loop for each kind of index, so that
+    /// nothing is dispatched inside.
     pub(crate) fn follow(&self, chain: &QueryChain) -> u64 {
         const ABSENT: u32 = u32::MAX;
         let split = self.split;
@@ -153,8 +157,9 @@ impl Structure {
     }
 }
 
-/// The answer of a tree. The key is read back through a reference that the compiler knows nothing about: from the query alone the answer
-/// must not be told, or lookups would not wait for each other.
+/// The answer of a tree. The key is read back through a reference that the compiler knows nothing
+/// about: from the query alone the answer must not be told, or lookups would not wait for each
+/// other.
 #[inline]
 fn in_tree(tree: &SearchTree, split: KeySplit, query: u64) -> Option<u32> {
     let node: &Node = black_box(tree.lower_bound(query)?);
@@ -173,7 +178,8 @@ fn in_frozen(map: &FrozenCTreeMap<u64, u32>, split: KeySplit, query: u64) -> Opt
     split.same_phrase(key, query).then_some(position)
 }
 
-/// The answer of a `BTreeMap`, by its fastest way: `get`, which ends early at the key itself, and a range only where that fails.
+/// The answer of a `BTreeMap`, by its fastest way: `get`, which ends early at the key itself, and a
+/// range only where that fails.
 #[inline]
 fn in_std(map: &BTreeMap<u64, u32>, split: KeySplit, query: u64) -> Option<u32> {
     if let Some(&position) = map.get(&query) {

@@ -1,7 +1,8 @@
 //! The text: the names of all assigned Unicode characters, or a file.
 //!
-//! The names are real text that a published crate carries: 150,000 lines, four million characters, with the long shared prefixes
-//! (`CJK UNIFIED IDEOGRAPH-`, `LATIN SMALL LETTER `) that real keys have. Nothing has to be downloaded or committed for it.
+//! The names are real text that a published crate carries: 150,000 lines, four million characters,
+//! with the long shared prefixes (`CJK UNIFIED IDEOGRAPH-`, `LATIN SMALL LETTER `) that real keys
+//! have. Nothing has to be downloaded or committed for it.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -10,7 +11,8 @@ use std::path::Path;
 
 use super::error::UserError;
 
-/// The longest text taken, in bytes: with its index it stays below 2 GB, and a position fits 32 bits.
+/// The longest text taken, in bytes: with its index it stays below 2 GB, and a position fits 32
+/// bits.
 const TEXT_BYTES_MAX: u64 = 1 << 30;
 
 /// A text of at least two characters.

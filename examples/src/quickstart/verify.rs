@@ -1,8 +1,10 @@
 //! Answers of the structures against each other and against a plain search of the text.
 //!
-//! A search tree that is fast and wrong is worth nothing, so before anything is timed a few hundred questions are put to all structures, each
-//! "where does this phrase occur next, at or after this byte?" with a phrase from one place of the text and a start from another, so that
-//! answers lie before, at and behind what was asked for, or do not exist. The same questions go to `str::find`, which knows nothing of trees.
+//! A search tree that is fast and wrong is worth nothing, so before anything is timed a few hundred
+//! questions are put to all structures, each "where does this phrase occur next, at or after this
+//! byte?" with a phrase from one place of the text and a start from another, so that answers lie
+//! before, at and behind what was asked for, or do not exist. The same questions go to `str::find`,
+//! which knows nothing of trees.
 
 use crate::rng::Rng;
 
@@ -14,7 +16,8 @@ use super::text::Text;
 /// Questions put to every structure.
 const QUESTIONS: usize = 2_000;
 
-/// Questions that are also answered by reading the text; at least 20, and fewer than this in long texts, which take long to read.
+/// Questions that are also answered by reading the text; at least 20, and fewer than this in long
+/// texts, which take long to read.
 const SCANS_MAX: usize = 200;
 
 /// Bytes of text that all scans together read at most, if each reads the whole text.
@@ -49,7 +52,8 @@ pub(crate) fn verify(
     };
     for question in 0..QUESTIONS {
         let place = format.position(keys[rng.below(keys.len())]);
-        // Every fourth phrase is asked for from its own place on, as the timed lookups do; the others from anywhere.
+        // Every fourth phrase is asked for from its own place on, as the timed lookups do; the
+        // others from anywhere.
         let from = match question % 4 {
             0 => place,
             _ => format.position(keys[rng.below(keys.len())]),
@@ -78,9 +82,11 @@ pub(crate) fn verify(
     Ok(checks)
 }
 
-/// The first sampled position at or after byte `from` at which the phrase of byte `place` occurs, by reading the text.
+/// The first sampled position at or after byte `from` at which the phrase of byte `place` occurs,
+/// by reading the text.
 ///
-/// A phrase is as long as a key holds; one that is cut short by the end of the text occurs there only.
+/// A phrase is as long as a key holds; one that is cut short by the end of the text occurs there
+/// only.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a text is at most 1 GiB long"

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// The built example called `name`. `cargo test` builds all examples of a package next to its tests.
+/// The built example called `name`. `cargo test` builds all examples of a package next to its
+/// tests.
 pub(crate) fn example_program(name: &str) -> PathBuf {
     let test_program = std::env::current_exe().unwrap();
     let build_folder = test_program.parent().and_then(Path::parent).unwrap();

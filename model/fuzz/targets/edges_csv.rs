@@ -1,4 +1,5 @@
-//! The fuzzer's bytes as edges of a forest, and as edits of good ones. What is read as a forest is one, with a name for each node.
+//! The fuzzer's bytes as edges of a forest, and as edits of good ones. What is read as a forest is
+//! one, with a name for each node.
 #![no_main]
 
 mod edits;

@@ -1,7 +1,7 @@
 //! A good file with a few bytes of it changed, which a fuzzer would take long to come upon.
 
-/// Edits of a text: of four bytes each, the first says what is done, two say where, and the last is put there. What is no text any more
-/// has replacement characters.
+/// Edits of a text: of four bytes each, the first says what is done, two say where, and the last is
+/// put there. What is no text any more has replacement characters.
 pub fn edited(whole: &str, edits: &[u8]) -> String {
     let mut text = whole.as_bytes().to_vec();
     for edit in edits.chunks_exact(4) {

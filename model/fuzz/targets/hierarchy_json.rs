@@ -1,4 +1,5 @@
-//! The fuzzer's bytes as the JSON of caches, and as edits of one. What is read as caches can be simulated.
+//! The fuzzer's bytes as the JSON of caches, and as edits of one. What is read as caches can be
+//! simulated.
 #![no_main]
 
 mod edits;

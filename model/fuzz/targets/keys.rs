@@ -1,4 +1,5 @@
-//! The fuzzer's bytes as a trace of keys, and as the name of a distribution. What a trace is read as gives each key as much weight as it is there.
+//! The fuzzer's bytes as a trace of keys, and as the name of a distribution. What a trace is read
+//! as gives each key as much weight as it is there.
 #![no_main]
 
 use ccmodel::KeyDistribution;

@@ -1,5 +1,5 @@
-//! The fuzzer's bytes as a machine file, and as edits of one. What is read as a machine passes its own check, is written to what
-//! can be read again, and predicts something.
+//! The fuzzer's bytes as a machine file, and as edits of one. What is read as a machine passes its
+//! own check, is written to what can be read again, and predicts something.
 #![no_main]
 
 mod edits;

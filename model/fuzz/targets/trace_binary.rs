@@ -1,5 +1,5 @@
-//! The fuzzer's bytes as a binary trace: as they are, behind a good header, and behind it with a good end. What can be read is simulated, and
-//! written again to the bytes that it came from.
+//! The fuzzer's bytes as a binary trace: as they are, behind a good header, and behind it with a
+//! good end. What can be read is simulated, and written again to the bytes that it came from.
 #![no_main]
 
 use ccmodel::{

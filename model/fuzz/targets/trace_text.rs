@@ -1,4 +1,5 @@
-//! The fuzzer's bytes as a trace in text, read whole and through a buffer that splits its lines: both must come to the same.
+//! The fuzzer's bytes as a trace in text, read whole and through a buffer that splits its lines:
+//! both must come to the same.
 #![no_main]
 
 use std::io::BufReader;

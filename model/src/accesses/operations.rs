@@ -22,8 +22,8 @@ impl<'a> Operations<'a> {
         }
     }
 
-    /// Replaces what is in `reads` by the reads of one operation, in their order. O(reads), and O(log n) where some are more
-    /// frequent than others.
+    /// Replaces what is in `reads` by the reads of one operation, in their order. O(reads), and
+    /// O(log n) where some are more frequent than others.
     pub fn next_into(&mut self, reads: &mut Vec<Access>) {
         reads.clear();
         let random = self.next_random();
@@ -76,7 +76,8 @@ impl<'a> Operations<'a> {
         self.points[start..].reverse();
     }
 
-    /// xorshift64* (S. Vigna, *An experimental exploration of Marsaglia's xorshift generators*, 2016).
+    /// xorshift64* (S. Vigna, *An experimental exploration of Marsaglia's xorshift generators*,
+    /// 2016).
     fn next_random(&mut self) -> u64 {
         self.state ^= self.state >> 12;
         self.state ^= self.state << 25;

@@ -63,11 +63,13 @@ impl Span {
     }
 }
 
-/// Points that hang in a forest, with the keys that are found at them. Nothing is said of addresses.
+/// Points that hang in a forest, with the keys that are found at them. Nothing is said of
+/// addresses.
 ///
-/// Invariants: keys are numbered in the order in which the forest is gone through, so that those below a point follow each
-/// other: `below[v]` is that span, empty where there is none. `found[k]` is the point at which a search for key `k` ends; a
-/// [`Role::Value`] hangs under the [`Role::Key`] of its key.
+/// Invariants: keys are numbered in the order in which the forest is gone through, so that those
+/// below a point follow each other: `below[v]` is that span, empty where there is none. `found[k]`
+/// is the point at which a search for key `k` ends; a [`Role::Value`] hangs under the [`Role::Key`]
+/// of its key.
 #[derive(Clone, Debug)]
 pub(crate) struct Points {
     shape: Shape,
@@ -79,7 +81,8 @@ pub(crate) struct Points {
 }
 
 impl Points {
-    /// Nodes of a forest that hold a key each; keys in depth-first order, a node's before those below it.
+    /// Nodes of a forest that hold a key each; keys in depth-first order, a node's before those
+    /// below it.
     pub(crate) fn of_nodes(shape: Shape, lengths: Lengths) -> Points {
         let below = nested(&shape, |_| 1);
         let mut found = vec![0; shape.len()];
@@ -95,8 +98,8 @@ impl Points {
         }
     }
 
-    /// Points with keys in an order of their own: `found[k]` is where key `k` is found. The keys below each point must follow
-    /// each other. `roles` may be empty, if all are entries.
+    /// Points with keys in an order of their own: `found[k]` is where key `k` is found. The keys
+    /// below each point must follow each other. `roles` may be empty, if all are entries.
     pub(crate) fn of_keys(
         shape: Shape,
         lengths: Lengths,
@@ -152,7 +155,8 @@ impl Points {
         &self.below
     }
 
-    /// The points that belong to key `k` alone, outermost first; none where the key is one of an entry.
+    /// The points that belong to key `k` alone, outermost first; none where the key is one of an
+    /// entry.
     pub(crate) fn own(&self, k: u32) -> impl Iterator<Item = u32> {
         let found = self.found[k as usize];
         let (first, second) = match self.role(found) {
@@ -163,8 +167,8 @@ impl Points {
         first.into_iter().chain(second)
     }
 
-    /// What is read on the way from key `key - 1` to `key`: what is entered in between, and the key itself. Nothing, where one
-    /// entry holds both.
+    /// What is read on the way from key `key - 1` to `key`: what is entered in between, and the key
+    /// itself. Nothing, where one entry holds both.
     pub(crate) fn push_successor(&self, key: u32, points: &mut Vec<u32>) {
         self.push_entered(key, points);
         let found = self.found[key as usize];
@@ -194,8 +198,8 @@ impl Points {
     }
 }
 
-/// Numbers tickets so that those of each subtree follow each other: `own(v)` of node `v` itself, then those of its children in link
-/// order. Their sum must fit into a `u32`. O(n).
+/// Numbers tickets so that those of each subtree follow each other: `own(v)` of node `v` itself,
+/// then those of its children in link order. Their sum must fit into a `u32`. O(n).
 pub(crate) fn nested(shape: &Shape, own: impl Fn(u32) -> u32) -> Vec<Span> {
     let mut counts: Vec<u32> = (0..shape.nodes()).map(&own).collect();
     for v in (0..shape.nodes()).rev() {
@@ -224,7 +228,8 @@ pub(crate) fn nested(shape: &Shape, own: impl Fn(u32) -> u32) -> Vec<Span> {
     spans
 }
 
-/// Points by the start of their spans, those of smaller number first. Points that are never read come last. O(points + tickets).
+/// Points by the start of their spans, those of smaller number first. Points that are never read
+/// come last. O(points + tickets).
 pub(crate) fn by_start(spans: &[Span], tickets: u32) -> Vec<u32> {
     let bucket = |span: &Span| {
         if span.is_empty() {
@@ -255,15 +260,16 @@ pub(crate) fn by_start(spans: &[Span], tickets: u32) -> Vec<u32> {
 #[derive(Clone, Debug)]
 pub(crate) struct Tickets {
     count: u32,
-    /// `cumulative[t]` = P(ticket below t), for `t` up to the count; empty where each is as frequent.
+    /// `cumulative[t]` = P(ticket below t), for `t` up to the count; empty where each is as
+    /// frequent.
     cumulative: Vec<f64>,
     /// By ticket.
     ends: Vec<u32>,
 }
 
 impl Tickets {
-    /// Operations that end at `ends[t]`, each with a frequency in proportion to its weight. Weights that are negative or no numbers
-    /// count as 0; if all are 0, nothing is done.
+    /// Operations that end at `ends[t]`, each with a frequency in proportion to its weight. Weights
+    /// that are negative or no numbers count as 0; if all are 0, nothing is done.
     pub(crate) fn new(ends: Vec<u32>, weights: Option<Vec<f64>>) -> Tickets {
         let count = u32::try_from(ends.len()).unwrap_or(u32::MAX);
         let cumulative = weights.map_or_else(Vec::new, |weights| cumulated(&weights));
@@ -316,7 +322,8 @@ impl Tickets {
         end - start
     }
 
-    /// The ticket at a random place: `random` is one of 2^64 equally likely numbers. `None` where nothing is done.
+    /// The ticket at a random place: `random` is one of 2^64 equally likely numbers. `None` where
+    /// nothing is done.
     pub(crate) fn draw(&self, random: u64) -> Option<u32> {
         if self.count == 0 {
             return None;
@@ -330,7 +337,8 @@ impl Tickets {
             }
             Some(&whole) if whole > 0.0 => {
                 let drawn = random as f64 / 2f64.powi(64);
-                // The last ticket that begins at or before the number drawn; those without weight begin where the next does.
+                // The last ticket that begins at or before the number drawn; those without weight
+                // begin where the next does.
                 let after = self.cumulative.partition_point(|&sum| sum <= drawn);
                 let ticket = u32::try_from(after.saturating_sub(1)).unwrap_or(last);
                 Some(if ticket <= last {
@@ -401,7 +409,8 @@ pub(crate) enum Order {
         /// How many keys are read, where there are so many.
         keys: u32,
     },
-    /// The way to a gap between keys, then all keys from there to the end of their run: they move up by one.
+    /// The way to a gap between keys, then all keys from there to the end of their run: they move
+    /// up by one.
     Shift {
         /// Keys that lie one after another in memory, ascending.
         runs: Vec<Span>,

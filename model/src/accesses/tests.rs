@@ -17,7 +17,8 @@ pub(crate) fn each_operation(accesses: &Accesses) -> Vec<Vec<Access>> {
         .collect()
 }
 
-/// Every block that an operation of each ticket reads, weighed: what block probabilities stand for, word for word.
+/// Every block that an operation of each ticket reads, weighed: what block probabilities stand for,
+/// word for word.
 fn by_enumeration(accesses: &Accesses, block_bytes: u64) -> BTreeMap<u64, f64> {
     let mut probabilities = BTreeMap::new();
     for (ticket, reads) in (0..).zip(each_operation(accesses)) {

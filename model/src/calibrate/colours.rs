@@ -1,8 +1,11 @@
-//! Which caches colours reach: whether the half of the sets that an address seems to choose is really apart from the other half.
+//! Which caches colours reach: whether the half of the sets that an address seems to choose is
+//! really apart from the other half.
 //!
-//! A *hot* set of lines, a quarter of the cache, is loaded at random, each address depending on the value before. Between two such loads,
-//! a few *cold* lines are loaded out of four times the cache, their addresses known ahead. The hot lines lie in the first half of each way, at `address mod
-//! W < W / 2`, with `W` the size of a way; the cold ones either in the second half (the *other* colour), or in the first (the *same*):
+//! A *hot* set of lines, a quarter of the cache, is loaded at random, each address depending on the
+//! value before. Between two such loads, a few *cold* lines are loaded out of four times the cache,
+//! their addresses known ahead. The hot lines lie in the first half of each way, at `address mod W
+//! < W / 2`, with `W` the size of a way; the cold ones either in the second half (the *other*
+//! colour), or in the first (the *same*):
 //!
 //! ```text
 //! way           | h h h h - - - - | h h h h - - - - | ...
@@ -10,12 +13,16 @@
 //! cold, same    |                 |                 | c c c c - - - - | ...
 //! ```
 //!
-//! Where the address chooses the set, cold lines of the other colour evict no hot one, and a hot load costs a miss of the cache less than beside cold lines of the same
-//! colour. Where sets are chosen by a hash of the address, or by a physical address that has nothing to do with the program's, the two take the same time.
+//! Where the address chooses the set, cold lines of the other colour evict no hot one, and a hot
+//! load costs a miss of the cache less than beside cold lines of the same colour. Where sets are
+//! chosen by a hash of the address, or by a physical address that has nothing to do with the
+//! program's, the two take the same time.
 //!
-//! Bits within a page choose sets on every machine with caches indexed by address, so first-level caches pass where a way is a page. For larger ways the probe runs in huge pages,
-//! whose physical addresses agree with the program's in the bits that matter, unless a hypervisor backs them with small ones. On the machine this was written on (Emerald Rapids,
-//! virtual) the first level passed and the second did not.
+//! Bits within a page choose sets on every machine with caches indexed by address, so first-level
+//! caches pass where a way is a page. For larger ways the probe runs in huge pages, whose physical
+//! addresses agree with the program's in the bits that matter, unless a hypervisor backs them with
+//! small ones. On the machine this was written on (Emerald Rapids, virtual) the first level passed
+//! and the second did not.
 
 use std::time::Instant;
 
@@ -108,7 +115,8 @@ impl Lines {
         let start = Instant::now();
         for _ in 0..HOT_LOADS {
             state = next_state(state);
-            // The words are all 0, which the compiler does not know: the next address waits for the load.
+            // The words are all 0, which the compiler does not know: the next address waits for the
+            // load.
             let hot = self.of_colour(0, scale(state, self.hot));
             state = state.wrapping_add(words[line_start(hot)]);
             for _ in 0..COLD_LOADS {

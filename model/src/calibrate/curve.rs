@@ -1,4 +1,5 @@
-//! The latency curve: dependent loads of random lines in working sets of all sizes, and what it says of levels.
+//! The latency curve: dependent loads of random lines in working sets of all sizes, and what it
+//! says of levels.
 //!
 //! [`calibrate`](crate::CalibrateOptions) has the reasoning.
 
@@ -26,13 +27,15 @@ pub(super) struct Chase {
 }
 
 impl Chase {
-    /// Loads `loads` random lines of the first `lines` lines, one after the other; nanoseconds a load.
+    /// Loads `loads` random lines of the first `lines` lines, one after the other; nanoseconds a
+    /// load.
     pub(super) fn run(&mut self, words: &[u64], lines: u64, loads: u32) -> f64 {
         let mut state = self.state;
         let start = Instant::now();
         for _ in 0..loads {
             state = next_state(state);
-            // The words are all 0, which the compiler does not know: the next address waits for the load.
+            // The words are all 0, which the compiler does not know: the next address waits for the
+            // load.
             state = state.wrapping_add(words[line_start(scale(state, lines))]);
         }
         let ns = start.elapsed().as_nanos() as f64 / f64::from(loads.max(1));
@@ -40,8 +43,8 @@ impl Chase {
         ns
     }
 
-    /// Warms the working set up and takes the lower quartile of `runs` runs of 12000 loads, cut into more and shorter ones where
-    /// those would take long.
+    /// Warms the working set up and takes the lower quartile of `runs` runs of 12000 loads, cut
+    /// into more and shorter ones where those would take long.
     pub(super) fn point(&mut self, memory: &PagedMemory, bytes: f64, runs: u32) -> CurvePoint {
         let words = memory.as_slice();
         let available = (words.len() / LINE_WORDS) as f64;
@@ -88,7 +91,8 @@ pub(super) fn measure_curves(
     evidence
 }
 
-/// Levels that hold data: the steps of the curve in huge pages, each given to the cache that it is nearest to.
+/// Levels that hold data: the steps of the curve in huge pages, each given to the cache that it is
+/// nearest to.
 pub(super) fn data_levels(evidence: &Evidence, topology: &Topology) -> Vec<Level> {
     let weights: Vec<f64> = evidence
         .huge_pages

@@ -1,8 +1,9 @@
 //! Walks around one cycle of places, each of which holds where the next one is.
 //!
-//! Where the curve draws at random, a cycle goes to every place in turns: more places than a buffer with LRU-like replacement
-//! holds miss it every time, so that its size shows as a cliff. And nothing but the load itself lies between one value
-//! and the next, so that a cycle in the first-level cache shows its latency.
+//! Where the curve draws at random, a cycle goes to every place in turns: more places than a buffer
+//! with LRU-like replacement holds miss it every time, so that its size shows as a cliff. And
+//! nothing but the load itself lies between one value and the next, so that a cycle in the
+//! first-level cache shows its latency.
 
 use std::time::Instant;
 
@@ -12,7 +13,8 @@ use crate::{PageSize, PagedMemory};
 
 /// Loads of a timed run, at least.
 const LOADS: usize = 4096;
-/// Lines of the cycle that shows the latency of the first-level cache: half of the smallest one around.
+/// Lines of the cycle that shows the latency of the first-level cache: half of the smallest one
+/// around.
 const HIT_LINES: usize = 256;
 
 /// A cycle through words of some memory.
@@ -72,7 +74,8 @@ impl<'a> Cycle<'a> {
         typical((0..=runs).map(|_| self.run(loads)))
     }
 
-    /// Nanoseconds from the address of a load to its value in the first-level cache; `None` without memory.
+    /// Nanoseconds from the address of a load to its value in the first-level cache; `None` without
+    /// memory.
     pub(super) fn hit_ns(runs: u32) -> Option<f64> {
         let mut memory = PagedMemory::new(HIT_LINES * LINE_WORDS, PageSize::Small4K).ok()?;
         let lines = (0..HIT_LINES).map(|line| line * LINE_WORDS);

@@ -1,26 +1,30 @@
 //! Turns a latency curve into steps.
 //!
-//! With the measured sizes `W_1 < W_2 < ...` as possible capacities, the model of a point is linear in the steps:
+//! With the measured sizes `W_1 < W_2 < ...` as possible capacities, the model of a point is linear
+//! in the steps:
 //!
 //! ```text
 //! ns(W_j) = base + sum over i < j of step_i x (1 - W_i / W_j),      base >= 0, step_i >= 0
 //! ```
 //!
-//! The weighted least-squares solution under these signs is found by coordinate descent: each unknown in turn is set to
-//! its best value given the others, or to 0 where that is negative. The problem is convex, so this converges to the
-//! optimum from anywhere; with some thirty unknowns it takes a few milliseconds. Signs are what makes the inversion
-//! stable: noise cannot be explained by steps of alternating sign.
+//! The weighted least-squares solution under these signs is found by coordinate descent: each
+//! unknown in turn is set to its best value given the others, or to 0 where that is negative. The
+//! problem is convex, so this converges to the optimum from anywhere; with some thirty unknowns it
+//! takes a few milliseconds. Signs are what makes the inversion stable: noise cannot be explained
+//! by steps of alternating sign.
 
 use crate::machine::{CurvePoint, Step};
 
-/// Rounds of coordinate descent; on measured curves the steps stand still to 1e-3 ns after about a thousand.
+/// Rounds of coordinate descent; on measured curves the steps stand still to 1e-3 ns after about a
+/// thousand.
 const ROUNDS: usize = 4000;
 
-/// A capacity is only looked for where the curve goes on to this multiple of it: a step that shows at the last point
-/// alone is told apart from noise by nothing.
+/// A capacity is only looked for where the curve goes on to this multiple of it: a step that shows
+/// at the last point alone is told apart from noise by nothing.
 const SEEN_BEYOND: f64 = 4.0;
 
-/// The steps that explain the curve best, those below `min_step_ns` left out, smallest capacity first.
+/// The steps that explain the curve best, those below `min_step_ns` left out, smallest capacity
+/// first.
 ///
 /// `weights[j]` is the inverse of the expected error of point `j`. O(points² x rounds).
 pub(super) fn fit_steps(points: &[CurvePoint], weights: &[f64], min_step_ns: f64) -> Vec<Step> {

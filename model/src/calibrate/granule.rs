@@ -1,12 +1,15 @@
-//! How much a miss of memory brings in: what another line of the same aligned block costs right afterwards.
+//! How much a miss of memory brings in: what another line of the same aligned block costs right
+//! afterwards.
 //!
-//! A random line of a random page is loaded, and then, its address depending on the value, another random line of the same
-//! aligned block of `g` bytes. Where memory delivers `g` bytes at once, or a prefetcher fetches the other line of a pair, the
-//! second load costs little. The comparison is a second load in another page.
+//! A random line of a random page is loaded, and then, its address depending on the value, another
+//! random line of the same aligned block of `g` bytes. Where memory delivers `g` bytes at once, or
+//! a prefetcher fetches the other line of a pair, the second load costs little. The comparison is a
+//! second load in another page.
 //!
-//! Some prefetchers are silent on pairs that follow no pattern and speak up in real structures, so that this is a lower bound of what lying
-//! near each other is worth; [`locality`](super::locality) measures the rest. On a Zen 5, another line of 256 bytes cost 22 to
-//! 35 ns where a far one cost 155.
+//! Some prefetchers are silent on pairs that follow no pattern and speak up in real structures, so
+//! that this is a lower bound of what lying near each other is worth; [`locality`](super::locality)
+//! measures the rest. On a Zen 5, another line of 256 bytes cost 22 to 35 ns where a far one cost
+//! 155.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -52,14 +55,16 @@ pub(super) fn measure(memory: &PagedMemory, runs: u32) -> GranuleProbe {
     }
 }
 
-/// Nanoseconds of a pair: a random line, and another one of its block of so many lines, or one of any page.
+/// Nanoseconds of a pair: a random line, and another one of its block of so many lines, or one of
+/// any page.
 fn run(words: &[u64], pages: u64, block_lines: Option<u64>, random: &mut u64) -> f64 {
     let mut state = *random;
     let start = Instant::now();
     for _ in 0..PAIRS {
         state = next_state(state);
         let (page, line) = (scale(state, pages), state >> 8 & (PAGE_LINES - 1));
-        // The words are all 0, which the compiler does not know: the next address waits for the load.
+        // The words are all 0, which the compiler does not know: the next address waits for the
+        // load.
         let loaded = words[line_start(page * PAGE_LINES + line)];
         state = next_state(state.wrapping_add(loaded));
         let other = match block_lines {

@@ -1,19 +1,21 @@
 //! How much cheaper far loads are near each other.
 //!
-//! A tree of nodes of one line each, larger than the caches, is laid out in van Emde Boas order and searched. Then its
-//! aligned blocks of `g` bytes are scattered at random and it is searched again: the same loads of the same lines, but
-//! what lay together within more than `g` bytes no longer does. Let `f_G` be what the far misses of a search would cost if
-//! only the first missed line of each block of `G` bytes did, and `s_G` the share of a miss for which that is so. Then
+//! A tree of nodes of one line each, larger than the caches, is laid out in van Emde Boas order and
+//! searched. Then its aligned blocks of `g` bytes are scattered at random and it is searched again:
+//! the same loads of the same lines, but what lay together within more than `g` bytes no longer
+//! does. Let `f_G` be what the far misses of a search would cost if only the first missed line of
+//! each block of `G` bytes did, and `s_G` the share of a miss for which that is so. Then
 //!
 //! ```text
 //! t_g = cpu + sum over G <= g of s_G f_G  +  (sum over G > g of s_G) f_g
 //! t_g - t_g' = tail_g (f_g - f_g'),         tail_g = sum over G > g of s_G        (g' the next larger block)
 //! ```
 //!
-//! so that the differences of the times give the tails one by one, and the tails the shares. On the machine this was
-//! written on (Emerald Rapids, virtual), dependent searches of 2^21 nodes of 32 B in van Emde Boas order took 986 ns
-//! scattered by 64 B, 862 by 128 B, 760 by 256 B, 721 by 512 B, 673 by 1 KiB and 643 by 4 KiB, against 640 as it
-//! was; without this correction every good layout is predicted 1.3 times too slow.
+//! so that the differences of the times give the tails one by one, and the tails the shares. On the
+//! machine this was written on (Emerald Rapids, virtual), dependent searches of 2^21 nodes of 32 B
+//! in van Emde Boas order took 986 ns scattered by 64 B, 862 by 128 B, 760 by 256 B, 721 by 512 B,
+//! 673 by 1 KiB and 643 by 4 KiB, against 640 as it was; without this correction every good layout
+//! is predicted 1.3 times too slow.
 
 use crate::machine::{CurvePoint, Level, NeighbourShare};
 use crate::predict::far_costs;
@@ -24,9 +26,11 @@ use super::{REPLACEMENT, typical};
 
 /// Nodes of the tree: 32 MB in lines.
 const NODES: u32 = 1 << 19;
-/// Block sizes that are scattered, and that may get a share. The last one stands for the tree as it was.
+/// Block sizes that are scattered, and that may get a share. The last one stands for the tree as it
+/// was.
 const BLOCKS: [u64; 5] = [64, 128, 256, 1024, 4096];
-/// At most this share of a far miss is saved for neighbours; the rest is the way through the near caches.
+/// At most this share of a far miss is saved for neighbours; the rest is the way through the near
+/// caches.
 const MAX_TAIL: f64 = 0.95;
 /// Shares below this are left out.
 const MIN_SHARE: f64 = 0.02;
@@ -78,7 +82,8 @@ fn scattered_times(
         );
     }
     let mut samples = [const { Vec::new() }; BLOCKS.len()];
-    // Runs of about a quarter of a millisecond, much shorter than a scheduler's slice; the trees in turns, each warmed up first.
+    // Runs of about a quarter of a millisecond, much shorter than a scheduler's slice; the trees in
+    // turns, each warmed up first.
     for round in 0..4 {
         for (probe, samples) in probes.iter_mut().zip(&mut samples) {
             probe.random_search_ns(
@@ -111,12 +116,15 @@ fn scatter(placement: &Placement, block_bytes: u64) -> Placement {
     Placement::from_offsets(placement.offsets().iter().map(moved).collect())
 }
 
-/// For each block size, the share of a far miss that only the first line of any larger block pays: falling, the last 0.
+/// For each block size, the share of a far miss that only the first line of any larger block pays:
+/// falling, the last 0.
 ///
-/// Shares must not rise with the block size. Where noise makes them, neighbours are pooled: the isotonic regression of
-/// the slopes, each weighted with the cost it rests on (pool adjacent violators).
+/// Shares must not rise with the block size. Where noise makes them, neighbours are pooled: the
+/// isotonic regression of the slopes, each weighted with the cost it rests on (pool adjacent
+/// violators).
 fn tails(times: &[f64; BLOCKS.len()], costs: &[f64]) -> [f64; BLOCKS.len()] {
-    // Stretches of block sizes with one share: nanoseconds saved, nanoseconds that could be saved, how many sizes.
+    // Stretches of block sizes with one share: nanoseconds saved, nanoseconds that could be saved,
+    // how many sizes.
     let mut stretches: Vec<(f64, f64, usize)> = Vec::new();
     let share = |&(saved, savable, _): &(f64, f64, usize)| saved / savable;
     for (times, costs) in times.windows(2).zip(costs.windows(2)) {

@@ -1,7 +1,8 @@
 //! How many far misses are under way at once: several chains of dependent loads side by side.
 //!
-//! Each chain is a chase of the curve, in all of the memory. One chain waits for every load; with `k` chains, `k` loads are
-//! under way, until the processor has no place to keep track of another one. Then the time of a load stops falling:
+//! Each chain is a chase of the curve, in all of the memory. One chain waits for every load; with
+//! `k` chains, `k` loads are under way, until the processor has no place to keep track of another
+//! one. Then the time of a load stops falling:
 //!
 //! ```text
 //! misses under way at once = ns(1 chain) / least ns(k chains)
@@ -69,7 +70,8 @@ pub(super) fn misses(points: &[OverlapPoint]) -> f64 {
 fn run<const K: usize>(words: &[u64], lines: u64, random: &mut u64) -> f64 {
     let mut states = [0; K];
     for state in &mut states {
-        // All chains follow the one sequence of the generator: far from each other, or one would load what the next is about to.
+        // All chains follow the one sequence of the generator: far from each other, or one would
+        // load what the next is about to.
         *random = next_state(*random);
         *state = scatter(*random);
     }
@@ -78,7 +80,8 @@ fn run<const K: usize>(words: &[u64], lines: u64, random: &mut u64) -> f64 {
     for _ in 0..rounds {
         for state in &mut states {
             *state = next_state(*state);
-            // The words are all 0, which the compiler does not know: the next address of the chain waits for the load.
+            // The words are all 0, which the compiler does not know: the next address of the chain
+            // waits for the load.
             *state = state.wrapping_add(words[line_start(scale(*state, lines))]);
         }
     }
@@ -90,7 +93,8 @@ fn run<const K: usize>(words: &[u64], lines: u64, random: &mut u64) -> f64 {
     ns
 }
 
-/// A state far along the generator's sequence: neighbours of the sequence give strangers (the finalizer of `SplitMix64`).
+/// A state far along the generator's sequence: neighbours of the sequence give strangers (the
+/// finalizer of `SplitMix64`).
 fn scatter(state: u64) -> u64 {
     let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

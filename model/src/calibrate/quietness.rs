@@ -1,10 +1,13 @@
-//! How quiet the machine is: chases that should always take the same time, and what the system says of others.
+//! How quiet the machine is: chases that should always take the same time, and what the system says
+//! of others.
 //!
-//! A chase within the first-level cache notices that the clock changes and that the processor is shared; one of half the second
-//! level what runs on the sibling core; one of memory what all the others do. Each is run again and again for a moment, before and
-//! after everything else: how far apart the runs lie is the noise, how far the median moved is the drift.
+//! A chase within the first-level cache notices that the clock changes and that the processor is
+//! shared; one of half the second level what runs on the sibling core; one of memory what all the
+//! others do. Each is run again and again for a moment, before and after everything else: how far
+//! apart the runs lie is the noise, how far the median moved is the drift.
 //!
-//! `/proc/stat` tells time that a hypervisor gave to others, `/proc/loadavg` how many programs wanted to run. Either may be missing.
+//! `/proc/stat` tells time that a hypervisor gave to others, `/proc/loadavg` how many programs
+//! wanted to run. Either may be missing.
 
 use std::fs;
 use std::path::Path;
@@ -116,7 +119,8 @@ struct Times {
 }
 
 impl Times {
-    /// The first line of `proc/stat`: user, nice, system, idle, waiting for devices, two kinds of interrupts, stolen.
+    /// The first line of `proc/stat`: user, nice, system, idle, waiting for devices, two kinds of
+    /// interrupts, stolen.
     fn read(root: &Path) -> Option<Times> {
         let text = fs::read_to_string(root.join("proc/stat")).ok()?;
         let line = text.lines().next()?.strip_prefix("cpu ")?;

@@ -1,8 +1,10 @@
-//! How many pages the translation buffers hold, what missing them costs, and whether huge pages reach further.
+//! How many pages the translation buffers hold, what missing them costs, and whether huge pages
+//! reach further.
 //!
-//! One line in each of `n` pages is visited in turns. The lines are staggered, page `p` giving its `7p`-th one, so that
-//! they spread over the sets of the data caches as evenly as lines that lie together; and as many lines that do lie
-//! together, in a huge page, are visited for comparison. What the former take longer is translation:
+//! One line in each of `n` pages is visited in turns. The lines are staggered, page `p` giving its
+//! `7p`-th one, so that they spread over the sets of the data caches as evenly as lines that lie
+//! together; and as many lines that do lie together, in a huge page, are visited for comparison.
+//! What the former take longer is translation:
 //!
 //! ```text
 //! ns |                              .-----------   a walk through the page table
@@ -13,12 +15,14 @@
 //!              entries of dTLB   of STLB
 //! ```
 //!
-//! The pages follow each other, so that they spread over the buffers' sets evenly, and are visited in turns, so that a buffer
-//! of LRU-like replacement that is one page too small hardly ever hits. [`cliffs`] finds the two steps.
+//! The pages follow each other, so that they spread over the buffers' sets evenly, and are visited
+//! in turns, so that a buffer of LRU-like replacement that is one page too small hardly ever hits.
+//! [`cliffs`] finds the two steps.
 //!
-//! The same lines in huge pages tell whether these extend the buffers' reach. In a virtual machine they need not: where the
-//! host maps a guest's huge page with small pages, the hardware keeps translations of small pieces, and `n` pieces of
-//! 4 KiB miss as they do in small pages, if with shorter walks.
+//! The same lines in huge pages tell whether these extend the buffers' reach. In a virtual machine
+//! they need not: where the host maps a guest's huge page with small pages, the hardware keeps
+//! translations of small pieces, and `n` pieces of 4 KiB miss as they do in small pages, if with
+//! shorter walks.
 
 use super::LINE_WORDS;
 use super::cycle::Cycle;
@@ -29,9 +33,11 @@ use crate::{PageSize, PagedMemory};
 const PAGE_WORDS: usize = 4096 / 8;
 /// Lines of a small page.
 const PAGE_LINES: usize = 64;
-/// Lines from a page's line to that of the next page, in lines; odd, so that 64 pages use all of them.
+/// Lines from a page's line to that of the next page, in lines; odd, so that 64 pages use all of
+/// them.
 const STAGGER: usize = 7;
-/// Points to the doubling: known sizes (48, 64, 72, 96, 128, 1024, 1280, 1536, 2048, 3072, 4096) are among them.
+/// Points to the doubling: known sizes (48, 64, 72, 96, 128, 1024, 1280, 1536, 2048, 3072, 4096)
+/// are among them.
 const POINTS_PER_DOUBLING: u64 = 8;
 /// The first and the last number of pages.
 const PAGES_MIN: u64 = 16;
@@ -39,7 +45,8 @@ const PAGES_MAX: u64 = 1 << 14;
 const PAGES_MAX_QUICK: u64 = 1 << 13;
 /// A step lower than this is noise.
 const STEP_NS_MIN: f64 = 0.4;
-/// Differences count in proportion from here on: a hit of the second buffer costs a nanosecond or two, a walk ten times that.
+/// Differences count in proportion from here on: a hit of the second buffer costs a nanosecond or
+/// two, a walk ten times that.
 const SCALE_NS: f64 = 0.5;
 
 /// Visits more and more pages; `None` without memory.
@@ -84,8 +91,9 @@ fn numbers_of_pages(last: u64) -> impl Iterator<Item = u64> {
         .take_while(move |&pages| pages <= last)
 }
 
-/// The two steps (or the one, or none) that explain the points best: least squares of a function of three values, on a scale on
-/// which a nanosecond and ten count about the same. The entries of a buffer are the last point before its step.
+/// The two steps (or the one, or none) that explain the points best: least squares of a function of
+/// three values, on a scale on which a nanosecond and ten count about the same. The entries of a
+/// buffer are the last point before its step.
 fn cliffs(points: &[PagePoint]) -> Vec<TranslationLevel> {
     let scaled: Vec<f64> = points
         .iter()

@@ -63,8 +63,8 @@ fn caterpillar(nodes: u32) -> Shape {
     Shape::from_parents(&parents).unwrap()
 }
 
-/// The choice's ranking against all layouts in full: how far its predictions are off, and what the layout that it predicts
-/// to be the cheapest costs more than the best.
+/// The choice's ranking against all layouts in full: how far its predictions are off, and what the
+/// layout that it predicts to be the cheapest costs more than the best.
 fn error_and_regret(
     shape: &Shape,
     node: NodeExtent,
@@ -109,7 +109,8 @@ fn a_sample_predicts_what_all_nodes_do() {
         ("trees of 1000", forest(150, 1000)),
         ("trees of 40000", forest(4, 40_000)),
     ];
-    // Samples of nodes fill no sets; what the sets of a preset do is no matter of how good the sample is.
+    // Samples of nodes fill no sets; what the sets of a preset do is no matter of how good the
+    // sample is.
     let mut thesis = Machine::thesis();
     thesis.hierarchy = None;
     for (name, shape) in shapes {

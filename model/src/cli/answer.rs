@@ -1,8 +1,9 @@
 //! One layout's answer: misses by the tiers, time by the machine.
 //!
-//! A machine that was calibrated, and this one as long as it was not, are known by effective capacities: what of a cache
-//! is there for one program. The footprint tier predicts from those. Presets are known by their geometry, which any tier can
-//! take; so is every machine when a tier is asked for by name.
+//! A machine that was calibrated, and this one as long as it was not, are known by effective
+//! capacities: what of a cache is there for one program. The footprint tier predicts from those.
+//! Presets are known by their geometry, which any tier can take; so is every machine when a tier is
+//! asked for by name.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -21,7 +22,8 @@ use crate::{
     Prediction, Predictor, Replacement, Structure, Tier, predict_misses, predict_transient,
 };
 
-/// A cache misses more than this where blocks lie, over what it would miss if they lay anywhere, before a note says so.
+/// A cache misses more than this where blocks lie, over what it would miss if they lay anywhere,
+/// before a note says so.
 const ALIASING_RATIO: f64 = 1.2;
 /// And at least so many misses of an operation more.
 const ALIASING_MISSES: f64 = 0.1;
@@ -311,7 +313,8 @@ impl Found {
         }
     }
 
-    /// Of one step of a machine's level: a cache has its name; the steps of the translations are the buffers, in order.
+    /// Of one step of a machine's level: a cache has its name; the steps of the translations are
+    /// the buffers, in order.
     fn level(&self, level: &Level, step: usize) -> Option<&LevelPrediction> {
         match level.kind {
             LevelKind::Data => self.caches.iter().find(|found| found.name == level.name),
@@ -346,7 +349,8 @@ impl Found {
     }
 }
 
-/// Colours are a matter of sets: where nothing else is known by its geometry, the coloured cache is.
+/// Colours are a matter of sets: where nothing else is known by its geometry, the coloured cache
+/// is.
 fn coloured_cache(
     question: &Question<'_>,
     arrangement: Arrangement,
@@ -408,8 +412,8 @@ impl<'a> Footprints<'a> {
         &self.known[index].1
     }
 
-    /// Mean misses of one of the first `first` operations from cold: all blocks are new until the cache is full, after
-    /// that it is as ever.
+    /// Mean misses of one of the first `first` operations from cold: all blocks are new until the
+    /// cache is full, after that it is as ever.
     fn first_misses(&mut self, level: &Level, step: usize, machine: &Machine, first: u64) -> f64 {
         let capacity = level
             .steps
@@ -429,7 +433,8 @@ impl<'a> Footprints<'a> {
     }
 }
 
-/// Caches that miss more than if blocks fell into any set. Only where addresses choose sets can they.
+/// Caches that miss more than if blocks fell into any set. Only where addresses choose sets can
+/// they.
 fn aliased(
     accesses: &Accesses,
     hierarchy: &Hierarchy,

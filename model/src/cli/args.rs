@@ -1,7 +1,8 @@
 //! The command line's grammar.
 //!
-//! `predict`, `advise` and `simulate` ask about the same thing, so that they share its description: [`QuestionArgs`] is the structure, what
-//! is done with it and which keys are asked for; [`PlaceArgs`] is the memory and the machine.
+//! `predict`, `advise` and `simulate` ask about the same thing, so that they share its description:
+//! [`QuestionArgs`] is the structure, what is done with it and which keys are asked for;
+//! [`PlaceArgs`] is the memory and the machine.
 
 use std::path::PathBuf;
 
@@ -120,14 +121,16 @@ pub(super) struct QuestionArgs {
     /// B-trees: bytes of a value
     #[arg(long, value_parser = parse_count, default_value = "8", help_heading = "Structure")]
     pub(super) value_bytes: u64,
-    /// search, miss (of absent keys), insert, range:KEYS, walk, or walk:returns (parents are read again on the way back)
+    /// search, miss (of absent keys), insert, range:KEYS, walk, or walk:returns (parents are read
+    /// again on the way back)
     #[arg(long, default_value = "search", help_heading = "Operation")]
     pub(super) operation: String,
-    /// Which keys are asked for: uniform, zipf:EXPONENT, hot:KEYS:OPERATIONS (two shares, as hot:0.1:0.9), or
-    /// trace:FILE (the number of a key a line)
+    /// Which keys are asked for: uniform, zipf:EXPONENT, hot:KEYS:OPERATIONS (two shares, as
+    /// hot:0.1:0.9), or trace:FILE (the number of a key a line)
     #[arg(long, default_value = "uniform", help_heading = "Operation")]
     pub(super) keys: String,
-    /// Misses of the first N operations from cold caches, instead of those of an operation in the steady state
+    /// Misses of the first N operations from cold caches, instead of those of an operation in the
+    /// steady state
     #[arg(long, value_parser = parse_count, value_name = "N", conflicts_with = "steady", help_heading = "Operation")]
     pub(super) searches: Option<u64>,
     /// An operation in the steady state, after many others (this is the default)
@@ -138,18 +141,20 @@ pub(super) struct QuestionArgs {
 /// Where the nodes lie and on what machine.
 #[derive(Clone, Debug, ClapArgs)]
 pub(super) struct PlaceArgs {
-    /// thesis, thesis-rsim or another preset, this (sizes of this one, usual latencies), calibrate (measure now), or a
-    /// machine file
+    /// thesis, thesis-rsim or another preset, this (sizes of this one, usual latencies), calibrate
+    /// (measure now), or a machine file
     #[arg(long, default_value = "this", help_heading = "Machine")]
     pub(super) machine: PathBuf,
     /// Pages that the structure lies in
     #[arg(long, value_enum, default_value = "4k", help_heading = "Machine")]
     pub(super) pages: Pages,
-    /// How caches are found that addresses beyond the page choose sets of: random frames of the page's size, or
-    /// identity; without it, identity for the machines of the thesis and random for all others
+    /// How caches are found that addresses beyond the page choose sets of: random frames of the
+    /// page's size, or identity; without it, identity for the machines of the thesis and random for
+    /// all others
     #[arg(long, value_enum, help_heading = "Machine")]
     pub(super) frames: Option<FrameChoice>,
-    /// The cache that `coloured` layouts colour; without it, the largest whose sets addresses choose
+    /// The cache that `coloured` layouts colour; without it, the largest whose sets addresses
+    /// choose
     #[arg(long, value_name = "NAME", help_heading = "Layouts")]
     pub(super) colour_cache: Option<String>,
     /// The part of that cache that is kept for the hot nodes
@@ -230,8 +235,9 @@ pub(super) struct PredictArgs {
     /// Draw a sweep into this SVG file; its values become the output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) plot: Option<PathBuf>,
-    /// What the plot runs over: nodes (nanoseconds and misses from 1024 nodes to --nodes) or coloured (speedup over the
-    /// baseline by the share of the cache that is kept for the hot nodes)
+    /// What the plot runs over: nodes (nanoseconds and misses from 1024 nodes to --nodes) or
+    /// coloured (speedup over the baseline by the share of the cache that is kept for the hot
+    /// nodes)
     #[arg(
         long,
         value_enum,
@@ -256,7 +262,8 @@ pub(super) struct AdviseArgs {
     pub(super) place: PlaceArgs,
     #[command(flatten)]
     pub(super) cost: CostArgs,
-    /// The layout as it is now: as `random`, what an old heap gives, `allocated`, a young one, or `hinted`
+    /// The layout as it is now: as `random`, what an old heap gives, `allocated`, a young one, or
+    /// `hinted`
     #[arg(long, default_value = "random", help_heading = "Layouts")]
     pub(super) now: Arrangement,
     /// How many operations are to come before the structure changes or goes
@@ -280,7 +287,8 @@ pub(super) struct SimulateArgs {
     #[arg(long, value_delimiter = ',', help = LAYOUTS_HELP, help_heading = "Layouts",
         default_value = "random,bfs,dfs,cluster,veb,cluster-veb,hierarchical")]
     pub(super) layout: Vec<Arrangement>,
-    /// How many operations are counted in the steady state; without it, enough for an error of about one percent
+    /// How many operations are counted in the steady state; without it, enough for an error of
+    /// about one percent
     #[arg(long, value_parser = parse_count, value_name = "N", conflicts_with = "searches", help_heading = "Operation")]
     pub(super) operations: Option<u64>,
     /// Chooses the operations, and the frames where they are random

@@ -1,4 +1,5 @@
-//! What can be asked for as a layout: those of [`Layout`], two that change more than an order, and where nodes really lie.
+//! What can be asked for as a layout: those of [`Layout`], two that change more than an order, and
+//! where nodes really lie.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +13,8 @@ pub(super) enum Arrangement {
     Plain(Layout),
     /// The hot nodes in a part of a cache of their own, each part in an order.
     Coloured(Layout),
-    /// Without links: a complete tree in breadth-first order, in which places of children are computed.
+    /// Without links: a complete tree in breadth-first order, in which places of children are
+    /// computed.
     Eliminated,
     /// At the addresses that a file gives.
     Given,

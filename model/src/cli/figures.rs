@@ -1,7 +1,7 @@
 //! `model figures`.
 //!
-//! Writes each figure as `fig-3-4.svg` and `fig-3-4.csv` and so on into a folder, and prints their tables in Markdown, or
-//! with `--json` one array of all points.
+//! Writes each figure as `fig-3-4.svg` and `fig-3-4.csv` and so on into a folder, and prints their
+//! tables in Markdown, or with `--json` one array of all points.
 
 use std::fs;
 use std::io::{IsTerminal, Write, stderr};

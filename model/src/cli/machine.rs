@@ -38,8 +38,9 @@ pub(super) fn machine(name: &Path) -> Result<Machine, CliError> {
     Machine::from_json(&text).map_err(|error| request(&error))
 }
 
-/// Where pages lie in memory, as asked for: anywhere, which the seed chooses, unless it is a published machine of which no translation
-/// is known, as those of the thesis, whose caches see the program's addresses.
+/// Where pages lie in memory, as asked for: anywhere, which the seed chooses, unless it is a
+/// published machine of which no translation is known, as those of the thesis, whose caches see the
+/// program's addresses.
 pub(super) fn frames(place: &PlaceArgs, machine: &Machine, seed: u64) -> Frames {
     let untranslated = machine.origin == Origin::Preset
         && (machine.hierarchy.as_ref()).is_some_and(|hierarchy| hierarchy.tlbs().is_empty());
@@ -70,7 +71,8 @@ fn is_name(path: &Path) -> bool {
     path.components().count() == 1 && path.extension().is_none()
 }
 
-/// The text of a regular file of sensible size: devices and pipes may never end, and opening a pipe may wait for ever.
+/// The text of a regular file of sensible size: devices and pipes may never end, and opening a pipe
+/// may wait for ever.
 fn read_machine_file(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     // One byte more than allowed tells a file that is too large, even if it grows meanwhile.

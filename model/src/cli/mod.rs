@@ -1,7 +1,8 @@
 //! The commands of `model`, as a library function.
 //!
-//! [`run`] takes arguments and two writers and returns an exit code, so that tests call it as the binary does. Results go
-//! to the first writer, in tables for people or as one JSON object; everything else is one line on the second.
+//! [`run`] takes arguments and two writers and returns an exit code, so that tests call it as the
+//! binary does. Results go to the first writer, in tables for people or as one JSON object;
+//! everything else is one line on the second.
 //!
 //! | exit code | meaning |
 //! |---|---|

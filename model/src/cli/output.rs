@@ -10,7 +10,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::CliError;
 
-/// Lines of text in columns as wide as they need to be; the first is aligned left, the others right.
+/// Lines of text in columns as wide as they need to be; the first is aligned left, the others
+/// right.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: Vec<Vec<String>>,

@@ -1,7 +1,9 @@
-//! `model probe-layout`, which no help shows: the program that `model validate` runs under valgrind.
+//! `model probe-layout`, which no help shows: the program that `model validate` runs under
+//! valgrind.
 //!
-//! It builds a tree of nodes of 32 bytes by a layout, searches it, and says where it lies: two runs that say the same have
-//! done the same at the same addresses, which is what comparing their misses takes.
+//! It builds a tree of nodes of 32 bytes by a layout, searches it, and says where it lies: two runs
+//! that say the same have done the same at the same addresses, which is what comparing their misses
+//! takes.
 
 use std::io::Write;
 

@@ -1,7 +1,8 @@
 //! What `predict`, `advise` and `simulate` are asked, from words to what operations read.
 //!
-//! Everything that can be refused is refused here, in one line: sizes that this machine could not even analyse, structures and
-//! operations that do not fit together, files that are not what they should be.
+//! Everything that can be refused is refused here, in one line: sizes that this machine could not
+//! even analyse, structures and operations that do not fit together, files that are not what they
+//! should be.
 
 use std::fmt;
 use std::io;
@@ -171,7 +172,8 @@ impl<'a> Question<'a> {
         whole.transpose()
     }
 
-    /// The same question of a structure with so many keys; `None` where its size is given, or depends on a file.
+    /// The same question of a structure with so many keys; `None` where its size is given, or
+    /// depends on a file.
     pub(super) fn with_keys(&self, keys: u32) -> Option<Result<Question<'a>, CliError>> {
         let Source::Rules(structure) = &self.source else {
             return None;
@@ -338,8 +340,8 @@ impl<'a> Question<'a> {
         self.without_links().is_ok()
     }
 
-    /// The same structure without links: a complete tree whose children's places are computed, a list whose nodes follow each
-    /// other.
+    /// The same structure without links: a complete tree whose children's places are computed, a
+    /// list whose nodes follow each other.
     fn without_links(&self) -> Result<(Structure, Sizes), CliError> {
         let refuse = |why: &str| {
             Err(CliError::Request(format!(
@@ -648,7 +650,8 @@ fn sizes(args: &QuestionArgs) -> Result<Sizes, CliError> {
     ))
 }
 
-/// A node of so many bytes, aligned as a compiler would: to the largest power of two in its size, up to a word.
+/// A node of so many bytes, aligned as a compiler would: to the largest power of two in its size,
+/// up to a word.
 fn node_extent(bytes: u64) -> Result<NodeExtent, ()> {
     let bytes = u32::try_from(bytes).map_err(|_| ())?;
     NodeExtent::new(bytes, 1 << bytes.trailing_zeros().min(3)).map_err(|_| ())

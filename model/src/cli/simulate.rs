@@ -1,9 +1,10 @@
 //! `model simulate`: the question of `predict`, answered access by access.
 //!
-//! In the steady state the caches are warmed first, for as long as the footprint says that they still fill up; then batches of
-//! operations are counted until the means of all levels that matter are known to half a percent (standard error of the
-//! batch means), or so many accesses have been made that nobody would wait for more. From cold, the first operations are repeated
-//! with other keys and other frames.
+//! In the steady state the caches are warmed first, for as long as the footprint says that they
+//! still fill up; then batches of operations are counted until the means of all levels that matter
+//! are known to half a percent (standard error of the batch means), or so many accesses have been
+//! made that nobody would wait for more. From cold, the first operations are repeated with other
+//! keys and other frames.
 //!
 //! The JSON object:
 //!
@@ -166,7 +167,8 @@ struct Simulated {
 }
 
 impl Simulated {
-    /// Means over batches of equally many operations, of what `counts` says at the end of each since its start.
+    /// Means over batches of equally many operations, of what `counts` says at the end of each
+    /// since its start.
     fn of_batches(batches: &[SimulatedCounts], operations: u64, accesses: u64) -> Simulated {
         let Some(first) = batches.first() else {
             return Simulated {
@@ -330,8 +332,8 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Operations until the caches hold what they will hold: some times as many as a cache remembers, or, where all fits, as
-/// many as it takes until hardly an operation meets a new block.
+/// Operations until the caches hold what they will hold: some times as many as a cache remembers,
+/// or, where all fits, as many as it takes until hardly an operation meets a new block.
 fn warm_up_operations(accesses: &Accesses, hierarchy: &Hierarchy) -> u64 {
     /// Multiples of the characteristic time.
     const TIMES: f64 = 3.0;

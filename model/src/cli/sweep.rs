@@ -158,7 +158,8 @@ fn over_shares(args: &PredictArgs, question: &Question<'_>) -> Result<SweepRepor
 }
 
 impl SweepReport {
-    /// A chart of the nanoseconds (or speedups), and for sizes one of the misses of each level of the caches, above each other.
+    /// A chart of the nanoseconds (or speedups), and for sizes one of the misses of each level of
+    /// the caches, above each other.
     pub(super) fn to_svg(&self) -> String {
         let mut charts = Vec::new();
         if self.over == "nodes" {

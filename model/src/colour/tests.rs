@@ -163,7 +163,8 @@ fn predictions_agree_with_the_simulated_thesis_machine() {
     let layout = Layout::SubtreeCluster { block_bytes: 64 };
     let [plain, coloured] = compared(&shape, node, l2, 0.5, layout);
     assert!((coloured.1 / coloured.0 - 1.0).abs() < 0.03);
-    // What the thesis's formula says is the worst case for what is not coloured, of which the cache holds some.
+    // What the thesis's formula says is the worst case for what is not coloured, of which the cache
+    // holds some.
     let formula =
         thesis::search_references((1 << 17) - 1) * thesis::c_tree_miss_rate((1 << 17) - 1, 20, l2);
     assert!(

@@ -1,18 +1,20 @@
 //! The order in which a growing structure's nodes are allocated.
 //!
-//! A structure that grows by insertions allocates each node after the one that it hangs under; beyond that, a shape does not
-//! say when its nodes were born. Insertions in random order make every order in which parents come before children equally
-//! probable (for binary search trees exactly: given the shape, all such orders of keys lead to it, and no others do). One of
-//! them is drawn as follows. Node `v`, with `s` nodes in its subtree, is born
+//! A structure that grows by insertions allocates each node after the one that it hangs under;
+//! beyond that, a shape does not say when its nodes were born. Insertions in random order make
+//! every order in which parents come before children equally probable (for binary search trees
+//! exactly: given the shape, all such orders of keys lead to it, and no others do). One of them is
+//! drawn as follows. Node `v`, with `s` nodes in its subtree, is born
 //!
 //! ```text
 //! t(v) = t(parent) + E / s        E exponentially distributed with mean 1
 //! ```
 //!
-//! and nodes are ordered by `t`: of those that could be next, the one with the earliest `t` is; exponential waiting times with
-//! the rates `s` have each win with probability `s` over the sum of all, which is what the hook length formula asks for
-//! (D. Knuth, *The Art of Computer Programming*, volume 3, section 5.1.4, exercise 20), and have no memory, so that the
-//! next choice is as free as the first.
+//! and nodes are ordered by `t`: of those that could be next, the one with the earliest `t` is;
+//! exponential waiting times with the rates `s` have each win with probability `s` over the sum of
+//! all, which is what the hook length formula asks for (D. Knuth, *The Art of Computer
+//! Programming*, volume 3, section 5.1.4, exercise 20), and have no memory, so that the next choice
+//! is as free as the first.
 
 use crate::Shape;
 use crate::shape::random::SplitMix64;
@@ -28,7 +30,8 @@ pub(super) fn birth_order(shape: &Shape, seed: u64) -> Vec<u32> {
         births[v as usize] = after.unwrap_or(0.0) + wait;
     }
     let mut order: Vec<u32> = (0..shape.nodes()).collect();
-    // Stable: where a wait is lost to rounding, the smaller number comes first, which is the parent's.
+    // Stable: where a wait is lost to rounding, the smaller number comes first, which is the
+    // parent's.
     order.sort_by(|&a, &b| births[a as usize].total_cmp(&births[b as usize]));
     order
 }

@@ -1,20 +1,22 @@
 //! Subtree clusters: as many nodes of one subtree as fit share a block.
 //!
-//! T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 2.1.1, puts the k nodes of a subtree into one block, so
-//! that a search uses log2(k + 1) nodes of each block that it fetches. For trees that are not complete, which subtree is
-//! a question; the answer here is greedy: from a cluster's root on, always the most probable node that hangs below the
-//! cluster joins it, which is the one with the largest subtree, until the block is full. What still hangs below then
-//! starts clusters of its own.
+//! T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 2.1.1, puts the k nodes of a
+//! subtree into one block, so that a search uses log2(k + 1) nodes of each block that it fetches.
+//! For trees that are not complete, which subtree is a question; the answer here is greedy: from a
+//! cluster's root on, always the most probable node that hangs below the cluster joins it, which is
+//! the one with the largest subtree, until the block is full. What still hangs below then starts
+//! clusters of its own.
 //!
 //! Three departures from the thesis:
 //!
-//! 1. **Fragments share blocks.** Near the leaves, most clusters are smaller than a block. They are packed into
-//!    what room the blocks before them left, the tightest that they fit into. (Page-sized clusters without this took 305 MB for
-//!    24 MB of nodes.)
-//! 2. **Complete trees are aligned from the bottom.** When a block holds exactly c levels and c does not divide the
-//!    height, the rest of the levels is in the topmost cluster, not in half-empty blocks for the leaves.
-//! 3. **Order inside a block.** A cluster larger than a few nodes is itself laid out in van Emde Boas order,
-//!    so that the lines and sectors within a page-sized block are used well too.
+//! 1. **Fragments share blocks.** Near the leaves, most clusters are smaller than a block. They are
+//!    packed into what room the blocks before them left, the tightest that they fit into.
+//!    (Page-sized clusters without this took 305 MB for 24 MB of nodes.)
+//! 2. **Complete trees are aligned from the bottom.** When a block holds exactly c levels and c
+//!    does not divide the height, the rest of the levels is in the topmost cluster, not in
+//!    half-empty blocks for the leaves.
+//! 3. **Order inside a block.** A cluster larger than a few nodes is itself laid out in van Emde
+//!    Boas order, so that the lines and sectors within a page-sized block are used well too.
 
 use super::order::{self, Cutter};
 use super::preorder::{Candidate, Tree, count_u32};
@@ -23,8 +25,8 @@ use std::collections::BinaryHeap;
 
 /// A division of a forest's nodes into connected clusters.
 ///
-/// Invariants: each node is in exactly one cluster; a cluster's nodes are connected and its first is its root; clusters are
-/// numbered depth-first.
+/// Invariants: each node is in exactly one cluster; a cluster's nodes are connected and its first
+/// is its root; clusters are numbered depth-first.
 pub(super) struct Clusters {
     /// Depth-first numbers.
     nodes: Vec<u32>,
@@ -38,7 +40,8 @@ pub(super) struct Clusters {
 const SCANNED_MAX: usize = 8;
 
 impl Clusters {
-    /// Greedy clusters of up to `capacity` nodes, numbered depth-first, the heaviest first. O(n log n).
+    /// Greedy clusters of up to `capacity` nodes, numbered depth-first, the heaviest first. O(n log
+    /// n).
     ///
     /// `first_capacity` is that of the cluster of the first root.
     pub(super) fn greedy(tree: Tree<'_>, capacity: usize, first_capacity: usize) -> Clusters {
@@ -119,7 +122,8 @@ impl Clusters {
         order::van_emde_boas(Tree::new(&self.size, None))
     }
 
-    /// The offset of each node, by depth-first number, when clusters take blocks in this order and fragments share them. O(n).
+    /// The offset of each node, by depth-first number, when clusters take blocks in this order and
+    /// fragments share them. O(n).
     pub(super) fn pack(&self, order: impl Iterator<Item = u32>, blocks: Blocks) -> Vec<u64> {
         let mut offsets = vec![0u64; self.nodes.len()];
         let mut rooms = Rooms::new(blocks.slots);
@@ -198,8 +202,9 @@ impl Rooms {
     }
 }
 
-/// How many nodes the topmost cluster of a complete binary tree takes so that the clusters below end with the leaves;
-/// `None` for other shapes and for blocks that do not hold a number of whole levels.
+/// How many nodes the topmost cluster of a complete binary tree takes so that the clusters below
+/// end with the leaves; `None` for other shapes and for blocks that do not hold a number of whole
+/// levels.
 pub(super) fn top_levels_capacity(shape: &Shape, capacity: usize) -> Option<usize> {
     let levels_per_cluster = (capacity + 1).ilog2();
     if levels_per_cluster < 2 || !(capacity + 1).is_power_of_two() {

@@ -10,7 +10,8 @@ const LINE_LEFT_BYTES_MAX: u64 = 8;
 
 /// The places in memory for nodes of one size, numbered from 0 by ascending offset.
 ///
-/// Gaps are at the ends of *rows* of equally many places: segments, which no node lies across, or lines.
+/// Gaps are at the ends of *rows* of equally many places: segments, which no node lies across, or
+/// lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grid {
     bytes: u64,
@@ -80,13 +81,15 @@ impl Grid {
         offset + self.bytes
     }
 
-    /// The offsets of places, in their stead: of all places at once, for a grid whose rows are full.
+    /// The offsets of places, in their stead: of all places at once, for a grid whose rows are
+    /// full.
     pub(super) fn places_to_offsets(&self, places: &mut [u64]) {
         debug_assert_eq!(self.left_out, 0, "the first row is as long as all others");
         match u32::try_from(self.row_places) {
             Ok(row_places) if row_places > 1 => {
                 for place in places {
-                    // Numbers of nodes have 32 bits, of which a division takes half as long as of 64.
+                    // Numbers of nodes have 32 bits, of which a division takes half as long as of
+                    // 64.
                     #[expect(clippy::cast_possible_truncation, reason = "as said")]
                     let number = *place as u32;
                     let (row, in_row) = (number / row_places, number % row_places);

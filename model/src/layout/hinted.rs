@@ -1,22 +1,24 @@
 //! What an allocator with hints gives: each node asked for near its parent.
 //!
-//! The rules are those of T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 4.2.1, on *co-location pages* of 64
-//! blocks of 64 B, as `ccmalloc` keeps them. Nodes are born in a random [order](super::allocated) of insertion, the hint of
-//! each is its parent, and it lies
+//! The rules are those of T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 4.2.1, on
+//! *co-location pages* of 64 blocks of 64 B, as `ccmalloc` keeps them. Nodes are born in a random
+//! [order](super::allocated) of insertion, the hint of each is its parent, and it lies
 //!
 //! 1. in the hint's block, if that has room;
 //! 2. else on the hint's page, where the [policy](HintPolicy) chooses;
-//! 3. else on the *seat page*, where also roots begin: in its first empty block, or, by the policies that pack, in its
-//!    first room; and when it has none left, on a fresh page.
+//! 3. else on the *seat page*, where also roots begin: in its first empty block, or, by the
+//!    policies that pack, in its first room; and when it has none left, on a fresh page.
 //!
-//! `Closest` is the thesis's but for one thing: its nodes may lie at the border of two blocks, so that nothing is left between them.
+//! `Closest` is the thesis's but for one thing: its nodes may lie at the border of two blocks, so
+//! that nothing is left between them.
 //!
 //! ```text
 //! page   | a c d | b e . | f . . | . . . |   of 64 blocks; c, d have the hint a, e the hint b, f a hint whose page is full
 //! ```
 //!
-//! Nothing is freed here, so pages fill up once. Larger nodes than a hint is honoured for lie one behind the other, in the
-//! order of birth. What reserving room on pages would change is left out: by default `ccmalloc` reserves none.
+//! Nothing is freed here, so pages fill up once. Larger nodes than a hint is honoured for lie one
+//! behind the other, in the order of birth. What reserving room on pages would change is left out:
+//! by default `ccmalloc` reserves none.
 
 use super::{NodeExtent, Placement, allocated, packed_offset};
 use crate::{NO_NODE, Shape};
@@ -38,12 +40,14 @@ pub enum HintPolicy {
     Closest,
     /// The first block of the page that has room.
     FirstFit,
-    /// An empty block of the page, so that what follows finds room beside it: within the same 256 B if there is one.
+    /// An empty block of the page, so that what follows finds room beside it: within the same 256 B
+    /// if there is one.
     #[default]
     NewBlock,
 }
 
-/// Where each node of `shape` lies when it was allocated near its parent. O(n log n), most of it for the order of birth.
+/// Where each node of `shape` lies when it was allocated near its parent. O(n log n), most of it
+/// for the order of birth.
 pub(super) fn place(shape: &Shape, node: NodeExtent, policy: HintPolicy, seed: u64) -> Placement {
     let order = allocated::birth_order(shape, seed);
     let mut offsets = vec![0u64; shape.len()];
@@ -64,12 +68,14 @@ pub(super) fn place(shape: &Shape, node: NodeExtent, policy: HintPolicy, seed: u
     Placement::from_offsets(offsets)
 }
 
-/// Blocks whose granules make a word of the allocator's map, which no object crosses that is placed by its granules.
+/// Blocks whose granules make a word of the allocator's map, which no object crosses that is placed
+/// by its granules.
 const WORD_BLOCKS: u32 = 8;
 
 /// Free room of one page.
 ///
-/// Invariants: bit b of `empty` is set when block b has no object, of `with_room` when another object fits into it.
+/// Invariants: bit b of `empty` is set when block b has no object, of `with_room` when another
+/// object fits into it.
 struct Page {
     empty: u64,
     with_room: u64,
@@ -113,7 +119,8 @@ impl Pages {
         if let Some((page, granule)) = near {
             return self.take(page, granule);
         }
-        // The seat page is the last one: a fresh page becomes it when the one before has no place left.
+        // The seat page is the last one: a fresh page becomes it when the one before has no place
+        // left.
         if let Some(last) = self.pages.len().checked_sub(1)
             && self.pages[last].empty != 0
             && let Some(granule) = self.find(last, 0)
@@ -176,8 +183,8 @@ impl Pages {
         }
     }
 
-    /// The room nearest to granule `near`, across blocks: in the word of the allocator's map that has the granule, else in the next word upwards or
-    /// downwards that has any.
+    /// The room nearest to granule `near`, across blocks: in the word of the allocator's map that
+    /// has the granule, else in the next word upwards or downwards that has any.
     fn nearest_room(&self, page: usize, near: u32) -> Option<u32> {
         const WORDS: u32 = PAGE_BLOCKS / WORD_BLOCKS;
         const WORD_GRANULES: u32 = WORD_BLOCKS * BLOCK_GRANULES;
@@ -360,7 +367,8 @@ mod tests {
             });
             together.count() as f64 / 49_999.0
         };
-        // Measured of the allocator itself, with a random tree of 2 million nodes: 40 % of the pairs share a block.
+        // Measured of the allocator itself, with a random tree of 2 million nodes: 40 % of the
+        // pairs share a block.
         let new_block = place(&shape, node, HintPolicy::NewBlock, 1);
         let in_block = share(&new_block, BLOCK_BYTES);
         assert!((0.37..0.43).contains(&in_block), "{in_block}");

@@ -1,8 +1,9 @@
 //! Depth-first places straight from the parents of nodes in level order, without a [`Shape`].
 //!
-//! A traversal that keeps a queue numbers nodes level by level: roots first, and the children of each node side by side, those of an earlier
-//! parent first. Then every pass that depth-first order needs runs over the numbers one by one, and touches parents and children in sequence, so that one list of
-//! numbers, eight bytes a node, is all that is written:
+//! A traversal that keeps a queue numbers nodes level by level: roots first, and the children of
+//! each node side by side, those of an earlier parent first. Then every pass that depth-first order
+//! needs runs over the numbers one by one, and touches parents and children in sequence, so that
+//! one list of numbers, eight bytes a node, is all that is written:
 //!
 //! ```text
 //! backwards:  size[v] = 1 + the sizes of its children
@@ -11,26 +12,30 @@
 //! at last:    offsets                                        which replace the numbers
 //! ```
 //!
-//! [`Preorder`](super::preorder::Preorder) makes the same places of any shape, with three more lists and passes that jump.
+//! [`Preorder`](super::preorder::Preorder) makes the same places of any shape, with three more
+//! lists and passes that jump.
 
 use super::grid::Grid;
 use super::{NodeExtent, Placement};
 use crate::{NO_NODE, Shape};
 
 impl Placement {
-    /// [`Layout::DepthFirst`](super::Layout::DepthFirst) of the forest in which node `v` hangs under `parents[v]`, or is a root where that is [`NO_NODE`]: what
+    /// [`Layout::DepthFirst`](super::Layout::DepthFirst) of the forest in which node `v` hangs
+    /// under `parents[v]`, or is a root where that is [`NO_NODE`]: what
     /// [`place`](super::Layout::place) gives for the shape of these parents.
     ///
-    /// No two nodes share a place: the offsets are those that as many nodes have one behind the other, each segment full but the last, and each is there
-    /// once. Unsafe code may rely on it.
+    /// No two nodes share a place: the offsets are those that as many nodes have one behind the
+    /// other, each segment full but the last, and each is there once. Unsafe code may rely on it.
     ///
-    /// `None` when the nodes are not numbered level by level, roots first, and in each level in the order of their parents.
+    /// `None` when the nodes are not numbered level by level, roots first, and in each level in the
+    /// order of their parents.
     ///
     /// O(n log d) for nodes of up to d children, in three sequential passes.
     ///
     /// # Panics
     ///
-    /// When `node` has no bytes or an alignment that is not a power of two, which [`NodeExtent::new`] rules out.
+    /// When `node` has no bytes or an alignment that is not a power of two, which
+    /// [`NodeExtent::new`] rules out.
     ///
     /// # Examples
     ///
@@ -57,8 +62,9 @@ impl Placement {
 }
 
 impl NodeExtent {
-    /// Where the last of `nodes` nodes ends, counted from the first, in the layouts that put nodes one behind the other at their
-    /// [stride](NodeExtent::stride_bytes) and segments full: depth-first, breadth-first and van Emde Boas. 0 for none.
+    /// Where the last of `nodes` nodes ends, counted from the first, in the layouts that put nodes
+    /// one behind the other at their [stride](NodeExtent::stride_bytes) and segments full:
+    /// depth-first, breadth-first and van Emde Boas. 0 for none.
     pub fn packed_bytes(self, nodes: u32) -> u64 {
         let last = nodes.checked_sub(1);
         last.map_or(0, |last| {
@@ -68,13 +74,15 @@ impl NodeExtent {
     }
 }
 
-/// How many nodes are roots before the first that is none. Counted one by one: whether roots come first is not known yet, and halving would take it for granted.
+/// How many nodes are roots before the first that is none. Counted one by one: whether roots come
+/// first is not known yet, and halving would take it for granted.
 fn leading_roots(parents: &[u32]) -> usize {
     let roots = parents.iter().take_while(|&&parent| parent == NO_NODE);
     roots.count()
 }
 
-/// By node: how many nodes its subtree has. `None` when the nodes, of which so many are roots, are not in level order, or are too many for a shape.
+/// By node: how many nodes its subtree has. `None` when the nodes, of which so many are roots, are
+/// not in level order, or are too many for a shape.
 fn subtree_sizes(parents: &[u32], roots: usize) -> Option<Vec<u64>> {
     if parents.len() >= NO_NODE as usize {
         return None;
@@ -85,7 +93,8 @@ fn subtree_sizes(parents: &[u32], roots: usize) -> Option<Vec<u64>> {
     for v in (roots..parents.len()).rev() {
         if parents[v] != parent {
             if below > 0 {
-                // A parent is before its first child, which has the number v + 1, and before the parent of those behind.
+                // A parent is before its first child, which has the number v + 1, and before the
+                // parent of those behind.
                 if parent >= after || parent as usize > v {
                     return None;
                 }
@@ -154,8 +163,9 @@ fn number_many(children: &mut [u64], mut next: u64, by_size: &mut Vec<(u64, usiz
 }
 
 impl Shape {
-    /// Whether nodes with these parents are in level order, and none has two children: lists, and forests of lists, as
-    /// [`is_chains`](Shape::is_chains) says of a shape. `false` for all other orders. O(n), less where the answer is no.
+    /// Whether nodes with these parents are in level order, and none has two children: lists, and
+    /// forests of lists, as [`is_chains`](Shape::is_chains) says of a shape. `false` for all other
+    /// orders. O(n), less where the answer is no.
     pub fn are_chains_in_level_order(parents: &[u32]) -> bool {
         let roots = leading_roots(parents);
         let below = &parents[roots..];

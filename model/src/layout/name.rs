@@ -253,7 +253,8 @@ pub(crate) fn nearest_of<'a>(
     is_near.then_some(nearest)
 }
 
-/// Levenshtein distance: insertions, removals and replacements of characters that turn `a` into `b`.
+/// Levenshtein distance: insertions, removals and replacements of characters that turn `a` into
+/// `b`.
 fn edits(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
     for (i, x) in a.chars().enumerate() {

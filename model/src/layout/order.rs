@@ -2,16 +2,18 @@
 //!
 //! # Depth-first, the heavier child first
 //!
-//! A node's first child in the order lies right behind it. Under an even search the child with the larger subtree is the
-//! likelier next step, so it gets that place. Trees that are not complete gain: see the table in
-//! [`layout`](crate::Layout). It is the order of the numbers of a [`Preorder`](super::preorder::Preorder).
+//! A node's first child in the order lies right behind it. Under an even search the child with the
+//! larger subtree is the likelier next step, so it gets that place. Trees that are not complete
+//! gain: see the table in [`layout`](crate::Layout). It is the order of the numbers of a
+//! [`Preorder`](super::preorder::Preorder).
 //!
 //! # Van Emde Boas by weight
 //!
-//! The order of H. Prokop (*Cache-oblivious algorithms*, 1999, after P. van Emde Boas) cuts a complete tree of height h at
-//! half its height, lays out the top, then each bottom tree, and goes on like this within each part. A search then
-//! crosses few blocks **whatever the block size is**. Height is a bad measure for other trees: one after random inserts
-//! of 2^21 keys is 50 high, and nearly all of its nodes lie above level 25. What has to be halved is the logarithm of the
+//! The order of H. Prokop (*Cache-oblivious algorithms*, 1999, after P. van Emde Boas) cuts a
+//! complete tree of height h at half its height, lays out the top, then each bottom tree, and goes
+//! on like this within each part. A search then crosses few blocks **whatever the block size is**.
+//! Height is a bad measure for other trees: one after random inserts of 2^21 keys is 50 high, and
+//! nearly all of its nodes lie above level 25. What has to be halved is the logarithm of the
 //! *size*. So a part of s nodes is cut by weight:
 //!
 //! ```text
@@ -20,14 +22,16 @@
 //! top       = the nodes heavier than t        bottoms = the subtrees that hang below the top
 //! ```
 //!
-//! Neither the top nor a bottom exceeds t nodes. On a complete tree, t is the size of a tree of half the height, and the
-//! order is Prokop's. On any tree t is at most (s + 1) / 2: the nodes heavier than s / 2 form one path. So no part is
-//! deeper than log2 n cuts and the whole costs O(n log n) on the worst tree, a chain. A fixed cut at the square root of s
-//! would need the square root of n rounds on a chain.
+//! Neither the top nor a bottom exceeds t nodes. On a complete tree, t is the size of a tree of
+//! half the height, and the order is Prokop's. On any tree t is at most (s + 1) / 2: the nodes
+//! heavier than s / 2 form one path. So no part is deeper than log2 n cuts and the whole costs O(n
+//! log n) on the worst tree, a chain. A fixed cut at the square root of s would need the square
+//! root of n rounds on a chain.
 //!
-//! In depth-first order a bottom is a range of the part, with the same weights: it needs no work until its turn. The top
-//! is copied out, with weights of its own. To find t, only nodes heavier than half the square root of s are looked at,
-//! as all others are skipped with their subtrees; where that was too high a guess, all are.
+//! In depth-first order a bottom is a range of the part, with the same weights: it needs no work
+//! until its turn. The top is copied out, with weights of its own. To find t, only nodes heavier
+//! than half the square root of s are looked at, as all others are skipped with their subtrees;
+//! where that was too high a guess, all are.
 
 use super::preorder::{Tree, count_u32, local_sizes};
 use crate::Shape;
@@ -57,7 +61,8 @@ pub(super) fn van_emde_boas(tree: Tree<'_>) -> Vec<u32> {
 /// Lays out trees in van Emde Boas order; keeps its memory between them.
 #[derive(Default)]
 pub(super) struct Cutter {
-    /// Parts that were copied out: the numbers of their nodes, in depth-first order, and their sizes within the part.
+    /// Parts that were copied out: the numbers of their nodes, in depth-first order, and their
+    /// sizes within the part.
     nodes: Vec<u32>,
     sizes: Vec<u32>,
     /// Parts to come, the next one last.
@@ -200,7 +205,8 @@ fn threshold_above(sizes: &[u32], low: u32, heavier: &mut Vec<u32>) -> Option<u3
     if heavy <= low as usize {
         return None;
     }
-    // counts[w] = nodes of weight w, and at the end those that are heavier than there are heavy nodes.
+    // counts[w] = nodes of weight w, and at the end those that are heavier than there are heavy
+    // nodes.
     heavier.resize(2 * heavy + 2, 0);
     let (weights, counts) = heavier.split_at_mut(heavy);
     for &nodes in &*weights {

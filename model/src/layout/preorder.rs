@@ -1,19 +1,22 @@
 //! A forest in depth-first order: the form in which layouts are computed.
 //!
-//! Node numbers of a [`Shape`] follow the traversal that made it, mostly breadth-first, so a subtree is scattered over
-//! the arrays and each step of an algorithm that goes down is a cache miss of its own. Renumbered depth-first, every
-//! subtree is a range, and **one array is the whole forest**: `size[i]` nodes begin at `i`.
+//! Node numbers of a [`Shape`] follow the traversal that made it, mostly breadth-first, so a
+//! subtree is scattered over the arrays and each step of an algorithm that goes down is a cache
+//! miss of its own. Renumbered depth-first, every subtree is a range, and **one array is the whole
+//! forest**: `size[i]` nodes begin at `i`.
 //!
 //! ```text
 //! children of i:   c = i + 1;  while c < i + size[i]:  c is a child;  c += size[c]
 //! ```
 //!
-//! A layout of four million nodes then runs over ranges that fit into a cache, whatever it does within them. Children come
-//! heaviest first, so the numbers themselves are the order of [`Layout::DepthFirst`](crate::Layout::DepthFirst).
+//! A layout of four million nodes then runs over ranges that fit into a cache, whatever it does
+//! within them. Children come heaviest first, so the numbers themselves are the order of
+//! [`Layout::DepthFirst`](crate::Layout::DepthFirst).
 
 use crate::Shape;
 
-/// A forest whose nodes are numbered depth-first, heavier children first; equally heavy ones stay in link order.
+/// A forest whose nodes are numbered depth-first, heavier children first; equally heavy ones stay
+/// in link order.
 pub(super) struct Preorder {
     /// By node of the shape: its depth-first number.
     number: Vec<u32>,
@@ -24,8 +27,9 @@ pub(super) struct Preorder {
 }
 
 impl Preorder {
-    /// Renumbers a shape. `weight` has for each node the weight of its subtree, never less than that of a child;
-    /// without it the size is the weight. O(n log d) for nodes of up to d children, and two to four sequential passes.
+    /// Renumbers a shape. `weight` has for each node the weight of its subtree, never less than
+    /// that of a child; without it the size is the weight. O(n log d) for nodes of up to d
+    /// children, and two to four sequential passes.
     pub(super) fn new(shape: &Shape, weight: Option<&[f32]>) -> Preorder {
         let sizes = shape.subtree_nodes();
         let mut number = vec![0u32; shape.len()];
@@ -94,7 +98,8 @@ impl Preorder {
     }
 }
 
-/// A forest given by its subtree sizes in depth-first order, with weights that no child exceeds its parent in.
+/// A forest given by its subtree sizes in depth-first order, with weights that no child exceeds its
+/// parent in.
 #[derive(Clone, Copy)]
 pub(super) struct Tree<'a> {
     size: &'a [u32],
@@ -199,11 +204,13 @@ impl Candidate {
     }
 }
 
-/// Appends the sizes that subtrees have within a part of a tree; `nodes` names the part in depth-first order. O(n).
+/// Appends the sizes that subtrees have within a part of a tree; `nodes` names the part in
+/// depth-first order. O(n).
 pub(super) fn local_sizes(nodes: &[u32], whole: Tree<'_>, sizes: &mut Vec<u32>) {
     let from = sizes.len();
     sizes.resize(from + nodes.len(), 0);
-    // Walking backwards, the nodes of a subtree are those since its end: skip from sibling to sibling.
+    // Walking backwards, the nodes of a subtree are those since its end: skip from sibling to
+    // sibling.
     let sizes = &mut sizes[from..];
     for at in (0..nodes.len()).rev() {
         let end = nodes[at] + whole.size(nodes[at]);

@@ -32,7 +32,8 @@ const LAYOUTS: [Layout; 16] = [
     Layout::Weighted,
 ];
 
-/// Expected number of different blocks that an even search touches, every byte of each visited node counted.
+/// Expected number of different blocks that an even search touches, every byte of each visited node
+/// counted.
 fn blocks_per_search(
     shape: &Shape,
     placement: &Placement,
@@ -260,7 +261,8 @@ fn the_heavier_child_comes_first() {
 
 #[test]
 fn complete_trees_are_aligned_from_the_bottom() {
-    // Three nodes a block and an odd number of levels: the root is alone, every other block is full.
+    // Three nodes a block and an odd number of levels: the root is alone, every other block is
+    // full.
     let node = NodeExtent {
         bytes: 20,
         align: 4,

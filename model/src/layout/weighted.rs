@@ -1,11 +1,13 @@
 //! The hottest nodes apart from all others, each part in hierarchical order by weight.
 //!
-//! Hierarchical order by weight puts a node's heaviest child beside it, hot or cold, so the end of a hot path shares its
-//! line with a cold child. A few nodes are so hot that this is a waste: those that a first-level cache could hold. They are
-//! placed first, as a forest of their own, and the cold subtrees that hang on them after them.
+//! Hierarchical order by weight puts a node's heaviest child beside it, hot or cold, so the end of
+//! a hot path shares its line with a cold child. A few nodes are so hot that this is a waste: those
+//! that a first-level cache could hold. They are placed first, as a forest of their own, and the
+//! cold subtrees that hang on them after them.
 //!
-//! Misses a search, random-insert tree of 2^22 nodes of 32 B, Zipf(0.99) over the keys in a random order, exact
-//! probabilities of lines and pages in LRU caches of 768 and 32768 lines, 2048 pages and 8192 blocks:
+//! Misses a search, random-insert tree of 2^22 nodes of 32 B, Zipf(0.99) over the keys in a random
+//! order, exact probabilities of lines and pages in LRU caches of 768 and 32768 lines, 2048 pages
+//! and 8192 blocks:
 //!
 //! | layout | lines touched | 48 KiB of lines | 2 MiB of lines | 8 MiB of pages | 2 MiB of 256 B blocks |
 //! |---|---|---|---|---|---|
@@ -18,9 +20,10 @@
 //! | 24 KiB, then 1 MiB | 16.19 | 8.32 | 2.88 | 0.70 | 1.64 |
 //! | 48 KiB, then 2 MiB | 16.18 | 8.34 | 2.90 | 0.59 | 1.72 |
 //!
-//! Weights gain most; what is kept apart matters little beyond them. In time, medians of 41 interleaved rounds of 40000 dependent
-//! searches in huge pages, other programs running: 773 ns a search as taken, 786 ns in hierarchical order by weight and 800 ns in
-//! clusters by weight; without weights 816 ns (`hierarchical`) and 824 ns (`cluster`).
+//! Weights gain most; what is kept apart matters little beyond them. In time, medians of 41
+//! interleaved rounds of 40000 dependent searches in huge pages, other programs running: 773 ns a
+//! search as taken, 786 ns in hierarchical order by weight and 800 ns in clusters by weight;
+//! without weights 816 ns (`hierarchical`) and 824 ns (`cluster`).
 
 use super::grid::Grid;
 use super::hierarchical;
@@ -30,7 +33,8 @@ use crate::Shape;
 /// How much memory the nodes fill that are kept apart: half of a usual first-level cache.
 const HOT_BYTES: u64 = 24 << 10;
 
-/// What operations that end at each node this often make of each subtree; `None` where no node has a weight.
+/// What operations that end at each node this often make of each subtree; `None` where no node has
+/// a weight.
 ///
 /// In units of the largest weight, so that nothing overflows, and equal weights give sizes.
 pub(super) fn subtree_weights(shape: &Shape, weights: &[f64]) -> Option<Vec<f32>> {
@@ -76,7 +80,8 @@ pub(super) fn places(whole: Tree<'_>, grid: &Grid) -> Vec<u32> {
     let mut heat: Vec<Candidate> = (0..count_u32(whole.len()))
         .map(|v| whole.candidate(v))
         .collect();
-    // The heaviest have their ancestors among them, as these are no lighter and have smaller numbers.
+    // The heaviest have their ancestors among them, as these are no lighter and have smaller
+    // numbers.
     let (_, &mut coldest, _) = heat.select_nth_unstable_by(hot_nodes - 1, |a, b| b.cmp(a));
     drop(heat);
     let (hot, cold): (Vec<u32>, Vec<u32>) =
@@ -86,7 +91,8 @@ pub(super) fn places(whole: Tree<'_>, grid: &Grid) -> Vec<u32> {
     places
 }
 
-/// Places some nodes, named in depth-first order, as a forest of their own, the heaviest trees first.
+/// Places some nodes, named in depth-first order, as a forest of their own, the heaviest trees
+/// first.
 fn place_part(whole: Tree<'_>, nodes: &[u32], grid: &Grid, first: u32, places: &mut [u32]) {
     let mut sizes = Vec::with_capacity(nodes.len());
     local_sizes(nodes, whole, &mut sizes);

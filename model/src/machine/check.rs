@@ -6,11 +6,13 @@ use super::{MACHINE_FORMAT, Machine, MachineError, NeighbourShare};
 const MAX_NS: f64 = 1e6;
 const MAX_CAPACITY_BYTES: f64 = (1u64 << 50) as f64;
 const MAX_BLOCK_BYTES: u64 = 1 << 30;
-/// Each level costs a pass over the structure, each block size one more, so that a file must not ask for many.
+/// Each level costs a pass over the structure, each block size one more, so that a file must not
+/// ask for many.
 const MAX_LEVELS: usize = 16;
 const MAX_STEPS: usize = 256;
 const MAX_NOTES: usize = 32;
-/// Smallest block whose lines are neighbours. Sizes ascend, so that up to `MAX_BLOCK_BYTES` there are 25 of them.
+/// Smallest block whose lines are neighbours. Sizes ascend, so that up to `MAX_BLOCK_BYTES` there
+/// are 25 of them.
 const MIN_NEIGHBOUR_BYTES: u64 = 64;
 /// No processor looks further ahead.
 const MAX_OVERLAP: f64 = 1e4;
@@ -19,9 +21,9 @@ impl Machine {
     /// Checks every number and name. O(number of levels, squared, and of their steps).
     ///
     /// # Errors
-    /// [`MachineError`] when a number is absurd (negative, not finite, out of any machine's range), a block size is no
-    /// power of two, capacities or neighbours' block sizes do not ascend, there are more than 16 levels, or a name is
-    /// empty, used twice or holds control characters.
+    /// [`MachineError`] when a number is absurd (negative, not finite, out of any machine's range),
+    /// a block size is no power of two, capacities or neighbours' block sizes do not ascend, there
+    /// are more than 16 levels, or a name is empty, used twice or holds control characters.
     ///
     /// # Examples
     /// ```

@@ -38,13 +38,14 @@ pub struct LevelLatency {
     pub name: String,
     /// Effective capacity in bytes; `None` for memory.
     pub capacity_bytes: Option<f64>,
-    /// Nanoseconds from the address of a load to its value, when the level serves it; without the latency of the first level
-    /// where that was not measured.
+    /// Nanoseconds from the address of a load to its value, when the level serves it; without the
+    /// latency of the first level where that was not measured.
     pub hit_ns: f64,
 }
 
 impl Machine {
-    /// When the machine was measured, seen from now; `None` unless it was, or when the clock says that it is yet to be.
+    /// When the machine was measured, seen from now; `None` unless it was, or when the clock says
+    /// that it is yet to be.
     pub fn age(&self) -> Option<Duration> {
         self.age_at(SystemTime::now())
     }
@@ -68,12 +69,15 @@ impl Machine {
     /// | older than ten minutes; a day | 1.15, 1.4 times wider |
     /// | defaults of this machine, presets | 0.4 to 2.5 |
     ///
-    /// What the first rows rest on, dependent searches in trees of 2^16 to 2^22 nodes on two virtual processors of an Emerald
-    /// Rapids, November 2026 ([`validate::clock`](crate::validate::clock)): with five programs and more to each processor, a loud
-    /// machine, 168 ratios lay between 0.77 and 1.30, nine tenths of them between 0.87 and 1.20. No occasion was quiet by the reading that is taken
-    /// today; on an earlier one, with fewer programs running, 96 ratios lay between 0.88 and 1.19. The factors of the short
-    /// form and of age are judgement: what others do to a shared cache changes within minutes, memory and kernel within days. So
-    /// is the last row: latencies of memory and what is left of a shared cache differ by that much between machines.
+    /// What the first rows rest on, dependent searches in trees of 2^16 to 2^22 nodes on two
+    /// virtual processors of an Emerald Rapids, November 2026
+    /// ([`validate::clock`](crate::validate::clock)): with five programs and more to each
+    /// processor, a loud machine, 168 ratios lay between 0.77 and 1.30, nine tenths of them between
+    /// 0.87 and 1.20. No occasion was quiet by the reading that is taken today; on an earlier one,
+    /// with fewer programs running, 96 ratios lay between 0.88 and 1.19. The factors of the short
+    /// form and of age are judgement: what others do to a shared cache changes within minutes,
+    /// memory and kernel within days. So is the last row: latencies of memory and what is left of a
+    /// shared cache differ by that much between machines.
     pub fn error_band(&self) -> ErrorBand {
         self.error_band_at(SystemTime::now())
     }
@@ -103,7 +107,8 @@ impl Machine {
         }
     }
 
-    /// What a load costs that each level serves, and last one that memory does: the sum of the steps before it.
+    /// What a load costs that each level serves, and last one that memory does: the sum of the
+    /// steps before it.
     pub fn latencies(&self) -> Vec<LevelLatency> {
         let Evidence { hit_ns, .. } = self.evidence;
         let mut ns = hit_ns.unwrap_or(0.0);

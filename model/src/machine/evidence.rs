@@ -22,8 +22,8 @@ pub struct Evidence {
     pub small_pages: Vec<CurvePoint>,
     /// Latency curve in 2 MiB pages.
     pub huge_pages: Vec<CurvePoint>,
-    /// Nanoseconds of a search in a tree whose aligned blocks of this many bytes were scattered; the last entry is the
-    /// tree as it was.
+    /// Nanoseconds of a search in a tree whose aligned blocks of this many bytes were scattered;
+    /// the last entry is the tree as it was.
     pub scattered: Vec<CurvePoint>,
     /// Whether colours keep parts of a cache apart, for each cache that was probed.
     #[cfg_attr(feature = "json", serde(default))]
@@ -45,7 +45,8 @@ pub struct Evidence {
     pub quietness: Option<Quietness>,
 }
 
-/// What touching one line in each of a number of pages costs, beyond touching as many lines that lie together.
+/// What touching one line in each of a number of pages costs, beyond touching as many lines that
+/// lie together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "json", serde(deny_unknown_fields))]
@@ -76,8 +77,8 @@ pub struct TranslationProbe {
     pub small_pages: Vec<PagePoint>,
     /// The same lines in pages of 2 MiB.
     pub huge_pages: Vec<PagePoint>,
-    /// The buffers that the small pages show, the first-level one first; missing the last one is a walk through the page table. Two
-    /// where all is well, fewer where a step drowned in noise.
+    /// The buffers that the small pages show, the first-level one first; missing the last one is a
+    /// walk through the page table. Two where all is well, fewer where a step drowned in noise.
     pub levels: Vec<TranslationLevel>,
 }
 
@@ -90,9 +91,10 @@ impl TranslationProbe {
         (self.levels.len() >= 2).then(|| self.levels[self.levels.len() - 1].miss_ns)
     }
 
-    /// Whether as many small pages as no buffer holds cost hardly anything when they are parts of huge ones, so that huge pages
-    /// extend what the buffers reach. They do not where a hypervisor backs huge pages with small ones: the buffers then hold
-    /// small pieces of them, and only the walks are shorter. `None` when nothing showed.
+    /// Whether as many small pages as no buffer holds cost hardly anything when they are parts of
+    /// huge ones, so that huge pages extend what the buffers reach. They do not where a hypervisor
+    /// backs huge pages with small ones: the buffers then hold small pieces of them, and only the
+    /// walks are shorter. `None` when nothing showed.
     pub fn huge_pages_reach(&self) -> Option<bool> {
         let (small, huge) = (self.small_pages.last()?, self.huge_pages.last()?);
         (!self.levels.is_empty() && small.ns > 0.0)
@@ -107,7 +109,8 @@ impl TranslationProbe {
 pub struct GranuleProbe {
     /// Nanoseconds of a load anywhere else.
     pub far_ns: f64,
-    /// Nanoseconds of a second load of another line of the same aligned block of so many bytes, by ascending size.
+    /// Nanoseconds of a second load of another line of the same aligned block of so many bytes, by
+    /// ascending size.
     pub near: Vec<CurvePoint>,
 }
 
@@ -115,8 +118,8 @@ impl GranuleProbe {
     /// A line came along when its load costs at most this share of a far one.
     const CAME_ALONG_SHARE: f64 = 0.5;
 
-    /// How much a miss brings in: the largest block of which another line costs less than half of a far load; a line of 64 bytes
-    /// where no block of two does.
+    /// How much a miss brings in: the largest block of which another line costs less than half of a
+    /// far load; a line of 64 bytes where no block of two does.
     pub fn bytes(&self) -> u64 {
         let came = |point: &&CurvePoint| point.ns < GranuleProbe::CAME_ALONG_SHARE * self.far_ns;
         let last = self.near.iter().take_while(came).last();
@@ -151,7 +154,8 @@ pub struct ChaseReading {
     pub before_ns: f64,
     /// Median nanoseconds a load after.
     pub after_ns: f64,
-    /// How far apart the slow and the fast ones are: the ninth decile over the first, less 1; the larger of before and after.
+    /// How far apart the slow and the fast ones are: the ninth decile over the first, less 1; the
+    /// larger of before and after.
     pub spread: f64,
 }
 
@@ -198,10 +202,11 @@ pub struct Quietness {
     pub verdict: Verdict,
     /// Chases that were repeated.
     pub readings: Vec<ChaseReading>,
-    /// Part of the processors' time that a hypervisor gave to others meanwhile; `None` where the system does not say.
+    /// Part of the processors' time that a hypervisor gave to others meanwhile; `None` where the
+    /// system does not say.
     pub steal_share: Option<f64>,
-    /// Programs that wanted to run, for each processor, in the minute before the end: about `1 / processors` when this was the
-    /// only one. `None` where the system does not say.
+    /// Programs that wanted to run, for each processor, in the minute before the end: about `1 /
+    /// processors` when this was the only one. `None` where the system does not say.
     pub load_per_processor: Option<f64>,
 }
 
@@ -217,8 +222,9 @@ impl Quietness {
     const QUIET_LOAD: f64 = 0.75;
     const LOUD_LOAD: f64 = 1.5;
 
-    /// The verdict on these readings: that of the worst of them. A spread or drift of a chase is quiet up to 10 % and loud
-    /// beyond 40 %, stolen time up to 1 % and beyond 5 %, load up to 0.75 programs a processor and beyond 1.5.
+    /// The verdict on these readings: that of the worst of them. A spread or drift of a chase is
+    /// quiet up to 10 % and loud beyond 40 %, stolen time up to 1 % and beyond 5 %, load up to 0.75
+    /// programs a processor and beyond 1.5.
     pub fn judge(
         readings: &[ChaseReading],
         steal_share: Option<f64>,
@@ -290,7 +296,8 @@ impl fmt::Display for Quietness {
     }
 }
 
-/// What loads of a few hot lines cost beside many cold ones, of the same colour of a cache and of another one.
+/// What loads of a few hot lines cost beside many cold ones, of the same colour of a cache and of
+/// another one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "json", serde(deny_unknown_fields))]

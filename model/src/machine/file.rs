@@ -11,8 +11,8 @@ impl Machine {
     /// Reads a machine file.
     ///
     /// # Errors
-    /// [`MachineError::Syntax`] when the text is not such a file, [`MachineError::Format`] when it is one of another
-    /// version, [`MachineError::Absurd`] when its numbers describe no machine.
+    /// [`MachineError::Syntax`] when the text is not such a file, [`MachineError::Format`] when it
+    /// is one of another version, [`MachineError::Absurd`] when its numbers describe no machine.
     pub fn from_json(text: &str) -> Result<Machine, MachineError> {
         let syntax = |error: serde_json::Error| MachineError::Syntax {
             message: printable(&error.to_string()),
@@ -41,7 +41,8 @@ impl Machine {
     }
 }
 
-/// The text with its control characters escaped: messages repeat what a file holds, and go to terminals.
+/// The text with its control characters escaped: messages repeat what a file holds, and go to
+/// terminals.
 #[cfg(feature = "json")]
 fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());

@@ -1,4 +1,5 @@
-//! A [`Hierarchy`] in a machine file: every cache with sets, ways, block and size, which must agree.
+//! A [`Hierarchy`] in a machine file: every cache with sets, ways, block and size, which must
+//! agree.
 //!
 //! ```text
 //! "hierarchy": {
@@ -8,8 +9,8 @@
 //! }
 //! ```
 //!
-//! The size is redundant on purpose: files are written by hand too, and a size that is not the product of the rest is the
-//! commonest mistake.
+//! The size is redundant on purpose: files are written by hand too, and a size that is not the
+//! product of the rest is the commonest mistake.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

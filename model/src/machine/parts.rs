@@ -1,4 +1,5 @@
-//! What a machine is made of: pages, levels and their steps, instruction costs, where numbers come from.
+//! What a machine is made of: pages, levels and their steps, instruction costs, where numbers come
+//! from.
 
 use std::fmt;
 
@@ -37,18 +38,19 @@ impl fmt::Display for PageSize {
 /// How a search goes from a node to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum SearchStyle {
-    /// A conditional jump to one of two loads: what a compiler makes of a search that does anything else on the way.
-    /// The processor runs ahead on its guess and loses time when it is wrong.
+    /// A conditional jump to one of two loads: what a compiler makes of a search that does anything
+    /// else on the way. The processor runs ahead on its guess and loses time when it is wrong.
     #[default]
     Branches,
-    /// Both links are loaded and one is selected: what a compiler makes of the smallest search loops.
+    /// Both links are loaded and one is selected: what a compiler makes of the smallest search
+    /// loops.
     BranchFree,
 }
 
 /// Costs of a search that have nothing to do with misses.
 ///
-/// A search with branches takes `operation_ns + node_ns x nodes visited + misprediction_ns x mispredictions`, a
-/// branch-free one `operation_ns + branch_free_node_ns x nodes visited`.
+/// A search with branches takes `operation_ns + node_ns x nodes visited + misprediction_ns x
+/// mispredictions`, a branch-free one `operation_ns + branch_free_node_ns x nodes visited`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "json", serde(deny_unknown_fields))]
@@ -65,19 +67,21 @@ pub struct SearchCosts {
 
 /// How far work that does not wait for other work overlaps.
 ///
-/// Operations are *independent* when the processor can start one before it has the result of the one before: lookups of a batch, say.
-/// How far it gets ahead is bounded by how many misses it can have under way, by how many instructions it holds, and with branches by
-/// how often it guesses wrong; [`Overlap`](crate::Overlap) has the formula.
+/// Operations are *independent* when the processor can start one before it has the result of the
+/// one before: lookups of a batch, say. How far it gets ahead is bounded by how many misses it can
+/// have under way, by how many instructions it holds, and with branches by how often it guesses
+/// wrong; [`Overlap`](crate::Overlap) has the formula.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "json", serde(deny_unknown_fields))]
 pub struct LookAhead {
     /// Far misses under way at once, when all loads are independent; at least 1.
     pub misses: f64,
-    /// Visits of nodes, without branches, that the processor holds at once beyond those of the operation that it waits for.
+    /// Visits of nodes, without branches, that the processor holds at once beyond those of the
+    /// operation that it waits for.
     pub nodes_ahead: f64,
-    /// How many times faster independent operations with branches get through their misses than operations that wait for each
-    /// other; at least 1.
+    /// How many times faster independent operations with branches get through their misses than
+    /// operations that wait for each other; at least 1.
     pub branches: f64,
 }
 
@@ -124,14 +128,15 @@ pub enum LevelKind {
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "json", serde(deny_unknown_fields))]
 pub struct Level {
-    /// `L1`, `L2`, `L3`, `TLB-4k`, ...; unique within a machine. A miss of level `L1` is a load that
-    /// `L1` does not serve.
+    /// `L1`, `L2`, `L3`, `TLB-4k`, ...; unique within a machine. A miss of level `L1` is a load
+    /// that `L1` does not serve.
     pub name: String,
     /// Data or translations.
     pub kind: LevelKind,
     /// Unit that moves on a miss, in bytes; a power of two.
     pub block_bytes: u64,
-    /// Effective capacities with the latency that missing them adds, smallest capacity first; at least one.
+    /// Effective capacities with the latency that missing them adds, smallest capacity first; at
+    /// least one.
     pub steps: Vec<Step>,
 }
 
@@ -172,8 +177,8 @@ impl Level {
     }
 }
 
-/// A part of the latency of far misses (of all data levels but the first) that is paid once for each block of this size
-/// in which an operation misses a line, however many lines that are.
+/// A part of the latency of far misses (of all data levels but the first) that is paid once for
+/// each block of this size in which an operation misses a line, however many lines that are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "json", serde(deny_unknown_fields))]

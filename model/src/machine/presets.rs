@@ -1,7 +1,9 @@
-//! Machines that are known without measuring: those of the thesis, and some current processors from what is published of them.
+//! Machines that are known without measuring: those of the thesis, and some current processors from
+//! what is published of them.
 //!
-//! A preset answers "what would it be like there". Its geometry and latencies of caches and TLBs are those of the sources that
-//! [`Preset::sources`] names. What nobody publishes is a round figure, the same for all of a kind, and marked so here:
+//! A preset answers "what would it be like there". Its geometry and latencies of caches and TLBs
+//! are those of the sources that [`Preset::sources`] names. What nobody publishes is a round
+//! figure, the same for all of a kind, and marked so here:
 //!
 //! | not published | taken as |
 //! |---|---|
@@ -10,8 +12,8 @@
 //! | instruction costs, overlap, neighbour shares | as [`Machine::this`] |
 //! | replacement | LRU where sets are modelled, random where capacities are |
 //!
-//! Third-level caches are given whole, though other cores use them too: for one of many busy threads, divide
-//! `levels[2].steps[0].capacity_bytes`.
+//! Third-level caches are given whole, though other cores use them too: for one of many busy
+//! threads, divide `levels[2].steps[0].capacity_bytes`.
 
 use std::fmt;
 
@@ -258,7 +260,8 @@ static PRESETS: [&Preset; 10] = [
             miss_cycles: [9.0, 60.0],
             overlap: LookAhead {
                 misses: 8.0,
-                // A reorder buffer of 64 instructions, some eight of which make up the visit of a node.
+                // A reorder buffer of 64 instructions, some eight of which make up the visit of a
+                // node.
                 nodes_ahead: 8.0,
                 branches: 1.0,
             },
@@ -432,11 +435,12 @@ const ZEN4_TLBS: [Cache; 2] = [Cache(1, PAGE, 72), Cache(128, PAGE, 24)];
 const GOLDEN_COVE_TLBS: [Cache; 2] = [Cache(16, PAGE, 6), Cache(128, PAGE, 16)];
 
 impl Machine {
-    /// The Sun Ultraserver E5000 of the thesis's section 2.3.1: 16 KB L1 with 16 B lines, 1 MB L2 with 64 B lines, a hit
-    /// in 1 cycle of 167 MHz, misses 6 and 64 cycles more.
+    /// The Sun Ultraserver E5000 of the thesis's section 2.3.1: 16 KB L1 with 16 B lines, 1 MB L2
+    /// with 64 B lines, a hit in 1 cycle of 167 MHz, misses 6 and 64 cycles more.
     ///
-    /// The caches are direct-mapped there, which its [`hierarchy`](Machine::hierarchy) says; the footprint tier takes them as fully
-    /// associative and so predicts fewer misses than the machine had.
+    /// The caches are direct-mapped there, which its [`hierarchy`](Machine::hierarchy) says; the
+    /// footprint tier takes them as fully associative and so predicts fewer misses than the machine
+    /// had.
     pub fn thesis() -> Machine {
         THESIS.machine()
     }

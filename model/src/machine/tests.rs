@@ -245,7 +245,8 @@ fn presets_and_measurements_come_back_as_they_went() {
 
 #[cfg(feature = "json")]
 quickcheck::quickcheck! {
-    /// Whatever a file holds, reading it ends with a machine that passes its check or a message that can be printed.
+    /// Whatever a file holds, reading it ends with a machine that passes its check or a message
+    /// that can be printed.
     fn damaged_files_are_machines_or_messages(damages: Vec<(u16, u8)>) -> bool {
         let mut bytes = Machine::thesis().to_json().into_bytes();
         for (place, byte) in damages.into_iter().take(3) {

@@ -1,4 +1,5 @@
-//! Axes: which numbers they take, from where to where they go, and which of their numbers are written.
+//! Axes: which numbers they take, from where to where they go, and which of their numbers are
+//! written.
 
 /// More ticks than this are never drawn.
 const TICKS_MAX: usize = 12;
@@ -61,7 +62,8 @@ impl Axis {
         }
     }
 
-    /// As [`logarithmic`](Axis::logarithmic), with powers of two for ticks: numbers of nodes, sizes of caches.
+    /// As [`logarithmic`](Axis::logarithmic), with powers of two for ticks: numbers of nodes, sizes
+    /// of caches.
     pub fn powers_of_two(label: &str) -> Axis {
         Axis {
             scale: Scale::Logarithmic { base: 2 },
@@ -69,7 +71,8 @@ impl Axis {
         }
     }
 
-    /// Lets a linear axis begin at 0 (or end there, if all is negative); a logarithmic one has no 0.
+    /// Lets a linear axis begin at 0 (or end there, if all is negative); a logarithmic one has no
+    /// 0.
     #[must_use]
     pub fn from_zero(mut self) -> Axis {
         self.has_zero = true;

@@ -1,6 +1,7 @@
 //! The marks that charts are made of, as SVG elements.
 //!
-//! One place writes coordinates and texts, so that one place sees to it that the former are finite and the latter escaped.
+//! One place writes coordinates and texts, so that one place sees to it that the former are finite
+//! and the latter escaped.
 
 use std::fmt::Write as _;
 
@@ -197,7 +198,8 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Text as XML has it: its special characters as entities, and what XML 1.0 has no form for (section 2.2) as U+FFFD.
+/// Text as XML has it: its special characters as entities, and what XML 1.0 has no form for
+/// (section 2.2) as U+FFFD.
 pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

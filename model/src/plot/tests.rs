@@ -4,8 +4,8 @@ use super::axis::{Axis, short_number};
 use super::{Bars, Plot, svg};
 use quickcheck::quickcheck;
 
-/// Attribute values and texts of a document, after checking that it is well-formed XML of the kind that is written here:
-/// elements without prefixes, attributes in double quotes, no comments.
+/// Attribute values and texts of a document, after checking that it is well-formed XML of the kind
+/// that is written here: elements without prefixes, attributes in double quotes, no comments.
 fn parsed(document: &str) -> (Vec<(String, String)>, Vec<String>) {
     let (mut attributes, mut texts, mut open) = (Vec::new(), Vec::new(), Vec::new());
     let mut rest = document.trim_end();
@@ -53,7 +53,8 @@ fn well_escaped(text: &str) -> bool {
         && !text.chars().any(|c| c.is_control() && c != '\n')
 }
 
-/// Asserts that all coordinates are finite and on the sheet, or a little beside it; gives texts back.
+/// Asserts that all coordinates are finite and on the sheet, or a little beside it; gives texts
+/// back.
 fn checked(document: &str) -> Vec<String> {
     assert!(document.starts_with("<svg ") && document.ends_with("</svg>\n"));
     let (attributes, texts) = parsed(document);

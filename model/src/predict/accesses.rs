@@ -1,13 +1,15 @@
 //! Predictions of whatever reads memory, not of searches among nodes alone.
 //!
-//! [`Accesses`] have their own block probabilities, so that all of `predict` but the first step holds for them. Misses may also be found
-//! elsewhere, by a [tier](crate::Tier) that knows of sets or of a cold start. Then
+//! [`Accesses`] have their own block probabilities, so that all of `predict` but the first step
+//! holds for them. Misses may also be found elsewhere, by a [tier](crate::Tier) that knows of sets
+//! or of a cold start. Then
 //!
 //! ```text
 //! waits = misses x (waits / misses as the footprint says)
 //! ```
 //!
-//! since which lines are requested together is a matter of the structure, not of how its misses were counted.
+//! since which lines are requested together is a matter of the structure, not of how its misses
+//! were counted.
 
 use super::{ByGeometry, Prediction, Predictor, Read, SeenBlocks, sum_of_steps};
 use crate::footprint::Replacement;
@@ -26,7 +28,8 @@ impl Predictor {
     /// list, for each capacity.
     ///
     /// # Panics
-    /// When the machine was changed into one whose block sizes are no powers of two, which [`Machine::check`] tells.
+    /// When the machine was changed into one whose block sizes are no powers of two, which
+    /// [`Machine::check`] tells.
     ///
     /// # Examples
     /// ```
@@ -58,8 +61,8 @@ impl Predictor {
         })
     }
 
-    /// As [`predict_accesses`](Predictor::predict_accesses), where `found` may know the misses of an operation at a level and one
-    /// of its steps, by index.
+    /// As [`predict_accesses`](Predictor::predict_accesses), where `found` may know the misses of
+    /// an operation at a level and one of its steps, by index.
     pub fn predict_found(
         &self,
         accesses: &Accesses,

@@ -138,7 +138,8 @@ quickcheck! {
         // Nodes of 32 bytes never lie across a multiple of 4096.
         let dense = layout(choice).place(&shape, NodeExtent::new(32, 32).unwrap());
         let half = dense.offsets().iter().max().unwrap() / 2 / 4096 * 4096;
-        // The upper half moves away by a multiple of every block size in use, and all of it to a high address.
+        // The upper half moves away by a multiple of every block size in use, and all of it to a
+        // high address.
         let offsets = dense.offsets().iter()
             .map(|&o| 0x7f00_0000_0000 + if o >= half { o + (1 << 40) } else { o })
             .collect();

@@ -1,7 +1,7 @@
 //! A small seeded generator for shapes and layouts that must come out the same on every machine.
 
-/// The splitmix64 generator of G. Steele, D. Lea and C. Flood, *Fast splittable pseudorandom number generators*
-/// (OOPSLA 2014). Equal seeds give equal sequences on every platform.
+/// The splitmix64 generator of G. Steele, D. Lea and C. Flood, *Fast splittable pseudorandom number
+/// generators* (OOPSLA 2014). Equal seeds give equal sequences on every platform.
 #[derive(Clone, Debug)]
 pub(crate) struct SplitMix64 {
     state: u64,

@@ -74,8 +74,9 @@ fn random_trees_have_the_known_mean_depth() {
     let nodes = 1 << 16;
     let depths = Shape::random_binary(nodes, 7).depths();
     let mean = depths.iter().map(|&d| f64::from(d)).sum::<f64>() / f64::from(nodes);
-    // 2 (1 + 1/n) H(n) - 4 edges for a random-insert tree; H(65536) = 11.667. One standard deviation of the mean is
-    // about 0.65 (R. Sedgewick and P. Flajolet, *An Introduction to the Analysis of Algorithms*, section 6.7).
+    // 2 (1 + 1/n) H(n) - 4 edges for a random-insert tree; H(65536) = 11.667. One standard
+    // deviation of the mean is about 0.65 (R. Sedgewick and P. Flajolet, *An Introduction to the
+    // Analysis of Algorithms*, section 6.7).
     assert!((mean - 19.33).abs() < 2.0, "mean depth {mean}");
     assert!(depths.iter().max().is_some_and(|&h| (25..60).contains(&h)));
 }

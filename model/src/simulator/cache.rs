@@ -9,8 +9,8 @@
 //! | tree-PLRU | bits of an inner node each, in a word | the same, in several words |
 //! | random | draws | draws |
 //!
-//! So an access to a cache as they are built costs the same wherever in its set the block is, and no branch depends on
-//! where; and a fully associative one is as slow as it has ways.
+//! So an access to a cache as they are built costs the same wherever in its set the block is, and
+//! no branch depends on where; and a fully associative one is as slow as it has ways.
 
 mod narrow;
 mod plru;
@@ -20,7 +20,8 @@ use crate::hierarchy::CacheLevel;
 use narrow::NarrowSets;
 use wide::WideSets;
 
-/// Marks a free way. Blocks are kept as their number + 1, and a block has at least 8 bytes, so that nothing wraps.
+/// Marks a free way. Blocks are kept as their number + 1, and a block has at least 8 bytes, so that
+/// nothing wraps.
 const FREE: u64 = 0;
 
 /// What became of a block that was touched.

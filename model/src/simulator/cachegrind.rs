@@ -1,13 +1,13 @@
 //! The caches that valgrind's tool cachegrind simulates, by its rules.
 //!
-//! Cachegrind has a first-level cache for instructions (I1), one for data (D1), and a last-level one for both (LL), all of
-//! them LRU and non-inclusive. It counts references rather than lines, which makes a difference where one lies across two lines
-//! (`cg_sim.c` of valgrind 3.19):
+//! Cachegrind has a first-level cache for instructions (I1), one for data (D1), and a last-level
+//! one for both (LL), all of them LRU and non-inclusive. It counts references rather than lines,
+//! which makes a difference where one lies across two lines (`cg_sim.c` of valgrind 3.19):
 //!
 //! - It is one reference, and a miss if either line is missing; both are brought in.
 //! - If it missed, LL is asked for both lines, also for one that the first level had.
-//! - Data larger than the smallest line of the three caches counts as of that size (`cg_main.c`): of what instructions that save all
-//!   registers write, the start is seen.
+//! - Data larger than the smallest line of the three caches counts as of that size (`cg_main.c`):
+//!   of what instructions that save all registers write, the start is seen.
 //!
 //! A load and store by one instruction is one reference, to cachegrind as in lackey's traces.
 

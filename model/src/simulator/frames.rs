@@ -1,11 +1,12 @@
 //! Which frame of physical memory lies behind a page.
 //!
-//! Caches behind the first level choose sets by bits of the address above the page, and what these are is up to the system,
-//! which hands out frames in no order that a program could know. So two neighbouring pages may compete for the same sets. A
-//! random map shows that, and it needs no memory: page numbers go through a bijection of all numbers of their
-//! length, drawn by the seed, in three rounds of the kind that ends most hash functions. Each round adds a constant,
-//! multiplies by an odd one and folds the upper half of the bits onto the lower, and each of these steps can be undone:
-//! so no two pages share a frame.
+//! Caches behind the first level choose sets by bits of the address above the page, and what these
+//! are is up to the system, which hands out frames in no order that a program could know. So two
+//! neighbouring pages may compete for the same sets. A random map shows that, and it needs no
+//! memory: page numbers go through a bijection of all numbers of their length, drawn by the seed,
+//! in three rounds of the kind that ends most hash functions. Each round adds a constant,
+//! multiplies by an odd one and folds the upper half of the bits onto the lower, and each of these
+//! steps can be undone: so no two pages share a frame.
 
 use crate::PageSize;
 use crate::shape::random::SplitMix64;
@@ -142,9 +143,11 @@ mod tests {
         let mask = u64::MAX >> frames.page_shift;
         let mut number = frame;
         for (add, odd) in frames.keys.into_iter().rev() {
-            // The upper half was left as it is; of an odd number of bits, the lowest needs it twice.
+            // The upper half was left as it is; of an odd number of bits, the lowest needs it
+            // twice.
             number ^= (number >> (bits / 2)) ^ (number >> (bits / 2 * 2));
-            // Newton's iteration: an odd number is its own inverse to 3 bits, and each step doubles them.
+            // Newton's iteration: an odd number is its own inverse to 3 bits, and each step doubles
+            // them.
             let mut inverse = odd;
             for _ in 0..5 {
                 inverse = inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse)));
@@ -163,8 +166,9 @@ mod tests {
         }
     }
 
-    /// The index bits of neighbouring pages' frames are as good as drawn: counts in 64 colours against chi squared with 63 degrees
-    /// of freedom, whose mean is 63 and which exceeds 120 once in 50000 times.
+    /// The index bits of neighbouring pages' frames are as good as drawn: counts in 64 colours
+    /// against chi squared with 63 degrees of freedom, whose mean is 63 and which exceeds 120 once
+    /// in 50000 times.
     #[test]
     fn colours_of_neighbouring_pages_are_random() {
         for stride in [1, 2, 64, 512, 4096] {

@@ -10,19 +10,22 @@ use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion};
 
 /// Lines of the stream: half of what the first cache holds.
 const LINES: u64 = 384;
-/// Of a round: less than a millisecond, so that most rounds are not interrupted when others want the processor, too.
+/// Of a round: less than a millisecond, so that most rounds are not interrupted when others want
+/// the processor, too.
 const ACCESSES: u64 = 50_000;
 const ROUNDS: usize = 400;
 
-/// Million accesses a second on a stream that stays in the first cache: the median of 400 rounds of 50 thousand reads of 8 bytes, each
-/// from a random one of 384 lines, in the caches of a desktop processor (48 KiB of 12 ways, 1 MiB of 16, 32 MiB of 16, all
-/// LRU, no TLBs).
+/// Million accesses a second on a stream that stays in the first cache: the median of 400 rounds of
+/// 50 thousand reads of 8 bytes, each from a random one of 384 lines, in the caches of a desktop
+/// processor (48 KiB of 12 ways, 1 MiB of 16, 32 MiB of 16, all LRU, no TLBs).
 ///
-/// Takes a few tenths of a second; the making of the stream counts as the simulator's time. 120 on an Emerald Rapids virtual machine.
+/// Takes a few tenths of a second; the making of the stream counts as the simulator's time. 120 on
+/// an Emerald Rapids virtual machine.
 ///
-/// It is no easy stream: which line is next, and in which way of its set it is, is a different answer each time, where a
-/// program's own accesses often repeat the last line (eight words of each line in turn: 220). TLBs and random frames
-/// together make an access to a random page 2.7 times as dear.
+/// It is no easy stream: which line is next, and in which way of its set it is, is a different
+/// answer each time, where a program's own accesses often repeat the last line (eight words of each
+/// line in turn: 220). TLBs and random frames together make an access to a random page 2.7 times as
+/// dear.
 pub fn simulator_speed() -> f64 {
     let mut simulator = simulator();
     let mut state = 1u64;

@@ -164,7 +164,8 @@ quickcheck! {
         simulator.cache_misses()[..2] == [counts.d1_misses, counts.ll_data_misses]
     }
 
-    /// Mattson et al., *Evaluation techniques for storage hierarchies* (1970): what LRU of a few ways holds, LRU of more holds as well.
+    /// Mattson et al., *Evaluation techniques for storage hierarchies* (1970): what LRU of a few
+    /// ways holds, LRU of more holds as well.
     fn more_ways_never_miss_more_under_lru(blocks: Vec<u8>, sets_log2: u8) -> bool {
         let sets = 1 << (sets_log2 % 4);
         let misses: Vec<u64> = (1..20)
@@ -277,13 +278,15 @@ fn one_seed_one_answer() {
     assert_eq!(misses(1), misses(1));
     let distinct: std::collections::HashSet<u64> = (0..8).map(misses).collect();
     assert!(distinct.len() > 1);
-    // Half of the blocks fit, and all are asked for equally often: half of the accesses miss, whatever is evicted.
+    // Half of the blocks fit, and all are asked for equally often: half of the accesses miss,
+    // whatever is evicted.
     let share = misses(1) as f64 / 10_000.0;
     assert!((share - 0.5).abs() < 0.03, "{share}");
 }
 
-/// A loop over as many lines as a direct-mapped cache has: without paging none misses; in random frames those do whose page shares
-/// its place with another one. 1024 pages in 1024 places leave a page alone with probability (1 - 1/1024)^1023, about 1/e.
+/// A loop over as many lines as a direct-mapped cache has: without paging none misses; in random
+/// frames those do whose page shares its place with another one. 1024 pages in 1024 places leave a
+/// page alone with probability (1 - 1/1024)^1023, about 1/e.
 #[test]
 fn random_frames_conflict_as_chance_has_it() {
     let geometry = CacheGeometry::new(1 << 16, 64, 1).unwrap();

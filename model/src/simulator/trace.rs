@@ -1,12 +1,13 @@
-//! Traces: the accesses of a program, written down one by one, and read without ever being in memory as a whole.
+//! Traces: the accesses of a program, written down one by one, and read without ever being in
+//! memory as a whole.
 //!
 //! | form | from | a record |
 //! |---|---|---|
 //! | [text](TextTrace) | `valgrind --tool=lackey --trace-mem=yes` | a line, about 16 bytes |
 //! | [binary](BinaryTrace) | [`BinaryTraceWriter`], or any program | 12 bytes |
 //!
-//! [`Trace`] reads either, and tells them apart by their first byte. Whatever the bytes are, reading them ends in records
-//! or in a [`TraceError`] that says where.
+//! [`Trace`] reads either, and tells them apart by their first byte. Whatever the bytes are,
+//! reading them ends in records or in a [`TraceError`] that says where.
 //!
 //! ```
 //! use ccmodel::{
@@ -70,7 +71,8 @@ pub trait TraceSink {
     fn reset_counts(&mut self);
 }
 
-/// Instructions go through the same caches and TLBs as data, as in a machine whose first cache is unified.
+/// Instructions go through the same caches and TLBs as data, as in a machine whose first cache is
+/// unified.
 impl TraceSink for Simulator {
     fn instruction(&mut self, address: u64, bytes: u32) {
         self.access(address, bytes);
@@ -125,8 +127,9 @@ impl TraceCounts {
     }
 }
 
-/// Tells a sink, a [`Simulator`] or a [`CachegrindModel`](crate::CachegrindModel), of all accesses of a trace; what there was.
-/// Whatever is wrong with a trace, the accesses before it have been simulated.
+/// Tells a sink, a [`Simulator`] or a [`CachegrindModel`](crate::CachegrindModel), of all accesses
+/// of a trace; what there was. Whatever is wrong with a trace, the accesses before it have been
+/// simulated.
 ///
 /// # Errors
 /// The first that the trace has.

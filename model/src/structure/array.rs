@@ -9,7 +9,8 @@ use super::{Built, Sizes};
 use crate::accesses::{Lengths, Points, Role, Span};
 use crate::{NO_NODE, Shape};
 
-/// A sorted array: of elements `low..high`, a search compares with the one at `(low + high) / 2` and ends where it is equal.
+/// A sorted array: of elements `low..high`, a search compares with the one at `(low + high) / 2`
+/// and ends where it is equal.
 pub(super) fn sorted(keys: u32, sizes: &Sizes) -> Built {
     let mut parents = Vec::with_capacity(keys as usize);
     let mut elements: Vec<u32> = Vec::with_capacity(keys as usize);

@@ -4,8 +4,9 @@
 //! a node:   | header 8 B | key 0 .. key K-1 | value 0 .. value K-1 | link 0 .. link K |      K = fanout - 1
 //! ```
 //!
-//! All nodes have this size; leaves do not use their links. A search reads the header (how many keys there are), then
-//! keys, then the link to the next node, or the value when a key is equal. Which keys it compares is again a tree:
+//! All nodes have this size; leaves do not use their links. A search reads the header (how many
+//! keys there are), then keys, then the link to the next node, or the value when a key is equal.
+//! Which keys it compares is again a tree:
 //!
 //! ```text
 //! binary, 7 keys:          k3                    linear:    k0 - k1 - k2 - ...
@@ -16,8 +17,9 @@
 //!
 //! so that the whole B-tree is one search tree of points, with headers and links in between.
 //!
-//! Trees built from sorted keys have the least height that their fill allows, and the keys of each subtree are divided
-//! evenly among its children. Trees of random insertion come from inserting, with full nodes split in the middle.
+//! Trees built from sorted keys have the least height that their fill allows, and the keys of each
+//! subtree are divided evenly among its children. Trees of random insertion come from inserting,
+//! with full nodes split in the middle.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -148,7 +150,8 @@ fn filled(fill: f64, keys_max: u32) -> u32 {
     keys.clamp(1, keys_max)
 }
 
-/// The tree of least height with at most `node_keys` keys a node; the keys of each subtree are divided evenly.
+/// The tree of least height with at most `node_keys` keys a node; the keys of each subtree are
+/// divided evenly.
 pub(super) fn bulk(keys: u32, node_keys: u32) -> Nodes {
     let mut nodes = Nodes {
         parents: Vec::new(),
@@ -175,7 +178,8 @@ pub(super) fn bulk(keys: u32, node_keys: u32) -> Nodes {
             nodes.counts.push(keys);
             continue;
         }
-        // More keys than a node's: the height is at least 2. The quotient is at most `node_keys + 1`.
+        // More keys than a node's: the height is at least 2. The quotient is at most `node_keys +
+        // 1`.
         let children = (u64::from(keys) + 1).div_ceil(full[height - 1] + 1);
         let children = u32::try_from(children).unwrap_or(u32::MAX).max(2);
         nodes.counts.push(children - 1);
@@ -318,7 +322,8 @@ impl Nodes {
         spans
     }
 
-    /// Calls `see` for each key that node `v` holds itself, with its number in the node and in the tree.
+    /// Calls `see` for each key that node `v` holds itself, with its number in the node and in the
+    /// tree.
     fn own_keys(&self, shape: &Shape, spans: &[Span], v: u32, mut see: impl FnMut(u32, u32)) {
         let mut next = spans[v as usize].start;
         let mut children = shape.children(v).iter().peekable();
@@ -370,7 +375,8 @@ impl Parts {
         };
         // By node, the link that leads to it.
         let mut links = vec![NO_NODE; shape.len()];
-        // By place, the point of the key there; by gap, the point after which a search turns into it.
+        // By place, the point of the key there; by gap, the point after which a search turns into
+        // it.
         let (mut compared, mut turns) = (Vec::new(), Vec::new());
         for v in 0..shape.nodes() {
             let header = parts.add(links[v as usize], HEADER_BYTES, Role::Entry, v, 0);

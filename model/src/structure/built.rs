@@ -15,7 +15,8 @@ const FIXED_ALIGN: u64 = 4096;
 pub(super) enum Homes {
     /// Point `v` is node `v`.
     Nodes,
-    /// At an offset in a node, or in the fixed memory where the node is [`NO_NODE`](crate::NO_NODE).
+    /// At an offset in a node, or in the fixed memory where the node is
+    /// [`NO_NODE`](crate::NO_NODE).
     Parts { nodes: Vec<u32>, offsets: Vec<u64> },
 }
 
@@ -53,15 +54,16 @@ pub struct Built {
 }
 
 impl Built {
-    /// A tree of the given shape: each operation goes to a node, numbered as in `shape`. The arity, which says where absent
-    /// keys end, is that of the node with most children, and at least 2.
+    /// A tree of the given shape: each operation goes to a node, numbered as in `shape`. The arity,
+    /// which says where absent keys end, is that of the node with most children, and at least 2.
     pub fn of_shape(shape: Shape, sizes: &Sizes) -> Built {
         let lengths = Lengths::Uniform(sizes.touched_bytes.min(sizes.node.bytes));
         Built::of_nodes(shape, sizes.node, lengths)
     }
 
-    /// As [`of_shape`](Built::of_shape), with nodes of different sizes, of which each is read whole. `extent` is what
-    /// [`place`](Built::place) goes by; placements of a live heap need none.
+    /// As [`of_shape`](Built::of_shape), with nodes of different sizes, of which each is read
+    /// whole. `extent` is what [`place`](Built::place) goes by; placements of a live heap need
+    /// none.
     pub fn of_nodes(shape: Shape, extent: NodeExtent, lengths: Lengths) -> Built {
         let children = (0..shape.nodes()).map(|v| shape.children(v).len());
         let arity = children.max().unwrap_or(0).max(2);
@@ -100,8 +102,8 @@ impl Built {
         self.points.len()
     }
 
-    /// Memory that no layout moves: a hash table's buckets, an array. It lies behind the nodes, from the next multiple of
-    /// 4096 on.
+    /// Memory that no layout moves: a hash table's buckets, an array. It lies behind the nodes,
+    /// from the next multiple of 4096 on.
     pub fn fixed_bytes(&self) -> u64 {
         self.fixed_bytes
     }
@@ -135,7 +137,8 @@ impl Built {
         Ok(layout.place_weighted(&self.nodes, self.extent, &ends))
     }
 
-    /// How often operations end at each node; ranges, where their first key is; walks at each alike. O(points).
+    /// How often operations end at each node; ranges, where their first key is; walks at each
+    /// alike. O(points).
     ///
     /// # Errors
     /// Those of [`accesses`](Built::accesses).
@@ -164,11 +167,13 @@ impl Built {
 
     /// What operations read when nodes lie as in `placement`. O(points).
     ///
-    /// The keys' distribution is over the keys for operations that begin at one, by their number in the order that the
-    /// [structure](crate::Structure) has; over the places where a key can be absent for others; walks look at none.
+    /// The keys' distribution is over the keys for operations that begin at one, by their number in
+    /// the order that the [structure](crate::Structure) has; over the places where a key can be
+    /// absent for others; walks look at none.
     ///
     /// # Errors
-    /// [`StructureError`] when the placement is of another structure, the distribution does not fit, or there is no such operation.
+    /// [`StructureError`] when the placement is of another structure, the distribution does not
+    /// fit, or there is no such operation.
     pub fn accesses(
         &self,
         placement: &Placement,
@@ -316,7 +321,8 @@ impl Built {
             .collect()
     }
 
-    /// By gap, the last point of its search: of the two keys beside it, the one that is compared last.
+    /// By gap, the last point of its search: of the two keys beside it, the one that is compared
+    /// last.
     fn gap_ends(&self) -> Vec<u32> {
         let depths = self.points.shape().depths();
         let found = self.points.found();
@@ -344,8 +350,8 @@ impl Built {
 
     /// Searches that go on to the `length - 1` keys that follow.
     ///
-    /// An entry is read when the range begins among the keys below it or enters it later, that is up to `length - 1` keys
-    /// before its first; a key when its own turn comes, too.
+    /// An entry is read when the range begins among the keys below it or enters it later, that is
+    /// up to `length - 1` keys before its first; a key when its own turn comes, too.
     fn ranges(&self, length: u32, keys: &KeyDistribution) -> Result<Plan, StructureError> {
         let before = length - 1;
         let mut spans = self.points.keys_below().to_vec();

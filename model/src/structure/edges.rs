@@ -7,9 +7,9 @@
 //! ,a                                  a root; only needed to give it an address
 //! ```
 //!
-//! Names are any text without commas; spaces around them do not count. Address and size are those of the child, decimal or `0x`
-//! hexadecimal; either all lines have them or none. Empty lines and those that begin with `#` are skipped. The children of a node
-//! are in the order of their lines.
+//! Names are any text without commas; spaces around them do not count. Address and size are those
+//! of the child, decimal or `0x` hexadecimal; either all lines have them or none. Empty lines and
+//! those that begin with `#` are skipped. The children of a node are in the order of their lines.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -55,8 +55,9 @@ impl EdgeList {
 /// Reads a forest of at most `nodes_max` nodes, line by line. O(text).
 ///
 /// # Errors
-/// [`EdgesError`] with the number of the line: that is no pair, that has other columns than those before, that gives a node a second
-/// parent, an edge of a cycle, the node that is one too many, a node without address where others have one.
+/// [`EdgesError`] with the number of the line: that is no pair, that has other columns than those
+/// before, that gives a node a second parent, an edge of a cycle, the node that is one too many, a
+/// node without address where others have one.
 ///
 /// # Examples
 /// ```

@@ -90,7 +90,8 @@ pub(super) fn hash(
     })
 }
 
-/// All points of a forest, each before those below it; where a walk `returns`, each also after each of its children.
+/// All points of a forest, each before those below it; where a walk `returns`, each also after each
+/// of its children.
 pub(super) fn depth_first(shape: &Shape, returns: bool) -> Vec<u32> {
     let mut order = Vec::with_capacity(shape.len());
     // Points on the way, each with how many of its children were gone into.

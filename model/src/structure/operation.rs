@@ -9,26 +9,33 @@ use std::str::FromStr;
 pub enum Operation {
     /// Looks for a key that is there: the way from a root to it.
     Search,
-    /// Looks for a key that is not there: to the null link where it would hang, the end of a list or chain, the place between two
-    /// elements. Each such place is as likely as any other, unless the keys' distribution says otherwise.
+    /// Looks for a key that is not there: to the null link where it would hang, the end of a list
+    /// or chain, the place between two elements. Each such place is as likely as any other, unless
+    /// the keys' distribution says otherwise.
     Miss,
-    /// Puts in a new key: the way of a [`Miss`](Operation::Miss), and what is written beside it. The new node itself is fresh memory
-    /// and not counted; splits and growth are rare and not counted.
+    /// Puts in a new key: the way of a [`Miss`](Operation::Miss), and what is written beside it.
+    /// The new node itself is fresh memory and not counted; splits and growth are rare and not
+    /// counted.
     ///
     /// - Trees and hash tables: the link that is set is in the last node or bucket read.
-    /// - Lists: after a node that was searched for. A doubly linked list also writes the node that follows.
+    /// - Lists: after a node that was searched for. A doubly linked list also writes the node that
+    ///   follows.
     /// - B-trees: keys and values of the leaf move up by one from the new key's place on.
-    /// - Arrays: so do all elements behind it; in Eytzinger order there is no such place, and the array counts as a tree.
+    /// - Arrays: so do all elements behind it; in Eytzinger order there is no such place, and the
+    ///   array counts as a tree.
     Insert,
-    /// Looks for a key that is there and goes on to the next ones in order, `keys` in all, less where the structure ends before. Nodes
-    /// that are entered are read; those on the way back are on a stack, and are read again when it is their key's turn.
+    /// Looks for a key that is there and goes on to the next ones in order, `keys` in all, less
+    /// where the structure ends before. Nodes that are entered are read; those on the way back are
+    /// on a stack, and are read again when it is their key's turn.
     Range {
         /// How many keys, at least 1.
         keys: u32,
     },
-    /// Goes through the whole structure, depth-first along its links, or in key order where nodes have many keys.
+    /// Goes through the whole structure, depth-first along its links, or in key order where nodes
+    /// have many keys.
     Walk {
-        /// Whether a parent is read again after each of its children, as recursion does that goes on with the node's next link.
+        /// Whether a parent is read again after each of its children, as recursion does that goes
+        /// on with the node's next link.
         returns: bool,
     },
 }

@@ -114,7 +114,8 @@ fn complete(nodes: u32, arity: u32) -> Shape {
 
 /// Each node hangs at a free link of those before it, any of them with equal probability.
 ///
-/// A free link is found by trying: any node, any of its links. At least `1 - 1 / arity` of all links are free.
+/// A free link is found by trying: any node, any of its links. At least `1 - 1 / arity` of all
+/// links are free.
 fn increasing(nodes: u32, arity: u32, seed: u64) -> Shape {
     let mut random = SplitMix64::new(seed);
     let mut children = vec![0u32; nodes as usize];
@@ -146,7 +147,8 @@ struct Cell {
     side: u8,
 }
 
-/// Inserts uniformly distributed points; each divides the cell that it falls into at its place. O(n log n) expected.
+/// Inserts uniformly distributed points; each divides the cell that it falls into at its place. O(n
+/// log n) expected.
 fn point_tree(nodes: u32, dimensions: u32, seed: u64) -> Shape {
     let mut random = SplitMix64::new(seed);
     let dimensions = dimensions as usize;

@@ -1,9 +1,11 @@
 //! Structures of a running program: whatever has nodes, children and addresses.
 //!
-//! A [`Walker`] says which nodes hang at a node, where it lies and how large it is. [`walk`] goes through all of it once, level by
-//! level, and gives a [`Shape`] with the addresses as a [`Placement`]: what is needed to predict, to simulate, and to ask what another
-//! layout would change. The walk is iterative, and it ends: a node that is met a second time is an error, whether there is a cycle or two
-//! ways to one node, and so is a node beyond a number that the caller names.
+//! A [`Walker`] says which nodes hang at a node, where it lies and how large it is. [`walk`] goes
+//! through all of it once, level by level, and gives a [`Shape`] with the addresses as a
+//! [`Placement`]: what is needed to predict, to simulate, and to ask what another layout would
+//! change. The walk is iterative, and it ends: a node that is met a second time is an error,
+//! whether there is a cycle or two ways to one node, and so is a node beyond a number that the
+//! caller names.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -87,7 +89,8 @@ impl Walked {
         &self.lengths
     }
 
-    /// The structure, to ask about operations. Other layouts than the own are laid out with `extent` for each node.
+    /// The structure, to ask about operations. Other layouts than the own are laid out with
+    /// `extent` for each node.
     pub fn built(&self, extent: NodeExtent) -> Built {
         match &self.lengths {
             Lengths::Uniform(bytes) => {

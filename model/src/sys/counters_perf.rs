@@ -12,7 +12,8 @@ use crate::counters::{Event, GroupReading};
 pub(crate) struct EventGroup {
     group: Group,
     counters: Vec<(Event, Counter)>,
-    /// Nanoseconds enabled and running before the last start: resetting the counts leaves the times as they are.
+    /// Nanoseconds enabled and running before the last start: resetting the counts leaves the times
+    /// as they are.
     before: (u64, u64),
 }
 

@@ -1,8 +1,10 @@
-//! What depends on the operating system and the processor, behind names that are the same everywhere.
+//! What depends on the operating system and the processor, behind names that are the same
+//! everywhere.
 //!
-//! Four things are needed from outside the language: memory with a chosen page size (for the pointer chases of
-//! [`calibrate`](crate::CalibrateOptions)), a few facts that `sysconf` knows, the `CPUID` instruction, and hardware
-//! [counters](crate::counters). Each has one module that provides it and one portable twin that does without: it only knows less.
+//! Four things are needed from outside the language: memory with a chosen page size (for the
+//! pointer chases of [`calibrate`](crate::CalibrateOptions)), a few facts that `sysconf` knows, the
+//! `CPUID` instruction, and hardware [counters](crate::counters). Each has one module that provides
+//! it and one portable twin that does without: it only knows less.
 
 #[cfg(all(target_os = "linux", feature = "counters"))]
 #[path = "counters_perf.rs"]

@@ -1,10 +1,11 @@
-//! Figures 3-4, 3-5 and 3-6: the thesis's predictions, what its text says of its measurements, this crate's predictions, and
-//! a simulation, of the same trees.
+//! Figures 3-4, 3-5 and 3-6: the thesis's predictions, what its text says of its measurements, this
+//! crate's predictions, and a simulation, of the same trees.
 //!
-//! The experiment (sections 2.3.1 and 3.4): a million searches for random keys in a complete tree of 2,097,151, three nodes
-//! to a block, on caches of 16 KB and 1 MB, direct-mapped. Figure 3-4 has subtree and depth-first clusters without colours;
-//! 3-5 has 384 to 64 x 384 nodes coloured, without clusters; 3-6 has both, 64 x 384 nodes coloured, and trees of 262,144
-//! to 4,194,304 nodes, which are one less here, to be complete.
+//! The experiment (sections 2.3.1 and 3.4): a million searches for random keys in a complete tree
+//! of 2,097,151, three nodes to a block, on caches of 16 KB and 1 MB, direct-mapped. Figure 3-4 has
+//! subtree and depth-first clusters without colours; 3-5 has 384 to 64 x 384 nodes coloured,
+//! without clusters; 3-6 has both, 64 x 384 nodes coloured, and trees of 262,144 to 4,194,304
+//! nodes, which are one less here, to be complete.
 //!
 //! Five speedups stand beside each other:
 //!
@@ -16,8 +17,8 @@
 //! | this crate | exact block probabilities and sets | a random tree, predicted the same way |
 //! | simulated | the simulator | a random tree, simulated |
 //!
-//! The thesis's curves have no numbers in its text. What it measured follows as far as "the model underestimates the
-//! improvement by only 8-14 %" goes: [`Stated::actual`].
+//! The thesis's curves have no numbers in its text. What it measured follows as far as "the model
+//! underestimates the improvement by only 8-14 %" goes: [`Stated::actual`].
 
 mod cost;
 mod show;
@@ -58,10 +59,12 @@ pub struct Stated {
 }
 
 impl Stated {
-    /// The lowest and the highest speedup that the thesis can have measured where its formulas predict `predicted`:
-    /// predicted / (1 - share), *underestimated by* being of what is estimated.
+    /// The lowest and the highest speedup that the thesis can have measured where its formulas
+    /// predict `predicted`: predicted / (1 - share), *underestimated by* being of what is
+    /// estimated.
     ///
-    /// Read as a share of the prediction, it would be predicted x (1 + share): 0.7 % less at 8 %, 2.3 % less at 15 %.
+    /// Read as a share of the prediction, it would be predicted x (1 + share): 0.7 % less at 8 %,
+    /// 2.3 % less at 15 %.
     pub fn actual(self, predicted: f64) -> [f64; 2] {
         [predicted / (1.0 - self.low), predicted / (1.0 - self.high)]
     }
@@ -119,7 +122,8 @@ pub struct FigureRow {
     pub formula_speedup: f64,
     /// Speedup by the formulas against the random tree as it is, figure 3-1.
     pub formula_true_speedup: f64,
-    /// Lowest and highest speedup that the thesis can have measured; `None` where it measured no such tree.
+    /// Lowest and highest speedup that the thesis can have measured; `None` where it measured no
+    /// such tree.
     pub stated: Option<[f64; 2]>,
     /// What this crate predicts.
     pub predicted: SearchCost,
@@ -142,8 +146,8 @@ impl FigureRow {
         self.simulated_baseline.cycles(refill_cycles) / self.simulated.cycles(refill_cycles)
     }
 
-    /// Which costs of a TLB miss, in cycles, would make the simulation agree with the least and the most that the thesis
-    /// can have measured; `None` where no cost does.
+    /// Which costs of a TLB miss, in cycles, would make the simulation agree with the least and the
+    /// most that the thesis can have measured; `None` where no cost does.
     pub fn explaining_refill_cycles(&self) -> [Option<f64>; 2] {
         let Some(stated) = self.stated else {
             return [None, None];
@@ -154,7 +158,8 @@ impl FigureRow {
         })
     }
 
-    /// Whether the simulation, caches alone, lies between the least and the most that the thesis can have measured.
+    /// Whether the simulation, caches alone, lies between the least and the most that the thesis
+    /// can have measured.
     pub fn is_as_stated(&self) -> bool {
         let speedup = self.simulated_speedup(0.0);
         self.stated
@@ -187,7 +192,8 @@ struct Wanted {
     is_of_the_thesis: bool,
 }
 
-/// Makes figures 3-4, 3-5 and 3-6. `progress` is told how many of the trees are done, a line at a time.
+/// Makes figures 3-4, 3-5 and 3-6. `progress` is told how many of the trees are done, a line at a
+/// time.
 ///
 /// Two threads, some 100 bytes for each node of the largest tree in each.
 ///
@@ -357,7 +363,8 @@ fn row(point: Wanted, stated: Stated, baseline: Costs, cost: Costs) -> FigureRow
         l2: point.formula_rate,
     };
     let formula_speedup = THESIS_LATENCIES.best_case_speedup(rates);
-    // The same number of references in both: those of the formulas count by reference, so the random tree's do.
+    // The same number of references in both: those of the formulas count by reference, so the
+    // random tree's do.
     let true_reference = baseline.0.cycles(0.0) / baseline.0.nodes;
     FigureRow {
         layout: point.layout,

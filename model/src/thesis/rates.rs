@@ -4,8 +4,8 @@ use crate::Structure;
 use crate::colour::CacheGeometry;
 
 impl CacheGeometry {
-    /// Whole elements that fit into a block, k = floor(b / e); at least 1, for an element larger than a block fills
-    /// several alone (section 3.1.1).
+    /// Whole elements that fit into a block, k = floor(b / e); at least 1, for an element larger
+    /// than a block fills several alone (section 3.1.1).
     pub fn nodes_per_block(self, node_bytes: u64) -> u64 {
         nodes_per_block(self.block_bytes(), node_bytes)
     }
@@ -38,16 +38,16 @@ pub enum Clustering {
 }
 
 impl Clustering {
-    /// K, elements of a block of `k` that one search of a binary tree needs: 1, 2 (1 - (1/2)^k), or log2(k + 1) (section
-    /// 2.2.3).
+    /// K, elements of a block of `k` that one search of a binary tree needs: 1, 2 (1 - (1/2)^k), or
+    /// log2(k + 1) (section 2.2.3).
     ///
     /// Lies between 1 and k, as section 3.1.1 demands.
     pub fn k(self, nodes_per_block: u64) -> f64 {
         self.k_of(nodes_per_block, 2)
     }
 
-    /// K of a tree whose nodes have `arity` children: 1, 1 + 1/m + ... + 1/m^(k-1), or the levels of k nodes. For a list,
-    /// which has one, both are k.
+    /// K of a tree whose nodes have `arity` children: 1, 1 + 1/m + ... + 1/m^(k-1), or the levels
+    /// of k nodes. For a list, which has one, both are k.
     ///
     /// Ours, by the same argument; the thesis's for two.
     pub fn k_of(self, nodes_per_block: u64, arity: u32) -> f64 {
@@ -61,7 +61,8 @@ impl Clustering {
     }
 }
 
-/// Levels of a complete tree of so many nodes, `log_m(n (m - 1) + 1)`, not rounded; for one child a node, n.
+/// Levels of a complete tree of so many nodes, `log_m(n (m - 1) + 1)`, not rounded; for one child a
+/// node, n.
 fn levels(nodes: f64, arity: u32) -> f64 {
     if arity <= 1 {
         return nodes;
@@ -78,20 +79,22 @@ pub fn search_references(nodes: u64) -> f64 {
     (nodes as f64 + 1.0).log2()
 }
 
-/// `R_s = log2(coloured + 1)`: levels of the tree that colouring keeps in the cache (section 3.2.1); at most D.
+/// `R_s = log2(coloured + 1)`: levels of the tree that colouring keeps in the cache (section
+/// 3.2.1); at most D.
 pub fn coloured_reuse(nodes: u64, coloured_nodes: f64) -> f64 {
     (coloured_nodes.max(0.0) + 1.0)
         .log2()
         .min(search_references(nodes))
 }
 
-/// The bound of R(i), min(floor(b/e) x c x a, D) (section 3.1.1): no more is reused than the cache holds, nor than is
-/// needed.
+/// The bound of R(i), min(floor(b/e) x c x a, D) (section 3.1.1): no more is reused than the cache
+/// holds, nor than is needed.
 pub fn reuse_bound(cache: CacheGeometry, node_bytes: u64, references: f64) -> f64 {
     (cache.nodes_per_block(node_bytes) as f64 * cache.blocks() as f64).min(references)
 }
 
-/// `m = (1 - R / D) / K`, the miss rate of an access and, with `R_s`, of the steady state (section 3.1.1).
+/// `m = (1 - R / D) / K`, the miss rate of an access and, with `R_s`, of the steady state (section
+/// 3.1.1).
 ///
 /// 0 where nothing is referenced; never negative.
 pub fn miss_rate(references: f64, reuse: f64, k: f64) -> f64 {
@@ -134,8 +137,9 @@ impl CompleteTree {
         }
     }
 
-    /// What the formulas take a structure for: a tree, however it grew, for the complete one, a list for what it is. `None`
-    /// for those that have no links between keys, or more than one key to a node: B-trees, hash tables, arrays.
+    /// What the formulas take a structure for: a tree, however it grew, for the complete one, a
+    /// list for what it is. `None` for those that have no links between keys, or more than one key
+    /// to a node: B-trees, hash tables, arrays.
     pub fn of(structure: Structure, nodes: u64, node_bytes: u64) -> Option<CompleteTree> {
         let arity = match structure {
             Structure::SearchTree { .. } => 2,
@@ -162,8 +166,9 @@ impl CompleteTree {
 
     /// `R_s`: how many of the first `coloured_nodes` nodes an access needs; at most D.
     ///
-    /// Those of a tree are its first levels. Of a list that is searched to each position equally often, an access to
-    /// position i needs min(i, p) of the first p nodes: p - p (p - 1) / (2 n) on average.
+    /// Those of a tree are its first levels. Of a list that is searched to each position equally
+    /// often, an access to position i needs min(i, p) of the first p nodes: p - p (p - 1) / (2 n)
+    /// on average.
     pub fn coloured_reuse(self, coloured_nodes: f64) -> f64 {
         let nodes = self.nodes as f64;
         let coloured = coloured_nodes.clamp(0.0, nodes);

@@ -41,7 +41,8 @@ pub struct ReportRow {
     pub best_case_speedup: f64,
 }
 
-/// Section 3.3.1 for a number of searches from cold, in blocks of the last cache, none of which is evicted.
+/// Section 3.3.1 for a number of searches from cold, in blocks of the last cache, none of which is
+/// evicted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct Transient {
@@ -72,11 +73,13 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
-/// What the formulas of chapter 3 say of `structure` on `machine` for those of `layouts` that they know (random, depth-first, and subtree
-/// clusters of the last cache's block size), for colours alone, and for clusters with colours.
+/// What the formulas of chapter 3 say of `structure` on `machine` for those of `layouts` that they
+/// know (random, depth-first, and subtree clusters of the last cache's block size), for colours
+/// alone, and for clusters with colours.
 ///
-/// Colours are of the last cache, whose first half of the sets is for the top of the structure (section 3.2.1). `searches` asks for
-/// the start from cold as well (section 3.3.1). O(layouts x caches).
+/// Colours are of the last cache, whose first half of the sets is for the top of the structure
+/// (section 3.2.1). `searches` asks for the start from cold as well (section 3.3.1). O(layouts x
+/// caches).
 ///
 /// # Examples
 /// ```

@@ -192,8 +192,8 @@ fn the_worst_case_counted_block_by_block() {
     for (nodes_per_block, block_levels) in [(1u64, 12u32), (3, 6), (7, 4)] {
         let step = nodes_per_block + 1;
         let nodes = step.pow(block_levels) - 1;
-        // The i-th search takes the i-th branch at each level in turn, so that after i of them min(i, blocks) of each level
-        // have been seen.
+        // The i-th search takes the i-th branch at each level in turn, so that after i of them
+        // min(i, blocks) of each level have been seen.
         let mut before = 0;
         for search in 1..=step.pow(block_levels - 1) {
             let seen: u64 = (0..block_levels)

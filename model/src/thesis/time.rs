@@ -7,10 +7,12 @@ use crate::machine::LevelKind;
 /// Node size of the thesis's tree: three to a block of 64 bytes, 40 MB for 2,097,151 of them.
 pub const THESIS_NODE_BYTES: u64 = 20;
 
-/// First-level cache of the thesis's machine: 16 KB direct-mapped, lines of 16 bytes (section 2.3.1).
+/// First-level cache of the thesis's machine: 16 KB direct-mapped, lines of 16 bytes (section
+/// 2.3.1).
 pub const THESIS_L1: CacheGeometry = CacheGeometry::constant(1024, 16, 1);
 
-/// Second-level cache of the thesis's machine: 1 MB direct-mapped, lines of 64 bytes (section 2.3.1).
+/// Second-level cache of the thesis's machine: 1 MB direct-mapped, lines of 64 bytes (section
+/// 2.3.1).
 pub const THESIS_L2: CacheGeometry = CacheGeometry::constant(16_384, 64, 1);
 
 /// Latencies of a two-level hierarchy in cycles.
@@ -74,7 +76,8 @@ pub struct SystemCache {
     pub miss_time: f64,
 }
 
-/// A machine as the formulas see it, with any number of levels: `t_memory` of section 3.1.1 has one summand for each.
+/// A machine as the formulas see it, with any number of levels: `t_memory` of section 3.1.1 has one
+/// summand for each.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct System {
@@ -108,8 +111,9 @@ impl System {
         }
     }
 
-    /// Any machine, in nanoseconds: its data levels, each step of latency as a cache of that capacity. What the formulas
-    /// do not know is left out: translations, and misses near each other.
+    /// Any machine, in nanoseconds: its data levels, each step of latency as a cache of that
+    /// capacity. What the formulas do not know is left out: translations, and misses near each
+    /// other.
     ///
     /// `t_h` is what visiting a node takes when it lies in the first level, without branches.
     pub fn of_machine(machine: &Machine) -> System {
@@ -139,8 +143,8 @@ impl System {
         }
     }
 
-    /// `t_memory` for one reference, given the misses for each reference at each cache; caches without a rate count as
-    /// missed always.
+    /// `t_memory` for one reference, given the misses for each reference at each cache; caches
+    /// without a rate count as missed always.
     pub fn reference_time(&self, rates: &[f64]) -> f64 {
         let rates = rates.iter().copied().chain(std::iter::repeat(1.0));
         let misses = self.caches.iter().zip(rates);
@@ -150,7 +154,8 @@ impl System {
                 .sum::<f64>()
     }
 
-    /// How many times faster than a layout that misses always, figure 3-2; 1 where everything is free.
+    /// How many times faster than a layout that misses always, figure 3-2; 1 where everything is
+    /// free.
     pub fn best_case_speedup(&self, rates: &[f64]) -> f64 {
         let time = self.reference_time(rates);
         if time > 0.0 {

@@ -1,8 +1,8 @@
-//! Start-up behaviour: searches of a subtree-clustered complete binary tree from a cold cache that never evicts (section
-//! 3.3.1), and miss rates amortised over a sequence (section 3.1.1).
+//! Start-up behaviour: searches of a subtree-clustered complete binary tree from a cold cache that
+//! never evicts (section 3.3.1), and miss rates amortised over a sequence (section 3.1.1).
 //!
-//! The thesis takes the worst sequence: each search shares as few blocks with those before as the tree allows. With k
-//! nodes in a block and i a power of k + 1,
+//! The thesis takes the worst sequence: each search shares as few blocks with those before as the
+//! tree allows. With k nodes in a block and i a power of k + 1,
 //!
 //! ```text
 //! search                            misses
@@ -14,8 +14,9 @@
 //! sum                               i log_(k+1)(n+1) - T,     T = i log_(k+1) i - (i - 1) / k
 //! ```
 //!
-//! which the tests count block by block. The last step of the chapter, "the last term is negligible", leaves out up to 1/k of a
-//! block a search: [`transient_misses`] keeps it, [`transient_miss_rate`] does not.
+//! which the tests count block by block. The last step of the chapter, "the last term is
+//! negligible", leaves out up to 1/k of a block a search: [`transient_misses`] keeps it,
+//! [`transient_miss_rate`] does not.
 
 use super::rates::search_references;
 
@@ -24,13 +25,14 @@ fn log_blocks(x: f64, nodes_per_block: u64) -> f64 {
     x.ln() / (nodes_per_block.max(1) as f64 + 1.0).ln()
 }
 
-/// R(i) = log2(i): elements that the i-th search finds cached in a cache that never evicts (section 3.3.1); at most D.
+/// R(i) = log2(i): elements that the i-th search finds cached in a cache that never evicts (section
+/// 3.3.1); at most D.
 pub fn transient_reuse(nodes: u64, search: u64) -> f64 {
     (search.max(1) as f64).log2().min(search_references(nodes))
 }
 
-/// Misses of the `search`-th worst-case search alone, log_(k+1)(n + 1) less the levels of blocks that those before it have
-/// brought in (the table of section 3.3.1).
+/// Misses of the `search`-th worst-case search alone, log_(k+1)(n + 1) less the levels of blocks
+/// that those before it have brought in (the table of section 3.3.1).
 pub fn worst_case_misses(nodes: u64, nodes_per_block: u64, search: u64) -> f64 {
     let step = nodes_per_block.max(1).saturating_add(1);
     let (mut cached_levels, mut reach) = (0u32, 1u64);
@@ -43,15 +45,15 @@ pub fn worst_case_misses(nodes: u64, nodes_per_block: u64, search: u64) -> f64 {
     (all - f64::from(cached_levels)).max(0.0)
 }
 
-/// T = i log_(k+1)(i) - (i - 1) / k: blocks that `searches` worst-case searches, a power of k + 1, find cached (section
-/// 3.3.1).
+/// T = i log_(k+1)(i) - (i - 1) / k: blocks that `searches` worst-case searches, a power of k + 1,
+/// find cached (section 3.3.1).
 pub fn worst_case_hits(nodes_per_block: u64, searches: u64) -> f64 {
     let (k, i) = (nodes_per_block.max(1) as f64, searches.max(1) as f64);
     i * log_blocks(i, nodes_per_block) - (i - 1.0) / k
 }
 
-/// Worst-case misses for each of the first `searches` searches, amortised, in a cache that never evicts (section 3.3.1):
-/// log_(k+1)(n + 1) - log_(k+1)(i) + (i - 1) / (i k).
+/// Worst-case misses for each of the first `searches` searches, amortised, in a cache that never
+/// evicts (section 3.3.1): log_(k+1)(n + 1) - log_(k+1)(i) + (i - 1) / (i k).
 ///
 /// Holds up to i = (n + 1) / (k + 1), after which all blocks may be there; never negative.
 pub fn transient_misses(nodes: u64, nodes_per_block: u64, searches: u64) -> f64 {
@@ -60,8 +62,8 @@ pub fn transient_misses(nodes: u64, nodes_per_block: u64, searches: u64) -> f64 
     (all - worst_case_hits(nodes_per_block, searches) / i).max(0.0)
 }
 
-/// (1 - log2(i) / log2(n + 1)) / log2(k + 1): the miss rate that the chapter arrives at (section 3.3.1), up to a constant
-/// factor as it says; m(i) with K = log2(k + 1) and R(i) = log2(i).
+/// (1 - log2(i) / log2(n + 1)) / log2(k + 1): the miss rate that the chapter arrives at (section
+/// 3.3.1), up to a constant factor as it says; m(i) with K = log2(k + 1) and R(i) = log2(i).
 pub fn transient_miss_rate(nodes: u64, nodes_per_block: u64, search: u64) -> f64 {
     super::miss_rate(
         search_references(nodes),
@@ -70,7 +72,8 @@ pub fn transient_miss_rate(nodes: u64, nodes_per_block: u64, search: u64) -> f64
     )
 }
 
-/// `m_a(p)`: the mean of m(1) to m(p) (section 3.1.1), for D references, K, and R(i) as a function. O(p).
+/// `m_a(p)`: the mean of m(1) to m(p) (section 3.1.1), for D references, K, and R(i) as a function.
+/// O(p).
 pub fn amortised_miss_rate(
     references: f64,
     k: f64,
@@ -84,8 +87,9 @@ pub fn amortised_miss_rate(
     sum / accesses as f64
 }
 
-/// `m_a(p)` for R(i) = log2(i) up to a bound, `R_s` of a coloured tree or D, in closed form: what joins sections 3.2 and
-/// 3.3. For large p it tends to the [`miss_rate`](super::miss_rate) with the bound. O(1).
+/// `m_a(p)` for R(i) = log2(i) up to a bound, `R_s` of a coloured tree or D, in closed form: what
+/// joins sections 3.2 and 3.3. For large p it tends to the [`miss_rate`](super::miss_rate) with the
+/// bound. O(1).
 ///
 /// log2(1) + ... + log2(m) is log2(m!), for which Stirling's series stands; below 1e-9 off the sum.
 pub fn logarithmic_reuse_miss_rate(references: f64, k: f64, accesses: u64, reuse_max: f64) -> f64 {

@@ -97,7 +97,8 @@ pub(crate) fn outcomes(
     outcomes
 }
 
-/// Whether blocks that compete in a set of `lower` compete in a set of `upper` as well, for no more ways.
+/// Whether blocks that compete in a set of `lower` compete in a set of `upper` as well, for no more
+/// ways.
 fn nested(upper: &CacheGeometry, lower: &CacheGeometry) -> bool {
     upper.block_bytes() == lower.block_bytes()
         && upper.sets() <= lower.sets()
@@ -216,7 +217,8 @@ impl Blocks {
                 let reaching = if above.is_none() || touches <= 0.0 {
                     1.0
                 } else {
-                    // As in `neighbours`: a visit touches so many small blocks, each missed by chance.
+                    // As in `neighbours`: a visit touches so many small blocks, each missed by
+                    // chance.
                     let each = (requests / touches).min(1.0);
                     let touched = (touches / probability).max(1.0);
                     if each >= 1.0 || touched < 1.001 {
@@ -507,11 +509,12 @@ fn class_rates(classes: &Classes, results: &[f64], width: usize) -> Vec<f64> {
 }
 
 impl Class {
-    /// Requests that an inclusive cache gets because it has evicted a block above: as a share of the requests that there are anyway, and
-    /// for blocks that nobody requests otherwise, by themselves.
+    /// Requests that an inclusive cache gets because it has evicted a block above: as a share of
+    /// the requests that there are anyway, and for blocks that nobody requests otherwise, by
+    /// themselves.
     ///
-    /// Between two requests pass `waiting` operations in which the block stays, and where it is evicted, with probability `missed`,
-    /// those up to the next touch.
+    /// Between two requests pass `waiting` operations in which the block stays, and where it is
+    /// evicted, with probability `missed`, those up to the next touch.
     fn evicted(&self, waiting: f64, missed: f64) -> (f64, f64) {
         let cycle = waiting + missed / self.probability;
         let rate = self.stream.rate();
@@ -525,13 +528,16 @@ impl Class {
     }
 }
 
-/// What is averaged over the time of forgetting: the misses by request; for an inclusive cache the time that a block stays, and the
-/// probability that it is evicted; and for a start from cold the repeated requests that miss.
+/// What is averaged over the time of forgetting: the misses by request; for an inclusive cache the
+/// time that a block stays, and the probability that it is evicted; and for a start from cold the
+/// repeated requests that miss.
 ///
-/// **Nested sets.** When all blocks that compete in a set of this cache compete in one set of the cache above, and there for no more ways, then
-/// what this set forgets the one above has forgotten before, unless it was touched since. So a block that is touched again after `t`
-/// operations misses here if this set forgets it by then, whatever the other set does on average: by request `(1 - p)^t` over the share that
-/// is requested, also for times in which the cache above holds most blocks.
+/// **Nested sets.** When all blocks that compete in a set of this cache compete in one set of the
+/// cache above, and there for no more ways, then what this set forgets the one above has forgotten
+/// before, unless it was touched since. So a block that is touched again after `t` operations
+/// misses here if this set forgets it by then, whatever the other set does on average: by request
+/// `(1 - p)^t` over the share that is requested, also for times in which the cache above holds most
+/// blocks.
 fn averaged_tables(
     classes: &[Class],
     times: &[f64],
@@ -589,8 +595,8 @@ fn averaged_tables(
     tables
 }
 
-/// Sum over gaps `u >= t` of `(operations - u) P(gap = u)`: how often, by request an operation, the first operations
-/// request a block again after `t` or more.
+/// Sum over gaps `u >= t` of `(operations - u) P(gap = u)`: how often, by request an operation, the
+/// first operations request a block again after `t` or more.
 fn repeats(stream: &Stream, t: f64, operations: f64) -> f64 {
     if t >= operations {
         return 0.0;
@@ -649,7 +655,8 @@ impl Members {
         if all > 0.0 { squares / all } else { 0.0 }
     }
 
-    /// Calls `solve` for each group that differs from those before, and spreads what it finds to the group's blocks.
+    /// Calls `solve` for each group that differs from those before, and spreads what it finds to
+    /// the group's blocks.
     fn solve(
         &self,
         classes: &Classes,

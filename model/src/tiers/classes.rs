@@ -1,8 +1,9 @@
 //! Blocks by class, and what each class does in time, in tables.
 //!
-//! Millions of blocks have a few hundred different probabilities; what a set of a cache does to its blocks is a sum over
-//! their classes at a few dozen times. Both the classes and the times are the same for all sets, so each `1 - (1 - p)^t` is
-//! computed once for a level, not once for each block of each set.
+//! Millions of blocks have a few hundred different probabilities; what a set of a cache does to its
+//! blocks is a sum over their classes at a few dozen times. Both the classes and the times are the
+//! same for all sets, so each `1 - (1 - p)^t` is computed once for a level, not once for each block
+//! of each set.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,8 @@ use super::renewal::Stream;
 
 /// Bits of a probability's mantissa that tell classes apart: 16 classes to the octave.
 const CLASS_SHIFT: u32 = f64::MANTISSA_DIGITS - 1 - 4;
-/// Shares that reach a cache, classes to the octave: what passes is known less well than what is touched.
+/// Shares that reach a cache, classes to the octave: what passes is known less well than what is
+/// touched.
 const REACHING_CLASSES: f64 = 4.0;
 /// Octaves of such shares; rarer requests are as good as none.
 const REACHING_OCTAVES: f64 = 30.0;
@@ -54,8 +56,8 @@ pub(crate) struct Classes {
 impl Classes {
     /// Puts blocks into classes. O(blocks).
     ///
-    /// `exclusive` says that no operation requests two of a set's blocks, and that nothing stands before the cache: see
-    /// [`Stream::at_random_times`].
+    /// `exclusive` says that no operation requests two of a set's blocks, and that nothing stands
+    /// before the cache: see [`Stream::at_random_times`].
     pub(crate) fn of(blocks: &[Block], exclusive: bool) -> Classes {
         #[derive(Default)]
         struct Sums {
@@ -134,7 +136,8 @@ fn reaching_class(reaching: f32) -> u32 {
     }
 }
 
-/// The times at which tables are kept, ascending, in operations; also parts of the first one when time is `continuous`.
+/// The times at which tables are kept, ascending, in operations; also parts of the first one when
+/// time is `continuous`.
 pub(crate) fn times(rarest: f64, continuous: bool) -> Vec<f64> {
     let end = (LAST_TIME / rarest.max(f64::MIN_POSITIVE)).min(TIME_MAX);
     let single = 1..=SINGLE_TIMES;

@@ -1,25 +1,32 @@
 //! Misses from a layout's name and the number of nodes: O(log n), no array of any kind.
 //!
-//! A search in a complete tree of `n` nodes visits each of the `k^d` nodes at depth `d` with the same probability, `p_d` = the
-//! share of the nodes at depth `d` and below, divided by their number. Layouts put these nodes into blocks so regularly that
-//! there are only O(log n) different blocks:
+//! A search in a complete tree of `n` nodes visits each of the `k^d` nodes at depth `d` with the
+//! same probability, `p_d` = the share of the nodes at depth `d` and below, divided by their
+//! number. Layouts put these nodes into blocks so regularly that there are only O(log n) different
+//! blocks:
 //!
-//! - **random**: a block holds `m` nodes that have nothing to do with each other, so it stays untouched for `t` searches with
-//!   probability `g(t)^m`, where `g(t) = sum over d of (k^d / n) (1 - p_d)^t`.
-//! - **breadth-first**: a level's blocks hold `m` brothers and cousins, of which a search visits one at most: `m p_d`.
-//! - **clusters** of one block, in van Emde Boas order: a cluster is touched when its root is. From a root on, whole levels are taken as long as they fit, and what is left
-//!   below are roots again, so the number of roots of each height follows from the one above. Fragments share blocks.
+//! - **random**: a block holds `m` nodes that have nothing to do with each other, so it stays
+//!   untouched for `t` searches with probability `g(t)^m`, where `g(t) = sum over d of (k^d / n)
+//!   (1 - p_d)^t`.
+//! - **breadth-first**: a level's blocks hold `m` brothers and cousins, of which a search visits
+//!   one at most: `m p_d`.
+//! - **clusters** of one block, in van Emde Boas order: a cluster is touched when its root is. From
+//!   a root on, whole levels are taken as long as they fit, and what is left below are roots again,
+//!   so the number of roots of each height follows from the one above. Fragments share blocks.
 //!
-//! The number of distinct blocks in `t` searches, `U(t)`, gives the misses of a cache of `C` blocks as in the
-//! [footprint tier](crate::Footprint): `U(t_C + 1) - U(t_C)` where `U(t_C) = C`.
+//! The number of distinct blocks in `t` searches, `U(t)`, gives the misses of a cache of `C` blocks
+//! as in the [footprint tier](crate::Footprint): `U(t_C + 1) - U(t_C)` where `U(t_C) = C`.
 //!
-//! In a cache of sets the moment of forgetting differs from set to set, the more the fewer ways there are. Blocks that follow each other spread evenly over the sets, so that each
-//! set has the same share of each kind of block. The number of those that were touched is taken as binomial with their mean and variance, and misses are
-//! `U(t + 1) - U(t)` averaged over the time of forgetting, kind by kind, as in the tier that knows the sets.
+//! In a cache of sets the moment of forgetting differs from set to set, the more the fewer ways
+//! there are. Blocks that follow each other spread evenly over the sets, so that each set has the
+//! same share of each kind of block. The number of those that were touched is taken as binomial
+//! with their mean and variance, and misses are `U(t + 1) - U(t)` averaged over the time of
+//! forgetting, kind by kind, as in the tier that knows the sets.
 //!
-//! **Where it does not apply.** Depth-first order of a complete tree, of nodes or of clusters, meets few of a cache's sets, which no
-//! count of blocks knows. In van Emde Boas order of nodes (or of clusters that hold no more than one), and in pages that hold many clusters, which nodes share a block depends on
-//! where each subtree begins within it. Those are for the other tiers.
+//! **Where it does not apply.** Depth-first order of a complete tree, of nodes or of clusters,
+//! meets few of a cache's sets, which no count of blocks knows. In van Emde Boas order of nodes (or
+//! of clusters that hold no more than one), and in pages that hold many clusters, which nodes share
+//! a block depends on where each subtree begins within it. Those are for the other tiers.
 
 use std::fmt;
 
@@ -33,7 +40,8 @@ use crate::{Layout, NodeExtent};
 
 /// Bisection steps for `U(t) = C`; the bracket shrinks to one part in 2^60.
 const BISECTIONS: u32 = 120;
-/// Of smaller levels a search touches too much for its blocks to count as independent: 6 % off at 17 %.
+/// Of smaller levels a search touches too much for its blocks to count as independent: 6 % off at
+/// 17 %.
 const CROWDED_SHARE: f64 = 0.1;
 /// Passes in which it is found how much of the cache above a victim cache adds to.
 const VICTIM_PASSES: usize = 3;
@@ -93,8 +101,9 @@ struct Kind {
 }
 
 impl ClosedForm {
-    /// A complete tree of `nodes` nodes with `arity` children each, the last level filled from the left, in this layout;
-    /// searches end at each node equally often and read whole nodes. O(log n).
+    /// A complete tree of `nodes` nodes with `arity` children each, the last level filled from the
+    /// left, in this layout; searches end at each node equally often and read whole nodes. O(log
+    /// n).
     ///
     /// # Errors
     /// [`NoClosedForm`] for layouts without one, an arity below 2, and trees without nodes.
@@ -236,8 +245,8 @@ impl ClosedForm {
         (rest > 0.5).then(|| f64::exp2(rest) - 1.0)
     }
 
-    /// Expected number of distinct blocks of `block_bytes` bytes that `operations` searches touch, `U(t)`; `None` where no
-    /// formula is known. O(log n).
+    /// Expected number of distinct blocks of `block_bytes` bytes that `operations` searches touch,
+    /// `U(t)`; `None` where no formula is known. O(log n).
     pub fn distinct_blocks(&self, block_bytes: u64, operations: f64) -> Option<f64> {
         let blocks = self.blocks(block_bytes).ok()?;
         Some(self.distinct(&blocks, operations))
@@ -284,8 +293,9 @@ impl ClosedForm {
         self.probability(self.at_depth.len() - 1)
     }
 
-    /// Misses of a search in a cache of `sets` sets of `ways` blocks with LRU replacement, over which blocks spread evenly; parts of ways count in
-    /// proportion. `None` where no formula is known. O(log n).
+    /// Misses of a search in a cache of `sets` sets of `ways` blocks with LRU replacement, over
+    /// which blocks spread evenly; parts of ways count in proportion. `None` where no formula is
+    /// known. O(log n).
     fn misses_in_sets(&self, block_bytes: u64, sets: f64, ways: f64) -> Option<f64> {
         let blocks = self.blocks(block_bytes).ok()?;
         if self.distinct(&blocks, TIME_MAX) <= sets * ways {
@@ -317,8 +327,8 @@ impl ClosedForm {
         Some(misses)
     }
 
-    /// Misses of a search in a fully associative cache of `capacity_blocks` blocks with LRU replacement; `None` where no formula is
-    /// known. O(log n).
+    /// Misses of a search in a fully associative cache of `capacity_blocks` blocks with LRU
+    /// replacement; `None` where no formula is known. O(log n).
     pub fn misses(&self, block_bytes: u64, capacity_blocks: f64) -> Option<f64> {
         let blocks = self.blocks(block_bytes).ok()?;
         let time = self.time(&blocks, capacity_blocks);
@@ -383,7 +393,8 @@ impl ClosedForm {
         self.nodes * self.node.stride_bytes() as f64
     }
 
-    /// Misses of a search at a level, which is a victim cache if one above is given. `None` where no formula is known.
+    /// Misses of a search at a level, which is a victim cache if one above is given. `None` where
+    /// no formula is known.
     fn misses_at(&self, level: &CacheLevel, above: Option<&CacheLevel>) -> Option<f64> {
         let block_bytes = level.geometry.block_bytes();
         let sets = level.geometry.sets() as f64;
@@ -413,8 +424,9 @@ impl ClosedForm {
         Some(misses)
     }
 
-    /// Misses of one search at those levels of a machine for which a formula is known and of which a search touches no more than a tenth, as if
-    /// blocks spread evenly over their sets; a victim cache with what room the cache above it makes up for. O(log n) a level.
+    /// Misses of one search at those levels of a machine for which a formula is known and of which
+    /// a search touches no more than a tenth, as if blocks spread evenly over their sets; a victim
+    /// cache with what room the cache above it makes up for. O(log n) a level.
     pub fn predict(&self, hierarchy: &Hierarchy) -> Vec<LevelPrediction> {
         self.predict_up_to(hierarchy, CROWDED_SHARE)
     }
@@ -448,7 +460,8 @@ impl ClosedForm {
     }
 }
 
-/// P(at least so many of tosses with chance `chance` fall, of which `mean` are expected); between two whole numbers in proportion.
+/// P(at least so many of tosses with chance `chance` fall, of which `mean` are expected); between
+/// two whole numbers in proportion.
 fn at_least(least: f64, mean: f64, chance: f64) -> f64 {
     let (below, share) = (least.floor(), least.fract());
     let at = |least: f64| binomial_tail(mean, chance, least);

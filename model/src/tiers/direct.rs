@@ -1,24 +1,25 @@
 //! Direct-mapped caches, exactly.
 //!
-//! A set of one block holds what was read last of all that falls into it. Operations are independent of each other and
-//! alike, so the steady state of a set is known without solving anything: let
+//! A set of one block holds what was read last of all that falls into it. Operations are
+//! independent of each other and alike, so the steady state of a set is known without solving
+//! anything: let
 //!
 //! ```text
 //! F_b = P(an operation reads the set, and block b first)
 //! L_b = P(an operation reads the set, and block b last)          G = sum of F_b = sum of L_b
 //! ```
 //!
-//! Whichever operation read the set last left `b` there with probability `L_b / G`. So the first read of `b` misses with
-//! `1 - L_b / G`; later reads of the same operation find what the operation itself has left there, and miss exactly when
-//! it was another block:
+//! Whichever operation read the set last left `b` there with probability `L_b / G`. So the first
+//! read of `b` misses with `1 - L_b / G`; later reads of the same operation find what the operation
+//! itself has left there, and miss exactly when it was another block:
 //!
 //! ```text
 //! misses = sum over sets of [ sum over b of F_b (1 - L_b / G)  +  sum of P(visit v) over reads v whose set was last read in another block ]
 //! ```
 //!
-//! Both come out of one depth-first pass over the points: what the path has read last of a set is the newest of the path's reads
-//! there. With one block read by an operation, this is the formula for direct-mapped caches under independent references,
-//! `p (1 - p / sum of p)`.
+//! Both come out of one depth-first pass over the points: what the path has read last of a set is
+//! the newest of the path's reads there. With one block read by an operation, this is the formula
+//! for direct-mapped caches under independent references, `p (1 - p / sum of p)`.
 
 use super::source::Source;
 
@@ -35,8 +36,8 @@ struct Read {
 
 const NONE: u32 = u32::MAX;
 
-/// Misses of one operation in a direct-mapped cache, by block: numbers ascending, with the probability that an operation
-/// touches the block and the expected misses.
+/// Misses of one operation in a direct-mapped cache, by block: numbers ascending, with the
+/// probability that an operation touches the block and the expected misses.
 pub(crate) fn misses(source: &Source<'_>, block_bytes: u64, sets: u64) -> Vec<(u64, f64, f64)> {
     #[derive(Clone, Default)]
     struct Sums {

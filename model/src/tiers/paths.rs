@@ -1,8 +1,9 @@
 //! Where operations are long against a cache: what stands on one path comes and goes together.
 //!
-//! `sets` takes blocks as independent. For a search in a tree, of which a cache holds hundreds of blocks, that is near enough; for a
-//! buffer of 64 pages, or a set in which the tops of all subtrees meet, it is not. Let an operation `o` read block `b`, and let `b` be read again
-//! a while later. In between
+//! `sets` takes blocks as independent. For a search in a tree, of which a cache holds hundreds of
+//! blocks, that is near enough; for a buffer of 64 pages, or a set in which the tops of all
+//! subtrees meet, it is not. Let an operation `o` read block `b`, and let `b` be read again a while
+//! later. In between
 //!
 //! ```text
 //! o:                     .. ancestors of b, b, | the rest of o: n_a blocks after b
@@ -10,8 +11,9 @@
 //! the next one with b:   the ancestors of b, again, n_b blocks |, b
 //! ```
 //!
-//! All blocks of `o` itself are among those, each once: the rest of `o` comes after `b`, and the ancestors are read before `b`
-//! is again. So what has come in between is *all of `o` but `b`*, plus what the operations in between read elsewhere:
+//! All blocks of `o` itself are among those, each once: the rest of `o` comes after `b`, and the
+//! ancestors are read before `b` is again. So what has come in between is *all of `o` but `b`*,
+//! plus what the operations in between read elsewhere:
 //!
 //! ```text
 //! N = (blocks of o in b's set) - 1 + (others in b's set, read by operations that do not read b)
@@ -23,17 +25,19 @@
 //! P(b not read within t) = (1 - p_b)^t        P(c is read in between) = 1 - (1 - (p_c - p_bc))^((t - 1) / (1 - p_b))
 //! ```
 //!
-//! where `p_bc` is the probability of an operation that reads both. (Tried and dropped: operations at random times, with the variance of what
-//! they read together added. It was as good where that is little, and worse by several percent in sets of few ways in which subtrees meet.)
-//! When no operation reads two blocks of one set, operations at random times make all blocks of a set independent, and `sets` is
-//! exact: see [`exclusive`].
+//! where `p_bc` is the probability of an operation that reads both. (Tried and dropped: operations
+//! at random times, with the variance of what they read together added. It was as good where that
+//! is little, and worse by several percent in sets of few ways in which subtrees meet.) When no
+//! operation reads two blocks of one set, operations at random times make all blocks of a set
+//! independent, and `sets` is exact: see [`exclusive`].
 //!
-//! **Which blocks are read with `b`** and how often is known for those of `o`: both are unions of intervals of operations.
-//! Others are like them: where `o` goes on to one of several brothers, each with probability `p_bc / p_b`, there are `p_b / p_bc - 1` others.
+//! **Which blocks are read with `b`** and how often is known for those of `o`: both are unions of
+//! intervals of operations. Others are like them: where `o` goes on to one of several brothers,
+//! each with probability `p_bc / p_b`, there are `p_b / p_bc - 1` others.
 //!
-//! Some thousand operations, drawn evenly, are gone through like this. What comes out is held against what independent
-//! blocks give for the same reads, and the ratio, class by class, corrects all blocks: so little depends on which operations were
-//! drawn.
+//! Some thousand operations, drawn evenly, are gone through like this. What comes out is held
+//! against what independent blocks give for the same reads, and the ratio, class by class, corrects
+//! all blocks: so little depends on which operations were drawn.
 
 use std::collections::HashMap;
 use std::ops::{ControlFlow, RangeInclusive};
@@ -49,12 +53,14 @@ const STEPS: f64 = 4e7;
 const SAMPLES_MIN: u32 = 60;
 /// Reads of one operation for which misses are asked; of longer ones, evenly chosen ones.
 const ASKED: usize = 96;
-/// Up to so many reads in all it is looked up which operations touch which of their blocks; else that follows from single points.
+/// Up to so many reads in all it is looked up which operations touch which of their blocks; else
+/// that follows from single points.
 const KNOWN_READS: f64 = 1e6;
 /// Chances nearer to 0 and 1 than this are settled.
 const SURE: f64 = 1e-6;
 
-/// What is known of the blocks of one set at each time: the first three cumulants of the number that was requested.
+/// What is known of the blocks of one set at each time: the first three cumulants of the number
+/// that was requested.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cumulants {
     mean: f64,
@@ -154,7 +160,8 @@ struct Passed {
     point: f64,
 }
 
-/// For each class, by how much independence errs: misses by request over what `estimates` say, which are one for each block.
+/// For each class, by how much independence errs: misses by request over what `estimates` say,
+/// which are one for each block.
 pub(crate) fn corrections(
     source: &Source<'_>,
     sets: &Sets<'_>,
@@ -282,8 +289,8 @@ impl Together {
     }
 }
 
-/// Whether no operation reads two blocks of one group: as far as [`SAMPLES`] operations show. O(points), and far less where the
-/// answer is no.
+/// Whether no operation reads two blocks of one group: as far as [`SAMPLES`] operations show.
+/// O(points), and far less where the answer is no.
 pub(crate) fn exclusive(source: &Source<'_>, block_bytes: u64, groups: u64) -> bool {
     let mut seen: Vec<(u64, u64)> = Vec::new();
     let found = source.try_for_each_sample(SAMPLES, |reads| {
@@ -335,7 +342,8 @@ fn passes(sets: &Sets<'_>, reads: &[Read], passed: &mut Vec<Passed>) {
     });
 }
 
-/// What is left of the reads of a block of the operation itself, and of its brothers, by the operations in between.
+/// What is left of the reads of a block of the operation itself, and of its brothers, by the
+/// operations in between.
 #[derive(Clone, Copy)]
 struct Kind {
     class: u32,
@@ -348,7 +356,8 @@ struct Kind {
 }
 
 impl Kind {
-    /// Of the chance that such a block is read, what is left without those operations that read the block in question too: P(c, not b).
+    /// Of the chance that such a block is read, what is left without those operations that read the
+    /// block in question too: P(c, not b).
     fn without(&self, chance: f64) -> f64 {
         if self.together > 0.999 {
             0.0
@@ -362,7 +371,8 @@ impl Kind {
 enum Known {
     /// It has a way for each of its blocks, and forgets none.
     Fits,
-    /// It has one block more than ways, and forgets one when all others were read; its classes, and how many blocks each has.
+    /// It has one block more than ways, and forgets one when all others were read; its classes, and
+    /// how many blocks each has.
     OneTooMany(Vec<(u32, f64)>),
     /// It has more.
     Nothing,

@@ -1,15 +1,17 @@
 //! Sets that give up any block, each as often.
 //!
-//! The content of such a set is known in closed form where requests are independent (W. F. King, "Analysis of demand paging
-//! algorithms", IFIP Congress 1971; E. Gelenbe, "A Unified Approach to the Evaluation of a Class of Replacement Algorithms", IEEE
-//! Transactions on Computers 1973): a set of blocks is there with a probability in proportion to the product of their
-//! rates. With `e_k` the elementary symmetric polynomials of all rates, a set of `a` ways misses
+//! The content of such a set is known in closed form where requests are independent (W. F. King,
+//! "Analysis of demand paging algorithms", IFIP Congress 1971; E. Gelenbe, "A Unified Approach to
+//! the Evaluation of a Class of Replacement Algorithms", IEEE Transactions on Computers 1973): a
+//! set of blocks is there with a probability in proportion to the product of their rates. With
+//! `e_k` the elementary symmetric polynomials of all rates, a set of `a` ways misses
 //!
 //! ```text
 //! (a + 1) e_(a + 1) / e_a
 //! ```
 //!
-//! requests an operation. How they fall to the blocks follows closely enough from one time `t` for all of them,
+//! requests an operation. How they fall to the blocks follows closely enough from one time `t` for
+//! all of them,
 //!
 //! ```text
 //! absent = 1 / (1 + lambda t),     sum of present over the set's blocks = a
@@ -23,8 +25,8 @@ use super::sets::{Member, Tables};
 /// Beyond so many ways the one time is exact enough, and polynomials take long.
 const EXACT_WAYS: usize = 128;
 
-/// As `Solver::solve`: only the first average, misses by request, is known; the others are those of a set that forgets at the
-/// time at which it has missed as often as it has ways.
+/// As `Solver::solve`: only the first average, misses by request, is known; the others are those of
+/// a set that forgets at the time at which it has missed as often as it has ways.
 pub(crate) fn solve(
     members: &[Member],
     share: f64,
@@ -142,7 +144,8 @@ mod tests {
 
     #[test]
     fn unequal_blocks_as_counted_by_hand() {
-        // One way, rates 1/2, 1/4, 1/4: present as often as requested, so 1 - (1/4 + 1/16 + 1/16) misses.
+        // One way, rates 1/2, 1/4, 1/4: present as often as requested, so 1 - (1/4 + 1/16 + 1/16)
+        // misses.
         let rates = [(0.5, 1.0), (0.25, 2.0)];
         assert!((exact_misses(&rates, 1) - 0.625).abs() < 1e-12);
     }

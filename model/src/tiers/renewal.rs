@@ -1,34 +1,37 @@
 //! How often a cache sees a block that another cache stands in front of.
 //!
-//! The second cache is asked for a block only when the first one misses it. Such requests are rarer than touches, and never
-//! come soon after each other: what was touched a moment ago is in the first cache. Let touches come at rate `rho`, and
-//! let the first cache hold a block for a time `T` after each touch (its characteristic time). Then a request passes when the
-//! touch before it is older than `T`, and given a request at time 0, the next ones have the density
+//! The second cache is asked for a block only when the first one misses it. Such requests are rarer
+//! than touches, and never come soon after each other: what was touched a moment ago is in the
+//! first cache. Let touches come at rate `rho`, and let the first cache hold a block for a time `T`
+//! after each touch (its characteristic time). Then a request passes when the touch before it is
+//! older than `T`, and given a request at time 0, the next ones have the density
 //!
 //! ```text
 //! 0 before T,    lambda = rho exp(-rho T) from T on
 //! ```
 //!
-//! whatever happened in between, since only the last stretch of length `T` counts. So the time to the next request
-//! has the tail `S` with
+//! whatever happened in between, since only the last stretch of length `T` counts. So the time to
+//! the next request has the tail `S` with
 //!
 //! ```text
 //! S'(t) = -lambda S(t - T),    S = 1 up to T
 //! ```
 //!
-//! of which all else follows: the request at the end of such a time misses a second cache of characteristic time `t` with
-//! probability `S(t)`, and the block is there with probability `lambda (integral of S from 0 to t) = 1 - S(t + T)`.
-//! With `x = t / T` one number is left, `lambda T = -m ln m`, where `m = exp(-rho T)` is the first cache's
-//! miss ratio. It is at most 1/e, so `S` never oscillates; it is a sum of exponentials, two of which are real:
+//! of which all else follows: the request at the end of such a time misses a second cache of
+//! characteristic time `t` with probability `S(t)`, and the block is there with probability `lambda
+//! (integral of S from 0 to t) = 1 - S(t + T)`. With `x = t / T` one number is left, `lambda T = -m
+//! ln m`, where `m = exp(-rho T)` is the first cache's miss ratio. It is at most 1/e, so `S` never
+//! oscillates; it is a sum of exponentials, two of which are real:
 //!
 //! ```text
 //! S(x) ~ sum of exp(-r x) / (1 - r)  over the roots of  r = lambda T exp(r)
 //! ```
 //!
-//! The smaller root is `rho T` where that is below 1: blocks that the first cache holds seldom look to the second as
-//! they are. (Where it is above, the smaller root is its conjugate: the first cache hides how hot a block is.) The same
-//! approximation, with only the first request after `T`, is behind cascades of caches in networks (Melazzi, Bianchi, Caponi and Detti,
-//! "A general, tractable and accurate model for a cascade of LRU caches", IEEE Communications Letters 2014).
+//! The smaller root is `rho T` where that is below 1: blocks that the first cache holds seldom look
+//! to the second as they are. (Where it is above, the smaller root is its conjugate: the first
+//! cache hides how hot a block is.) The same approximation, with only the first request after `T`,
+//! is behind cascades of caches in networks (Melazzi, Bianchi, Caponi and Detti, "A general,
+//! tractable and accurate model for a cascade of LRU caches", IEEE Communications Letters 2014).
 
 /// Miss ratios from here on leave a stream as it is.
 const UNFILTERED: f64 = 1.0 - 1e-6;
@@ -38,13 +41,14 @@ const NEVER: f64 = 1e-15;
 const NEARLY_CERTAIN: f64 = 1.0 - 1e-3;
 /// Up to here the power series of `S` is summed; from here on two of its exponentials are left.
 const SERIES_UNITS: f64 = 5.0;
-/// Where both real roots meet, their sum is a difference of large numbers: as near as this is near enough.
+/// Where both real roots meet, their sum is a difference of large numbers: as near as this is near
+/// enough.
 const CRITICAL: f64 = 0.3678;
 
 /// The requests for one block that reach a cache.
 ///
-/// Time is counted in operations. The block is touched by an operation with probability `p`, of which the share
-/// `reaching` gets past the caches before.
+/// Time is counted in operations. The block is touched by an operation with probability `p`, of
+/// which the share `reaching` gets past the caches before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stream {
     /// P(an operation requests the block here): `lambda`.
@@ -92,9 +96,9 @@ impl Stream {
         Stream { rate, kind }
     }
 
-    /// Requests for a block that stands with no other one in its set on the path of any operation, when operations come at
-    /// random times, one in a unit on average: misses do not depend on when operations come, and the requests for such blocks are
-    /// independent of each other then.
+    /// Requests for a block that stands with no other one in its set on the path of any operation,
+    /// when operations come at random times, one in a unit on average: misses do not depend on when
+    /// operations come, and the requests for such blocks are independent of each other then.
     pub(crate) fn at_random_times(probability: f64) -> Stream {
         let rate = probability.clamp(0.0, 1.0);
         let kind = if rate.is_nan() || rate <= NEVER {
@@ -135,7 +139,8 @@ impl Stream {
         }
     }
 
-    /// Mean of [`none_within`](Stream::none_within) over `from`, .., `to` - 1: P(gap >= t) for t in `(from, to]`.
+    /// Mean of [`none_within`](Stream::none_within) over `from`, .., `to` - 1: P(gap >= t) for t in
+    /// `(from, to]`.
     pub(crate) fn mean_none_within(&self, from: f64, to: f64) -> f64 {
         match self.kind {
             Kind::Silent => 1.0,
@@ -150,7 +155,8 @@ impl Stream {
         }
     }
 
-    /// How long the caches before hold the block after a touch; 0 where they hold nothing, or do not go by time.
+    /// How long the caches before hold the block after a touch; 0 where they hold nothing, or do
+    /// not go by time.
     pub(crate) fn dead_time(&self) -> f64 {
         match self.kind {
             Kind::Filtered { dead_time, .. } => dead_time,
@@ -158,8 +164,8 @@ impl Stream {
         }
     }
 
-    /// Sum of [`none_within`](Stream::none_within) over 0, .., `operations` - 1: expected operations up to the next request,
-    /// at most so many.
+    /// Sum of [`none_within`](Stream::none_within) over 0, .., `operations` - 1: expected
+    /// operations up to the next request, at most so many.
     pub(crate) fn waiting(&self, operations: f64) -> f64 {
         match self.kind {
             Kind::Silent => operations,
@@ -227,7 +233,8 @@ fn tail(units: f64, load: f64, slow: f64, fast: f64) -> f64 {
 
 /// The root below 1 of `r = load exp(r)`, for a load of at most 1/e.
 fn slow_root(load: f64) -> f64 {
-    // The left side less the right one is concave and negative at 0: Newton's method comes from the left.
+    // The left side less the right one is concave and negative at 0: Newton's method comes from the
+    // left.
     let mut root = 0.0f64;
     for _ in 0..60 {
         let power = load * root.exp();

@@ -1,10 +1,12 @@
-//! Misses of operations that read one sequence of points from its beginning: lists that are searched, and walks. Exact.
+//! Misses of operations that read one sequence of points from its beginning: lists that are
+//! searched, and walks. Exact.
 //!
-//! Other tiers take the blocks of an operation to be touched independently of the operation before. Where operations touch a
-//! good part of a cache that fails, and for one sequence it need not be assumed. Let an operation read the steps `0..=e`, where
-//! the end `e` is random and independent from operation to operation; `reach_i = P(e >= i)` is the probability that step `i`
-//! is read. A cache with `W` ways and least-recently-used replacement misses a block exactly when `W` other blocks of its set
-//! were touched since its last touch, and for each step these are known:
+//! Other tiers take the blocks of an operation to be touched independently of the operation before.
+//! Where operations touch a good part of a cache that fails, and for one sequence it need not be
+//! assumed. Let an operation read the steps `0..=e`, where the end `e` is random and independent
+//! from operation to operation; `reach_i = P(e >= i)` is the probability that step `i` is read. A
+//! cache with `W` ways and least-recently-used replacement misses a block exactly when `W` other
+//! blocks of its set were touched since its last touch, and for each step these are known:
 //!
 //! ```text
 //! step i reads a block that the same operation has read before, at step h:
@@ -16,16 +18,18 @@
 //!           so the blocks between are those k and the ones of the steps o+1 .. e:                    miss with P(enough ends)
 //! ```
 //!
-//! For a list of `n` blocks searched to any of its places, in a fully associative cache of `C < n`, this is `C (n - C) / n` misses for
-//! the first `C` blocks and `(n - C)^2 / 2n` for the rest. With one end for all operations it is the cyclic walk, in which a set with
-//! more blocks than ways misses all of them.
+//! For a list of `n` blocks searched to any of its places, in a fully associative cache of `C < n`,
+//! this is `C (n - C) / n` misses for the first `C` blocks and `(n - C)^2 / 2n` for the rest. With
+//! one end for all operations it is the cyclic walk, in which a set with more blocks than ways
+//! misses all of them.
 //!
-//! What it costs: O(W) for each step, and for each step that reads one of the first `W` blocks of its set as many as it takes to
-//! meet `W` others.
+//! What it costs: O(W) for each step, and for each step that reads one of the first `W` blocks of
+//! its set as many as it takes to meet `W` others.
 //!
-//! **Levels in a row** are each predicted as if they saw all reads. What the first level always has does not reach the second one, which
-//! then forgets it sooner; but for a sequence that is longer than the second level, what the first one always has is next to
-//! nothing. A victim cache has the room of the one above it too.
+//! **Levels in a row** are each predicted as if they saw all reads. What the first level always has
+//! does not reach the second one, which then forgets it sooner; but for a sequence that is longer
+//! than the second level, what the first one always has is next to nothing. A victim cache has the
+//! room of the one above it too.
 
 use std::collections::HashMap;
 
@@ -36,11 +40,13 @@ use crate::shape::random::SplitMix64;
 use crate::{Accesses, CacheGeometry};
 
 impl Accesses {
-    /// Misses of one operation in a cache with least-recently-used replacement, exactly, when all operations read one sequence
-    /// from its beginning: searches and ranges in one list, walks of any structure; `None` for others.
+    /// Misses of one operation in a cache with least-recently-used replacement, exactly, when all
+    /// operations read one sequence from its beginning: searches and ranges in one list, walks of
+    /// any structure; `None` for others.
     ///
-    /// `set_block` gives, for the number of a block (address over block size), the number that chooses its set: the same number
-    /// where caches see the addresses of the program, else that of the frame.
+    /// `set_block` gives, for the number of a block (address over block size), the number that
+    /// chooses its set: the same number where caches see the addresses of the program, else that of
+    /// the frame.
     ///
     /// # Examples
     /// ```
@@ -72,8 +78,8 @@ impl Accesses {
         if let Some(points) = self.fixed_sequence() {
             return Some(points.iter().map(|&point| (point, 1.0)).collect());
         }
-        // In a chain, spans begin later and later or end at the last ticket: either way, whoever reads a point has read those
-        // before.
+        // In a chain, spans begin later and later or end at the last ticket: either way, whoever
+        // reads a point has read those before.
         let shape = self.shape();
         if !self.reads_paths_on() || !shape.is_chains() || shape.roots().count() > 1 {
             return None;
@@ -198,8 +204,9 @@ fn whole(capacity_blocks: f64) -> u64 {
     blocks
 }
 
-/// Misses of each level of a hierarchy, caches first, if operations read one sequence and all levels forget what was least recently
-/// used; with those of the `first` operations from empty caches.
+/// Misses of each level of a hierarchy, caches first, if operations read one sequence and all
+/// levels forget what was least recently used; with those of the `first` operations from empty
+/// caches.
 pub(super) fn outcomes(
     accesses: &Accesses,
     hierarchy: &Hierarchy,
@@ -317,8 +324,8 @@ struct Step {
     reach: f64,
 }
 
-/// Calls `tell` for each step of one set, whose blocks are read in this order: with the step, whether it is the first of its block, and
-/// how often an operation misses there.
+/// Calls `tell` for each step of one set, whose blocks are read in this order: with the step,
+/// whether it is the first of its block, and how often an operation misses there.
 fn set_misses(steps: &[Step], ways: usize, mut tell: impl FnMut(Step, bool, f64)) {
     let order = Order::of(steps);
     let has_room = order.blocks <= ways;

@@ -1,26 +1,31 @@
 //! What one set of a cache misses of the blocks that compete for it.
 //!
-//! A block `b` that is requested again after `t` operations is still there if fewer *other* blocks of its set than the set has ways
-//! were requested in between. Each other block `c` was, with probability `Q_c(t)`, and taken as independent their number
-//! `N` is a sum of unlike coin tosses, a Poisson-binomial variable. So with `R_b(t) = P(N >= ways)`,
+//! A block `b` that is requested again after `t` operations is still there if fewer *other* blocks
+//! of its set than the set has ways were requested in between. Each other block `c` was, with
+//! probability `Q_c(t)`, and taken as independent their number `N` is a sum of unlike coin tosses,
+//! a Poisson-binomial variable. So with `R_b(t) = P(N >= ways)`,
 //!
 //! ```text
 //! misses of b, by request = sum over t of P(requested again after t) R_b(t)
 //!                         = sum over t of (R_b(t) - R_b(t - 1)) P(not requested again before t)
 //! ```
 //!
-//! The second form is an average over the time after which the set has forgotten `b`, and any other quantity of that time is
-//! averaged with the same weights. `R` is a smooth step, a few octaves wide, and linear between the times of the tables.
+//! The second form is an average over the time after which the set has forgotten `b`, and any other
+//! quantity of that time is averaged with the same weights. `R` is a smooth step, a few octaves
+//! wide, and linear between the times of the tables.
 //!
 //! How the numbers of a set are added up:
 //!
-//! - **Hot** blocks, those most requested, twice as many as there are ways: exactly, one convolution each.
-//! - **Cold** blocks, all others: by mean and variance, as `n*` tosses with one probability `q*` (a binomial with a real number of
-//!   tosses), which agrees in its first two moments, and for small probabilities is the Poisson distribution.
-//! - **Without itself.** `N` counts the others. The block's own toss is divided out again: forwards where it is
-//!   the rarer one to fall, backwards from the full convolution of the hot blocks where it is not; both are stable.
-//! - **Sets chosen at random** (page frames decide): a block competes with each other one with probability `share`, which scales each
-//!   `Q_c`. All sets at once are one group then.
+//! - **Hot** blocks, those most requested, twice as many as there are ways: exactly, one
+//!   convolution each.
+//! - **Cold** blocks, all others: by mean and variance, as `n*` tosses with one probability `q*` (a
+//!   binomial with a real number of tosses), which agrees in its first two moments, and for small
+//!   probabilities is the Poisson distribution.
+//! - **Without itself.** `N` counts the others. The block's own toss is divided out again: forwards
+//!   where it is the rarer one to fall, backwards from the full convolution of the hot blocks where
+//!   it is not; both are stable.
+//! - **Sets chosen at random** (page frames decide): a block competes with each other one with
+//!   probability `share`, which scales each `Q_c`. All sets at once are one group then.
 
 use super::classes::Table;
 
@@ -35,7 +40,8 @@ const CERTAIN: f64 = 1.0 - 1e-12;
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
     ways: usize,
-    /// `stays[j]`: P(a block stays when `j` others came), 1 for j below `ways`; empty where there are many ways.
+    /// `stays[j]`: P(a block stays when `j` others came), 1 for j below `ways`; empty where there
+    /// are many ways.
     stays: Vec<f64>,
 }
 
@@ -69,8 +75,8 @@ impl Room {
 pub(crate) struct Tables<'a> {
     /// P(a block of the class is requested within the time): `Q`.
     pub(crate) requested: &'a Table,
-    /// What is averaged over the time of forgetting: one value for each step between two times (the mean), from 0 on, and
-    /// one more for never.
+    /// What is averaged over the time of forgetting: one value for each step between two times (the
+    /// mean), from 0 on, and one more for never.
     pub(crate) averaged: &'a [Table],
     /// How many times there are.
     pub(crate) times: usize,
@@ -100,10 +106,11 @@ pub(crate) struct Solver {
 }
 
 impl Solver {
-    /// Averages each of `tables.averaged` over the time after which the set has forgotten a block, for each of its members.
+    /// Averages each of `tables.averaged` over the time after which the set has forgotten a block,
+    /// for each of its members.
     ///
-    /// `members` come in the order of their classes; `share` is the probability that two of them compete. Writes
-    /// `averaged.len()` numbers for each member to `out`.
+    /// `members` come in the order of their classes; `share` is the probability that two of them
+    /// compete. Writes `averaged.len()` numbers for each member to `out`.
     pub(crate) fn solve(
         &mut self,
         members: &[Member],
@@ -326,7 +333,8 @@ impl Solver {
                             .sum::<f64>()
                     }));
                 }
-                // From the top: hot[h] = (1 - q) without[h] + q without[h - 1], and without[top] = 0.
+                // From the top: hot[h] = (1 - q) without[h] + q without[h - 1], and without[top] =
+                // 0.
                 self.without.clear();
                 self.without.resize(self.hot.len(), 0.0);
                 for h in (1..self.hot.len()).rev() {
@@ -357,7 +365,8 @@ fn convolve(distribution: &mut Vec<f64>, chance: f64) {
     distribution.push(before * chance);
 }
 
-/// First `len` probabilities of a number of tosses with the given sum of probabilities and of their squares.
+/// First `len` probabilities of a number of tosses with the given sum of probabilities and of their
+/// squares.
 fn binomial(mean: f64, squares: f64, len: usize, distribution: &mut Vec<f64>) {
     distribution.clear();
     if mean <= 0.0 {
@@ -384,7 +393,8 @@ fn binomial(mean: f64, squares: f64, len: usize, distribution: &mut Vec<f64>) {
     }
 }
 
-/// P(at least `least` of tosses with chance `chance` fall, of which `mean` are expected): the number of tosses may be any real one.
+/// P(at least `least` of tosses with chance `chance` fall, of which `mean` are expected): the
+/// number of tosses may be any real one.
 pub(crate) fn binomial_tail(mean: f64, chance: f64, least: f64) -> f64 {
     if least <= 0.0 {
         return 1.0;
@@ -410,8 +420,8 @@ pub(crate) fn binomial_tail(mean: f64, chance: f64, least: f64) -> f64 {
     (1.0 - below).clamp(0.0, 1.0)
 }
 
-/// P(a standard normal variable is at least `x`); absolute error below 1.5e-7 (Abramowitz and Stegun, *Handbook of Mathematical Functions*,
-/// 7.1.26).
+/// P(a standard normal variable is at least `x`); absolute error below 1.5e-7 (Abramowitz and
+/// Stegun, *Handbook of Mathematical Functions*, 7.1.26).
 pub(crate) fn normal_tail(x: f64) -> f64 {
     let z = x.abs() / std::f64::consts::SQRT_2;
     let t = 1.0 / (1.0 + 0.327_591_1 * z);

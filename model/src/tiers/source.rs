@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use crate::{Accesses, BlockProbabilities, Placement, Visits};
 
-/// Operations of any kind, or searches in a tree of which no more is known than how often each node is visited.
+/// Operations of any kind, or searches in a tree of which no more is known than how often each node
+/// is visited.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source<'a> {
     Operations(&'a Accesses),
@@ -66,7 +67,8 @@ impl Source<'_> {
         blocks
     }
 
-    /// Calls `read` with each point's depth and read, in depth-first order, until it breaks off. O(points).
+    /// Calls `read` with each point's depth and read, in depth-first order, until it breaks off.
+    /// O(points).
     fn try_for_each_point(
         &self,
         mut read: impl FnMut(u32, Read) -> ControlFlow<()>,
@@ -75,7 +77,8 @@ impl Source<'_> {
             Source::Operations(accesses) => accesses.visits(),
             Source::Searches { visits, .. } => visits,
         };
-        // By depth, where the next point's interval begins: a point's children share its interval, after its own ends.
+        // By depth, where the next point's interval begins: a point's children share its interval,
+        // after its own ends.
         let mut next: Vec<f64> = Vec::new();
         let points = visits.order.iter().zip(&visits.depths);
         for ((&v, &depth), &probability) in points.zip(&visits.probabilities) {
@@ -125,8 +128,9 @@ impl Source<'_> {
         });
     }
 
-    /// Calls `take` with the reads of about `samples` operations, drawn evenly: one from each of so many slices of equal probability, in
-    /// depth-first order of where they end, until it breaks off. O(points) and the length of what is taken.
+    /// Calls `take` with the reads of about `samples` operations, drawn evenly: one from each of so
+    /// many slices of equal probability, in depth-first order of where they end, until it breaks
+    /// off. O(points) and the length of what is taken.
     pub(crate) fn try_for_each_sample(
         &self,
         samples: u32,

@@ -21,8 +21,9 @@ fn misses(accesses: &Accesses, hierarchy: &Hierarchy, tier: Tier) -> f64 {
     predict_misses(accesses, hierarchy, FrameMap::Identity, tier)[0].misses
 }
 
-/// Misses of one set under LRU, from the probabilities of all orders of its blocks by recency (W. F. King, 1971): an order
-/// `s` has the probability `product of p(s_i) / (1 - p(s_1) - .. - p(s_(i-1)))`.
+/// Misses of one set under LRU, from the probabilities of all orders of its blocks by recency (W.
+/// F. King, 1971): an order `s` has the probability `product of p(s_i) / (1 - p(s_1) - .. -
+/// p(s_(i-1)))`.
 fn king(probabilities: &[f64], ways: usize) -> f64 {
     fn below(probabilities: &[f64], used: &mut Vec<usize>, ways: usize, chance: f64) -> f64 {
         let there: f64 = used.iter().map(|&i| probabilities[i]).sum();
@@ -124,9 +125,9 @@ fn direct_mapped_paths_are_exact() {
         let placement = layout.place(&shape, NodeExtent::new(24, 8).unwrap());
         let accesses = Accesses::searches(&shape, &placement, 24, None);
         for sets in [1u64, 4, 16] {
-            // What each operation leaves in each set decides what the next one finds; a set that it does not read keeps
-            // what an earlier one left. So run long, with every operation equally often: a de Bruijn-like walk would be exact,
-            // a long random one is near.
+            // What each operation leaves in each set decides what the next one finds; a set that it
+            // does not read keeps what an earlier one left. So run long, with every operation
+            // equally often: a de Bruijn-like walk would be exact, a long random one is near.
             let mut cache = vec![u64::MAX; usize::try_from(sets).unwrap()];
             let mut operations = accesses.operations(3);
             let mut reads = Vec::new();
@@ -253,7 +254,8 @@ quickcheck! {
     }
 }
 
-/// 97 pages in a buffer of 96 entries: one set has a page too many, and that page is hardly ever read.
+/// 97 pages in a buffer of 96 entries: one set has a page too many, and that page is hardly ever
+/// read.
 #[test]
 fn the_rarest_block_decides_where_a_set_has_one_too_many() {
     let shape = Shape::complete_binary((1 << 14) - 1);
@@ -262,7 +264,8 @@ fn the_rarest_block_decides_where_a_set_has_one_too_many() {
     let buffer = CacheLevel::lru("dTLB", CacheGeometry::new(16, 4096, 6).unwrap());
     let hierarchy = Hierarchy::new(vec![buffer], Inclusion::NonInclusive, Vec::new()).unwrap();
     assert_eq!(accesses.block_probabilities(4096).blocks().count(), 97);
-    // Simulated: 0.0006, as a mean of many operations. Without regard to the number of blocks: 0.026.
+    // Simulated: 0.0006, as a mean of many operations. Without regard to the number of blocks:
+    // 0.026.
     let predicted = misses(&accesses, &hierarchy, Tier::PerSet);
     assert!((0.0002..0.002).contains(&predicted), "{predicted}");
 }

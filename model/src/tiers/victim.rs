@@ -1,27 +1,32 @@
 //! How many blocks a set has room for, and what a victim cache adds to the cache above it.
 //!
-//! A victim cache holds what the cache above has evicted, in the order in which that happened, which is the order in which those blocks were
-//! requested there last. So the two together hold the blocks that were requested last, much as one cache with the room of both would. How
-//! much of the room above counts for a set of the victim, is a question of time:
+//! A victim cache holds what the cache above has evicted, in the order in which that happened,
+//! which is the order in which those blocks were requested there last. So the two together hold the
+//! blocks that were requested last, much as one cache with the room of both would. How much of the
+//! room above counts for a set of the victim, is a question of time:
 //!
 //! ```text
 //! b is forgotten when `ways` blocks of its set that came after it are in the victim at once
 //! ```
 //!
-//! A block that is new comes into the victim when the cache above has evicted it, a time `T` after it was requested; one that is requested
-//! again leaves the victim for as long. Let `k` blocks of the set come in a time `T`, so many as are above on average, and let `h` of
-//! them be new. Then `b` is forgotten once `ways` others came *and* none of them was requested again for a time `T`; until there is such a time passes `(e^x - 1) / x` times `T`, with `x = k (1 - h)`, in which `h k (e^x - 1) / x` more blocks can come. There are never more than are above,
-//! so that in place of `ways` there is room for
+//! A block that is new comes into the victim when the cache above has evicted it, a time `T` after
+//! it was requested; one that is requested again leaves the victim for as long. Let `k` blocks of
+//! the set come in a time `T`, so many as are above on average, and let `h` of them be new. Then
+//! `b` is forgotten once `ways` others came *and* none of them was requested again for a time `T`;
+//! until there is such a time passes `(e^x - 1) / x` times `T`, with `x = k (1 - h)`, in which `h k
+//! (e^x - 1) / x` more blocks can come. There are never more than are above, so that in place of
+//! `ways` there is room for
 //!
 //! ```text
 //! ways + k (1 - exp(-h (e^x - 1) / x))
 //! ```
 //!
-//! `k` differs from set to set: the ways of a set above are held by blocks of several sets of the victim, in proportion to how many it takes in of
-//! each. `h` is the share of requests that miss, which is what is asked for: found in a second pass.
+//! `k` differs from set to set: the ways of a set above are held by blocks of several sets of the
+//! victim, in proportion to how many it takes in of each. `h` is the share of requests that miss,
+//! which is what is asked for: found in a second pass.
 //!
-//! Predicted against simulated misses of the victim (L1 4 KiB, L2 64 KiB, victim 2 MiB), with `k` more ways for all sets, `k` by
-//! set, and as said:
+//! Predicted against simulated misses of the victim (L1 4 KiB, L2 64 KiB, victim 2 MiB), with `k`
+//! more ways for all sets, `k` by set, and as said:
 //!
 //! | | `k`, mean | `k`, by set | as said |
 //! |---|---|---|---|
@@ -56,8 +61,9 @@ impl Rooms {
         }
     }
 
-    /// For the victim cache `level` behind `above`, which takes in so many blocks of each group of the victim's sets an operation, of
-    /// which so many are missed by the victim; nothing is known of the latter in the first pass.
+    /// For the victim cache `level` behind `above`, which takes in so many blocks of each group of
+    /// the victim's sets an operation, of which so many are missed by the victim; nothing is known
+    /// of the latter in the first pass.
     pub(crate) fn behind(
         above: &CacheLevel,
         level: &CacheLevel,
@@ -119,7 +125,8 @@ impl Rooms {
     }
 }
 
-/// Ways that `there` blocks in the cache above make up for, when the share `new` of those that come is new.
+/// Ways that `there` blocks in the cache above make up for, when the share `new` of those that come
+/// is new.
 pub(super) fn more(there: f64, new: f64) -> f64 {
     let again = (there * (1.0 - new)).min(EXPONENT_MAX);
     let wait = if again > 1e-6 {

@@ -1,9 +1,10 @@
 //! Caches as sets and ways, from sizes that systems report.
 //!
-//! Last-level caches are made of slices, one for each core or so, and a hash of the address chooses the slice. Their number
-//! of sets is then no power of two, and no bits of the address are the set's number. What can be said of such a cache without the
-//! hash, which nobody publishes, is its size and about how many lines compete: so it becomes a cache of the same size whose sets
-//! are a power of two, with at least as many ways.
+//! Last-level caches are made of slices, one for each core or so, and a hash of the address chooses
+//! the slice. Their number of sets is then no power of two, and no bits of the address are the
+//! set's number. What can be said of such a cache without the hash, which nobody publishes, is its
+//! size and about how many lines compete: so it becomes a cache of the same size whose sets are a
+//! power of two, with at least as many ways.
 
 use super::{CacheFacts, Source, data_caches};
 use crate::colour::CacheGeometry;
@@ -12,7 +13,8 @@ use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion};
 /// Ways of a cache that does not say.
 const WAYS_UNKNOWN: u64 = 8;
 
-/// A cache of exactly `blocks` blocks whose sets are a power of two: the most sets that leave at least `ways` ways. `None` when there is none.
+/// A cache of exactly `blocks` blocks whose sets are a power of two: the most sets that leave at
+/// least `ways` ways. `None` when there is none.
 pub(crate) fn fold(blocks: u64, block_bytes: u64, ways: u64) -> Option<CacheGeometry> {
     let ways = ways.max(1).min(blocks);
     // The largest power of two that divides all blocks.

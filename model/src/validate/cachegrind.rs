@@ -1,17 +1,21 @@
-//! `sim_vs_cachegrind`: the simulator's sets and replacement against those of valgrind's tool cachegrind, on whole programs.
+//! `sim_vs_cachegrind`: the simulator's sets and replacement against those of valgrind's tool
+//! cachegrind, on whole programs.
 //!
 //! ```text
 //! valgrind --tool=cachegrind  model probe-layout ...   -> misses of D1 and LL, by cachegrind
 //! valgrind --tool=lackey      model probe-layout ...   -> each access -> CachegrindModel -> the same, by us
 //! ```
 //!
-//! The program builds a tree by a layout and searches it. Nothing is left out, neither the dynamic linker nor the making of the
-//! layout: so all that matters is that both runs are the same. The program prints the addresses of the tree and of its stack and
-//! what its searches came to, and these must be equal. The numbers of instructions and of references to data are compared as well. They
-//! differ a little, with valgrind 3.19 by 34 to 3021 of millions, by as much for every layout of one set of runs: when a Rust program
-//! starts, the C library reads the list of its mappings to find the end of the stack (`pthread_getattr_np`), and the mappings of valgrind's tool are
-//! among them, which have other names and now and then another number. A C program that does nothing differs in nothing,
-//! one that calls that function once in 8, one that does so twice in 16. The misses did not differ by one.
+//! The program builds a tree by a layout and searches it. Nothing is left out, neither the dynamic
+//! linker nor the making of the layout: so all that matters is that both runs are the same. The
+//! program prints the addresses of the tree and of its stack and what its searches came to, and
+//! these must be equal. The numbers of instructions and of references to data are compared as well.
+//! They differ a little, with valgrind 3.19 by 34 to 3021 of millions, by as much for every layout
+//! of one set of runs: when a Rust program starts, the C library reads the list of its mappings to
+//! find the end of the stack (`pthread_getattr_np`), and the mappings of valgrind's tool are among
+//! them, which have other names and now and then another number. A C program that does nothing
+//! differs in nothing, one that calls that function once in 8, one that does so twice in 16. The
+//! misses did not differ by one.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -27,7 +31,8 @@ use crate::simulator::{
 use crate::{Layout, TraceError};
 
 const ALLOWED: f64 = 0.001;
-/// Complete trees of 32 bytes a node: one fits into LL but not into D1, one into neither. Depth-first, their nodes alias in the sets.
+/// Complete trees of 32 bytes a node: one fits into LL but not into D1, one into neither.
+/// Depth-first, their nodes alias in the sets.
 const NODES: [u32; 2] = [(1 << 12) - 1, (1 << 14) - 1];
 const SEARCHES: u32 = 5000;
 const LAYOUTS: [Layout; 8] = [
@@ -43,8 +48,9 @@ const LAYOUTS: [Layout; 8] = [
 /// A read of the pipe; lackey writes a line at a time.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// The worst relative difference in misses of D1 and of LL by data, between our simulator and cachegrind: all layouts, trees
-/// that fit LL (256 KiB) and that do not. `model` is the program of this crate.
+/// The worst relative difference in misses of D1 and of LL by data, between our simulator and
+/// cachegrind: all layouts, trees that fit LL (256 KiB) and that do not. `model` is the program of
+/// this crate.
 pub fn sim_vs_cachegrind(model: &Path, effort: Effort) -> Row {
     compare_all(OsStr::new("valgrind"), model, effort)
 }
@@ -148,7 +154,8 @@ impl Case<'_> {
         if let Some(trace) = lackey.stderr.take() {
             let trace = TextTrace::new(BufReader::with_capacity(BUFFER_BYTES, trace));
             if let Err(error) = simulate_trace(trace, &mut caches, options) {
-                // The pipe is closed by now, and what it writes to ends it; the first fault is the one to tell.
+                // The pipe is closed by now, and what it writes to ends it; the first fault is the
+                // one to tell.
                 drop((lackey.wait(), cachegrind.wait_with_output()));
                 return Err(Fault::Trace(error));
             }
@@ -233,7 +240,8 @@ impl Comparison {
     }
 }
 
-/// The counts in what cachegrind says at its end: `==1== D1  misses:     12,345  (10,000 rd + 2,345 wr)`.
+/// The counts in what cachegrind says at its end: `==1== D1  misses:     12,345  (10,000 rd + 2,345
+/// wr)`.
 fn parse_summary(summary: &str) -> Option<CachegrindCounts> {
     let count = |name: &str, what: &str| {
         summary.lines().find_map(|line| {

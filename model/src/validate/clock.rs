@@ -1,8 +1,9 @@
 //! Predicted nanoseconds against the clock.
 //!
-//! Binary search trees of 24-byte nodes are written where six layouts put them ([`TreeProbe`], the same bytes that `ccmorph` lays
-//! out), and searched for random keys, each search waiting for the one before. The machine is calibrated once all trees of a size are
-//! built, right before they are measured, and again for the next size: on a machine shared with others, capacities of an hour
+//! Binary search trees of 24-byte nodes are written where six layouts put them ([`TreeProbe`], the
+//! same bytes that `ccmorph` lays out), and searched for random keys, each search waiting for the
+//! one before. The machine is calibrated once all trees of a size are built, right before they are
+//! measured, and again for the next size: on a machine shared with others, capacities of an hour
 //! ago say little.
 //!
 //! ```text
@@ -10,14 +11,16 @@
 //!     place and build all layouts, calibrate, then in turns:  layout 1, layout 2, ..., layout 6, layout 1, ...
 //! ```
 //!
-//! Layouts are measured in turns and in short runs, of which the lower quartile counts, so that what others do hits all of them or
-//! none.
+//! Layouts are measured in turns and in short runs, of which the lower quartile counts, so that
+//! what others do hits all of them or none.
 //!
-//! Independent operations are timed as branch-free descents in full trees, in the two layouts that put no large powers of two between nodes
-//! that are used together there (the footprint tier knows no sets). Searches that stop early do not overlap: see [`Overlap`].
+//! Independent operations are timed as branch-free descents in full trees, in the two layouts that
+//! put no large powers of two between nodes that are used together there (the footprint tier knows
+//! no sets). Searches that stop early do not overlap: see [`Overlap`].
 //!
-//! Two claims come of it: [`ClockReport::error_mean`], and [`ClockReport::order_agreement`]: of pairs of layouts of the same
-//! tree whose measured times differ by more than 10 %, the share that the model puts in the right order.
+//! Two claims come of it: [`ClockReport::error_mean`], and [`ClockReport::order_agreement`]: of
+//! pairs of layouts of the same tree whose measured times differ by more than 10 %, the share that
+//! the model puts in the right order.
 
 use super::{Bound, Effort, Row};
 use crate::machine::Verdict;
@@ -33,8 +36,9 @@ const NODE_BYTES: u32 = 24;
 const CLEAR_RATIO: f64 = 1.1;
 /// Searches to warm a tree up.
 const WARM_SEARCHES: u32 = 30_000;
-/// A timed run is to take so long: where other programs want the processor too, a run of several milliseconds is hardly ever left
-/// alone, and then even the lower quartile of many is somebody else's time.
+/// A timed run is to take so long: where other programs want the processor too, a run of several
+/// milliseconds is hardly ever left alone, and then even the lower quartile of many is somebody
+/// else's time.
 const RUN_NS: f64 = 250_000.0;
 /// Searches of a timed run, at most.
 const SEARCHES_MAX: f64 = 2000.0;
@@ -96,7 +100,8 @@ impl Case {
         }
     }
 
-    /// What goes through the tree: searches that end at each node equally often, or descents that end where children are missing.
+    /// What goes through the tree: searches that end at each node equally often, or descents that
+    /// end where children are missing.
     fn predictor(self, shape: &Shape, style: SearchStyle, overlap: Overlap) -> Predictor {
         let predictor = match overlap {
             Overlap::Dependent => Predictor::new(shape),
@@ -173,8 +178,9 @@ pub struct ClockReport {
 }
 
 impl ClockReport {
-    /// Builds, calibrates and measures. Takes about half a minute in the quick form, two minutes otherwise, with other programs running twice that, and 2 GB of
-    /// memory. `progress` is called with the finished part.
+    /// Builds, calibrates and measures. Takes about half a minute in the quick form, two minutes
+    /// otherwise, with other programs running twice that, and 2 GB of memory. `progress` is called
+    /// with the finished part.
     ///
     /// # Errors
     /// [`ProbeError`] when there is no memory for the trees.
@@ -262,7 +268,8 @@ impl ClockReport {
         mean(self.of(overlap).map(Timed::error))
     }
 
-    /// How much slower than predicted dependent searches were on the whole: the geometric mean of measured over predicted.
+    /// How much slower than predicted dependent searches were on the whole: the geometric mean of
+    /// measured over predicted.
     pub fn bias(&self) -> Option<f64> {
         mean(self.of(Overlap::Dependent).map(|timed| timed.ratio().ln())).map(f64::exp)
     }
@@ -281,8 +288,9 @@ impl ClockReport {
             .max_by(|a, b| a.error().total_cmp(&b.error()))
     }
 
-    /// Pairs of layouts of the same tree, searched in the same way one after the other, whose times differ by more than 10 %:
-    /// how many the model puts in the right order, and how many there are.
+    /// Pairs of layouts of the same tree, searched in the same way one after the other, whose times
+    /// differ by more than 10 %: how many the model puts in the right order, and how many there
+    /// are.
     pub fn pairs(&self) -> (usize, usize) {
         let timed: Vec<&Timed> = self.of(Overlap::Dependent).collect();
         let (mut right, mut all) = (0, 0);
@@ -364,7 +372,8 @@ impl ClockReport {
     }
 }
 
-/// Measures and gives the rows of `model validate`; without memory for the trees, rows without values that say so.
+/// Measures and gives the rows of `model validate`; without memory for the trees, rows without
+/// values that say so.
 pub fn rows(effort: Effort, progress: Option<fn(f64)>) -> Vec<Row> {
     let shared = Topology::this().virtualised.value;
     match ClockReport::measure(effort, progress) {
@@ -380,8 +389,8 @@ pub fn rows(effort: Effort, progress: Option<fn(f64)>) -> Vec<Row> {
     }
 }
 
-/// Trees of 2^16 to 2^22 nodes, of both shapes, in pages of either size in turns, and some full ones; in the quick form one of
-/// every second size.
+/// Trees of 2^16 to 2^22 nodes, of both shapes, in pages of either size in turns, and some full
+/// ones; in the quick form one of every second size.
 fn cases(effort: Effort) -> Vec<Case> {
     let case = |bits: u32, grown, pages| Case {
         nodes: match grown {

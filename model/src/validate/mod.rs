@@ -1,7 +1,7 @@
 //! The model held against what it predicts: the simulator, cachegrind, the clock, the thesis.
 //!
-//! Each check yields a [`Row`]: what was found, what is allowed, and a line that says how it was found. `model validate`
-//! prints them.
+//! Each check yields a [`Row`]: what was found, what is allowed, and a line that says how it was
+//! found. `model validate` prints them.
 
 mod cachegrind;
 pub mod clock;
@@ -25,7 +25,8 @@ pub enum Bound {
 pub struct Row {
     /// Stable name, as `steady_error_max`.
     pub name: &'static str,
-    /// What was found; errors are relative, 0.02 is 2 %. `None` when the check could not run here, which `note` explains.
+    /// What was found; errors are relative, 0.02 is 2 %. `None` when the check could not run here,
+    /// which `note` explains.
     pub value: Option<f64>,
     /// What is allowed.
     pub allowed: f64,

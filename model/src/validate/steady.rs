@@ -1,17 +1,20 @@
 //! The tiers against the simulator: misses of an operation, level by level.
 //!
-//! Searches for uniform keys in complete binary trees of 2^k - 1 nodes, placed by seven layouts, run through simulated
-//! machines of four kinds at once: one stream of operations for all of them. Complete trees are the hardest: their subtrees are
-//! powers of two, less a node, and so are the distances that make addresses meet in one set.
+//! Searches for uniform keys in complete binary trees of 2^k - 1 nodes, placed by seven layouts,
+//! run through simulated machines of four kinds at once: one stream of operations for all of them.
+//! Complete trees are the hardest: their subtrees are powers of two, less a node, and so are the
+//! distances that make addresses meet in one set.
 //!
-//! **What is held against what.** The misses of an operation at each level, caches and translation buffers, in the steady
-//! state. Levels that miss less than [`RARE`] an operation are held absolutely: the difference over [`RARE`], since a
-//! level that misses once in a thousand operations neither costs time nor can be simulated to a percent.
+//! **What is held against what.** The misses of an operation at each level, caches and translation
+//! buffers, in the steady state. Levels that miss less than [`RARE`] an operation are held
+//! absolutely: the difference over [`RARE`], since a level that misses once in a thousand
+//! operations neither costs time nor can be simulated to a percent.
 //!
-//! **The simulation's own error.** Caches are warmed by one pass over all nodes and then by random operations, more than twice
-//! the characteristic time of the largest cache that the tree does not fit into. Then operations are counted until the standard error
-//! of each level, from the spread of batches, is small or so many were made that more would take too long; the note
-//! says the largest that was left.
+//! **The simulation's own error.** Caches are warmed by one pass over all nodes and then by random
+//! operations, more than twice the characteristic time of the largest cache that the tree does not
+//! fit into. Then operations are counted until the standard error of each level, from the spread of
+//! batches, is small or so many were made that more would take too long; the note says the largest
+//! that was left.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
@@ -75,9 +78,11 @@ impl Held {
     }
 }
 
-/// The rows `steady_error_max`, `steady_error_mean`, `steady_error_direct_mapped_max`, `closed_form_error_max`.
+/// The rows `steady_error_max`, `steady_error_mean`, `steady_error_direct_mapped_max`,
+/// `closed_form_error_max`.
 ///
-/// `progress` is told what is done, a line at a time. Minutes in full, on two cores; less than one when quick.
+/// `progress` is told what is done, a line at a time. Minutes in full, on two cores; less than one
+/// when quick.
 pub fn steady_rows(effort: Effort, progress: &mut dyn FnMut(&str)) -> Vec<Row> {
     let cases = cases(effort);
     let next = AtomicUsize::new(0);
@@ -142,8 +147,9 @@ pub(super) fn machine(
     }
 }
 
-/// A server core with private second level (as Emerald Rapids; its last level has no power of two of sets in truth, and is taken as the part that
-/// one program gets), one with a victim cache (as Zen 4), an inclusive one (as Broadwell), and the thesis's machine.
+/// A server core with private second level (as Emerald Rapids; its last level has no power of two
+/// of sets in truth, and is taken as the part that one program gets), one with a victim cache (as
+/// Zen 4), an inclusive one (as Broadwell), and the thesis's machine.
 fn geometries() -> [Geometry; 4] {
     const K: u64 = 1024;
     [
@@ -201,8 +207,8 @@ fn layouts() -> [Layout; 7] {
     ]
 }
 
-/// The largest first, so that no thread is left alone with one. In full: nodes of 32 bytes in trees of each size, the others in trees of
-/// every second one.
+/// The largest first, so that no thread is left alone with one. In full: nodes of 32 bytes in trees
+/// of each size, the others in trees of every second one.
 fn cases(effort: Effort) -> Vec<Case> {
     let (bits, odd, node_bytes): (&[u32], &[u32], &[u32]) = match effort {
         Effort::Quick => (&[18, 15], &[24, 32], &[24, 32]),
@@ -237,8 +243,9 @@ fn accesses(case: Case) -> Accesses {
     Accesses::searches(&shape, &placement, case.node_bytes, None)
 }
 
-/// Operations after which even the fuller sets of the largest cache that is too small hold what they hold for good: what a cache with LRU replacement
-/// holds depends on the operations since it was last filled, and on no others.
+/// Operations after which even the fuller sets of the largest cache that is too small hold what
+/// they hold for good: what a cache with LRU replacement holds depends on the operations since it
+/// was last filled, and on no others.
 pub(super) fn warming(accesses: &Accesses, geometries: &[Geometry]) -> u64 {
     let lines = accesses.block_probabilities(64).footprint();
     let pages = accesses.block_probabilities(4096).footprint();
@@ -444,7 +451,8 @@ fn summary(results: &[(String, Vec<Held>)]) -> Vec<Row> {
     rows
 }
 
-/// The largest of some errors, and a note that names it, or all of those that are not `allowed`, the worst first.
+/// The largest of some errors, and a note that names it, or all of those that are not `allowed`,
+/// the worst first.
 fn worst_of(mut errors: Vec<(f64, String)>, allowed: f64) -> (Option<f64>, String) {
     errors.sort_by(|a, b| b.0.total_cmp(&a.0));
     let above = errors.iter().filter(|error| error.0 > allowed).count();
@@ -488,7 +496,8 @@ fn simulated_from_cold(accesses: &Accesses, hierarchy: &Hierarchy, length: u64) 
     misses.map(|misses| misses as f64 / runs as f64).collect()
 }
 
-/// The row `transient_error_max`: misses of the first operations from cold, at several lengths, against the mean of several runs.
+/// The row `transient_error_max`: misses of the first operations from cold, at several lengths,
+/// against the mean of several runs.
 pub fn transient_row(effort: Effort, progress: &mut dyn FnMut(&str)) -> Row {
     let bits: &[u32] = match effort {
         Effort::Quick => &[18],
@@ -551,7 +560,8 @@ pub fn transient_row(effort: Effort, progress: &mut dyn FnMut(&str)) -> Row {
     }
 }
 
-/// The row `predict_speed`: seconds for 2^22 nodes at all levels by the per-set tier, the slower of two layouts.
+/// The row `predict_speed`: seconds for 2^22 nodes at all levels by the per-set tier, the slower of
+/// two layouts.
 pub fn predict_speed_row(progress: &mut dyn FnMut(&str)) -> Row {
     let [geometry, ..] = geometries();
     let mut slowest = (0.0f64, "");

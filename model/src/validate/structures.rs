@@ -1,14 +1,18 @@
-//! The structures against the simulator: misses of an operation, level by level, beyond uniform searches in complete trees.
+//! The structures against the simulator: misses of an operation, level by level, beyond uniform
+//! searches in complete trees.
 //!
-//! Each row takes some structures of one kind, operations and layouts, and holds the [best tier](Tier::Auto) against simulated
-//! machines, at each level that an operation misses at least [`RARE`] times: rarer misses cost no time, and to simulate them to a
-//! percent takes minutes. The machines are of the kinds that [`steady`](super::steady) has, with last levels of 4 to 8 MiB, the part of a shared cache that a
-//! program may be left with: so structures of some MiB meet all levels. Direct-mapped caches have a row of their own there.
+//! Each row takes some structures of one kind, operations and layouts, and holds the [best
+//! tier](Tier::Auto) against simulated machines, at each level that an operation misses at least
+//! [`RARE`] times: rarer misses cost no time, and to simulate them to a percent takes minutes. The
+//! machines are of the kinds that [`steady`](super::steady) has, with last levels of 4 to 8 MiB,
+//! the part of a shared cache that a program may be left with: so structures of some MiB meet all
+//! levels. Direct-mapped caches have a row of their own there.
 //!
-//! **The simulation's own error.** Simulations run until the standard error of each held level is below [`STANDARD_ERROR`], or for
-//! as long as they may; the note says the largest that was left. What varies most from operation to operation is how long they are, above all
-//! in lists. How long searches are on average is known; so misses are taken at that length, along the line that fits the batches
-//! best (a control variate), and what is left to vary is a fraction.
+//! **The simulation's own error.** Simulations run until the standard error of each held level is
+//! below [`STANDARD_ERROR`], or for as long as they may; the note says the largest that was left.
+//! What varies most from operation to operation is how long they are, above all in lists. How long
+//! searches are on average is known; so misses are taken at that length, along the line that fits
+//! the batches best (a control variate), and what is left to vary is a fraction.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
@@ -36,7 +40,8 @@ const BATCHES_MAX: u32 = 120;
 const BATCHES_QUICK: u32 = 20;
 /// The largest structures when quick.
 const QUICK_KEYS: u32 = 1 << 16;
-/// Nor more reads to fill the caches. Depth-first order under Zipf keys needs 1.4e8 until the few sets that it meets hold what they hold for good.
+/// Nor more reads to fill the caches. Depth-first order under Zipf keys needs 1.4e8 until the few
+/// sets that it meets hold what they hold for good.
 const WARMING_READS: f64 = 2e8;
 /// Streams of operations and random shapes are the same in every run.
 const SEED: u64 = 0x5eed;
@@ -180,10 +185,11 @@ const ROWS: [(&str, Cases); 6] = [
     ("octree_error_max", octrees),
 ];
 
-/// `zipf_error_max`, `random_shape_error_max`, `btree_error_max`, `list_error_max`, `hash_error_max` and `octree_error_max`; of these
-/// the ones for which `wanted` holds.
+/// `zipf_error_max`, `random_shape_error_max`, `btree_error_max`, `list_error_max`,
+/// `hash_error_max` and `octree_error_max`; of these the ones for which `wanted` holds.
 ///
-/// `progress` is told what was held, a line at a time. Some minutes in full, on two cores; seconds when quick.
+/// `progress` is told what was held, a line at a time. Some minutes in full, on two cores; seconds
+/// when quick.
 pub fn structure_rows(
     effort: Effort,
     wanted: impl Fn(&str) -> bool,
@@ -339,8 +345,9 @@ fn lists(effort: Effort) -> Vec<Case> {
         links: Links::Double,
     };
     let mut cases = Vec::new();
-    // From a little more than a first-level cache to a little more than the largest second-level one. A list that hardly exceeds a
-    // level is read to where it does so seldom, and misses all of it then: such cases are too noisy.
+    // From a little more than a first-level cache to a little more than the largest second-level
+    // one. A list that hardly exceeds a level is read to where it does so seldom, and misses all of
+    // it then: such cases are too noisy.
     for (keys, node_bytes) in [(2000, 32), (1000, 64), (20_000, 32), (50_000, 64)] {
         for layout in [Layout::DepthFirst, RANDOM] {
             cases.push(Case::new(single, keys, node_bytes, layout));
@@ -591,7 +598,8 @@ impl Batches {
         self.both += reads * misses;
     }
 
-    /// Misses of a batch, and the relative standard error of that; `reads` is how many reads a batch makes on average, if known.
+    /// Misses of a batch, and the relative standard error of that; `reads` is how many reads a
+    /// batch makes on average, if known.
     fn mean_and_error(&self, reads: Option<f64>) -> (f64, f64) {
         let count = self.batches.max(1.0);
         let mut mean = self.misses / count;
@@ -624,7 +632,8 @@ mod tests {
     fn a_control_variate_keeps_the_mean_and_takes_the_spread() {
         let mut batches = Batches::default();
         let mut total = 0;
-        // Misses are half of the reads and 3; reads are 10 on average, but drawn a little too high here.
+        // Misses are half of the reads and 3; reads are 10 on average, but drawn a little too high
+        // here.
         for reads in [8u32, 12, 10, 14, 6, 16] {
             total += u64::from(reads / 2 + 3);
             batches.add(f64::from(reads), total);

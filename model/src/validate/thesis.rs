@@ -1,10 +1,10 @@
-//! `thesis_pins` and `thesis_figure_*`: the formulas against what the thesis prints, and this crate against the simulator
-//! on the thesis's experiments.
+//! `thesis_pins` and `thesis_figure_*`: the formulas against what the thesis prints, and this crate
+//! against the simulator on the thesis's experiments.
 //!
-//! What the thesis measured is told in three sentences, which bound the actual speedups of its figures
-//! ([`Stated`](crate::thesis::figures::Stated)). Whether a simulation of the caches lies within these bounds says something
-//! of the thesis, not of this crate, so it stands in the notes; what is allowed is the distance between this crate's
-//! speedups and simulated ones.
+//! What the thesis measured is told in three sentences, which bound the actual speedups of its
+//! figures ([`Stated`](crate::thesis::figures::Stated)). Whether a simulation of the caches lies
+//! within these bounds says something of the thesis, not of this crate, so it stands in the notes;
+//! what is allowed is the distance between this crate's speedups and simulated ones.
 
 use super::{Bound, Effort, Row};
 use crate::thesis::figures::{Figure, FigureOptions, FigureRow, figures};
@@ -17,11 +17,12 @@ use crate::thesis::{
 const NODES: u64 = 2_097_151;
 /// What is allowed of the closed forms, whose terms are exact.
 const ROUNDING: f64 = 1e-9;
-/// Speedups are quotients of cycles in direct-mapped caches; this is what is allowed of misses in such.
+/// Speedups are quotients of cycles in direct-mapped caches; this is what is allowed of misses in
+/// such.
 const FIGURE_ERROR: f64 = 0.04;
 
-/// The rows `thesis_pins`, `thesis_figure_3_4`, `thesis_figure_3_5` and `thesis_figure_3_6`; `progress` is told how many
-/// of the simulated trees are done, a line at a time.
+/// The rows `thesis_pins`, `thesis_figure_3_4`, `thesis_figure_3_5` and `thesis_figure_3_6`;
+/// `progress` is told how many of the simulated trees are done, a line at a time.
 ///
 /// Two threads; about a minute with [`Effort::Full`].
 pub fn thesis_rows(effort: Effort, progress: &mut dyn FnMut(&str)) -> Vec<Row> {
@@ -68,7 +69,8 @@ fn pins() -> Vec<Pin> {
     let rate = |clustering: Clustering| miss_rate(references, 0.0, clustering.k(k));
     let half_cache = 64.0 * 384.0;
     let coloured = miss_rate(references, coloured_reuse(NODES, half_cache), 1.0);
-    // A tree whose levels are a multiple of two, as section 3.3.1 demands, and a power of four searches.
+    // A tree whose levels are a multiple of two, as section 3.3.1 demands, and a power of four
+    // searches.
     let (nodes, searches) = ((1 << 20) - 1, 1 << 12);
     let worst_case: f64 = (1..=searches)
         .map(|search| worst_case_misses(nodes, k, search))

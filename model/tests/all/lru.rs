@@ -180,7 +180,8 @@ fn characteristic_time_agrees_with_a_simulated_random_cache() {
 
 #[test]
 fn operations_as_long_as_the_cache_miss_more_than_predicted() {
-    // A known limit: walks along one list come in an order, which the independent reference model does not know.
+    // A known limit: walks along one list come in an order, which the independent reference model
+    // does not know.
     let nodes = 2000;
     let parents: Vec<u32> = (0..nodes)
         .map(|v: u32| v.checked_sub(1).unwrap_or(NO_NODE))

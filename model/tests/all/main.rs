@@ -1,4 +1,5 @@
-//! Integration tests of `ccmodel`: the binary as users run it, and the footprint tier against a simulated cache.
+//! Integration tests of `ccmodel`: the binary as users run it, and the footprint tier against a
+//! simulated cache.
 
 mod cli;
 mod figures;

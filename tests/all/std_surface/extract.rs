@@ -1,8 +1,9 @@
 //! The list, from the standard library's source.
 //!
-//! What is left out: whatever is marked unstable, or belongs to a type that is; private items; `Drop`, whose contract with the borrow
-//! checker (`may_dangle`) no bound can ask for (`ctree`'s tests do); and the parts of the language that are no method of anybody's, the
-//! auto traits (`ctree`'s tests compare them).
+//! What is left out: whatever is marked unstable, or belongs to a type that is; private items;
+//! `Drop`, whose contract with the borrow checker (`may_dangle`) no bound can ask for (`ctree`'s
+//! tests do); and the parts of the language that are no method of anybody's, the auto traits
+//! (`ctree`'s tests compare them).
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -107,7 +108,8 @@ fn owner(ty: &Type) -> String {
 /// A piece of the source on one line.
 fn collapse(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    // What was broken over lines: no blanks inside parentheses and angles, no comma before their end.
+    // What was broken over lines: no blanks inside parentheses and angles, no comma before their
+    // end.
     words
         .join(" ")
         .replace("( ", "(")

@@ -1,11 +1,12 @@
 //! The Rust file that compiles only where everything in the list is there.
 //!
-//! A method becomes one of a trait, since a trait's methods elide lifetimes as inherent ones do; it passes its arguments on to ours of the
-//! same name, with the type parameters named, so that their number and order count, too. Its own name differs from ours: were ours missing,
-//! the call would find the trait's.
+//! A method becomes one of a trait, since a trait's methods elide lifetimes as inherent ones do; it
+//! passes its arguments on to ours of the same name, with the type parameters named, so that their
+//! number and order count, too. Its own name differs from ours: were ours missing, the call would
+//! find the trait's.
 //!
-//! An implemented trait becomes a function with the bounds of the standard library's `impl`, which calls another that has our
-//! implementation as a bound.
+//! An implemented trait becomes a function with the bounds of the standard library's `impl`, which
+//! calls another that has our implementation as a bound.
 
 use std::fmt::Write;
 
@@ -167,7 +168,8 @@ fn inherent(methods: &[&Item], number: usize) -> String {
         declared += &format!("        fn std_{head};\n");
         defined += &format!("        fn std_{head} {{ {call} }}\n");
         if signature.constness.is_some() {
-            // Traits have no constant methods; those of the standard library that are so have no receiver.
+            // Traits have no constant methods; those of the standard library that are so have no
+            // receiver.
             constants += &format!(
                 "    const fn const{number}_{name}<{parameters}>(){output} {{ {call} }}\n"
             );
@@ -237,7 +239,8 @@ fn implemented(item: &Item, number: usize) -> String {
         generics.params.insert(0, parameter);
     }
     let mut needed = tidy(&path.to_token_stream());
-    // As parameters of a function, type and trait arguments are known to be well-formed: lifetimes outlived where they must be.
+    // As parameters of a function, type and trait arguments are known to be well-formed: lifetimes
+    // outlived where they must be.
     let mut subjects = vec![tidy(&subject.to_token_stream())];
     if let Some(PathArguments::AngleBracketed(arguments)) =
         path.segments.last().map(|segment| &segment.arguments)

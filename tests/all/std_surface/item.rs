@@ -13,7 +13,8 @@ pub(super) struct Item {
     pub(super) since: String,
     /// The header of the `impl` block, from `impl` to the brace.
     pub(super) header: String,
-    /// A method's signature without `pub`, from `const` or `fn` on; of a trait, its associated types as `Name = Type`, separated by commas.
+    /// A method's signature without `pub`, from `const` or `fn` on; of a trait, its associated
+    /// types as `Name = Type`, separated by commas.
     pub(super) body: String,
 }
 

@@ -1,8 +1,11 @@
-//! That every stable method and trait of `BTreeMap`, `BTreeSet`, their entries and their iterators is there, with the same signature.
+//! That every stable method and trait of `BTreeMap`, `BTreeSet`, their entries and their iterators
+//! is there, with the same signature.
 //!
-//! 1. `std.txt` lists what the standard library has: extracted from its source, which `rustup component add rust-src` installs.
-//! 2. `ctree/tests/all/std_signatures.rs` is made from the list. For each method it has one of the same signature that does nothing but
-//!    call ours; for each implemented trait a function with the same bounds that needs ours to implement it. That it compiles is the proof.
+//! 1. `std.txt` lists what the standard library has: extracted from its source, which `rustup
+//!    component add rust-src` installs.
+//! 2. `ctree/tests/all/std_signatures.rs` is made from the list. For each method it has one of the
+//!    same signature that does nothing but call ours; for each implemented trait a function with
+//!    the same bounds that needs ours to implement it. That it compiles is the proof.
 //! 3. `docs/ctree-std.md` is the list as a page for users.
 //!
 //! The test below holds each file against what it is made from. To write them anew:

@@ -1,7 +1,9 @@
-//! What [`Health`](super::Health) must come to, by other means: no lists, no walks, and nobody is visited while nothing happens to them.
+//! What [`Health`](super::Health) must come to, by other means: no lists, no walks, and nobody is
+//! visited while nothing happens to them.
 //!
-//! A hospital is three queues, and each patient in them is a line with the step at which something happens next, so a run costs a few operations a patient, not one a patient and
-//! step. Only the random numbers are the same, drawn in the same order in each village.
+//! A hospital is three queues, and each patient in them is a line with the step at which something
+//! happens next, so a run costs a few operations a patient, not one a patient and step. Only the
+//! random numbers are the same, drawn in the same order in each village.
 
 use std::collections::VecDeque;
 
@@ -18,7 +20,8 @@ struct Line {
     time: u32,
     /// Number of the village where the patient fell ill.
     home: usize,
-    /// In `waiting`, the first step in which the patient is seen there, at which that time begins; in `assess` and `inside` the step at which it ends.
+    /// In `waiting`, the first step in which the patient is seen there, at which that time begins;
+    /// in `assess` and `inside` the step at which it ends.
     step: u32,
 }
 

@@ -1,7 +1,9 @@
 //! perimeter: the perimeter of the black regions of an image, by its quadtree.
 //!
-//! From H. Samet, *Computing perimeters of regions in images represented by quadtrees* (IEEE PAMI 3, 1981), which Olden's program follows: for each black leaf and each of its four
-//! sides, the neighbour is found by going up until a common ancestor, and down again mirrored. Sides of a leaf against white count, and so does the border of the image.
+//! From H. Samet, *Computing perimeters of regions in images represented by quadtrees* (IEEE PAMI
+//! 3, 1981), which Olden's program follows: for each black leaf and each of its four sides, the
+//! neighbour is found by going up until a common ancestor, and down again mirrored. Sides of a leaf
+//! against white count, and so does the border of the image.
 //!
 //! ```text
 //! neighbour(node, side):  up while node lies at that side of its parent; then to the mirrored child, and so on down
@@ -9,9 +11,11 @@
 //!     grey           -> the white leaves along the side count
 //! ```
 //!
-//! Choices: the image of the thesis (4 K x 4 K, 64 MB of nodes, table 4.2) is not told, and that of the common copies of Olden, one ring, gives a tenth of the nodes. Ours is a zone plate: rings of
-//! equal area around a point off the centre, black and white in turns, so that squares of all sizes come up; integers decide, so it is the same on every machine. With its rings
-//! a 4 K x 4 K image has 64 MB of nodes, as in the thesis.
+//! Choices: the image of the thesis (4 K x 4 K, 64 MB of nodes, table 4.2) is not told, and that of
+//! the common copies of Olden, one ring, gives a tenth of the nodes. Ours is a zone plate: rings of
+//! equal area around a point off the centre, black and white in turns, so that squares of all sizes
+//! come up; integers decide, so it is the same on every machine. With its rings a 4 K x 4 K image
+//! has 64 MB of nodes, as in the thesis.
 
 mod quadtree;
 
@@ -70,7 +74,8 @@ impl Side {
     }
 }
 
-/// The area of a ring is that of the image divided by two to this power, so that about a hundred rings lie between the centre and the farthest corner.
+/// The area of a ring is that of the image divided by two to this power, so that about a hundred
+/// rings lie between the centre and the farthest corner.
 const RING_SHIFT: u32 = 7;
 
 /// An image: a zone plate.
@@ -85,7 +90,8 @@ impl Image {
         1 << self.levels
     }
 
-    /// The least and the largest square of a distance from the centre in one direction, of pixels from `first` on, in quarters of pixels.
+    /// The least and the largest square of a distance from the centre in one direction, of pixels
+    /// from `first` on, in quarters of pixels.
     fn squares(self, centre: i64, first: i64, count: i64) -> (i64, i64) {
         // Twice the coordinates, so that centres of pixels are odd and never that of the plate.
         let (low, high) = (
@@ -252,7 +258,8 @@ fn perimeter<P: Placement>(node: &Node, side: i64, placement: P) -> i64 {
     }
 }
 
-/// The node beyond that side which is as large as `node`, or the larger leaf that holds it; none beyond the border.
+/// The node beyond that side which is as large as `node`, or the larger leaf that holds it; none
+/// beyond the border.
 fn neighbour(node: &Node, side: Side) -> Option<&Node> {
     let parent = node.parent()?;
     let across = if side.is_of(node.quadrant()) {
@@ -265,7 +272,8 @@ fn neighbour(node: &Node, side: Side) -> Option<&Node> {
     Some(mirrored.unwrap_or(across))
 }
 
-/// Pixels of white leaves along the given side of `node`, which has `length` pixels as far as they count.
+/// Pixels of white leaves along the given side of `node`, which has `length` pixels as far as they
+/// count.
 fn white_along(node: &Node, side: Side, length: i64) -> i64 {
     match node.colour() {
         Colour::White => length,

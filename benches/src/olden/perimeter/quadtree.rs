@@ -1,7 +1,8 @@
 //! The quadtree of an image, with parent pointers.
 //!
-//! Every node knows its parent, so ownership by `Box` would be a lie: two pointers lead to each node. The links are raw, as they are in C, and all that dereferences them stands in this
-//! file. Outside of it a tree is built once, laid out, and read by shared references.
+//! Every node knows its parent, so ownership by `Box` would be a lie: two pointers lead to each
+//! node. The links are raw, as they are in C, and all that dereferences them stands in this file.
+//! Outside of it a tree is built once, laid out, and read by shared references.
 
 use std::ptr;
 
@@ -41,7 +42,8 @@ pub(super) enum Colour {
 /// One node: 48 bytes.
 ///
 /// Invariants, from the end of [`Quadtree::build`] on:
-/// - each of `children` is null, or points to a live node of the same tree, made by `Box`, whose `parent` points back to this one and to which no other node's `children` point;
+/// - each of `children` is null, or points to a live node of the same tree, made by `Box`, whose
+///   `parent` points back to this one and to which no other node's `children` point;
 /// - `parent` is null in the root;
 /// - nodes change, move and go only under a `&mut Quadtree`.
 #[derive(Debug)]
@@ -66,7 +68,8 @@ impl Node {
 
     #[inline]
     pub(super) fn child(&self, quadrant: Quadrant) -> Option<&Node> {
-        // SAFETY: null, or a live node (invariant), which nobody changes while this one is borrowed: that takes the whole tree.
+        // SAFETY: null, or a live node (invariant), which nobody changes while this one is
+        // borrowed: that takes the whole tree.
         unsafe { self.children[quadrant as usize].as_ref() }
     }
 
@@ -84,15 +87,16 @@ impl Node {
 
 /// The tree of an image.
 ///
-/// Invariant: `root` is null only while [`drop`](Drop::drop) runs; else the invariants of [`Node`] hold for all nodes that can be reached from it.
+/// Invariant: `root` is null only while [`drop`](Drop::drop) runs; else the invariants of [`Node`]
+/// hold for all nodes that can be reached from it.
 #[derive(Debug)]
 pub(super) struct Quadtree {
     root: *mut Node,
 }
 
 impl Quadtree {
-    /// The tree of an image whose sides have `2^levels` pixels. `colour` tells what a square holds, and must not call a single pixel
-    /// grey.
+    /// The tree of an image whose sides have `2^levels` pixels. `colour` tells what a square holds,
+    /// and must not call a single pixel grey.
     ///
     /// A node is allocated before its children, and used next together with its parent.
     pub(super) fn build<P: Placement>(
@@ -111,7 +115,8 @@ impl Quadtree {
     }
 
     pub(super) fn root(&self) -> &Node {
-        // SAFETY: not null outside of `drop`, so a live node (invariant); nobody changes it while the tree is borrowed.
+        // SAFETY: not null outside of `drop`, so a live node (invariant); nobody changes it while
+        // the tree is borrowed.
         unsafe { &*self.root }
     }
 
@@ -121,8 +126,9 @@ impl Quadtree {
     /// Those of [`Morph::run_raw`]; the tree is then as it was.
     pub(super) fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
         let roots = std::slice::from_mut(&mut self.root);
-        // SAFETY: the nodes are live and come from `Box`; the places shown are all pointers to them that there are (children, parents, the root), and stay readable and
-        // writable for the call, because the tree is mutably borrowed.
+        // SAFETY: the nodes are live and come from `Box`; the places shown are all pointers to them
+        // that there are (children, parents, the root), and stay readable and writable for the
+        // call, because the tree is mutably borrowed.
         let report = unsafe {
             morph.run_raw(roots, |node, visit| {
                 for quadrant in Quadrant::ALL {
@@ -140,7 +146,8 @@ impl Drop for Quadtree {
         let mut pending = vec![std::mem::replace(&mut self.root, ptr::null_mut())];
         while let Some(node) = pending.pop() {
             if !node.is_null() {
-                // SAFETY: made by `Box`, live, and reached once, because one link alone leads to each node (invariants).
+                // SAFETY: made by `Box`, live, and reached once, because one link alone leads to
+                // each node (invariants).
                 let node = unsafe { Box::from_raw(node) };
                 pending.extend(node.children);
             }
@@ -197,7 +204,8 @@ fn grow<P: Placement>(
     if colour_here == Colour::Grey {
         for quadrant in Quadrant::ALL {
             let child = grow(square.quarter(quadrant), quadrant, node, colour, placement);
-            // SAFETY: made above, and nobody else has a reference to it: its descendants only hold its address.
+            // SAFETY: made above, and nobody else has a reference to it: its descendants only hold
+            // its address.
             unsafe { (*node).children[quadrant as usize] = child };
         }
     }

@@ -5,15 +5,21 @@
 //! ring:   a city knows the one after it and the one before it   (next, prev: addresses)
 //! ```
 //!
-//! Rings are made, opened and joined all the time, while the tree stays as it is. So their links are addresses, and following one is the only unsafe thing here. What makes it
-//! sound is the invariant of [`City`]: a link leads to a city of the same tree. It is kept by types:
+//! Rings are made, opened and joined all the time, while the tree stays as it is. So their links
+//! are addresses, and following one is the only unsafe thing here. What makes it sound is the
+//! invariant of [`City`]: a link leads to a city of the same tree. It is kept by types:
 //!
-//! - A [`Spot`] is a city of a tree that is borrowed. [`Cities::enter`] hands out the first one with a lifetime that is of this one call alone
-//!   (the closure has to take *any* lifetime, and `Spot` is invariant in it), and spots lead only to spots of the same lifetime. So two spots that can be linked are of one tree.
+//! - A [`Spot`] is a city of a tree that is borrowed. [`Cities::enter`] hands out the first one
+//!   with a lifetime that is of this one call alone (the closure has to take *any* lifetime, and
+//!   `Spot` is invariant in it), and spots lead only to spots of the same lifetime. So two spots
+//!   that can be linked are of one tree.
 //! - While there is a spot, the tree is borrowed, so nothing moves or frees a city.
-//! - A tree that moves as a value leaves its cities alone, the first one included: its box lies in a box of its own ([`Cities`]).
-//! - A morph moves all cities of a tree, and is shown all links of each, so they lead to the same cities afterwards. One that fails has borrowed each city exclusively on its way and set no link,
-//!   after which older links may not be followed any more; [`Cities::morph`] forgets them all then.
+//! - A tree that moves as a value leaves its cities alone, the first one included: its box lies in
+//!   a box of its own ([`Cities`]).
+//! - A morph moves all cities of a tree, and is shown all links of each, so they lead to the same
+//!   cities afterwards. One that fails has borrowed each city exclusively on its way and set no
+//!   link, after which older links may not be followed any more; [`Cities::morph`] forgets them all
+//!   then.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -28,7 +34,9 @@ pub(super) type Point = [f64; 2];
 
 /// A city: 56 bytes, with the fields of Olden's.
 ///
-/// Invariant: `next` and `prev` are null, or the addresses of cities of the same tree, derived from shared borrows of these or given by a morph, and since then no city of the tree was borrowed exclusively but by a morph that gave all links anew.
+/// Invariant: `next` and `prev` are null, or the addresses of cities of the same tree, derived from
+/// shared borrows of these or given by a morph, and since then no city of the tree was borrowed
+/// exclusively but by a morph that gave all links anew.
 #[derive(Debug, TreeNode)]
 pub(super) struct City {
     /// Cities of the subtree, this one included.
@@ -54,7 +62,8 @@ pub(super) fn left_share(cities: usize) -> usize {
 /// A tree of cities.
 #[derive(Debug)]
 pub(super) struct Cities {
-    /// Boxed, so that the links to the root stay good when this is moved: a box that moves takes the right to its contents from all other pointers to them.
+    /// Boxed, so that the links to the root stay good when this is moved: a box that moves takes
+    /// the right to its contents from all other pointers to them.
     ///
     /// Invariant: exclusively borrowed only to be morphed, and to be dropped.
     root: Box<Option<Box<City>>>,
@@ -62,7 +71,8 @@ pub(super) struct Cities {
 }
 
 impl Cities {
-    /// The tree whose cities in preorder are `points`, of which each subtree's left half has [`left_share`] of those below its root. A city is allocated before those below it, near the
+    /// The tree whose cities in preorder are `points`, of which each subtree's left half has
+    /// [`left_share`] of those below its root. A city is allocated before those below it, near the
     /// one above it.
     ///
     /// # Panics
@@ -90,7 +100,8 @@ impl Cities {
     pub(super) fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
         let result = morph.run(&mut *self.root, City::children);
         if result.is_err() {
-            // The invariant of `City`: each one was borrowed exclusively, and its links are those from before.
+            // The invariant of `City`: each one was borrowed exclusively, and its links are those
+            // from before.
             unlink(self.root.as_deref());
         }
         result.map(drop)
@@ -181,7 +192,8 @@ impl<'t> Spot<'t> {
         self.city
     }
 
-    /// Where the city after it lies in memory, without a look at it; null when it was never in a ring.
+    /// Where the city after it lies in memory, without a look at it; null when it was never in a
+    /// ring.
     #[inline]
     pub(super) fn next_address(self) -> *const City {
         self.city.next.get()
@@ -201,8 +213,9 @@ impl<'t> Spot<'t> {
 
     #[inline]
     fn follow(self, link: &Cell<*const City>) -> Spot<'t> {
-        // SAFETY: the link is of a city of the tree that `'t` borrows. By its invariant it is null or leads to a city of the same tree, with the right to read it; that one is live and stays
-        // where it is for `'t`, and only cells of it change meanwhile.
+        // SAFETY: the link is of a city of the tree that `'t` borrows. By its invariant it is null
+        // or leads to a city of the same tree, with the right to read it; that one is live and
+        // stays where it is for `'t`, and only cells of it change meanwhile.
         unsafe { link.get().as_ref() }.map_or(self, Spot::new)
     }
 

@@ -1,8 +1,10 @@
 //! On which side of a line, and inside of which circle, a point lies: exactly.
 //!
-//! Coordinates are whole numbers below 2^26, in `f64`s. So differences have 26 bits, products of two 52, and the side of a line comes out exact. The determinant of the
-//! circle has terms of 105 bits. It is computed in `f64` with a bound on the error, and in 128-bit integers where the bound leaves the sign open, which in random points it hardly ever does: a
-//! triangulation by signs that contradict each other need not end.
+//! Coordinates are whole numbers below 2^26, in `f64`s. So differences have 26 bits, products of
+//! two 52, and the side of a line comes out exact. The determinant of the circle has terms of 105
+//! bits. It is computed in `f64` with a bound on the error, and in 128-bit integers where the bound
+//! leaves the sign open, which in random points it hardly ever does: a triangulation by signs that
+//! contradict each other need not end.
 
 /// A point with whole coordinates from 0 to [`COORDINATE_MAX`].
 pub(super) type Point = [f64; 2];
@@ -16,7 +18,8 @@ pub(super) fn area(a: Point, b: Point, c: Point) -> f64 {
     (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 }
 
-/// Whether `point` lies inside of the circle through `a`, `b` and `c`, which go counter-clockwise. Exact; on the circle is not inside.
+/// Whether `point` lies inside of the circle through `a`, `b` and `c`, which go counter-clockwise.
+/// Exact; on the circle is not inside.
 #[inline]
 pub(super) fn in_circle(a: Point, b: Point, c: Point, point: Point) -> bool {
     let [a, b, c] = [a, b, c].map(|corner| [corner[0] - point[0], corner[1] - point[1]]);
@@ -30,7 +33,8 @@ pub(super) fn in_circle(a: Point, b: Point, c: Point, point: Point) -> bool {
     ];
     let products = terms.map(|(square, minor)| square * minor);
     let determinant = products[0] + products[1] + products[2];
-    // Three products and two sums are rounded, each by half a unit in the last place of at most the sum of the magnitudes.
+    // Three products and two sums are rounded, each by half a unit in the last place of at most the
+    // sum of the magnitudes.
     let error = 4.0 * f64::EPSILON * products.iter().map(|product| product.abs()).sum::<f64>();
     if determinant.abs() > error {
         determinant > 0.0

@@ -1,7 +1,9 @@
 //! Sites of a tree, and the edges between them.
 //!
-//! An edge is a record of its own, as L. Guibas and J. Stolfi describe it (*Primitives for the manipulation of general subdivisions and the computation of Voronoi diagrams*, ACM Transactions on
-//! Graphics 4(2), 1985). It stands for four directed edges, and knows for each the next one counter-clockwise around the place where that begins:
+//! An edge is a record of its own, as L. Guibas and J. Stolfi describe it (*Primitives for the
+//! manipulation of general subdivisions and the computation of Voronoi diagrams*, ACM Transactions
+//! on Graphics 4(2), 1985). It stands for four directed edges, and knows for each the next one
+//! counter-clockwise around the place where that begins:
 //!
 //! ```text
 //! quarter 0   from its origin to its destination          begins at a site
@@ -10,15 +12,21 @@
 //! quarter 3   quarter 1 backwards                          begins at a face
 //! ```
 //!
-//! A reference to a directed edge is the address of the record, with the number of the quarter in the two lowest bits. Records are boxes, made and freed all the time, and refer to each other in rings, so
-//! following a reference is unsafe. What makes it sound:
+//! A reference to a directed edge is the address of the record, with the number of the quarter in
+//! the two lowest bits. Records are boxes, made and freed all the time, and refer to each other in
+//! rings, so following a reference is unsafe. What makes it sound:
 //!
-//! - *References are of live records of the same diagram.* Over all quarters of a diagram's records, "next" is a permutation: a new record's quarters refer to each other, and
-//!   [`Edge::splice`] exchanges two references. [`Edge::delete`] frees a record only when its quarters refer to itself alone, and then, as each quarter is referred to once, no other does.
-//! - *An [`Edge`] is of a live record.* Its lifetime is that of one call of [`Diagram::enter`], in which the diagram is borrowed, and belongs to this diagram alone (the
-//!   closure has to take any lifetime, and edges are invariant in it). That nobody goes on with an edge that was deleted is the contract of `delete`, the one unsafe function.
-//! - *Sites stay where they are* while there are edges: they can be moved only by [`Diagram::morph`], which frees all edges before. A diagram that moves as a value leaves them alone, as the boxes of the
-//!   first ones lie in a box of their own.
+//! - *References are of live records of the same diagram.* Over all quarters of a diagram's
+//!   records, "next" is a permutation: a new record's quarters refer to each other, and
+//!   [`Edge::splice`] exchanges two references. [`Edge::delete`] frees a record only when its
+//!   quarters refer to itself alone, and then, as each quarter is referred to once, no other does.
+//! - *An [`Edge`] is of a live record.* Its lifetime is that of one call of [`Diagram::enter`], in
+//!   which the diagram is borrowed, and belongs to this diagram alone (the closure has to take any
+//!   lifetime, and edges are invariant in it). That nobody goes on with an edge that was deleted is
+//!   the contract of `delete`, the one unsafe function.
+//! - *Sites stay where they are* while there are edges: they can be moved only by
+//!   [`Diagram::morph`], which frees all edges before. A diagram that moves as a value leaves them
+//!   alone, as the boxes of the first ones lie in a box of their own.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -44,8 +52,9 @@ const _: () = assert!(size_of::<Node>() == 32);
 
 /// An edge's record.
 ///
-/// Invariant: `next` are references to quarters of live records of the same diagram, and no two quarters of a diagram have the same; `ends` are the addresses of nodes of the diagram's tree, or of its last
-/// node, from shared borrows, since which none of these was borrowed exclusively.
+/// Invariant: `next` are references to quarters of live records of the same diagram, and no two
+/// quarters of a diagram have the same; `ends` are the addresses of nodes of the diagram's tree, or
+/// of its last node, from shared borrows, since which none of these was borrowed exclusively.
 #[derive(Debug)]
 pub(super) struct Record {
     /// Of each quarter, the next around its origin.
@@ -60,7 +69,8 @@ const _: () = assert!(size_of::<Record>() == 56);
 
 /// A record and one of its quarters.
 ///
-/// Invariant: all but the two lowest bits are the address of a record, with the provenance of its box.
+/// Invariant: all but the two lowest bits are the address of a record, with the provenance of its
+/// box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reference(*const Record);
 
@@ -97,12 +107,14 @@ fn left_share(sites: usize) -> usize {
 
 /// A tree of sites, and edges between them.
 ///
-/// Invariants: as in the module's docs; all live records can be reached from `first` over `next` and turns, when `first` was set after the last change, and else are leaked.
+/// Invariants: as in the module's docs; all live records can be reached from `first` over `next`
+/// and turns, when `first` was set after the last change, and else are leaked.
 #[derive(Debug)]
 pub(super) struct Diagram {
     /// The root of the tree, and the largest site, which stands beside it.
     ///
-    /// Boxed, so that the addresses of these two stay good when this is moved: a box that moves takes the right to its contents from all other pointers to them.
+    /// Boxed, so that the addresses of these two stay good when this is moved: a box that moves
+    /// takes the right to its contents from all other pointers to them.
     ///
     /// Invariant: exclusively borrowed only while there are no edges.
     sites: Box<[Option<Box<Node>>; 2]>,
@@ -114,7 +126,8 @@ pub(super) struct Diagram {
 }
 
 impl Diagram {
-    /// A diagram of `sites`, which ascend, without edges. Of each subtree, the root is allocated before those below it, near the one above it.
+    /// A diagram of `sites`, which ascend, without edges. Of each subtree, the root is allocated
+    /// before those below it, near the one above it.
     pub(super) fn build<P: Placement>(sites: &[Point], placement: P) -> Diagram {
         let (last, others) = match sites.split_last() {
             Some((&last, others)) => (Some(last), others),
@@ -152,14 +165,17 @@ impl Diagram {
         let mut pending: Vec<Reference> = self.first.take().into_iter().collect();
         while let Some(reference) = pending.pop() {
             if records.insert(reference.record()) {
-                // SAFETY: references of live records, of which `first` is one, are of live records; nothing is freed before all are found.
+                // SAFETY: references of live records, of which `first` is one, are of live records;
+                // nothing is freed before all are found.
                 let record = unsafe { &*reference.record() };
                 pending.extend(record.next.iter().map(Cell::get));
             }
         }
         for record in records {
-            // SAFETY: a live record, which `Entered::edge` made of a box and which is in the set once. Nobody has an edge, as the diagram is borrowed exclusively, and with
-            // all records found from `first`, no reference is left but those in records that are freed as well.
+            // SAFETY: a live record, which `Entered::edge` made of a box and which is in the set
+            // once. Nobody has an edge, as the diagram is borrowed exclusively, and with all
+            // records found from `first`, no reference is left but those in records that are freed
+            // as well.
             drop(unsafe { Box::from_raw(record.cast_mut()) });
         }
         self.edges.set(0);
@@ -235,7 +251,8 @@ impl<'d> Entered<'d> {
         let first = Reference::new(record, 0);
         // SAFETY: a live record, and nobody else knows it.
         let next = unsafe { &(*record).next };
-        // Around a site there is nothing but the edge itself; around the one face, both of its sides.
+        // Around a site there is nothing but the edge itself; around the one face, both of its
+        // sides.
         for (quarter, follows) in [0, 3, 2, 1].into_iter().enumerate() {
             next[quarter].set(first.turned(follows));
         }
@@ -251,7 +268,8 @@ impl<'d> Entered<'d> {
         self.diagram.first.set(Some(edge.reference));
     }
 
-    /// Calls `visit` for each edge that can be reached from the first one over sites, once in one of its directions, neighbours soon after each other.
+    /// Calls `visit` for each edge that can be reached from the first one over sites, once in one
+    /// of its directions, neighbours soon after each other.
     pub(super) fn each_edge<P: Placement>(self, placement: P, mut visit: impl FnMut(Edge<'d>)) {
         let Some(first) = self.diagram.first.get() else {
             return;
@@ -322,9 +340,11 @@ impl<'d> Site<'d> {
     }
 }
 
-/// A directed edge of a diagram that is borrowed for `'d`, from a site to a site or from a face to a face.
+/// A directed edge of a diagram that is borrowed for `'d`, from a site to a site or from a face to
+/// a face.
 ///
-/// Invariant: its record is live and of that diagram, unless it was [deleted](Edge::delete), after which it is not used.
+/// Invariant: its record is live and of that diagram, unless it was [deleted](Edge::delete), after
+/// which it is not used.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge<'d> {
     reference: Reference,
@@ -340,7 +360,8 @@ impl PartialEq for Edge<'_> {
 impl<'d> Edge<'d> {
     #[inline]
     fn record(self) -> &'d Record {
-        // SAFETY: the invariant: live. Records change in cells only, and are freed by `delete`, after which no edge of this record is used, or once the borrow `'d` has ended.
+        // SAFETY: the invariant: live. Records change in cells only, and are freed by `delete`,
+        // after which no edge of this record is used, or once the borrow `'d` has ended.
         unsafe { &*self.reference.record() }
     }
 
@@ -401,7 +422,8 @@ impl<'d> Edge<'d> {
         self.inverse_rot().onext().rot()
     }
 
-    /// The next one clockwise around the face on its right, seen from there; that is the one before it, backwards.
+    /// The next one clockwise around the face on its right, seen from there; that is the one before
+    /// it, backwards.
     #[inline]
     pub(super) fn rprev(self) -> Edge<'d> {
         self.sym().onext()
@@ -411,7 +433,8 @@ impl<'d> Edge<'d> {
     #[inline]
     pub(super) fn origin(self) -> Site<'d> {
         let end = self.record().ends[self.reference.quarter() >> 1];
-        // SAFETY: the address of a node of the diagram, whose nodes are borrowed for `'d`, and neither moved nor freed while there are edges.
+        // SAFETY: the address of a node of the diagram, whose nodes are borrowed for `'d`, and
+        // neither moved nor freed while there are edges.
         Site::new(unsafe { &*end })
     }
 
@@ -421,7 +444,8 @@ impl<'d> Edge<'d> {
         self.sym().origin()
     }
 
-    /// Joins the rings of two edges, or separates them if they are one: both around the origins and around the faces on their left.
+    /// Joins the rings of two edges, or separates them if they are one: both around the origins and
+    /// around the faces on their left.
     #[inline]
     pub(super) fn splice(self, other: Edge<'d>) {
         let (one_dual, other_dual) = (self.onext().rot(), other.onext().rot());
@@ -442,7 +466,8 @@ impl<'d> Edge<'d> {
     /// When edges around it were deleted by other means; never.
     ///
     /// # Safety
-    /// - Neither this edge nor another one of the same record (backwards, across) is used afterwards, and it is not, nor becomes, the diagram's first one.
+    /// - Neither this edge nor another one of the same record (backwards, across) is used
+    ///   afterwards, and it is not, nor becomes, the diagram's first one.
     pub(super) unsafe fn delete(self, from: Entered<'d>) {
         self.splice(self.oprev());
         self.sym().splice(self.sym().oprev());
@@ -453,7 +478,8 @@ impl<'d> Edge<'d> {
             "an edge that was spliced out is alone"
         );
         from.diagram.edges.set(from.diagram.edges.get() - 1);
-        // SAFETY: a live record, made of a box. Its four quarters are followed by themselves; "next" being a permutation, no other record refers to it. No edge does, by the caller's
+        // SAFETY: a live record, made of a box. Its four quarters are followed by themselves;
+        // "next" being a permutation, no other record refers to it. No edge does, by the caller's
         // promise, nor `first`.
         drop(unsafe { Box::from_raw(record.cast_mut()) });
     }

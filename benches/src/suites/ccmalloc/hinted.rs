@@ -1,4 +1,5 @@
-//! Trees and chains whose nodes `ccmalloc` places next to each other, against allocators that know no hints, all in one process.
+//! Trees and chains whose nodes `ccmalloc` places next to each other, against allocators that know
+//! no hints, all in one process.
 
 use std::alloc::Layout;
 use std::cell::RefCell;
@@ -34,7 +35,8 @@ pub const BST_HINTED_INSERT_2M: Workload = Workload {
     run: bst_hinted_insert,
 };
 
-/// Walks of whole chains that wait for each other, in a hash table of 2^21 links of 24 bytes, after as many deletes and appends at random.
+/// Walks of whole chains that wait for each other, in a hash table of 2^21 links of 24 bytes, after
+/// as many deletes and appends at random.
 pub const CHAIN_HINTED_WALK_2M: Workload = Workload {
     suite: "ccmalloc",
     name: "chain_hinted_walk_2m",
@@ -50,7 +52,8 @@ pub const HINTED_ALLOC_COST: Workload = Workload {
     run: hinted_alloc_cost,
 };
 
-/// A round of insertions is a whole build by each allocator, of more than a second each, so there are fewer rounds.
+/// A round of insertions is a whole build by each allocator, of more than a second each, so there
+/// are fewer rounds.
 const INSERT_ROUNDS_MAX: usize = 5;
 
 fn bst_hinted_search(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
@@ -101,7 +104,8 @@ fn passes<'a, T: FnMut(u64) -> u32 + 'a>(
     passes
 }
 
-/// Times `passes` through `chain`, of which the first is ours and the others are those of the rivals.
+/// Times `passes` through `chain`, of which the first is ours and the others are those of the
+/// rivals.
 fn follow_all(
     workload: &Workload,
     effort: &Effort,
@@ -142,7 +146,8 @@ fn build_time<A: NodeAllocator>(allocator: A, keys: &[u64]) -> Duration {
     time
 }
 
-/// Ours, the first of `rounds`, against the best of the others and each of them; they are those of the rivals.
+/// Ours, the first of `rounds`, against the best of the others and each of them; they are those of
+/// the rivals.
 fn against_each(workload: &Workload, rounds: Vec<Rounds>, operations: usize) -> Vec<Comparison> {
     let mut times = rounds
         .into_iter()
@@ -198,7 +203,8 @@ fn hinted_alloc_cost(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     )])
 }
 
-/// The time of the allocations of a round alone: batch after batch of objects, each with the one before as the hint, and freed untimed.
+/// The time of the allocations of a round alone: batch after batch of objects, each with the one
+/// before as the hint, and freed untimed.
 fn allocation_time(
     objects: &mut Vec<NonNull<u8>>,
     allocate: impl Fn(Layout, Option<NonNull<u8>>) -> Option<NonNull<u8>>,

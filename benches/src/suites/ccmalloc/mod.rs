@@ -1,4 +1,5 @@
-//! The allocator: with hints against allocators that know none, and without hints against what programs use today.
+//! The allocator: with hints against allocators that know none, and without hints against what
+//! programs use today.
 //!
 //! | module | measures |
 //! |---|---|

@@ -1,7 +1,9 @@
-//! Programs that get everything from one allocator: time and peak memory, `ccmalloc` against each rival.
+//! Programs that get everything from one allocator: time and peak memory, `ccmalloc` against each
+//! rival.
 //!
-//! Each run is a process of its own ([`crate::worker`]), allocators in turns. Means over programs are geometric: a ratio counts the same whether the
-//! program is long or short, and the mean of the ratios is the ratio of the means.
+//! Each run is a process of its own ([`crate::worker`]), allocators in turns. Means over programs
+//! are geometric: a ratio counts the same whether the program is long or short, and the mean of the
+//! ratios is the ratio of the means.
 
 use super::super::against_the_best;
 use crate::programs::{self, Program, trees};
@@ -10,7 +12,8 @@ use crate::rounds::Rounds;
 use crate::worker::{Taken, measure, measure_small};
 use crate::workload::{Comparison, Effort, Failure, Workload, covers};
 
-/// Twelve programs without hints, and the geometric means over them: wall time, and as `rss_..` peak resident memory.
+/// Twelve programs without hints, and the geometric means over them: wall time, and as `rss_..`
+/// peak resident memory.
 pub const UNHINTED: Workload = Workload {
     suite: "ccmalloc",
     name: "unhinted",
@@ -35,7 +38,8 @@ pub const BUILD_ONCE_TREE: Workload = Workload {
     run: build_once_tree,
 };
 
-/// The programs that give hints, with every hint null, against the best rival: what a program pays where hints gain nothing.
+/// The programs that give hints, with every hint null, against the best rival: what a program pays
+/// where hints gain nothing.
 pub const NULL_HINT_CONTROL: Workload = Workload {
     suite: "ccmalloc",
     name: "null_hint_control",

@@ -1,7 +1,9 @@
-//! What a morph takes: its time against that of a plain recursive copy, and the memory of the tree before and after.
+//! What a morph takes: its time against that of a plain recursive copy, and the memory of the tree
+//! before and after.
 //!
-//! Copies and morphs run in processes of their own, in turns, each on a tree that was built there ([`crate::programs::morphs`]): neither finds memory or caches as the other left
-//! them. `CcMalloc` serves the morphs; copies are made under it, too, and under each rival.
+//! Copies and morphs run in processes of their own, in turns, each on a tree that was built there
+//! ([`crate::programs::morphs`]): neither finds memory or caches as the other left them. `CcMalloc`
+//! serves the morphs; copies are made under it, too, and under each rival.
 
 use crate::births;
 use crate::programs::{Scale, morphs};
@@ -10,7 +12,8 @@ use crate::rounds::Rounds;
 use crate::worker::{Taken, measure_apart};
 use crate::workload::{Comparison, Effort, Failure, Workload};
 
-/// A recursive copy of a random tree of 2^22 nodes of 32 bytes against its morph in the layout that the model chooses; and resident memory before the morph against after.
+/// A recursive copy of a random tree of 2^22 nodes of 32 bytes against its morph in the layout that
+/// the model chooses; and resident memory before the morph against after.
 pub const MORPH_COST: Workload = Workload {
     suite: "ccmorph",
     name: "morph_vs_clone",

@@ -22,10 +22,12 @@ pub const BST_RANDOM_DEPENDENT_2M: Workload = Workload {
     run: bst_random_dependent,
 };
 
-/// Lookups in a tree of 2^22 nodes of 32 bytes that was built in random order: such as wait for each other; such as do not; and eight at a time, side by side.
+/// Lookups in a tree of 2^22 nodes of 32 bytes that was built in random order: such as wait for
+/// each other; such as do not; and eight at a time, side by side.
 ///
-/// That keys are known in advance gains little by itself. A search ends where no processor foresees it, and up to there it runs ahead on a path that does not exist, not into the next
-/// search. Side by side, eight paths are walked a step each, and their misses overlap.
+/// That keys are known in advance gains little by itself. A search ends where no processor foresees
+/// it, and up to there it runs ahead on a path that does not exist, not into the next search. Side
+/// by side, eight paths are walked a step each, and their misses overlap.
 pub const BST_RANDOM_4M: Workload = Workload {
     suite: "ccmorph",
     name: "bst_random_dependent_4m",

@@ -8,7 +8,8 @@
 //! | [`weighted`] | hot keys: the layout that knows them |
 //! | [`cost`] | what a morph takes: time and memory |
 //!
-//! The rivals' structures are built in their memory, ours in `CcMalloc`'s, and morphed; all of them are then asked the same, by the same machine code, in turns.
+//! The rivals' structures are built in their memory, ours in `CcMalloc`'s, and morphed; all of them
+//! are then asked the same, by the same machine code, in turns.
 
 pub mod cost;
 pub mod lookups;
@@ -53,7 +54,8 @@ fn slug(layout: Option<Layout>) -> String {
     )
 }
 
-/// Lays `structure`, which lies in `CcMalloc`'s memory, out anew, and returns the layout that it has then.
+/// Lays `structure`, which lies in `CcMalloc`'s memory, out anew, and returns the layout that it
+/// has then.
 ///
 /// # Panics
 /// When there is no memory for it.
@@ -103,7 +105,8 @@ impl<S: Structure> Subjects<S> {
         }
     }
 
-    /// Times `pass`, of so many operations, on all of them: the model's choice against the best rival, each rival, and what it was before; and each layout against the best rival.
+    /// Times `pass`, of so many operations, on all of them: the model's choice against the best
+    /// rival, each rival, and what it was before; and each layout against the best rival.
     fn contest(
         &self,
         workload: &Workload,

@@ -9,13 +9,17 @@
 //! 4. regret = the least of the candidates' times / the chosen one's time, or 1
 //! ```
 //!
-//! The fastest of many is the one that was lucky, and the more layouts there are the luckier it is; the second measurement is there so that the luck of the first does not count. What disturbs a
-//! round makes it longer, never shorter, so with many rounds the shortest is the undisturbed one: ratios of a few hundredths would drown in medians. The chosen layout is one of those measured,
+//! The fastest of many is the one that was lucky, and the more layouts there are the luckier it is;
+//! the second measurement is there so that the luck of the first does not count. What disturbs a
+//! round makes it longer, never shorter, so with many rounds the shortest is the undisturbed one:
+//! ratios of a few hundredths would drown in medians. The chosen layout is one of those measured,
 //! so nothing exceeds 1, and where it is the best, there is nothing to measure twice.
 //!
-//! Small structures lie in pages of 4 KiB, and which of them get into each other's way in a cache is the luck of the copy, not the layout's doing: a copy of 1.5 MiB can be a third slower than
-//! another one of the same layout. So of small structures there are several copies in each layout, the rounds go over them, and the times of the copies are added up. Each pass over them is made twice
-//! and timed once, because filling a cache takes as long as many lookups in it.
+//! Small structures lie in pages of 4 KiB, and which of them get into each other's way in a cache
+//! is the luck of the copy, not the layout's doing: a copy of 1.5 MiB can be a third slower than
+//! another one of the same layout. So of small structures there are several copies in each layout,
+//! the rounds go over them, and the times of the copies are added up. Each pass over them is made
+//! twice and timed once, because filling a cache takes as long as many lookups in it.
 
 use std::time::Duration;
 
@@ -37,9 +41,11 @@ use crate::structures::table::Table;
 use crate::structures::tree::Plan;
 use crate::workload::{Comparison, Effort, Failure, Workload, WrongAnswer, covers};
 
-/// The best measured layout's time over that of the model's choice: the worst case, and each case by itself.
+/// The best measured layout's time over that of the model's choice: the worst case, and each case
+/// by itself.
 ///
-/// A case's name tells the structure, the logarithm of its nodes' number (for an octree, of its points'), and how queries are spread.
+/// A case's name tells the structure, the logarithm of its nodes' number (for an octree, of its
+/// points'), and how queries are spread.
 pub const AUTO_REGRET: Workload = Workload {
     suite: "ccmorph",
     name: "auto_regret",
@@ -104,9 +110,11 @@ fn auto_regret(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     Ok(worst.into_iter().chain(cases).collect())
 }
 
-/// A choice is close to the best when the best takes no less than this share of its time. Then it is measured twice and no more: the question is how far the others are.
+/// A choice is close to the best when the best takes no less than this share of its time. Then it
+/// is measured twice and no more: the question is how far the others are.
 const CLOSE: f64 = 0.97;
-/// How many times the rounds of others are repeated at most. A disturbance goes away, a difference stays.
+/// How many times the rounds of others are repeated at most. A disturbance goes away, a difference
+/// stays.
 const ROUNDS_MAX: usize = 8;
 
 /// A structure of one size, to be asked in each way.
@@ -139,7 +147,8 @@ impl Sweep<'_> {
                 self.measure(|| plan.build(), |skew| self.chain(plan.keys(), skew))
             }
             "list" => {
-                // Twice over each link: random enough for layouts, of which none depends on where the nodes were.
+                // Twice over each link: random enough for layouts, of which none depends on where
+                // the nodes were.
                 let numbers: Vec<u64> = (0..(nodes / LINKS_EACH) as u64).collect();
                 self.measure(
                     || Lists::churned(nodes, nodes / 4, SEED),
@@ -263,7 +272,8 @@ impl Sweep<'_> {
         vec![vec![Duration::MAX; self.copies]; subjects.len()]
     }
 
-    /// Times each copy of each subject, subjects in turns, so many rounds; in `least` remains the shortest.
+    /// Times each copy of each subject, subjects in turns, so many rounds; in `least` remains the
+    /// shortest.
     fn shorten<S>(
         &self,
         least: &mut [Vec<Duration>],

@@ -1,7 +1,8 @@
 //! Lists, hash chains and an octree: as the allocators left them, and morphed.
 //!
-//! Each operation's query depends on the answer before. Within an operation the processor may do what it can: the links of a list have to be waited for one by one, the octants that
-//! a box reaches do not.
+//! Each operation's query depends on the answer before. Within an operation the processor may do
+//! what it can: the links of a list have to be waited for one by one, the octants that a box
+//! reaches do not.
 
 use examples::rng::Rng;
 

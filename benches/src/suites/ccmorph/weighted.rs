@@ -1,4 +1,5 @@
-//! Lookups of which some are hot: the layout that is told which, against those that know the shape alone.
+//! Lookups of which some are hot: the layout that is told which, against those that know the shape
+//! alone.
 
 use std::collections::HashMap;
 
@@ -15,8 +16,9 @@ use crate::structures::Structure;
 use crate::structures::tree::{Plan, Tree};
 use crate::workload::{Comparison, Effort, Failure, Workload};
 
-/// Dependent lookups with a frequency after Zipf's law in a random tree of 2^22 nodes, 2^19 in a quick run: laid out by the counts of earlier lookups, against the best layout that does not
-/// know them.
+/// Dependent lookups with a frequency after Zipf's law in a random tree of 2^22 nodes, 2^19 in a
+/// quick run: laid out by the counts of earlier lookups, against the best layout that does not know
+/// them.
 pub const WEIGHTED_ZIPF: Workload = Workload {
     suite: "ccmorph",
     name: "weighted_zipf",

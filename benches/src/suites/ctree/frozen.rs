@@ -13,8 +13,9 @@ use crate::ordered_map::{add_in_order, low_half, value_of};
 use crate::rivals::btreemap;
 use crate::workload::{KEYS_2M, Workload};
 
-/// Lookups that wait for each other: what a miss costs; lookups that do not: how many misses overlap; and lookups of which a batch is known at once, against
-/// single ones: what a level-synchronous batch gains.
+/// Lookups that wait for each other: what a miss costs; lookups that do not: how many misses
+/// overlap; and lookups of which a batch is known at once, against single ones: what a
+/// level-synchronous batch gains.
 pub const FROZEN_2M: Workload = Workload {
     suite: SUITE,
     name: FROZEN_2M_NAME,
@@ -22,7 +23,8 @@ pub const FROZEN_2M: Workload = Workload {
     run: |effort| alone(FROZEN_2M_NAME, effort, frozen_2m),
 };
 
-/// Numbers of smaller keys, for batches of queries, in a set of 2^21 numbers of 32 bits: what static search trees are measured by. The rival is a binary search in the sorted keys.
+/// Numbers of smaller keys, for batches of queries, in a set of 2^21 numbers of 32 bits: what
+/// static search trees are measured by. The rival is a binary search in the sorted keys.
 pub const FROZEN_U32_SET_2M: Workload = Workload {
     suite: SUITE,
     name: U32_SET,
@@ -36,7 +38,8 @@ const INDEPENDENT: &str = "frozen_get_independent_2m";
 const MANY: &str = "frozen_get_many_2m";
 const U32_SET: &str = "frozen_u32_set_batch_2m_ns";
 
-/// Queries that are handed to the set at once: as many as a program could collect, and their answers stay in the nearest cache.
+/// Queries that are handed to the set at once: as many as a program could collect, and their
+/// answers stay in the nearest cache.
 const BATCH: usize = 1024;
 
 fn frozen_2m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {

@@ -9,7 +9,8 @@ use crate::ordered_map::{Key, Kind};
 use crate::rivals;
 use crate::workload::{KEYS_2M, Workload};
 
-/// Runs of consecutive integers with gaps between them, which a prefix common to all nodes cannot tell apart; the first comparison's lookups are dependent.
+/// Runs of consecutive integers with gaps between them, which a prefix common to all nodes cannot
+/// tell apart; the first comparison's lookups are dependent.
 pub const CLUSTERED_KEYS_2M: Workload = Workload {
     suite: SUITE,
     name: "clustered_2m",
@@ -105,7 +106,8 @@ fn prefixed_strings_1m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     })
 }
 
-/// Lookups of keys drawn evenly. Queries are copies of the keys: those that own memory own other memory than what is in the maps, and lie in it one behind the other.
+/// Lookups of keys drawn evenly. Queries are copies of the keys: those that own memory own other
+/// memory than what is in the maps, and lie in it one behind the other.
 fn look_up<K: Key>(
     workload: &Workload,
     effort: &Effort,

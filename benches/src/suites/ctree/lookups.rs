@@ -10,7 +10,8 @@ use crate::queries::{Queries, Skew};
 use crate::rivals;
 use crate::workload::{KEYS_2M, Workload};
 
-/// Lookups of keys drawn evenly, of hot keys, and of keys that are not there; a walk over all entries; short ranges. 2^21 keys.
+/// Lookups of keys drawn evenly, of hot keys, and of keys that are not there; a walk over all
+/// entries; short ranges. 2^21 keys.
 pub const LOOKUPS_2M: Workload = Workload {
     suite: SUITE,
     name: LOOKUPS_2M_NAME,
@@ -29,7 +30,8 @@ pub const LOOKUPS_2M: Workload = Workload {
     run: |effort| alone(LOOKUPS_2M_NAME, effort, lookups_2m),
 };
 
-/// Lookups among 2^25 keys, which even the upper levels of a tree no longer fit the caches; in full runs only.
+/// Lookups among 2^25 keys, which even the upper levels of a tree no longer fit the caches; in full
+/// runs only.
 pub const LOOKUPS_33M: Workload = Workload {
     suite: SUITE,
     name: LOOKUPS_33M_NAME,

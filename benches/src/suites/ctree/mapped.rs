@@ -1,4 +1,5 @@
-//! The frozen map in a file against bbtree's: both just written, mapped, and all of their pages in memory.
+//! The frozen map in a file against bbtree's: both just written, mapped, and all of their pages in
+//! memory.
 
 use std::fs::{self, File};
 use std::io;
@@ -70,7 +71,8 @@ fn mapped_2m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let (our_path, their_path) = (scratch.file("ctree"), scratch.file("bbtree"));
     write(&keys, &our_path, &their_path)?;
 
-    // SAFETY: the file lies in a folder that this process has made for itself, and is not changed from now on.
+    // SAFETY: the file lies in a folder that this process has made for itself, and is not changed
+    // from now on.
     let ours = unsafe { MappedCTreeMap::<u64, u64>::open(&our_path) }.map_err(failure)?;
     ours.warm().map_err(failure)?;
     let their_file = File::open(&their_path).map_err(failure)?;

@@ -11,11 +11,15 @@
 //! | [`frozen`] | the frozen map and set |
 //! | [`mapped`] | the frozen map in a file |
 //!
-//! Each workload runs in a process of its own that the system's malloc serves, as it serves nearly every program ([`alone`]): no map finds a heap that another workload left,
-//! and no allocation is slowed down by questions that other suites ask ([`crate::births`]). Within the process, ours and the rivals take turns.
+//! Each workload runs in a process of its own that the system's malloc serves, as it serves nearly
+//! every program ([`alone`]): no map finds a heap that another workload left, and no allocation is
+//! slowed down by questions that other suites ask ([`crate::births`]). Within the process, ours and
+//! the rivals take turns.
 //!
-//! Names: `dependent` are lookups of which each waits for the answer before ([`Chain`]), `independent` a loop over a list of queries, `many` the same list, handed over at once where the map
-//! takes that. Queries are drawn evenly, with replacement, from the keys of the map, unless the name says something else. Values are `u64`.
+//! Names: `dependent` are lookups of which each waits for the answer before ([`Chain`]),
+//! `independent` a loop over a list of queries, `many` the same list, handed over at once where the
+//! map takes that. Queries are drawn evenly, with replacement, from the keys of the map, unless the
+//! name says something else. Values are `u64`.
 
 pub mod frozen;
 pub mod key_types;
@@ -53,7 +57,8 @@ const SUITE: &str = "ctree";
 /// As much as the maps of a workload take together, but for those of 33 million keys.
 const WARM_BYTES: usize = 512 << 20;
 
-/// Those of `kinds` that the user's choice of names leaves: with `get_many_2m_vs_bbtree`, ours and bbtree. Ours is always among them, and first.
+/// Those of `kinds` that the user's choice of names leaves: with `get_many_2m_vs_bbtree`, ours and
+/// bbtree. Ours is always among them, and first.
 fn wanted<K>(kinds: Vec<Kind<K>>, effort: &Effort) -> Vec<Kind<K>> {
     let rival = effort
         .only
@@ -72,7 +77,8 @@ fn few<K>(kinds: Vec<Kind<K>>, effort: &Effort) -> Vec<Kind<K>> {
     kinds
 }
 
-/// Those of `kinds` that a table beside the main one, or one of many builds, has time for: in a quick run [`few`], else all that are wanted.
+/// Those of `kinds` that a table beside the main one, or one of many builds, has time for: in a
+/// quick run [`few`], else all that are wanted.
 fn few_if_quick<K>(kinds: Vec<Kind<K>>, effort: &Effort) -> Vec<Kind<K>> {
     match effort.scale {
         Scale::Quick => few(kinds, effort),
@@ -110,7 +116,8 @@ fn measures(effort: &Effort, workload: &str, part: &str) -> bool {
         && effort.wants(workload, part)
 }
 
-/// Comparisons called `part` of the first of `figures`, which is ours, with each other; they are in the order of `kinds`.
+/// Comparisons called `part` of the first of `figures`, which is ours, with each other; they are in
+/// the order of `kinds`.
 fn against_each<K>(
     part: &str,
     kinds: &[Kind<K>],
@@ -136,7 +143,8 @@ fn sum_of(queries: &[u64], mut get: impl FnMut(&u64) -> Option<u64>) -> u64 {
         .fold(0, |sum, key| add_in_order(sum, get(key)))
 }
 
-/// Times one pass of ours and one of a rival, of `effort.lookups` operations each; the comparison's name is `name`.
+/// Times one pass of ours and one of a rival, of `effort.lookups` operations each; the comparison's
+/// name is `name`.
 fn duel(
     part: &'static str,
     name: String,
@@ -167,7 +175,8 @@ struct Maps<K> {
     effort: Effort,
 }
 
-/// The parts of a workload that look keys up, by what their comparisons' names begin with. A part may be missing.
+/// The parts of a workload that look keys up, by what their comparisons' names begin with. A part
+/// may be missing.
 #[derive(Clone, Copy, Debug, Default)]
 struct LookupParts {
     dependent: Option<&'static str>,

@@ -1,7 +1,10 @@
-//! Maps of 16 and of 1000 entries, which the nearest caches hold: where `BTreeMap` is at its best, and ours is to be no worse.
+//! Maps of 16 and of 1000 entries, which the nearest caches hold: where `BTreeMap` is at its best,
+//! and ours is to be no worse.
 //!
-//! Not one map but many, side by side, and each lookup goes to another one that is drawn at random: in a single map of 16 keys a branch predictor learns its way after a few rounds, which no program with many
-//! small maps has. All maps of 16 keys together fit the first-level cache, those of 1000 keys the second-level one.
+//! Not one map but many, side by side, and each lookup goes to another one that is drawn at random:
+//! in a single map of 16 keys a branch predictor learns its way after a few rounds, which no
+//! program with many small maps has. All maps of 16 keys together fit the first-level cache, those
+//! of 1000 keys the second-level one.
 
 use examples::rng::Rng;
 
@@ -13,7 +16,8 @@ use crate::rivals;
 use crate::rounds::Rounds;
 use crate::workload::Workload;
 
-/// Lookups, insertion from empty and dropping, iteration; the comparisons without one of these in their names show the one that ours does worst in.
+/// Lookups, insertion from empty and dropping, iteration; the comparisons without one of these in
+/// their names show the one that ours does worst in.
 pub const SMALL_MAPS: Workload = Workload {
     suite: SUITE,
     name: NAME,
@@ -23,7 +27,8 @@ pub const SMALL_MAPS: Workload = Workload {
 
 const NAME: &str = "small_maps";
 
-/// Passes are so much shorter and rounds so many more than in large maps: most passes then end before another process gets the processor.
+/// Passes are so much shorter and rounds so many more than in large maps: most passes then end
+/// before another process gets the processor.
 const SHORTER: usize = 5;
 
 /// How many entries in how many maps.

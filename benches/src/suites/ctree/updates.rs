@@ -15,7 +15,8 @@ use crate::rounds::Rounds;
 use crate::sys::resident_bytes;
 use crate::workload::{KEYS_2M, Workload, WrongAnswer};
 
-/// 2^21 keys, inserted one by one into an empty map in random, ascending and descending order; all of them removed again, in another random order than they came in; and the memory of a map whose
+/// 2^21 keys, inserted one by one into an empty map in random, ascending and descending order; all
+/// of them removed again, in another random order than they came in; and the memory of a map whose
 /// keys came in random order.
 pub const UPDATES_2M: Workload = Workload {
     suite: SUITE,
@@ -30,7 +31,8 @@ pub const UPDATES_2M: Workload = Workload {
     run: |effort| alone(UPDATES_2M_NAME, effort, updates_2m),
 };
 
-/// A map of 2^21 keys that keeps its size: half of the operations are lookups, the others insert and remove in turns. See [`Updates`].
+/// A map of 2^21 keys that keeps its size: half of the operations are lookups, the others insert
+/// and remove in turns. See [`Updates`].
 pub const MIXED_2M: Workload = Workload {
     suite: SUITE,
     name: MIXED_50_50,
@@ -84,8 +86,10 @@ fn updates_2m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
 
 /// Resident bytes for each key of a map of each kind.
 ///
-/// What the allocator was asked for would be less than the truth: it leaves out headers and rounding of a malloc, whole pages of an arena, and all memory that a map takes from the operating system itself.
-/// The process is young and all maps live until the last is weighed, so none is built in what another one gave back.
+/// What the allocator was asked for would be less than the truth: it leaves out headers and
+/// rounding of a malloc, whole pages of an arena, and all memory that a map takes from the
+/// operating system itself. The process is young and all maps live until the last is weighed, so
+/// none is built in what another one gave back.
 fn weigh(kinds: &[Kind<u64>], keys: &[u64]) -> Result<Vec<Rounds>, Failure> {
     let mut maps = Vec::new();
     let mut bytes = Vec::new();
@@ -110,7 +114,8 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// In each round each kind of map is built anew from `keys` and, where that is a part, emptied again.
+    /// In each round each kind of map is built anew from `keys` and, where that is a part, emptied
+    /// again.
     fn measure(
         &self,
         kinds: &[Kind<u64>],
@@ -126,7 +131,8 @@ impl Parts<'_> {
         for round in 0..rounds {
             let mut sums = vec![0; kinds.len()];
             for turn in 0..kinds.len() {
-                // Each round begins with another one, so that none always comes after the same neighbour.
+                // Each round begins with another one, so that none always comes after the same
+                // neighbour.
                 let which = (round + turn) % kinds.len();
                 let mut map: Box<dyn Passes<u64>> = kinds[which].empty();
                 let (time, sum) = timed(|| map.insert_all(keys));

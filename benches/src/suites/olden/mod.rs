@@ -1,4 +1,5 @@
-//! The Olden programs: hinted and morphed against as allocated by the rivals, fresh and aged, on this machine and on the thesis's.
+//! The Olden programs: hinted and morphed against as allocated by the rivals, fresh and aged, on
+//! this machine and on the thesis's.
 //!
 //! | comparison | ours | theirs |
 //! |---|---|---|
@@ -13,8 +14,9 @@
 //! | `olden_geomean_hinted_all`, `.._morphed_all` | geometric mean of the first two rows over all programs and both settings | likewise |
 //! | `olden_thesis_sim_geomean`, `.._hinted`, `.._morphed` | geometric mean of these three over all programs | likewise |
 //!
-//! A program's time is build, layout and work together. Each run is a process of its own ([`crate::olden::runner`]), contestants in turns; medians over the rounds. All
-//! must compute the same, and one of them is checked against another way to the answer.
+//! A program's time is build, layout and work together. Each run is a process of its own
+//! ([`crate::olden::runner`]), contestants in turns; medians over the rounds. All must compute the
+//! same, and one of them is checked against another way to the answer.
 
 mod race;
 mod simulate;
@@ -67,7 +69,8 @@ pub const MEANS: Workload = Workload {
     run: means,
 };
 
-/// What this process has measured so far: the means are over what the programs' own workloads measured, and the table shows all of it.
+/// What this process has measured so far: the means are over what the programs' own workloads
+/// measured, and the table shows all of it.
 static MEASURED: Mutex<Measured> = Mutex::new(Measured {
     contests: Vec::new(),
     simulated: Vec::new(),

@@ -187,13 +187,15 @@ impl Contest {
     }
 }
 
-/// Runs all contestants in turns; all must compute the same, and the first to run checks its result.
+/// Runs all contestants in turns; all must compute the same, and the first to run checks its
+/// result.
 fn race(run: Run, contestants: &[Contestant], rounds: usize) -> Result<Vec<Entry>, Failure> {
     let mut all: Vec<Vec<Stages>> = contestants.iter().map(|_| Vec::new()).collect();
     let mut expected = None;
     for round in 0..rounds {
         for turn in 0..contestants.len() {
-            // Each round begins with another one, so that none always runs after the same neighbour.
+            // Each round begins with another one, so that none always runs after the same
+            // neighbour.
             let which = (round + turn) % contestants.len();
             let contestant = contestants[which];
             let run = Run {
@@ -246,8 +248,10 @@ fn medians(rounds: &[Stages]) -> MedianStages {
     }
 }
 
-/// Memory that a run will find with the kernel already, rather than with the hypervisor: three times the most that any run of this size takes, about. With as much as
-/// it takes and no more, one build in three of mst in an aged heap waited for the hypervisor all the same, and took 360 ms instead of 130.
+/// Memory that a run will find with the kernel already, rather than with the hypervisor: three
+/// times the most that any run of this size takes, about. With as much as it takes and no more, one
+/// build in three of mst in an aged heap waited for the hypervisor all the same, and took 360 ms
+/// instead of 130.
 fn warm_bytes(size: Size) -> usize {
     match size {
         Size::Tiny | Size::Thesis => 0,

@@ -1,17 +1,23 @@
 //! The thesis's simulated machine: table 4.1, by cachegrind.
 //!
-//! Counts do not depend on the machine, its load or the day: where times are a matter of the processor at hand, these can be compared with the thesis's. Cachegrind runs the worker
-//! with the caches of the table: 16 KB direct-mapped L1, 256 KB L2 with two ways, lines of 128 bytes. From its counts,
+//! Counts do not depend on the machine, its load or the day: where times are a matter of the
+//! processor at hand, these can be compared with the thesis's. Cachegrind runs the worker with the
+//! caches of the table: 16 KB direct-mapped L1, 256 KB L2 with two ways, lines of 128 bytes. From
+//! its counts,
 //!
 //! ```text
 //! cycles = instructions + 9 x L1 data misses + 60 x L2 data misses
 //! ```
 //!
-//! with the table's costs of misses. That is a processor that does one instruction a cycle and waits for each miss. The thesis's was simulated by RSIM: it issued four instructions
-//! at once and went on under misses, so both parts are too long here; which of them by more depends on the program.
+//! with the table's costs of misses. That is a processor that does one instruction a cycle and
+//! waits for each miss. The thesis's was simulated by RSIM: it issued four instructions at once and
+//! went on under misses, so both parts are too long here; which of them by more depends on the
+//! program.
 //!
-//! What a process does before the build (starting, making the input) is taken off: a second run ends there. Instruction misses do not count. Prefetches are no accesses to
-//! cachegrind, so programs that prefetch are not simulated. Our own simulator agrees with cachegrind on these counts (`model simulate`).
+//! What a process does before the build (starting, making the input) is taken off: a second run
+//! ends there. Instruction misses do not count. Prefetches are no accesses to cachegrind, so
+//! programs that prefetch are not simulated. Our own simulator agrees with cachegrind on these
+//! counts (`model simulate`).
 
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -31,7 +37,8 @@ const L1_MISS_CYCLES: u64 = 9;
 /// Cycles that a miss of the second-level cache costs.
 const L2_MISS_CYCLES: u64 = 60;
 
-/// The simulator and its caches: bytes, ways, bytes of a line. Of the instruction cache the table says nothing; its line must be that of the others.
+/// The simulator and its caches: bytes, ways, bytes of a line. Of the instruction cache the table
+/// says nothing; its line must be that of the others.
 const CACHEGRIND: [&str; 6] = [
     "--tool=cachegrind",
     "--cache-sim=yes",
@@ -112,7 +119,8 @@ const AS_ALLOCATED: Subject = Subject {
 /// Which of ours a row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Placed {
-    /// Whichever of the two takes fewer cycles, chosen for each program when both are known: as the thesis reports its results. The floor is about this one.
+    /// Whichever of the two takes fewer cycles, chosen for each program when both are known: as the
+    /// thesis reports its results. The floor is about this one.
     Better,
     /// Hinted, under the policy that the program chooses.
     Hinted,
@@ -148,7 +156,8 @@ const ALL_OF_OURS: [Variant; 6] = [
 ];
 
 impl Simulated {
-    /// Simulates, as many runs at once as there are processors; none where valgrind lacks, which is said once.
+    /// Simulates, as many runs at once as there are processors; none where valgrind lacks, which is
+    /// said once.
     pub(super) fn run(
         program: &'static Program,
         size: Size,
@@ -220,7 +229,8 @@ impl Simulated {
         }
     }
 
-    /// What a contestant takes here, normalised to the system's malloc as allocated, if it was simulated.
+    /// What a contestant takes here, normalised to the system's malloc as allocated, if it was
+    /// simulated.
     pub(super) fn share(&self, entry: &Entry) -> Option<f64> {
         let (subject, _) = self.cycles.iter().find(|(subject, _)| {
             let who = if *subject == AS_ALLOCATED {

@@ -1,7 +1,9 @@
 //! What a lookup reads in the two maps, for [`predict_levels`].
 //!
-//! A lookup visits one node a level, each of a level equally often, so it is enough to know how many nodes a level has and how they are read. All of it follows from the layouts of nodes; nothing here was fitted to
-//! a measurement. After insertion in random order, nodes are filled to ln 2 (Yao, *On random 2-3 trees*, Acta Informatica 1978).
+//! A lookup visits one node a level, each of a level equally often, so it is enough to know how
+//! many nodes a level has and how they are read. All of it follows from the layouts of nodes;
+//! nothing here was fitted to a measurement. After insertion in random order, nodes are filled to
+//! ln 2 (Yao, *On random 2-3 trees*, Acta Informatica 1978).
 //!
 //! | | `BTreeMap<u64, u64>` | `CTreeMap<u64, u64>` |
 //! |---|---|---|
@@ -11,7 +13,8 @@
 //! | waits of a visit | 1.3: value and edge wait for the comparisons, unless the processor guesses the slot (six of ten) | 1: all lines are asked for at once |
 //! | instructions | as a visit of a search tree's node with branches, and a guess that fails | four vector comparisons: two branch-free visits of a search tree's node |
 //!
-//! The same for `BTreeMap<u64, u32>` and the frozen map stands, with the bytes drawn, in `examples/src/quickstart/blocks.rs`.
+//! The same for `BTreeMap<u64, u32>` and the frozen map stands, with the bytes drawn, in
+//! `examples/src/quickstart/blocks.rs`.
 
 use std::f64::consts::LN_2;
 
@@ -33,7 +36,8 @@ impl Nodes {
     /// The levels of a map of `len` keys, the root first.
     fn levels(&self, len: usize) -> Vec<SearchLevel> {
         let children = self.keys_max * LN_2 + 1.0;
-        // Of the keys, one for each leaf lies in an inner node, nearly always in the level above the leaves.
+        // Of the keys, one for each leaf lies in an inner node, nearly always in the level above
+        // the leaves.
         let leaf_share = if self.ends_early {
             1.0 - 1.0 / children
         } else {

@@ -6,11 +6,14 @@
 //! | [`MAP_READS_2_THREADS_SCALING`] | lookups a second in a shared map by two threads, over those by one; and the time of a lookup with both at work | `CTreeMap`'s against `BTreeMap`'s |
 //! | [`LOOKUP`] | a lookup among 2^10 to 2^25 keys | `CTreeMap` against `BTreeMap`, a morphed tree against the tree as allocated; and for each, the prediction against the clock |
 //!
-//! Scalings are twice the time on one thread over the time on two in the same round, and the median over the rounds counts. 2 is all that two processors can give; two that are threads of one core give less, to all. `docs/scaling.md` argues from counts what more
-//! of them would do.
+//! Scalings are twice the time on one thread over the time on two in the same round, and the median
+//! over the rounds counts. 2 is all that two processors can give; two that are threads of one core
+//! give less, to all. `docs/scaling.md` argues from counts what more of them would do.
 //!
-//! The rows `lookup_nLOG2_STRUCTURE_vs_measured` are the points of curves ([`crate::curves`]). As in the suite `model`, `ours` is the prediction there, `theirs` the measurement, and the ratio the smaller over
-//! the larger. Trees of boxes are surveyed, node by node, where they lie; of the maps it is known how their nodes are read (module `levels`).
+//! The rows `lookup_nLOG2_STRUCTURE_vs_measured` are the points of curves ([`crate::curves`]). As
+//! in the suite `model`, `ours` is the prediction there, `theirs` the measurement, and the ratio
+//! the smaller over the larger. Trees of boxes are surveyed, node by node, where they lie; of the
+//! maps it is known how their nodes are read (module `levels`).
 
 mod levels;
 
@@ -40,7 +43,8 @@ use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Workload, WrongAnswe
 
 const SUITE: &str = "scaling";
 
-/// Two threads that replace objects and hand them over to each other, against one; under the workload's name alone, against mimalloc.
+/// Two threads that replace objects and hand them over to each other, against one; under the
+/// workload's name alone, against mimalloc.
 pub const MT_2_THREADS_SCALING: Workload = Workload {
     suite: SUITE,
     name: "mt_2_threads_scaling",
@@ -129,7 +133,8 @@ fn mt_2_threads_scaling(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     Ok(comparisons)
 }
 
-/// Runs the program for one thread and the one for two under each of `allocators`, in turns; the rounds of each allocator.
+/// Runs the program for one thread and the one for two under each of `allocators`, in turns; the
+/// rounds of each allocator.
 fn in_processes(
     programs: [&'static Program; 2],
     allocators: &[&str],
@@ -215,7 +220,8 @@ fn read_by_one_and_two(
     (OneAndTwo { one, two }, [both[0], both[1]])
 }
 
-/// A thread for each chain; the time from the first one's start to the last one's end, and the sums of the answers.
+/// A thread for each chain; the time from the first one's start to the last one's end, and the sums
+/// of the answers.
 fn read_side_by_side(
     chains: &[QueryChain],
     read: &(impl Fn(u64) -> u32 + Sync),
@@ -244,7 +250,8 @@ fn lookup(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     Ok(comparisons)
 }
 
-/// Lookups in a round at one size: there are sixteen sizes of four structures, and a curve is read by its shape.
+/// Lookups in a round at one size: there are sixteen sizes of four structures, and a curve is read
+/// by its shape.
 const LOOKUPS_MAX: usize = 300_000;
 
 /// A structure of one size, looked up in.
@@ -338,7 +345,8 @@ fn lookup_among(
         .collect())
 }
 
-/// Nanoseconds of a lookup in `tree`, whose nodes lie where they lie, in pages of this size. rustc makes its search a loop that selects one of two links without a branch.
+/// Nanoseconds of a lookup in `tree`, whose nodes lie where they lie, in pages of this size. rustc
+/// makes its search a loop that selects one of two links without a branch.
 ///
 /// # Panics
 /// When the tree has 2^32 nodes or more.

@@ -57,7 +57,8 @@ extern "C" fn before_main() {
 
 #[cfg(all(target_os = "linux", not(miri)))]
 #[used]
-// The section holds pointers to functions without a result, and that is what this is; arguments that the loader passes are not looked at.
+// The section holds pointers to functions without a result, and that is what this is; arguments
+// that the loader passes are not looked at.
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn() = before_main;
 

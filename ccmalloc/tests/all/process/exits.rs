@@ -1,4 +1,5 @@
-//! The ends of threads, and of the process: what runs after the allocator thought that all was over.
+//! The ends of threads, and of the process: what runs after the allocator thought that all was
+//! over.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::{Cell, RefCell};
@@ -45,12 +46,13 @@ static RUNS: AtomicUsize = AtomicUsize::new(0);
 static KEYS: Mutex<Vec<libc::pthread_key_t>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// In how many more rounds the destructors set their keys again. Without a destructor of its own, it lives as long as the thread.
+    /// In how many more rounds the destructors set their keys again. Without a destructor of its
+    /// own, it lives as long as the thread.
     static ROUNDS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A destructor of keys made before and after the allocator's own. POSIX runs them in no fixed order, and all again, four times at most,
-/// as long as they set their keys.
+/// A destructor of keys made before and after the allocator's own. POSIX runs them in no fixed
+/// order, and all again, four times at most, as long as they set their keys.
 ///
 /// # Safety
 /// - `value` is a box of a string, given up: what [`set_keys`] put there.
@@ -102,7 +104,8 @@ pub(super) fn destructors_of_keys() {
         KEYS.lock().unwrap().push(key);
     }
     for rounds in [0, 1, 2, 3, 50] {
-        // With 50, the last round leaves a heap to nobody: a few of them are lost, and nothing else.
+        // With 50, the last round leaves a heap to nobody: a few of them are lost, and nothing
+        // else.
         ROUNDS_NOW.store(rounds, Ordering::Relaxed);
         for _ in 0..20 {
             bare_thread(body);

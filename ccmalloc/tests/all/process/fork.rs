@@ -27,7 +27,8 @@ fn a_child_frees_its_parents_objects() {
 
 /// Runs `body` and a check of the heap in a child; returns its status, 0 when all is well.
 fn in_child(body: impl FnOnce()) -> i32 {
-    // SAFETY: the child only allocates, starts threads, checks and exits, which this allocator promises to survive.
+    // SAFETY: the child only allocates, starts threads, checks and exits, which this allocator
+    // promises to survive.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         // No assertion may unwind into the parent's scope.
@@ -71,9 +72,11 @@ pub(super) fn during_first_allocations() {
         work(3);
         std::ptr::null_mut()
     }
-    /// Forks before it has allocated anything: the child makes the first allocation of its only thread.
+    /// Forks before it has allocated anything: the child makes the first allocation of its only
+    /// thread.
     extern "C" fn fork_first(_: *mut libc::c_void) -> *mut libc::c_void {
-        // No thread of the child's own here: the address sanitizer forks with locks held that ending threads take.
+        // No thread of the child's own here: the address sanitizer forks with locks held that
+        // ending threads take.
         let status = in_child(|| work(5));
         assert_eq!(status, 0);
         std::ptr::null_mut()
@@ -96,7 +99,8 @@ pub(super) fn during_first_allocations() {
     assert!(STARTED.load(Ordering::Relaxed) > 10);
 }
 
-/// The child frees objects of the thread that forked, of threads that do not exist in it, and of threads that had ended.
+/// The child frees objects of the thread that forked, of threads that do not exist in it, and of
+/// threads that had ended.
 pub(super) fn objects_of_the_parent() {
     /// An allocation of its own.
     type Item = Box<[usize; 3]>;

@@ -112,7 +112,8 @@ fn kept_memory_makes_room_for_any_alignment(limit_bytes: usize) {
 pub(super) fn mappings_grow_without_leaks() {
     let mut first = 0;
     for round in 0..200usize {
-        // Lengths on both sides of where huge pages are asked for, most of them no multiple of 2 MiB.
+        // Lengths on both sides of where huge pages are asked for, most of them no multiple of 2
+        // MiB.
         let mut vector: Vec<u8> = Vec::with_capacity((9 << 20) + round * 4096);
         vector.extend([1, 2, 3]);
         for mebibytes in [12, 13, 40] {
@@ -133,8 +134,8 @@ pub(super) fn mappings_grow_without_leaks() {
     assert!(last < first + (64 << 20), "{first} -> {last}");
 }
 
-/// One object of each kind of memory, by each way to it, as far as there is memory; frees them all. Returns how often there was none, and
-/// the first contradiction in the heap.
+/// One object of each kind of memory, by each way to it, as far as there is memory; frees them all.
+/// Returns how often there was none, and the first contradiction in the heap.
 ///
 /// Allocates nothing but these: it runs where any allocation may fail.
 fn try_everything() -> (usize, Result<(), &'static str>) {
@@ -200,11 +201,13 @@ fn try_everything() -> (usize, Result<(), &'static str>) {
     (failures, first_error.and(check()))
 }
 
-/// Steps the limit through the first megabytes, so that each of the mappings that [`try_everything`] needs is refused in turn: the heap's own, tables, chunks, metadata,
-/// large objects, their growth. Each time in a thread that has no heap yet.
+/// Steps the limit through the first megabytes, so that each of the mappings that
+/// [`try_everything`] needs is refused in turn: the heap's own, tables, chunks, metadata, large
+/// objects, their growth. Each time in a thread that has no heap yet.
 pub(super) fn every_mapping_fails_once() {
     const STEPS: usize = 200;
-    /// Small steps at first, where a heap, its metadata and its first chunks come into being; then larger ones, up to all that is asked for.
+    /// Small steps at first, where a heap, its metadata and its first chunks come into being; then
+    /// larger ones, up to all that is asked for.
     fn room_bytes(step: usize) -> usize {
         match step {
             0..64 => step * (64 << 10),
@@ -230,7 +233,8 @@ pub(super) fn every_mapping_fails_once() {
         std::ptr::null_mut()
     }
     for number in 0..STEPS {
-        // The thread's own stack is part of what is in use when it starts: some 8 MiB with its guard, if it is not a cached one.
+        // The thread's own stack is part of what is in use when it starts: some 8 MiB with its
+        // guard, if it is not a cached one.
         ROOM.store(mapped_bytes() + room_bytes(number), Ordering::Relaxed);
         bare_thread(step);
         assert_eq!(

@@ -1,4 +1,5 @@
-//! What the whole process goes through: before `main` and after it, fork, signals, limits on memory. Each scene in a child process of its own.
+//! What the whole process goes through: before `main` and after it, fork, signals, limits on
+//! memory. Each scene in a child process of its own.
 
 mod early;
 mod exits;
@@ -80,10 +81,12 @@ fn work(seed: usize) {
     );
 }
 
-/// Runs `body` in a thread for which the standard library has not allocated anything, and waits for it.
+/// Runs `body` in a thread for which the standard library has not allocated anything, and waits for
+/// it.
 fn bare_thread(body: extern "C" fn(*mut libc::c_void) -> *mut libc::c_void) {
     let mut thread: libc::pthread_t = 0;
-    // SAFETY: `thread` is writable, the default attributes are null, and `body` takes and gives any pointer.
+    // SAFETY: `thread` is writable, the default attributes are null, and `body` takes and gives any
+    // pointer.
     let made = unsafe {
         libc::pthread_create(
             &raw mut thread,

@@ -1,6 +1,8 @@
-//! Signals. What is supported: a handler may read objects and ask [`ccmalloc::contains`] at any time. It may allocate, free and use
-//! `near` only where it is known not to have interrupted the allocator (like `malloc`, it is not async-signal-safe): a signal that
-//! the program raises itself, one that is let through between allocations; the ambient hint of what it interrupted is then as it was.
+//! Signals. What is supported: a handler may read objects and ask [`ccmalloc::contains`] at any
+//! time. It may allocate, free and use `near` only where it is known not to have interrupted the
+//! allocator (like `malloc`, it is not async-signal-safe): a signal that the program raises itself,
+//! one that is let through between allocations; the ambient hint of what it interrupted is then as
+//! it was.
 
 use std::alloc::Layout;
 use std::ptr::null_mut;

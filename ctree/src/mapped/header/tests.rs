@@ -40,7 +40,8 @@ fn a_header_is_read_back() {
 fn every_changed_byte_that_is_signed_is_refused_but_in_the_sums_of_other_parts() {
     let (page, file_bytes) = header();
     let other_sums = INDEX_SUM_AT..KEY_TYPE_AT;
-    // Another number of entries that takes as much room, from 17 to 32, makes another file, which is none the worse.
+    // Another number of entries that takes as much room, from 17 to 32, makes another file, which
+    // is none the worse.
     let len_low = if cfg!(target_endian = "little") {
         LEN_AT
     } else {

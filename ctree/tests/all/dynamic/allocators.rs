@@ -50,8 +50,8 @@ impl Strict {
     }
 }
 
-// SAFETY: memory comes from `Global` and stays valid until it is given back; copies of a `&Strict`, which is what maps are given, are all the
-// same allocator.
+// SAFETY: memory comes from `Global` and stays valid until it is given back; copies of a `&Strict`,
+// which is what maps are given, are all the same allocator.
 unsafe impl Allocator for Strict {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
         let call = self.calls.replace(self.calls.get() + 1);
@@ -96,7 +96,8 @@ fn with_room(layout: Layout) -> Layout {
     Layout::from_size_align(bytes, layout.align()).expect("a small layout")
 }
 
-// SAFETY: memory comes from `Global`, longer than was asked for; each length between may be given back, and all mean the same piece.
+// SAFETY: memory comes from `Global`, longer than was asked for; each length between may be given
+// back, and all mean the same piece.
 unsafe impl Allocator for Generous {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
         let memory = Global.allocate(with_room(layout))?;
@@ -106,7 +107,8 @@ unsafe impl Allocator for Generous {
     }
 
     unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
-        // What was given may be given back with any size between what was asked for and what was given.
+        // What was given may be given back with any size between what was asked for and what was
+        // given.
         let _asked = layout;
         // SAFETY: `ctree` gives back what it asked for, of which the real layout follows.
         unsafe { Global.deallocate(ptr, with_room(layout)) }
@@ -249,7 +251,8 @@ fn memory_beyond_what_was_asked_for_is_not_used() {
     assert_eq!(Counted::alive(), alive);
 }
 
-/// A failed allocation ends the process, as everywhere in the standard library: in a process of its own.
+/// A failed allocation ends the process, as everywhere in the standard library: in a process of its
+/// own.
 #[test]
 #[cfg(not(miri))]
 fn a_refused_allocation_ends_the_process() {

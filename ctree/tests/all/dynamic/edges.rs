@@ -1,5 +1,5 @@
-//! Single cases: which of two equal keys stays, refused arguments, sources that lie about their length, iterators that are forgotten,
-//! odd sizes and alignments.
+//! Single cases: which of two equal keys stays, refused arguments, sources that lie about their
+//! length, iterators that are forgotten, odd sizes and alignments.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -307,7 +307,8 @@ fn forgotten_iterators_leak_at_most() {
     assert_eq!((map.len(), map.check()), (251, Ok(())));
     drop(map);
     assert_eq!(Counted::alive(), alive);
-    // What an owning iterator has not given out goes with its nodes, if anybody drops it; else nothing is touched again.
+    // What an owning iterator has not given out goes with its nodes, if anybody drops it; else
+    // nothing is touched again.
     let mut entries = ManuallyDrop::new(make().into_iter());
     assert_eq!(entries.next().map(|entry| entry.0), Some(0));
     drop(ManuallyDrop::into_inner(entries));

@@ -1,4 +1,5 @@
-//! Iterators and ranges at every place, and that all types are as movable, shareable and covariant as the standard library's.
+//! Iterators and ranges at every place, and that all types are as movable, shareable and covariant
+//! as the standard library's.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, btree_map, btree_set};
@@ -13,7 +14,8 @@ use ctree::{CTreeMap, CTreeSet, map, set};
 
 use crate::times;
 
-/// Takes `front` elements from the front, all others from the back, and asserts what they are and how many are said to be left.
+/// Takes `front` elements from the front, all others from the back, and asserts what they are and
+/// how many are said to be left.
 fn meets<T: PartialEq + Debug>(
     mut iterator: impl ExactSizeIterator<Item = T> + DoubleEndedIterator + FusedIterator,
     expected: &[T],
@@ -155,7 +157,8 @@ fn all_ranges_of_small_nodes() {
     all_ranges(|n| [n; 800], if cfg!(miri) { 5 } else { 20 });
 }
 
-/// Whether a type, without parameters left open, implements a trait: the inherent constant, where its bounds hold, hides the trait's.
+/// Whether a type, without parameters left open, implements a trait: the inherent constant, where
+/// its bounds hold, hides the trait's.
 macro_rules! implements {
     ($type:ty: $bound:path) => {{
         struct Probe<T: ?Sized>(PhantomData<T>);
@@ -241,7 +244,8 @@ fn auto_traits_are_those_of_std() {
 
 type Pick<K, V> = fn(&K, &mut V) -> bool;
 
-/// Functions that turn a type of static texts into the same of texts that live less long: they compile for covariant types only.
+/// Functions that turn a type of static texts into the same of texts that live less long: they
+/// compile for covariant types only.
 macro_rules! covariant {
     ($($name:ident: $($type:ident)::+;)*) => {$(
         #[expect(dead_code, reason = "only the type checker reads it")]

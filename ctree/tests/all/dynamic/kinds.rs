@@ -77,7 +77,8 @@ impl Key for TotalF64 {
     }
 }
 
-/// Short texts, texts that are the beginning of others, texts that differ only far behind, and texts that are not of letters.
+/// Short texts, texts that are the beginning of others, texts that differ only far behind, and
+/// texts that are not of letters.
 fn text(number: u16) -> String {
     match number % 8 {
         0 => String::from_utf8_lossy(&number.to_be_bytes()).into_owned(),

@@ -1,5 +1,5 @@
-//! Orders and heads without rhyme or reason: some answer or a panic, never a lost or doubly dropped entry, never an access to what is
-//! not there (which the interpreter and the sanitizers find out).
+//! Orders and heads without rhyme or reason: some answer or a panic, never a lost or doubly dropped
+//! entry, never an access to what is not there (which the interpreter and the sanitizers find out).
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -72,7 +72,8 @@ unsafe impl Head for Lawless {
     }
 }
 
-/// A key of whose comparisons each is right but that of two odd numbers, which is the other way round: wrong, but always the same.
+/// A key of whose comparisons each is right but that of two odd numbers, which is the other way
+/// round: wrong, but always the same.
 #[derive(Clone, Debug)]
 struct Inconsistent(Box<u16>);
 

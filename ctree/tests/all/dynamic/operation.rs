@@ -1,7 +1,8 @@
 //! What a random program on a map consists of.
 //!
-//! An operation names keys and values by number, so that one program runs on every type of key and value; `program` runs it. It is made
-//! from [`Choices`]: the property tests take them from random numbers, the fuzz target (`ctree/fuzz`) from the fuzzer's bytes.
+//! An operation names keys and values by number, so that one program runs on every type of key and
+//! value; `program` runs it. It is made from [`Choices`]: the property tests take them from random
+//! numbers, the fuzz target (`ctree/fuzz`) from the fuzzer's bytes.
 
 use std::ops::Bound;
 
@@ -80,7 +81,8 @@ impl Run {
     }
 }
 
-/// From which end to take the next element, again and again: bit 0 says it for the first, a set bit means the front.
+/// From which end to take the next element, again and again: bit 0 says it for the first, a set bit
+/// means the front.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ends(u64);
 
@@ -225,7 +227,8 @@ pub(crate) enum Op {
     /// Iterators' shortcuts: so many skipped at the front and at the back.
     Jump(usize, usize),
     IterateMut(Ends, ValueNumber),
-    /// All owning iterators, on copies; some of each are dropped before their end, after so many elements.
+    /// All owning iterators, on copies; some of each are dropped before their end, after so many
+    /// elements.
     MoveOut(Ends, usize),
     /// Keeps one entry in so many.
     Retain(u8),
@@ -243,7 +246,8 @@ pub(crate) enum Op {
     /// `clone`, or `clone_from` into a map of these keys.
     Clone(Option<Run>),
     Compact,
-    /// Takes the map apart and builds it again from entries in order, or from entries in no order with some twice.
+    /// Takes the map apart and builds it again from entries in order, or from entries in no order
+    /// with some twice.
     Rebuild(bool),
     /// A mutable cursor at a lower or an upper bound.
     Cursor(bool, Bound<KeyNumber>, Vec<Step>),

@@ -1,7 +1,9 @@
-//! User code that panics at its n-th call, for every n: nothing is dropped twice, nothing is lost, and the map can still be used.
+//! User code that panics at its n-th call, for every n: nothing is dropped twice, nothing is lost,
+//! and the map can still be used.
 //!
-//! Keys and values share a [`Fuse`] that each of their comparisons, copies, drops, hashes, borrows and heads burns down, and each closure
-//! and iterator of the scenario. A scenario is run with the fuse set to 0, to 1, and so on, until it comes to its end.
+//! Keys and values share a [`Fuse`] that each of their comparisons, copies, drops, hashes, borrows
+//! and heads burns down, and each closure and iterator of the scenario. A scenario is run with the
+//! fuse set to 0, to 1, and so on, until it comes to its end.
 
 use std::borrow::Borrow;
 use std::cell::Cell;
@@ -45,7 +47,8 @@ struct Number(u32);
 struct Piece {
     number: Number,
     fuse: Rc<Fuse>,
-    /// What a second drop, or the use of a dropped piece, would find out under the interpreter and the sanitizers.
+    /// What a second drop, or the use of a dropped piece, would find out under the interpreter and
+    /// the sanitizers.
     body: Box<u32>,
 }
 
@@ -146,7 +149,8 @@ impl Part for u64 {
     }
 }
 
-/// What a scenario is given: a map of the even numbers below [`COUNT`] doubled, and the means to make more.
+/// What a scenario is given: a map of the even numbers below [`COUNT`] doubled, and the means to
+/// make more.
 struct Stage<K, V> {
     map: CTreeMap<K, V>,
     make: fn() -> CTreeMap<K, V>,
@@ -414,9 +418,10 @@ fn scenarios<K: Part, V: Part>() -> Vec<(&'static str, Scenario<K, V>)> {
 fn each_call_panics<K: Part, V: Part>(make: fn() -> CTreeMap<K, V>) {
     let mut lost = Vec::new();
     for (name, scenario) in scenarios::<K, V>() {
-        // Where one half of an entry is dropped and the other given out, the drop runs when the result already stands in the return slot, which
-        // the compiler does not drop when it panics (rust-lang/rust#47949): that one is lost, as it is in std. Those who check for leaks would
-        // complain; they ask for few cases.
+        // Where one half of an entry is dropped and the other given out, the drop runs when the
+        // result already stands in the return slot, which the compiler does not drop when it panics
+        // (rust-lang/rust#47949): that one is lost, as it is in std. Those who check for leaks
+        // would complain; they ask for few cases.
         let halves = ["remove", "entry", "into_keys", "into_values"].contains(&name);
         if halves && std::env::var_os("QUICKCHECK_TESTS").is_some() {
             continue;
@@ -437,7 +442,8 @@ fn each_call_panics<K: Part, V: Part>(make: fn() -> CTreeMap<K, V>) {
             let outcome = catch_unwind(AssertUnwindSafe(|| scenario(&mut stage)));
             fuse.calls_left.set(None);
 
-            // Whatever has happened: a map in good order, without an entry of which it does not know.
+            // Whatever has happened: a map in good order, without an entry of which it does not
+            // know.
             let map = &mut stage.map;
             assert_eq!(map.check(), Ok(()), "{name} {calls}");
             assert_eq!(map.iter().count(), map.len(), "{name} {calls}");
@@ -465,7 +471,8 @@ fn each_call_panics<K: Part, V: Part>(make: fn() -> CTreeMap<K, V>) {
                 }
             }
         }
-        // Nothing of the user's is called when entries are only moved, and little when keys are integers.
+        // Nothing of the user's is called when entries are only moved, and little when keys are
+        // integers.
         let is_quiet = name == "compact" || size_of::<K>() == size_of::<u64>();
         assert!(panics > 0 || is_quiet, "{name}");
     }

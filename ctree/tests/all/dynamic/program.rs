@@ -1,4 +1,5 @@
-//! Runs an operation on a `CTreeMap` and on a `BTreeMap`, and compares what they give and what they hold then.
+//! Runs an operation on a `CTreeMap` and on a `BTreeMap`, and compares what they give and what they
+//! hold then.
 //!
 //! The same code serves the property tests, the long runs and the fuzz target (`ctree/fuzz`).
 
@@ -169,7 +170,8 @@ pub(crate) enum Length {
     Bounded,
 }
 
-/// Takes all elements from the ends that are named, and asserts that they are those of the model and that nothing follows.
+/// Takes all elements from the ends that are named, and asserts that they are those of the model
+/// and that nothing follows.
 pub(crate) fn assert_walk<A: PartialEq<B> + Debug, B: Debug>(
     mut ours: impl DoubleEndedIterator<Item = A>,
     theirs: impl IntoIterator<Item = B>,
@@ -199,7 +201,8 @@ pub(crate) fn assert_walk<A: PartialEq<B> + Debug, B: Debug>(
 }
 
 impl<K: Key, V: Value> World<K, V> {
-    /// The most entries that a program comes to: fewer when they are large, so that a step takes about the same time.
+    /// The most entries that a program comes to: fewer when they are large, so that a step takes
+    /// about the same time.
     const LEN_MAX: usize = {
         let fits = (1 << 20) / (size_of::<K>() + size_of::<V>() + 1);
         if fits < 2000 { fits } else { 2000 }
@@ -430,7 +433,8 @@ impl<K: Key, V: Value> World<K, V> {
         assert_eq!(self.ours.last_key_value(), self.theirs.last_key_value());
     }
 
-    /// Looks for each of the model's keys, and moves everything out. Gives the most levels that the map has had.
+    /// Looks for each of the model's keys, and moves everything out. Gives the most levels that the
+    /// map has had.
     pub(crate) fn finish(self) -> usize {
         for (rank, (key, value)) in self.theirs.iter().enumerate() {
             assert_eq!(self.ours.get(key), Some(value));
@@ -691,7 +695,8 @@ impl<K: Key, V: Value> World<K, V> {
         let built = if sorted {
             CTreeMap::from_sorted_iter(entries).expect("the entries of a map are in order")
         } else {
-            // As they were, some with another value, all in reverse, some again with the value that counts.
+            // As they were, some with another value, all in reverse, some again with the value that
+            // counts.
             let all = entries.iter().rev().cloned().map(|(key, value)| {
                 let value = if picks(3, &key) {
                     V::numbered(55)
@@ -869,7 +874,8 @@ pub(crate) fn place_of<'a, K: Ord + 'a>(
     bound: Bound<&K>,
 ) -> usize {
     keys.take_while(|&key| match (lower, bound) {
-        // A lower bound is the gap before the first key within, an upper bound that behind the last key within.
+        // A lower bound is the gap before the first key within, an upper bound that behind the last
+        // key within.
         (true, Bound::Included(bound)) | (false, Bound::Excluded(bound)) => key < bound,
         (true, Bound::Excluded(bound)) | (false, Bound::Included(bound)) => key <= bound,
         (true, Bound::Unbounded) => false,

@@ -27,7 +27,8 @@ impl Arbitrary for Op {
     }
 }
 
-/// Runs a program on a new map, and asserts that nothing is left of it afterwards. Gives the most levels that the map has had.
+/// Runs a program on a new map, and asserts that nothing is left of it afterwards. Gives the most
+/// levels that the map has had.
 fn run<K: Key, V: Value>(kind: Kind<K, V>, ops: impl Iterator<Item = impl Borrow<Op>>) -> usize {
     // The texts that some keys point at are made now, not within.
     let _first = K::nth(0);
@@ -54,7 +55,8 @@ macro_rules! programs {
                 .rng(Gen::new(if cfg!(miri) { 12 } else { 120 }))
                 .tests(times(40) as u64)
                 .quickcheck(holds as fn(Vec<Op>) -> bool);
-            // The tests are about trees, not about single nodes. One in two hundred of the long programs clears its map before that has grown.
+            // The tests are about trees, not about single nodes. One in two hundred of the long
+            // programs clears its map before that has grown.
             let mut g = Gen::new(100);
             let steps = times(2000);
             let grown = (0..10).any(|_| {
@@ -66,8 +68,8 @@ macro_rules! programs {
     )*};
 }
 
-// Each pair of types is compiled anew, which takes longer than running it: here are those kinds of keys and values that nodes lay out
-// differently. The sets and the fuzz target have other types.
+// Each pair of types is compiled anew, which takes longer than running it: here are those kinds of
+// keys and values that nodes lay out differently. The sets and the fuzz target have other types.
 programs! {
     integers_to_integers: u64 => u64, Kind::Plain, levels 3;
     integers_to_integers_with_ranks: u64 => u64, Kind::By(CTreeMap::with_ranks), levels 3;

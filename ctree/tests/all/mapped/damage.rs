@@ -1,4 +1,5 @@
-//! Files that are cut, damaged, made to deceive, or of other types: an error, or at worst a wrong answer.
+//! Files that are cut, damaged, made to deceive, or of other types: an error, or at worst a wrong
+//! answer.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! What the file system can do: odd kinds of files, full disks, pages that cannot be read, files replaced while they are open.
+//! What the file system can do: odd kinds of files, full disks, pages that cannot be read, files
+//! replaced while they are open.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -32,8 +33,9 @@ fn warm_reports_pages_that_cannot_be_read() {
     let folder = Folder::new();
     let path = folder.join("map");
     MappedCTreeMap::<u64, u64>::write(&path, (0..100_000).map(|n| (n, n))).unwrap();
-    // SAFETY: nobody else knows of the file. It is shortened below, against the promise, and none of its bytes is read after that:
-    // a disk that breaks would do the same, but cannot be had for a test.
+    // SAFETY: nobody else knows of the file. It is shortened below, against the promise, and none
+    // of its bytes is read after that: a disk that breaks would do the same, but cannot be had for
+    // a test.
     let map = unsafe { MappedCTreeMap::<u64, u64>::open(&path) }.unwrap();
     map.warm().unwrap();
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();

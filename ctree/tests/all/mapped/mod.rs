@@ -1,4 +1,5 @@
-//! Maps and sets that are files: against `BTreeMap` here, and against everything that can happen to a file in [`damage`] (its bytes) and [`files`] (what the system does).
+//! Maps and sets that are files: against `BTreeMap` here, and against everything that can happen to
+//! a file in [`damage`] (its bytes) and [`files`] (what the system does).
 
 mod damage;
 mod files;

@@ -1,4 +1,5 @@
-//! Layouts against what is known about them: edges within blocks of complete trees, room taken, skewed weights.
+//! Layouts against what is known about them: edges within blocks of complete trees, room taken,
+//! skewed weights.
 
 use super::LAYOUTS;
 use crate::shape::random::SplitMix64;
@@ -19,8 +20,8 @@ fn edges_within(shape: &Shape, placement: &Placement, block_bytes: u64) -> u32 {
 
 #[test]
 fn lines_of_two_pair_a_third_of_a_complete_tree() {
-    // Who is not taken by its parent takes one of its two children: taken(d + 1) = 2^d - taken(d). This is as many as any
-    // matching of the tree has.
+    // Who is not taken by its parent takes one of its two children: taken(d + 1) = 2^d - taken(d).
+    // This is as many as any matching of the tree has.
     let node = extent(32, 8);
     for levels in [1u32, 2, 3, 8, 13, 14] {
         let shape = Shape::complete_binary((1 << levels) - 1);
@@ -46,8 +47,9 @@ fn lines_of_two_pair_a_third_of_a_complete_tree() {
 
 #[test]
 fn lines_of_four_hold_a_greedy_share_of_a_complete_tree() {
-    // A line takes a root, its children and one grandchild; below hang three trees two levels lower and two that are
-    // three levels lower. The share of edges inside comes to 0.56, between that of pairs and the 2/3 of triangles.
+    // A line takes a root, its children and one grandchild; below hang three trees two levels lower
+    // and two that are three levels lower. The share of edges inside comes to 0.56, between that of
+    // pairs and the 2/3 of triangles.
     let node = extent(16, 8);
     let mut inside = vec![0, 0, 2];
     for levels in 3..=15 {
@@ -73,7 +75,8 @@ fn lines_of_four_hold_a_greedy_share_of_a_complete_tree() {
 
 #[test]
 fn pages_of_complete_trees_hold_most_of_the_edges() {
-    // One connected piece a page would leave one edge a page outside, but pieces are cut where a page ends.
+    // One connected piece a page would leave one edge a page outside, but pieces are cut where a
+    // page ends.
     for (bytes, levels) in [(16, 13), (16, 14), (32, 13), (32, 15), (64, 12)] {
         let shape = Shape::complete_binary((1 << levels) - 1);
         let placement = Layout::Hierarchical.place(&shape, extent(bytes, 8));
@@ -82,7 +85,8 @@ fn pages_of_complete_trees_hold_most_of_the_edges() {
             outside * 100 < shape.nodes() * 21,
             "{bytes} B, {levels} levels: {outside} edges leave their page"
         );
-        // A search crosses a page border for each log2(nodes in a page) levels, and one more for the pieces that are cut.
+        // A search crosses a page border for each log2(nodes in a page) levels, and one more for
+        // the pieces that are cut.
         let visits = Visits::uniform(&shape);
         let touched = BlockProbabilities::new(&visits, &placement, bytes, 4096)
             .footprint()

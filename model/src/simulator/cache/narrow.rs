@@ -4,13 +4,16 @@
 //! a set, words of 64 bits:   | marks of ways 0-7 | marks of ways 8-15 | state | way 0 | way 1 | ...
 //! ```
 //!
-//! - A **mark** is a byte of a hash of the block. A block is looked for by comparing all marks with its own at once, in two
-//!   words; the few ways left are compared in full. No branch depends on where a block is, and a miss reads no entry at all, mostly.
-//! - The **state** of LRU is a permutation of the ways in order of use, four bits each, the last one used lowest. Ways that the set has not got
-//!   stand behind all others and stay there. Of tree-PLRU it is the bits of its tree.
+//! - A **mark** is a byte of a hash of the block. A block is looked for by comparing all marks with
+//!   its own at once, in two words; the few ways left are compared in full. No branch depends on
+//!   where a block is, and a miss reads no entry at all, mostly.
+//! - The **state** of LRU is a permutation of the ways in order of use, four bits each, the last
+//!   one used lowest. Ways that the set has not got stand behind all others and stay there. Of
+//!   tree-PLRU it is the bits of its tree.
 //!
-//! Held against going through the ways in order of use, as `wide` does, in processor seconds of 20 million accesses to random lines of three
-//! caches (12, 16 and 16 ways), medians of three interleaved runs on a shared virtual machine:
+//! Held against going through the ways in order of use, as `wide` does, in processor seconds of 20
+//! million accesses to random lines of three caches (12, 16 and 16 ways), medians of three
+//! interleaved runs on a shared virtual machine:
 //!
 //! | | narrow | wide |
 //! |---|---|---|
@@ -36,8 +39,9 @@ const NIBBLE_HIGHS: u64 = 0x8888_8888_8888_8888;
 /// Ways in their own order, 0 lowest.
 const IN_ORDER: u64 = 0xfedc_ba98_7654_3210;
 
-/// Invariants: each set has `HEADER` words and one for each way; a block is in at most one way, of its set; the mark of a way
-/// with a block is the block's; the state under LRU is a permutation with the ways that are free last of the `ways` first.
+/// Invariants: each set has `HEADER` words and one for each way; a block is in at most one way, of
+/// its set; the mark of a way with a block is the block's; the state under LRU is a permutation
+/// with the ways that are free last of the `ways` first.
 #[derive(Clone, Debug)]
 pub(super) struct NarrowSets {
     words: Vec<u64>,
@@ -165,7 +169,8 @@ fn use_way(set: &mut [u64], policy: &Policy, ways: usize, way: usize) {
 fn insert(set: &mut [u64], policy: &mut Policy, ways: usize, block: u64) -> Option<u64> {
     let way = match policy {
         Policy::Lru => {
-            // The last is free, or the one not used for longest. With it gone, all others move up by one place.
+            // The last is free, or the one not used for longest. With it gone, all others move up
+            // by one place.
             let (order, last) = (set[STATE], 4 * (ways - 1));
             let (way, others) = (order >> last & 15, u64::MAX >> (60 - last) >> 4);
             set[STATE] = order & !(others << 4 | 15) | (order & others) << 4 | way;
@@ -190,7 +195,8 @@ fn free(set: &[u64]) -> Option<usize> {
     set[HEADER..].iter().position(|&entry| entry == FREE)
 }
 
-/// A byte of a hash (multiplication by 2^64 / golden ratio): blocks of one set have no byte in which they differ for sure.
+/// A byte of a hash (multiplication by 2^64 / golden ratio): blocks of one set have no byte in
+/// which they differ for sure.
 #[inline]
 fn mark(block: u64) -> u64 {
     block.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56

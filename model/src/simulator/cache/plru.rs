@@ -1,9 +1,9 @@
-//! Tree-PLRU: a binary tree over the ways of a set, with a bit in each inner node that says which half of the ways below is to give way: 1
-//! the upper one.
+//! Tree-PLRU: a binary tree over the ways of a set, with a bit in each inner node that says which
+//! half of the ways below is to give way: 1 the upper one.
 //!
-//! Nodes are numbered as in a heap, 1 is the root, 2i and 2i + 1 are the halves of i; the bit of a node is the one of its number.
-//! The tree has as many leaves as there are ways, or the next power of two of them; where there are no ways, nothing gives
-//! way.
+//! Nodes are numbered as in a heap, 1 is the root, 2i and 2i + 1 are the halves of i; the bit of a
+//! node is the one of its number. The tree has as many leaves as there are ways, or the next power
+//! of two of them; where there are no ways, nothing gives way.
 
 /// Words that hold the bits of a set.
 pub(super) fn words(ways: usize) -> usize {

@@ -1,14 +1,15 @@
 //! Sets of any number of ways: fully associative TLBs, and what somebody would like to know.
 //!
-//! LRU finds and reorders in one pass: the block goes in at the front, and what it pushes out moves on to the next way, until the block
-//! itself is pushed out (a hit) or the last way is (a miss, which evicts it). The other policies leave blocks in their ways.
+//! LRU finds and reorders in one pass: the block goes in at the front, and what it pushes out moves
+//! on to the next way, until the block itself is pushed out (a hit) or the last way is (a miss,
+//! which evicts it). The other policies leave blocks in their ways.
 
 use super::{FREE, Touch, held_block, index, plru};
 use crate::hierarchy::{CacheLevel, ReplacementPolicy};
 use crate::shape::random::SplitMix64;
 
-/// Invariants: `entries` has `ways` entries for each set; a block is in at most one of them, which is in its set; with LRU, an entry
-/// that is free has only free ones behind it.
+/// Invariants: `entries` has `ways` entries for each set; a block is in at most one of them, which
+/// is in its set; with LRU, an entry that is free has only free ones behind it.
 #[derive(Clone, Debug)]
 pub(super) struct WideSets {
     entries: Vec<u64>,
@@ -146,7 +147,8 @@ impl WideSets {
     }
 }
 
-/// Puts an entry in front, and moves each other one back until the entry's old place or the end is reached.
+/// Puts an entry in front, and moves each other one back until the entry's old place or the end is
+/// reached.
 #[inline]
 fn pass_through(entries: &mut [u64], entry: u64) -> Touch {
     let mut moving = entry;

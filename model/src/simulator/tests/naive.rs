@@ -1,5 +1,5 @@
-//! The simulator as one would write it down first: a vector of vectors, no case treated apart, and nothing shared with the fast one but
-//! the random numbers and the map of frames.
+//! The simulator as one would write it down first: a vector of vectors, no case treated apart, and
+//! nothing shared with the fast one but the random numbers and the map of frames.
 
 use std::collections::BTreeSet;
 

@@ -14,7 +14,8 @@
 //!          8   4  0
 //! ```
 //!
-//! Without the last record the trace was cut off, and without the right number in it something is missing. Nothing may follow.
+//! Without the last record the trace was cut off, and without the right number in it something is
+//! missing. Nothing may follow.
 
 use std::io::{self, BufRead, Write};
 
@@ -40,7 +41,8 @@ const RECORD_BYTES: usize = 12;
 ///          8   4  0
 /// ```
 ///
-/// All numbers are little-endian. An iterator over records; nothing comes behind an error. About 5 ns a record.
+/// All numbers are little-endian. An iterator over records; nothing comes behind an error. About 5
+/// ns a record.
 #[derive(Debug)]
 pub struct BinaryTrace<R> {
     reader: R,
@@ -212,7 +214,8 @@ pub struct BinaryTraceWriter<W> {
 }
 
 impl<W: Write> BinaryTraceWriter<W> {
-    /// Writes the header. A file should have a [`BufWriter`](std::io::BufWriter) before it: each record is one write.
+    /// Writes the header. A file should have a [`BufWriter`](std::io::BufWriter) before it: each
+    /// record is one write.
     ///
     /// # Errors
     /// Those of the writer.

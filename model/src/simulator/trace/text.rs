@@ -8,8 +8,8 @@
 //!  M 0402fa10,4                                   loaded and stored by one instruction
 //! ```
 //!
-//! Lines are read where the reader has them. Only one that is in two pieces is copied, and never more of it than a record
-//! can have: so a file without line ends is refused, not loaded.
+//! Lines are read where the reader has them. Only one that is in two pieces is copied, and never
+//! more of it than a record can have: so a file without line ends is refused, not loaded.
 
 use std::io::{self, BufRead};
 
@@ -20,11 +20,13 @@ const MAX_LINE_BYTES: usize = 64;
 /// How much of a line that is no record an error repeats.
 const QUOTED_BYTES: usize = 32;
 
-/// Reads the text that `valgrind --tool=lackey --trace-mem=yes` writes to its log. That is standard error unless `--log-file=FILE` says
-/// otherwise, and what the program itself writes there is no trace.
+/// Reads the text that `valgrind --tool=lackey --trace-mem=yes` writes to its log. That is standard
+/// error unless `--log-file=FILE` says otherwise, and what the program itself writes there is no
+/// trace.
 ///
-/// A record is `I  ADDRESS,BYTES`, or the same with `L`, `S`, `M` behind one blank; blanks are taken as they come. Addresses
-/// are hexadecimal, sizes decimal. Lines that begin with `==`, `--` or `**`, valgrind's own, and empty ones are skipped.
+/// A record is `I  ADDRESS,BYTES`, or the same with `L`, `S`, `M` behind one blank; blanks are
+/// taken as they come. Addresses are hexadecimal, sizes decimal. Lines that begin with `==`, `--`
+/// or `**`, valgrind's own, and empty ones are skipped.
 ///
 /// An iterator over records; nothing comes behind an error. About 20 ns a line.
 #[derive(Debug)]

@@ -30,7 +30,8 @@ fn random_trees_are_as_deep_as_theory_says() {
         },
     ] {
         let depth = mean_depth(&grown(structure, keys));
-        // The standard deviation of the mean depth tends to 0.65 (U. Roesler, A limit theorem for "Quicksort", 1991).
+        // The standard deviation of the mean depth tends to 0.65 (U. Roesler, A limit theorem for
+        // "Quicksort", 1991).
         assert!(
             (depth - expected).abs() < 2.0,
             "{structure:?}: {depth} for {expected}"
@@ -71,7 +72,8 @@ fn children_fit_the_arity() {
 
 #[test]
 fn random_b_trees_are_as_full_as_theory_says() {
-    // Nodes of random B-trees are full to ln 2 in the limit of large nodes (A. Yao, On random 2-3 trees, 1978).
+    // Nodes of random B-trees are full to ln 2 in the limit of large nodes (A. Yao, On random 2-3
+    // trees, 1978).
     let nodes = btree::Insertion::new(63).insert_all(60_000, 1);
     let leaves = nodes.counts.iter().filter(|&&count| count > 0).count();
     let fill = 60_000.0 / (leaves as f64 * 63.0);

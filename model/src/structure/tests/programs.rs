@@ -137,7 +137,8 @@ impl Node {
         1 + heights.first().copied().unwrap_or(0)
     }
 
-    /// Reads of a search, for fanout 5: 8 B header, 4 keys of 8 B, 4 values of 16 B, 5 links of 8 B.
+    /// Reads of a search, for fanout 5: 8 B header, 4 keys of 8 B, 4 values of 16 B, 5 links of 8
+    /// B.
     fn search(&self, wanted: u64, in_node: InNode, reads: &mut Vec<u64>) {
         let base = self.number << 20;
         reads.push(base);
@@ -358,7 +359,8 @@ quickcheck! {
         let buckets = u64::from(keys.div_ceil(2).max(1));
         let nodes_end = if keys == 0 { 0 } else { ((u64::from(keys) - 1) << 20) + 24 };
         let fixed = nodes_end.next_multiple_of(4096);
-        // Absent keys: one for each bucket, in order; its chain goes on where the one before has ended.
+        // Absent keys: one for each bucket, in order; its chain goes on where the one before has
+        // ended.
         let mut next = 0u64;
         let misses = reads_of(structure, keys, Operation::Miss);
         let misses_agree = (0u64..).zip(&misses).all(|(bucket, reads)| {

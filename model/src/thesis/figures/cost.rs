@@ -1,8 +1,10 @@
-//! What a search costs on the thesis's machine: as this crate predicts it, and as the simulator counts it.
+//! What a search costs on the thesis's machine: as this crate predicts it, and as the simulator
+//! counts it.
 //!
-//! A search reads the key and both links of each node that it visits, the first 12 bytes, and the formulas count that as one
-//! reference. Ends are uniform over the keys. Neither instructions nor translations are in the cycles: the thesis gives no
-//! cost of a TLB miss, so that one is a parameter. Addresses choose sets as the program sees them: its operating system "maps
+//! A search reads the key and both links of each node that it visits, the first 12 bytes, and the
+//! formulas count that as one reference. Ends are uniform over the keys. Neither instructions nor
+//! translations are in the cycles: the thesis gives no cost of a TLB miss, so that one is a
+//! parameter. Addresses choose sets as the program sees them: its operating system "maps
 //! consecutive virtual pages to non-conflicting physical pages" (section 2.2.1).
 
 use crate::simulator::{Frames, Simulator};
@@ -17,8 +19,9 @@ pub(super) const TOUCHED_BYTES: u32 = 12;
 const TLB_ENTRIES: u64 = 64;
 /// Its pages; 384 nodes fit into one (section 3.4).
 const PAGE_BYTES: u64 = 8192;
-/// Searches before the first that counts: at most so many, and for each point at most so many. Leaves visit each of 16,384
-/// sets about once in as many searches, so that after these one set in 450 still waits for its first block.
+/// Searches before the first that counts: at most so many, and for each point at most so many.
+/// Leaves visit each of 16,384 sets about once in as many searches, so that after these one set in
+/// 450 still waits for its first block.
 const WARM_UP: u64 = 100_000;
 const WARM_UP_EACH: u64 = 16;
 const SEED: u64 = 1999;
@@ -38,8 +41,8 @@ pub struct SearchCost {
 }
 
 impl SearchCost {
-    /// Memory cycles, with `refill_cycles` for each TLB miss, which the thesis does not tell; 0 leaves them out, as its
-    /// formulas do.
+    /// Memory cycles, with `refill_cycles` for each TLB miss, which the thesis does not tell; 0
+    /// leaves them out, as its formulas do.
     pub fn cycles(self, refill_cycles: f64) -> f64 {
         self.nodes * THESIS_LATENCIES.hit
             + self.l1_misses * THESIS_LATENCIES.l1_miss
@@ -47,7 +50,8 @@ impl SearchCost {
             + self.tlb_misses * refill_cycles
     }
 
-    /// Which cost of a TLB miss in cycles makes this cost `speedup` times less than `baseline`; `None` where none does.
+    /// Which cost of a TLB miss in cycles makes this cost `speedup` times less than `baseline`;
+    /// `None` where none does.
     pub fn refill_cycles_for(self, baseline: SearchCost, speedup: f64) -> Option<f64> {
         let short = speedup * self.cycles(0.0) - baseline.cycles(0.0);
         let each = baseline.tlb_misses - speedup * self.tlb_misses;
@@ -154,7 +158,8 @@ mod tests {
 
     #[test]
     fn two_blocks_that_share_a_set_evict_each_other() {
-        // Two roots, searched equally often; the second lies in the first one's set, or in the next.
+        // Two roots, searched equally often; the second lies in the first one's set, or in the
+        // next.
         let shape = Shape::from_parents(&[crate::NO_NODE, crate::NO_NODE]).unwrap();
         for (second, expected) in [(1u64 << 20, 0.5), (64, 0.0)] {
             let placement = Placement::from_offsets(vec![0, second]);

@@ -1,7 +1,8 @@
 //! Section 3.3.1 held against random searches: misses from cold in a cache that never evicts.
 //!
-//! The thesis bounds what any sequence of searches can miss. Random searches share more blocks than the worst do. What they miss is
-//! the number of different blocks that they have touched, U(i), expected exactly and counted.
+//! The thesis bounds what any sequence of searches can miss. Random searches share more blocks than
+//! the worst do. What they miss is the number of different blocks that they have touched, U(i),
+//! expected exactly and counted.
 
 use std::collections::HashSet;
 
@@ -27,8 +28,9 @@ pub struct StartRow {
     pub counted: f64,
 }
 
-/// The start in a tree of `levels` levels in subtree clusters, three nodes to a block, for powers of four up to the last for
-/// which the bound is made, (n + 1) / (k + 1). Even numbers of levels are those that the section speaks of. O(nodes).
+/// The start in a tree of `levels` levels in subtree clusters, three nodes to a block, for powers
+/// of four up to the last for which the bound is made, (n + 1) / (k + 1). Even numbers of levels
+/// are those that the section speaks of. O(nodes).
 ///
 /// # Panics
 /// When there are more than 31 levels, or none.

@@ -102,7 +102,8 @@ fn figures_are_shown_in_three_ways() {
         assert!(lines.all(|line| line.split(',').count() == columns));
         let markdown = figure.to_markdown();
         let is_row = |line: &&str| line.starts_with('|');
-        // Two tables with a head of two lines each, the second with a line more for each size of the random tree.
+        // Two tables with a head of two lines each, the second with a line more for each size of
+        // the random tree.
         let sizes = if figure.number == "3-6" { 2 } else { 1 };
         assert_eq!(
             markdown.lines().filter(is_row).count(),

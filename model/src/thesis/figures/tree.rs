@@ -1,8 +1,10 @@
-//! The trees of the experiments: complete binary trees with three nodes to a block, in the arrangements of section 3.4.
+//! The trees of the experiments: complete binary trees with three nodes to a block, in the
+//! arrangements of section 3.4.
 //!
-//! Nodes have 20 bytes. The trees that nobody has laid out are packed, "40 MB of memory" (section 2.3.2), so that a node may lie
-//! across a border; the others have slots, three to a block of 64 ("384 nodes fit in a 8K page"). What is coloured lies in the
-//! first sets of the second-level cache, everything else in the others, in address ranges that repeat with the cache's size.
+//! Nodes have 20 bytes. The trees that nobody has laid out are packed, "40 MB of memory" (section
+//! 2.3.2), so that a node may lie across a border; the others have slots, three to a block of 64
+//! ("384 nodes fit in a 8K page"). What is coloured lies in the first sets of the second-level
+//! cache, everything else in the others, in address ranges that repeat with the cache's size.
 //!
 //! ```text
 //! slots         0  1  2 |  3  4  5 |  6  7  8 | ...        block = slot / 3
@@ -37,14 +39,17 @@ pub(super) enum Arrangement {
     PackedDepthFirst,
     /// At random; the first `coloured_nodes` by level among themselves, in sets of their own.
     Random { coloured_nodes: u64 },
-    /// As this crate's [`Layout::DepthFirst`]: packed but for 16 bytes in 64 KiB, lest a node lie across a segment's end.
+    /// As this crate's [`Layout::DepthFirst`]: packed but for 16 bytes in 64 KiB, lest a node lie
+    /// across a segment's end.
     DepthFirst,
-    /// Subtrees of three, cut off from the root downwards (section 3.3.1), blocks level by level (figure 4-2); the first
-    /// `coloured_nodes` in sets of their own.
+    /// Subtrees of three, cut off from the root downwards (section 3.3.1), blocks level by level
+    /// (figure 4-2); the first `coloured_nodes` in sets of their own.
     Clusters { coloured_nodes: u64 },
-    /// The same, cut off from the leaves upwards: of an odd number of levels, the root's block is the one that is not full.
+    /// The same, cut off from the leaves upwards: of an odd number of levels, the root's block is
+    /// the one that is not full.
     ClustersFromBottom,
-    /// As this crate's [`Layout::SubtreeCluster`]: cut off from the leaves, blocks in depth-first order.
+    /// As this crate's [`Layout::SubtreeCluster`]: cut off from the leaves, blocks in depth-first
+    /// order.
     ClustersDepthFirst,
 }
 
@@ -83,7 +88,8 @@ impl Arrangement {
     }
 }
 
-/// Where a slot lies when the first `hot_blocks` blocks have as many sets of the cache for themselves.
+/// Where a slot lies when the first `hot_blocks` blocks have as many sets of the cache for
+/// themselves.
 fn address(slot: u64, hot_blocks: u64) -> u64 {
     let (block, in_block) = (slot / BLOCK_NODES, slot % BLOCK_NODES);
     let sets = THESIS_L2.sets();
@@ -125,7 +131,8 @@ fn depth_first_slots(levels: u32) -> Vec<u64> {
     slots
 }
 
-/// Clusters level by level; the first has `top_levels` levels, the others two, the last what is left.
+/// Clusters level by level; the first has `top_levels` levels, the others two, the last what is
+/// left.
 fn cluster_slots(levels: u32, top_levels: u32) -> Vec<u64> {
     let mut slots = Vec::new();
     // The level that clusters begin at, how many levels they have, and the first slot of them all.

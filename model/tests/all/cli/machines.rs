@@ -79,7 +79,8 @@ fn a_pipe_is_no_machine_file() {
     let path = std::env::temp_dir().join(format!("ccmodel-cli-{}-pipe", std::process::id()));
     let made = Command::new("mkfifo").arg(&path).status();
     if !made.is_ok_and(|status| status.success()) {
-        // Without the tool there is no pipe to try; the folder and the device of the test above go the same way.
+        // Without the tool there is no pipe to try; the folder and the device of the test above go
+        // the same way.
         return;
     }
     let pipe = TempFile(path);
