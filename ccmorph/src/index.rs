@@ -28,19 +28,19 @@
 mod link;
 mod permutation;
 mod plan;
-mod report;
 #[cfg(test)]
 mod tests;
 mod walk;
 
 pub use link::{IndexVisit, Indices, NodeIndex};
 pub use permutation::Permutation;
-pub use report::{IndexReport, IndexTimes};
 
-use crate::{LayoutChoice, Map, MorphError};
+use crate::plan::{LayoutChoice, Operation, Settings};
+use crate::report::Clock;
+use crate::{Map, MorphError, Report};
 use ccmodel::{Machine, PageSize};
-use plan::{Goal, Slice};
-use std::time::Instant;
+use plan::Slice;
+use std::fmt;
 use walk::{Walk, Weigh};
 
 /// A morph of nodes that lie in a slice and have numbers for links.
@@ -79,17 +79,15 @@ use walk::{Walk, Weigh};
 ///     visit.child(&mut node.right);
 ///     visit.reference(&mut node.parent);
 /// })?;
-/// assert_eq!((report.nodes, report.reached), (10_000, 10_000));
-/// assert!(report.near_after.same_64 > 10 * report.near_before.same_64);
+/// assert_eq!((report.morph.nodes, report.reached), (10_000, 10_000));
+/// assert!(report.morph.near_after.same_64 > 10 * report.morph.near_before.same_64);
 /// assert!(nodes[root as usize].parent == NONE);
 /// # Ok::<(), ccmorph::MorphError>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 #[must_use = "a morph does nothing before `run`"]
 pub struct IndexMorph<'m> {
-    layout: LayoutChoice,
-    machine: Option<&'m Machine>,
-    pages: PageSize,
+    settings: Settings<'m>,
     first_index: usize,
 }
 
@@ -100,39 +98,53 @@ impl Default for IndexMorph<'_> {
 }
 
 impl<'m> IndexMorph<'m> {
-    /// The layout chosen by the model among those that suit a slice of such nodes, for this machine
-    /// and pages of 4 KiB; the first node of the slice has the index 0.
+    /// Creates a morph in the layout that the model chooses among those that suit a slice, for this
+    /// machine and pages of 4 KiB. The first node of the slice has the index 0.
     pub fn new() -> IndexMorph<'m> {
         IndexMorph {
-            layout: LayoutChoice::Auto,
-            machine: None,
-            pages: PageSize::Small4K,
+            settings: Settings {
+                pages: Some(PageSize::Small4K),
+                ..Settings::default()
+            },
             first_index: 0,
         }
     }
 
-    /// Sets the layout. What a slice makes of the gaps in it: a node from the end of the order
-    /// takes a free place where 64 bytes hold a number of whole nodes; else all others move up, and
-    /// clusters lose their borders. [`LayoutChoice::Auto`] takes no layout of which that is true.
+    /// Sets the layout.
     ///
-    /// `Auto` is for searches. For walks through all nodes take
-    /// [`Layout::Preorder`](crate::Layout::Preorder).
+    /// A slice has no gaps. Where 64 bytes hold a number of whole nodes, a node from the end of the
+    /// order fills each gap of the layout. Otherwise the nodes behind a gap move up, and clusters
+    /// lose their alignment. [`LayoutChoice::Auto`] takes no layout that loses it.
     pub fn layout(mut self, layout: impl Into<LayoutChoice>) -> IndexMorph<'m> {
-        self.layout = layout.into();
+        self.settings.layout = layout.into();
         self
     }
 
-    /// Chooses for this machine rather than for [`Machine::this`]. It must pass [`Machine::check`],
-    /// as all do that were not changed by hand.
+    /// Tells what the program does with the structure, as
+    /// [`Morph::operation`](crate::Morph::operation) does.
+    pub fn operation(mut self, operation: Operation) -> IndexMorph<'m> {
+        self.settings.operation = Some(operation);
+        self
+    }
+
+    /// Chooses and predicts for this machine rather than for [`Machine::this`]. It must pass
+    /// [`Machine::check`], as every machine does that was not changed by hand.
     pub fn machine(mut self, machine: &'m Machine) -> IndexMorph<'m> {
-        self.machine = Some(machine);
+        self.settings.machine = Some(machine);
         self
     }
 
-    /// Chooses for a slice that lies in pages of this size. Which ones the allocator got cannot be
-    /// told from a slice.
+    /// Sets whether to predict the cost of an operation before and after, as
+    /// [`Morph::predict`](crate::Morph::predict) does. Nodes that cannot be reached do not count.
+    pub fn predict(mut self, predict: bool) -> IndexMorph<'m> {
+        self.settings.predict = predict;
+        self
+    }
+
+    /// Chooses and predicts for a slice in pages of this size. A slice does not tell which pages
+    /// its allocator got.
     pub fn pages(mut self, pages: PageSize) -> IndexMorph<'m> {
-        self.pages = pages;
+        self.settings.pages = Some(pages);
         self
     }
 
@@ -194,7 +206,7 @@ impl<'m> IndexMorph<'m> {
         R: Indices + ?Sized,
         F: for<'a, 'v, 'w> FnMut(&'a mut T, &'w mut IndexVisit<'v, 'a>),
     {
-        self.run_with(nodes, roots, &mut traverse, None, Weights::Ends)
+        self.run_with(nodes, roots, &mut traverse, None)
     }
 
     /// As [`run`](IndexMorph::run), for operations that do not end at each node equally often.
@@ -251,7 +263,7 @@ impl<'m> IndexMorph<'m> {
         F: for<'a, 'v, 'w> FnMut(&'a mut T, &'w mut IndexVisit<'v, 'a>),
         W: FnMut(&T) -> f64,
     {
-        self.run_with(nodes, roots, &mut traverse, Some(&mut weigh), Weights::Ends)
+        self.run_with(nodes, roots, &mut traverse, Some(&mut weigh))
     }
 
     /// As [`run_weighted`](IndexMorph::run_weighted), from counts of accesses, such as each node
@@ -277,13 +289,9 @@ impl<'m> IndexMorph<'m> {
         F: for<'a, 'v, 'w> FnMut(&'a mut T, &'w mut IndexVisit<'v, 'a>),
         W: FnMut(&T) -> f64,
     {
-        self.run_with(
-            nodes,
-            roots,
-            &mut traverse,
-            Some(&mut accesses),
-            Weights::Accesses,
-        )
+        let mut morph = *self;
+        morph.settings.weights_are_accesses = true;
+        morph.run_with(nodes, roots, &mut traverse, Some(&mut accesses))
     }
 
     fn run_with<T, R, F>(
@@ -292,22 +300,14 @@ impl<'m> IndexMorph<'m> {
         roots: &mut R,
         traverse: &mut F,
         weigh: Option<Weigh<'_, T>>,
-        meaning: Weights,
     ) -> Result<IndexReport, MorphError>
     where
         R: Indices + ?Sized,
         F: for<'a, 'v, 'w> FnMut(&'a mut T, &'w mut IndexVisit<'v, 'a>),
     {
         let slice = Slice::of(nodes)?;
-        if self.machine.is_some_and(|machine| machine.check().is_err()) {
-            return Err(MorphError::InvalidMachine);
-        }
-        let mut times = IndexTimes::default();
-        let mut clock = Instant::now();
-        let mut lap = || {
-            let begin = std::mem::replace(&mut clock, Instant::now());
-            clock - begin
-        };
+        self.settings.check()?;
+        let mut clock = Clock::start();
         let mut walk = Walk::run(
             &mut *nodes,
             self.first_index,
@@ -315,21 +315,15 @@ impl<'m> IndexMorph<'m> {
             traverse,
             weigh,
         );
-        times.traverse = lap();
-        let goal = Goal {
-            layout: self.layout,
-            machine: self.machine,
-            pages: self.pages,
-            weights: walk.take_weights(),
-            meaning,
-        };
-        let report = plan::plan(goal, &walk, slice)?;
-        times.plan = lap();
+        let traverse = clock.lap();
+        let mut report = plan::plan(&self.settings, &mut walk, slice)?;
+        let times = &mut report.morph.times;
+        (times.traverse, times.plan) = (traverse, clock.lap());
         walk.renumber(&report.permutation)
             .map_err(|index| MorphError::IndexTooNarrow { index })?;
         report.permutation.apply(nodes);
-        times.permute = lap();
-        Ok(IndexReport { times, ..report })
+        times.relocate = clock.lap();
+        Ok(report)
     }
 
     /// Says where the nodes of the slice lie, without moving any: those below the roots and the
@@ -361,21 +355,32 @@ impl<'m> IndexMorph<'m> {
             &mut traverse,
             None,
         );
-        let addresses = walk
-            .order()
-            .iter()
-            .map(|&at| slice.address_of(at))
-            .collect();
-        Map::new(walk.parents(), addresses, slice.node_bytes())
-            .map_err(|_| MorphError::TooManyNodes)
+        Map::new(
+            walk.parents(),
+            slice.addresses_of(walk.order()),
+            slice.node_bytes(),
+        )
+        .map_err(|_| MorphError::TooManyNodes)
     }
 }
 
-/// What the weights of nodes count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Weights {
-    /// Operations that end at the node.
-    Ends,
-    /// Operations that come by.
-    Accesses,
+/// What a morph of an index tree did.
+#[derive(Clone, Debug)]
+#[must_use = "indices kept outside of the nodes and the roots have to be translated"]
+#[non_exhaustive]
+pub struct IndexReport {
+    /// Where each node went: for indices that are kept elsewhere, and for arrays that run beside
+    /// the nodes.
+    pub permutation: Permutation,
+    /// How many nodes can be reached from the roots. The others are at the end of the slice.
+    pub reached: usize,
+    /// What a morph of boxes reports, too.
+    pub morph: Report,
+}
+
+/// Some lines for people; programs read the fields.
+impl fmt::Display for IndexReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} nodes reached; {}", self.reached, self.morph)
+    }
 }

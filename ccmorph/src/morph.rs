@@ -4,12 +4,12 @@ use crate::any::Unshown;
 use crate::collect::{Collected, Nodes, Weigh, collect};
 use crate::colour::{ColourChoice, Matched};
 use crate::link::{Home, Placer};
-use crate::plan::{Plan, Settings, extent_of_sizes, node_extent};
+use crate::plan::{LayoutChoice, Operation, Plan, Settings, extent_of_sizes, node_extent, pages};
 use crate::relocate::{Elsewhere, NewPlaces};
-use crate::report::Distances;
+use crate::report::{Clock, Distances};
 use crate::{AnyLinks, Link, Links, MorphError, Movable, Outcome, PhaseTimes, Report, Visit, any};
-use ccmodel::{CacheGeometry, Layout, Machine, NodeExtent, PageSize};
-use std::time::{Duration, Instant};
+use ccmodel::{CacheGeometry, Machine, NodeExtent, PageSize};
+use std::time::Duration;
 
 /// Lays the nodes below `root` out for the cache, in the layout that the model predicts to be the
 /// best on this machine.
@@ -26,56 +26,6 @@ where
     F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
 {
     Morph::new().run(root, traverse)
-}
-
-/// What the program does with the structure: the unit of all predictions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Operation {
-    /// It goes from a root to a node; each node is the end equally often, or by the weights.
-    Search,
-    /// It goes from a root to a leaf, each equally often: to the end of a hash chain, down a trie.
-    Path,
-    /// It reads all nodes, each before those below it, in the order of the links: an evaluation of
-    /// a syntax tree, a loop over a list. Or it reads them in an [order](Morph::run_ordered_by) of
-    /// the program's own.
-    Walk,
-}
-
-impl std::fmt::Display for Operation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Operation::Search => "search",
-            Operation::Path => "path",
-            Operation::Walk => "walk",
-        })
-    }
-}
-
-/// Which layout a morph uses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LayoutChoice {
-    /// For a [walk](Operation::Walk), [preorder](Layout::Preorder). For everything else the one
-    /// that [`ccmodel::choose_layout`] takes for searches, or, with weights,
-    /// [`ccmodel::choose_layout_weighted`].
-    ///
-    /// Lists and hash chains are laid out [depth-first](Layout::DepthFirst), which is the order of
-    /// their walk; so are, as a rule, nodes larger than a block. All else is taken to be searched
-    /// from its roots down, by operations that are short against the caches, and mostly
-    /// [hierarchical](Layout::Hierarchical); [`Report::basis`] says what the choice rests on. Where
-    /// each operation reads a good part of a cache, it predicts too few misses, before and after
-    /// alike ([`crowded_levels`](ccmodel::Prediction::crowded_levels) names the caches).
-    #[default]
-    Auto,
-    /// This one.
-    Fixed(Layout),
-}
-
-impl From<Layout> for LayoutChoice {
-    fn from(layout: Layout) -> LayoutChoice {
-        LayoutChoice::Fixed(layout)
-    }
 }
 
 /// A morph with settings.
@@ -249,7 +199,7 @@ impl<'m> Morph<'m> {
     /// [Predictions](Morph::predict) about double that, and more for nodes of many lines. The stack
     /// does not grow with the structure.
     ///
-    /// Cheapest is [depth-first](Layout::DepthFirst) order, which needs no shape of the structure.
+    /// Cheapest is [depth-first](crate::Layout::DepthFirst) order, which needs no shape of the structure.
     /// A complete tree of 2^16 nodes of 24 bytes takes 399 instructions a node where the program
     /// [declared its allocator](ccmalloc::declare_global), and 491 where it did not and each node
     /// is asked for and given back by itself; in the layout that the model chooses, 1057 and 1146
@@ -313,7 +263,7 @@ impl<'m> Morph<'m> {
     /// `weigh` tells for each node how many operations end there, in any unit: the popularity of
     /// its key, a count taken over a while. It is called once for each node, before `traverse` is.
     /// Negative weights and those that are no numbers count as 0. All layouts that look at how
-    /// likely a node is look at the weights then; [`Layout::Weighted`] is made for them. For counts
+    /// likely a node is look at the weights then; [`Layout::Weighted`](crate::Layout::Weighted) is made for them. For counts
     /// of *accesses*, which a node gets also from operations that go on to its children, see
     /// [`run_weighted_by_accesses`](Morph::run_weighted_by_accesses).
     ///
@@ -720,7 +670,7 @@ impl<'m> Morph<'m> {
             &self.settings,
             || nodes.addresses(),
             || places.addresses(),
-            huge_pages,
+            pages(huge_pages),
         );
         Report {
             nodes: nodes.len() - nodes.staying(),
@@ -736,21 +686,6 @@ impl<'m> Morph<'m> {
             huge_pages,
             ..Report::of_nothing(plan.layout, nodes.node_bytes(plan.node))
         }
-    }
-}
-
-/// Tells how long each phase takes.
-struct Clock(Instant);
-
-impl Clock {
-    fn start() -> Clock {
-        Clock(Instant::now())
-    }
-
-    /// The time since the last lap.
-    fn lap(&mut self) -> Duration {
-        let begin = std::mem::replace(&mut self.0, Instant::now());
-        self.0 - begin
     }
 }
 

@@ -1,14 +1,64 @@
 //! Phase 2: decide where the nodes go. Knows addresses as numbers only, and moves nothing.
 
+use crate::MorphError;
 use crate::any::NodeSize;
 use crate::colour::{self, ColourChoice, ColourReport};
 use crate::relocate::Offsets;
-use crate::{LayoutChoice, MorphError, Operation};
 use ccmalloc::Region;
 use ccmodel::{
     Accesses, Basis, ColourError, Coloured, Colouring, Gain, Layout, Machine, NodeExtent, PageSize,
     Placement, Prediction, Predictor, Shape,
 };
+
+/// What the program does with the structure: the unit of all predictions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// It goes from a root to a node; each node is the end equally often, or by the weights.
+    Search,
+    /// It goes from a root to a leaf, each equally often: to the end of a hash chain, down a trie.
+    Path,
+    /// It reads all nodes, each before those below it, in the order of the links: an evaluation of
+    /// a syntax tree, a loop over a list. Or it reads them in an [order](Morph::run_ordered_by) of
+    /// the program's own.
+    Walk,
+}
+
+impl std::fmt::Display for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Operation::Search => "search",
+            Operation::Path => "path",
+            Operation::Walk => "walk",
+        })
+    }
+}
+
+/// Which layout a morph uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LayoutChoice {
+    /// For a [walk](Operation::Walk), [preorder](Layout::Preorder). For everything else the one
+    /// that [`ccmodel::choose_layout`] takes for searches, or, with weights,
+    /// [`ccmodel::choose_layout_weighted`].
+    ///
+    /// Lists and hash chains are laid out [depth-first](Layout::DepthFirst), which is the order of
+    /// their walk; so are, as a rule, nodes larger than a block. All else is taken to be searched
+    /// from its roots down, by operations that are short against the caches, and mostly
+    /// [hierarchical](Layout::Hierarchical); [`Report::basis`] says what the choice rests on. Where
+    /// each operation reads a good part of a cache, it predicts too few misses, before and after
+    /// alike ([`crowded_levels`](ccmodel::Prediction::crowded_levels) names the caches).
+    #[default]
+    Auto,
+    /// This one.
+    Fixed(Layout),
+}
+
+impl From<Layout> for LayoutChoice {
+    fn from(layout: Layout) -> LayoutChoice {
+        LayoutChoice::Fixed(layout)
+    }
+}
 
 /// What the user of a morph has decided.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,6 +66,8 @@ pub(crate) struct Settings<'m> {
     pub(crate) layout: LayoutChoice,
     pub(crate) operation: Option<Operation>,
     pub(crate) machine: Option<&'m Machine>,
+    /// The pages that the choice supposes; `None` to go by the size of the structure.
+    pub(crate) pages: Option<PageSize>,
     pub(crate) predict: bool,
     /// Whether weights count all operations that come by, rather than those that end.
     pub(crate) weights_are_accesses: bool,
@@ -32,6 +84,12 @@ impl Settings<'_> {
 
     fn machine_or_this(&self) -> &Machine {
         self.machine.unwrap_or_else(|| Machine::this())
+    }
+
+    /// The pages that the nodes will lie in, as far as that is known before they have places.
+    fn pages(&self, nodes: usize, node: NodeExtent) -> PageSize {
+        let by_size = pages(nodes as u64 * node.stride_bytes() >= HUGE_FROM_BYTES as u64);
+        self.pages.unwrap_or(by_size)
     }
 
     /// What a report on no nodes names as its layout.
@@ -98,7 +156,7 @@ impl Plan {
             weights
         };
         let (pages, machine) = (
-            pages(hopes_for_huge_pages(shape.len(), node)),
+            settings.pages(shape.len(), node),
             settings.machine_or_this(),
         );
         let walk = match operation {
@@ -175,7 +233,7 @@ impl Plan {
         let Some(placement) = placement else {
             return Err(parents);
         };
-        let hopes_for_huge_pages = hopes_for_huge_pages(parents.len(), node);
+        let pages = settings.pages(parents.len(), node);
         Ok(Plan {
             operation: settings.operation,
             walk: Vec::new(),
@@ -189,7 +247,7 @@ impl Plan {
             coloured: None,
             end_bytes: None,
             ranking: Vec::new(),
-            ranked_for: is_chains.then(|| pages(hopes_for_huge_pages)),
+            ranked_for: is_chains.then_some(pages),
             basis: is_chains.then_some(Basis::Chains),
         })
     }
@@ -265,7 +323,7 @@ impl Plan {
     ) -> Result<Gain, MorphError> {
         let before = Placement::from_offsets(addresses);
         let (pages, machine) = (
-            pages(hopes_for_huge_pages(parents.len(), node)),
+            settings.pages(parents.len(), node),
             settings.machine_or_this(),
         );
         if settings.layout == LayoutChoice::Auto
@@ -438,21 +496,30 @@ impl Plan {
         settings: &Settings<'_>,
         before: impl FnOnce() -> Vec<u64>,
         after: impl FnOnce() -> Vec<u64>,
-        huge_pages: bool,
+        pages: PageSize,
     ) -> (Option<Prediction>, Option<Prediction>) {
-        let pages = pages(huge_pages);
         let ranked = (self.ranking.first())
             .filter(|_| self.ranked_for == Some(pages) && self.coloured.is_none())
             .filter(|_| self.operation != Some(Operation::Path))
             .map(|(_, prediction)| prediction.clone());
-        let Some(shape) = self.shape.as_ref().filter(|_| settings.predict) else {
+        if !settings.predict {
             return (None, ranked);
-        };
-        let machine = settings.machine_or_this();
-        let predict =
-            |addresses| self.predict(shape, &Placement::from_offsets(addresses), pages, machine);
-        let after = ranked.unwrap_or_else(|| predict(after()));
-        (Some(predict(before())), Some(after))
+        }
+        let predict = |addresses| self.predict_at(settings, addresses, pages);
+        let after = ranked.or_else(|| predict(after()));
+        (predict(before()), after)
+    }
+
+    /// The cost of an operation on nodes at these addresses, if predictions were asked for.
+    pub(crate) fn predict_at(
+        &self,
+        settings: &Settings<'_>,
+        addresses: Vec<u64>,
+        pages: PageSize,
+    ) -> Option<Prediction> {
+        let shape = self.shape.as_ref().filter(|_| settings.predict)?;
+        let placement = Placement::from_offsets(addresses);
+        Some(self.predict(shape, &placement, pages, settings.machine_or_this()))
     }
 
     /// What the lists took, in bytes: the parents, and where the layout needed it the rest of a
@@ -472,12 +539,7 @@ impl Plan {
 /// cost too much memory.
 pub(crate) const HUGE_FROM_BYTES: usize = 8 << 20;
 
-/// Whether the nodes by themselves are many enough for huge pages.
-fn hopes_for_huge_pages(nodes: usize, node: NodeExtent) -> bool {
-    nodes as u64 * node.stride_bytes() >= HUGE_FROM_BYTES as u64
-}
-
-fn pages(huge: bool) -> PageSize {
+pub(crate) fn pages(huge: bool) -> PageSize {
     if huge {
         PageSize::Huge2M
     } else {

@@ -1,9 +1,10 @@
 //! What a morph did.
 
-use crate::{ColourReport, Operation};
+use crate::colour::ColourReport;
+use crate::plan::Operation;
 use ccmodel::{Basis, Gain, Layout, NO_NODE, PageSize, Prediction, WORTHWHILE_SPEEDUP};
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What came of [`Morph::run_if_worthwhile`](crate::Morph::run_if_worthwhile).
 #[derive(Clone, Debug)]
@@ -326,5 +327,20 @@ impl PhaseTimes {
     /// All phases together.
     pub fn total(&self) -> Duration {
         self.traverse + self.plan + self.allocate + self.relocate
+    }
+}
+
+/// Tells how long each phase takes.
+pub(crate) struct Clock(Instant);
+
+impl Clock {
+    pub(crate) fn start() -> Clock {
+        Clock(Instant::now())
+    }
+
+    /// The time since the last lap.
+    pub(crate) fn lap(&mut self) -> Duration {
+        let begin = std::mem::replace(&mut self.0, Instant::now());
+        self.0 - begin
     }
 }

@@ -56,7 +56,7 @@ fn morph(hierarchy: &mut Bvh<f32, 3>) {
         })
         .expect("its indices have room for each other");
     assert_eq!(
-        report.reached, report.nodes,
+        report.reached, report.morph.nodes,
         "all nodes hang below the root"
     );
     assert_eq!(root, 0, "a root that is first stays so");

@@ -32,67 +32,54 @@
 //! a border. `#[repr(align(32))]` on a node of 32 bytes, likewise 16 and 64, lets vectors begin
 //! where a whole number of nodes fits.
 
-use super::report::{IndexReport, IndexTimes};
 use super::walk::Walk;
-use super::{Permutation, Weights};
+use super::{IndexReport, Permutation};
+use crate::plan::{LayoutChoice, Plan, Settings};
 use crate::report::Distances;
-use crate::{LayoutChoice, MorphError};
-use ccmodel::{
-    Basis, Layout, Machine, NO_NODE, NodeExtent, PageSize, Placement, Prediction, Shape,
-};
+use crate::{MorphError, Report};
+use ccmodel::{Layout, NO_NODE, NodeExtent, PageSize, Placement, Shape};
 
-/// What a plan is to serve.
-pub(super) struct Goal<'m> {
-    pub(super) layout: LayoutChoice,
-    pub(super) machine: Option<&'m Machine>,
-    pub(super) pages: PageSize,
-    /// By number of the visit, or empty for operations that end at each node equally often.
-    pub(super) weights: Vec<f64>,
-    pub(super) meaning: Weights,
-}
-
-/// Decides where the nodes go; the report lacks the times. Not generic, so compiled once.
+/// Chooses where the nodes go. The report lacks the times. Not generic, so compiled once.
 pub(super) fn plan(
-    goal: Goal<'_>,
-    walk: &Walk<'_>,
+    settings: &Settings<'_>,
+    walk: &mut Walk<'_>,
     slice: Slice,
 ) -> Result<IndexReport, MorphError> {
+    let mut weights = walk.take_weights();
+    let walk = &*walk;
     let parents = walk.parents();
     // Without roots, the trees found on the way are the structure.
     let live = match walk.reached() {
         0 => parents.len(),
         reached => reached,
     };
+    weights.truncate(live);
     let (live_parents, others) = parents.split_at(live);
-    // A node that was not reached hangs below another one that was not.
     let first_other = u32::try_from(live).map_err(|_| MorphError::TooManyNodes)?;
-    let other_parents: Vec<u32> = others
-        .iter()
-        .map(|parent| {
-            parent
-                .checked_sub(first_other)
-                .filter(|_| *parent != NO_NODE)
-        })
-        .map(|parent| parent.unwrap_or(NO_NODE))
-        .collect();
-    // Parents come before their children by construction, so only their number can be wrong.
-    let shape = |parents| Shape::from_parents(parents).map_err(|_| MorphError::TooManyNodes);
-    let (live, others) = (shape(live_parents)?, shape(&other_parents)?);
-    let rest: Vec<u32> = match slice.extent {
-        Some(node) => by_place(&Layout::DepthFirst.place(&others, node), node)
-            .into_iter()
-            .filter(|&number| number != NO_NODE)
-            .map(|number| number + first_other)
-            .collect(),
-        None => (first_other..NO_NODE).take(others.len()).collect(),
+    let Some(node) = slice.extent else {
+        // Nodes without bytes have no place that differs from another's.
+        let order: Vec<u32> = (0..NO_NODE).take(parents.len()).collect();
+        let nothing = Report {
+            nodes: parents.len(),
+            ..Report::of_nothing(settings.layout_of_nothing(), 0)
+        };
+        return Ok(report(walk, order, nothing));
     };
+    let plan = choose(settings, live_parents, weights, node, slice)?;
 
-    let Choice {
-        layout,
-        mut order,
-        ranking,
-        basis,
-    } = choose(goal, &live, rest, slice);
+    // A node that was not reached hangs below another one that was not.
+    let other_parents = others.iter().map(|parent| match *parent {
+        NO_NODE => NO_NODE,
+        parent => parent - first_other,
+    });
+    let others = Shape::from_parent_vec(other_parents.collect());
+    let others = others.map_err(|_| MorphError::TooManyNodes)?;
+    let rest = by_place(&Layout::DepthFirst.place(&others, node), node)
+        .into_iter()
+        .filter(|&number| number != NO_NODE)
+        .map(|number| number + first_other)
+        .collect();
+    let mut order = slice.order(plan.layout, plan.placement(), node, rest);
     // A root in the first place stays there.
     if walk.order().first() == Some(&0)
         && walk.reached() > 0
@@ -101,98 +88,74 @@ pub(super) fn plan(
         order.swap(0, place);
     }
 
-    let addresses_after = slice.addresses(&order);
-    let addresses_before: Vec<u64> = walk
-        .order()
-        .iter()
-        .map(|&at| slice.address_of(at))
-        .collect();
-    let old_of = order
-        .iter()
-        .map(|&number| walk.order()[number as usize])
-        .collect();
-    let before = Distances::of(parents, |v| addresses_before[v]);
-    let after = Distances::of(parents, |v| addresses_after[v]);
-    Ok(IndexReport {
+    let (before, after) = (slice.addresses_of(walk.order()), slice.addresses(&order));
+    let pages = settings.pages.unwrap_or(PageSize::Small4K);
+    let predict = |addresses: &[u64]| plan.predict_at(settings, addresses[..live].to_vec(), pages);
+    let (predicted_before, predicted_after) = (predict(&before), predict(&after));
+    let distances = |addresses: &[u64]| match plan.walk() {
+        Some(walk) => Distances::along(walk, |v| addresses[v]),
+        None => Distances::of(parents, |v| addresses[v]),
+    };
+    let (near_before, near_after) = (distances(&before), distances(&after));
+    let morph = Report {
         nodes: parents.len(),
+        span_bytes: parents.len() as u64 * slice.node_bytes as u64,
+        lists_bytes: walk.list_bytes() + plan.list_bytes(),
+        operation: plan.operation,
+        ranking: plan.ranking.clone(),
+        ranked_for: plan.ranked_for,
+        basis: plan.basis,
+        predicted_before,
+        predicted_after,
+        edges: near_before.count(),
+        near_before: near_before.nearness(),
+        near_after: near_after.nearness(),
+        ..Report::of_nothing(plan.layout, slice.node_bytes)
+    };
+    Ok(report(walk, order, morph))
+}
+
+fn report(walk: &Walk<'_>, order: Vec<u32>, morph: Report) -> IndexReport {
+    let old_of = order.iter().map(|&number| walk.order()[number as usize]);
+    IndexReport {
+        permutation: Permutation::from_old_of(old_of.collect()),
         reached: walk.reached(),
-        node_bytes: slice.node_bytes,
-        layout,
-        ranking,
-        basis,
-        edges: before.count(),
-        near_before: before.nearness(),
-        near_after: after.nearness(),
-        permutation: Permutation::from_old_of(old_of),
-        times: IndexTimes::default(),
-    })
+        morph,
+    }
 }
 
-/// A layout, and the order that it gives a slice.
-struct Choice {
-    layout: Layout,
-    /// Numbers by place.
-    order: Vec<u32>,
-    ranking: Vec<(Layout, Prediction)>,
-    basis: Option<Basis>,
-}
-
-/// The order of the nodes of `shape`, with `rest` behind them.
-fn choose(goal: Goal<'_>, shape: &Shape, rest: Vec<u32>, slice: Slice) -> Choice {
-    let Some(node) = slice.extent else {
-        let numbers = (0..NO_NODE).take(shape.len());
-        return Choice {
-            layout: match goal.layout {
-                LayoutChoice::Fixed(layout) => layout,
-                LayoutChoice::Auto => Layout::DepthFirst,
-            },
-            order: numbers.chain(rest).collect(),
-            ranking: Vec::new(),
-            basis: None,
-        };
+/// The plan for the nodes that are reached. [`LayoutChoice::Auto`] takes only what a slice can keep.
+fn choose(
+    settings: &Settings<'_>,
+    parents: &[u32],
+    weights: Vec<f64>,
+    node: NodeExtent,
+    slice: Slice,
+) -> Result<Plan, MorphError> {
+    let make = |settings: &Settings<'_>, weights| {
+        Plan::make(settings, parents.to_vec(), weights, Vec::new(), node)
     };
-    let mut weights = goal.weights;
-    weights.truncate(shape.len());
-    if goal.meaning == Weights::Accesses {
-        weights = ccmodel::ends_of_accesses(shape, &weights);
+    if settings.layout != LayoutChoice::Auto {
+        return make(settings, weights);
     }
-    let weighted = !weights.is_empty();
-    let place = |layout: Layout| match weighted {
-        true => layout.place_weighted(shape, node, &weights),
-        false => layout.place(shape, node),
-    };
-    let (layout, placement, ranking, basis) = match goal.layout {
-        LayoutChoice::Fixed(layout) => (layout, place(layout), Vec::new(), None),
-        LayoutChoice::Auto => {
-            let machine = goal.machine.unwrap_or_else(|| Machine::this());
-            let pages = goal.pages;
-            let mut choice = match weighted {
-                true => ccmodel::choose_layout_weighted(shape, node, &weights, pages, machine),
-                false => ccmodel::choose_layout(shape, node, pages, machine),
-            };
-            let survives = |layout| slice.fills_blocks() || is_gap_free(layout, node);
-            choice.ranking.retain(|&(layout, _)| survives(layout));
-            let (layout, placement) = if survives(choice.layout) {
-                (choice.layout, choice.placement)
-            } else {
-                drop(choice.placement);
-                let ranked = choice.ranking.first().map(|&(layout, _)| layout);
-                let layout = ranked.unwrap_or(if is_gap_free(Layout::Hierarchical, node) {
-                    Layout::Hierarchical
-                } else {
-                    Layout::VanEmdeBoas
-                });
-                (layout, place(layout))
-            };
-            (layout, placement, choice.ranking, Some(choice.basis))
-        }
-    };
-    Choice {
-        layout,
-        order: slice.order(layout, &placement, node, rest),
-        ranking,
-        basis,
+    let survives = |layout| slice.fills_blocks() || is_gap_free(layout, node);
+    let mut plan = make(settings, weights.clone())?;
+    plan.ranking.retain(|&(layout, _)| survives(layout));
+    if survives(plan.layout) {
+        return Ok(plan);
     }
+    let ranked = plan.ranking.first().map(|&(layout, _)| layout);
+    let layout = ranked.unwrap_or(match survives(Layout::Hierarchical) {
+        true => Layout::Hierarchical,
+        false => Layout::VanEmdeBoas,
+    });
+    let fixed = Settings {
+        layout: layout.into(),
+        ..*settings
+    };
+    let mut fixed = make(&fixed, weights)?;
+    (fixed.ranking, fixed.ranked_for, fixed.basis) = (plan.ranking, plan.ranked_for, plan.basis);
+    Ok(fixed)
 }
 
 /// What moves between memory and cache.
@@ -242,6 +205,11 @@ impl Slice {
 
     pub(super) fn address_of(&self, at: u32) -> u64 {
         self.address + u64::from(at) * self.node_bytes as u64
+    }
+
+    /// The addresses of these places.
+    pub(super) fn addresses_of(&self, places: &[u32]) -> Vec<u64> {
+        places.iter().map(|&at| self.address_of(at)).collect()
     }
 
     /// By number: the address of each node when they lie in this order.

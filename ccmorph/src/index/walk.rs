@@ -143,6 +143,13 @@ impl<'a> Walk<'a> {
         std::mem::take(&mut self.weights)
     }
 
+    /// How many bytes the lists of nodes and indices take.
+    pub(super) fn list_bytes(&self) -> u64 {
+        let node_bytes = 3 * size_of::<u32>();
+        let index_bytes = size_of::<&mut dyn NodeIndex>() + size_of::<u32>();
+        (self.order.len() * node_bytes + self.places.len() * index_bytes) as u64
+    }
+
     /// How many nodes hang below the roots.
     pub(super) fn reached(&self) -> usize {
         self.reached

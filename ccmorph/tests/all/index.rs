@@ -1,9 +1,10 @@
 //! Index trees against a model: the same graph under another numbering, and nothing else.
 
 use crate::tree::LAYOUTS;
-use ccmodel::{Basis, Layout, Machine};
+use ccmodel::{Basis, Layout, Level, LevelKind, Machine};
 use ccmorph::{
-    IndexMorph, IndexReport, IndexVisit, Indices, LayoutChoice, MorphError, NodeIndex, PageSize,
+    IndexMorph, IndexReport, IndexVisit, Indices, LayoutChoice, MorphError, NodeIndex, Operation,
+    PageSize, Verdict,
 };
 use quickcheck::{Arbitrary, Gen, quickcheck};
 use std::cell::Cell;
@@ -79,7 +80,7 @@ fn show<'a, const BYTES: usize>(node: &'a mut Node<BYTES>, visit: &mut IndexVisi
 
 /// What an index names, once it is translated.
 fn moved(report: &IndexReport, index: usize) -> usize {
-    match index < report.nodes {
+    match index < report.morph.nodes {
         true => report.permutation.new_of(index),
         false => index,
     }
@@ -285,12 +286,12 @@ fn a_search_tree_in_every_layout() {
             })
             .unwrap();
         assert_eq!(
-            (report.nodes, report.reached, report.edges),
+            (report.morph.nodes, report.reached, report.morph.edges),
             (20_000, 20_000, 19_999)
         );
-        assert_eq!(report.node_bytes, 24);
+        assert_eq!(report.morph.node_bytes, 24);
         assert_eq!(
-            report.near_after.same_64,
+            report.morph.near_after.same_64,
             ccmodel_edges(&nodes),
             "{choice:?}"
         );
@@ -308,19 +309,50 @@ fn a_search_tree_in_every_layout() {
         }
         assert_eq!(found, sorted);
         if choice == LayoutChoice::Auto {
-            assert!(matches!(report.basis, Some(Basis::Sample { .. })));
-            assert!(report.ranking[1..].is_sorted_by(|a, b| a.1.ns <= b.1.ns));
-            assert_eq!(report.ranking[0].0, report.layout);
-            assert!(report.near_after.same_64 > 20 * before.max(100), "{report}");
+            assert!(matches!(report.morph.basis, Some(Basis::Sample { .. })));
+            assert!(report.morph.ranking[1..].is_sorted_by(|a, b| a.1.ns <= b.1.ns));
+            assert_eq!(report.morph.ranking[0].0, report.morph.layout);
+            assert!(
+                report.morph.near_after.same_64 > 20 * before.max(100),
+                "{report}"
+            );
         } else {
-            assert!(report.ranking.is_empty() && report.basis.is_none());
+            assert!(report.morph.ranking.is_empty() && report.morph.basis.is_none());
         }
         let text = report.to_string();
         assert!(
-            text.starts_with("20000 nodes of 24 B, 20000 of them below the roots"),
+            text.starts_with("20000 nodes reached; 20000 nodes of 24 B laid out as"),
             "{text}"
         );
     }
+}
+
+#[test]
+fn the_operation_decides_layout_and_verdict() {
+    let (mut nodes, mut root) = search_tree(scattered(20_000));
+    let cache = Level::new("cache", LevelKind::Data, 64, 65_536.0, 10.0);
+    let machine = Machine::new("one cache", Machine::thesis().search, vec![cache]).unwrap();
+    let morph = IndexMorph::new().machine(&machine).predict(true);
+    let walk = morph.operation(Operation::Walk);
+    let random = Layout::Random { seed: 1 };
+    for (morph, verdict) in [
+        (morph.layout(random), Verdict::Unknown),
+        (walk, Verdict::Better),
+        (walk, Verdict::Same),
+        (walk.layout(random), Verdict::Worse),
+        (walk, Verdict::Better),
+    ] {
+        let report = morph
+            .run(&mut nodes, &mut root, |node, visit| {
+                visit.child(&mut node.kids);
+                visit.reference(&mut node.up);
+            })
+            .unwrap()
+            .morph;
+        assert_eq!(report.verdict(), verdict, "{report}");
+    }
+    // The root has the least key. In preorder, its one child comes behind it.
+    assert_eq!((root, nodes[0].kids[1]), (0, 1));
 }
 
 #[test]
@@ -393,7 +425,12 @@ fn auto_takes_no_layout_whose_clusters_lose_their_borders() {
             })
         };
         let report = report.unwrap();
-        let offered: Vec<Layout> = report.ranking.iter().map(|&(layout, _)| layout).collect();
+        let offered: Vec<Layout> = report
+            .morph
+            .ranking
+            .iter()
+            .map(|&(layout, _)| layout)
+            .collect();
         assert!(offered.contains(&Layout::Hierarchical));
         assert_eq!(offered.contains(&Layout::Weighted), weighted);
         assert!(
@@ -448,7 +485,7 @@ fn clusters_begin_with_blocks_where_nodes_can() {
                 .run(slice, &mut root, |node, visit| visit.child(&mut node.kids))
                 .unwrap();
             assert_eq!((root, slice[0].key), (0, 0));
-            report.near_after.same_64 as f64 / report.edges as f64
+            report.morph.near_after.same_64 as f64 / report.morph.edges as f64
         })
         .collect();
     // Of seven nodes in three levels, four are a cluster and three are not.
@@ -471,7 +508,10 @@ fn nodes_that_cannot_be_reached_go_to_the_end() {
             visit.child(&mut node.1);
         })
         .unwrap();
-    assert_eq!((report.nodes, report.reached, report.edges), (6, 3, 3));
+    assert_eq!(
+        (report.morph.nodes, report.reached, report.morph.edges),
+        (6, 3, 3)
+    );
     assert_eq!(
         nodes,
         [('c', 1), ('b', 2), ('a', 9), ('d', 4), ('e', 3), ('f', 9)]
@@ -580,7 +620,12 @@ fn nothing_no_bytes_and_one() {
         .run(&mut [(); 5], &mut 3_i8, |(), _visit| calls += 1)
         .unwrap();
     assert_eq!(
-        (calls, report.nodes, report.edges, report.node_bytes),
+        (
+            calls,
+            report.morph.nodes,
+            report.morph.edges,
+            report.morph.node_bytes
+        ),
         (5, 5, 0, 0)
     );
 
@@ -590,7 +635,7 @@ fn nothing_no_bytes_and_one() {
         .pages(PageSize::Huge2M)
         .run(&mut one, &mut None::<u8>, |node, visit| visit.child(node))
         .unwrap();
-    assert_eq!((one, report.nodes, report.reached), ([0], 1, 0));
+    assert_eq!((one, report.morph.nodes, report.reached), ([0], 1, 0));
 }
 
 #[test]
@@ -626,7 +671,7 @@ fn a_chain_of_a_million_nodes_and_again() {
             .layout(layout)
             .run(&mut links, &mut root, |link, visit| visit.child(link))
             .unwrap();
-        assert_eq!((report.reached, report.edges), (1_000_000, 999_999));
+        assert_eq!((report.reached, report.morph.edges), (1_000_000, 999_999));
     }
     // One after the other; the last one points at the first.
     assert!(
