@@ -199,11 +199,11 @@ impl<'m> Morph<'m> {
     /// [Predictions](Morph::predict) about double that, and more for nodes of many lines. The stack
     /// does not grow with the structure.
     ///
-    /// Cheapest is [depth-first](crate::Layout::DepthFirst) order, which needs no shape of the structure.
-    /// A complete tree of 2^16 nodes of 24 bytes takes 399 instructions a node where the program
-    /// [declared its allocator](ccmalloc::declare_global), and 491 where it did not and each node
-    /// is asked for and given back by itself; in the layout that the model chooses, 1057 and 1146
-    /// (cachegrind, release build, two morphs of a program that morphs three times).
+    /// Cheapest is [depth-first](crate::Layout::DepthFirst) order, which needs no shape of the
+    /// structure. A complete tree of 2^16 nodes of 24 bytes takes 399 instructions a node where the
+    /// program [declared its allocator](ccmalloc::declare_global), and 491 where it did not and
+    /// each node is asked for and given back by itself; in the layout that the model chooses, 1057
+    /// and 1146 (cachegrind, release build, two morphs of a program that morphs three times).
     ///
     /// # Errors
     ///
@@ -263,9 +263,9 @@ impl<'m> Morph<'m> {
     /// `weigh` tells for each node how many operations end there, in any unit: the popularity of
     /// its key, a count taken over a while. It is called once for each node, before `traverse` is.
     /// Negative weights and those that are no numbers count as 0. All layouts that look at how
-    /// likely a node is look at the weights then; [`Layout::Weighted`](crate::Layout::Weighted) is made for them. For counts
-    /// of *accesses*, which a node gets also from operations that go on to its children, see
-    /// [`run_weighted_by_accesses`](Morph::run_weighted_by_accesses).
+    /// likely a node is look at the weights then; [`Layout::Weighted`](crate::Layout::Weighted) is
+    /// made for them. For counts of *accesses*, which a node gets also from operations that go on
+    /// to its children, see [`run_weighted_by_accesses`](Morph::run_weighted_by_accesses).
     ///
     /// # Errors
     ///

@@ -124,7 +124,8 @@ fn report(walk: &Walk<'_>, order: Vec<u32>, morph: Report) -> IndexReport {
     }
 }
 
-/// The plan for the nodes that are reached. [`LayoutChoice::Auto`] takes only what a slice can keep.
+/// The plan for the nodes that are reached. [`LayoutChoice::Auto`] takes only what a slice can
+/// keep.
 fn choose(
     settings: &Settings<'_>,
     parents: &[u32],
