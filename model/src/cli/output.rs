@@ -4,7 +4,6 @@ use std::fmt;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -152,51 +151,35 @@ impl Drop for NewFile {
     }
 }
 
-/// Says on standard error how far a long command is: by a bar on a terminal, else by a line now and
-/// then.
+/// Shows on standard error how far a long command is, where that is a terminal.
 #[derive(Debug)]
-pub(super) struct Progress {
-    bar: ProgressBar,
-    said: Instant,
-}
+pub(super) struct Progress(ProgressBar);
 
 impl Progress {
-    /// Between two lines; commands that are done sooner say nothing.
-    const PAUSE: Duration = Duration::from_secs(30);
-
-    /// Of so many steps.
+    /// Begins a command of `steps` steps.
     pub(super) fn new(steps: u64) -> Progress {
         let bar = ProgressBar::new(steps);
         let style = ProgressStyle::with_template("[{bar:40}] {percent} %, {eta} left: {msg}");
         if let Ok(style) = style {
             bar.set_style(style);
         }
-        Progress {
-            bar,
-            said: Instant::now(),
-        }
+        Progress(bar)
     }
 
-    /// What is being done.
-    pub(super) fn say(&self, what: &str) {
-        self.bar.set_message(what.to_owned());
+    /// Shows what the command works on.
+    pub(super) fn show(&self, what: &str) {
+        self.0.set_message(what.to_owned());
     }
 
-    /// So many of the steps are done.
-    pub(super) fn set(&mut self, steps: u64) {
-        let steps = steps.min(self.bar.length().unwrap_or(steps));
-        self.bar.set_position(steps);
-        if self.bar.is_hidden() && self.said.elapsed() >= Progress::PAUSE {
-            self.said = Instant::now();
-            let percent = 100 * steps / self.bar.length().unwrap_or(steps).max(1);
-            eprintln!("model: {percent} % done: {}", self.bar.message());
-        }
+    /// Shows that `steps` steps are done.
+    pub(super) fn set(&self, steps: u64) {
+        self.0.set_position(steps);
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.0.finish_and_clear();
     }
 }
 

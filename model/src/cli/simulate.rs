@@ -114,9 +114,9 @@ fn question(
 ) -> Result<(), CliError> {
     let question = Question::new(&args.question, &args.place, machine, Tier::Auto)?;
     let (mut rows, mut notes) = (Vec::new(), question.notes());
-    let mut progress = Progress::new(ACCESSES_MAX * args.layout.len() as u64);
+    let progress = Progress::new(ACCESSES_MAX * args.layout.len() as u64);
     for (i, arrangement) in (0..).zip(&args.layout) {
-        progress.say(&arrangement.to_string());
+        progress.show(&arrangement.to_string());
         let arranged = question.arrange(*arrangement)?;
         let simulation = Simulation {
             accesses: &arranged.accesses,

@@ -76,12 +76,12 @@ fn over_nodes(args: &PredictArgs, question: &Question<'_>) -> Result<SweepReport
     let sizes = sizes(question.key_count() as f64);
     let mut rows = Vec::new();
     // An answer takes as long as there are nodes.
-    let mut progress = Progress::new(sizes.iter().copied().map(u64::from).sum());
+    let progress = Progress::new(sizes.iter().copied().map(u64::from).sum());
     let mut done = 0;
     let mut arrangements = vec![args.baseline];
     arrangements.extend(&args.layout);
     for keys in sizes {
-        progress.say(&format!("{keys} nodes"));
+        progress.show(&format!("{keys} nodes"));
         let Some(smaller) = question.with_keys(keys) else {
             return Err(CliError::Request(
                 "--plot runs over sizes, and this structure has one: the file's".to_owned(),
@@ -134,10 +134,10 @@ fn over_shares(args: &PredictArgs, question: &Question<'_>) -> Result<SweepRepor
     let coloured = args.layout.iter().filter_map(|layout| layout.layout());
     let coloured: Vec<Arrangement> = coloured.map(Arrangement::Coloured).collect();
     let mut rows = Vec::new();
-    let mut progress = Progress::new(u64::from(SHARES));
+    let progress = Progress::new(u64::from(SHARES));
     for step in 0..SHARES {
         let share = f64::from(step) / f64::from(SHARES);
-        progress.say(&format!("a share of {share}"));
+        progress.show(&format!("a share of {share}"));
         let place = PlaceArgs {
             colour_share: share,
             ..question.place().clone()
