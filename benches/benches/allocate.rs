@@ -12,8 +12,8 @@ use std::ptr::NonNull;
 
 use ccmalloc::{CcMalloc, cc_alloc};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use examples::rng::Rng;
 use measure::rivals::ALLOCATORS;
+use measure::rng::Rng;
 
 const BATCH: usize = 1000;
 

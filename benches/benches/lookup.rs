@@ -8,10 +8,10 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ctree::FrozenCTreeMap;
-use examples::rng::Rng;
 use measure::keys;
 use measure::queries::Chain;
 use measure::rivals::integer_maps;
+use measure::rng::Rng;
 
 /// A thousand keys, as many as a second-level cache holds, and more than any holds.
 const SIZES_LOG2: [u32; 3] = [10, 17, 22];

@@ -13,7 +13,7 @@ use criterion::{
     BatchSize, BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main,
     measurement::WallTime,
 };
-use examples::rng::Rng;
+use measure::rng::Rng;
 use measure::structures::Structure;
 use measure::structures::lists::Lists;
 use measure::structures::octree::Octree;

@@ -5,9 +5,9 @@
 //! untimed. Keys are even over `u64`. Maps of more than a cache's size are the `report` binary's.
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use examples::rng::Rng;
 use measure::keys;
 use measure::rivals::integer_maps;
+use measure::rng::Rng;
 
 /// Sizes from one that fits a few nodes to one that fits a second-level cache.
 const SIZES: [usize; 3] = [16, 1000, 50_000];

@@ -16,7 +16,7 @@
 //! code as that of a `#[global_allocator]` does. A `match` over the allocators was tried first; it
 //! took nine instructions.
 //!
-//! A process without the variable, which `report` itself is, gets [`BirthAllocator`]: there each
+//! A process without the variable, which `report` itself is, gets [`SwitchAllocator`]: there each
 //! thread chooses who serves.
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -24,40 +24,14 @@ use std::ffi::CStr;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::births::BirthAllocator;
+use crate::install::{Install, Methods};
 use crate::rivals::{ALLOCATORS, ARENAS, ours};
+use crate::source::SwitchAllocator;
 
 /// The environment variable that names the allocator of a process.
 pub const ALLOCATOR_VARIABLE: &str = "BENCHES_ALLOCATOR";
 
 const ALLOCATOR_VARIABLE_C: &CStr = c"BENCHES_ALLOCATOR";
-
-/// An allocator that a whole process can be served by.
-pub trait Install: GlobalAlloc + Sized + 'static {
-    /// The allocator; it has no state of its own.
-    const ALLOCATOR: Self;
-    /// What the variable calls it.
-    const NAME: &'static str;
-    /// Its methods.
-    const METHODS: &'static Methods = &Methods {
-        name: Self::NAME,
-        alloc: alloc::<Self>,
-        alloc_zeroed: alloc_zeroed::<Self>,
-        dealloc: dealloc::<Self>,
-        realloc: realloc::<Self>,
-    };
-}
-
-/// The methods of an allocator, with the contracts of [`GlobalAlloc`]'s.
-#[derive(Debug)]
-pub struct Methods {
-    /// What the variable calls the allocator.
-    pub name: &'static str,
-    alloc: unsafe fn(Layout) -> *mut u8,
-    alloc_zeroed: unsafe fn(Layout) -> *mut u8,
-    dealloc: unsafe fn(*mut u8, Layout),
-    realloc: unsafe fn(*mut u8, Layout, usize) -> *mut u8,
-}
 
 /// Invariant: points to a `&'static Methods`: at first to [`FIRST`], and from the end of the first
 /// call on to those of one allocator, always the same.
@@ -108,14 +82,14 @@ unsafe impl GlobalAlloc for DispatchAllocator {
     }
 }
 
-impl Install for BirthAllocator {
-    const ALLOCATOR: Self = BirthAllocator;
+impl Install for SwitchAllocator {
+    const ALLOCATOR: Self = SwitchAllocator;
     const NAME: &'static str = "switch";
 }
 
 /// What stands for the methods until the first call, which makes the choice.
 static FIRST: Methods = Methods {
-    name: BirthAllocator::NAME,
+    name: SwitchAllocator::NAME,
     alloc: first_alloc,
     alloc_zeroed: first_alloc_zeroed,
     dealloc: first_dealloc,
@@ -128,7 +102,7 @@ fn choose() -> &'static Methods {
     // thread can be changing it now.
     let value = unsafe { libc::getenv(ALLOCATOR_VARIABLE_C.as_ptr()) };
     let methods = if value.is_null() {
-        BirthAllocator::METHODS
+        SwitchAllocator::METHODS
     } else {
         // SAFETY: getenv returned a string that ends in NUL and stays as it is while nobody changes
         // the environment.
@@ -137,7 +111,7 @@ fn choose() -> &'static Methods {
         std::iter::once(ours::METHODS)
             .chain(rivals)
             .find(|methods| methods.name.as_bytes() == name)
-            .unwrap_or(BirthAllocator::METHODS)
+            .unwrap_or(SwitchAllocator::METHODS)
     };
     if ptr::eq(methods, ours::METHODS) {
         // SAFETY: all calls of this process go on to `CcMalloc` as they are, and nothing is kept of
@@ -180,32 +154,4 @@ unsafe fn first_dealloc(object: *mut u8, layout: Layout) {
 unsafe fn first_realloc(object: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
     // SAFETY: the caller's promises are passed on.
     unsafe { (choose().realloc)(object, layout, new_size) }
-}
-
-/// # Safety
-/// - As [`GlobalAlloc::alloc`].
-unsafe fn alloc<A: Install>(layout: Layout) -> *mut u8 {
-    // SAFETY: the caller's promises are passed on.
-    unsafe { A::ALLOCATOR.alloc(layout) }
-}
-
-/// # Safety
-/// - As [`GlobalAlloc::alloc_zeroed`].
-unsafe fn alloc_zeroed<A: Install>(layout: Layout) -> *mut u8 {
-    // SAFETY: the caller's promises are passed on.
-    unsafe { A::ALLOCATOR.alloc_zeroed(layout) }
-}
-
-/// # Safety
-/// - As [`GlobalAlloc::dealloc`].
-unsafe fn dealloc<A: Install>(object: *mut u8, layout: Layout) {
-    // SAFETY: the caller's promises are passed on.
-    unsafe { A::ALLOCATOR.dealloc(object, layout) }
-}
-
-/// # Safety
-/// - As [`GlobalAlloc::realloc`].
-unsafe fn realloc<A: Install>(object: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-    // SAFETY: the caller's promises are passed on.
-    unsafe { A::ALLOCATOR.realloc(object, layout, new_size) }
 }

@@ -10,7 +10,7 @@
 
 use std::collections::HashSet;
 
-use examples::rng::Rng;
+use crate::rng::Rng;
 
 /// `count` different numbers, even over all of `u64`, in random order; the largest number is not
 /// among them.

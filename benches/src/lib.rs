@@ -1,20 +1,22 @@
 //! Measurements against rivals.
 //!
-//! One list of workloads, one adapter file for each rival, and in every run the answers are checked
-//! before any figure is believed. The `report` binary runs the list; the criterion benches look at
-//! single operations.
+//! The `report` binary runs the list of workloads; the criterion benches look at single operations.
+//! Every run checks the answers before it believes a figure.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`workload`] | the list, and what a workload is told and returns |
 //! | [`suites`] | the workloads, a module for each crate under test |
-//! | [`rivals`] | what we are held against, a file each |
+//! | [`rivals`] | what ours is compared with, a file each |
+//! | [`rng`], [`timing`], [`chain`] | random numbers, timing in turns, lookups that wait for each other |
 //! | [`raw_tree`], [`raw_chains`] | a search tree and hash chains whose nodes come from an allocator of choice |
+//! | [`search_tree`], [`survey`] | a search tree of 24-byte boxes, and where its nodes lie |
 //! | [`structures`] | trees, lists, tables and octrees of boxes, as programs write them |
 //! | [`ordered_map`] | ordered maps: the trait of their adapters, and the passes that are timed |
 //! | [`keys`] | what keys they hold |
 //! | [`queries`] | what structures are asked: keys drawn evenly, and hot keys |
-//! | [`births`] | the memory that their nodes come from |
+//! | [`source`] | the allocator behind `Box` for a part of a thread's work |
+//! | [`install`] | the methods of an allocator that can serve a whole process |
 //! | [`olden`] | the Olden programs, over allocators and placements |
 //! | [`programs`] | whole programs for allocators, each for a process of its own |
 //! | `apps` | applications of published crates; with the feature `apps` |
@@ -33,10 +35,11 @@
 
 #[cfg(feature = "apps")]
 pub mod apps;
-pub mod births;
+pub mod chain;
 pub mod curves;
 pub mod dispatch;
 pub mod figures;
+pub mod install;
 pub mod keys;
 pub mod olden;
 pub mod ordered_map;
@@ -46,9 +49,14 @@ pub mod queries;
 pub mod raw_chains;
 pub mod raw_tree;
 pub mod rivals;
+pub mod rng;
 pub mod rounds;
+pub mod search_tree;
+pub mod source;
 pub mod structures;
 pub mod suites;
+pub mod survey;
 pub mod sys;
+pub mod timing;
 pub mod worker;
 pub mod workload;

@@ -1,7 +1,7 @@
 //! What structures are asked: keys drawn evenly, keys of which some are hot, and chains of them.
 
-use examples::chain::QueryChain;
-use examples::rng::Rng;
+use crate::chain::QueryChain;
+use crate::rng::Rng;
 
 /// A chain of lookups by keys of any type, as [`QueryChain`] by integers.
 ///

@@ -2,7 +2,7 @@
 //!
 //! The allocators under comparison must serve the same nodes in the same process, so they cannot
 //! all be the global one, and `Box` is no use here. What remains is the tree of
-//! `examples::search_tree` with raw links: the same 24-byte node, the same search.
+//! `search_tree` with raw links: the same 24-byte node, the same search.
 
 use std::alloc::Layout;
 use std::hint::black_box;
@@ -24,7 +24,7 @@ pub unsafe trait NodeAllocator {
     unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout);
 }
 
-/// One node; the same bytes as `examples::search_tree::Node`.
+/// One node; the same bytes as `crate::search_tree::Node`.
 struct RawNode {
     key: u64,
     left: Option<NonNull<RawNode>>,

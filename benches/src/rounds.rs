@@ -8,8 +8,8 @@
 
 use std::time::Duration;
 
+use crate::timing::{median, nanoseconds_each};
 use ccmodel::counters::{Counters, Event};
-use examples::timing::{median, nanoseconds_each};
 use serde::{Deserialize, Serialize};
 
 /// What one side took, a figure a round, in the order of the rounds.
@@ -28,12 +28,8 @@ impl Rounds {
     /// # Panics
     /// When there are none.
     pub fn new(each: Vec<f64>) -> Self {
-        assert!(!each.is_empty(), "no rounds, no median");
-        let mut sorted = each.clone();
-        sorted.sort_by(f64::total_cmp);
         Rounds {
-            // Of an even number the upper one, as of times.
-            median: sorted[sorted.len() / 2],
+            median: median(&each),
             each,
             events: Vec::new(),
         }
@@ -50,11 +46,7 @@ impl Rounds {
     /// When there are none.
     pub fn of_times(times: Vec<Duration>) -> Self {
         let each = times.iter().map(|&time| nanoseconds_each(time, 1));
-        Rounds {
-            each: each.collect(),
-            median: nanoseconds_each(median(times), 1),
-            events: Vec::new(),
-        }
+        Rounds::new(each.collect())
     }
 
     /// The geometric mean of several figures: that of the medians, and for the spread that of each

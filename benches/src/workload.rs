@@ -55,7 +55,6 @@ pub const WORKLOADS: &[Workload] = &[
     olden::MST,
     olden::EM3D,
     olden::TSP,
-    olden::VORONOI,
     olden::MEANS,
     scaling::MT_2_THREADS_SCALING,
     scaling::MAP_READS_2_THREADS_SCALING,

@@ -7,15 +7,16 @@
 //! `cargo test -p measure --test all`.
 
 mod key_sets;
+mod measuring;
 mod ordered_maps;
 
 use std::collections::HashMap;
 
 use ccmodel::Layout;
 use ccmorph::Morph;
-use examples::rng::Rng;
-use measure::births::{BirthAllocator, Birthplace, born, rivals};
 use measure::queries::{Queries, Skew};
+use measure::rng::Rng;
+use measure::source::{Source, SwitchAllocator, allocate_from, rivals};
 use measure::structures::Structure;
 use measure::structures::lists::Lists;
 use measure::structures::octree::{Octree, random_points};
@@ -25,7 +26,7 @@ use measure::workload::WORKLOADS;
 use quickcheck::{TestResult, quickcheck};
 
 #[global_allocator]
-static GLOBAL: BirthAllocator = BirthAllocator;
+static GLOBAL: SwitchAllocator = SwitchAllocator;
 
 /// The nodes of a tree with their depths, in the order of a depth-first walk.
 fn outline(tree: &Tree) -> Vec<(u32, u64, u64)> {
@@ -187,13 +188,13 @@ fn answers_alike<S: Structure>(build: impl Fn() -> S, queries: &[u64], check: im
         "the queries ask for something"
     );
     for rival in rivals() {
-        let theirs = born(Birthplace::Rival(rival), &build);
+        let theirs = allocate_from(Source::Rival(rival), &build);
         assert_eq!(answers(&theirs), expected, "{}", rival.name);
         assert_eq!(answers(&theirs.copy()), expected, "{}, copied", rival.name);
     }
-    let mut ours = born(Birthplace::CcMalloc, &build);
+    let mut ours = allocate_from(Source::CcMalloc, &build);
     for layout in LAYOUTS {
-        let report = born(Birthplace::CcMalloc, || {
+        let report = allocate_from(Source::CcMalloc, || {
             ours.morph(&Morph::new().layout(layout))
         });
         let report = report.expect("there is memory");
@@ -201,7 +202,7 @@ fn answers_alike<S: Structure>(build: impl Fn() -> S, queries: &[u64], check: im
         assert!(report.nodes > 100, "{} nodes", report.nodes);
         assert_eq!(answers(&ours), expected, "{layout}");
     }
-    let copy = born(Birthplace::CcMalloc, || ours.copy());
+    let copy = allocate_from(Source::CcMalloc, || ours.copy());
     drop(ours);
     assert_eq!(answers(&copy), expected, "a copy of what was morphed");
 }
@@ -243,13 +244,13 @@ fn octrees_answer_alike_wherever_they_lie() {
 #[test]
 fn objects_come_from_whom_they_are_asked_of_and_go_back() {
     for rival in rivals() {
-        let mut grown: Vec<u64> = born(Birthplace::Rival(rival), || Vec::with_capacity(4));
-        let object = born(Birthplace::Rival(rival), || Box::new([7_u64; 3]));
+        let mut grown: Vec<u64> = allocate_from(Source::Rival(rival), || Vec::with_capacity(4));
+        let object = allocate_from(Source::Rival(rival), || Box::new([7_u64; 3]));
         let address = std::ptr::from_ref(&*object).cast::<u8>();
         assert!(!ccmalloc::contains(address));
         if let Some(owns) = rival.owns {
             assert!(owns(address), "{}", rival.name);
-            let ours = born(Birthplace::CcMalloc, || Box::new(1_u64));
+            let ours = allocate_from(Source::CcMalloc, || Box::new(1_u64));
             let systems = Box::new(2_u64);
             assert!(!owns(std::ptr::from_ref(&*ours).cast()));
             assert!(!owns(std::ptr::from_ref(&*systems).cast()));

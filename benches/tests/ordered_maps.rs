@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use ctree::CTreeMap;
-use examples::rng::Rng;
 use measure::ordered_map::{Kind, OrderedMap, Passes, Updates, value_of};
 use measure::queries::Chain;
+use measure::rng::Rng;
 use measure::{keys, rivals};
 use quickcheck::quickcheck;
 

@@ -7,6 +7,15 @@ static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
 mod maps;
 mod messages;
 mod predictions;
+#[path = "../../benches/src/search_tree.rs"]
+#[expect(
+    unreachable_pub,
+    reason = "the benchmarks' tree, which is public there"
+)]
+mod search_tree;
 mod std_surface;
 mod stress;
+#[path = "../../benches/src/survey.rs"]
+#[expect(unreachable_pub, reason = "as above")]
+mod survey;
 mod trees;

@@ -1,10 +1,9 @@
 //! What the model says of trees that really stand in memory.
 
+use crate::search_tree::{Node, SearchTree};
+use crate::survey::Survey;
 use ccmodel::{HintPolicy, Layout, Machine, PageSize, Prediction};
 use ccmorph::{Morph, TreeNode};
-use examples::rng::Rng;
-use examples::search_tree::{Node, SearchTree};
-use examples::survey::Survey;
 
 /// Enough for the thesis's machine, whose second-level cache has 1 MB, to miss.
 const NODES: usize = 200_000;
@@ -13,8 +12,11 @@ const NODES: usize = 200_000;
 type Insert = fn(&mut SearchTree, u64) -> bool;
 
 fn keys() -> Vec<u64> {
-    let mut rng = Rng::new(1);
-    (0..NODES).map(|_| rng.next_u64()).collect()
+    // Multiplication by an odd number is a permutation; rotation makes the order random enough.
+    let scramble = |key: u64| key.wrapping_mul(0xBF58_476D_1CE4_E5B9).swap_bytes();
+    (1..=NODES as u64)
+        .map(|key| scramble(scramble(key)))
+        .collect()
 }
 
 fn tree(insert: Insert) -> SearchTree {

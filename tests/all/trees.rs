@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::search_tree::{Node, SearchTree};
 use ccmodel::Layout;
 use ccmorph::{Morph, TreeNode};
-use examples::search_tree::{Node, SearchTree};
 use quickcheck::{Arbitrary, Gen, quickcheck};
 
 /// One step in a tree's life.

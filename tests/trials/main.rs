@@ -14,7 +14,6 @@ mod ast_walk;
 mod hash_chains;
 mod lru_list;
 mod morphed_again;
-mod quickstart_verdict;
 mod several_types;
 mod trait_objects;
 mod vectors_of_nodes;

@@ -1,7 +1,7 @@
 //! The quickstart recommended by a measurement of 1721 ns where 138 were predicted, by rounds of a
-//! loaded machine, and for a file of 12 nodes.
+//! loaded machine, and for a file of 12 nodes. The example runs this trial.
 
-use examples::quickstart::{Figures, advice};
+use super::{Figures, advice};
 
 fn figures(rounds: [[f64; 7]; 5]) -> Vec<Figures> {
     let predicted = [880.0, 530.0, 310.0, 138.0, 310.0];

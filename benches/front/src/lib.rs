@@ -85,7 +85,6 @@ pub const SUITES: &[Suite] = &[
             "olden_mst",
             "olden_em3d",
             "olden_tsp",
-            "olden_voronoi",
             "olden_geomean",
         ],
     },

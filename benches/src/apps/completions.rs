@@ -23,8 +23,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ptr::{NonNull, null_mut};
 
+use crate::rng::Rng;
 use ccmorph::Morph;
-use examples::rng::Rng;
 use intrusive_collections::rbtree::{Color, Entry, RBTreeOps};
 use intrusive_collections::{
     Bound, DefaultLinkOps, KeyAdapter, LinkOps, RBTree, RBTreeLink, intrusive_adapter,

@@ -13,9 +13,9 @@
 //! last, so the change takes the nodes out, has [`IndexMorph`] permute them, and puts them back.
 //! Shared nodes, which a diagram is full of, lie with the first of their parents.
 
+use crate::rng::Rng;
 use biodivine_lib_bdd::{Bdd, BddNode, BddPointer, BddValuation, BddVariableSet};
 use ccmorph::{IndexMorph, Layout};
-use examples::rng::Rng;
 
 use super::outcome;
 use crate::programs::{Checksum, Outcome, Program, Scale};

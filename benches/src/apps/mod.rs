@@ -27,7 +27,7 @@ pub mod diagrams;
 pub mod phrases;
 pub mod rays;
 
-use examples::timing::timed;
+use crate::timing::timed;
 
 use crate::programs::{Outcome, Program};
 

@@ -18,8 +18,8 @@
 //! A linked list is not the best structure for postings that are never deleted; chunks of an array
 //! are. The program is what a user of the crate writes, not the fastest index.
 
+use crate::rng::Rng;
 use ccmalloc::near;
-use examples::rng::Rng;
 use intrusive_collections::{LinkedList, LinkedListLink, intrusive_adapter};
 
 use super::corpus::{Numbers, sources, words};

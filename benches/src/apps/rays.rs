@@ -12,12 +12,12 @@
 //! have 80 bytes, more than a cache block, so there is nothing to gain by putting two of them into
 //! one. The time of the morph counts.
 
+use crate::rng::Rng;
 use bvh::aabb::{Aabb, Bounded};
 use bvh::bounding_hierarchy::BHShape;
 use bvh::bvh::{Bvh, BvhNode};
 use bvh::ray::Ray;
 use ccmorph::{IndexMorph, Layout};
-use examples::rng::Rng;
 use nalgebra::{Point3, Vector3};
 
 use super::outcome;

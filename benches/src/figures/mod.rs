@@ -120,9 +120,3 @@ impl Effort {
 fn progress(what: &str) {
     eprintln!("figures: {what}");
 }
-
-/// The median.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}

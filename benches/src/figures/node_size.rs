@@ -8,14 +8,15 @@
 //! Nodes lie one behind the other, as they came to be; no colours. Each run begins with cold
 //! caches, as the thesis's did if it began with its first search.
 
-use examples::rng::Rng;
+use crate::rng::Rng;
 
 use super::btree::InCoreBTree;
 use super::chain::{Chain, Searched as _};
 use super::clock::Clock;
 use super::cold::Cold;
 use super::thesis::ThesisMachine;
-use super::{Effort, Kind, Row, median, progress};
+use super::{Effort, Kind, Row, progress};
+use crate::timing::median;
 
 /// Its name in rows.
 pub const FIGURE: &str = "2-6";
@@ -79,7 +80,7 @@ pub fn rows(effort: &Effort) -> std::io::Result<Vec<Row>> {
                 runs: times.len(),
             };
             rows.push(Row {
-                ns: Some(median(times)),
+                ns: Some(median(&times)),
                 ..row.clone()
             });
             let mut machine = ThesisMachine::cold();

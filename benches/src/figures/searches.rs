@@ -32,7 +32,8 @@ use super::clock::Clock;
 use super::cold::Cold;
 use super::node_size::b_tree;
 use super::thesis::{SearchCost, ThesisMachine};
-use super::{Effort, Kind, Row, median, progress};
+use super::{Effort, Kind, Row, progress};
+use crate::timing::median;
 
 /// Its name in rows.
 pub const FIGURE: &str = "2-7";
@@ -204,7 +205,7 @@ fn medians(
     }
     times
         .into_iter()
-        .map(|times| times.into_iter().map(median).collect())
+        .map(|times| times.iter().map(|times| median(times)).collect())
         .collect()
 }
 

@@ -31,7 +31,7 @@
 
 use std::alloc::Layout;
 
-use examples::rng::Rng;
+use crate::rng::Rng;
 
 /// Sizes of the other objects, in words of 8 bytes.
 const OTHER_WORDS: [usize; 5] = [2, 4, 6, 8, 12];

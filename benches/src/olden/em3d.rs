@@ -34,9 +34,9 @@ use std::alloc::Layout;
 use std::cell::{Cell, OnceCell};
 use std::ptr;
 
+use crate::rng::Rng;
 use ccmalloc::Policy;
 use ccmorph::{Links, Morph, MorphError, TreeNode, Visit, Visitor, back};
-use examples::rng::Rng;
 
 use super::placement::Placement;
 use super::{Olden, Size};

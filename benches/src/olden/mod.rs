@@ -14,7 +14,6 @@
 //! | [`mst`] | hash tables with chains, one for each vertex | a minimum spanning tree |
 //! | [`em3d`] | lists of nodes that point at many nodes of another list | the propagation of a wave |
 //! | [`tsp`] | binary tree, rings through its nodes | a tour through cities |
-//! | [`voronoi`] | binary tree, edges that know their neighbours | Delaunay triangulation of points, and its Voronoi diagram |
 //! | [`placement`] | | where nodes come to lie: as allocated, hinted, prefetched |
 //! | [`age`] | | what a heap has behind it |
 //! | [`runner`] | | one run of one program in a process of its own |
@@ -33,7 +32,6 @@ pub mod runner;
 pub mod table;
 pub mod treeadd;
 pub mod tsp;
-pub mod voronoi;
 
 use std::alloc::Layout;
 use std::str::FromStr;

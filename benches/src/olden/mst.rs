@@ -39,9 +39,9 @@
 use std::alloc::Layout;
 use std::ptr;
 
+use crate::rng::Rng;
 use ccmalloc::Policy;
 use ccmorph::{Links, Morph, MorphError, TreeNode, Visitor};
-use examples::rng::Rng;
 
 use super::placement::Placement;
 use super::{Olden, Size};

@@ -19,10 +19,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::timing::timed;
 use ccmalloc::Policy;
 use ccmodel::{CacheGeometry, Machine};
 use ccmorph::{Morph, MorphError};
-use examples::timing::timed;
 use serde::{Deserialize, Serialize};
 
 use super::age::age;
@@ -34,7 +34,6 @@ use super::perimeter::Perimeter;
 use super::placement::{AsAllocated, Hinted, NullHinted, Placement, Prefetched};
 use super::treeadd::TreeAdd;
 use super::tsp::Tsp;
-use super::voronoi::Voronoi;
 use super::{Olden, Size};
 use crate::dispatch::served_by;
 use crate::sys::peak_resident_bytes;
@@ -48,7 +47,6 @@ pub const PROGRAMS: &[Program] = &[
     Program::of::<Mst>(),
     Program::of::<Em3d>(),
     Program::of::<Tsp>(),
-    Program::of::<Voronoi>(),
 ];
 
 /// What names of runs begin with.

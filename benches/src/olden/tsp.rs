@@ -30,9 +30,9 @@ mod ring;
 
 use std::alloc::Layout;
 
+use crate::rng::Rng;
 use ccmalloc::Policy;
 use ccmorph::{Morph, MorphError};
-use examples::rng::Rng;
 
 use super::placement::Placement;
 use super::{Olden, Size};

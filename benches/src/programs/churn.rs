@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use examples::rng::Rng;
+use crate::rng::Rng;
 
 use super::objects::marked;
 use super::{Checksum, Outcome, Program, Scale};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use examples::rng::Rng;
+use crate::rng::Rng;
 use serde_json::Value;
 
 use super::{Checksum, Outcome, Program, Scale, live};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::hint::black_box;
 
-use examples::rng::Rng;
+use crate::rng::Rng;
 
 use super::{Checksum, Outcome, Program, Scale, live};
 

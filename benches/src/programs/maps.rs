@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
-use examples::rng::Rng;
+use crate::rng::Rng;
 
 use super::{Checksum, Outcome, Program, Scale, live};
 

@@ -35,7 +35,7 @@ pub mod trees;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use examples::timing::timed;
+use crate::timing::timed;
 
 /// A program: what it is called, and what it does.
 #[derive(Clone, Copy, Debug)]

@@ -8,9 +8,9 @@
 use std::hint::black_box;
 use std::time::Duration;
 
+use crate::chain::QueryChain;
+use crate::rng::Rng;
 use ccmorph::Morph;
-use examples::chain::QueryChain;
-use examples::rng::Rng;
 
 use super::{Checksum, Outcome, Program, Scale};
 use crate::structures::Structure;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::hint::black_box;
 
-use examples::rng::Rng;
+use crate::rng::Rng;
 
 use super::{Checksum, Outcome, Program, Scale, live};
 

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use examples::rng::Rng;
+use crate::rng::Rng;
 
 use super::objects::marked;
 use super::{Checksum, Outcome, Program, Scale, live};

@@ -3,7 +3,7 @@
 use std::alloc::Layout;
 use std::ptr::NonNull;
 
-use examples::rng::Rng;
+use crate::rng::Rng;
 
 use super::{Checksum, Outcome, Program, Scale};
 use crate::dispatch::served_by;

@@ -29,7 +29,7 @@ use allocator_api2::alloc::Allocator;
 use bumpalo::Bump;
 
 use super::{AllocatorRival, Unhinted};
-use crate::dispatch::Install;
+use crate::install::Install;
 
 pub(super) const RIVAL: AllocatorRival = AllocatorRival {
     slug: "bumpalo",

@@ -3,7 +3,7 @@
 use tikv_jemallocator::Jemalloc;
 
 use super::{AllocatorRival, Unhinted};
-use crate::dispatch::Install;
+use crate::install::Install;
 
 pub(super) const RIVAL: AllocatorRival = AllocatorRival {
     slug: "jemalloc",

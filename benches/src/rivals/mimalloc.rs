@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use mimalloc::MiMalloc;
 
 use super::{AllocatorRival, Unhinted};
-use crate::dispatch::Install;
+use crate::install::Install;
 
 pub(super) const RIVAL: AllocatorRival = AllocatorRival {
     slug: "mimalloc",

@@ -8,7 +8,7 @@
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::NonNull;
 
-use crate::dispatch::Methods;
+use crate::install::Methods;
 use crate::ordered_map::{Key, Kind};
 use crate::raw_tree::NodeAllocator;
 
@@ -43,7 +43,7 @@ pub struct AllocatorRival {
     /// The allocator, where it serves a whole process; it has a slug of its own there, because the
     /// system's malloc is then called what it is.
     pub methods: &'static Methods,
-    /// Whether an address lies in its memory, where it can tell; see [`crate::births`].
+    /// Whether an address lies in its memory, where it can tell; see [`crate::source`].
     pub owns: Option<fn(*const u8) -> bool>,
 }
 

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 
 use ccmalloc::{CcMalloc, cc_alloc};
 
-use crate::dispatch::{Install, Methods};
+use crate::install::{Install, Methods};
 use crate::raw_tree::NodeAllocator;
 
 /// `ccmalloc`, where it serves a whole process.

@@ -3,7 +3,7 @@
 use snmalloc_rs::SnMalloc;
 
 use super::{AllocatorRival, Unhinted};
-use crate::dispatch::Install;
+use crate::install::Install;
 
 pub(super) const RIVAL: AllocatorRival = AllocatorRival {
     slug: "snmalloc",

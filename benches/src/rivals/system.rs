@@ -3,7 +3,7 @@
 use std::alloc::System;
 
 use super::{AllocatorRival, Unhinted};
-use crate::dispatch::Install;
+use crate::install::Install;
 
 pub(crate) const RIVAL: AllocatorRival = AllocatorRival {
     slug: "malloc",

@@ -12,8 +12,8 @@
 //! them ([`Lists::is_linked_both_ways`]), but goes over the lists forwards only. A morph keeps them
 //! up to date because they are marked `#[parent]`.
 
+use crate::rng::Rng;
 use ccmorph::{Morph, MorphError, Report, TreeNode};
-use examples::rng::Rng;
 
 use super::Structure;
 

@@ -3,7 +3,7 @@
 //!
 //! Each is written once and takes its memory from the global allocator, so that a structure in a
 //! rival's memory and a morphed one are walked by the same machine code. Where the nodes lie is
-//! decided by [`born`](crate::births::born) when they are made, and by [`Structure::morph`]
+//! decided by [`allocate_from`](crate::source::allocate_from) when they are made, and by [`Structure::morph`]
 //! afterwards.
 //!
 //! | module | structure | node | an operation |
@@ -18,8 +18,8 @@ pub mod octree;
 pub mod table;
 pub mod tree;
 
+use crate::chain::QueryChain;
 use ccmorph::{Morph, MorphError, Report};
-use examples::chain::QueryChain;
 
 /// A structure to be laid out and asked.
 pub trait Structure: Sized {

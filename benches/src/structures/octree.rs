@@ -1,8 +1,8 @@
 //! An octree over points of the unit cube: a leaf holds a few of them, and becomes an inner node
 //! with eight octants when it overflows.
 
+use crate::rng::Rng;
 use ccmorph::{Morph, MorphError, Report, TreeNode};
-use examples::rng::Rng;
 
 use super::Structure;
 

@@ -15,8 +15,8 @@
 //! order, nothing freed; the tree is the same, too. In a random-insert tree the order of birth is
 //! that of the keys; in a complete tree it is random.
 
+use crate::rng::Rng;
 use ccmorph::{Morph, MorphError, Report, TreeNode};
-use examples::rng::Rng;
 
 use super::Structure;
 

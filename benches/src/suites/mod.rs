@@ -13,11 +13,11 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::time::Duration;
 
+use crate::rng::Rng;
+use crate::search_tree::SearchTree;
+use crate::source::{Source, allocate_from};
+use crate::timing::{timed, times_in_turns};
 use ccmodel::counters::Counters;
-use examples::rng::Rng;
-use examples::search_tree::SearchTree;
-use examples::switch::{Source, born_in};
-use examples::timing::{timed, times_in_turns};
 
 use crate::rounds::Rounds;
 use crate::workload::{Comparison, Effort, Workload, WrongAnswer};
@@ -34,7 +34,7 @@ fn random_keys(count: usize) -> Vec<u64> {
 
 /// A search tree with `keys`, inserted in their order, in memory from `source`.
 fn plain_tree(source: Source, keys: &[u64]) -> SearchTree {
-    born_in(source, || {
+    allocate_from(source, || {
         let mut tree = SearchTree::new();
         for &key in keys {
             tree.insert(key);

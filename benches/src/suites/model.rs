@@ -4,12 +4,12 @@
 //! Here `ours` is the prediction, `theirs` the measurement, and the ratio is the smaller over the
 //! larger: 1 is exact, and 0.77 a factor of 1.3 off, on either side.
 
+use crate::chain::QueryChain;
+use crate::search_tree::{Node, SearchTree};
+use crate::source::{Source, allocate_from};
+use crate::survey::Survey;
 use ccmodel::{CalibrateOptions, Layout, Machine, PageSize};
 use ccmorph::{Morph, TreeNode};
-use examples::chain::QueryChain;
-use examples::search_tree::{Node, SearchTree};
-use examples::survey::Survey;
-use examples::switch::{Source, born_in};
 
 use super::{Pass, SEED, compare, plain_tree, random_keys, tree_answer};
 use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Workload};
@@ -46,7 +46,7 @@ fn subjects(keys: &[u64]) -> Vec<Subject> {
     ];
     let morphed = layouts.map(|(slug, layout)| {
         let mut tree = plain_tree(Source::CcMalloc, keys);
-        born_in(Source::CcMalloc, || {
+        allocate_from(Source::CcMalloc, || {
             Morph::new()
                 .layout(layout)
                 .run(tree.root_mut(), Node::children)

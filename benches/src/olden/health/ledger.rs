@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use examples::rng::Rng;
+use crate::rng::Rng;
 
 use super::{
     ASSESS_STEPS, Input, TREATMENT_STEPS, Tally, VILLAGES_BELOW, brings_a_patient, is_sent_up,

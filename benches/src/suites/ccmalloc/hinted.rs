@@ -6,9 +6,9 @@ use std::cell::RefCell;
 use std::ptr::NonNull;
 use std::time::Duration;
 
+use crate::chain::QueryChain;
+use crate::timing::{timed, times_in_turns};
 use ccmalloc::{cc_alloc, cc_dealloc};
-use examples::chain::QueryChain;
-use examples::timing::{timed, times_in_turns};
 
 use super::super::{Pass, SEED, against_the_best, compare, random_keys};
 use crate::programs::trees::aged_chains;

@@ -5,10 +5,10 @@
 //! ([`crate::programs::morphs`]): neither finds memory or caches as the other left them. `CcMalloc`
 //! serves the morphs; copies are made under it, too, and under each rival.
 
-use crate::births;
 use crate::programs::{Scale, morphs};
 use crate::rivals::ours;
 use crate::rounds::Rounds;
+use crate::source;
 use crate::worker::{Taken, measure_apart};
 use crate::workload::{Comparison, Effort, Failure, Workload};
 
@@ -28,7 +28,7 @@ fn morph_cost(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     };
     let rivals: Vec<_> = match effort.scale {
         Scale::Quick => Vec::new(),
-        Scale::Full => births::rivals().collect(),
+        Scale::Full => source::rivals().collect(),
     };
     let mut servers = vec![ours::METHODS.name];
     servers.extend(rivals.iter().map(|rival| rival.methods.name));

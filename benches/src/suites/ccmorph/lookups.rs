@@ -1,15 +1,14 @@
 //! Searches in random trees: as the allocators left them, and morphed.
 
+use crate::chain::QueryChain;
+use crate::search_tree::{Node, SearchTree};
 use ccmodel::Layout;
 use ccmorph::{Morph, TreeNode};
-use examples::chain::QueryChain;
-use examples::search_tree::{Node, SearchTree};
-use examples::switch::{Source, born_in};
 
 use super::super::{Pass, SEED, compare, random_keys, tree_answer};
 use super::{Subjects, slug};
-use crate::births::{Birthplace, born};
 use crate::queries::{Queries, Skew};
+use crate::source::{Source, allocate_from};
 use crate::structures::Structure as _;
 use crate::structures::tree::{Plan, Side, Tree};
 use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Workload};
@@ -93,7 +92,7 @@ fn plain_tree(plan: &Plan) -> SearchTree {
         right: None,
     };
     let mut tree = SearchTree::new();
-    *tree.root_mut() = born_in(Source::System, || plan.grow(leaf, child_of));
+    *tree.root_mut() = allocate_from(Source::System, || plan.grow(leaf, child_of));
     tree
 }
 
@@ -104,7 +103,7 @@ fn plain_tree(plan: &Plan) -> SearchTree {
 fn morphed_copy(tree: &SearchTree, layout: Option<Layout>) -> SearchTree {
     let morph = layout.map_or_else(Morph::new, |layout| Morph::new().layout(layout));
     let mut copy = SearchTree::new();
-    born(Birthplace::CcMalloc, || {
+    allocate_from(Source::CcMalloc, || {
         *copy.root_mut() = copy_below(tree.root());
         morph.run(copy.root_mut(), Node::children)
     })

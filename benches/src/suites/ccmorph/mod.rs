@@ -21,10 +21,10 @@ use ccmodel::Layout;
 use ccmorph::Morph;
 
 use super::{Pass, against_the_best, compare};
-use crate::births::{Birthplace, born, rivals};
 use crate::programs::Scale;
 use crate::rivals::AllocatorRival;
 use crate::rounds::Rounds;
+use crate::source::{Source, allocate_from, rivals};
 use crate::structures::Structure;
 use crate::workload::{Comparison, Effort, Failure, Workload};
 
@@ -61,7 +61,7 @@ fn slug(layout: Option<Layout>) -> String {
 /// When there is no memory for it.
 fn morph_in_place<S: Structure>(structure: &mut S, layout: Option<Layout>) -> Layout {
     let morph = layout.map_or_else(Morph::new, |layout| Morph::new().layout(layout));
-    let report = born(Birthplace::CcMalloc, || structure.morph(&morph));
+    let report = allocate_from(Source::CcMalloc, || structure.morph(&morph));
     report
         .expect("there is memory for one more structure")
         .layout
@@ -69,7 +69,7 @@ fn morph_in_place<S: Structure>(structure: &mut S, layout: Option<Layout>) -> La
 
 /// A copy of `structure` in `CcMalloc`'s memory, laid out.
 fn morphed<S: Structure>(structure: &S, layout: Option<Layout>) -> S {
-    let mut copy = born(Birthplace::CcMalloc, || structure.copy());
+    let mut copy = allocate_from(Source::CcMalloc, || structure.copy());
     morph_in_place(&mut copy, layout);
     copy
 }
@@ -87,9 +87,9 @@ struct Subjects<S> {
 impl<S: Structure> Subjects<S> {
     fn new(effort: &Effort, build: impl Fn() -> S) -> Self {
         let rivals = rivals()
-            .map(|rival| (rival, born(Birthplace::Rival(rival), &build)))
+            .map(|rival| (rival, allocate_from(Source::Rival(rival), &build)))
             .collect();
-        let unmorphed = born(Birthplace::CcMalloc, &build);
+        let unmorphed = allocate_from(Source::CcMalloc, &build);
         let fixed = match effort.scale {
             Scale::Quick => &[],
             Scale::Full => FIXED.as_slice(),

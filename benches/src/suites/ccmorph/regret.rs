@@ -23,17 +23,17 @@
 
 use std::time::Duration;
 
+use crate::chain::QueryChain;
+use crate::rng::Rng;
+use crate::timing::{nanoseconds_each, timed};
 use ccmodel::Layout;
-use examples::chain::QueryChain;
-use examples::rng::Rng;
-use examples::timing::{nanoseconds_each, timed};
 
 use super::super::{SEED, random_keys};
 use super::{FIXED, morph_in_place, morphed, slug};
-use crate::births::{Birthplace, born};
 use crate::programs::Scale;
 use crate::queries::{Queries, Skew};
 use crate::rounds::Rounds;
+use crate::source::{Source, allocate_from};
 use crate::structures::Structure;
 use crate::structures::lists::{LINKS_EACH, Lists};
 use crate::structures::octree::Octree;
@@ -181,7 +181,7 @@ impl Sweep<'_> {
         build: impl Fn() -> S,
         chain: impl Fn(Skew) -> QueryChain,
     ) -> Result<Vec<Comparison>, Failure> {
-        let mut auto = born(Birthplace::CcMalloc, build);
+        let mut auto = allocate_from(Source::CcMalloc, build);
         let laid_out = |layout| Subject {
             layout,
             copies: (0..self.copies)

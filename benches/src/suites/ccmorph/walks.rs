@@ -4,7 +4,7 @@
 //! what it can: the links of a list have to be waited for one by one, the octants that a box
 //! reaches do not.
 
-use examples::rng::Rng;
+use crate::rng::Rng;
 
 use super::super::{SEED, random_keys};
 use super::Subjects;
@@ -88,7 +88,7 @@ fn octree_queries(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
 }
 
 /// Queries for cubes anywhere.
-fn octree_chain(lookups: usize) -> examples::chain::QueryChain {
+fn octree_chain(lookups: usize) -> crate::chain::QueryChain {
     let mut rng = Rng::new(SEED);
-    examples::chain::QueryChain::draw(lookups, || rng.next_u64())
+    crate::chain::QueryChain::draw(lookups, || rng.next_u64())
 }

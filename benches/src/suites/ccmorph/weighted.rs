@@ -8,10 +8,10 @@ use ccmorph::{LayoutChoice, Morph};
 
 use super::super::{Pass, SEED, compare, random_keys};
 use super::{FIXED, morphed, slug};
-use crate::births::{Birthplace, born};
 use crate::programs::Scale;
 use crate::queries::{Queries, Skew};
 use crate::rounds::Rounds;
+use crate::source::{Source, allocate_from};
 use crate::structures::Structure;
 use crate::structures::tree::{Plan, Tree};
 use crate::workload::{Comparison, Effort, Failure, Workload};
@@ -34,9 +34,9 @@ type Counts = HashMap<u64, u32>;
 /// # Panics
 /// When there is no memory for it.
 fn weighted(tree: &Tree, layout: LayoutChoice, counts: &Counts) -> (Tree, Layout) {
-    let mut copy = born(Birthplace::CcMalloc, || tree.copy());
+    let mut copy = allocate_from(Source::CcMalloc, || tree.copy());
     let morph = Morph::new().layout(layout);
-    let report = born(Birthplace::CcMalloc, || {
+    let report = allocate_from(Source::CcMalloc, || {
         copy.morph_weighted(&morph, |node| {
             f64::from(counts.get(&node.key).copied().unwrap_or(0))
         })
@@ -52,7 +52,7 @@ fn weighted_zipf(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
         Scale::Full => 1 << 22,
     };
     let keys = random_keys(nodes);
-    let tree = born(Birthplace::CcMalloc, || Plan::of_inserts(&keys).build());
+    let tree = allocate_from(Source::CcMalloc, || Plan::of_inserts(&keys).build());
     // The counts are of other lookups than those that are timed; what is hot is the same.
     let mut queries = Queries::new(&keys, Skew::Zipf, SEED);
     let mut counts = Counts::new();

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::chain::QueryChain;
+use crate::rng::Rng;
 use ctree::{FrozenCTreeMap, FrozenCTreeSet};
-use examples::chain::QueryChain;
-use examples::rng::Rng;
 
 use super::{Comparison, Effort, Failure, SEED, SUITE, WARM_BYTES};
 use super::{alone, duel, measures, sum_of, warm_memory};

@@ -1,6 +1,6 @@
 //! Keys that are harder than even integers: see [`crate::keys`] for what each set is made of.
 
-use examples::rng::Rng;
+use crate::rng::Rng;
 
 use super::{Comparison, Effort, Failure, LookupParts, Maps, SEED, SUITE, WARM_BYTES};
 use super::{alone, few_if_quick, warm_memory};

@@ -1,6 +1,6 @@
 //! Lookups, iteration and ranges in large maps of integers that came in random order.
 
-use examples::rng::Rng;
+use crate::rng::Rng;
 
 use super::{Comparison, Effort, Failure, LookupParts, Maps, SEED, SUITE, WARM_BYTES};
 use super::{alone, few, wanted, warm_memory};

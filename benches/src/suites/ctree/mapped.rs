@@ -5,11 +5,11 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::chain::QueryChain;
+use crate::rng::Rng;
 use bbtree::file::FileMap;
 use bbtree::unsync::BBTreeMap;
 use ctree::MappedCTreeMap;
-use examples::chain::QueryChain;
-use examples::rng::Rng;
 use memmap2::Mmap;
 
 use super::{Comparison, Effort, Failure, SEED, SUITE, WARM_BYTES};

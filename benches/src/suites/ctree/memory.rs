@@ -1,7 +1,7 @@
 //! What maps hold, as the system's malloc counts it: headers and rounding included, freed memory
 //! that malloc keeps left out.
 
-use examples::rng::Rng;
+use crate::rng::Rng;
 
 use super::{Comparison, Effort, Failure, SEED, SUITE};
 use super::{against_each, alone, few, measures};

@@ -13,7 +13,7 @@
 //!
 //! Each workload runs in a process of its own that the system's malloc serves, as it serves nearly
 //! every program ([`alone`]): no map finds a heap that another workload left, and no allocation is
-//! slowed down by questions that other suites ask ([`crate::births`]). Within the process, ours and
+//! slowed down by questions that other suites ask ([`crate::source`]). Within the process, ours and
 //! the rivals take turns.
 //!
 //! Names: `dependent` are lookups of which each waits for the answer before ([`Chain`]),

@@ -6,7 +6,7 @@
 //! program with many small maps has. All maps of 16 keys together fit the first-level cache, those
 //! of 1000 keys the second-level one.
 
-use examples::rng::Rng;
+use crate::rng::Rng;
 
 use super::{Comparison, Effort, Failure, Pass, SEED, SUITE};
 use super::{against_each, alone, compare, wanted};

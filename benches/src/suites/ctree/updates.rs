@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use examples::rng::Rng;
-use examples::timing::timed;
+use crate::rng::Rng;
+use crate::timing::timed;
 
 use super::{Comparison, Effort, Failure, Maps, SEED, SUITE, WARM_BYTES};
 use super::{against_each, alone, few_if_quick, measures, warm_memory};

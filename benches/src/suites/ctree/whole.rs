@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::Duration;
 
+use crate::rng::Rng;
+use crate::timing::timed;
 use ctree::CTreeMap;
-use examples::rng::Rng;
-use examples::timing::timed;
 
 use super::{Comparison, Effort, Failure, SEED, SUITE, WARM_BYTES};
 use super::{alone, measures, warm_memory};

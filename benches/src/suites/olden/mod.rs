@@ -58,7 +58,6 @@ of_program! {
     MST: "olden_mst", "mst";
     EM3D: "olden_em3d", "em3d";
     TSP: "olden_tsp", "tsp";
-    VORONOI: "olden_voronoi", "voronoi";
 }
 
 /// The means over all programs.

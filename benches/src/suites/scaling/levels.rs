@@ -12,9 +12,6 @@
 //! | lines that a visit reads | half of the keys 1.5, the length 1, a value or edge 0.7 | all of the keys 4, all of the values or edges 4 |
 //! | waits of a visit | 1.3: value and edge wait for the comparisons, unless the processor guesses the slot (six of ten) | 1: all lines are asked for at once |
 //! | instructions | as a visit of a search tree's node with branches, and a guess that fails | four vector comparisons: two branch-free visits of a search tree's node |
-//!
-//! The same for `BTreeMap<u64, u32>` and the frozen map stands, with the bytes drawn, in
-//! `examples/src/quickstart/blocks.rs`.
 
 use std::f64::consts::LN_2;
 

@@ -20,14 +20,14 @@ mod levels;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::chain::QueryChain;
+use crate::source::{Source, allocate_from};
 use ccmodel::{
     CalibrateOptions, Machine, NO_NODE, NodeExtent, PageSize, Placement, Predictor, SearchStyle,
     Shape,
 };
 use ccmorph::Morph;
 use ctree::CTreeMap;
-use examples::chain::QueryChain;
-use examples::switch::{Source, born_in};
 
 use super::{Pass, SEED, compare, random_keys};
 use crate::curves::point_name;
@@ -278,8 +278,8 @@ fn lookup_among(
         their_map.insert(key, value);
     }
     let plan = Plan::of_inserts(&keys);
-    let boxes = born_in(Source::System, || plan.build());
-    let morphed = born_in(Source::CcMalloc, || {
+    let boxes = allocate_from(Source::System, || plan.build());
+    let morphed = allocate_from(Source::CcMalloc, || {
         let mut tree = plan.build();
         let report = tree.morph(&Morph::new());
         report.expect("there is memory for one more tree");

@@ -1,14 +1,10 @@
-//! The binary search tree that every layout is shown on: plain Rust, one `Box` a node.
+//! A binary search tree of boxes, with 24 bytes a node, that does not balance itself.
 //!
-//! It does not balance itself. Keys that come in random order give a tree whose paths are about
-//! `1.39 log2 n` long on average (Knuth, TAOCP 3, 6.2.2), which is what an unordered input gives a
-//! program of one's own; keys in ascending order would give one long list, and callers that have
-//! sorted keys shuffle them first.
+//! Keys in random order give paths of about `1.39 log2 n` nodes (Knuth, TAOCP 3, 6.2.2).
 
 use ccmorph::TreeNode;
 
-/// One node: 24 bytes, so that two of them fit a block of 64 bytes, and no allocator can do better
-/// than that.
+/// One node. Two of them fit a block of 64 bytes.
 #[derive(Debug, TreeNode)]
 pub struct Node {
     /// The key; smaller ones lie to the left, larger ones to the right.
@@ -60,28 +56,25 @@ impl SearchTree {
         self.nodes == 0
     }
 
-    /// The root, for whoever walks the tree.
+    /// The root.
     pub fn root(&self) -> Option<&Node> {
         self.root.as_deref()
     }
 
-    /// The link that owns the root, for `ccmorph`. Whoever changes the keys or their order through
-    /// it gets other answers, nothing worse.
+    /// The link that owns the root, for `ccmorph`.
     pub fn root_mut(&mut self) -> &mut Option<Box<Node>> {
         &mut self.root
     }
 
-    /// Inserts `key` as a plain program does; false when it was there. Walks one path.
+    /// Inserts `key`; false when it was there.
     pub fn insert(&mut self, key: u64) -> bool {
         self.insert_with(key, |_link, node| Box::new(node))
     }
 
-    /// Inserts `key` with its node allocated near the parent; false when it was there. Walks one
-    /// path.
+    /// Inserts `key` with its node allocated near the parent; false when it was there.
     ///
-    /// The hint is the empty link that the new node will hang from: it lies inside the parent, so
-    /// it is as good as the parent, and the borrow of it is at hand. The root's link lies outside
-    /// the allocator's memory; such a hint is ignored.
+    /// The hint is the empty link, which lies inside the parent. That of the root lies outside the
+    /// allocator's memory, which ignores it.
     pub fn insert_near_parent(&mut self, key: u64) -> bool {
         self.insert_with(key, |link, node| ccmalloc::near(link, || Box::new(node)))
     }
@@ -108,8 +101,7 @@ impl SearchTree {
         true
     }
 
-    /// The node with the smallest key that is not below `key`. Walks one path, and stops early at
-    /// `key` itself.
+    /// The node with the smallest key that is not below `key`.
     #[inline]
     pub fn lower_bound(&self, key: u64) -> Option<&Node> {
         let mut above = None;
@@ -130,8 +122,7 @@ impl SearchTree {
 }
 
 impl Drop for SearchTree {
-    /// Frees node by node with the pending subtrees on the heap: a tree from sorted keys, a list
-    /// really, must not end the program by one stack frame a node.
+    /// Frees node by node: a tree of sorted keys must not take a stack frame for each node.
     fn drop(&mut self) {
         let mut pending: Vec<Box<Node>> = self.root.take().into_iter().collect();
         while let Some(mut node) = pending.pop() {

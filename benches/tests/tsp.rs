@@ -1,21 +1,18 @@
-//! The Olden programs that work in the plane, tsp and voronoi: every placement, morph and allocator
-//! gives the same, right result, on even and on degenerate input.
+//! The Olden program tsp: every placement, morph and allocator gives the same, right tour, on even
+//! and on degenerate input.
 //!
-//! Hints need a process that `ccmalloc` serves, so the test starts its own program again for each
-//! allocator.
-//!
+//! Hints need a process that `ccmalloc` serves, so the test starts itself again for each allocator.
 //! `cargo test --workspace` leaves it out, because it needs the rivals:
-//! `cargo test -p measure --test planes`.
+//! `cargo test -p measure --test tsp`.
 
 use std::process::Command;
 
 use ccmalloc::Policy;
 use ccmorph::{Morph, MorphError};
-use examples::rng::Rng;
 use measure::dispatch::{ALLOCATOR_VARIABLE, DispatchAllocator, served_by};
 use measure::olden::Olden;
 use measure::olden::placement::{AsAllocated, Hinted, NullHinted, Placement, Prefetched};
-use measure::olden::{tsp, tsp::Tsp, voronoi, voronoi::Voronoi};
+use measure::olden::{tsp, tsp::Tsp};
 use measure::rivals::{ALLOCATORS, ARENAS, ours};
 
 #[global_allocator]
@@ -77,51 +74,10 @@ fn tours() -> Vec<tsp::Input> {
     inputs
 }
 
-/// Inputs for triangulations: even ones, grids (whose squares lie on circles), lines, repetitions,
-/// a fan.
-fn triangulations() -> Vec<voronoi::Input> {
-    let mut inputs: Vec<voronoi::Input> = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 31, 32, 33, 3000]
-        .into_iter()
-        .map(|sites| voronoi::Input::random(sites, 6))
-        .collect();
-    let grid = |side: usize| (0..side * side).map(move |site| [site / side, site % side]);
-    inputs.push(voronoi::Input::of(grid(2).collect()));
-    inputs.push(voronoi::Input::of(grid(23).collect()));
-    inputs.push(voronoi::Input::of(
-        (0..100).map(|site| [site, 2 * site]).collect(),
-    ));
-    inputs.push(voronoi::Input::of((0..100).map(|site| [7, site]).collect()));
-    inputs.push(voronoi::Input::of(vec![[3, 3]; 20]));
-    // Too far away to be told apart, and out of order once they are cut.
-    let far = usize::MAX / 2;
-    inputs.push(voronoi::Input::of(
-        (0..20)
-            .flat_map(|site| [[far + site, 20 - site], [far + site, 0], [site, far - site]])
-            .collect(),
-    ));
-    inputs.push(voronoi::Input::of(
-        (0..50)
-            .map(|site| [site * site, 0])
-            .chain([[9, 1 << 30]])
-            .collect(),
-    ));
-    // Few coordinates: many sites in line, many on circles.
-    let mut rng = Rng::new(8);
-    for side in [3, 5, 16, 60] {
-        let sites = (0..2 * side * side / 3).map(|_| [rng.below(side), rng.below(side)]);
-        inputs.push(voronoi::Input::of(sites.collect()));
-    }
-    inputs
-}
-
 #[test]
 fn in_this_process() {
     let tours: Vec<u64> = tours().iter().map(run_everywhere::<Tsp>).collect();
-    let sums: Vec<u64> = triangulations()
-        .iter()
-        .map(run_everywhere::<Voronoi>)
-        .collect();
-    println!("{RESULTS} {tours:?} {sums:?}");
+    println!("{RESULTS} {tours:?}");
 }
 
 #[test]
@@ -179,11 +135,10 @@ fn a_morph_that_fails_leaves_no_old_links() {
         return;
     }
     work_after_failure::<Tsp>(&tsp::Input::random(3000, 5));
-    work_after_failure::<Voronoi>(&voronoi::Input::random(3000, 6));
 }
 
 #[test]
-fn a_broken_tour_and_a_missing_edge_are_found_out() {
+fn a_broken_tour_is_found_out() {
     let input = tsp::Input::random(500, 9);
     let mut tour = Tsp::build(&input, AsAllocated);
     assert!(tour.check(&input, 0).is_err(), "there is no tour yet");
@@ -195,14 +150,4 @@ fn a_broken_tour_and_a_missing_edge_are_found_out() {
     let mut tour = Tsp::build(&nowhere, AsAllocated);
     let length = tour.work(&nowhere, AsAllocated, None).expect("no morph");
     assert!(tour.check(&nowhere, length).is_err(), "cities nowhere");
-
-    let input = voronoi::Input::random(500, 9);
-    let mut triangles = Voronoi::build(&input, AsAllocated);
-    assert!(
-        triangles.check(&input, 0).is_err(),
-        "there are no edges yet"
-    );
-    let sum = triangles.work(&input, AsAllocated, None).expect("no morph");
-    let more = voronoi::Input::random(501, 10);
-    assert!(triangles.check(&more, sum).is_err());
 }

@@ -1,0 +1,164 @@
+//! The allocator behind `Box` for a part of a thread's work: the system's malloc, `CcMalloc` or a
+//! rival.
+//!
+//! To compare nodes of several allocators in one process, with the same machine code walking over
+//! them, the global allocator of `report` asks the thread who serves:
+//!
+//! ```text
+//! alloc:    objects up to 4 KiB -> the thread's source; larger ones -> the system
+//! dealloc:  the rival that owns the object, else CcMalloc if it contains it, else the system
+//! ```
+//!
+//! So an object goes back to its own allocator, wherever and whenever it is freed. Allocators that
+//! cannot tell their own memory ([`AllocatorRival::owns`] is `None`) take no part.
+//!
+//! The questions cost some nanoseconds for each call, so nothing here times allocations. Whole
+//! programs do, in processes that one allocator serves ([`crate::dispatch`]).
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use ccmalloc::CcMalloc;
+
+use crate::rivals::{ALLOCATORS, AllocatorRival, system};
+
+/// The largest object that does not always come from the system.
+const BYTES_MAX: usize = ccmalloc::Region::OBJECT_BYTES_MAX;
+
+/// An allocator for new objects.
+#[derive(Clone, Copy, Debug)]
+pub enum Source {
+    /// The system's malloc, where each thread starts.
+    System,
+    /// `CcMalloc`.
+    CcMalloc,
+    /// A rival from [`rivals`].
+    Rival(&'static AllocatorRival),
+}
+
+thread_local! {
+    // `const` and without a destructor: reading it allocates nothing, at any time of the thread.
+    static SOURCE: Cell<Source> = const { Cell::new(Source::System) };
+}
+
+/// The rivals that can be a source: the system's malloc, and those that know their own memory.
+pub fn rivals() -> impl Iterator<Item = &'static AllocatorRival> {
+    ALLOCATORS
+        .iter()
+        .filter(|rival| is_the_system(rival) || rival.owns.is_some())
+}
+
+fn is_the_system(rival: &AllocatorRival) -> bool {
+    rival.slug == system::RIVAL.slug
+}
+
+/// Runs `f` with new objects of this thread from `source`. The former source is back afterwards,
+/// also when `f` panics.
+///
+/// # Panics
+/// When `source` is a rival that [`rivals`] does not name.
+pub fn allocate_from<R>(source: Source, f: impl FnOnce() -> R) -> R {
+    struct Restore(Source);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            SOURCE.set(self.0);
+        }
+    }
+    let source = match source {
+        Source::Rival(rival) if is_the_system(rival) => Source::System,
+        Source::Rival(rival) => {
+            assert!(
+                rival.owns.is_some(),
+                "{} does not know its memory",
+                rival.name
+            );
+            source
+        }
+        _ => source,
+    };
+    let _restore = Restore(SOURCE.replace(source));
+    f()
+}
+
+/// The global allocator of a process in which [`allocate_from`] decides.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SwitchAllocator;
+
+// SAFETY: one allocator that keeps the contract serves each block, and the same one frees it: a
+// rival owns its blocks, `contains` is true for those of `CcMalloc`, and the system serves all
+// others. Nothing here unwinds.
+unsafe impl GlobalAlloc for SwitchAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match source_for(layout) {
+            // SAFETY: the caller keeps the contract of `alloc`.
+            Source::System => unsafe { System.alloc(layout) },
+            // SAFETY: as above.
+            Source::CcMalloc => unsafe { CcMalloc.alloc(layout) },
+            // SAFETY: as above.
+            Source::Rival(rival) => unsafe { rival.allocator.0.alloc(layout) },
+        }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        match source_for(layout) {
+            // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+            Source::System => unsafe { System.alloc_zeroed(layout) },
+            // SAFETY: as above.
+            Source::CcMalloc => unsafe { CcMalloc.alloc_zeroed(layout) },
+            // SAFETY: as above.
+            Source::Rival(rival) => unsafe { rival.allocator.0.alloc_zeroed(layout) },
+        }
+    }
+
+    unsafe fn dealloc(&self, object: *mut u8, layout: Layout) {
+        match owner(object) {
+            // SAFETY: the system served it; the caller keeps the contract of `dealloc`.
+            Source::System => unsafe { System.dealloc(object, layout) },
+            // SAFETY: `CcMalloc` served it; as above.
+            Source::CcMalloc => unsafe { CcMalloc.dealloc(object, layout) },
+            // SAFETY: the rival served it; as above.
+            Source::Rival(rival) => unsafe { rival.allocator.0.dealloc(object, layout) },
+        }
+    }
+
+    unsafe fn realloc(&self, object: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        if matches!(owner(object), Source::System) {
+            // SAFETY: the system served it; the caller keeps the contract of `realloc`.
+            return unsafe { System.realloc(object, layout, new_size) };
+        }
+        // SAFETY: the caller promises that `new_size`, rounded up to the alignment, does not
+        // overflow `isize`.
+        let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
+        // SAFETY: the caller promises that `new_size` is not zero.
+        let moved = unsafe { self.alloc(new_layout) };
+        if !moved.is_null() {
+            let bytes = layout.size().min(new_size);
+            // SAFETY: `object` is live and has `layout.size()` bytes by the caller's promise,
+            // `moved` is fresh and has `new_size`.
+            unsafe { object.copy_to_nonoverlapping(moved, bytes) };
+            // SAFETY: `object` is live, of this allocator, with `layout`, by the caller's promise;
+            // it is not used any more.
+            unsafe { self.dealloc(object, layout) };
+        }
+        moved
+    }
+}
+
+/// Who serves an object of this layout now.
+fn source_for(layout: Layout) -> Source {
+    if layout.size() <= BYTES_MAX && layout.align() <= BYTES_MAX {
+        SOURCE.get()
+    } else {
+        Source::System
+    }
+}
+
+/// Who served `object`.
+fn owner(object: *const u8) -> Source {
+    let owns = |rival: &&AllocatorRival| rival.owns.is_some_and(|owns| owns(object));
+    match ALLOCATORS.iter().find(owns) {
+        Some(rival) => Source::Rival(rival),
+        None if ccmalloc::contains(object) => Source::CcMalloc,
+        None => Source::System,
+    }
+}

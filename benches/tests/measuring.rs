@@ -1,0 +1,76 @@
+//! What measurements rest on: random numbers, turns, chains of lookups.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use measure::chain::QueryChain;
+use measure::rng::Rng;
+use measure::timing::{median, nanoseconds_each, times_in_turns};
+
+#[test]
+fn the_stream_of_a_seed_never_changes() {
+    let mut rng = Rng::new(7);
+    let mut again = Rng::new(7);
+    let stream: Vec<u64> = (0..8).map(|_| rng.next_u64()).collect();
+    assert_eq!(stream[0], 0x63CB_E1E4_5932_0DD7);
+    assert!(stream.iter().all(|&number| number == again.next_u64()));
+    assert_ne!(stream[0], Rng::new(8).next_u64());
+    let mut seen = [false; 7];
+    (0..1000).for_each(|_| seen[rng.below(7)] = true);
+    assert_eq!(seen, [true; 7]);
+    assert_eq!(rng.below(1), 0);
+    let mut items: Vec<u32> = (0..100).collect();
+    rng.shuffle(&mut items);
+    assert!(!items.is_sorted());
+    items.sort_unstable();
+    assert!(items.into_iter().eq(0..100));
+}
+
+#[test]
+fn every_subject_runs_once_a_round_in_changing_order() {
+    let order = RefCell::new(String::new());
+    let subject = |name| {
+        let order = &order;
+        move || {
+            let mut order = order.borrow_mut();
+            order.push(name);
+            Duration::from_secs(order.len() as u64)
+        }
+    };
+    let mut subjects = [subject('a'), subject('b'), subject('c')];
+    let [a, b, c] = &mut subjects;
+    let times = times_in_turns(4, &mut [a, b, c]);
+    assert_eq!(*order.borrow(), "abcbcacababc");
+    assert_eq!(times[0], [1, 6, 8, 10].map(Duration::from_secs));
+    assert!(nanoseconds_each(Duration::from_micros(3), 1000) - 3.0 < 1e-9);
+}
+
+#[test]
+fn a_median_is_the_middle_or_the_upper_of_two() {
+    for (figures, middle) in [
+        (&[5.0][..], 5.0),
+        (&[9.0, 1.0, 5.0], 5.0),
+        (&[9.0, 1.0, 5.0, 7.0], 7.0),
+    ] {
+        assert!((median(figures) - middle).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn each_answer_chooses_the_next_query() {
+    let mut queries = [10, 11, 20, 21, 30, 31].into_iter();
+    let chain = QueryChain::draw(3, || queries.next().unwrap_or(0));
+    let mut asked = Vec::new();
+    let sum = chain.follow(|query| {
+        asked.push(query);
+        u32::from(query == 10)
+    });
+    assert_eq!(asked, [10, 21, 30]);
+    assert_ne!(sum, chain.follow(|query| u32::from(query == 30)));
+    let chain = QueryChain::sample(&[3, 5, 8], 50, 1);
+    assert_eq!(chain.len(), 50);
+    chain.follow(|query| {
+        assert!([3, 5, 8].contains(&query));
+        0
+    });
+}
