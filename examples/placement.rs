@@ -6,11 +6,10 @@
 //! cargo run --release --example placement -- 4000000      your number of objects
 //! ```
 //!
-//! | structure | how it grows | hint | an operation |
-//! |---|---|---|---|
-//! | `tree` | keys in random order | the parent | a search |
-//! | `chains` | chains of 8 links; then half as many links are removed, and others appended | the last link | a walk along a chain |
-//! | `list` | from its front to its end | the item before | four walks along the list |
+//! - `tree`: keys in random order; the hint is the parent, an operation a search.
+//! - `chains`: hash chains of 8 links; then half as many links are removed and others appended. The
+//!   hint is the last link, an operation a walk along a chain.
+//! - `list`: from its front to its end; the hint is the item before, an operation four walks.
 //!
 //! `docs/ccmalloc.md` reads the table.
 

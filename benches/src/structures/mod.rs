@@ -2,9 +2,9 @@
 //! knows of layouts or allocators.
 //!
 //! Each is written once and takes its memory from the global allocator, so that a structure in a
-//! rival's memory and a morphed one are walked by the same machine code. Where the nodes lie is
-//! decided by [`allocate_from`](crate::source::allocate_from) when they are made, and by [`Structure::morph`]
-//! afterwards.
+//! rival's memory and a morphed one are walked by the same machine code.
+//! [`allocate_from`](crate::source::allocate_from) decides where nodes lie when they are made,
+//! [`Structure::morph`] afterwards.
 //!
 //! | module | structure | node | an operation |
 //! |---|---|---|---|
