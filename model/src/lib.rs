@@ -110,10 +110,9 @@ pub use probe::{ProbeError, TreeProbe};
 pub use shape::{NO_NODE, Shape, ShapeError};
 #[cfg(feature = "simulator")]
 pub use simulator::{
-    BinaryTrace, BinaryTraceWriter, CachegrindCounts, CachegrindModel, Frames, LevelCounts,
-    MAX_TRACE_ACCESS_BYTES, Missed, SimulatedCounts, Simulator, TextTrace, Trace, TraceCounts,
-    TraceError, TraceKind, TraceMode, TraceOptions, TraceRecord, TraceSink, simulate_trace,
-    simulator_speed,
+    CachegrindCounts, CachegrindModel, Frames, LevelCounts, MAX_TRACE_ACCESS_BYTES, Missed,
+    SimulatedCounts, Simulator, TextTrace, TraceCounts, TraceError, TraceKind, TraceMode,
+    TraceOptions, TraceRecord, TraceSink, simulate_trace, simulator_speed,
 };
 pub use structure::{
     Built, EdgeList, EdgesError, Growth, InNode, Links, Operation, ParseOperationError, Sizes,

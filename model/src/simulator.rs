@@ -41,8 +41,8 @@ pub use cachegrind::{CachegrindCounts, CachegrindModel};
 pub use frames::Frames;
 pub use speed::simulator_speed;
 pub use trace::{
-    BinaryTrace, BinaryTraceWriter, MAX_TRACE_ACCESS_BYTES, TextTrace, Trace, TraceCounts,
-    TraceError, TraceKind, TraceMode, TraceOptions, TraceRecord, TraceSink, simulate_trace,
+    MAX_TRACE_ACCESS_BYTES, TextTrace, TraceCounts, TraceError, TraceKind, TraceMode, TraceOptions,
+    TraceRecord, TraceSink, simulate_trace,
 };
 
 /// No line and no page: addresses have 64 bits, and both at least 8 bytes.

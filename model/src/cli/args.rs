@@ -299,19 +299,10 @@ pub(super) struct SimulateArgs {
         help_heading = "Operation"
     )]
     pub(super) seed: u64,
-    /// Feed the addresses of this trace to the caches instead; `-` is the standard input
+    /// Simulate this trace of valgrind's lackey instead; `-` is the standard input
     #[arg(long = "trace", id = "trace_file", value_name = "FILE", help_heading = "Trace",
         conflicts_with_all = ["nodes", "operations", "searches"])]
     pub(super) trace: Option<PathBuf>,
-    /// The form of the trace
-    #[arg(
-        long,
-        value_enum,
-        default_value = "lackey",
-        requires = "trace_file",
-        help_heading = "Trace"
-    )]
-    pub(super) format: TraceFormat,
     /// Print one JSON object
     #[arg(long, conflicts_with = "csv", help_heading = "Output")]
     pub(super) json: bool,
@@ -435,14 +426,6 @@ pub(super) enum Sweep {
     Nodes,
     /// Speedup against the share of the cache that is kept for hot nodes
     Coloured,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum TraceFormat {
-    /// What `valgrind --tool=lackey --trace-mem=yes` prints
-    Lackey,
-    /// The binary form of this crate
-    Binary,
 }
 
 /// A whole number, also as `2_097_151` or `1e6`.

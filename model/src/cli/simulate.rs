@@ -25,19 +25,19 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::CliError;
-use super::args::{SimulateArgs, TraceFormat};
+use super::args::SimulateArgs;
 use super::machine::{frame_name, frames, machine, open_regular};
 use super::output::{Progress, Table, human_count, human_number, write_csv, write_json};
 use super::question::{Question, QuestionReport};
 use crate::{
-    Access, Accesses, BinaryTrace, Frames, Hierarchy, Machine, Replacement, SimulatedCounts,
-    Simulator, TextTrace, Tier, TraceCounts, TraceError, TraceOptions, simulate_trace,
+    Access, Accesses, Frames, Hierarchy, Machine, Replacement, SimulatedCounts, Simulator,
+    TextTrace, Tier, TraceCounts, TraceOptions, simulate_trace,
 };
 
 /// Accesses that one layout is simulated for at most: some five seconds.
@@ -379,10 +379,15 @@ fn trace(
         CliError::Request(format!("cannot read trace {}: {error}", path.display()))
     };
     let counts = if path == Path::new("-") {
-        feed(args.format, io::stdin().lock(), &mut simulator)
+        let trace = TextTrace::new(io::stdin().lock());
+        simulate_trace(trace, &mut simulator, TraceOptions::default())
     } else {
         let file = open_regular(path).map_err(|error| request(&error))?;
-        feed(args.format, file, &mut simulator)
+        simulate_trace(
+            TextTrace::new(file),
+            &mut simulator,
+            TraceOptions::default(),
+        )
     };
     let counts = counts.map_err(|error| request(&error))?;
     if counts.data() == 0 {
@@ -431,19 +436,6 @@ fn trace(
     }
     table.write(out)?;
     Ok(())
-}
-
-/// Feeds a trace of the given form to the caches.
-fn feed(
-    format: TraceFormat,
-    source: impl BufRead,
-    simulator: &mut Simulator,
-) -> Result<TraceCounts, TraceError> {
-    let options = TraceOptions::default();
-    match format {
-        TraceFormat::Lackey => simulate_trace(TextTrace::new(source), simulator, options),
-        TraceFormat::Binary => simulate_trace(BinaryTrace::new(source), simulator, options),
-    }
 }
 
 fn csv(report: &Report, out: &mut dyn Write) -> Result<(), CliError> {

@@ -1,40 +1,30 @@
-//! Traces: the accesses of a program, written down one by one, and read without ever being in
-//! memory as a whole.
-//!
-//! | form | from | a record |
-//! |---|---|---|
-//! | [text](TextTrace) | `valgrind --tool=lackey --trace-mem=yes` | a line, about 16 bytes |
-//! | [binary](BinaryTrace) | [`BinaryTraceWriter`], or any program | 12 bytes |
-//!
-//! [`Trace`] reads either, and tells them apart by their first byte. Whatever the bytes are,
-//! reading them ends in records or in a [`TraceError`] that says where.
+//! Traces: the memory accesses of a program, one by one, read as a stream.
 //!
 //! ```
 //! use ccmodel::{
-//!     CacheGeometry, CacheLevel, Frames, Hierarchy, Inclusion, Simulator, Trace, TraceOptions, simulate_trace,
+//!     CacheGeometry, CacheLevel, Frames, Hierarchy, Inclusion, Simulator, TextTrace,
+//!     TraceOptions, simulate_trace,
 //! };
 //!
-//! let trace = "==17== Lackey\nI  04001090,3\n S 1ffe000138,8\n L 1ffe000138,8\n";
+//! let trace = TextTrace::new("I  04001090,3\n S 1ffe000138,8\n L 1ffe000138,8\n".as_bytes());
 //! let l1 = CacheLevel::lru("L1", CacheGeometry::new(64, 64, 8)?);
 //! let hierarchy = Hierarchy::new(vec![l1], Inclusion::NonInclusive, Vec::new())?;
 //! let mut simulator = Simulator::new(&hierarchy, Frames::Identity);
-//! let counts = simulate_trace(Trace::new(trace.as_bytes()), &mut simulator, TraceOptions::default())?;
+//! let counts = simulate_trace(trace, &mut simulator, TraceOptions::default())?;
 //! assert_eq!((counts.stores, counts.loads, counts.instructions), (1, 1, 1));
 //! assert_eq!(simulator.cache_misses()[0], 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod binary;
 mod text;
 
 use std::fmt;
-use std::io::{self, BufRead};
+use std::io;
 
 use super::Simulator;
-pub use binary::{BinaryTrace, BinaryTraceWriter};
 pub use text::TextTrace;
 
-/// No instruction accesses more at once; traces that say so are broken.
+/// The largest access of one instruction; a trace with a larger one is refused.
 pub const MAX_TRACE_ACCESS_BYTES: u32 = u16::MAX as u32;
 
 /// What an access is for.
@@ -53,7 +43,7 @@ pub enum TraceKind {
 /// One access of a traced program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TraceRecord {
-    /// What for.
+    /// What the access is for.
     pub kind: TraceKind,
     /// The first byte.
     pub address: u64,
@@ -61,7 +51,7 @@ pub struct TraceRecord {
     pub bytes: u16,
 }
 
-/// Whoever is told of the accesses of a trace.
+/// Receives the accesses of a trace.
 pub trait TraceSink {
     /// An instruction is fetched.
     fn instruction(&mut self, address: u64, bytes: u32);
@@ -102,11 +92,11 @@ pub enum TraceMode {
 pub struct TraceOptions {
     /// Which accesses are simulated.
     pub mode: TraceMode,
-    /// So many records at the start, of all kinds, fill the caches without being counted.
+    /// The first records, of all kinds, that fill the caches and are not counted.
     pub warm_up_records: u64,
 }
 
-/// What there was in a trace, warm-up left out, whether it was simulated or not.
+/// Records of a trace by kind, simulated or not, without the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct TraceCounts {
@@ -127,12 +117,11 @@ impl TraceCounts {
     }
 }
 
-/// Tells a sink, a [`Simulator`] or a [`CachegrindModel`](crate::CachegrindModel), of all accesses
-/// of a trace; what there was. Whatever is wrong with a trace, the accesses before it have been
-/// simulated.
+/// Passes the accesses of a trace to a sink, a [`Simulator`] or a
+/// [`CachegrindModel`](crate::CachegrindModel), and counts its records.
 ///
 /// # Errors
-/// The first that the trace has.
+/// The first error of the trace. The accesses before it have been simulated.
 pub fn simulate_trace(
     trace: impl IntoIterator<Item = Result<TraceRecord, TraceError>>,
     sink: &mut impl TraceSink,
@@ -175,90 +164,16 @@ pub fn simulate_trace(
     Ok(counts)
 }
 
-/// A trace of either form.
-#[derive(Debug)]
-pub struct Trace<R> {
-    form: Form<R>,
-}
-
-#[derive(Debug)]
-enum Form<R> {
-    /// Nothing has been read yet.
-    Unknown(R),
-    Text(TextTrace<R>),
-    Binary(BinaryTrace<R>),
-    /// It could not be read.
-    Ended,
-}
-
-impl<R: BufRead> Trace<R> {
-    /// Reads nothing yet.
-    pub fn new(reader: R) -> Trace<R> {
-        Trace {
-            form: Form::Unknown(reader),
-        }
-    }
-
-    /// Looks at the first byte, if that has not been done.
-    fn recognise(&mut self) -> Result<(), TraceError> {
-        let Form::Unknown(reader) = &mut self.form else {
-            return Ok(());
-        };
-        let first = loop {
-            match reader.fill_buf() {
-                Ok(bytes) => break Ok(bytes.first().copied()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => break Err(TraceError::Io(error)),
-            }
-        };
-        let Form::Unknown(reader) = std::mem::replace(&mut self.form, Form::Ended) else {
-            return Ok(());
-        };
-        self.form = match first? {
-            Some(byte) if byte == binary::MAGIC[0] => Form::Binary(BinaryTrace::new(reader)),
-            _ => Form::Text(TextTrace::new(reader)),
-        };
-        Ok(())
-    }
-}
-
-impl<R: BufRead> Iterator for Trace<R> {
-    type Item = Result<TraceRecord, TraceError>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Result<TraceRecord, TraceError>> {
-        loop {
-            match &mut self.form {
-                Form::Text(text) => return text.next(),
-                Form::Binary(binary) => return binary.next(),
-                Form::Ended => return None,
-                Form::Unknown(_) => {
-                    if let Err(error) = self.recognise() {
-                        return Some(Err(error));
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Why a trace cannot be read on.
+/// Why the rest of a trace cannot be read.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// It could not be read at all.
+    /// Reading failed.
     Io(io::Error),
-    /// A line of a text is no record.
+    /// A line is not a record.
     Line {
         /// Which, the first is 1.
         line: u64,
-        /// What is wrong with it.
-        what: String,
-    },
-    /// What is no record of a binary trace.
-    Record {
-        /// Which, the first behind the header is 1, the header itself 0.
-        record: u64,
         /// What is wrong with it.
         what: String,
     },
@@ -269,10 +184,6 @@ impl fmt::Display for TraceError {
         match self {
             TraceError::Io(error) => write!(f, "cannot read the trace: {error}"),
             TraceError::Line { line, what } => write!(f, "line {line} of the trace: {what}"),
-            TraceError::Record { record: 0, what } => write!(f, "header of the trace: {what}"),
-            TraceError::Record { record, what } => {
-                write!(f, "record {record} of the trace: {what}")
-            }
         }
     }
 }
@@ -281,7 +192,7 @@ impl std::error::Error for TraceError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             TraceError::Io(error) => Some(error),
-            _ => None,
+            TraceError::Line { .. } => None,
         }
     }
 }

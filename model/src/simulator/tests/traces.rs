@@ -1,4 +1,4 @@
-//! Traces: what is written is read, what is broken is refused where it is broken.
+//! Traces: records are read back, and a broken line is refused by its number.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -7,8 +7,7 @@ use quickcheck::{Arbitrary, Gen, quickcheck};
 use super::{pick, two_levels};
 use crate::hierarchy::Inclusion;
 use crate::simulator::{
-    BinaryTrace, BinaryTraceWriter, TextTrace, Trace, TraceError, TraceKind, TraceMode,
-    TraceOptions, TraceRecord, simulate_trace,
+    TextTrace, TraceError, TraceKind, TraceMode, TraceOptions, TraceRecord, simulate_trace,
 };
 
 impl Arbitrary for TraceRecord {
@@ -42,14 +41,6 @@ fn text(records: &[TraceRecord]) -> String {
     records.iter().map(line).collect()
 }
 
-fn binary(records: &[TraceRecord]) -> Vec<u8> {
-    let mut writer = BinaryTraceWriter::new(Vec::new()).unwrap();
-    for &record in records {
-        writer.write(record).unwrap();
-    }
-    writer.finish().unwrap()
-}
-
 /// The records before the first error, and its message.
 fn read(
     trace: impl IntoIterator<Item = Result<TraceRecord, TraceError>>,
@@ -76,28 +67,12 @@ fn fault(text: &[u8]) -> String {
 
 quickcheck! {
     fn traces_are_read_as_they_were_written(records: Vec<TraceRecord>, buffer: usize) -> bool {
-        let (text, binary) = (text(&records), binary(&records));
-        for bytes in [text.as_bytes(), &binary[..]] {
-            // Buffers of which records are in several pieces, too.
-            for reader in [BufReader::with_capacity(buffer % 40 + 1, bytes), BufReader::new(bytes)] {
-                assert_eq!(read(Trace::new(reader)), (records.clone(), String::new()));
-            }
-        }
-        true
-    }
-
-    fn a_binary_trace_that_is_cut_off_is_no_trace(records: Vec<TraceRecord>) -> bool {
-        let records = &records[..records.len().min(20)];
-        let whole = binary(records);
-        for len in 0..whole.len() {
-            let (found, message) = read(BinaryTrace::new(&whole[..len]));
-            assert_eq!(found, records[..found.len()]);
-            assert_eq!(found.len(), (len / 12).saturating_sub(1));
-            let place = match len / 12 {
-                0 => "header".to_owned(),
-                record => format!("record {record} "),
-            };
-            assert!(message.starts_with(&place) && message.ends_with("cut off"), "{len}: {message}");
+        let text = text(&records);
+        let bytes = text.as_bytes();
+        // A small buffer splits records.
+        let small = BufReader::with_capacity(buffer % 40 + 1, bytes);
+        for found in [read(TextTrace::new(small)), read(TextTrace::new(bytes))] {
+            assert_eq!(found, (records.clone(), String::new()));
         }
         true
     }
@@ -118,14 +93,13 @@ quickcheck! {
         true
     }
 
-    fn garbage_is_read_or_refused(bytes: Vec<u8>, records: Vec<TraceRecord>, buffer: usize) -> bool {
-        // Behind what is none, as much as behind a good start of either form.
-        for start in [Vec::new(), text(&records).into_bytes(), binary(&records)[..12 * (records.len() + 1)].to_vec()] {
-            let bytes = [start, bytes.clone()].concat();
-            let (found, message) = read(Trace::new(BufReader::with_capacity(buffer % 100 + 1, &bytes[..])));
-            assert!(found.iter().all(|record| record.bytes > 0));
-            assert!(message.lines().count() <= 1 && !message.contains(char::is_control), "{message:?}");
-        }
+    fn garbage_is_read_or_refused(bytes: Vec<u8>, start: Vec<TraceRecord>, buffer: usize) -> bool {
+        let bytes = [text(&start).into_bytes(), bytes].concat();
+        let reader = BufReader::with_capacity(buffer % 100 + 1, &bytes[..]);
+        let (found, message) = read(TextTrace::new(reader));
+        assert!(found.iter().all(|record| record.bytes > 0));
+        let one_line = message.lines().count() <= 1 && !message.contains(char::is_control);
+        assert!(one_line, "{message:?}");
         true
     }
 }
@@ -219,44 +193,6 @@ fn lines_without_end_are_refused_or_passed_over() {
     );
 }
 
-#[test]
-fn what_is_wrong_with_a_binary_trace_is_said() {
-    let record = TraceRecord {
-        kind: TraceKind::Load,
-        address: 0x1000,
-        bytes: 8,
-    };
-    let good = binary(&[record, record]);
-    // Where, by which byte, and what is said of it.
-    for (at, byte, reason) in [
-        (1, 0, "header of the trace: not that of a binary trace"),
-        (8, 2, "header of the trace: version 2, this program reads 1"),
-        (20, 0, "record 1 of the trace: an access of no bytes"),
-        (22, 5, "record 1 of the trace: kind 5, 0 are none"),
-        (35, 1, "record 2 of the trace: kind 2, 1 are none"),
-        (
-            36,
-            3,
-            "record 3 of the trace: the trace ends after 2 records, and says that it has 3",
-        ),
-        (44, 1, "record 3 of the trace: kind 0, 0 are none"),
-    ] {
-        let mut bad = good.clone();
-        bad[at] = byte;
-        assert_eq!(read(Trace::new(&bad[..])).1, reason);
-    }
-    let followed = [&good[..], b"x"].concat();
-    let (records, message) = read(Trace::new(&followed[..]));
-    assert_eq!(records.len(), 2);
-    assert_eq!(message, "record 4 of the trace: follows the end");
-    let nothing = TraceRecord { bytes: 0, ..record };
-    let error = BinaryTraceWriter::new(Vec::new())
-        .unwrap()
-        .write(nothing)
-        .unwrap_err();
-    assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
-}
-
 /// Fails once, then goes on.
 struct Flaky<'a> {
     kind: Option<io::ErrorKind>,
@@ -292,36 +228,17 @@ fn interruptions_are_no_errors_and_errors_are_not_passed_over() {
         address: 7,
         bytes: 1,
     };
-    let (text, binary) = (text(&[record]).into_bytes(), binary(&[record]));
-    for bytes in [&text[..], &binary[..]] {
-        let flaky = |kind| Flaky {
-            kind: Some(kind),
-            bytes,
-        };
-        let interrupted = read(Trace::new(flaky(io::ErrorKind::Interrupted)));
-        assert_eq!(interrupted, (vec![record], String::new()));
-        let (records, message) = read(Trace::new(flaky(io::ErrorKind::PermissionDenied)));
-        assert!(records.is_empty());
-        assert!(message.starts_with("cannot read the trace: "), "{message}");
-    }
-    for kind in [io::ErrorKind::Interrupted, io::ErrorKind::PermissionDenied] {
-        let failed = kind != io::ErrorKind::Interrupted;
-        let flaky = |bytes| Flaky {
-            kind: Some(kind),
-            bytes,
-        };
-        assert_eq!(read(TextTrace::new(flaky(&text))).0.is_empty(), failed);
-        assert_eq!(read(BinaryTrace::new(flaky(&binary))).0.is_empty(), failed);
-    }
-}
-
-#[test]
-fn an_empty_trace_has_no_records() {
-    assert_eq!(read(Trace::new(&b""[..])), (Vec::new(), String::new()));
-    assert_eq!(
-        read(BinaryTrace::new(&b""[..])).1,
-        "header of the trace: cut off"
-    );
+    let text = text(&[record]).into_bytes();
+    let flaky = |kind| Flaky {
+        kind: Some(kind),
+        bytes: &text,
+    };
+    let interrupted = read(TextTrace::new(flaky(io::ErrorKind::Interrupted)));
+    assert_eq!(interrupted, (vec![record], String::new()));
+    let (records, message) = read(TextTrace::new(flaky(io::ErrorKind::PermissionDenied)));
+    assert!(records.is_empty());
+    assert!(message.starts_with("cannot read the trace: "), "{message}");
+    assert_eq!(read(TextTrace::new(&b""[..])), (Vec::new(), String::new()));
 }
 
 #[test]
@@ -333,7 +250,8 @@ fn traces_are_simulated_as_the_options_say() {
             mode,
             warm_up_records,
         };
-        let counts = simulate_trace(Trace::new(trace.as_bytes()), &mut simulator, options).unwrap();
+        let counts =
+            simulate_trace(TextTrace::new(trace.as_bytes()), &mut simulator, options).unwrap();
         let level = simulator.counts().caches.swap_remove(0);
         (
             counts.instructions,
@@ -349,7 +267,7 @@ fn traces_are_simulated_as_the_options_say() {
     assert_eq!(run(TraceMode::Data, 6), (0, 0, 0, 0));
     assert_eq!(run(TraceMode::Data, 100), (0, 0, 0, 0));
     let mut simulator = two_levels(Inclusion::NonInclusive);
-    let broken = Trace::new(&b" L 0,8\n L 40,8\nbad\n"[..]);
+    let broken = TextTrace::new(&b" L 0,8\n L 40,8\nbad\n"[..]);
     let error = simulate_trace(broken, &mut simulator, TraceOptions::default()).unwrap_err();
     assert!(matches!(error, TraceError::Line { line: 3, .. }));
     assert_eq!(simulator.counts().caches[0].accesses, 2);

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use ccmodel::{BinaryTraceWriter, Machine, TraceKind, TraceRecord};
+use ccmodel::Machine;
 use serde_json::Value;
 
 use super::{TempFile, answer, json, refusal};
@@ -130,31 +130,6 @@ fn traces_are_simulated() {
         "--csv",
     ]);
     assert_eq!(csv.lines().count(), 3);
-
-    let mut bytes = Vec::new();
-    let mut writer = BinaryTraceWriter::new(&mut bytes).unwrap();
-    for address in [0x1000, 0x2000, 0x1000] {
-        let record = TraceRecord {
-            kind: TraceKind::Load,
-            address,
-            bytes: 8,
-        };
-        writer.write(record).unwrap();
-    }
-    writer.finish().unwrap();
-    let file = TempFile::new("trace.bin", "");
-    std::fs::write(&file.0, &bytes).unwrap();
-    let object = json(&[
-        "simulate",
-        "--trace",
-        file.path(),
-        "--format",
-        "binary",
-        "--machine",
-        "thesis",
-        "--json",
-    ]);
-    assert_eq!(object["levels"][0]["misses"], 2);
 }
 
 #[test]
@@ -190,20 +165,8 @@ fn broken_traces_are_refused_with_the_line() {
         let line = refusal(&["simulate", "--trace", file.path(), "--machine", "thesis"]);
         assert!(line.contains(expected), "{text:?}: {line}");
     }
-    let text = TempFile::new("text.bin", "this is no binary trace");
-    let line = refusal(&[
-        "simulate",
-        "--trace",
-        text.path(),
-        "--format",
-        "binary",
-        "--machine",
-        "thesis",
-    ]);
-    assert!(line.contains("trace"), "{line}");
     assert!(refusal(&["simulate", "--trace", "no/such/file"]).contains("no/such/file"));
     assert!(refusal(&["simulate", "--trace", "x", "--nodes", "5"]).contains("--nodes"));
-    assert!(refusal(&["simulate", "--format", "binary"]).contains("--trace"));
 }
 
 #[test]
