@@ -529,7 +529,7 @@ impl Coloured {
             hot: &self.hot,
             hot_share: share,
         };
-        Ok(predictor.predict_parts(&self.placement, node, pages, machine, parts))
+        Ok(predictor.predict_divided(&self.placement, node, pages, machine, parts))
     }
 }
 

@@ -343,6 +343,19 @@ impl Footprint {
         self.misses_and_waits_at(time, replacement)
     }
 
+    /// Misses of the first `operations` operations together, from an empty cache: all new blocks
+    /// until it is full, then those of the steady state.
+    pub(crate) fn first_misses(
+        &self,
+        capacity_blocks: f64,
+        replacement: Replacement,
+        operations: f64,
+    ) -> f64 {
+        let full = self.characteristic_time(capacity_blocks, Replacement::Lru);
+        let steady = self.misses(capacity_blocks, replacement);
+        self.distinct_blocks(operations.min(full)) + (operations - full).max(0.0) * steady
+    }
+
     /// [`misses_and_waits`](Footprint::misses_and_waits) of a cache of this characteristic time.
     pub(crate) fn misses_and_waits_at(&self, time: f64, replacement: Replacement) -> (f64, f64) {
         if time.is_infinite() {

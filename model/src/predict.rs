@@ -47,23 +47,24 @@
 //! What is left is systematic in part: searches with branches took 5 % longer than predicted on the
 //! whole, branch-free ones as long.
 
-mod accesses;
+mod levels;
+mod search_levels;
+mod tier_misses;
 
-use accesses::exposure;
+use levels::BlockSizes;
+pub(crate) use levels::{Known, far_costs};
+pub use search_levels::{SearchLevel, predict_levels};
+pub(crate) use tier_misses::TierMisses;
+#[cfg(feature = "cli")]
+pub(crate) use tier_misses::geometry_for;
 
 use crate::colour::ColouredLevel;
-use crate::footprint::{Replacement, absent};
-use crate::machine::{ErrorBand, LevelKind, LookAhead, NeighbourShare, Origin};
-use crate::neighbours::missed_blocks;
-use crate::probability::BlockProbabilities;
-use crate::tiers::{FrameMap, Sequence, Source, Tier, outcomes};
+use crate::machine::{ErrorBand, LevelKind, LookAhead};
+use crate::tiers::Workload;
 use crate::{
-    Accesses, Footprint, FootprintBuilder, Level, Machine, NodeExtent, PageSize, Placement,
-    SearchStyle, Shape, Visits,
+    Accesses, Footprint, Level, Machine, NodeExtent, PageSize, Placement, SearchStyle, Shape,
+    Visits,
 };
-
-/// Unit of [`SearchLevel::lines_per_visit`].
-const LINE_BYTES: f64 = 64.0;
 
 /// Misses of one operation at one level.
 #[derive(Clone, Debug, PartialEq)]
@@ -186,53 +187,6 @@ impl Prediction {
     }
 }
 
-/// A level's misses and nanoseconds, by the footprint of its blocks.
-///
-/// `known` are the misses at each step where more than capacities are known; which share of them is
-/// waited for is always taken from the capacity.
-fn level_misses(
-    level: &Level,
-    footprint: &Footprint,
-    replacement: Replacement,
-    known: Option<&[f64]>,
-) -> LevelMisses {
-    sum_of_steps(level, footprint, |step, capacity_blocks| {
-        let (misses, waits) = footprint.misses_and_waits(capacity_blocks, replacement);
-        match known.and_then(|known| known.get(step)) {
-            Some(&known) => (known, known * exposure(footprint, misses, waits)),
-            None => (misses, waits),
-        }
-    })
-}
-
-/// Sums a level's steps: misses (their mean weighted by latency) and nanoseconds, from the misses
-/// and waits of each step, by index and capacity in blocks.
-fn sum_of_steps(
-    level: &Level,
-    footprint: &Footprint,
-    mut misses_and_waits: impl FnMut(usize, f64) -> (f64, f64),
-) -> LevelMisses {
-    let (mut ns, mut weighted, mut plain) = (0.0, 0.0, 0.0);
-    for (i, step) in level.steps.iter().enumerate() {
-        let (misses, waits) = misses_and_waits(i, step.capacity_bytes / level.block_bytes as f64);
-        ns += waits * step.step_ns;
-        weighted += misses * step.step_ns;
-        plain += misses;
-    }
-    let step_ns = level.step_ns();
-    LevelMisses {
-        name: level.name.clone(),
-        misses: if step_ns > 0.0 {
-            weighted / step_ns
-        } else {
-            plain / level.steps.len().max(1) as f64
-        },
-        ns,
-        touched_share: touched_share(level, footprint),
-        order_known: false,
-    }
-}
-
 /// Blocks that an operation touches over those that the level holds.
 fn touched_share(level: &Level, footprint: &Footprint) -> f64 {
     let capacity_blocks = level.capacity_bytes() / level.block_bytes as f64;
@@ -268,6 +222,11 @@ impl Predictor {
     /// When there is not exactly one weight for each node.
     pub fn weighted(shape: &Shape, weights: &[f64]) -> Predictor {
         Predictor::with_visits(Visits::weighted(shape, weights))
+    }
+
+    /// Operations that read `accesses`.
+    pub fn of(accesses: &Accesses) -> Predictor {
+        Predictor::with_visits(accesses.visits().clone())
     }
 
     /// Searches with the given probabilities of visit.
@@ -320,12 +279,17 @@ impl Predictor {
         pages: PageSize,
         machine: &Machine,
     ) -> Prediction {
-        self.predict_by(placement, node, pages, machine, Knowledge::Geometry)
+        let workload = self.searches(placement, node);
+        let found = TierMisses::of_preset(&workload, pages, machine);
+        let known = Known {
+            found: found.as_ref(),
+            ..Known::default()
+        };
+        self.predict_workload(workload, pages, machine, known)
     }
 
-    /// As [`predict`](Predictor::predict), from the capacities of levels, whatever else is known of
-    /// them: to be held against predictions that can know no more, of a sample of the nodes or of a
-    /// divided level.
+    /// As [`predict`](Predictor::predict), from the capacities of the levels alone: what a sample
+    /// of the nodes, or a divided level, is compared with.
     pub(crate) fn predict_by_capacity(
         &self,
         placement: &Placement,
@@ -333,104 +297,99 @@ impl Predictor {
         pages: PageSize,
         machine: &Machine,
     ) -> Prediction {
-        self.predict_by(placement, node, pages, machine, Knowledge::Capacity)
+        let workload = self.searches(placement, node);
+        self.predict_workload(workload, pages, machine, Known::default())
     }
 
     /// As [`predict_by_capacity`](Predictor::predict_by_capacity), with one level divided among hot
-    /// and other nodes, who share no block of it.
-    pub(crate) fn predict_parts(
+    /// and other nodes, which share no block of it.
+    pub(crate) fn predict_divided(
         &self,
         placement: &Placement,
         node: NodeExtent,
         pages: PageSize,
         machine: &Machine,
-        parts: ColouredLevel<'_>,
+        divided: ColouredLevel<'_>,
     ) -> Prediction {
-        self.predict_by(placement, node, pages, machine, Knowledge::Divided(parts))
+        let known = Known {
+            divided: Some(divided),
+            ..Known::default()
+        };
+        self.predict_workload(self.searches(placement, node), pages, machine, known)
     }
 
-    fn predict_by(
+    /// Misses and nanoseconds of one operation that reads `accesses`: from the effective
+    /// capacities of the machine's levels, or, of a [preset](Machine::presets), from the sets of
+    /// its caches. O(points) for each block size of the machine; of walks and of searches in a
+    /// list, for each capacity.
+    ///
+    /// # Panics
+    /// When the machine was changed into one whose block sizes are no powers of two, which
+    /// [`Machine::check`] tells.
+    ///
+    /// # Examples
+    /// ```
+    /// use ccmodel::{
+    ///     Growth, KeyDistribution, Layout, Machine, NodeExtent, Operation, PageSize, Predictor,
+    ///     Sizes, Structure,
+    /// };
+    ///
+    /// let sizes = Sizes::of(NodeExtent::new(40, 8)?);
+    /// let growth = Growth::RandomInsert { seed: 1 };
+    /// let quadtree = Structure::PointTree { dimensions: 2, growth }.build(50_000, &sizes)?;
+    /// let machine = Machine::preset("zen4-desktop")?;
+    /// let ns = |layout: Layout| -> Result<f64, Box<dyn std::error::Error>> {
+    ///     let placement = quadtree.place(layout);
+    ///     let keys = KeyDistribution::Uniform;
+    ///     let accesses = quadtree.accesses(&placement, Operation::Search, &keys)?;
+    ///     let predictor = Predictor::of(&accesses);
+    ///     Ok(predictor.predict_accesses(&accesses, PageSize::Small4K, &machine).ns)
+    /// };
+    /// assert!(ns(Layout::Hierarchical)? < ns(Layout::Allocated)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn predict_accesses(
         &self,
-        placement: &Placement,
-        node: NodeExtent,
+        accesses: &Accesses,
         pages: PageSize,
         machine: &Machine,
-        knowledge: Knowledge<'_>,
     ) -> Prediction {
-        let touched = self
-            .touched_bytes
-            .map_or(node.bytes, |bytes| bytes.min(node.bytes));
-        let nodes = Read::Nodes {
+        let workload = Workload::Accesses(accesses);
+        let found = TierMisses::of_preset(&workload, pages, machine);
+        let known = Known {
+            found: found.as_ref(),
+            ..Known::default()
+        };
+        self.predict_workload(workload, pages, machine, known)
+    }
+
+    fn searches<'a>(&'a self, placement: &'a Placement, node: NodeExtent) -> Workload<'a> {
+        let touched = self.touched_bytes.unwrap_or(node.bytes);
+        Workload::Searches {
             visits: &self.visits,
             placement,
-            touched_bytes: touched,
-        };
-        let mut seen = SeenBlocks::new(nodes, machine.replacement);
-        let source = Source::Searches {
-            visits: &self.visits,
-            placement,
-            touched_bytes: touched,
-        };
-        let (geometry, parts) = match knowledge {
-            Knowledge::Geometry => (ByGeometry::of(&source, pages, machine), None),
-            Knowledge::Capacity => (None, None),
-            Knowledge::Divided(parts) => (None, Some(parts)),
-        };
+            touched_bytes: touched.min(node.bytes),
+        }
+    }
+
+    /// Every prediction: misses and waits level by level, then the time.
+    pub(crate) fn predict_workload(
+        &self,
+        workload: Workload<'_>,
+        pages: PageSize,
+        machine: &Machine,
+        known: Known<'_>,
+    ) -> Prediction {
+        let mut blocks = BlockSizes::new(workload, machine.replacement);
         let mut levels = Vec::new();
         for (i, level) in machine.levels_for(pages).enumerate() {
-            let mut misses = match parts.filter(|parts| parts.name == level.name) {
-                Some(parts) => {
-                    self.divided_misses(placement, touched, level, machine.replacement, parts)
-                }
-                None => level_misses(
-                    level,
-                    seen.footprint(level.block_bytes),
-                    machine.replacement,
-                    geometry
-                        .as_ref()
-                        .and_then(|geometry| geometry.of_level(level)),
-                ),
-            };
+            let mut misses = blocks.level_misses(level, known);
             if i > 0 && level.kind == LevelKind::Data {
-                misses.ns *= seen.neighbour_factor(level, &machine.neighbours);
+                misses.ns *= blocks.neighbour_factor(level, &machine.neighbours);
             }
             levels.push(misses);
         }
         self.with_instructions(levels, machine)
-    }
-
-    /// Misses of a level that is divided among the nodes.
-    fn divided_misses(
-        &self,
-        placement: &Placement,
-        touched_bytes: u32,
-        level: &Level,
-        replacement: Replacement,
-        parts: ColouredLevel<'_>,
-    ) -> LevelMisses {
-        let of = |is_hot: bool, share: f64| {
-            let blocks = BlockProbabilities::of_part(
-                &self.visits,
-                placement,
-                touched_bytes,
-                level.block_bytes,
-                |v| parts.hot[v as usize] == is_hot,
-            );
-            let mut part = level.clone();
-            for step in &mut part.steps {
-                step.capacity_bytes *= share;
-            }
-            level_misses(&part, &blocks.footprint(), replacement, None)
-        };
-        let (hot, cold) = (of(true, parts.hot_share), of(false, 1.0 - parts.hot_share));
-        LevelMisses {
-            name: hot.name,
-            misses: hot.misses + cold.misses,
-            ns: hot.ns + cold.ns,
-            // The fuller part is the one that is crowded.
-            touched_share: hot.touched_share.max(cold.touched_share),
-            order_known: false,
-        }
     }
 
     /// The whole of an operation whose misses are known.
@@ -476,208 +435,6 @@ impl Predictor {
     }
 }
 
-/// What of a machine's levels a prediction goes by.
-enum Knowledge<'a> {
-    /// Their sets, where these are known.
-    Geometry,
-    /// Their capacities alone.
-    Capacity,
-    /// Capacities, one of which is divided. A coloured level has blocks of its own kind only; the
-    /// geometry knows nothing of that.
-    Divided(ColouredLevel<'a>),
-}
-
-/// What operations read.
-#[derive(Clone, Copy)]
-enum Read<'a> {
-    /// The first bytes of nodes.
-    Nodes {
-        visits: &'a Visits,
-        placement: &'a Placement,
-        touched_bytes: u32,
-    },
-    /// Anything.
-    Accesses(&'a Accesses),
-}
-
-/// Misses of a machine whose levels are its caches as they are built: by their sets, for each level
-/// and step.
-struct ByGeometry {
-    levels: Vec<(String, Vec<f64>)>,
-}
-
-impl ByGeometry {
-    /// `None` where levels are measured, which tells what the program really gets of them, where
-    /// nothing is known of sets, and for samples of nodes.
-    fn of(source: &Source<'_>, pages: PageSize, machine: &Machine) -> Option<ByGeometry> {
-        let hierarchy = machine.hierarchy.as_ref()?;
-        if machine.origin != Origin::Preset || !source.is_whole() {
-            return None;
-        }
-        let frames = match pages {
-            // A machine without translation shows its caches the program's addresses.
-            PageSize::Small4K if !hierarchy.tlbs().is_empty() => FrameMap::Random,
-            PageSize::Small4K | PageSize::Huge2M => FrameMap::Identity,
-        };
-        let outcomes = outcomes(source, hierarchy, frames, Tier::Auto, None);
-        let (of_caches, of_tlbs) = outcomes.split_at(hierarchy.caches().len());
-        let caches = hierarchy.caches().iter().zip(of_caches);
-        let mut levels: Vec<(String, Vec<f64>)> = caches
-            .map(|(cache, outcome)| (cache.name.clone(), vec![outcome.misses]))
-            .collect();
-        let page_bytes = hierarchy
-            .tlbs()
-            .first()
-            .map(|tlb| tlb.geometry.block_bytes());
-        let translating = machine.levels_for(pages).filter(|level| {
-            level.kind == LevelKind::Pages(pages) && Some(level.block_bytes) == page_bytes
-        });
-        for level in translating {
-            let misses = of_tlbs.iter().map(|outcome| outcome.misses);
-            levels.push((level.name.clone(), misses.collect()));
-        }
-        Some(ByGeometry { levels })
-    }
-
-    /// Misses at each step of a level that is one cache, or as many translation buffers as it has
-    /// steps.
-    fn of_level(&self, level: &Level) -> Option<&[f64]> {
-        let known = self.levels.iter().find(|(name, _)| *name == level.name);
-        known
-            .map(|(_, misses)| misses.as_slice())
-            .filter(|misses| misses.len() == level.steps.len())
-    }
-}
-
-/// Blocks that a cache held this shortly ago are near: a miss beside them counts as one of
-/// neighbours. About as many nodes as a search visits, of which the neighbours' shares were
-/// measured.
-const RECENT_BLOCKS: f64 = 32.0;
-
-/// Block probabilities, computed once for each block size that is asked for.
-struct SeenBlocks<'a> {
-    read: Read<'a>,
-    replacement: Replacement,
-    sizes: Vec<(BlockProbabilities, Footprint)>,
-    /// The order of the reads, where it is the same for all operations.
-    sequence: Option<Sequence<'a>>,
-}
-
-impl<'a> SeenBlocks<'a> {
-    fn new(read: Read<'a>, replacement: Replacement) -> SeenBlocks<'a> {
-        SeenBlocks {
-            read,
-            replacement,
-            sizes: Vec::new(),
-            sequence: match read {
-                Read::Accesses(accesses) => Sequence::of(accesses),
-                Read::Nodes { .. } => None,
-            },
-        }
-    }
-
-    fn index(&mut self, block_bytes: u64) -> usize {
-        let known = self
-            .sizes
-            .iter()
-            .position(|(blocks, _)| blocks.block_bytes() == block_bytes);
-        known.unwrap_or_else(|| {
-            let blocks = match self.read {
-                Read::Nodes {
-                    visits,
-                    placement,
-                    touched_bytes,
-                } => BlockProbabilities::new(visits, placement, touched_bytes, block_bytes),
-                Read::Accesses(accesses) => accesses.block_probabilities(block_bytes),
-            };
-            let footprint = blocks.footprint();
-            self.sizes.push((blocks, footprint));
-            self.sizes.len() - 1
-        })
-    }
-
-    fn footprint(&mut self, block_bytes: u64) -> &Footprint {
-        let index = self.index(block_bytes);
-        &self.sizes[index].1
-    }
-
-    /// What the misses of a level cost, as a share of what they would cost if none had a neighbour.
-    fn neighbour_factor(&mut self, level: &Level, neighbours: &[NeighbourShare]) -> f64 {
-        let mut larger_blocks = neighbours
-            .iter()
-            .filter(|other| other.block_bytes > level.block_bytes)
-            .peekable();
-        if larger_blocks.peek().is_none() {
-            return 1.0;
-        }
-        let capacity = level.capacity_bytes() / level.block_bytes as f64;
-        if let Some(sequence) = &mut self.sequence {
-            // Each time that a walk comes to a larger block anew, one of its lines is paid in full.
-            let misses = sequence.misses(level.block_bytes, capacity);
-            let saved = larger_blocks.map(|larger| {
-                let entered = sequence.misses(larger.block_bytes, RECENT_BLOCKS);
-                larger.share * (1.0 - (entered / misses.max(f64::MIN_POSITIVE)).min(1.0))
-            });
-            return (1.0 - saved.sum::<f64>()).max(0.0);
-        }
-        let index = self.index(level.block_bytes);
-        let footprint = &self.sizes[index].1;
-        let time = footprint.characteristic_time(capacity, self.replacement);
-        // The costs count waits, so the share does too: the lines of one node are requested
-        // together, and that they have neighbours is no news.
-        let (_, waits) = footprint.misses_and_waits_at(time, self.replacement);
-        if waits <= 0.0 {
-            return 1.0;
-        }
-        let mut factor = 1.0;
-        for neighbour in larger_blocks {
-            let larger = self.index(neighbour.block_bytes);
-            let blocks = missed_blocks(
-                &self.sizes[index].0,
-                &self.sizes[larger].0,
-                time,
-                self.replacement,
-            );
-            factor -= neighbour.share * (1.0 - (blocks / waits).min(1.0));
-        }
-        factor.max(0.0)
-    }
-}
-
-/// Nanoseconds that the far misses of a search would cost if only the first missed line of each
-/// block did, for each of `block_sizes`.
-pub(crate) fn far_costs(
-    predictor: &Predictor,
-    placement: &Placement,
-    levels: &[Level],
-    replacement: Replacement,
-    block_sizes: &[u64],
-) -> Vec<f64> {
-    let starts = Read::Nodes {
-        visits: &predictor.visits,
-        placement,
-        touched_bytes: 1,
-    };
-    let mut seen = SeenBlocks::new(starts, replacement);
-    let mut costs = vec![0.0; block_sizes.len()];
-    for level in levels
-        .iter()
-        .skip(1)
-        .filter(|level| level.kind == LevelKind::Data)
-    {
-        let footprint = seen.footprint(level.block_bytes);
-        let ns = level_misses(level, footprint, replacement, None).ns;
-        for (cost, &block_bytes) in costs.iter_mut().zip(block_sizes) {
-            let all = NeighbourShare {
-                block_bytes,
-                share: 1.0,
-            };
-            *cost += ns * seen.neighbour_factor(level, &[all]);
-        }
-    }
-    costs
-}
-
 /// Misses and nanoseconds of one successful search for a uniformly distributed key, each node being
 /// the goal equally often and all of a visited node being read.
 ///
@@ -694,100 +451,6 @@ pub fn predict_tree(
     machine: &Machine,
 ) -> Prediction {
     Predictor::new(shape).predict(placement, node, pages, machine)
-}
-
-/// One level of a structure whose search visits exactly one node on each level: a B-tree, an
-/// implicit search tree, a directory over a table.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SearchLevel {
-    /// Nodes on the level; a search visits each of them equally often.
-    pub nodes: f64,
-    /// Bytes from one node to the next.
-    pub node_bytes: f64,
-    /// 64-byte lines of the node that one visit reads, on average.
-    pub lines_per_visit: f64,
-    /// How many of these reads wait for each other: 1 when all lines are requested together,
-    /// `lines_per_visit` when each address comes from the line before, 0 when the node was
-    /// requested in time on the level above.
-    pub rounds_per_visit: f64,
-    /// Instructions of one visit whose data is in the first-level cache, in nanoseconds.
-    pub cpu_ns_per_visit: f64,
-}
-
-impl SearchLevel {
-    /// Blocks of `block_bytes` on the level, and how many of them one visit touches.
-    fn blocks(&self, block_bytes: f64) -> (f64, f64) {
-        let blocks = (self.nodes * self.node_bytes / block_bytes).max(1.0);
-        let lines = self.lines_per_visit.max(0.0);
-        let touched = if block_bytes <= LINE_BYTES {
-            lines * LINE_BYTES / block_bytes
-        } else {
-            // All lines of one node lie in one larger block, unless the node spans several.
-            lines.min((self.node_bytes / block_bytes).max(1.0))
-        };
-        (blocks, touched.min(blocks))
-    }
-}
-
-/// Misses and nanoseconds of one search through `levels`, topmost first. O(levels), whatever the
-/// number of nodes.
-///
-/// `operation_ns` of the machine is added once; `node_ns` and mispredictions are replaced by each
-/// level's `cpu_ns_per_visit`. Misses count lines; the time counts rounds of them.
-pub fn predict_levels(levels: &[SearchLevel], pages: PageSize, machine: &Machine) -> Prediction {
-    let usable: Vec<SearchLevel> = levels
-        .iter()
-        .copied()
-        .filter(|level| level.nodes > 0.0 && level.node_bytes > 0.0)
-        .collect();
-    let misses = machine
-        .levels_for(pages)
-        .map(|level| {
-            let block = level.block_bytes as f64;
-            let mut builder = FootprintBuilder::new();
-            for part in &usable {
-                let (blocks, touched) = part.blocks(block);
-                builder.add(touched / blocks, blocks);
-            }
-            let footprint = builder.finish();
-            // Misses cost time by rounds: one for the whole node when its lines are requested
-            // together.
-            let (mut ns, mut weighted) = (0.0, 0.0);
-            for step in &level.steps {
-                let time =
-                    footprint.characteristic_time(step.capacity_bytes / block, machine.replacement);
-                for part in &usable {
-                    let (blocks, touched) = part.blocks(block);
-                    let missed = absent(touched / blocks, time, machine.replacement);
-                    let rounds = part.rounds_per_visit.max(0.0).min(touched);
-                    ns += rounds * missed * step.step_ns;
-                    weighted += touched * missed * step.step_ns;
-                }
-            }
-            let step_ns = level.step_ns();
-            LevelMisses {
-                name: level.name.clone(),
-                misses: if step_ns > 0.0 {
-                    weighted / step_ns
-                } else {
-                    0.0
-                },
-                ns,
-                touched_share: touched_share(level, &footprint),
-                order_known: false,
-            }
-        })
-        .collect();
-    let cpu_ns = if usable.is_empty() {
-        0.0
-    } else {
-        machine.search.operation_ns
-            + usable
-                .iter()
-                .map(|level| level.cpu_ns_per_visit)
-                .sum::<f64>()
-    };
-    Prediction::of(cpu_ns, usable.len() as f64, misses, machine.error_band())
 }
 
 #[cfg(test)]

@@ -47,17 +47,17 @@ mod random;
 mod renewal;
 mod sequence;
 mod sets;
-mod source;
 #[cfg(test)]
 mod tests;
 mod victim;
+mod workload;
 
 pub use closed::{ClosedForm, NoClosedForm};
 pub(crate) use sequence::Sequence;
-pub(crate) use source::Source;
+pub(crate) use workload::Workload;
 
 use crate::Accesses;
-use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion};
+use crate::hierarchy::{Hierarchy, Inclusion};
 
 /// A way to predict misses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -101,6 +101,11 @@ impl Tier {
             Tier::PerSet => "per-set",
             Tier::Sequence => "sequence",
         }
+    }
+
+    /// Whether misses count with the order in which one operation touches its blocks.
+    pub(crate) fn knows_order(self) -> bool {
+        !matches!(self, Tier::Footprint | Tier::Closed)
     }
 }
 
@@ -192,11 +197,7 @@ pub fn predict_misses(
     frames: FrameMap,
     tier: Tier,
 ) -> Vec<LevelPrediction> {
-    named(
-        hierarchy,
-        outcomes(&Source::Operations(accesses), hierarchy, frames, tier, None),
-        |outcome| outcome.misses,
-    )
+    predict(&Workload::Accesses(accesses), hierarchy, frames, tier, None)
 }
 
 /// Misses of the first `operations` operations together, when all caches are empty before: as
@@ -211,90 +212,45 @@ pub fn predict_transient(
     tier: Tier,
     operations: u64,
 ) -> Vec<LevelPrediction> {
-    let first = Some(operations as f64);
-    named(
-        hierarchy,
-        outcomes(
-            &Source::Operations(accesses),
-            hierarchy,
-            frames,
-            tier,
-            first,
-        ),
-        |outcome| outcome.of_first,
-    )
+    let (workload, first) = (Workload::Accesses(accesses), Some(operations as f64));
+    predict(&workload, hierarchy, frames, tier, first)
 }
 
-/// From so many points on, which take a tenth of a second, caches and translation buffers have a
+/// From this many points on, which take a tenth of a second, caches and translation buffers have a
 /// thread each.
 const PARALLEL_POINTS: usize = 1 << 18;
 
-/// Both kinds of levels: caches, then translation buffers.
-pub(crate) fn outcomes(
-    source: &Source<'_>,
+/// Misses of one operation in the steady state, or of the `first` operations together from empty
+/// caches: first the caches, then the translation buffers.
+pub(crate) fn predict(
+    workload: &Workload<'_>,
     hierarchy: &Hierarchy,
     frames: FrameMap,
     tier: Tier,
     first: Option<f64>,
-) -> Vec<cascade::Outcome> {
-    let mut tier = tier;
-    if let (Tier::Auto | Tier::Sequence, Source::Operations(accesses)) = (tier, source) {
-        if let Some(exact) = sequence::outcomes(accesses, hierarchy, frames, first) {
-            return exact;
-        }
-        // Others read no sequence.
-        tier = Tier::Auto;
+) -> Vec<LevelPrediction> {
+    if let (Tier::Auto | Tier::Sequence, Workload::Accesses(accesses)) = (tier, workload)
+        && let Some(exact) = sequence::predict(accesses, hierarchy, frames, first)
+    {
+        return exact;
     }
     let caches = || {
-        cascade::outcomes(
-            source,
-            hierarchy.caches(),
-            hierarchy.inclusion(),
-            frames,
-            tier,
-            first,
-        )
+        let inclusion = hierarchy.inclusion();
+        cascade::predict(workload, hierarchy.caches(), inclusion, frames, tier, first)
     };
     let tlbs = || {
-        cascade::outcomes(
-            source,
-            hierarchy.tlbs(),
-            Inclusion::NonInclusive,
-            FrameMap::Identity,
-            tier,
-            first,
-        )
+        let (inclusion, frames) = (Inclusion::NonInclusive, FrameMap::Identity);
+        cascade::predict(workload, hierarchy.tlbs(), inclusion, frames, tier, first)
     };
-    if source.points() < PARALLEL_POINTS || hierarchy.tlbs().is_empty() {
-        let mut all = caches();
-        all.extend(tlbs());
-        return all;
+    if workload.points() < PARALLEL_POINTS || hierarchy.tlbs().is_empty() {
+        return [caches(), tlbs()].concat();
     }
-    // They have nothing to do with each other.
     std::thread::scope(|scope| {
         let tlbs = scope.spawn(tlbs);
-        let mut all = caches();
+        let caches = caches();
         match tlbs.join() {
-            Ok(of_tlbs) => all.extend(of_tlbs),
+            Ok(tlbs) => [caches, tlbs].concat(),
             Err(panic) => std::panic::resume_unwind(panic),
         }
-        all
     })
-}
-
-fn named(
-    hierarchy: &Hierarchy,
-    outcomes: Vec<cascade::Outcome>,
-    misses: impl Fn(&cascade::Outcome) -> f64,
-) -> Vec<LevelPrediction> {
-    let levels = hierarchy.caches().iter().chain(hierarchy.tlbs());
-    levels
-        .zip(outcomes)
-        .map(|(level, outcome): (&CacheLevel, _)| LevelPrediction {
-            name: level.name.clone(),
-            misses: misses(&outcome),
-            tier: outcome.tier,
-            reason: outcome.reason,
-        })
-        .collect()
 }

@@ -13,13 +13,14 @@ use super::CliError;
 use super::args::CostArgs;
 use super::arrangement::Arrangement;
 use super::output::{human_bytes, human_number};
-use super::question::{Arranged, Question};
+use super::question::Question;
 use crate::machine::Origin;
-use crate::tiers::Sequence;
+use crate::predict::{Known, TierMisses, geometry_for};
+use crate::tiers::{self, Workload};
 use crate::{
-    Accesses, CacheLevel, ClosedForm, Footprint, FrameMap, Frames, Growth, Hierarchy,
-    KeyDistribution, Level, LevelKind, LevelMisses, LevelPrediction, Machine, Operation, PageSize,
-    Prediction, Predictor, Replacement, Structure, Tier, predict_misses, predict_transient,
+    Accesses, CacheLevel, ClosedForm, FrameMap, Frames, Growth, Hierarchy, Inclusion,
+    KeyDistribution, Level, LevelMisses, LevelPrediction, Machine, Operation, PageSize, Prediction,
+    Predictor, Replacement, Structure, Tier, predict_misses,
 };
 
 /// A cache misses more than this where blocks lie, over what it would miss if they lay anywhere,
@@ -56,29 +57,6 @@ pub(super) struct LevelAnswer {
     pub(super) reason: String,
 }
 
-/// How misses are found on a machine.
-enum Method<'a> {
-    /// From the effective capacities of its levels.
-    Capacities,
-    /// From the geometry of its caches.
-    Geometry(&'a Hierarchy, Tier),
-}
-
-impl<'a> Method<'a> {
-    fn of(machine: &'a Machine, tier: Tier) -> Result<Method<'a>, CliError> {
-        let is_published = machine.origin == Origin::Preset;
-        match (&machine.hierarchy, tier) {
-            (Some(hierarchy), Tier::Auto) if is_published => Ok(Method::Geometry(hierarchy, tier)),
-            (_, Tier::Auto | Tier::Footprint) if !is_published => Ok(Method::Capacities),
-            (Some(hierarchy), _) => Ok(Method::Geometry(hierarchy, tier)),
-            (None, Tier::Auto | Tier::Footprint) => Ok(Method::Capacities),
-            (None, _) => Err(CliError::Request(format!(
-                "--tier {tier} needs a machine whose sets and ways are known (presets have them)"
-            ))),
-        }
-    }
-}
-
 /// What one operation costs in this layout.
 pub(super) fn answer(
     question: &Question<'_>,
@@ -97,12 +75,18 @@ fn answer_with(
 ) -> Result<Answer, CliError> {
     let tier = cost.tier()?;
     let machine = question.machine();
-    let method = Method::of(machine, tier)?;
-    if let Method::Geometry(hierarchy, Tier::Closed) = method {
+    let hierarchy = geometry_for(machine, tier);
+    if hierarchy.is_none() && !matches!(tier, Tier::Auto | Tier::Footprint) {
+        return Err(CliError::Request(format!(
+            "--tier {tier} needs a machine whose sets and ways are known (presets have them)"
+        )));
+    }
+    let pages = question.pages();
+    if let (Tier::Closed, Some(hierarchy)) = (tier, hierarchy) {
         let formula = closed_form(question, arrangement)?;
         // All levels, or the nodes have to be placed after all.
         let levels = formula.predict_up_to(hierarchy, 1.0);
-        let found = Found::new(levels, hierarchy, question.pages());
+        let found = TierMisses::new(levels, hierarchy, pages);
         if let Some(prediction) = by_formula(question, &formula, &found, cost) {
             #[expect(
                 clippy::cast_possible_truncation,
@@ -110,70 +94,73 @@ fn answer_with(
                 reason = "at most 2^32 nodes of 2^32 bytes"
             )]
             let span_bytes = formula.span_bytes() as u64;
+            let found = Some(&found);
             return Ok(Answer::new(
                 arrangement,
                 prediction,
-                &found,
+                found,
                 machine,
                 span_bytes,
-                Vec::new(),
             ));
         }
-        // Some level has no formula: by what is known of all nodes.
+        // Some level has no formula.
         if let Some(whole) = question.whole()? {
             return answer_with(&whole, arrangement, cost, find_aliasing);
         }
     }
     let arranged = question.arrange(arrangement)?;
     let accesses = &arranged.accesses;
-    let pages = question.pages();
     let frames = frame_map(question.frames());
-    let predictor = Predictor::of(accesses)
-        .style(cost.style.search_style())
-        .overlap(cost.overlap());
-    let first = question.first_operations();
-    let found = match method {
-        Method::Geometry(hierarchy, Tier::Closed) => {
-            let formula = closed_form(question, arrangement)?;
-            Found::new(formula.predict(hierarchy), hierarchy, pages)
+    let first = question.first_operations().map(|first| first.max(1) as f64);
+    let by_sets = |hierarchy: &Hierarchy, tier: Tier| {
+        let workload = Workload::Accesses(accesses);
+        let mut found = tiers::predict(&workload, hierarchy, frames, tier, first);
+        for level in &mut found {
+            level.misses /= first.unwrap_or(1.0);
         }
-        Method::Geometry(hierarchy, tier) => {
-            let found = match first {
-                Some(first) => of_each(
-                    predict_transient(accesses, hierarchy, frames, tier, first),
-                    first,
-                ),
-                None => predict_misses(accesses, hierarchy, frames, tier),
-            };
-            Found::new(found, hierarchy, pages)
-        }
-        Method::Capacities => coloured_cache(question, arrangement, &arranged)?,
+        TierMisses::new(found, hierarchy, pages)
     };
-    let mut footprints = Footprints::new(accesses);
-    let prediction = predictor.predict_found(accesses, pages, machine, |level, step| {
-        let known = found.misses(level, step);
-        match (known, first) {
-            (None, Some(first)) => Some(footprints.first_misses(level, step, machine, first)),
-            (known, _) => known,
+    let found = match (hierarchy, arrangement) {
+        (Some(hierarchy), _) if tier == Tier::Closed => {
+            let formula = closed_form(question, arrangement)?;
+            Some(TierMisses::new(
+                formula.predict(hierarchy),
+                hierarchy,
+                pages,
+            ))
         }
-    });
+        (Some(hierarchy), _) => Some(by_sets(hierarchy, tier)),
+        // Colours are about sets: the coloured cache is predicted by its geometry.
+        (None, Arrangement::Coloured(_)) => {
+            let caches = vec![question.colour_cache()?.clone()];
+            let alone = Hierarchy::new(caches, Inclusion::NonInclusive, Vec::new())
+                .map_err(|error| CliError::Request(error.to_string()))?;
+            Some(by_sets(&alone, Tier::PerSet))
+        }
+        (None, _) => None,
+    };
+    let known = Known {
+        found: found.as_ref(),
+        first,
+        divided: None,
+    };
+    let prediction = Predictor::of(accesses)
+        .style(cost.style.search_style())
+        .overlap(cost.overlap())
+        .predict_workload(Workload::Accesses(accesses), pages, machine, known);
     // Long operations crowd every set, wherever nodes lie, and take long to weigh.
     let is_short = !(prediction.levels.iter())
         .any(|level| level.touched_share > LevelMisses::CROWDED_SHARE && level.misses > 0.0);
-    let aliased = match (&machine.hierarchy, first) {
-        (Some(hierarchy), None) if is_short && tier == Tier::Auto && find_aliasing => {
-            aliased(accesses, hierarchy, frames, &found)
-        }
-        _ => Vec::new(),
-    };
-    Ok(Answer::new(
-        arrangement,
-        prediction,
-        &found,
-        machine,
-        arranged.span_bytes,
-        aliased,
-    ))
+    let span_bytes = arranged.span_bytes;
+    let mut answer = Answer::new(arrangement, prediction, found.as_ref(), machine, span_bytes);
+    if let (Some(hierarchy), None) = (&machine.hierarchy, first)
+        && is_short
+        && tier == Tier::Auto
+        && find_aliasing
+    {
+        answer.aliased = aliased(accesses, hierarchy, frames, found.as_ref());
+    }
+    Ok(answer)
 }
 
 /// The answers for several layouts, in their order; as many at a time as there are processors and
@@ -217,14 +204,6 @@ fn frame_map(frames: Frames) -> FrameMap {
     }
 }
 
-/// Misses of so many operations as the mean of one.
-fn of_each(mut found: Vec<LevelPrediction>, operations: u64) -> Vec<LevelPrediction> {
-    for level in &mut found {
-        level.misses /= operations.max(1) as f64;
-    }
-    found
-}
-
 /// The formula for the structure in this layout.
 fn closed_form(question: &Question<'_>, arrangement: Arrangement) -> Result<ClosedForm, CliError> {
     let refuse = |why: &str| Err(CliError::Request(format!("--tier closed: {why}")));
@@ -257,7 +236,7 @@ fn closed_form(question: &Question<'_>, arrangement: Arrangement) -> Result<Clos
 fn by_formula(
     question: &Question<'_>,
     formula: &ClosedForm,
-    found: &Found,
+    found: &TierMisses,
     cost: &CostArgs,
 ) -> Option<Prediction> {
     let machine = question.machine();
@@ -266,7 +245,7 @@ fn by_formula(
         let block_bytes = level.block_bytes;
         let (mut ns, mut misses) = (0.0, 0.0);
         for (step, costs) in level.steps.iter().enumerate() {
-            let missed = found.misses(level, step)?;
+            let missed = found.level(level, step)?.misses;
             ns += missed * costs.step_ns / formula.blocks_per_node(block_bytes);
             misses += missed * costs.step_ns / level.step_ns();
         }
@@ -285,151 +264,30 @@ fn by_formula(
     Some(predictor.with_instructions(levels, machine))
 }
 
-/// Misses that were found level by level.
-struct Found {
-    caches: Vec<LevelPrediction>,
-    /// Those that translate the pages in question.
-    tlbs: Vec<LevelPrediction>,
-}
-
-impl Found {
-    /// Sorts what was found of a hierarchy, caches first.
-    fn new(found: Vec<LevelPrediction>, hierarchy: &Hierarchy, pages: PageSize) -> Found {
-        let is_tlb = |level: &LevelPrediction| {
-            let mut tlbs = hierarchy.tlbs().iter();
-            tlbs.any(|tlb| tlb.name == level.name && tlb.geometry.block_bytes() == pages.bytes())
-        };
-        let is_cache = |level: &LevelPrediction| {
-            let mut caches = hierarchy.caches().iter();
-            caches.any(|cache| cache.name == level.name)
-        };
-        Found {
-            caches: found
-                .iter()
-                .filter(|level| is_cache(level))
-                .cloned()
-                .collect(),
-            tlbs: found.into_iter().filter(is_tlb).collect(),
+/// How a level's misses were found, and why so.
+fn method(
+    level: &Level,
+    found: Option<&TierMisses>,
+    machine: &Machine,
+    order_known: bool,
+) -> (String, String) {
+    let capacity = human_bytes(level.capacity_bytes());
+    match found.and_then(|found| found.level(level, 0)) {
+        Some(found) => (found.tier.to_string(), found.reason.clone()),
+        None if order_known => (
+            Tier::Sequence.to_string(),
+            format!("all operations read in one order; the effective capacity, {capacity}"),
+        ),
+        None => {
+            let replacement = match machine.replacement {
+                Replacement::Lru => "LRU",
+                Replacement::Random => "random replacement",
+            };
+            (
+                Tier::Footprint.to_string(),
+                format!("the effective capacity, {capacity}, {replacement}"),
+            )
         }
-    }
-
-    /// Of one step of a machine's level: a cache has its name; the steps of the translations are
-    /// the buffers, in order.
-    fn level(&self, level: &Level, step: usize) -> Option<&LevelPrediction> {
-        match level.kind {
-            LevelKind::Data => self.caches.iter().find(|found| found.name == level.name),
-            LevelKind::Pages(_) => self.tlbs.get(step),
-        }
-    }
-
-    fn misses(&self, level: &Level, step: usize) -> Option<f64> {
-        self.level(level, step).map(|found| found.misses)
-    }
-
-    /// How the level's misses were found, and why so.
-    fn method(&self, level: &Level, machine: &Machine, order_known: bool) -> (String, String) {
-        let capacity = human_bytes(level.capacity_bytes());
-        match self.level(level, 0) {
-            Some(found) => (found.tier.to_string(), found.reason.clone()),
-            None if order_known => (
-                Tier::Sequence.to_string(),
-                format!("all operations read in one order; the effective capacity, {capacity}"),
-            ),
-            None => {
-                let replacement = match machine.replacement {
-                    Replacement::Lru => "LRU",
-                    Replacement::Random => "random replacement",
-                };
-                (
-                    Tier::Footprint.to_string(),
-                    format!("the effective capacity, {capacity}, {replacement}"),
-                )
-            }
-        }
-    }
-}
-
-/// Colours are a matter of sets: where nothing else is known by its geometry, the coloured cache
-/// is.
-fn coloured_cache(
-    question: &Question<'_>,
-    arrangement: Arrangement,
-    arranged: &Arranged,
-) -> Result<Found, CliError> {
-    let mut caches = Vec::new();
-    if let Arrangement::Coloured(_) = arrangement {
-        let cache = question.colour_cache()?;
-        let alone = Hierarchy::new(
-            vec![cache.clone()],
-            crate::Inclusion::NonInclusive,
-            Vec::new(),
-        )
-        .map_err(|error| CliError::Request(error.to_string()))?;
-        let frames = frame_map(question.frames());
-        caches = match question.first_operations() {
-            Some(first) => of_each(
-                predict_transient(&arranged.accesses, &alone, frames, Tier::PerSet, first),
-                first,
-            ),
-            None => predict_misses(&arranged.accesses, &alone, frames, Tier::PerSet),
-        };
-        for found in &mut caches {
-            "colours are a matter of sets".clone_into(&mut found.reason);
-        }
-    }
-    Ok(Found {
-        caches,
-        tlbs: Vec::new(),
-    })
-}
-
-/// Footprints by block size, for what no tier was asked about.
-struct Footprints<'a> {
-    accesses: &'a Accesses,
-    known: Vec<(u64, Footprint)>,
-    /// Where all operations read one.
-    sequence: Option<Sequence<'a>>,
-}
-
-impl<'a> Footprints<'a> {
-    fn new(accesses: &'a Accesses) -> Footprints<'a> {
-        Footprints {
-            accesses,
-            known: Vec::new(),
-            sequence: Sequence::of(accesses),
-        }
-    }
-
-    fn of(&mut self, block_bytes: u64) -> &Footprint {
-        let index = match self.known.iter().position(|(size, _)| *size == block_bytes) {
-            Some(index) => index,
-            None => {
-                let blocks = self.accesses.block_probabilities(block_bytes);
-                self.known.push((block_bytes, blocks.footprint()));
-                self.known.len() - 1
-            }
-        };
-        &self.known[index].1
-    }
-
-    /// Mean misses of one of the first `first` operations from cold: all blocks are new until the
-    /// cache is full, after that it is as ever.
-    fn first_misses(&mut self, level: &Level, step: usize, machine: &Machine, first: u64) -> f64 {
-        let capacity = level
-            .steps
-            .get(step)
-            .map_or(0.0, |step| step.capacity_bytes);
-        let capacity_blocks = capacity / level.block_bytes as f64;
-        let operations = first.max(1) as f64;
-        if let Some(sequence) = &self.sequence {
-            let block_bytes = level.block_bytes;
-            return sequence.first_misses(block_bytes, capacity_blocks, operations) / operations;
-        }
-        let footprint = self.of(level.block_bytes);
-        let full = footprint.characteristic_time(capacity_blocks, machine.replacement);
-        let steady = footprint.misses(capacity_blocks, machine.replacement);
-        let new = footprint.distinct_blocks(operations.min(full));
-        (new + (operations - full).max(0.0) * steady) / operations
     }
 }
 
@@ -439,7 +297,7 @@ fn aliased(
     accesses: &Accesses,
     hierarchy: &Hierarchy,
     frames: FrameMap,
-    found: &Found,
+    found: Option<&TierMisses>,
 ) -> Vec<(String, f64, f64)> {
     let by_address = |cache: &&CacheLevel| {
         frames == FrameMap::Identity || cache.geometry.way_bytes() <= PageSize::Small4K.bytes()
@@ -451,12 +309,13 @@ fn aliased(
         .cloned()
         .collect();
     // A part of a hierarchy is one, unless it is none at all.
-    let Ok(part) = Hierarchy::new(caches, crate::Inclusion::NonInclusive, Vec::new()) else {
+    let Ok(part) = Hierarchy::new(caches, Inclusion::NonInclusive, Vec::new()) else {
         return Vec::new();
     };
     let known = |level: &CacheLevel| {
-        let mut sets = found.caches.iter();
-        sets.find(|other| other.name == level.name && other.tier == Tier::PerSet)
+        let mut caches = found?.caches().iter();
+        caches
+            .find(|other| other.name == level.name && other.tier == Tier::PerSet)
             .cloned()
     };
     let known: Option<Vec<LevelPrediction>> = part.caches().iter().map(known).collect();
@@ -477,10 +336,9 @@ impl Answer {
     fn new(
         arrangement: Arrangement,
         prediction: Prediction,
-        found: &Found,
+        found: Option<&TierMisses>,
         machine: &Machine,
         span_bytes: u64,
-        aliased: Vec<(String, f64, f64)>,
     ) -> Answer {
         let levels = prediction.levels.iter().map(|misses| {
             let level = machine
@@ -488,7 +346,7 @@ impl Answer {
                 .iter()
                 .find(|level| level.name == misses.name);
             let (tier, reason) = level.map_or_else(Default::default, |level| {
-                found.method(level, machine, misses.order_known)
+                method(level, found, machine, misses.order_known)
             });
             LevelAnswer {
                 name: misses.name.clone(),
@@ -507,22 +365,11 @@ impl Answer {
             nodes_visited: prediction.nodes_visited,
             levels: levels.collect(),
             span_bytes,
-            crowded: (prediction.levels.iter())
-                .filter(|misses| {
-                    let mut levels = machine.levels.iter();
-                    let level = levels.find(|level| level.name == misses.name);
-                    let is_long = misses.touched_share > LevelMisses::CROWDED_SHARE;
-                    // Tiers that know sets know the order of what an operation reads, too.
-                    match level.and_then(|level| found.level(level, 0)) {
-                        Some(found) => {
-                            is_long && misses.misses > 0.0 && found.tier == Tier::Footprint
-                        }
-                        None => misses.is_crowded(),
-                    }
-                })
+            crowded: prediction
+                .crowded_levels()
                 .map(|misses| (misses.name.clone(), misses.touched_share))
                 .collect(),
-            aliased,
+            aliased: Vec::new(),
         }
     }
 

@@ -7,9 +7,9 @@ use super::paths::{self, Sets};
 use super::random;
 use super::renewal::Stream;
 use super::sets::{Member, Room, Solver, Tables};
-use super::source::Source;
 use super::victim::Rooms;
-use super::{FrameMap, Tier, direct};
+use super::workload::Workload;
+use super::{FrameMap, LevelPrediction, Tier, direct};
 use crate::CacheGeometry;
 use crate::footprint::Replacement;
 use crate::hierarchy::{CacheLevel, Inclusion, ReplacementPolicy};
@@ -25,17 +25,6 @@ const VICTIM_PASSES: usize = 2;
 /// Pages of frames that are random.
 pub(crate) const FRAME_BYTES: u64 = 4096;
 
-/// What one level does.
-#[derive(Clone, Debug)]
-pub(crate) struct Outcome {
-    /// Misses of an operation in the steady state.
-    pub(crate) misses: f64,
-    /// Misses of the first so many operations together.
-    pub(crate) of_first: f64,
-    pub(crate) tier: Tier,
-    pub(crate) reason: String,
-}
-
 /// Which blocks compete.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Grouping {
@@ -46,23 +35,23 @@ struct Grouping {
 }
 
 /// Misses at each of `levels`.
-pub(crate) fn outcomes(
-    source: &Source<'_>,
+pub(crate) fn predict(
+    workload: &Workload<'_>,
     levels: &[CacheLevel],
     inclusion: Inclusion,
     frames: FrameMap,
     tier: Tier,
     first: Option<f64>,
-) -> Vec<Outcome> {
-    let mut outcomes: Vec<Outcome> = Vec::new();
+) -> Vec<LevelPrediction> {
+    let mut predictions: Vec<LevelPrediction> = Vec::new();
     let mut above: Option<Blocks> = None;
     for (i, level) in levels.iter().enumerate() {
         let victim = inclusion == Inclusion::VictimLast && i + 1 == levels.len();
         let mut blocks = match above.take() {
             Some(blocks) if blocks.block_bytes == level.geometry.block_bytes() => blocks,
-            before => Blocks::of(source, level.geometry.block_bytes(), before.as_ref()),
+            before => Blocks::of(workload, level.geometry.block_bytes(), before.as_ref()),
         };
-        let (tier, reason, grouping) = choose(source, level, frames, tier);
+        let (tier, reason, grouping) = choose(workload, level, frames, tier);
         let kind = LevelKind {
             above: i.checked_sub(1).and_then(|j| levels.get(j)),
             victim,
@@ -72,29 +61,32 @@ pub(crate) fn outcomes(
                     .is_some_and(|j| nested(&levels[j].geometry, &level.geometry)),
         };
         let outcome = if tier == Tier::Footprint {
-            blocks.through_footprint(source, level, &kind, first)
+            blocks.through_footprint(workload, level, &kind, first)
         } else if i == 0
             && level.geometry.associativity() == 1
             && grouping.share >= 1.0
-            && source.is_paths()
+            && workload.is_paths()
         {
-            blocks.through_direct(source, level, &grouping, first)
+            blocks.through_direct(workload, level, &grouping, first)
         } else {
-            blocks.through_sets(source, level, &kind, grouping, first)
+            blocks.through_sets(workload, level, &kind, grouping, first)
         };
-        for upper in &mut outcomes {
-            upper.misses += outcome.evicted_above;
-            upper.of_first += outcome.evicted_above * first.unwrap_or(0.0);
+        for upper in &mut predictions {
+            upper.misses += outcome.evicted_above * first.unwrap_or(1.0);
         }
-        outcomes.push(Outcome {
-            misses: outcome.misses,
-            of_first: outcome.of_first,
+        predictions.push(LevelPrediction {
+            name: level.name.clone(),
+            misses: if first.is_some() {
+                outcome.of_first
+            } else {
+                outcome.misses
+            },
             tier,
             reason,
         });
         above = Some(blocks);
     }
-    outcomes
+    predictions
 }
 
 /// Whether blocks that compete in a set of `lower` compete in a set of `upper` as well, for no more
@@ -107,7 +99,7 @@ fn nested(upper: &CacheGeometry, lower: &CacheGeometry) -> bool {
 
 /// The tier for a level, why, and which blocks compete.
 fn choose(
-    source: &Source<'_>,
+    workload: &Workload<'_>,
     level: &CacheLevel,
     frames: FrameMap,
     tier: Tier,
@@ -129,7 +121,7 @@ fn choose(
     };
     let frames_decide = frames == FrameMap::Random && sets > in_a_page;
     let say = |text: &str| text.to_owned();
-    if !source.is_whole() {
+    if !workload.is_whole() {
         return (
             Tier::Footprint,
             say("the nodes are a sample, which fills no sets"),
@@ -197,10 +189,10 @@ struct Blocks {
 
 impl Blocks {
     /// Blocks of another size than those of the level above.
-    fn of(source: &Source<'_>, block_bytes: u64, above: Option<&Blocks>) -> Blocks {
+    fn of(workload: &Workload<'_>, block_bytes: u64, above: Option<&Blocks>) -> Blocks {
         let mut rest: &[Block] = above.map_or(&[], |above| &above.blocks);
         let ratio = above.map_or(1, |above| (block_bytes / above.block_bytes).max(1));
-        let blocks: Vec<Block> = source
+        let blocks: Vec<Block> = workload
             .blocks(block_bytes)
             .into_iter()
             .map(|(number, probability)| {
@@ -244,12 +236,12 @@ impl Blocks {
     /// By the characteristic time of a fully associative cache.
     fn through_footprint(
         &mut self,
-        source: &Source<'_>,
+        workload: &Workload<'_>,
         level: &CacheLevel,
         kind: &LevelKind<'_>,
         first: Option<f64>,
     ) -> Misses {
-        let footprint = source.probabilities(self.block_bytes).footprint();
+        let footprint = workload.probabilities(self.block_bytes).footprint();
         let mut capacity = level.blocks() as f64;
         if let (true, Some(above)) = (kind.victim, kind.above) {
             capacity += above.blocks() as f64;
@@ -264,11 +256,8 @@ impl Blocks {
             block.reaching = block.reaching.min(narrow(missed));
         }
         let misses = footprint.misses(capacity, replacement);
-        let of_first = first.map_or(0.0, |operations| {
-            // Everything new is missed until the cache is full.
-            let full = footprint.characteristic_time(capacity, Replacement::Lru);
-            footprint.distinct_blocks(operations.min(full)) + (operations - full).max(0.0) * misses
-        });
+        let cold = |operations| footprint.first_misses(capacity, replacement, operations);
+        let of_first = first.map_or(0.0, cold);
         Misses {
             misses,
             of_first,
@@ -279,12 +268,12 @@ impl Blocks {
     /// The first level, direct-mapped.
     fn through_direct(
         &mut self,
-        source: &Source<'_>,
+        workload: &Workload<'_>,
         level: &CacheLevel,
         grouping: &Grouping,
         first: Option<f64>,
     ) -> Misses {
-        let exact = direct::misses(source, self.block_bytes, grouping.groups);
+        let exact = direct::misses(workload, self.block_bytes, grouping.groups);
         let steady: f64 = exact.iter().map(|&(_, _, misses)| misses).sum();
         // The way to the steady state is short; its shape is that of the sets.
         let mut result = Misses {
@@ -303,7 +292,7 @@ impl Blocks {
                 blocks: self.blocks.clone(),
                 before_last: Vec::new(),
             }
-            .through_sets(source, level, &kind, *grouping, first);
+            .through_sets(workload, level, &kind, *grouping, first);
             result.of_first = estimate.of_first;
             if estimate.misses > 0.0 {
                 result.of_first *= steady / estimate.misses;
@@ -319,7 +308,7 @@ impl Blocks {
     /// By what competes in each set.
     fn through_sets(
         &mut self,
-        source: &Source<'_>,
+        workload: &Workload<'_>,
         level: &CacheLevel,
         kind: &LevelKind<'_>,
         grouping: Grouping,
@@ -344,8 +333,8 @@ impl Blocks {
         };
         self.before_last = self.blocks.iter().map(|block| block.reaching).collect();
         let exclusive = kind.above.is_none()
-            && source.is_paths()
-            && paths::exclusive(source, self.block_bytes, grouping.groups);
+            && workload.is_paths()
+            && paths::exclusive(workload, self.block_bytes, grouping.groups);
         let classes = Classes::of(&self.blocks, exclusive);
         let rarest = classes.classes.iter().map(|class| class.stream.rate());
         let times = times(
@@ -429,7 +418,7 @@ impl Blocks {
             members.crowd(self.requests().collect::<Vec<f64>>().as_slice()) * grouping.share;
         if level.policy != ReplacementPolicy::Random
             && kind.above.is_none()
-            && source.is_paths()
+            && workload.is_paths()
             && !exclusive
             && crowd > CROWDED_SHARE * ways as f64
         {
@@ -443,7 +432,7 @@ impl Blocks {
             };
             let width = averaged.len();
             let estimate = |block: usize| results[block * width];
-            let factors = paths::corrections(source, &sets, estimate, touches);
+            let factors = paths::corrections(workload, &sets, estimate, touches);
             for (averages, &class) in results.chunks_exact_mut(width).zip(&classes.of_block) {
                 let factor = factors[class as usize];
                 averages[0] = (averages[0] * factor).min(1.0);

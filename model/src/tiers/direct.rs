@@ -21,7 +21,7 @@
 //! the newest of the path's reads there. With one block read by an operation, this is the formula
 //! for direct-mapped caches under independent references, `p (1 - p / sum of p)`.
 
-use super::source::Source;
+use super::workload::Workload;
 
 /// The reads of the current path, each with what was the newest in its set before.
 struct Read {
@@ -38,19 +38,19 @@ const NONE: u32 = u32::MAX;
 
 /// Misses of one operation in a direct-mapped cache, by block: numbers ascending, with the
 /// probability that an operation touches the block and the expected misses.
-pub(crate) fn misses(source: &Source<'_>, block_bytes: u64, sets: u64) -> Vec<(u64, f64, f64)> {
+pub(crate) fn misses(workload: &Workload<'_>, block_bytes: u64, sets: u64) -> Vec<(u64, f64, f64)> {
     #[derive(Clone, Default)]
     struct Sums {
         first: f64,
         last: f64,
         within: f64,
     }
-    let probabilities = source.blocks(block_bytes);
+    let probabilities = workload.blocks(block_bytes);
     let ranks = Ranks::of(&probabilities);
     let mut sums = vec![Sums::default(); probabilities.len()];
     let mut newest = vec![NONE; usize::try_from(sets).unwrap_or(usize::MAX)];
     let mut path: Vec<Read> = Vec::new();
-    source.for_each_point(|depth, point| {
+    workload.for_each_point(|depth, point| {
         let probability = point.probability;
         while let Some(read) = path.last()
             && read.depth >= depth

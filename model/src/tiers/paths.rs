@@ -44,7 +44,7 @@ use std::ops::{ControlFlow, RangeInclusive};
 
 use super::classes::{Block, Class, Classes, Table, times};
 use super::sets::{binomial_tail, normal_tail};
-use super::source::{Read, Source};
+use super::workload::{Read, Workload};
 
 /// Operations that are gone through.
 const SAMPLES: u32 = 4000;
@@ -163,7 +163,7 @@ struct Passed {
 /// For each class, by how much independence errs: misses by request over what `estimates` say,
 /// which are one for each block.
 pub(crate) fn corrections(
-    source: &Source<'_>,
+    workload: &Workload<'_>,
     sets: &Sets<'_>,
     estimates: impl Fn(usize) -> f64,
     touches: f64,
@@ -198,16 +198,16 @@ pub(crate) fn corrections(
     };
     if touches * f64::from(samples) < KNOWN_READS {
         let mut taken: Vec<Vec<Read>> = Vec::new();
-        source.for_each_sample(samples, |reads| {
+        workload.for_each_sample(samples, |reads| {
             taken.push(reads.to_vec());
         });
-        let together = Together::of(source, sets, &taken);
+        let together = Together::of(workload, sets, &taken);
         for reads in &taken {
             go_through(&together, reads);
         }
     } else {
         let unknown = Together::default();
-        source.for_each_sample(samples, |reads| {
+        workload.for_each_sample(samples, |reads| {
             go_through(&unknown, reads);
         });
     }
@@ -234,7 +234,7 @@ struct Together {
 
 impl Together {
     /// For all blocks of these operations. O(points).
-    fn of(source: &Source<'_>, sets: &Sets<'_>, taken: &[Vec<Read>]) -> Together {
+    fn of(workload: &Workload<'_>, sets: &Sets<'_>, taken: &[Vec<Read>]) -> Together {
         let mut wanted = vec![false; sets.blocks.len()];
         let mut intervals: HashMap<u32, Vec<(f64, f64)>> = HashMap::new();
         let mut hint = 0;
@@ -247,7 +247,7 @@ impl Together {
                 }
             }
         }
-        source.for_each_point(|_, read| {
+        workload.for_each_point(|_, read| {
             let end = read.start + read.probability;
             for number in sets.numbers(&read) {
                 let Some(index) = sets.index(number, &mut hint) else {
@@ -291,9 +291,9 @@ impl Together {
 
 /// Whether no operation reads two blocks of one group: as far as [`SAMPLES`] operations show.
 /// O(points), and far less where the answer is no.
-pub(crate) fn exclusive(source: &Source<'_>, block_bytes: u64, groups: u64) -> bool {
+pub(crate) fn exclusive(workload: &Workload<'_>, block_bytes: u64, groups: u64) -> bool {
     let mut seen: Vec<(u64, u64)> = Vec::new();
-    let found = source.try_for_each_sample(SAMPLES, |reads| {
+    let found = workload.try_for_each_sample(SAMPLES, |reads| {
         seen.clear();
         for read in reads {
             let numbers = read.first_byte / block_bytes..=read.last_byte / block_bytes;

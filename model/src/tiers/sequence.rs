@@ -33,8 +33,8 @@
 
 use std::collections::HashMap;
 
-use super::cascade::{FRAME_BYTES, Outcome};
-use super::{FrameMap, Tier};
+use super::cascade::FRAME_BYTES;
+use super::{FrameMap, LevelPrediction, Tier};
 use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion, ReplacementPolicy};
 use crate::shape::random::SplitMix64;
 use crate::{Accesses, CacheGeometry};
@@ -171,7 +171,6 @@ impl<'a> Sequence<'a> {
     }
 
     /// Misses of the first `operations` operations together, from an empty cache.
-    #[cfg(feature = "cli")]
     pub(crate) fn first_misses(
         &self,
         block_bytes: u64,
@@ -204,22 +203,21 @@ fn whole(capacity_blocks: f64) -> u64 {
     blocks
 }
 
-/// Misses of each level of a hierarchy, caches first, if operations read one sequence and all
-/// levels forget what was least recently used; with those of the `first` operations from empty
-/// caches.
-pub(super) fn outcomes(
+/// As [`super::predict`], if operations read one sequence and all levels replace the least recently
+/// used block.
+pub(super) fn predict(
     accesses: &Accesses,
     hierarchy: &Hierarchy,
     frames: FrameMap,
     first: Option<f64>,
-) -> Option<Vec<Outcome>> {
+) -> Option<Vec<LevelPrediction>> {
     let (caches, tlbs) = (hierarchy.caches(), hierarchy.tlbs());
     let is_lru = |level: &CacheLevel| level.policy == ReplacementPolicy::Lru;
     if !caches.iter().chain(tlbs).all(is_lru) {
         return None;
     }
     let points = accesses.sequence_steps()?;
-    let outcome = |level: &CacheLevel, frames: FrameMap, above: Option<&CacheLevel>| {
+    let predict = |level: &CacheLevel, frames: FrameMap, above: Option<&CacheLevel>| {
         let geometry = level.geometry;
         let in_a_page = FRAME_BYTES / geometry.block_bytes();
         let (block_bytes, sets) = (geometry.block_bytes(), geometry.sets());
@@ -248,9 +246,9 @@ pub(super) fn outcomes(
             result.0 += share * (other.0 - result.0);
             result.1 += share * (other.1 - result.1);
         }
-        Outcome {
-            misses: result.0,
-            of_first: result.1,
+        LevelPrediction {
+            name: level.name.clone(),
+            misses: if first.is_some() { result.1 } else { result.0 },
             tier: Tier::Sequence,
             reason: "all operations read one sequence: what comes between two touches is known"
                 .to_owned(),
@@ -260,11 +258,11 @@ pub(super) fn outcomes(
     let is_victim = |i: usize| i == last && hierarchy.inclusion() == Inclusion::VictimLast;
     let of_caches = caches.iter().enumerate().map(|(i, level)| {
         let above = i.checked_sub(1).filter(|_| is_victim(i));
-        outcome(level, frames, above.map(|above| &caches[above]))
+        predict(level, frames, above.map(|above| &caches[above]))
     });
     let of_tlbs = tlbs
         .iter()
-        .map(|level| outcome(level, FrameMap::Identity, None));
+        .map(|level| predict(level, FrameMap::Identity, None));
     Some(of_caches.chain(of_tlbs).collect())
 }
 

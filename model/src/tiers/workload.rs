@@ -1,4 +1,4 @@
-//! What the tiers need to know of operations, whoever describes them.
+//! Operations as the tiers see them.
 
 use std::ops::ControlFlow;
 
@@ -7,8 +7,8 @@ use crate::{Accesses, BlockProbabilities, Placement, Visits};
 /// Operations of any kind, or searches in a tree of which no more is known than how often each node
 /// is visited.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Source<'a> {
-    Operations(&'a Accesses),
+pub(crate) enum Workload<'a> {
+    Accesses(&'a Accesses),
     Searches {
         visits: &'a Visits,
         placement: &'a Placement,
@@ -16,36 +16,36 @@ pub(crate) enum Source<'a> {
     },
 }
 
-impl Source<'_> {
+impl Workload<'_> {
     /// Whether each point stands for itself alone.
     pub(crate) fn is_whole(&self) -> bool {
         match self {
-            Source::Operations(_) => true,
-            Source::Searches { visits, .. } => visits.counts.is_empty(),
+            Workload::Accesses(_) => true,
+            Workload::Searches { visits, .. } => visits.counts.is_empty(),
         }
     }
 
     /// How many points there are.
     pub(crate) fn points(&self) -> usize {
         match self {
-            Source::Operations(accesses) => accesses.len(),
-            Source::Searches { visits, .. } => visits.len(),
+            Workload::Accesses(accesses) => accesses.len(),
+            Workload::Searches { visits, .. } => visits.len(),
         }
     }
 
     /// Whether an operation reads the points from a root to where it ends, each once.
     pub(crate) fn is_paths(&self) -> bool {
         match self {
-            Source::Operations(accesses) => accesses.is_paths(),
-            Source::Searches { visits, .. } => visits.counts.is_empty(),
+            Workload::Accesses(accesses) => accesses.is_paths(),
+            Workload::Searches { visits, .. } => visits.counts.is_empty(),
         }
     }
 
     /// Block probabilities.
     pub(crate) fn probabilities(&self, block_bytes: u64) -> BlockProbabilities {
         match *self {
-            Source::Operations(accesses) => accesses.block_probabilities(block_bytes),
-            Source::Searches {
+            Workload::Accesses(accesses) => accesses.block_probabilities(block_bytes),
+            Workload::Searches {
                 visits,
                 placement,
                 touched_bytes,
@@ -74,8 +74,8 @@ impl Source<'_> {
         mut read: impl FnMut(u32, Read) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let visits = match self {
-            Source::Operations(accesses) => accesses.visits(),
-            Source::Searches { visits, .. } => visits,
+            Workload::Accesses(accesses) => accesses.visits(),
+            Workload::Searches { visits, .. } => visits,
         };
         // By depth, where the next point's interval begins: a point's children share its interval,
         // after its own ends.
@@ -83,11 +83,11 @@ impl Source<'_> {
         let points = visits.order.iter().zip(&visits.depths);
         for ((&v, &depth), &probability) in points.zip(&visits.probabilities) {
             let (first_byte, bytes) = match self {
-                Source::Operations(accesses) => {
+                Workload::Accesses(accesses) => {
                     let access = accesses.access(v);
                     (access.address, access.bytes)
                 }
-                Source::Searches {
+                Workload::Searches {
                     placement,
                     touched_bytes,
                     ..
@@ -119,7 +119,7 @@ impl Source<'_> {
         });
     }
 
-    /// As [`try_for_each_sample`](Source::try_for_each_sample), to the end.
+    /// As [`try_for_each_sample`](Workload::try_for_each_sample), to the end.
     pub(crate) fn for_each_sample(&self, samples: u32, mut take: impl FnMut(&[Read])) {
         // It never breaks off.
         let _ = self.try_for_each_sample(samples, |reads| {

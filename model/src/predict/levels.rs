@@ -1,0 +1,254 @@
+//! The misses of a machine's levels and what they cost.
+//!
+//! Where a [tier](crate::Tier) or the order of the reads says more of misses than a capacity does,
+//!
+//! ```text
+//! waits = misses x (waits / misses as the footprint says)
+//! ```
+//!
+//! since the structure decides which lines are requested together, not how misses are counted.
+
+use super::{LevelMisses, Predictor, TierMisses, touched_share};
+use crate::colour::ColouredLevel;
+use crate::footprint::Replacement;
+use crate::machine::{LevelKind, NeighbourShare};
+use crate::neighbours::missed_blocks;
+use crate::probability::BlockProbabilities;
+use crate::tiers::{Sequence, Workload};
+use crate::{Footprint, Level, Placement};
+
+/// What is known of misses beside the capacities of levels.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Known<'a> {
+    /// Misses that a tier found.
+    pub(crate) found: Option<&'a TierMisses>,
+    /// Predict the mean of the first operations from empty caches, not the steady state.
+    pub(crate) first: Option<f64>,
+    /// The level that hot and other nodes divide.
+    pub(crate) divided: Option<ColouredLevel<'a>>,
+}
+
+/// A miss beside a block that was read at most this many blocks ago counts as one of neighbours.
+/// About the nodes that a search visits, for which the neighbours' shares were measured.
+const RECENT_BLOCKS: f64 = 32.0;
+
+/// Block probabilities of a workload, computed once for each block size.
+pub(super) struct BlockSizes<'a> {
+    workload: Workload<'a>,
+    replacement: Replacement,
+    sizes: Vec<(BlockProbabilities, Footprint)>,
+    /// The order of the reads, where it is the same for all operations.
+    sequence: Option<Sequence<'a>>,
+}
+
+impl<'a> BlockSizes<'a> {
+    pub(super) fn new(workload: Workload<'a>, replacement: Replacement) -> BlockSizes<'a> {
+        BlockSizes {
+            workload,
+            replacement,
+            sizes: Vec::new(),
+            sequence: match workload {
+                Workload::Accesses(accesses) => Sequence::of(accesses),
+                Workload::Searches { .. } => None,
+            },
+        }
+    }
+
+    fn index(&mut self, block_bytes: u64) -> usize {
+        let known = self
+            .sizes
+            .iter()
+            .position(|(blocks, _)| blocks.block_bytes() == block_bytes);
+        known.unwrap_or_else(|| {
+            let blocks = self.workload.probabilities(block_bytes);
+            let footprint = blocks.footprint();
+            self.sizes.push((blocks, footprint));
+            self.sizes.len() - 1
+        })
+    }
+
+    /// Misses and nanoseconds of one operation at a level.
+    pub(super) fn level_misses(&mut self, level: &Level, known: Known<'_>) -> LevelMisses {
+        if let Some(divided) = known.divided.filter(|divided| divided.name == level.name) {
+            return self.divided_misses(level, divided);
+        }
+        let (block_bytes, replacement) = (level.block_bytes, self.replacement);
+        let index = self.index(block_bytes);
+        let (footprint, sequence) = (&self.sizes[index].1, &mut self.sequence);
+        let mut misses = sum_of_steps(level, footprint, |step, capacity| {
+            let (misses, waits) = footprint.misses_and_waits(capacity, replacement);
+            let found = known.found.and_then(|found| found.level(level, step));
+            let better = match (found, &mut *sequence, known.first) {
+                (Some(found), ..) => found.misses,
+                (None, None, None) => return (misses, waits),
+                (None, Some(sequence), None) => sequence.misses(block_bytes, capacity),
+                (None, Some(sequence), Some(first)) => {
+                    sequence.first_misses(block_bytes, capacity, first) / first
+                }
+                (None, None, Some(first)) => {
+                    footprint.first_misses(capacity, replacement, first) / first
+                }
+            };
+            (better, better * exposure(footprint, misses, waits))
+        });
+        let found = known.found.and_then(|found| found.level(level, 0));
+        misses.order_known = match found {
+            Some(found) => found.tier.knows_order(),
+            None => self.sequence.is_some(),
+        };
+        misses
+    }
+
+    /// Misses of a level that hot and other nodes divide.
+    fn divided_misses(&self, level: &Level, divided: ColouredLevel<'_>) -> LevelMisses {
+        let Workload::Searches {
+            visits,
+            placement,
+            touched_bytes,
+        } = self.workload
+        else {
+            unreachable!("only searches are divided");
+        };
+        let of = |is_hot: bool, share: f64| {
+            let blocks = BlockProbabilities::of_part(
+                visits,
+                placement,
+                touched_bytes,
+                level.block_bytes,
+                |v| divided.hot[v as usize] == is_hot,
+            );
+            let mut part = level.clone();
+            for step in &mut part.steps {
+                step.capacity_bytes *= share;
+            }
+            let footprint = blocks.footprint();
+            sum_of_steps(&part, &footprint, |_, capacity| {
+                footprint.misses_and_waits(capacity, self.replacement)
+            })
+        };
+        let (hot, cold) = (
+            of(true, divided.hot_share),
+            of(false, 1.0 - divided.hot_share),
+        );
+        LevelMisses {
+            name: hot.name,
+            misses: hot.misses + cold.misses,
+            ns: hot.ns + cold.ns,
+            touched_share: hot.touched_share.max(cold.touched_share),
+            order_known: false,
+        }
+    }
+
+    /// What the misses of a level cost, as a share of what they would cost without neighbours.
+    pub(super) fn neighbour_factor(&mut self, level: &Level, neighbours: &[NeighbourShare]) -> f64 {
+        let mut larger_blocks = neighbours
+            .iter()
+            .filter(|other| other.block_bytes > level.block_bytes)
+            .peekable();
+        if larger_blocks.peek().is_none() {
+            return 1.0;
+        }
+        let capacity = level.capacity_bytes() / level.block_bytes as f64;
+        if let Some(sequence) = &mut self.sequence {
+            // Each time that a walk enters a larger block, one of its lines is paid in full.
+            let misses = sequence.misses(level.block_bytes, capacity);
+            let saved = larger_blocks.map(|larger| {
+                let entered = sequence.misses(larger.block_bytes, RECENT_BLOCKS);
+                larger.share * (1.0 - (entered / misses.max(f64::MIN_POSITIVE)).min(1.0))
+            });
+            return (1.0 - saved.sum::<f64>()).max(0.0);
+        }
+        let index = self.index(level.block_bytes);
+        let footprint = &self.sizes[index].1;
+        let time = footprint.characteristic_time(capacity, self.replacement);
+        // Waits, not misses: the costs count them, and the lines of one node are requested
+        // together.
+        let (_, waits) = footprint.misses_and_waits_at(time, self.replacement);
+        if waits <= 0.0 {
+            return 1.0;
+        }
+        let mut factor = 1.0;
+        for neighbour in larger_blocks {
+            let larger = self.index(neighbour.block_bytes);
+            let blocks = missed_blocks(
+                &self.sizes[index].0,
+                &self.sizes[larger].0,
+                time,
+                self.replacement,
+            );
+            factor -= neighbour.share * (1.0 - (blocks / waits).min(1.0));
+        }
+        factor.max(0.0)
+    }
+}
+
+/// Sums the steps of a level, from the misses and waits at each step's index and capacity in
+/// blocks. Misses are their mean, weighted by latency.
+fn sum_of_steps(
+    level: &Level,
+    footprint: &Footprint,
+    mut misses_and_waits: impl FnMut(usize, f64) -> (f64, f64),
+) -> LevelMisses {
+    let (mut ns, mut weighted, mut plain) = (0.0, 0.0, 0.0);
+    for (i, step) in level.steps.iter().enumerate() {
+        let (misses, waits) = misses_and_waits(i, step.capacity_bytes / level.block_bytes as f64);
+        ns += waits * step.step_ns;
+        weighted += misses * step.step_ns;
+        plain += misses;
+    }
+    let step_ns = level.step_ns();
+    LevelMisses {
+        name: level.name.clone(),
+        misses: if step_ns > 0.0 {
+            weighted / step_ns
+        } else {
+            plain / level.steps.len().max(1) as f64
+        },
+        ns,
+        touched_share: touched_share(level, footprint),
+        order_known: false,
+    }
+}
+
+/// The share of misses that an operation waits for.
+fn exposure(footprint: &Footprint, misses: f64, waits: f64) -> f64 {
+    if misses > 0.0 {
+        return waits / misses;
+    }
+    // All fits: take the share of a cache that holds nothing.
+    let (touches, waits) = footprint.misses_and_waits(0.0, Replacement::Lru);
+    if touches > 0.0 { waits / touches } else { 1.0 }
+}
+
+/// Nanoseconds of the far misses of a search if only the first missed line of each block cost time,
+/// for each of `block_sizes`.
+pub(crate) fn far_costs(
+    predictor: &Predictor,
+    placement: &Placement,
+    levels: &[Level],
+    replacement: Replacement,
+    block_sizes: &[u64],
+) -> Vec<f64> {
+    let starts = Workload::Searches {
+        visits: predictor.visits(),
+        placement,
+        touched_bytes: 1,
+    };
+    let mut blocks = BlockSizes::new(starts, replacement);
+    let mut costs = vec![0.0; block_sizes.len()];
+    for level in levels
+        .iter()
+        .skip(1)
+        .filter(|level| level.kind == LevelKind::Data)
+    {
+        let ns = blocks.level_misses(level, Known::default()).ns;
+        for (cost, &block_bytes) in costs.iter_mut().zip(block_sizes) {
+            let all = NeighbourShare {
+                block_bytes,
+                share: 1.0,
+            };
+            *cost += ns * blocks.neighbour_factor(level, &[all]);
+        }
+    }
+    costs
+}

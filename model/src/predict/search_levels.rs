@@ -1,0 +1,102 @@
+//! Searches that visit one node on each level of a structure, in O(levels).
+
+use super::{LevelMisses, Prediction, touched_share};
+use crate::footprint::absent;
+use crate::{FootprintBuilder, Machine, PageSize};
+
+/// Unit of [`SearchLevel::lines_per_visit`].
+const LINE_BYTES: f64 = 64.0;
+
+/// One level of a structure whose search visits exactly one node on each level: a B-tree, an
+/// implicit search tree, a directory over a table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SearchLevel {
+    /// Nodes on the level; a search visits each of them equally often.
+    pub nodes: f64,
+    /// Bytes from one node to the next.
+    pub node_bytes: f64,
+    /// 64-byte lines of the node that one visit reads, on average.
+    pub lines_per_visit: f64,
+    /// How many of these reads wait for each other: 1 when all lines are requested together,
+    /// `lines_per_visit` when each address comes from the line before, 0 when the node was
+    /// requested in time on the level above.
+    pub rounds_per_visit: f64,
+    /// Instructions of one visit whose data is in the first-level cache, in nanoseconds.
+    pub cpu_ns_per_visit: f64,
+}
+
+impl SearchLevel {
+    /// Blocks of `block_bytes` on the level, and how many of them one visit touches.
+    fn blocks(&self, block_bytes: f64) -> (f64, f64) {
+        let blocks = (self.nodes * self.node_bytes / block_bytes).max(1.0);
+        let lines = self.lines_per_visit.max(0.0);
+        let touched = if block_bytes <= LINE_BYTES {
+            lines * LINE_BYTES / block_bytes
+        } else {
+            // All lines of one node lie in one larger block, unless the node spans several.
+            lines.min((self.node_bytes / block_bytes).max(1.0))
+        };
+        (blocks, touched.min(blocks))
+    }
+}
+
+/// Misses and nanoseconds of one search through `levels`, topmost first. O(levels), whatever the
+/// number of nodes.
+///
+/// `operation_ns` of the machine is added once; `node_ns` and mispredictions are replaced by each
+/// level's `cpu_ns_per_visit`. Misses count lines; the time counts rounds of them.
+pub fn predict_levels(levels: &[SearchLevel], pages: PageSize, machine: &Machine) -> Prediction {
+    let usable: Vec<SearchLevel> = levels
+        .iter()
+        .copied()
+        .filter(|level| level.nodes > 0.0 && level.node_bytes > 0.0)
+        .collect();
+    let misses = machine
+        .levels_for(pages)
+        .map(|level| {
+            let block = level.block_bytes as f64;
+            let mut builder = FootprintBuilder::new();
+            for part in &usable {
+                let (blocks, touched) = part.blocks(block);
+                builder.add(touched / blocks, blocks);
+            }
+            let footprint = builder.finish();
+            // Misses cost time by rounds: one for the whole node when its lines are requested
+            // together.
+            let (mut ns, mut weighted) = (0.0, 0.0);
+            for step in &level.steps {
+                let time =
+                    footprint.characteristic_time(step.capacity_bytes / block, machine.replacement);
+                for part in &usable {
+                    let (blocks, touched) = part.blocks(block);
+                    let missed = absent(touched / blocks, time, machine.replacement);
+                    let rounds = part.rounds_per_visit.max(0.0).min(touched);
+                    ns += rounds * missed * step.step_ns;
+                    weighted += touched * missed * step.step_ns;
+                }
+            }
+            let step_ns = level.step_ns();
+            LevelMisses {
+                name: level.name.clone(),
+                misses: if step_ns > 0.0 {
+                    weighted / step_ns
+                } else {
+                    0.0
+                },
+                ns,
+                touched_share: touched_share(level, &footprint),
+                order_known: false,
+            }
+        })
+        .collect();
+    let cpu_ns = if usable.is_empty() {
+        0.0
+    } else {
+        machine.search.operation_ns
+            + usable
+                .iter()
+                .map(|level| level.cpu_ns_per_visit)
+                .sum::<f64>()
+    };
+    Prediction::of(cpu_ns, usable.len() as f64, misses, machine.error_band())
+}

@@ -1,0 +1,80 @@
+//! Misses that a tier found, by the levels of a machine.
+
+use crate::machine::{Level, LevelKind, Machine, Origin, PageSize};
+use crate::tiers::{self, Workload};
+use crate::{FrameMap, Hierarchy, LevelPrediction, Tier};
+
+/// Misses of a hierarchy's caches, and of its translation buffers for one page size.
+#[derive(Debug, Default)]
+pub(crate) struct TierMisses {
+    caches: Vec<LevelPrediction>,
+    tlbs: Vec<LevelPrediction>,
+}
+
+impl TierMisses {
+    /// Sorts the predictions for a hierarchy.
+    pub(crate) fn new(
+        found: Vec<LevelPrediction>,
+        hierarchy: &Hierarchy,
+        pages: PageSize,
+    ) -> TierMisses {
+        let is_cache = |name: &str| hierarchy.caches().iter().any(|cache| cache.name == name);
+        let is_tlb = |name: &str| {
+            let mut tlbs = hierarchy.tlbs().iter();
+            tlbs.any(|tlb| tlb.name == name && tlb.geometry.block_bytes() == pages.bytes())
+        };
+        let (caches, rest): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|level| is_cache(&level.name));
+        TierMisses {
+            caches,
+            tlbs: rest
+                .into_iter()
+                .filter(|level| is_tlb(&level.name))
+                .collect(),
+        }
+    }
+
+    /// The default for a machine: `None` where levels are measured, where no sets are known, and
+    /// for samples of nodes.
+    pub(crate) fn of_preset(
+        workload: &Workload<'_>,
+        pages: PageSize,
+        machine: &Machine,
+    ) -> Option<TierMisses> {
+        let hierarchy = geometry_for(machine, Tier::Auto).filter(|_| workload.is_whole())?;
+        let frames = match pages {
+            // A machine without translation shows its caches the program's addresses.
+            PageSize::Small4K if !hierarchy.tlbs().is_empty() => FrameMap::Random,
+            PageSize::Small4K | PageSize::Huge2M => FrameMap::Identity,
+        };
+        let found = tiers::predict(workload, hierarchy, frames, Tier::Auto, None);
+        Some(TierMisses::new(found, hierarchy, pages))
+    }
+
+    /// The prediction for one step of a level: a cache has the level's name, and the steps of
+    /// translations are the buffers in order.
+    pub(crate) fn level(&self, level: &Level, step: usize) -> Option<&LevelPrediction> {
+        match level.kind {
+            LevelKind::Data => self.caches.iter().find(|found| found.name == level.name),
+            LevelKind::Pages(_) => self.tlbs.get(step),
+        }
+    }
+
+    /// The predictions for caches.
+    #[cfg(feature = "cli")]
+    pub(crate) fn caches(&self) -> &[LevelPrediction] {
+        &self.caches
+    }
+}
+
+/// The caches that `tier` predicts from, or `None` to predict from the capacities of levels.
+///
+/// Measured capacities say what a program gets of caches that it shares, and come first where no
+/// tier needs sets. The caches of a preset are known as they are built.
+pub(crate) fn geometry_for(machine: &Machine, tier: Tier) -> Option<&Hierarchy> {
+    let needs_no_sets = matches!(tier, Tier::Auto | Tier::Footprint);
+    machine
+        .hierarchy
+        .as_ref()
+        .filter(|_| machine.origin == Origin::Preset || !needs_no_sets)
+}
