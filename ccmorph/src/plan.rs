@@ -376,6 +376,12 @@ impl Plan {
             let accesses = Accesses::in_order(shape, placement, self.node.bytes, walk.to_vec());
             return Predictor::of(&accesses).predict_accesses(&accesses, pages, machine);
         }
+        if shape.is_chains() && self.operation != Some(Operation::Path) {
+            // Searches in one list read in one order, which `Accesses` know.
+            let weights = Some(self.weights.as_slice()).filter(|weights| !weights.is_empty());
+            let accesses = Accesses::searches(shape, placement, self.node.bytes, weights);
+            return Predictor::of(&accesses).predict_accesses(&accesses, pages, machine);
+        }
         let predictor = match self.operation {
             Some(Operation::Path) => {
                 let is_leaf = |v| f64::from(u8::from(shape.children(v).is_empty()));

@@ -121,6 +121,29 @@ fn candidates(line_bytes: u32, node: NodeExtent, weighted: bool) -> Vec<Layout> 
     candidates
 }
 
+/// Every layout that a morph can make, with blocks of the sizes of the machine's.
+pub(crate) fn morph_layouts(
+    node: NodeExtent,
+    weighted: bool,
+    pages: PageSize,
+    machine: &Machine,
+) -> Vec<Layout> {
+    let block_bytes = line_bytes(machine, pages);
+    let mut layouts = candidates(block_bytes, node, weighted);
+    let others = [
+        Layout::DepthFirst,
+        Layout::Preorder,
+        Layout::SubtreeCluster { block_bytes },
+        Layout::BreadthFirst,
+    ];
+    for layout in others {
+        if !layouts.contains(&layout) {
+            layouts.push(layout);
+        }
+    }
+    layouts
+}
+
 /// Picks the layout in which uniform searches are predicted to take least time:
 /// [hierarchical](Layout::Hierarchical), or for nodes larger than a line
 /// [depth-first](Layout::DepthFirst), unless another is better by more than predictions err.
@@ -336,17 +359,7 @@ pub fn rank_layouts(
         Some(weights) => Predictor::weighted(shape, weights),
         None => Predictor::new(shape),
     };
-    let block_bytes = line_bytes(machine, pages);
-    let mut layouts = candidates(block_bytes, node, weights.is_some());
-    for layout in [
-        Layout::DepthFirst,
-        Layout::SubtreeCluster { block_bytes },
-        Layout::BreadthFirst,
-    ] {
-        if !layouts.contains(&layout) {
-            layouts.push(layout);
-        }
-    }
+    let layouts = morph_layouts(node, weights.is_some(), pages, machine);
     let mut ranking: Vec<(u64, Layout, Prediction)> = layouts
         .into_iter()
         .map(|layout| {

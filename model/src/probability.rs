@@ -37,7 +37,7 @@
 
 use crate::accesses::Access;
 use crate::footprint::{Footprint, FootprintBuilder};
-use crate::{Lengths, Placement, Visits};
+use crate::{Placement, Visits};
 
 /// A placement counts as dense while it spans at most this many blocks for each node that it
 /// places.
@@ -87,31 +87,6 @@ impl BlockProbabilities {
         block_bytes: u64,
         is_part: impl Fn(u32) -> bool,
     ) -> BlockProbabilities {
-        let lengths = Lengths::Uniform(touched_bytes);
-        BlockProbabilities::of_nodes(visits, placement, &lengths, block_bytes, is_part)
-    }
-
-    /// As [`new`](BlockProbabilities::new), when a visit touches the first `lengths.get(v)` bytes
-    /// of node `v`.
-    ///
-    /// # Panics
-    /// Those of [`new`](BlockProbabilities::new), and when there is not one length for each node.
-    pub fn with_lengths(
-        visits: &Visits,
-        placement: &Placement,
-        lengths: &Lengths,
-        block_bytes: u64,
-    ) -> BlockProbabilities {
-        BlockProbabilities::of_nodes(visits, placement, lengths, block_bytes, |_| true)
-    }
-
-    fn of_nodes(
-        visits: &Visits,
-        placement: &Placement,
-        lengths: &Lengths,
-        block_bytes: u64,
-        is_part: impl Fn(u32) -> bool,
-    ) -> BlockProbabilities {
         assert_eq!(
             placement.len(),
             visits.len(),
@@ -131,7 +106,7 @@ impl BlockProbabilities {
             (next[depth], next[depth + 1]) = (end, start);
             is_part(v).then(|| Touch {
                 address: placement.offset(v),
-                bytes: lengths.get(v),
+                bytes: touched_bytes,
                 start,
                 end,
                 stands_for: visits.counts.get(i).copied(),

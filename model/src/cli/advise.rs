@@ -35,13 +35,12 @@ use super::machine::machine;
 use super::output::{Table, human_bytes, human_count, human_ns, write_json};
 use super::predict::speedup;
 use super::question::{Question, QuestionReport};
+use crate::choose::morph_layouts;
 use crate::{
-    HintPolicy, Layout, LevelKind, LevelMisses, Machine, Operation, WORTHWHILE_SPEEDUP, morph_cost,
+    Gain, HintPolicy, Layout, LevelKind, LevelMisses, Machine, Operation, WORTHWHILE_SPEEDUP,
+    morph_cost,
 };
 
-/// Of operations in trees that touch less of a level than this, predictions are a few percent too
-/// low at most; of those in chains, less than [`LevelMisses::CROWDED_SHARE`].
-const TREE_CROWDED_SHARE: f64 = 0.2;
 /// Below this share of waiting, memory is not what an operation takes time for.
 const WAITING_MIN: f64 = 0.15;
 /// A cache that misses less often in an operation holds the structure.
@@ -83,9 +82,9 @@ impl Row {
     fn of(answer: &Answer) -> Row {
         Row {
             layout: answer.arrangement.to_string(),
-            ns: answer.ns,
-            ns_low: answer.ns_low,
-            ns_high: answer.ns_high,
+            ns: answer.prediction.ns,
+            ns_low: answer.prediction.ns_low,
+            ns_high: answer.prediction.ns_high,
             misses: answer
                 .levels
                 .iter()
@@ -106,21 +105,11 @@ fn other_means(arrangement: Arrangement) -> Option<&'static str> {
     }
 }
 
-/// The best of the layouts that a morph can make, and what it changes.
-struct Gain<'a> {
-    best: &'a Answer,
-    saved_ns: f64,
-    morph_ns: f64,
-    /// Infinite where it never pays.
-    break_even_operations: f64,
-}
-
 pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let machine = machine(&args.place.machine)?;
     let question = Question::new(&args.question, &args.place, &machine, args.cost.tier()?)?;
     let built = question.built();
-    let candidates = candidates(&question);
-    let candidates = candidates.into_iter().map(Arrangement::Plain);
+    let candidates = candidates(&question).into_iter().map(Arrangement::Plain);
     let mut arrangements = vec![args.now];
     arrangements.extend(candidates.filter(|&candidate| candidate != args.now));
     let others_start = arrangements.len();
@@ -128,39 +117,21 @@ pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError
     let mut answers = answers(&question, &arrangements, &args.cost, 1)?;
     let other_answers = answers.split_off(others_start);
     let now = answers.remove(0);
-    answers.sort_by(|a, b| a.ns.total_cmp(&b.ns));
-    let morph_ns = morph_cost(
-        built.shape().len(),
-        built.extent(),
-        args.place.pages.size(),
-        &machine,
-    );
-    let gain = answers.first().map(|best| {
-        let saved_ns = now.ns - best.ns;
-        Gain {
-            best,
-            saved_ns,
-            morph_ns,
-            break_even_operations: if saved_ns > 0.0 {
-                morph_ns / saved_ns
-            } else {
-                f64::INFINITY
-            },
-        }
-    });
-    let is_chains = built.shape().is_chains();
-    let unknown = gain
-        .as_ref()
-        .and_then(|gain| cannot_say(is_chains, [&now, gain.best]));
-    let (worth_it, verdict) = match unknown {
+    answers.sort_by(|a, b| a.prediction.ns.total_cmp(&b.prediction.ns));
+    let best = answers.first();
+    let (nodes, pages) = (built.shape().len(), args.place.pages.size());
+    let morph_ns = morph_cost(nodes, built.extent(), pages, &machine);
+    let gain =
+        best.map(|best| Gain::new(now.prediction.clone(), best.prediction.clone(), morph_ns));
+    let best = best.zip(gain.as_ref());
+    let (worth_it, verdict) = match best.and_then(|(best, _)| cannot_say([&now, best])) {
         Some(why) => (None, why),
         None => {
-            let (worth_it, verdict) = verdict(&now, gain.as_ref(), args.operations);
+            let (worth_it, verdict) = verdict(&now, best, args.operations);
             (Some(worth_it), verdict)
         }
     };
-    let is_worth_it = worth_it == Some(true);
-    let reasons = reasons(&question, &machine, &now, gain.as_ref(), is_worth_it);
+    let reasons = reasons(&question, &machine, &now, best, worth_it == Some(true));
     let others = answers.iter().skip(1).chain(&other_answers);
     let mut notes = question.notes();
     notes.extend(machine_notes(&machine));
@@ -172,14 +143,13 @@ pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError
         verdict,
         reasons,
         now: Row::of(&now),
-        best: gain.as_ref().map(|gain| Row::of(gain.best)),
-        saved_ns: gain.as_ref().map_or(0.0, |gain| gain.saved_ns),
-        speedup: gain
-            .as_ref()
-            .map_or(1.0, |gain| speedup(now.ns, gain.best.ns)),
+        best: best.map(|(best, _)| Row::of(best)),
+        saved_ns: gain.as_ref().map_or(0.0, Gain::saved_ns),
+        speedup: gain.as_ref().map_or(1.0, Gain::speedup),
         morph_ns,
-        morph_bytes: gain.as_ref().map_or(0, |gain| gain.best.span_bytes),
+        morph_bytes: best.map_or(0, |(best, _)| best.span_bytes),
         break_even_operations: gain
+            .as_ref()
             .map(|gain| gain.break_even_operations)
             .filter(|operations| operations.is_finite()),
         operations: args.operations,
@@ -203,30 +173,9 @@ fn candidates(question: &Question<'_>) -> Vec<Layout> {
     if shape.is_chains() {
         return vec![Layout::DepthFirst];
     }
-    let lines = question.machine().levels.iter();
-    let line = lines
-        .filter(|level| level.kind == LevelKind::Data)
-        .map(|level| level.block_bytes)
-        .max();
-    let block_bytes = line.and_then(|line| u32::try_from(line).ok()).unwrap_or(64);
-    let mut layouts = vec![
-        Layout::Hierarchical,
-        Layout::VanEmdeBoas,
-        Layout::ClusterVanEmdeBoas { block_bytes },
-        Layout::ClusterVanEmdeBoas { block_bytes: 256 },
-        Layout::ClusterVanEmdeBoas { block_bytes: 4096 },
-        Layout::SubtreeCluster { block_bytes },
-        Layout::DepthFirst,
-        Layout::BreadthFirst,
-    ];
-    layouts.dedup();
-    if let Operation::Walk { .. } = question.operation() {
-        layouts.push(Layout::Preorder);
-    }
-    if question.has_favourites() {
-        layouts.push(Layout::Weighted);
-    }
-    layouts
+    let extent = question.built().extent();
+    let (pages, machine) = (question.pages(), question.machine());
+    morph_layouts(extent, question.has_favourites(), pages, machine)
 }
 
 /// What could be done instead of a morph.
@@ -241,17 +190,12 @@ fn others(question: &Question<'_>, now: Arrangement) -> Vec<Arrangement> {
     others
 }
 
-/// Why no verdict is given: operations are long against a cache, and the model does not know in
-/// which order they read.
-fn cannot_say(is_chains: bool, answers: [&Answer; 2]) -> Option<String> {
-    let share_max = if is_chains {
-        LevelMisses::CROWDED_SHARE
-    } else {
-        TREE_CROWDED_SHARE
-    };
-    let crowded = answers.into_iter().flat_map(|answer| &answer.crowded);
-    let mut unsure: Vec<&str> = (crowded.filter(|(_, share)| *share > share_max))
-        .map(|(name, _)| name.as_str())
+/// Why no verdict is given: operations are long compared with a cache, and the model does not know
+/// in which order they read.
+fn cannot_say(answers: [&Answer; 2]) -> Option<String> {
+    let crowded = answers.map(|answer| answer.prediction.crowded_levels());
+    let mut unsure: Vec<&str> = (crowded.into_iter().flatten())
+        .map(|level| level.name.as_str())
         .collect();
     unsure.sort_unstable();
     unsure.dedup();
@@ -259,67 +203,56 @@ fn cannot_say(is_chains: bool, answers: [&Answer; 2]) -> Option<String> {
         format!(
             "cannot say: an operation touches more than {:.0} % of {}, and the order of its reads \
              is not known to the model; ask `model simulate`",
-            100.0 * share_max,
+            100.0 * LevelMisses::CROWDED_SHARE,
             unsure.join(", ")
         )
     })
 }
 
 /// Whether it is worth it, and the answer in a line.
-fn verdict(now: &Answer, gain: Option<&Gain<'_>>, operations: Option<u64>) -> (bool, String) {
-    let Some(gain) = gain else {
-        return (
-            false,
-            "not worth it: there are no nodes that could be laid out otherwise".to_owned(),
-        );
+fn verdict(
+    now: &Answer,
+    best: Option<(&Answer, &Gain)>,
+    operations: Option<u64>,
+) -> (bool, String) {
+    let no = |why: String| (false, format!("not worth it: {why}"));
+    let Some((best, gain)) = best else {
+        return no("there are no nodes that could be laid out otherwise".to_owned());
     };
-    let (best, times) = (&gain.best.arrangement, speedup(now.ns, gain.best.ns));
-    if gain.saved_ns <= 0.0 {
-        return (
-            false,
-            format!(
-                "not worth it: no layout is predicted to be faster than {}",
-                now.arrangement
-            ),
-        );
+    let (best, times) = (&best.arrangement, gain.speedup());
+    if gain.saved_ns() <= 0.0 {
+        let now = now.arrangement;
+        return no(format!("no layout is predicted to be faster than {now}"));
     }
     if times < WORTHWHILE_SPEEDUP {
-        return (
-            false,
-            format!(
-                "not worth it: {best} is predicted to be {:.1} % faster, and predictions err by {:.0} % against each other",
-                100.0 * (times - 1.0),
-                100.0 * (WORTHWHILE_SPEEDUP - 1.0)
-            ),
-        );
+        return no(format!(
+            "{best} is predicted to be {:.1} % faster, and predictions err by {:.0} % against \
+             each other",
+            100.0 * (times - 1.0),
+            100.0 * (WORTHWHILE_SPEEDUP - 1.0)
+        ));
     }
     let pays = human_count(gain.break_even_operations.ceil());
-    match operations {
-        Some(operations) if operations as f64 <= gain.break_even_operations => (
-            false,
-            format!(
-                "not worth it: {best} is {times:.2} times as fast, but pays only after {pays} operations, and {} are to come",
-                human_count(operations as f64)
-            ),
-        ),
-        Some(operations) => {
-            let saved_ns = gain.saved_ns * operations as f64 - gain.morph_ns;
-            (
-                true,
-                format!(
-                    "worth it: {best} is {times:.2} times as fast, and saves {} of {} in all",
-                    human_ns(saved_ns),
-                    human_ns(now.ns * operations as f64)
-                ),
-            )
-        }
-        None => (
-            true,
-            format!(
-                "worth it if more than {pays} operations are to come before the structure changes: {best} is {times:.2} times as fast"
-            ),
-        ),
+    let Some(operations) = operations.map(|operations| operations as f64) else {
+        let text = format!(
+            "worth it if more than {pays} operations are to come before the structure changes: \
+             {best} is {times:.2} times as fast"
+        );
+        return (true, text);
+    };
+    if !gain.pays_within(operations) {
+        return no(format!(
+            "{best} is {times:.2} times as fast, but pays only after {pays} operations, and {} \
+             are to come",
+            human_count(operations)
+        ));
     }
+    let text = format!(
+        "worth it: {best} is {times:.2} times as fast, and saves {} of {} in all",
+        human_ns(gain.saved_ns() * operations - gain.cost_ns),
+        human_ns(now.prediction.ns * operations)
+    );
+    (true, text)
 }
 
 /// Why, as far as the figures say it.
@@ -327,15 +260,12 @@ fn reasons(
     question: &Question<'_>,
     machine: &Machine,
     now: &Answer,
-    gain: Option<&Gain<'_>>,
+    best: Option<(&Answer, &Gain)>,
     worth_it: bool,
 ) -> Vec<String> {
     let mut reasons = Vec::new();
-    let waiting = if now.ns > 0.0 {
-        1.0 - now.cpu_ns / now.ns
-    } else {
-        0.0
-    };
+    let (ns, cpu_ns) = (now.prediction.ns, now.prediction.cpu_ns);
+    let waiting = if ns > 0.0 { 1.0 - cpu_ns / ns } else { 0.0 };
     let is_data = |name: &str| {
         let level = machine.levels.iter().find(|level| level.name == name);
         level.is_some_and(|level| level.kind == LevelKind::Data)
@@ -344,14 +274,15 @@ fn reasons(
         (now.levels.iter()).find(|level| is_data(&level.name) && level.misses < HELD_MISSES);
     if let Some(level) = holder {
         reasons.push(format!(
-            "{} holds all of it that operations meet: farther levels are hardly missed, whatever the layout",
+            "{} holds all of it that operations meet: farther levels are hardly missed, whatever \
+             the layout",
             level.name
         ));
     }
     reasons.push(format!(
         "{:.0} % of {} are spent waiting for memory{}",
         100.0 * waiting,
-        human_ns(now.ns),
+        human_ns(ns),
         if waiting < WAITING_MIN {
             ", too little for a layout to matter"
         } else {
@@ -378,12 +309,13 @@ fn reasons(
         );
     } else if extent.stride_bytes() > line_bytes && !question.built().shape().is_empty() {
         reasons.push(format!(
-            "nodes of {} fill lines of {line_bytes} B of their own: layouts differ only in the pages that an operation meets",
+            "nodes of {} fill lines of {line_bytes} B of their own: layouts differ only in the \
+             pages that an operation meets",
             human_bytes(f64::from(extent.bytes))
         ));
     }
-    if let Some(gain) = gain.filter(|gain| gain.saved_ns > 0.0) {
-        let saved = now.levels.iter().zip(&gain.best.levels);
+    if let Some((best, gain)) = best.filter(|(_, gain)| gain.saved_ns() > 0.0) {
+        let saved = now.levels.iter().zip(&best.levels);
         let (name, ns) = saved
             .map(|(now, best)| (now.name.as_str(), now.ns - best.ns))
             .max_by(|a, b| a.1.total_cmp(&b.1))
@@ -392,14 +324,14 @@ fn reasons(
             reasons.push(format!(
                 "most is saved at {name}: {} of {}",
                 human_ns(ns),
-                human_ns(gain.saved_ns)
+                human_ns(gain.saved_ns())
             ));
         }
         if worth_it {
             reasons.push(format!(
                 "a morph takes about {}, and {} of memory beside what is there until it is done",
-                human_ns(gain.morph_ns),
-                human_bytes(gain.best.span_bytes as f64)
+                human_ns(gain.cost_ns),
+                human_bytes(best.span_bytes as f64)
             ));
         }
     }
@@ -460,18 +392,8 @@ mod tests {
         let now = answer(Layout::Random { seed: 0 }, 400.0);
         let says = |best_ns: f64, operations| {
             let best = answer(Layout::VanEmdeBoas, best_ns);
-            let saved_ns = 400.0 - best_ns;
-            let gain = Gain {
-                best: &best,
-                saved_ns,
-                morph_ns: 1e6,
-                break_even_operations: if saved_ns > 0.0 {
-                    1e6 / saved_ns
-                } else {
-                    f64::INFINITY
-                },
-            };
-            verdict(&now, Some(&gain), operations)
+            let gain = Gain::new(now.prediction.clone(), best.prediction.clone(), 1e6);
+            verdict(&now, Some((&best, &gain)), operations)
         };
         let (worth_it, text) = says(200.0, None);
         assert!(

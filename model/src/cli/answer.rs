@@ -29,20 +29,17 @@ const ALIASING_RATIO: f64 = 1.2;
 /// And at least so many misses of an operation more.
 const ALIASING_MISSES: f64 = 0.1;
 
+/// Operations that touch more of a cache are not compared.
+const ALIASING_SHARE: f64 = 0.05;
+
 /// What one operation costs in one layout.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     pub(super) arrangement: Arrangement,
-    pub(super) ns: f64,
-    pub(super) ns_low: f64,
-    pub(super) ns_high: f64,
-    pub(super) cpu_ns: f64,
-    pub(super) nodes_visited: f64,
+    pub(super) prediction: Prediction,
+    /// The prediction's levels, and how each was found.
     pub(super) levels: Vec<LevelAnswer>,
     pub(super) span_bytes: u64,
-    /// Levels of which an operation touches a good part, though the tier takes operations as short.
-    /// With the part of the level that it touches.
-    pub(super) crowded: Vec<(String, f64)>,
     /// Caches that miss more than if blocks fell into any set, with both.
     aliased: Vec<(String, f64, f64)>,
 }
@@ -148,9 +145,9 @@ fn answer_with(
         .style(cost.style.search_style())
         .overlap(cost.overlap())
         .predict_workload(Workload::Accesses(accesses), pages, machine, known);
-    // Long operations crowd every set, wherever nodes lie, and take long to weigh.
-    let is_short = !(prediction.levels.iter())
-        .any(|level| level.touched_share > LevelMisses::CROWDED_SHARE && level.misses > 0.0);
+    // Long operations crowd every set, wherever nodes lie, and take long to compare.
+    let is_long = |level: &LevelMisses| level.touched_share > ALIASING_SHARE && level.misses > 0.0;
+    let is_short = !prediction.levels.iter().any(is_long);
     let span_bytes = arranged.span_bytes;
     let mut answer = Answer::new(arrangement, prediction, found.as_ref(), machine, span_bytes);
     if let (Some(hierarchy), None) = (&machine.hierarchy, first)
@@ -356,19 +353,12 @@ impl Answer {
                 reason,
             }
         });
+        let levels = levels.collect();
         Answer {
             arrangement,
-            ns: prediction.ns,
-            ns_low: prediction.ns_low,
-            ns_high: prediction.ns_high,
-            cpu_ns: prediction.cpu_ns,
-            nodes_visited: prediction.nodes_visited,
-            levels: levels.collect(),
+            levels,
+            prediction,
             span_bytes,
-            crowded: prediction
-                .crowded_levels()
-                .map(|misses| (misses.name.clone(), misses.touched_share))
-                .collect(),
             aliased: Vec::new(),
         }
     }
@@ -388,14 +378,16 @@ impl Answer {
     pub(super) fn of_time(arrangement: Arrangement, ns: f64) -> Answer {
         Answer {
             arrangement,
-            ns,
-            ns_low: ns,
-            ns_high: ns,
-            cpu_ns: 0.0,
-            nodes_visited: 1.0,
+            prediction: Prediction {
+                ns,
+                ns_low: ns,
+                ns_high: ns,
+                cpu_ns: 0.0,
+                nodes_visited: 1.0,
+                levels: Vec::new(),
+            },
             levels: Vec::new(),
             span_bytes: 0,
-            crowded: Vec::new(),
             aliased: Vec::new(),
         }
     }
@@ -404,14 +396,16 @@ impl Answer {
 /// The warning that operations are long, where they are.
 pub(super) fn crowded_note(answers: &[Answer]) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
-    for (name, _) in answers.iter().flat_map(|answer| &answer.crowded) {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
+    let answers = answers.iter();
+    for level in answers.flat_map(|answer| answer.prediction.crowded_levels()) {
+        if !names.contains(&level.name.as_str()) {
+            names.push(&level.name);
         }
     }
     (!names.is_empty()).then(|| {
         format!(
-            "one operation touches more than {:.0} % of what {} can hold: real caches miss more there than predicted",
+            "one operation touches more than {:.0} % of what {} can hold: real caches miss more \
+             there than predicted",
             100.0 * LevelMisses::CROWDED_SHARE,
             names.join(", ")
         )

@@ -69,13 +69,13 @@ struct Row {
 impl Row {
     fn of(answer: Answer, baseline_ns: f64) -> Row {
         Row {
-            speedup: speedup(baseline_ns, answer.ns),
+            speedup: speedup(baseline_ns, answer.prediction.ns),
             layout: answer.arrangement.to_string(),
-            ns: answer.ns,
-            ns_low: answer.ns_low,
-            ns_high: answer.ns_high,
-            cpu_ns: answer.cpu_ns,
-            nodes_visited: answer.nodes_visited,
+            ns: answer.prediction.ns,
+            ns_low: answer.prediction.ns_low,
+            ns_high: answer.prediction.ns_high,
+            cpu_ns: answer.prediction.cpu_ns,
+            nodes_visited: answer.prediction.nodes_visited,
             misses: answer
                 .levels
                 .iter()
@@ -97,8 +97,8 @@ pub(super) fn run(args: &PredictArgs, out: &mut dyn Write) -> Result<(), CliErro
         .iter()
         .find(|answer| answer.arrangement == args.baseline);
     let baseline_ns = match known {
-        Some(answer) => answer.ns,
-        None => answer(&question, args.baseline, &args.cost)?.ns,
+        Some(answer) => answer.prediction.ns,
+        None => answer(&question, args.baseline, &args.cost)?.prediction.ns,
     };
     let mut notes = question.notes();
     notes.extend(machine_notes(&machine));

@@ -48,8 +48,8 @@ impl SweepRow {
         SweepRow {
             at,
             layout: answer.arrangement.to_string(),
-            ns: answer.ns,
-            speedup: speedup(baseline_ns, answer.ns),
+            ns: answer.prediction.ns,
+            speedup: speedup(baseline_ns, answer.prediction.ns),
             misses: answer
                 .levels
                 .iter()
@@ -88,7 +88,7 @@ fn over_nodes(args: &PredictArgs, question: &Question<'_>) -> Result<SweepReport
             ));
         };
         let answers = answers(&smaller?, &arrangements, &args.cost, 0)?;
-        let baseline_ns = answers[0].ns;
+        let baseline_ns = answers[0].prediction.ns;
         let drawn = answers[1..].iter();
         rows.extend(drawn.map(|answer| SweepRow::of(f64::from(keys), answer, baseline_ns)));
         done += u64::from(keys);
@@ -129,7 +129,7 @@ fn sizes(largest: f64) -> Vec<u32> {
 }
 
 fn over_shares(args: &PredictArgs, question: &Question<'_>) -> Result<SweepReport, CliError> {
-    let baseline_ns = answer(question, args.baseline, &args.cost)?.ns;
+    let baseline_ns = answer(question, args.baseline, &args.cost)?.prediction.ns;
     let cache = question.colour_cache()?;
     let coloured = args.layout.iter().filter_map(|layout| layout.layout());
     let coloured: Vec<Arrangement> = coloured.map(Arrangement::Coloured).collect();

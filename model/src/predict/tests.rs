@@ -1,7 +1,7 @@
 use quickcheck::quickcheck;
 
 use super::*;
-use crate::{Layout, LevelKind};
+use crate::{Layout, NeighbourShare, Replacement};
 
 fn node() -> NodeExtent {
     NodeExtent::new(24, 8).unwrap()

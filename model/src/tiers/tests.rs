@@ -2,7 +2,9 @@ use quickcheck::quickcheck;
 
 use super::*;
 use crate::shape::random::SplitMix64;
-use crate::{CacheGeometry, Layout, NO_NODE, NodeExtent, Placement, ReplacementPolicy, Shape};
+use crate::{
+    CacheGeometry, CacheLevel, Layout, NO_NODE, NodeExtent, Placement, ReplacementPolicy, Shape,
+};
 
 /// Operations that read one of several blocks, with these weights, `stride` bytes apart.
 fn single_reads(weights: &[f64], stride: u64) -> Accesses {
