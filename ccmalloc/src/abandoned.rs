@@ -4,7 +4,8 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::heap::{ALL_HEAPS, HEAP_ALIGN_BYTES, Heap, Own};
+use crate::bin::HEAP_ALIGN_BYTES;
+use crate::heap::{ALL_HEAPS, Heap, Own};
 use crate::protocol::{Linked, TaggedStack};
 use crate::sys;
 

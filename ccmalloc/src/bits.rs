@@ -1,8 +1,7 @@
 //! Free maps as words: a set bit is a free granule, a byte is a block, eight words are a page.
 //!
-//! The whole map of a page is one cache line. Most searches look at the one word that a hint names;
-//! empty blocks are searched for on the whole page in one go, with words (`portable`) or, where
-//! every processor has them, with registers of sixteen bytes (`sse2`).
+//! The map of a page is one cache line. Most searches look at one word; empty blocks are searched
+//! for on the whole page, with words (`portable`) or registers of sixteen bytes (`sse2`).
 
 #[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
 mod portable;
@@ -155,9 +154,8 @@ const fn long_run_starts(word: u64, granules: usize) -> u64 {
     starts & starts >> (left - second)
 }
 
-/// The granule of the page (0..512) nearest to `granule` from which `granules` (1..=64) granules of
-/// one word are free: in the granule's own word, else in the next word upwards or downwards that
-/// has some.
+/// The granule of the page (0..512) nearest to `granule` at which `granules` (1..=64) granules of
+/// one word are free.
 #[inline]
 pub(crate) fn nearest_run(
     map: &PageMap,
@@ -234,9 +232,8 @@ pub(crate) fn nearest(set: u64, bit: usize) -> Option<usize> {
     }
 }
 
-/// The set bit of `set` to use after `bit` when a whole block is wanted: within the same aligned
-/// group of four (the 256 B that one DRAM access tends to bring), else the next one upwards, else
-/// the lowest.
+/// The set bit of `set` to use after `bit` for a whole block: in the same aligned group of four
+/// (256 B, about one DRAM access), else the next upwards, else the lowest.
 #[inline]
 pub(crate) fn next_in_group(set: u64, bit: usize) -> Option<usize> {
     let group = set & (0xf << (bit & !3));

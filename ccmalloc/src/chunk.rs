@@ -16,24 +16,22 @@
 //!        +2 MiB  └───────────────────────────┘
 //! ```
 //!
-//! So an address leads to everything by masks and shifts: to its chunk, to the header of its slot,
-//! and to the bit of its granule, without a division by the size of an object.
+//! Masks and shifts lead from an address to its chunk, the header of its slot, and the bit of its
+//! granule, without a division by the size of an object.
 //!
-//! No metadata lies beside objects, and none is written into free objects. What only some chunks
-//! need (the end maps of co-location pages) lies in metadata of the heap. What must outlive the
-//! chunk (other threads may still be announcing a free whose last object has already been taken
-//! into account) lies in its [`ChunkDesc`], which belongs to the heap and is never unmapped.
+//! No metadata lies beside objects or in free objects. What only some chunks need (the end maps of
+//! co-location pages) lies in metadata of the heap. What must outlive the chunk, as another thread
+//! may still be announcing a free, lies in its [`ChunkDesc`], which is never unmapped.
 
 use core::cell::Cell;
 use core::ptr::null;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use crate::bin::{BIN_BYTES, Bin, HEAP_ALIGN_BYTES};
 use crate::geometry::{
     CHUNK_BYTES, CHUNK_PAGES, CHUNK_SLOTS, GRANULE_BYTES, MAP_WORDS, PAGE_BYTES, SLOT_BYTES,
     SLOT_PAGES, chunk_base, slot_index,
 };
-use crate::heap::{BIN_BYTES, Bin, HEAP_ALIGN_BYTES, Heap};
-use crate::pages::EndMap;
 use crate::protocol::{Dirty, DirtyNode, RemoteWord};
 use crate::size_class::Class;
 
@@ -56,7 +54,7 @@ pub(crate) mod kind {
     pub(crate) const SPAN_INSIDE: usize = 5;
 }
 
-/// Who owns a slot, and what for: the address of the heap's bin for the slot's class (of the heap
+/// The owner of a slot and its use: the address of the heap's bin for the slot's class (of the heap
 /// itself, in a slot without a class), plus the [`kind`]. 0 for a slot in no use.
 ///
 /// So one comparison with the bin that a freed object should go back to proves its owner, its class
@@ -68,35 +66,30 @@ impl Tag {
     /// Of a slot in no use.
     pub(crate) const FREE: Tag = Tag(0);
 
-    /// Of a slot of `heap` without a class.
+    /// Of a slot without a class of the heap at this address.
     #[inline]
-    pub(crate) fn new(heap: *const Heap, kind: usize) -> Self {
-        Tag(heap.addr() | kind)
+    pub(crate) fn new(heap: usize, kind: usize) -> Self {
+        Tag(heap | kind)
     }
 
-    /// Of a slab of `class` of `heap`.
+    /// Of a slab of `class` of the heap at this address.
     #[inline]
-    pub(crate) fn of_slab(heap: *const Heap, class: Class, kind: usize) -> Self {
-        Tag(heap.addr() | (class.index() * BIN_BYTES) | kind)
+    pub(crate) fn of_slab(heap: usize, class: Class, kind: usize) -> Self {
+        Tag(heap | (class.index() * BIN_BYTES) | kind)
     }
 
     /// The kind, if this is a slab of the class and heap of `bin` (or a slot without a class, and
-    /// `bin` is the heap's first); else a number of [`BIN_BYTES`] or more. So what is at most
-    /// [`kind::LISTED`] is proof of a slab of that bin.
+    /// `bin` is the heap's first); else at least [`BIN_BYTES`]. So at most [`kind::LISTED`] proves
+    /// a slab of that bin.
     #[inline]
     pub(crate) fn kind_for(self, bin: &Bin) -> usize {
         self.0 ^ (&raw const *bin).addr()
     }
 
-    /// The bin of a slab's class.
-    ///
-    /// # Safety
-    /// - This is the tag of a slab of `heap`.
+    /// Address of the bin of a slab's class.
     #[inline]
-    pub(crate) unsafe fn bin_of(self, heap: &Heap) -> &Bin {
-        let bin: *const Bin = (&raw const *heap).cast();
-        // SAFETY: by `of_slab`, a slab's tag is the address of a bin of its heap plus a kind.
-        unsafe { &*bin.with_addr(self.0 - self.kind()) }
+    pub(crate) fn bin_address(self) -> usize {
+        self.0 - self.kind()
     }
 
     /// What the slot is used for.
@@ -154,6 +147,9 @@ pub(crate) type Map = [Cell<u64>; MAP_WORDS];
 /// owner has not yet taken into account. All zero in a slot that is not in use.
 pub(crate) type RemoteMap = [RemoteWord; MAP_WORDS];
 
+/// The end map of a slot.
+pub(crate) type EndMap = [AtomicU64; MAP_WORDS];
+
 /// The first slot of a chunk.
 #[repr(C)]
 pub(crate) struct Chunk {
@@ -207,7 +203,7 @@ pub(crate) unsafe fn map_word<'a>(address: usize) -> &'a Cell<u64> {
     let number = (address & (CHUNK_BYTES - 1)) / (64 * GRANULE_BYTES);
     // SAFETY: the chunk is mapped during `'a` by the caller's promise. `number` is at least
     // MAP_WORDS, since the address is behind the first slot, and less than CHUNK_SLOTS * MAP_WORDS:
-    // the words at these numbers are those of `Chunk::maps`.
+    // these words are those of `Chunk::maps`.
     unsafe { &*chunk.add(number) }
 }
 
@@ -217,8 +213,6 @@ pub(crate) unsafe fn map_word<'a>(address: usize) -> &'a Cell<u64> {
 pub(crate) struct ChunkDesc {
     /// Slots in which another thread has freed something since the owner last looked.
     dirty: Dirty<ChunkDesc>,
-    /// The owner.
-    pub(crate) heap: Cell<*const Heap>,
     /// The chunk, or null while there is none.
     pub(crate) chunk: Cell<*const Chunk>,
     /// Slots in no use (bit = slot). Bit 0 is never set.
@@ -249,10 +243,9 @@ pub(crate) const ALL_SLOTS: u32 = !1;
 
 impl ChunkDesc {
     /// Initial state, without a chunk.
-    pub(crate) const fn new(heap: *const Heap) -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             dirty: Dirty::new(),
-            heap: Cell::new(heap),
             chunk: Cell::new(null()),
             free_slots: Cell::new(0),
             used_slots: Cell::new(0),

@@ -1,9 +1,8 @@
 //! Co-location pages: where hinted objects lie, and how their places are found.
 //!
-//! A page of 4 KiB is 64 blocks of 64 B; its free map has a byte a block and a bit a granule, eight
-//! words in all, and lies in one cache line of the chunk's metadata. An object may start at any
-//! granule of its alignment, and a second map says where it ends (`pages`). Served in this order
-//! (thesis, section 4.2.1, and what DRAM adds to it):
+//! A page of 4 KiB is 64 blocks of 64 B. Its free map has a byte a block and a bit a granule: one
+//! cache line of the chunk's metadata. A second map says where objects end (`pages`). The order of
+//! places (thesis, section 4.2.1, and what DRAM adds to it):
 //!
 //! 1. the hint's own block, if it has room;
 //! 2. another place on the hint's page, by the [`Policy`];
@@ -13,13 +12,10 @@
 //!    freed last or on the heap's current seat page. Where blocks are reserved, the hint's page is
 //!    tied to the seat's, when it lies in the same chunk.
 //!
-//! By `Closest`, objects may lie at the border of two blocks. The thesis's lie in one, so that of
-//! three objects of 24 B in a row every third begins a block, and a quarter of the memory, and of
-//! what a walk brings in, is gaps. The nearest room is looked for in the 512 bytes around the hint,
-//! whose map is one word, and then in the next such bytes upwards and downwards; no object crosses
-//! these. What is built in one go then lies as a bump allocator would have it, and nearly as fast:
-//! the *run* of free granules behind the latest object is known without a look at the map, and
-//! comes before farther words.
+//! `Closest` lets objects cross the border of two blocks; the thesis's policy leaves gaps there. It
+//! looks for room in the 512 bytes around the hint, whose map is one word, and then in the next
+//! such bytes; no object crosses these. What is built in one go then lies as in an arena: the *run*
+//! of free granules behind the latest object is known without a look at the map.
 //!
 //! Freed room serves later hints at once. Which pages have seats, and what becomes of empty ones,
 //! is the business of `seats`.
@@ -36,11 +32,11 @@ use crate::geometry::{
     chunk_base, slot_offset,
 };
 use crate::heap::Own;
+use crate::outcome::{Outcome, count};
 use crate::pages::{Pages, Run, Word, granules_of};
 use crate::policy::{Policy, reserved};
 use crate::registry;
 use crate::size_class::SMALL_BYTES_MAX;
-use crate::stats::{Outcome, count};
 
 /// The largest object, in bytes, that a hint is honoured for. Larger ones gain nothing from a
 /// neighbour: their own blocks are what is fetched.
@@ -211,8 +207,8 @@ impl<'a> Own<'a> {
         Some(Page::new(pages, slot_offset(address) / PAGE_BYTES))
     }
 
-    /// Allocates near `hint`, which may be any number. Null when the request is none that hints are
-    /// honoured for, and when the OS refuses memory: the caller then allocates without a hint.
+    /// Allocates near `hint`, which may be any number. Null for requests that hints do not apply
+    /// to, and when the OS refuses memory: the caller then allocates without a hint.
     #[inline]
     pub(crate) fn alloc_near(
         self,
@@ -257,13 +253,11 @@ impl<'a> Own<'a> {
         Some(object)
     }
 
-    /// Allocates at the start of the run of granules behind the latest object, if the hint lies
-    /// before it on the same page, and no other room is in the 512 bytes around the hint. Null
-    /// otherwise.
+    /// Allocates at the start of the run behind the latest object, if the hint lies before it on
+    /// the same page and no other room is in the 512 bytes around the hint. Null otherwise.
     ///
-    /// What is built in one go comes this way. Where the next object goes is known without a look
-    /// at the map, so that one allocation need not wait for the other; the map is only asked
-    /// whether the place is free.
+    /// The place is known without a look at the map, so one allocation need not wait for the other;
+    /// the map only tells whether it is free.
     #[inline(always)]
     fn alloc_in_run(self, hint: usize, request: Request) -> *mut u8 {
         let place = (self.run_next.get() + request.align - 1) & !(request.align - 1);
@@ -354,9 +348,9 @@ impl<'a> Own<'a> {
         if reserved() > 0 {
             return self.alloc_on_tied_or_seat(page, request, policy);
         }
-        // Without reserved blocks, a seat page is full before another request comes from the same
-        // page: of a random tree's hints, 0.3% found room on the tied page, and each looked at two
-        // cold lines for it. So there are ties only where blocks are reserved.
+        // Without reserved blocks, a page is full before another request comes from the same page:
+        // 0.3% of a random tree's hints found room on the tied page, and each looked at two cold
+        // lines for it.
         count(&self.placed, Outcome::Elsewhere);
         self.take_seat(request, policy)
     }

@@ -1,9 +1,8 @@
 //! [`debug_assert!`] as an allocator needs it: it ends the process, where the standard library's
 //! panics.
 //!
-//! A global allocator must not unwind, and a panic allocates its message, from the heap that has
-//! just been found broken. So this one takes the other's place in the whole crate; what fails is
-//! named in one line on stderr, as misuse is.
+//! A global allocator must not unwind, and a panic allocates its message, from the heap that was
+//! found broken. So a failed assertion prints one line to stderr and aborts, as misuse does.
 
 /// Aborts with a message unless the condition holds, in builds with debug assertions.
 macro_rules! debug_assert {

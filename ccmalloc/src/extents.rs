@@ -2,23 +2,19 @@
 //! back.
 //!
 //! A block of some megabytes that comes and goes would otherwise cost two system calls and a page
-//! fault for every 4 KiB each time: ten to twenty times what its use costs. So what becomes free,
-//! be it a chunk without objects or the mapping of one large object, is kept; a request takes the
-//! front of the smallest extent that is long enough, and neighbours are joined again. All of it is
-//! in whole chunks, so no room is lost to fitting; what lies in them is not cleared.
+//! fault for every 4 KiB: ten to twenty times what its use costs. A request takes the front of the
+//! smallest extent that is long enough; neighbours are joined. Extents are whole chunks and not
+//! cleared.
 //!
-//! Three limits keep this from becoming a leak: no more than [`EXTENTS`] extents, no more than
-//! [`kept_bytes_max`] bytes, and none longer than [`DECAY_MILLISECONDS`], counted from when its
-//! last part became free and looked at whenever a slot or a chunk of the heap becomes free. A
-//! thread in which none does keeps what it has until it ends.
+//! Three limits bound them: [`EXTENTS`] extents, [`kept_bytes_max`] bytes, and
+//! [`DECAY_MILLISECONDS`] since the last part became free, checked when a slot or a chunk of the
+//! heap becomes free.
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::geometry::CHUNK_BYTES;
-use crate::heap::Own;
-use crate::large::used_bytes;
 use crate::sys;
 
 /// How many extents a heap keeps.
@@ -90,6 +86,16 @@ impl Extents {
 /// Bytes that all heaps keep.
 pub(crate) static KEPT_BYTES: AtomicUsize = AtomicUsize::new(0);
 
+/// Bytes of chunks that all heaps have mapped.
+pub(crate) static CHUNK_BYTES_MAPPED: AtomicUsize = AtomicUsize::new(0);
+/// Bytes of mappings of single objects.
+pub(crate) static LARGE_BYTES_MAPPED: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes of chunks and mappings that the process uses.
+pub(crate) fn used_bytes() -> usize {
+    CHUNK_BYTES_MAPPED.load(Ordering::Relaxed) + LARGE_BYTES_MAPPED.load(Ordering::Relaxed)
+}
+
 /// Puts `extent` in the place of another, and counts.
 fn replace(cell: &Cell<Extent>, extent: Extent) {
     let before = cell.replace(extent);
@@ -127,11 +133,10 @@ pub(crate) struct Chunks {
     pub(crate) zero: bool,
 }
 
-impl Own<'_> {
+impl Extents {
     /// Takes `count` neighbouring chunks that were kept; their contents are anything.
-    fn take_kept(self, count: usize) -> Option<NonNull<u8>> {
+    fn take_kept(&self, count: usize) -> Option<NonNull<u8>> {
         let (cell, extent) = self
-            .extents
             .iter()
             .filter(|(_, extent)| extent.chunks >= count)
             .min_by_key(|(_, extent)| extent.chunks)?;
@@ -148,7 +153,7 @@ impl Own<'_> {
 
     /// Takes `count` neighbouring chunks, kept ones if there are any. `None` when the OS refuses
     /// memory.
-    pub(crate) fn take_chunks(self, count: usize) -> Option<Chunks> {
+    pub(crate) fn take_chunks(&self, count: usize) -> Option<Chunks> {
         if let Some(start) = self.take_kept(count) {
             return Some(Chunks { start, zero: false });
         }
@@ -156,7 +161,7 @@ impl Own<'_> {
     }
 
     /// Maps `bytes` at a multiple of `align`, as [`sys::map_aligned`] does.
-    pub(crate) fn map_fresh(self, bytes: usize, align: usize) -> Option<Chunks> {
+    pub(crate) fn map_fresh(&self, bytes: usize, align: usize) -> Option<Chunks> {
         let start = sys::map_aligned(bytes, align).or_else(|| {
             // What is kept may be what a limit leaves no room for.
             self.unmap_kept();
@@ -166,9 +171,8 @@ impl Own<'_> {
     }
 
     /// Takes `count` chunks right behind `end`, if they are kept.
-    pub(crate) fn take_kept_behind(self, end: *mut u8, count: usize) -> bool {
+    pub(crate) fn take_kept_behind(&self, end: *mut u8, count: usize) -> bool {
         let found = self
-            .extents
             .iter()
             .find(|(_, extent)| extent.start == end && extent.chunks >= count);
         let Some((cell, extent)) = found else {
@@ -191,9 +195,9 @@ impl Own<'_> {
     /// # Safety
     /// - They were mapped by this allocator, nothing in them is used any more, and they are not in
     ///   the registry.
-    pub(crate) unsafe fn give_chunks(self, start: NonNull<u8>, count: usize) {
+    pub(crate) unsafe fn give_chunks(&self, start: NonNull<u8>, count: usize) {
         let now = sys::milliseconds();
-        self.decay_extents(now);
+        self.decay(now);
         let mut extent = Extent {
             start: start.as_ptr(),
             chunks: count,
@@ -203,40 +207,40 @@ impl Own<'_> {
             return extent.unmap();
         }
         let (front, end) = (extent.start, extent.end());
-        if let Some(before) = self.extents.take_at(|other| other.end() == front) {
+        if let Some(before) = self.take_at(|other| other.end() == front) {
             extent.start = before.start;
             extent.chunks += before.chunks;
         }
-        if let Some(behind) = self.extents.take_at(|other| other.start == end) {
+        if let Some(behind) = self.take_at(|other| other.start == end) {
             extent.chunks += behind.chunks;
         }
         let limit = kept_bytes_max();
         if extent.chunks * CHUNK_BYTES > limit {
             return extent.unmap();
         }
-        while self.extents.bytes() + extent.chunks * CHUNK_BYTES > limit {
+        while self.bytes() + extent.chunks * CHUNK_BYTES > limit {
             self.unmap_oldest();
         }
         let is_empty = |cell: &&Cell<Extent>| cell.get().chunks == 0;
-        if !self.extents.0.iter().any(|cell| is_empty(&cell)) {
+        if !self.0.iter().any(|cell| is_empty(&cell)) {
             self.unmap_oldest();
         }
-        match self.extents.0.iter().find(is_empty) {
+        match self.0.iter().find(is_empty) {
             Some(cell) => replace(cell, extent),
             None => extent.unmap(),
         }
     }
 
-    fn unmap_oldest(self) {
-        if let Some((cell, extent)) = self.extents.oldest() {
+    fn unmap_oldest(&self) {
+        if let Some((cell, extent)) = self.oldest() {
             replace(cell, NO_EXTENT);
             extent.unmap();
         }
     }
 
     /// Gives back to the OS what has been kept for too long at the time `now`.
-    pub(crate) fn decay_extents(self, now: usize) {
-        for (cell, extent) in self.extents.iter() {
+    pub(crate) fn decay(&self, now: usize) {
+        for (cell, extent) in self.iter() {
             if now.wrapping_sub(extent.freed_at) > DECAY_MILLISECONDS {
                 replace(cell, NO_EXTENT);
                 extent.unmap();
@@ -245,8 +249,8 @@ impl Own<'_> {
     }
 
     /// Gives all that is kept back to the OS.
-    pub(crate) fn unmap_kept(self) {
-        for (cell, extent) in self.extents.iter() {
+    pub(crate) fn unmap_kept(&self) {
+        for (cell, extent) in self.iter() {
             replace(cell, NO_EXTENT);
             extent.unmap();
         }

@@ -1,36 +1,29 @@
 //! Heaps that a program makes for itself: [`Heap`].
 //!
-//! A `Heap` is a core, the same structure that each thread has for its heap, in the hands of
-//! whoever holds the value. All that is particular to it is in two places: what must be known to
-//! drop it as a whole (`inventory`), and the way of a core from one `Heap` to the next (`whole`).
+//! A `Heap` is a core, the struct that each thread has for its heap, owned by a value. `inventory`
+//! knows what to unmap when it is dropped, and `whole` hands cores from one `Heap` to the next.
 //!
 //! # Why no thread but one is ever in a core
 //!
-//! The core's cells are touched through `&Heap` (to allocate, resize, free), `&mut Heap` and
-//! `Drop`. `Heap` is not `Sync`, so all shared references are on one thread at a time, and
-//! exclusive access excludes them. `&Heap` is not `Send`, because `Heap` is not `Sync`: so a
-//! `Box<T, &Heap>` stays on its thread, whatever `T` is. The heap itself can be moved to another
-//! thread only while nothing borrows it, and whatever moves it orders what was done before the move
-//! before what is done after it. Nothing in a core refers to the thread that made it: its objects'
-//! tags name the core, not the thread. So it makes no difference whether that thread still runs,
-//! and dropping a heap in the destructor of a thread-local variable needs no thread-local state of
-//! this allocator.
+//! The core's cells are touched through `&Heap`, `&mut Heap` and `Drop`. `Heap` is not `Sync`, so
+//! all shared references are on one thread at a time, and `&Heap` is not `Send`: a `Box<T, &Heap>`
+//! stays on its thread. The heap can be moved to another thread only while nothing borrows it, and
+//! the move orders what was done before and after. Nothing in a core refers to the thread that made
+//! it: tags name the core. So that thread may end, and dropping a heap needs no thread-local state
+//! of this allocator.
 //!
-//! Other threads reach a core in three ways, which go through atomics alone: `placement` reads its
-//! counters; a hint that points into it is compared with *their* heap's address, and found foreign;
-//! and when unsafe code hands one of its objects to `cc_dealloc`, the object is left to its owner
-//! by the protocol of `remote`, or by the stack of `inventory` if it is large.
+//! Other threads reach a core only through atomics: `placement` reads its counters; a hint that
+//! points into it is compared with *their* heap's address; and an object that unsafe code hands to
+//! `cc_dealloc` is left to its owner by the protocol of `remote`, or by the stack of `mapping` if
+//! it is large.
 //!
 //! # Why nothing outlives its memory
 //!
-//! Objects are handed out to values that hold `&'a Heap`: while such a value, a clone of it, or a
-//! reference that came of leaking it (`Box::leak` asks for `A: 'a`) may be used, the heap is
-//! borrowed, and can be neither dropped nor emptied. When the borrow has ended, nobody can name the
-//! objects any more except through raw pointers; that they were forgotten, or that a destructor
-//! panicked and left others behind, makes no difference: their destructors do not run, which is
-//! safe, and their memory goes with the rest. Pinned objects are promised to be dropped before
-//! their memory is reused; `Box::pin_in` therefore asks for `A: 'static`, which only a `&'static
-//! Heap` is, and such a heap is never dropped.
+//! Values that hold `&'a Heap` own the objects. While such a value, a clone, or a leaked reference
+//! (`Box::leak` asks for `A: 'a`) may be used, the heap is borrowed and cannot be dropped or
+//! emptied. Afterwards only raw pointers name the objects; destructors of forgotten ones do not
+//! run, which is safe. `Box::pin_in` asks for `A: 'static`, which only a `&'static Heap` is, and
+//! that is never dropped.
 
 mod inventory;
 mod whole;
@@ -46,33 +39,29 @@ use core::ptr::NonNull;
 use crate::chunk::{SlotRef, kind};
 use crate::heap::{Heap as CoreHeap, Own};
 use crate::large::{self, Contents};
+use crate::outcome::{OUTCOMES, counts};
 use crate::policy::{Policy, default_policy};
 use crate::size_class::Class;
-use crate::stats::{OUTCOMES, PlacementReport, counts};
+use crate::stats::PlacementReport;
 use crate::target::target;
 use crate::thread;
-
-pub(crate) use inventory::{Inventory, Mapping};
 
 /// A heap of one's own: its objects lie apart from all others, near their hints by a policy of its
 /// own, and go one by one or all at once.
 ///
-/// `&Heap` is an allocator: give it to `Box::new_in`, to a `HashMap` of hashbrown, to whatever
-/// takes an allocator of the `allocator-api2` crate (see the crate's features). [`Heap::near`] is
-/// one that carries a hint. Code that allocates by hand has [`Heap::alloc`], [`Heap::dealloc`] and
-/// [`Heap::realloc`].
+/// `&Heap` is an allocator: give it to `Box::new_in`, to a `HashMap` of hashbrown, or to anything
+/// that takes an allocator of the `allocator-api2` crate. [`Heap::near`] is one that carries a
+/// hint. Code that allocates by hand has [`Heap::alloc`], [`Heap::dealloc`] and [`Heap::realloc`].
 ///
-/// Dropping the heap gives all of its memory back to the OS at once, in time that depends on how
-/// many chunks of 2 MiB and how many large objects there are, not on how many small ones.
-/// Destructors of objects that are still in it (leaked, or forgotten) do not run.
+/// Dropping the heap gives its memory back to the OS at once, in time that depends on the number of
+/// chunks of 2 MiB and of large objects. Destructors of objects that are still in it do not run.
 ///
-/// The heap's own structure, 32 KiB and metadata for as many chunks as it ever had at a time (128 B
-/// each, and 32 KiB more once a chunk has had hinted objects; of all of that, what was touched is
-/// memory), is kept for the next heap.
+/// The heap's own structure, 32 KiB and 128 B a chunk (and 32 KiB more for a chunk with hinted
+/// objects), is kept for the next heap.
 ///
-/// A heap belongs to one thread at a time. It can be moved to another one, by which time nothing
-/// may borrow it. The first allocation takes 2 MiB of address space, of which what is touched
-/// becomes memory. The ambient hint of [`near`](crate::near) does not apply to it.
+/// A heap belongs to one thread at a time, and can be moved while nothing borrows it. The first
+/// allocation takes 2 MiB of address space. The ambient hint of [`near`](crate::near) does not
+/// apply to it.
 ///
 /// # Examples
 ///
@@ -208,10 +197,9 @@ impl Heap {
 
     /// Allocates `layout`, near `hint` if there is one. `None` when out of memory.
     ///
-    /// **Any hint is safe**; one that does not point into this heap serves as a request for a block
-    /// of one's own, where later hints find room. Hints are honoured for objects of up to 512 bytes
-    /// and alignments of up to 64. A layout of size 0 gives an aligned address that stands for no
-    /// memory.
+    /// **Any hint is safe.** One that does not point into this heap gets a block of its own, where
+    /// later hints find room. Hints apply to objects of up to 512 bytes and alignments of up to 64.
+    /// A layout of size 0 gives an aligned address without memory.
     ///
     /// # Examples
     ///
@@ -333,9 +321,9 @@ impl Heap {
         unsafe { thread::dealloc_small(Some(self.own()), slot, address, Some(layout)) };
     }
 
-    /// Changes an object's layout: in place where that can be, else by moving it near `hint`, or,
-    /// without one, near where it was if it had been placed by a hint itself. `None` when out of
-    /// memory; the object is then as it was.
+    /// Changes an object's layout: in place if possible, else by moving it near `hint`, or, without
+    /// one, near where it was if a hint placed it. `None` when out of memory; the object is then as
+    /// it was.
     ///
     /// # Safety
     /// - `object` was allocated by this heap, since it was made or last emptied by [`Heap::clear`],
@@ -390,8 +378,7 @@ impl Heap {
     /// ```
     pub fn clear(&mut self) {
         // SAFETY: `&mut` says that no value borrows the heap, so that no object of it can be used
-        // or freed any more; raw pointers into it are covered by the contracts of `dealloc` and
-        // `realloc`.
+        // or freed any more; the contracts of `dealloc` and `realloc` cover raw pointers into it.
         unsafe { self.own().release_all() };
     }
 

@@ -31,12 +31,12 @@ impl CcMalloc {
     }
 }
 
-// SAFETY: objects handed out are disjoint (a slab's lie at multiples of their size, and one whose
-// bit says that it is live is not handed out; each bit of a co-location page's free map stands for
-// bytes of its own, and is cleared when these are handed out; spans and mappings are of slots and
-// chunks taken), have the size and alignment asked for (`Class::for_layout`, `Request::new`,
-// `large::alloc`), stay until they are freed, and nothing here unwinds: indices are checked by
-// `get`, arithmetic that could overflow is checked, and misuse aborts.
+// SAFETY: objects handed out are disjoint (a slab's lie at multiples of their size, and a live one
+// is not handed out; each bit of a co-location page's free map stands for bytes of its own; spans
+// and mappings are of slots and chunks taken), have the size and alignment asked for
+// (`Class::for_layout`, `Request::new`, `large::alloc`), and stay until they are freed. Nothing
+// here unwinds: indices are checked by `get`, arithmetic that could overflow is checked, and misuse
+// aborts.
 unsafe impl GlobalAlloc for CcMalloc {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -64,21 +64,17 @@ unsafe impl GlobalAlloc for CcMalloc {
 /// Whether the program has said that its global allocator is this one.
 static IS_DECLARED_GLOBAL: AtomicBool = AtomicBool::new(false);
 
-/// Says that the program's global allocator is [`CcMalloc`], so that code that allocates and frees
-/// objects of the global allocator by the thousand may turn to `CcMalloc` directly: `ccmorph`'s
-/// morphs of plain boxes then take about a third fewer instructions.
+/// Declares that the program's global allocator is [`CcMalloc`], so that code with many objects may
+/// call `CcMalloc` directly. The guide of `ccmorph` says what its morphs gain.
 ///
-/// Without it, such code works as well, and asks the global allocator for each object: whether that
-/// is `CcMalloc` itself or something of the program's that wraps it, and keeps count, is not for a
-/// library to know.
+/// Without it, such code asks the global allocator for each object, as a wrapper may keep count.
 ///
 /// Takes effect at once, in all threads, and for good.
 ///
 /// # Safety
 /// - The program's `#[global_allocator]` is a [`CcMalloc`], or passes each request on to one as it
-///   is, and relies on nothing about which requests it gets: some objects that it frees it will not
-///   have allocated, and the other way round. (What `std::alloc` says of itself knows no such
-///   mixing; it holds by what a `CcMalloc` is, which makes the same objects either way.)
+///   is, and does not rely on which requests it gets: it may free objects that `CcMalloc` allocated
+///   directly, and the other way round.
 ///
 /// # Examples
 ///
@@ -95,8 +91,8 @@ pub unsafe fn declare_global() {
     IS_DECLARED_GLOBAL.store(true, Ordering::Relaxed);
 }
 
-/// Whether [`declare_global`] has been called: then an object of the global allocator is one of
-/// [`CcMalloc`], and may be freed by [`cc_dealloc`], and the other way round.
+/// Whether [`declare_global`] has been called. An object of the global allocator is then one of
+/// [`CcMalloc`], and [`cc_dealloc`] may free it.
 #[inline]
 #[must_use]
 pub fn is_declared_global() -> bool {
@@ -119,9 +115,9 @@ pub unsafe fn cc_dealloc_each(objects: impl IntoIterator<Item = NonNull<u8>>, la
 /// Allocates `layout`, near `hint` if there is one, by the process's default policy.
 ///
 /// The hint is a pointer to an object that is likely to be used together with the new one. **Any
-/// hint is safe**, null in effect being `None`: freed, foreign, on the stack, misaligned or another
-/// thread's, it costs placement, never correctness; it is never read through. Hints are honoured
-/// for objects of up to 512 bytes and alignments of up to 64.
+/// hint is safe**: null, freed, foreign, misaligned or another thread's, it costs placement, never
+/// correctness, and is never read through. Hints apply to objects of up to 512 bytes and alignments
+/// of up to 64.
 ///
 /// Returns `None` when out of memory. A size of 0 is allocated like 1, and must be freed like any
 /// other.
@@ -165,9 +161,8 @@ pub fn cc_alloc_with(
     })
 }
 
-/// Changes the size of an object to `new_size` bytes, at the same alignment: in place where that
-/// can be, else by moving it near `hint`, or, without one, near where it was if it had been placed
-/// by a hint itself.
+/// Changes the size of an object to `new_size` bytes, at the same alignment: in place if possible,
+/// else by moving it near `hint`, or, without one, near where it was if a hint placed it.
 ///
 /// Returns `None` when out of memory or when `new_size` overflows `isize` at this alignment; the
 /// object is then as it was.
@@ -199,28 +194,28 @@ pub unsafe fn cc_dealloc(object: NonNull<u8>, layout: Layout) {
 }
 
 /// Runs `f` and places every allocation that this thread makes in it through [`CcMalloc`] near
-/// `hint`: those of unmodified `Box`, `Rc`, `BTreeMap` and the like among them.
+/// `hint`, including those of `Box`, `Rc` and `BTreeMap`.
 ///
 /// # What a hint means
 ///
 /// If `hint` lies in an object that was placed by a hint itself, it means that object: `&*node`,
 /// `&node.key` and a link inside the node, empty or not, all mean the node.
 ///
-/// Otherwise `hint` means what it points to: the first pointer to an object that was placed by a
-/// hint, among the first 64 bytes of the value. So a variable that holds a `&Node`, a `Box`, an
-/// `Rc`, an `Option` of these, a raw pointer or a `Vec` is as good a hint as the object behind it.
-/// One pointer is followed, not a chain of them.
+/// Otherwise `hint` means the first object placed by a hint that a pointer in the first 64 bytes of
+/// the value leads to. So a variable that holds a `&Node`, a `Box`, an `Rc`, an `Option` of these,
+/// a raw pointer or a `Vec` is as good a hint as the object behind it. One pointer is followed, not
+/// a chain.
 ///
 /// An object can get neighbours only if
 ///
-/// - **it was placed by a hint itself.** Objects without a hint have no room beside them. Start a
-///   structure with `near(&(), ..)`: its first node then gets a cache block with room for more.
-///   (The first child of a node without a hint finds no place near it. Later children join the
-///   first one, if the first 64 bytes of the node hold a pointer to it by then.)
+/// - **it was placed by a hint itself.** Other objects have no room beside them. Start a structure
+///   with `near(&(), ..)`: its first node then gets a cache block with room for more. (The first
+///   child of a node without a hint finds no place near it. Later children join the first one, if
+///   the first 64 bytes of the node hold a pointer to it.)
 /// - **the calling thread allocated it.** Threads do not share cache blocks. Give a structure that
 ///   several threads grow a [`Heap`](crate::Heap), and keep both behind one lock.
 ///
-/// **Any hint is safe**: one that leads to no such object costs placement, never correctness.
+/// **Any hint is safe**: one that leads to no such object costs placement.
 /// [`placement`](crate::placement) and [`watch`](crate::watch) count it as `not_usable`, and debug
 /// builds warn of it if it is a local variable (see
 /// [`set_hint_warnings`](crate::set_hint_warnings)).

@@ -28,9 +28,9 @@ impl Error for AllocError {}
 /// An allocator that takes a hint with each request: a pointer to an object that is likely to be
 /// used together with the new one.
 ///
-/// For collections that place their nodes themselves. `None` asks for no place in particular, or,
-/// of a value that carries a hint ([`Near`], [`NearHeap`]), for a place near that. **Any hint is
-/// safe**; see [`cc_alloc`](crate::cc_alloc).
+/// For collections that place their nodes themselves. `None` asks for any place, or, of a value
+/// that carries a hint ([`Near`], [`NearHeap`]), for one near that. **Any hint is safe**; see
+/// [`cc_alloc`](crate::cc_alloc).
 ///
 /// Where the allocator implements one of the `Allocator` traits as well, both allocate and free the
 /// same objects.
@@ -118,9 +118,8 @@ pub unsafe trait HintAllocator {
         Ok(object)
     }
 
-    /// Gives an object a new layout, larger or smaller, also at another alignment: in place where
-    /// that can be, else by moving it near `hint`. The front of its contents, as much as fits, is
-    /// kept.
+    /// Gives an object a new size or alignment: in place if possible, else by moving it near
+    /// `hint`. Keeps as much of its contents as fits.
     ///
     /// # Errors
     /// When out of memory; the object is then as it was.
@@ -147,10 +146,10 @@ pub unsafe trait HintAllocator {
 
 /// [`CcMalloc`] with a hint for all that it allocates: [`CcMalloc::near`].
 ///
-/// A copy of an address, and as good from any thread, though only a hint into the memory of the
-/// allocating thread is of use. What it allocates is `CcMalloc`'s: `CcMalloc` may free and resize
-/// it, and the other way round, so that a `Box<T, Near>` of two words can become a `Box<T,
-/// CcMalloc>` of one ([`IntoThin`](crate::IntoThin)).
+/// It copies an address, which is usable from any thread, though only a hint into memory of the
+/// allocating thread has an effect. `CcMalloc` may free and resize what it allocates, so that a
+/// `Box<T, Near>` of two words can become a `Box<T, CcMalloc>` of one
+/// ([`IntoThin`](crate::IntoThin)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Near {
     hint: NonZero<usize>,
@@ -230,9 +229,8 @@ pub(crate) fn allocate_near_target<T: ?Sized>(
     )
 }
 
-// SAFETY: as `CcMalloc`'s `GlobalAlloc`, for layouts with bytes; the others have no memory. It has
-// no state: each value of it, on any thread, is a clone of each other, and its memory stays until
-// it is freed.
+// SAFETY: as `CcMalloc`'s `GlobalAlloc`, for layouts with bytes; the others have no memory. All
+// values are clones of each other, and memory stays until it is freed.
 unsafe impl HintAllocator for CcMalloc {
     #[inline]
     fn allocate_near(
@@ -334,8 +332,8 @@ unsafe impl HintAllocator for Near {
 }
 
 // SAFETY: objects of a core are disjoint and as large and aligned as asked for, by the same code as
-// a thread's. The reference borrows the heap for as long as it or a copy can be used, and while it
-// is borrowed, the heap is neither dropped nor cleared.
+// a thread's. The heap stays borrowed while the reference or a copy can be used, and is neither
+// dropped nor cleared meanwhile.
 unsafe impl HintAllocator for &Heap {
     #[inline]
     fn allocate_near(

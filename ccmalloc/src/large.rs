@@ -1,20 +1,20 @@
 //! Objects above 32 KiB: spans of whole slots up to 15 of them, mappings of their own beyond.
 //!
-//! Such objects tend to be read from their start, and if all started at a page or chunk boundary
-//! their first blocks would compete for the same few sets of the first-level cache. So each starts
-//! at another block of its first page, as far as the room that rounding leaves anyway allows.
+//! Programs tend to read such objects from their start. If all started at a page boundary, their
+//! first blocks would compete for a few sets of the first-level cache. So each starts at another
+//! block of its first page, within the room that rounding leaves.
 
 use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::Ordering;
 
 use crate::chunk::{SlotRef, kind};
-use crate::extents::Chunks;
-use crate::first_class::Mapping;
+use crate::extents::{Chunks, LARGE_BYTES_MAPPED, used_bytes};
 use crate::geometry::{
     BLOCK_BYTES, CHUNK_BYTES, PAGE_BYTES, SLOT_BYTES, chunk_base, round_up, slot_offset,
 };
-use crate::heap::{CHUNK_BYTES_MAPPED, Own};
+use crate::heap::Own;
+use crate::mapping::Mapping;
 use crate::registry::{self, Owner};
 use crate::sys;
 
@@ -25,15 +25,12 @@ const SPAN_SLOTS_MAX: usize = 15;
 const HUGE_FROM_CHUNKS: usize = 3;
 /// In a process that uses this many bytes, all mappings and chunks ask for huge pages.
 pub(crate) const HUGE_FROM_USED_BYTES: usize = 32 << 20;
-/// Up to this many bytes, chunks that were kept are cleared by hand: where a hypervisor hands out
-/// memory page by page, memory that the OS takes back and gives anew costs ten times as much.
+/// Up to this many bytes, kept chunks are cleared by hand: under a hypervisor, memory that the OS
+/// takes back and gives again can cost ten times as much.
 const CLEARED_BYTES_MAX: usize = 16 * CHUNK_BYTES;
 /// Mappings from this many bytes on are made a chunk longer if that is needed to start the object
 /// elsewhere than on a page boundary.
 const COLOURED_FROM_BYTES: usize = 8 * CHUNK_BYTES;
-
-/// Bytes of mappings of single objects.
-pub(crate) static LARGE_BYTES_MAPPED: AtomicUsize = AtomicUsize::new(0);
 
 /// The start of the next large object in its first page, given `spare` bytes of room and an
 /// alignment.
@@ -134,9 +131,9 @@ pub(crate) fn map_object(
         0
     };
     let Chunks { start, zero } = if align <= CHUNK_BYTES {
-        own.take_chunks(mapped / CHUNK_BYTES)?
+        own.extents.take_chunks(mapped / CHUNK_BYTES)?
     } else {
-        own.map_fresh(mapped, align)?
+        own.extents.map_fresh(mapped, align)?
     };
     start.as_ptr().expose_provenance();
     if zero {
@@ -147,9 +144,8 @@ pub(crate) fn map_object(
     Some((start, mapped, offset))
 }
 
-/// Clears chunks that were kept, of which an object takes `bytes` at `offset`: by hand, as far as
-/// they are in the caches or soon will be; the rest has the OS do, so that nothing is touched which
-/// the caller never touches.
+/// Clears kept chunks, of which an object takes `bytes` at `offset`: a part by hand, the rest by
+/// the OS, which touches nothing.
 fn clear(start: NonNull<u8>, offset: usize, bytes: usize) {
     // SAFETY: whole chunks that were taken just now, and in no use.
     if bytes > CLEARED_BYTES_MAX && unsafe { sys::clear(start.as_ptr(), offset + bytes) } {
@@ -164,11 +160,6 @@ pub(crate) fn advise_huge(start: NonNull<u8>, mapped: usize) {
     if mapped >= HUGE_FROM_CHUNKS * CHUNK_BYTES || used_bytes() >= HUGE_FROM_USED_BYTES {
         sys::advise_huge(start.as_ptr(), mapped);
     }
-}
-
-/// Bytes of chunks and mappings that the process uses.
-pub(crate) fn used_bytes() -> usize {
-    CHUNK_BYTES_MAPPED.load(Ordering::Relaxed) + LARGE_BYTES_MAPPED.load(Ordering::Relaxed)
 }
 
 /// What a pointer to a large object leads to.
@@ -276,15 +267,14 @@ pub(crate) unsafe fn free_mapping(own: Option<Own<'_>>, base: NonNull<u8>, bytes
 unsafe fn give_back(own: Option<Own<'_>>, start: NonNull<u8>, bytes: usize) {
     match own {
         // SAFETY: as the caller says.
-        Some(own) => unsafe { own.give_chunks(start, bytes / CHUNK_BYTES) },
+        Some(own) => unsafe { own.extents.give_chunks(start, bytes / CHUNK_BYTES) },
         // SAFETY: as the caller says.
         None => unsafe { sys::unmap(start, bytes) },
     }
 }
 
-/// Tries to give the object at `object` a new size where it lies, or by moving its pages. Null when
-/// that cannot be, as for a mapping of another first-class heap than `own`; the object is then as
-/// it was.
+/// Resizes the object at `object` in place or by moving its pages. Null when that is impossible, as
+/// for a mapping of another first-class heap than `own`; the object is then as it was.
 ///
 /// # Safety
 /// - `object` is a live object of this allocator above the largest class, allocated with `layout`,
@@ -310,7 +300,7 @@ pub(crate) unsafe fn resize(
                 null_mut()
             }
         }
-        Place::Held(mapping) => match own.filter(|own| mapping.is_of(own.heap())) {
+        Place::Held(mapping) => match own.filter(|own| mapping.is_in(&own.inventory)) {
             Some(own) => own.resize_held(mapping, object, align, new_bytes),
             None => null_mut(),
         },
@@ -372,7 +362,7 @@ unsafe fn grow_mapping(
     let start = base.addr().get();
     let end = base.as_ptr().wrapping_add(old_mapped);
     let more = mapped - old_mapped;
-    let kept = own.is_some_and(|own| own.take_kept_behind(end, more / CHUNK_BYTES));
+    let kept = own.is_some_and(|own| own.extents.take_kept_behind(end, more / CHUNK_BYTES));
     let growth = if kept {
         sys::Growth::Grown
     } else {

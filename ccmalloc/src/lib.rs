@@ -1,10 +1,23 @@
+// Modules, lowest first. A module uses only those of earlier rows, or before it in its row.
+//
+// | modules | what they do |
+// |---|---|
+// | `geometry`, `primitive`, `policy`, `outcome` | units, atomics, choices, counters |
+// | `size_class`, `bits`, `protocol` | size classes, free runs, words between threads |
+// | `sys`, `debug_assert`, `extents` | the operating system, and memory kept from it |
+// | `bin`, `chunk`, `mapping`, `pages` | metadata of objects |
+// | `heap` | all metadata of one arena |
+// | `registry`, `slabs`, `target`, `abandoned`, `check` | what belongs to an arena |
+// | `large`, `remote`, `colocate`, `slots` | large objects, remote frees, hints, slots |
+// | `thread` | from a thread to its arena; every request |
+// | `global`, `raw`, `stats`, `first_class`, `hint`, `region`, `thin`, `adapters` | the interface |
+
 //! A global allocator that takes a hint, and puts the new object into the hint's cache block.
 //!
-//! A processor waits some hundred nanoseconds for a node that `malloc` put anywhere, and nothing
-//! for one that lies in the cache block it has just fetched. [`CcMalloc`] is an ordinary,
-//! thread-caching allocator for everything; and where a program knows what a new object will be
-//! used together with, it says so: T. Chilimbi's `ccmalloc` (*Cache-Conscious Data Structures*,
-//! 1999, section 4.2), for today's machines and for Rust.
+//! A processor waits a hundred nanoseconds for a node in memory, and hardly at all for one in the
+//! cache block that it has just fetched. [`CcMalloc`] is a thread-caching allocator for everything.
+//! Where a program knows what a new object will be used together with, it gives a hint: T.
+//! Chilimbi's `ccmalloc` (*Cache-Conscious Data Structures*, 1999, section 4.2).
 //!
 //! ```
 //! use ccmalloc::{CcMalloc, near};
@@ -43,13 +56,12 @@
 //! | allocates by hand | [`cc_alloc`], [`cc_realloc`], [`cc_dealloc`] | nothing |
 //! | lays out a whole structure | [`Region`]: each object at an offset of the caller's choice (`ccmorph` does that) | nothing |
 //!
-//! What all of these allocate is `CcMalloc`'s, and any of them may free and resize it (objects of
-//! size 0 are the exception: the functions for whoever allocates by hand give them memory, the
-//! allocators do not).
+//! Any of them may free and resize what another allocated, except objects of size 0, which have
+//! memory only from the functions for code that allocates by hand.
 //!
-//! A structure can also have a [`Heap`] of its own, which takes hints in the same ways
-//! ([`Heap::near`], [`Heap::alloc`], `&Heap` as a `HintAllocator`), by a policy of its own, and is
-//! dropped as a whole: its nodes lie apart from everything else, and need not be freed one by one.
+//! A structure can also have a [`Heap`] of its own, which takes hints ([`Heap::near`],
+//! [`Heap::alloc`], `&Heap` as a `HintAllocator`), by a policy of its own, and is dropped as a
+//! whole.
 //!
 //! ```
 //! # #[cfg(feature = "allocator-api2")] {
@@ -80,67 +92,73 @@
 //! - `nightly`: the same of the standard library, `core::alloc::Allocator`. Needs a nightly
 //!   compiler.
 //!
-//! They can all be on at once, and none need be. Where some other crate turns on the feature
-//! `nightly` of `allocator-api2` 0.2 itself, whose trait is the standard library's from then on,
-//! `allocator-api2` and `nightly` exclude each other here.
+//! They can all be on at once. If another crate turns on the feature `nightly` of `allocator-api2`
+//! 0.2, `allocator-api2` and `nightly` exclude each other here.
 //!
-//! **Any hint is safe.** It is a number to the allocator, which never reads through it: a bad one
-//! costs placement, never correctness. Objects are placed only beside objects of their own thread,
-//! so that no hint makes two threads share a block.
+//! **Any hint is safe.** The allocator never reads through it: a bad hint costs placement, never
+//! correctness. Objects are placed only beside objects of their own thread, so that no hint makes
+//! two threads share a block.
 //!
 //! # How it works
 //!
-//! One allocation without a hint: [`CcMalloc`]'s `alloc` → `thread::alloc` looks the size class up,
-//! takes the latest of the free objects *at hand*, and sets its bit in the map of live objects
-//! (`Heap::pop`); when none is at hand, `Own::refill` gathers the next ones from a slab's map. One
-//! free: the address, masked, gives the chunk's metadata; the slab's tag says that it is this
-//! thread's, the bit is cleared again, and the object is kept at hand (`Heap::push`). Neither uses
-//! an atomic read-modify-write, and neither touches the object. Another thread's object goes to
-//! `free_remote`.
+//! The words of the sources:
 //!
-//! One allocation with a hint: `Own::alloc_near` asks the registry whether the hint lies in a
+//! | word | meaning |
+//! |---|---|
+//! | arena | all memory and metadata of one thread or one [`Heap`]: the struct `heap::Heap` |
+//! | chunk | 2 MiB from the OS: metadata, and 31 *slots* of 64 KiB |
+//! | slab | a slot with objects of one size class |
+//! | span | 1 to 15 slots with one large object |
+//! | extent | a run of chunks in no use, kept for later requests |
+//! | bin | what an arena has for one size class, with its free list |
+//! | free list | pointers to free objects of a slab, taken and put back at one end |
+//! | remote free | a free by a thread that does not own the object's arena |
+//!
+//! An allocation without a hint: [`CcMalloc`]'s `alloc` → `thread::alloc` looks the size class up,
+//! takes an object off the bin's free list, and sets its bit in the map of live objects
+//! (`Heap::pop`); if the list is empty, `Own::refill` fills it from a slab's map. A free: the
+//! masked address gives the chunk's metadata; the slab's tag says that it is this thread's, and the
+//! object's bit is cleared and the object put on the free list (`Heap::push`). Neither uses an
+//! atomic read-modify-write, and neither touches the object. A remote free goes to `free_remote`.
+//!
+//! An allocation with a hint: `Own::alloc_near` asks the registry whether the hint lies in a
 //! co-location page of this heap, reads the page's free map (one cache line), and takes the hint's
 //! block, else another on its page by the [`Policy`], else (where blocks are reserved) a tied page,
-//! else a new seat.
+//! else a new block.
 //!
 //! A [`Heap`] takes the same ways with a core of its own in place of the thread's.
 //!
-//! The modules' own documentation draws the memory and argues the details: `geometry` (units),
-//! `chunk` (where metadata lies), `heap` and `slabs` (unhinted), `colocate` (hinted), `pages`
-//! (which granules are free, and where objects end), `remote` and `protocol` (frees from other
-//! threads, heaps that change hands), `registry` (membership), `large`, `slots` and `extents` (what
-//! is kept, and what goes back to the OS), `first_class` (heaps of one's own). The repository's
-//! `docs/ccmalloc.md` follows an allocation and a free through all of them, says how to choose
-//! hints and policies, and explains each abort message.
+//! The modules' documentation has the details: `geometry` (units), `chunk` (where metadata lies),
+//! `heap` and `slabs` (without hints), `colocate` (with hints), `pages` (free granules and ends of
+//! objects), `remote` and `protocol` (remote frees), `registry` (membership), `large`, `slots` and
+//! `extents` (what is kept, and what goes back to the OS), `first_class` (heaps of the program's).
+//! The repository's `docs/ccmalloc.md` follows an allocation and a free through all of them, and
+//! explains each abort message.
 //!
 //! # When it does not help
 //!
-//! Placement saves misses. A structure that fits the second-level cache, one that is built in the
-//! order in which it is walked, or one whose nodes are larger than a few blocks has few to save.
-//! [`placement`] tells what became of the hints.
+//! Placement saves misses. There are few to save where a structure fits the second-level cache, is
+//! built in the order in which it is walked, or has nodes of several blocks. [`placement`] tells
+//! what became of the hints.
 //!
 //! # Known limits
 //!
-//! - Memory of an ended thread is taken over whole by the next thread that starts; what other
-//!   threads free into it before that goes back to the OS when any thread needs a new chunk.
-//! - Objects of a [`Heap`] that unsafe code hands to [`cc_dealloc`] or to another thread's
-//!   allocator are left to the heap, which takes them in when it next runs out of room.
-//! - Slots of 64 KiB that become empty are reused. They go back to the OS with their whole chunk of
-//!   2 MiB, or, where a chunk has eight of them and more, after half a second. Chunks and large
-//!   mappings in no use are kept as long, 32 to 128 MiB a thread at most. Both are looked at when
-//!   the thread frees: one that does not keeps what it has until it ends.
-//! - Freed pointers are checked against the maps: double frees, pointers into objects, and wrong
-//!   sizes are found out, unless the memory has been handed out anew in between or the size class
-//!   is the same, and abort the process with one line on stderr. A free with a layout looks at the
-//!   start of the 2 MiB around a small object before anything else: for a pointer that never came
-//!   from here, or whose chunk is gone, the process may end with a segmentation fault in place of
-//!   the line. ([`raw`] asks the registry first.)
-//! - Like `malloc`, it is not async-signal-safe. A signal handler may ask [`contains`] at any time;
-//!   it may allocate, free and use [`near`] only where it cannot have interrupted the allocator,
-//!   and leaves the ambient hint of what it interrupted as it was.
+//! - The next thread that starts takes over the memory of an ended thread; what other threads free
+//!   in it before goes back to the OS when any thread needs a new chunk.
+//! - An object of a [`Heap`] that unsafe code hands to [`cc_dealloc`] or another thread's allocator
+//!   is freed when the heap next runs out of room.
+//! - Empty slots of 64 KiB are reused. They go back to the OS with their chunk of 2 MiB, or, where
+//!   a chunk has eight or more, after half a second. Unused chunks and large mappings are kept as
+//!   long, at most 32 to 128 MiB a thread. Both are checked when the thread frees.
+//! - Frees are checked against the maps. Double frees, pointers into objects, and wrong sizes abort
+//!   the process with one line on stderr, unless the memory has been allocated again or the size
+//!   class is the same. A free with a layout reads the metadata of the chunk first: for a foreign
+//!   pointer the process may end with a segmentation fault. ([`raw`] asks the registry first.)
+//! - Like `malloc`, it is not async-signal-safe. A signal handler may call [`contains`] at any
+//!   time; it may allocate, free and use [`near`] only where it cannot have interrupted the
+//!   allocator.
 //! - The hint of [`near`] belongs to the thread. A stackful coroutine must not switch threads
-//!   inside `near`: the first thread would keep the hint, and the second would get the first one's
-//!   earlier hint back. Objects then lie near the wrong hints.
+//!   inside `near`: objects would lie near the wrong hints.
 //! - Valgrind's memcheck may report a branch on an uninitialised value here: the padding of a hint,
 //!   which [`near`] searches for a pointer.
 //! - The child of a `fork` has the memory of the parent's other threads, and may free objects in
@@ -173,6 +191,7 @@ mod abandoned;
     feature = "nightly"
 ))]
 mod adapters;
+mod bin;
 mod bits;
 mod check;
 mod chunk;
@@ -184,6 +203,8 @@ mod global;
 mod heap;
 mod hint;
 mod large;
+mod mapping;
+mod outcome;
 mod pages;
 mod policy;
 mod primitive;

@@ -17,32 +17,28 @@
 //! 2. Each run of taken granules ends in an end.
 //! 3. Only the owner of the slot writes either map, and only the owner reads the free map.
 //!
-//! So granule g is the first of an object exactly if it is taken, and the granule before it is
-//! free, an end, or in another slot. The object reaches to the first end at or after g. A double
-//! free, a pointer into an object and a wrong size are thereby found, unless an object of the same
-//! size has been placed there since.
+//! Granule g is the first of an object exactly if it is taken, and the granule before it is free,
+//! an end, or in another slot. The object reaches to the first end at or after g. So a double free,
+//! a pointer into an object and a wrong size are found, unless an object of the same size has been
+//! placed there since.
 //!
 //! There are no counters. Whether a block, a page or the slot is empty is read from the free map,
 //! which is one cache line a page.
 //!
 //! The free map lies in the chunk's metadata. The end map lies outside of the chunk
-//! ([`ChunkDesc::ends`](crate::chunk::ChunkDesc)), and is made of atomics: a thread that frees
-//! another's object reads the length of that object there, between the bits of neighbours that the
-//! owner may be changing. Relaxed accesses are enough, because the bits of a live object do not
-//! change, and whoever has the object has also got the writes that came before it was handed out.
+//! ([`ChunkDesc::ends`](crate::chunk::ChunkDesc)) and is made of atomics: a remote free reads the
+//! object's length there while the owner may be changing neighbouring bits. Relaxed accesses are
+//! enough, because the bits of a live object do not change.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::bits::{self, PageMap};
-use crate::chunk::{SlotRef, for_each_word, map_word};
+use crate::chunk::{EndMap, SlotRef, for_each_word, map_word};
 use crate::geometry::{
     BLOCK_GRANULES, GRANULE_BYTES, MAP_WORDS, PAGE_GRANULES, SLOT_GRANULES, slot_offset,
 };
 use crate::sys;
-
-/// The end map of a slot.
-pub(crate) type EndMap = [AtomicU64; MAP_WORDS];
 
 /// The granules of one object: the first one's number in its slot, and how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,9 +105,9 @@ impl<'a> Word<'a> {
 
     /// Frees the object at `address`, which lies in this word; returns its bits.
     ///
-    /// Returns `None`, and does nothing, if no object starts there or it has not `bytes` (`None`:
-    /// whatever its size), and for objects that are left to [`Pages::release`]: those of more than
-    /// a block, those that reach into the next word, and those at the start of a word.
+    /// Returns `None`, and does nothing, if no object of `bytes` (`None`: of any size) starts
+    /// there, and for objects that are left to [`Pages::release`]: those above a block, those that
+    /// reach into the next word, and those at the start of a word.
     #[inline(always)]
     pub(crate) fn release(self, address: usize, bytes: Option<usize>) -> Option<u64> {
         let (free, ends) = (self.free.get(), self.ends.load(Ordering::Relaxed));

@@ -5,23 +5,22 @@ use core::sync::atomic::{AtomicU8, Ordering};
 /// Where on the hint's page a new object goes when the hint's own block has no room for it.
 ///
 /// From T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 4.2.1. When the page has no
-/// place either, all three begin anew on another page; where blocks are reserved
-/// ([`set_reserved_blocks`]), they first try the page that took what did not fit before. The
-/// process's default is [`Policy::NewBlock`]; see [`set_default_policy`].
+/// place either, all three take another page; where blocks are reserved ([`set_reserved_blocks`]),
+/// first the page that took what did not fit before. The default is [`Policy::NewBlock`]; see
+/// [`set_default_policy`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// The nearest room in the 512 bytes around the hint, at the border of two blocks as well; else
-    /// behind the latest object that was placed on the page, else the nearest 512 bytes that have
-    /// some. Objects lie one behind the other as in an arena. For what is built in one go, in the
-    /// order in which it is walked; in a structure that grows at many places, unrelated objects
-    /// soon share blocks. (The thesis's policy of this name takes the nearest *block* with room,
-    /// and leaves gaps where sizes do not divide blocks.)
+    /// The nearest room in the 512 bytes around the hint, across the border of two blocks as well;
+    /// else behind the latest object on the page, else the nearest 512 bytes with room. For what is
+    /// built in one go, in the order in which it is walked; where a structure grows at many places,
+    /// unrelated objects soon share blocks. (The thesis's policy takes the nearest *block* with
+    /// room, and leaves gaps.)
     Closest,
     /// The first block of the page that has room. Packs tightest.
     FirstFit,
-    /// A block that holds nothing yet, so that the room left in it serves later hints at the new
-    /// object: first within the same 256 B, which one access to DRAM tends to bring in, then
-    /// onwards. Takes the most memory, and gains the most.
+    /// An empty block, so that the room left in it serves later hints at the new object: first
+    /// within the same 256 B, about one access to DRAM, then onwards. Takes the most memory, and
+    /// gains the most.
     #[default]
     NewBlock,
 }
@@ -31,9 +30,9 @@ const PAGE_BLOCKS: u8 = 64;
 /// How many of them are left to hints at what lies on the page.
 static RESERVED: AtomicU8 = AtomicU8::new(0);
 
-/// Leaves `blocks` of the 64 blocks of each page to objects that are hinted at something on the
-/// page: what has no neighbour there, and so is the beginning of something new, goes to a page with
-/// more room. For all threads, from now on; more than 63 count as 63. The default is 0.
+/// Reserves `blocks` of the 64 blocks of each page for objects that are hinted at something on the
+/// page; other objects go to a page with more room. For all threads, from now on; more than 63
+/// count as 63. The default is 0.
 ///
 /// Costs memory, and gains less than one would think: see `docs/ccmalloc.md`.
 pub fn set_reserved_blocks(blocks: usize) {
@@ -60,9 +59,8 @@ static DEFAULT: AtomicU8 = AtomicU8::new(Policy::NewBlock as u8);
 
 /// Sets the policy of every hinted allocation that does not name one, in all threads, from now on.
 ///
-/// [`CcMalloc`](crate::CcMalloc) is zero-sized, so that `Box<T, CcMalloc>` can be one word: the
-/// choice is the process's, not a value's. Single calls choose with
-/// [`cc_alloc_with`](crate::cc_alloc_with) and [`near_with`](crate::near_with).
+/// The choice is the process's, not a value's, so that `Box<T, CcMalloc>` can be one word. Single
+/// calls choose with [`cc_alloc_with`](crate::cc_alloc_with) and [`near_with`](crate::near_with).
 pub fn set_default_policy(policy: Policy) {
     DEFAULT.store(policy as u8, Ordering::Relaxed);
 }

@@ -1,16 +1,12 @@
 //! Allocation for callers that free without a layout, such as C.
 //!
-//! The rest of this crate follows Rust's contract: whoever frees an object says how it was
-//! allocated. Here, the pointer alone must do. What it leads to is found as everywhere: the chunk's
-//! metadata says what its slot is used for, a slab's header how large its objects are, a
-//! co-location slot's end map where the object ends, and the registry how long a mapping of its own
-//! is.
+//! Rust's contract tells a free how the object was allocated. Here, the pointer must do. The
+//! chunk's metadata says what its slot is used for, a slab's header how large its objects are, a
+//! co-location slot's end map where the object ends, and the registry how long a mapping is.
 //!
-//! Since a C program may pass any pointer to `free`, each function here asks the registry before it
-//! reads anything through an address. That is two dependent loads and 12 instructions of the 115 of
-//! a `malloc` and a `free` through `libccmalloc.so` (callgrind; `ccmalloc/capi/tests/pairs.c`). For
-//! it, *every* free of what is not this allocator's (another allocator's objects, the stack,
-//! statics) ends in one line on stderr and an abort, neither in a fault nor in corruption.
+//! A C program may pass any pointer to `free`, so each function asks the registry before it reads
+//! through an address: two dependent loads. So *every* free of what is not this allocator's ends in
+//! one line on stderr and an abort. `ccmalloc/capi/README.md` has the instructions.
 //!
 //! ```
 //! use ccmalloc::raw;
@@ -40,16 +36,9 @@ use crate::pages::others_run;
 use crate::policy::Policy;
 use crate::registry::{self, Owner};
 use crate::size_class::SMALL_BYTES_MAX;
+pub use crate::size_class::natural_align;
 use crate::sys;
 use crate::thread;
-
-/// The alignment that C's `malloc` gives an object of `bytes`: 16, or 8 to what is too small for
-/// anything that needs 16.
-#[inline]
-#[must_use]
-pub const fn natural_align(bytes: usize) -> usize {
-    if bytes < 16 { 8 } else { 16 }
-}
 
 /// Allocates `bytes` at a multiple of `align`, near `hint` if there is one (see
 /// [`cc_alloc`](crate::cc_alloc): any hint is safe).
@@ -112,7 +101,7 @@ pub unsafe fn deallocate(object: *mut u8) {
         let tag = slot.slab().tag();
         if tag.kind() <= kind::LISTED && tag != Tag::FREE {
             // SAFETY: the slot's tag is this heap's, and says ACTIVE or LISTED.
-            let bin = unsafe { tag.bin_of(heap) };
+            let bin = unsafe { heap.bin_of(tag) };
             // SAFETY: this thread's heap, and as above.
             unsafe { heap.push(bin, address, tag.kind()) };
             return;
@@ -236,11 +225,10 @@ unsafe fn bytes_in_slot(slot: SlotRef<'_>, address: usize) -> usize {
     }
 }
 
-/// Changes the size of an object to `new_bytes`: in place where that can be, else by moving it near
-/// `hint`, or, without one, near where it was if it had been placed by a hint itself. The result is
-/// aligned as C's `malloc` does ([`natural_align`]); of a larger alignment that the object was
-/// allocated with, nothing is left when it moves. The contents are kept up to the smaller of the
-/// two sizes. Null as `object` allocates.
+/// Changes the size of an object to `new_bytes`: in place if possible, else by moving it near
+/// `hint`, or, without one, near where it was if a hint placed it. The result is aligned as C's
+/// `malloc` does ([`natural_align`]). Keeps the contents up to the smaller size. Null as `object`
+/// allocates.
 ///
 /// Null when out of memory, or when `new_bytes` exceeds `isize::MAX`; the object is then as it was.
 /// A size of 0 is like 1.

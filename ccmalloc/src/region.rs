@@ -13,13 +13,12 @@ use crate::thread::{self, Ambient, AmbientGuard, own_heap};
 
 /// Room for objects at offsets of the caller's choice: what a re-layouter needs.
 ///
-/// A region only proposes places. [`alloc_at`](Region::alloc_at) allocates through the program's
-/// global allocator, and when that is [`CcMalloc`](crate::CcMalloc) the object lies where the
-/// region says; under any other allocator it lies wherever that one puts it, and is no less valid.
-/// Objects are ordinary allocations: they outlive the region, and are freed one by one.
+/// A region proposes places. [`alloc_at`](Region::alloc_at) allocates through the global allocator.
+/// If that is [`CcMalloc`](crate::CcMalloc), the object lies where the region says; else anywhere.
+/// Objects are ordinary allocations, which outlive the region.
 ///
-/// What is left free when the region is dropped serves hints like any other room. (A region that a
-/// thread-local variable keeps beyond the life of its thread's heap cannot give it back.)
+/// Room that is left when the region is dropped serves hints. (A region in a thread-local variable
+/// that outlives its thread's heap cannot give it back.)
 ///
 /// # Examples
 ///
@@ -73,11 +72,10 @@ impl Region {
     /// Calls [`std::alloc::alloc`] so that, when `CcMalloc` serves it, the object lies at
     /// [`address(offset)`](Region::address).
     ///
-    /// Whatever it returns is an ordinary allocation of the program's global allocator with this
-    /// layout; compare it with `address(offset)` to learn whether it lies there. It does not when
-    /// the allocator is another one, the place is taken or misaligned, or the object would cross a
-    /// segment or is larger than [`Region::OBJECT_BYTES_MAX`]. Null when out of memory, and for a
-    /// layout of size 0.
+    /// The result is an ordinary allocation of the global allocator with this layout; compare it
+    /// with `address(offset)` to learn whether it lies there. It does not under another allocator,
+    /// if the place is taken or misaligned, or if the object would cross a segment or is larger
+    /// than [`Region::OBJECT_BYTES_MAX`]. Null when out of memory, and for a layout of size 0.
     #[must_use]
     pub fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
         if layout.size() == 0 {
@@ -88,17 +86,15 @@ impl Region {
         unsafe { std::alloc::alloc(layout) }
     }
 
-    /// As [`alloc_at`](Region::alloc_at) for many objects of one layout: at the offsets that are
-    /// the addresses of `places`, in turn, each of which becomes its object's. Returns how many
-    /// there are: as long as each lies where it was asked for, and none more.
+    /// [`alloc_at`](Region::alloc_at) for many objects of one layout, at the offsets that are the
+    /// addresses of `places`, in turn, which become the objects' addresses. Returns the number of
+    /// objects, all where they were asked for.
     ///
-    /// Where it returns fewer than all, the next one's place was not to be had, or is not in the
-    /// hands of the global allocator; the rest of `places` is as it was. No places are had for a
-    /// layout of size 0.
+    /// If it is smaller than the number of places, the next place was not to be had; the rest of
+    /// `places` is as it was. A layout of size 0 has no places.
     ///
-    /// Costs a third of as many calls of `alloc_at`: what a call finds out about its place, the
-    /// region knows of its own. Half of what is left is the way through the global allocator, which
-    /// a program can [spare](crate::declare_global).
+    /// Costs a third of as many calls of `alloc_at`. Half of that is the global allocator, which a
+    /// program can [spare](crate::declare_global).
     #[must_use]
     pub fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
         if is_declared_global() {
@@ -137,14 +133,13 @@ impl Region {
         })
     }
 
-    /// Fills the region from its start with objects of [`CcMalloc`](crate::CcMalloc), one behind
-    /// the other, as many as there are `places`: each segment with as many as fit into it. The
-    /// offsets that are the addresses of `places` become those of the objects. Returns whether
-    /// there was room; else nothing has changed.
+    /// Packs objects of [`CcMalloc`](crate::CcMalloc) into the region from its start, one for each
+    /// of `places`: each segment with as many as fit. The offsets that are the addresses of
+    /// `places` become those of the objects. Returns whether there was room; otherwise nothing has
+    /// changed.
     ///
-    /// A dozen instructions an object, as nobody looks whether its place is free: all of them are.
-    /// For layouts that are a multiple of 8 bytes long and leave no gaps; of others it is never
-    /// done.
+    /// A dozen instructions an object, as all places are free. Only for layouts that are a multiple
+    /// of 8 bytes long and leave no gaps.
     ///
     /// # Safety
     /// - The offsets are those of these objects, in any order: `n` of the offsets `segment *
@@ -244,10 +239,8 @@ impl<'h> HeapRegion<'h> {
         object
     }
 
-    /// As [`alloc_at`](HeapRegion::alloc_at) for many objects of one layout: at the offsets that
-    /// are the addresses of `places`, in turn, each of which becomes its object's. Returns how many
-    /// there are; where it returns fewer than all, the next one's place was not to be had, and the
-    /// rest of `places` is as it was.
+    /// [`alloc_at`](HeapRegion::alloc_at) for many objects of one layout, as
+    /// [`Region::alloc_each`].
     #[must_use]
     pub fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
         (self.segments).claim_each(self.heap.own(), layout, places, Handed::Over)
@@ -321,9 +314,8 @@ impl Segments {
     }
 
     /// Claims a place for an object of `layout` at each of the offsets that are the addresses of
-    /// `places`, and hands it over by `hand`; each element becomes its object's address. Ends with
-    /// the first that is not to be had. Returns how many objects there are. `own` is the heap of
-    /// the segments.
+    /// `places`, until one is not to be had, and hands it over by `hand`; each element becomes its
+    /// object's address. Returns the number of objects. `own` is the heap of the segments.
     fn claim_each(
         &self,
         own: Own<'_>,

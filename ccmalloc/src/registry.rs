@@ -1,22 +1,21 @@
 //! From any address to the chunk that owns it, without reading through the address.
 //!
 //! A two-level table over the bits of a user-space address (47 on x86-64, 48 elsewhere): 2^13 or
-//! 2^14 roots of 2^13 entries, an entry for each 2 MiB. The root is static and zero (untouched
-//! `.bss`); leaves of 64 KiB, for 16 GiB each, are mapped when a chunk first needs them and never
-//! unmapped, so that readers need no lock and no reclamation.
+//! 2^14 roots of 2^13 entries, an entry for each 2 MiB. The root is static and zero; leaves of 64
+//! KiB, for 16 GiB each, are mapped when needed and never unmapped, so readers need no lock and no
+//! reclamation.
 //!
-//! Entries are written by the thread that maps or unmaps the chunk. Another thread that looks an
-//! address up at the same time sees the old or the new entry; both are harmless. For a hint, a
-//! chunk's memory is read only by whoever finds *its own* heap in the entry, and only the owner
-//! changes that. For a free, the caller vouches that the object is live, so that the chunk is
-//! mapped until the free is done, whoever owns it.
+//! The thread that maps or unmaps a chunk writes its entry. Another thread that reads it at the
+//! same time sees the old or the new entry. Both are harmless: a hint reads a chunk's memory only
+//! if the entry is the reader's *own* heap, which only the owner changes; for a free, the caller
+//! promises that the object is live, so the chunk is mapped.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use crate::first_class::Mapping;
 use crate::geometry::{BLOCK_BYTES, CHUNK_BYTES, PAGE_BLOCKS, PAGE_BYTES, chunk_base};
 use crate::heap::Heap;
+use crate::mapping::Mapping;
 use crate::sys;
 
 const LEAF_BITS: u32 = 13;
@@ -127,9 +126,8 @@ pub(crate) fn owner(address: usize) -> Owner {
 /// Whether `address` lies in a chunk of `heap`. Any value may be asked about. Two dependent loads.
 #[inline]
 pub(crate) fn is_chunk_of(address: usize, heap: *const Heap) -> bool {
-    // A heap's address is an entry of its own: the low bits are zero. No reading through it
-    // follows, so relaxed would do for others' heaps, and the calling thread's own needs no
-    // ordering at all.
+    // A heap's address is an entry of its own: the low bits are zero. Nothing is read through it,
+    // so relaxed is enough.
     entry(address).is_some_and(|entry| entry.load(Ordering::Relaxed) == heap.addr())
 }
 
@@ -161,7 +159,9 @@ pub(crate) fn is_in_heap(address: usize, heap: &Heap) -> bool {
     };
     holder.is_some_and(|start| match owner(start) {
         // SAFETY: as in `mapped_bytes`.
-        Owner::LargeHeld(mapping) => unsafe { &*mapping }.is_of(heap) && contains(address),
+        Owner::LargeHeld(mapping) => {
+            unsafe { &*mapping }.is_in(&heap.inventory) && contains(address)
+        }
         _ => false,
     })
 }

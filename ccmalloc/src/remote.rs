@@ -1,17 +1,14 @@
 //! Objects that another thread than their heap's frees.
 //!
-//! The freeing thread sets the object's bit in the slot's remote map, and announces the slot on the
-//! heap's stack of dirty chunks. The owner, when a class has run out of free objects, hints out of
-//! seats, a span is asked for, or its thread ends, takes the stack, and the remote maps of the
-//! slots that it names into their maps. What makes sure that it finds every bit is argued, and
-//! model-checked, in [`protocol`](crate::protocol).
+//! A remote free sets the object's bit in the slot's remote map, and announces the slot on the
+//! heap's stack of dirty chunks. The owner takes the stack, and merges the remote maps of the slots
+//! into its maps, when a class has no free objects, hints need a new page, a span is asked for, or
+//! its thread ends. [`protocol`](crate::protocol) proves that it finds every bit.
 //!
-//! Setting the bit is the last time that the freeing thread touches the chunk, which may be
-//! unmapped from then on; what it touches after that is the chunk's descriptor, which never is. A
-//! bit that is set already is a double free, and so is one that the owner finds free, or still sees
-//! in a slot that it gives back: the next objects there would be taken for freed. A co-located
-//! object has one bit as well, its first granule's; how far it reaches, the owner finds in the
-//! slot's end map (`pages`).
+//! After it has set the bit, the freeing thread touches only the chunk's descriptor: the chunk may
+//! be unmapped. A bit that is set already is a double free, and so is one that the owner finds
+//! free, or in a slot that it gives back. The bit of a co-located object is its first granule's;
+//! the slot's end map has its length (`pages`).
 
 use core::ops::ControlFlow;
 
@@ -21,13 +18,12 @@ use crate::pages::Pages;
 use crate::registry::{self, Owner};
 use crate::sys;
 
-/// Leaves an object of another heap to that heap: sets its bit in the slot's remote map, and
-/// announces the slot. One atomic read-modify-write a free, while the owner has not looked yet.
-/// `bit` stands for the object: the number of its first granule in its slot, 0 for a span.
+/// Leaves an object of another heap to that heap. One atomic read-modify-write, while the owner has
+/// not looked yet. `bit` is the number of the object's first granule in its slot, 0 for a span.
 ///
 /// A known weakness: `slot` borrows the chunk, which its owner may unmap between the bit and the
-/// return from here. No access follows, and all that is borrowed lies in cells and atomics; `Arc`'s
-/// drop has lived with the same (<https://github.com/rust-lang/rust/issues/55005>).
+/// return. No access follows, and all that is borrowed lies in cells and atomics; `Arc`'s drop is
+/// the same (<https://github.com/rust-lang/rust/issues/55005>).
 pub(crate) fn free_remote(slot: SlotRef<'_>, owner: usize, bit: usize, address: usize) {
     // The fast path would have noticed a tag of its own heap; any other may be a stranger's bytes,
     // read as if they were a tag.
@@ -71,8 +67,7 @@ impl<'a> Own<'a> {
     pub(crate) fn collect_remote(self) {
         self.dirty.0.collect(|desc, slot| {
             // SAFETY: null or this heap's chunk, which is mapped as long as the descriptor names
-            // it. Asked anew for each slot: taking one slot's frees in may empty the chunk and
-            // unmap it.
+            // it. Read again for each slot: taking one slot's frees in may unmap the chunk.
             match unsafe { desc.chunk.get().as_ref() } {
                 Some(chunk) => {
                     self.absorb(SlotRef::new(chunk, slot));

@@ -178,6 +178,14 @@ impl Class {
     }
 }
 
+/// The alignment that C's `malloc` gives an object of `bytes`: 16, or 8 to what is too small for
+/// anything that needs 16.
+#[inline]
+#[must_use]
+pub const fn natural_align(bytes: usize) -> usize {
+    if bytes < 16 { 8 } else { 16 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,7 +225,7 @@ mod tests {
     #[test]
     fn sizes_of_malloc_have_the_class_of_their_alignment() {
         for bytes in 0..2 * TABLE_BYTES_MAX {
-            let class = Class::for_layout(bytes, crate::raw::natural_align(bytes));
+            let class = Class::for_layout(bytes, natural_align(bytes));
             let expected = class.filter(|_| bytes <= TABLE_BYTES_MAX);
             assert_eq!(Class::for_malloc(bytes), expected, "{bytes}");
         }

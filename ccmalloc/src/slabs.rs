@@ -1,16 +1,17 @@
 //! Slabs: the objects of one size class in one slot, and where the next free one is.
 //!
-//! A slab is the active one of its class, or in the class's list of slabs with room, or full and in
-//! no list. A full one comes back with the first free; one without objects goes back to its chunk,
-//! unless it is active.
+//! A slab is the active one of its class, in the class's list of slabs with room, or full and in no
+//! list. A full one is listed by the first free; an empty one goes back to its chunk, unless it is
+//! active.
 
 use core::cell::Cell;
 use core::ops::Range;
 use core::ptr::{null, null_mut};
 
+use crate::bin::{Bin, FILL_MAX};
 use crate::chunk::{Slab, SlotRef, kind};
 use crate::geometry::{GRANULE_BYTES, MAP_WORDS, SLOT_GRANULES};
-use crate::heap::{Bin, FILL_MAX, Own};
+use crate::heap::Own;
 use crate::size_class::Class;
 
 /// When so many free objects have been put at hand, no further word is looked at.

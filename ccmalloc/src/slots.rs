@@ -4,23 +4,22 @@ use core::ptr::{NonNull, null};
 use core::sync::atomic::Ordering;
 
 use crate::chunk::{ALL_SLOTS, Chunk, ChunkDesc, SlotRef, Tag};
-use crate::extents::{Chunks, DECAY_MILLISECONDS};
+use crate::extents::{CHUNK_BYTES_MAPPED, Chunks, DECAY_MILLISECONDS, used_bytes};
 use crate::geometry::{CHUNK_BYTES, CHUNK_SLOTS, PAGE_BYTES, SLOT_BYTES};
-use crate::heap::{CHUNK_BYTES_MAPPED, Own};
-use crate::large::{HUGE_FROM_USED_BYTES, used_bytes};
+use crate::heap::Own;
+use crate::large::HUGE_FROM_USED_BYTES;
 use crate::protocol::DirtyNode;
 use crate::remote::expect_no_remote;
 use crate::{abandoned, registry, sys};
 
-/// A heap that has this many chunks asks for huge pages, if it has hinted objects, which are there
-/// to save misses, or if its process is large ([`HUGE_FROM_USED_BYTES`]). All of a huge page is
-/// resident from the first object on: what a small program leaves unused of it is a large share of
-/// its memory.
+/// A heap with this many chunks asks for huge pages, if it has hinted objects or its process is
+/// large ([`HUGE_FROM_USED_BYTES`]). All of a huge page is resident from the first object on, which
+/// is much for a small program.
 const HUGE_FROM_CHUNKS: usize = 1;
 /// How many chunks with room are looked at for a span before a fresh one is mapped.
 const SPAN_CHUNKS_TRIED: usize = 16;
-/// Spans of fewer slots than this do not go into chunks that have asked for huge pages: what they
-/// leave unused of their last slot would be resident, up to half of the span.
+/// Shorter spans do not go into chunks with huge pages: the unused rest of their last slot would be
+/// resident.
 const HUGE_FROM_SPAN_SLOTS: usize = 4;
 /// In chunks with this many free slots that have been used, the memory of free slots goes back to
 /// the OS after a while.
@@ -89,9 +88,9 @@ impl<'a> Own<'a> {
         Some(SlotRef::new(chunk, slot))
     }
 
-    /// Gives `count` slots from `first` on back to their chunk, and the chunk to the extents when
-    /// it is empty and so is another one. The caller has taken the slots out of every list, and
-    /// cleared their maps.
+    /// Gives `count` slots from `first` on back to their chunk, and the chunk to the extents if it
+    /// and another one are empty. The caller has taken the slots out of every list, and cleared
+    /// their maps.
     pub(crate) fn free_slots(self, first: SlotRef<'_>, count: usize) {
         let desc = first.desc();
         // SAFETY: the chunk is mapped: `first` lies in it.
@@ -136,7 +135,7 @@ impl<'a> Own<'a> {
             return;
         }
         self.purged_at.set(now);
-        self.decay_extents(now);
+        self.extents.decay(now);
         let mut desc = self.open.get();
         // SAFETY: null or a descriptor of this heap, which lives for ever.
         while let Some(open) = unsafe { desc.as_ref() } {
@@ -203,7 +202,7 @@ impl<'a> Own<'a> {
             None => {
                 let place: NonNull<ChunkDesc> = self.alloc_meta(size_of::<ChunkDesc>())?.cast();
                 // SAFETY: fresh, zeroed, 64-byte aligned metadata of this size.
-                unsafe { place.write(ChunkDesc::new(self.heap())) };
+                unsafe { place.write(ChunkDesc::new()) };
                 // SAFETY: initialised just now; metadata is never unmapped.
                 let desc = unsafe { place.as_ref() };
                 desc.next.set(self.unused_descs.get());
@@ -213,7 +212,7 @@ impl<'a> Own<'a> {
             }
         };
         abandoned::reclaim();
-        let Chunks { start, zero } = self.take_chunks(1)?;
+        let Chunks { start, zero } = self.extents.take_chunks(1)?;
         let huge = may_be_huge
             && zero
             && self.chunks.get() >= HUGE_FROM_CHUNKS
@@ -276,10 +275,10 @@ impl<'a> Own<'a> {
         self.chunks.set(self.chunks.get() - 1);
         CHUNK_BYTES_MAPPED.fetch_sub(CHUNK_BYTES, Ordering::Relaxed);
         registry::remove(chunk.addr().get(), CHUNK_BYTES);
-        // SAFETY: a chunk of `map_chunk`, out of the registry, to which nothing refers by the
-        // caller's promise; a thread that freed its last object has touched the chunk for the last
-        // time when it set its bit, and only the descriptor after that.
-        unsafe { self.give_chunks(chunk.cast(), 1) };
+        // SAFETY: a chunk of `map_chunk`, out of the registry, to which nothing refers (the
+        // caller's promise); the thread that freed its last object does not touch it after it set
+        // its bit.
+        unsafe { self.extents.give_chunks(chunk.cast(), 1) };
     }
 
     /// `bytes` of zeroed metadata, aligned to 64 B, that stays for ever.
@@ -288,7 +287,7 @@ impl<'a> Own<'a> {
         if self.meta_left.get() < bytes {
             let mapped = META_BYTES.max(bytes.next_multiple_of(PAGE_BYTES));
             self.meta
-                .set(self.map_fresh(mapped, PAGE_BYTES)?.start.as_ptr());
+                .set(self.extents.map_fresh(mapped, PAGE_BYTES)?.start.as_ptr());
             self.meta_left.set(mapped);
         }
         let place = self.meta.get();
@@ -308,7 +307,7 @@ impl<'a> Own<'a> {
                 self.release_chunk(open);
             }
         }
-        self.unmap_kept();
+        self.extents.unmap_kept();
     }
 }
 

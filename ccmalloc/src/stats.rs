@@ -4,32 +4,10 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::extents::KEPT_BYTES;
-use crate::heap::{ALL_HEAPS, CHUNK_BYTES_MAPPED, Heap};
-use crate::large::LARGE_BYTES_MAPPED;
+use crate::extents::{CHUNK_BYTES_MAPPED, KEPT_BYTES, LARGE_BYTES_MAPPED};
+use crate::heap::{ALL_HEAPS, Heap};
+use crate::outcome::{OUTCOMES, counts};
 use crate::thread;
-
-/// Where a hinted object came to lie relative to its hint.
-#[derive(Clone, Copy)]
-pub(crate) enum Outcome {
-    SameBlock,
-    SameGroup,
-    SamePage,
-    TiedPage,
-    Elsewhere,
-    NotUsable,
-}
-
-/// How many outcomes there are.
-pub(crate) const OUTCOMES: usize = 6;
-
-/// Adds one to a counter that only the calling thread writes.
-#[inline]
-pub(crate) fn count(placed: &[AtomicU64; OUTCOMES], outcome: Outcome) {
-    if let Some(counter) = placed.get(outcome as usize) {
-        counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-    }
-}
 
 /// How many hinted objects came to lie where: of the whole process ([`placement`]), of one thread
 /// since some moment ([`watch`]), or of one [`Heap`](crate::Heap::placement).
@@ -193,11 +171,6 @@ impl Watch {
             PlacementReport::since(self.before, placed)
         })
     }
-}
-
-/// The values of a heap's counters.
-pub(crate) fn counts(placed: &[AtomicU64; OUTCOMES]) -> [u64; OUTCOMES] {
-    placed.each_ref().map(|count| count.load(Ordering::Relaxed))
 }
 
 /// Reports what became of the hints so far, in all threads and all values of [`Heap`](crate::Heap),

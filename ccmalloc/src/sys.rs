@@ -12,29 +12,8 @@ mod memory;
 #[path = "sys/memory_miri.rs"]
 mod memory;
 
-#[cfg(not(all(
-    target_arch = "x86_64",
-    target_os = "linux",
-    target_env = "gnu",
-    not(miri)
-)))]
-mod local;
-#[cfg(all(
-    target_arch = "x86_64",
-    target_os = "linux",
-    target_env = "gnu",
-    not(miri)
-))]
-#[path = "sys/local_static.rs"]
-mod local;
-
-#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
-mod peek;
-#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
-#[path = "sys/peek_portable.rs"]
 mod peek;
 
-pub(crate) use local::{fast_heap, with_thread};
 pub(crate) use memory::{
     Growth, TAKES_PARTS_BACK, advise_huge, clear, grow_in_place, map, map_aligned, remap, unmap,
 };
@@ -46,9 +25,8 @@ static EXIT_KEY: AtomicUsize = AtomicUsize::new(0);
 /// [`EXIT_KEY`] when there is none any more.
 const NO_KEY: usize = usize::MAX;
 
-/// Has `at_exit(value)` called when this thread ends. `value` must not be null. Without effect when
-/// the OS has no key left, or the key is gone: the thread's heap is then never adopted, which
-/// wastes it and harms nothing.
+/// Has `at_exit(value)` called when this thread ends. `value` must not be null. Does nothing when
+/// the OS has no key left: the thread's heap is then never adopted, which wastes it.
 pub(crate) fn on_thread_exit(value: *const c_void, at_exit: unsafe extern "C" fn(*mut c_void)) {
     let mut key = EXIT_KEY.load(Ordering::Acquire);
     if key == 0 {

@@ -1,8 +1,8 @@
 //! Which object a reference means as a hint.
 //!
-//! `near(&x, ..)` takes a reference to anything: to a node, but as often to a variable that holds
-//! a reference, a box or an `Rc`. A trait cannot tell them apart, because any type may be a node,
-//! and each would need an impl. So the address decides, at run time:
+//! `near(&x, ..)` takes a reference to a node, or to a variable that holds a reference, a box or an
+//! `Rc`. A trait cannot tell them apart, because any type may be a node. So the address decides, at
+//! run time:
 //!
 //! 1. If `x` lies in an object that was placed by a hint, that object is meant. A link inside a
 //!    node means the node.
@@ -66,9 +66,8 @@ static WARNS: AtomicBool = AtomicBool::new(true);
 /// Turns off, or on again, the warning of a hint that is a local variable and leads to no object
 /// that was placed by a hint.
 ///
-/// Builds with debug assertions print it to stderr, once for each call of [`near`](crate::near)
-/// and the like in the source. Hints whose words are all zero, such as `()` and `None`, are taken
-/// for the start of a structure and not warned of. Builds without debug assertions never warn.
+/// Builds with debug assertions print it to stderr, once for each call of [`near`](crate::near) and
+/// the like in the source, except for hints whose words are all zero, such as `()` and `None`.
 pub fn set_hint_warnings(on: bool) {
     WARNS.store(on, Ordering::Relaxed);
 }

@@ -1,8 +1,7 @@
 //! Boxes of one word that are allocated near a neighbour.
 //!
-//! A `Box<T, Near>` holds its hint for as long as it lives, though it needs it only once.
-//! [`CcMalloc`](crate::CcMalloc) is zero-sized and frees whatever [`Near`](crate::Near) allocates,
-//! so the box can be made near something and then kept as one word.
+//! A `Box<T, Near>` needs its hint only once. [`CcMalloc`](crate::CcMalloc) is zero-sized and frees
+//! what [`Near`](crate::Near) allocates, so the box can then be kept as one word.
 
 use crate::hint::AllocError;
 

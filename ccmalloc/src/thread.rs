@@ -1,11 +1,27 @@
 //! From a thread to its heap, and the dispatch of every request.
 //!
-//! A thread has two pointers to heaps. `own` is its heap, once it has one. `fast` is what the fast
-//! paths use: `own`, or [`NO_HEAP`] before the first allocation, after the thread-local state is
-//! gone, and whenever an *ambient* request is in force ([`near`](crate::near),
+//! A thread has two pointers to heaps. `own` is its heap, once it has one. The fast paths use
+//! `fast`: `own`, or [`NO_HEAP`] before the first allocation, after the thread-local state is gone,
+//! and while an *ambient* request is in force ([`near`](crate::near),
 //! [`Region::alloc_at`](crate::Region::alloc_at)). With `NO_HEAP` every fast path falls through to
-//! its slow twin, which looks at the ambient request: so hints cost the unhinted path not one
+//! its slow path, which looks at the ambient request: so hints cost other allocations no
 //! instruction.
+
+#[cfg(not(all(
+    target_arch = "x86_64",
+    target_os = "linux",
+    target_env = "gnu",
+    not(miri)
+)))]
+mod local;
+#[cfg(all(
+    target_arch = "x86_64",
+    target_os = "linux",
+    target_env = "gnu",
+    not(miri)
+))]
+#[path = "thread/local_static.rs"]
+mod local;
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -18,11 +34,11 @@ use crate::heap::{Heap, NO_HEAP, Own, check_live, check_start};
 use crate::large::{self, Contents, Place};
 use crate::pages::others_run;
 use crate::policy::{Policy, default_policy};
-use crate::raw::natural_align;
 use crate::remote::free_remote;
-use crate::size_class::{Class, SMALL_BYTES_MAX};
-use crate::sys::{self, fast_heap, with_thread};
+use crate::size_class::{Class, SMALL_BYTES_MAX, natural_align};
+use crate::sys;
 use crate::target::target;
+use local::{fast_heap, with_thread};
 
 /// What every allocation of the thread is asked to do at the moment.
 #[derive(Clone, Copy)]
@@ -40,7 +56,7 @@ pub(crate) enum Ambient {
 }
 
 /// What a thread knows of itself. `repr(C)`, and zero but for the first field at first: see
-/// `sys::with_thread`.
+/// `local::with_thread`.
 #[repr(C)]
 pub(crate) struct Thread {
     /// Never null, and never dangling: [`NO_HEAP`] or this thread's heap.
@@ -89,9 +105,8 @@ pub(crate) fn own_heap() -> Option<Own<'static>> {
     Some(own)
 }
 
-/// The destructor of the thread's key. Later destructors may allocate again: the thread then gets a
-/// heap anew, and this runs once more (up to the OS's limit on rounds; a heap acquired after the
-/// last round is lost to other threads, not to its objects).
+/// The destructor of the thread's key. Later destructors may allocate again: the thread then gets
+/// another heap, and this runs once more, up to the OS's limit on rounds.
 ///
 /// # Safety
 /// - Called by the OS alone, at the end of a thread.
@@ -380,7 +395,7 @@ unsafe fn dealloc_elsewhere(object: *mut u8, layout: Layout) {
 #[inline]
 pub(crate) unsafe fn dealloc_slow(slot: SlotRef<'_>, address: usize, asked: Option<Layout>) {
     let heap = fast();
-    if slot.slab().tag() == Tag::new(heap, kind::COLOCATED) {
+    if slot.slab().tag() == Tag::new((&raw const *heap).addr(), kind::COLOCATED) {
         // SAFETY: no slot is tagged with NO_HEAP, so the heap is this thread's own.
         let own = unsafe { Own::new(heap) };
         let bytes = asked.map(|layout| layout.size());
@@ -498,7 +513,7 @@ pub(crate) unsafe fn dealloc_large(mine: Option<Own<'static>>, object: *mut u8, 
             let own = mine.filter(|own| own.tag(0).owner() == owner);
             free_span(slot, own, object.addr());
         }
-        Place::Held(mapping) => match mine.filter(|own| mapping.is_of(own.heap())) {
+        Place::Held(mapping) => match mine.filter(|own| mapping.is_in(&own.inventory)) {
             Some(own) => own.free_held(mapping),
             None => mapping.leave_to_heap(object.addr()),
         },

@@ -1,8 +1,7 @@
 //! Index trees: nodes in a slice, whose children are numbers.
 //!
-//! A `Vec<Node>` with `left: u32` needs no allocator that places nodes: to move them is to permute
-//! the slice. So this works under any allocator, for vectors, arrays, memory maps and shared memory
-//! alike, and in safe code:
+//! To move the nodes of a `Vec<Node>` with `left: u32` is to permute the slice. That works under
+//! any allocator, for vectors, arrays and shared memory, in safe code:
 //!
 //! ```text
 //! walk      show every index of every node: borrow all of them at once       user's code, changes nothing
@@ -11,19 +10,17 @@
 //! permute   swap the nodes into their places
 //! ```
 //!
-//! A panic in the walk leaves the slice as it was, but for what the traversal itself did; behind it
-//! there is nothing that can panic.
+//! A panic in the walk leaves the slice as it was, except for what the traversal itself changed.
+//! Nothing after it can panic.
 //!
 //! # What differs from boxes
 //!
-//! * An index is no proof of ownership. Children may be shared, and cycles are fine: the first way
-//!   on which a node is reached makes it a child, breadth-first from the roots. Parents and all
-//!   other indices are shown as [references](IndexVisit::reference), which are renumbered and have
-//!   no say.
-//! * Nodes that cannot be reached are visited as well, since they may hold indices, and since the
-//!   slice has no place to leave them out: they go to its end.
-//! * A slice has no gaps and begins where it begins. What becomes of a layout that was made for
-//!   memory with gaps, from a border on, says the module `plan`.
+//! * Children may be shared, and cycles are fine: the first path on which a node is reached,
+//!   breadth-first from the roots, makes it a child. Parents and other indices are
+//!   [references](IndexVisit::reference), which are renumbered and do not affect the order.
+//! * Nodes that cannot be reached go to the end of the slice. They are visited, as they may hold
+//!   indices.
+//! * A slice has no gaps and begins where it begins. The module `plan` fits a layout to that.
 
 mod link;
 mod permutation;
@@ -35,9 +32,10 @@ mod walk;
 pub use link::{IndexVisit, Indices, NodeIndex};
 pub use permutation::Permutation;
 
+use crate::error::MorphError;
+use crate::map::Map;
 use crate::plan::{LayoutChoice, Operation, Settings};
-use crate::report::Clock;
-use crate::{Map, MorphError, Report};
+use crate::report::{Clock, Report};
 use ccmodel::{Machine, PageSize};
 use plan::Slice;
 use std::fmt;
@@ -150,52 +148,43 @@ impl<'m> IndexMorph<'m> {
 
     /// The index of the first node of the slice.
     ///
-    /// 1 is for nodes that are counted from one, as [`NonZero`](std::num::NonZero) indices often
-    /// are, and for a slice without the dummy at index 0: `run(&mut nodes[1..], ..)`. Any number is
-    /// for a part of a larger slice. Indices outside of the part mean "no node" and stay as they
-    /// are.
+    /// Use 1 for nodes that are counted from one, as with [`NonZero`](std::num::NonZero), or for a
+    /// slice without the dummy at index 0: `run(&mut nodes[1..], ..)`. Use any number for a part of
+    /// a larger slice. Indices outside of the part mean "no node" and stay as they are.
     pub fn first_index(mut self, index: usize) -> IndexMorph<'m> {
         self.first_index = index;
         self
     }
 
-    /// Moves all nodes of the slice, and rewrites all indices that `traverse` shows, and those of
-    /// `roots`.
+    /// Moves all nodes of the slice, and rewrites `roots` and all indices that `traverse` shows.
     ///
-    /// `roots` are the indices by which the structure is entered: one, or an array or vector of
-    /// them, such as the heads of a chained hash table. `traverse` is called once for each node of
-    /// the slice and shows it the indices of children and others; see [`IndexVisit`]. Indices that
-    /// it hides are not renumbered. First come the nodes below the roots, breadth-first, then those
-    /// that cannot be reached from there, in the order of the slice.
+    /// `roots` are the indices by which the program enters the structure, such as the heads of a
+    /// chained hash table. `traverse` is called once for each node and shows its indices; see
+    /// [`IndexVisit`]. Nodes below the roots come first, breadth-first, then those that cannot be
+    /// reached, in the order of the slice.
     ///
-    /// Afterwards the structure is equal in every respect but the numbers of its nodes;
-    /// [`IndexReport::permutation`] translates those that are kept elsewhere. A node that has the
-    /// first place and is the first root keeps it, so that a program may take for granted that its
-    /// root is there.
+    /// Only the numbers of the nodes change. [`IndexReport::permutation`] translates indices that
+    /// are kept elsewhere. If the first node of the slice is the first root, it stays there.
     ///
-    /// "No node" is told by an index outside of the slice, be it `None`, `u32::MAX` or -1. Where 0
-    /// tells it because the root is at 0 and nobody's child, nothing has to be done: the root was
-    /// shown first and stays. Where it does because a dummy is at 0, the dummy has to be left out:
+    /// An index outside of the slice means "no node", be it `None`, `u32::MAX` or -1. If 0 means
+    /// "no node" because the root is at 0, show the root first. If a dummy is at 0, leave it out:
     /// [`first_index(1)`](IndexMorph::first_index).
     ///
-    /// Costs O(n log n) time at worst, some ten cache misses a node of which most overlap, and
-    /// memory until the end: 52 bytes a node, 20 for each index shown that names a node, and 8 for
-    /// the weight, if there is one. A search tree of 4 M nodes, where that is a child and a parent
-    /// for each, takes 92 bytes a node. [`LayoutChoice::Auto`] takes little more of either: it
-    /// decides on a sample. The permutation has 8 bytes a node. The stack does not grow with the
-    /// structure.
+    /// Takes at most O(n log n) time and some ten cache misses a node, most of which overlap. While
+    /// it runs it takes 52 bytes a node, 20 for each index that names a node, and 8 for a weight:
+    /// 92 bytes a node for a search tree with parents. [`LayoutChoice::Auto`] decides on a sample.
+    /// The permutation has 8 bytes a node. The stack does not grow with the structure.
     ///
     /// # Errors
     ///
     /// [`MorphError::TooManyNodes`] for slices of `u32::MAX` nodes or more,
-    /// [`MorphError::IndexTooNarrow`] when the type of an index cannot hold its new number (a `u8`
-    /// in a slice of 1000 nodes; a `NonZero` when the first index is 0),
-    /// [`MorphError::NodeTooLarge`] for nodes of 4 GiB, [`MorphError::InvalidMachine`]. Nothing has
-    /// changed then.
+    /// [`MorphError::IndexTooNarrow`] when an index cannot hold its new number (a `u8` in a slice
+    /// of 1000 nodes; a `NonZero` when the first index is 0), [`MorphError::NodeTooLarge`] for
+    /// nodes of 4 GiB, [`MorphError::InvalidMachine`]. The slice is then as it was.
     ///
     /// # Panics
     ///
-    /// When `traverse` does. Nothing has changed then either.
+    /// When `traverse` does. The slice is then as it was.
     pub fn run<T, R, F>(
         &self,
         nodes: &mut [T],
@@ -211,14 +200,9 @@ impl<'m> IndexMorph<'m> {
 
     /// As [`run`](IndexMorph::run), for operations that do not end at each node equally often.
     ///
-    /// `weigh` tells for each node how many operations end there, in any unit: the popularity of
-    /// its key, a count taken over a while. It is called once for each node, before `traverse` is.
-    /// Negative weights and those that are no numbers count as 0, and those of nodes that cannot be
-    /// reached from the roots do not count. [`Layout::Weighted`](crate::Layout::Weighted) is made
-    /// for weights; all others but the random and the breadth-first one look at them, too, and so
-    /// does [`LayoutChoice::Auto`]. For counts of *accesses*, which a node gets also from
-    /// operations that go on to its children, see
-    /// [`run_weighted_by_accesses`](IndexMorph::run_weighted_by_accesses).
+    /// `weigh` returns how many operations end at a node, as for
+    /// [`Morph::run_weighted`](crate::Morph::run_weighted). Weights of nodes that cannot be reached
+    /// do not count.
     ///
     /// # Errors
     ///
@@ -226,7 +210,7 @@ impl<'m> IndexMorph<'m> {
     ///
     /// # Panics
     ///
-    /// When `traverse` or `weigh` does. Nothing has changed then.
+    /// When `traverse` or `weigh` does. The slice is then as it was.
     ///
     /// # Examples
     ///
@@ -248,7 +232,7 @@ impl<'m> IndexMorph<'m> {
     ///     |word, visit| visit.child(&mut word.children),
     ///     |word| f64::from(word.uses),
     /// )?;
-    /// assert_eq!((report.nodes, words[root as usize].text), (3, "morph"));
+    /// assert_eq!((report.morph.nodes, words[root as usize].text), (3, "morph"));
     /// # Ok::<(), ccmorph::MorphError>(())
     /// ```
     pub fn run_weighted<T, R, F, W>(
@@ -266,9 +250,8 @@ impl<'m> IndexMorph<'m> {
         self.run_with(nodes, roots, &mut traverse, Some(&mut weigh))
     }
 
-    /// As [`run_weighted`](IndexMorph::run_weighted), from counts of accesses, such as each node
-    /// has that counts its visits (or every thousandth of them): an operation counts at each node
-    /// on its way. Operations that end at a node are its accesses less those of its children.
+    /// As [`run_weighted`](IndexMorph::run_weighted), from counts of accesses: an operation counts
+    /// at each node on its path.
     ///
     /// # Errors
     ///
@@ -276,7 +259,7 @@ impl<'m> IndexMorph<'m> {
     ///
     /// # Panics
     ///
-    /// When `traverse` or `accesses` does. Nothing has changed then.
+    /// When `traverse` or `accesses` does. The slice is then as it was.
     pub fn run_weighted_by_accesses<T, R, F, W>(
         &self,
         nodes: &mut [T],
@@ -326,8 +309,7 @@ impl<'m> IndexMorph<'m> {
         Ok(report)
     }
 
-    /// Says where the nodes of the slice lie, without moving any: those below the roots and the
-    /// others, as in [`run`](IndexMorph::run). O(n log n).
+    /// Says where the nodes of the slice lie, without moving any. O(n log n).
     ///
     /// # Errors
     ///

@@ -1,11 +1,23 @@
+// Modules, lowest first. A module uses only those of earlier rows, or before it in its row.
+//
+// | modules | what they do |
+// |---|---|
+// | `error`, `macros`, `nearness`, `prefetch`, `size` | basics |
+// | `link`, `pointers`, `visit` | what a traversal may show, and what is written down meanwhile |
+// | `links`, `any` | what shows links: boxes, collections, nodes of one type and of several |
+// | `collect` | phase 1: walk a structure |
+// | `colour`, `relocate` | phase 3: allocate the new places and move the nodes |
+// | `plan`, `report` | phase 2: choose a layout; the result |
+// | `map` | where nodes lie, as numbers and as a picture |
+// | `morph`, `raw`, `index` | the entry points: boxes, raw pointers, slices |
+
 //! Lays the nodes of a tree out for the cache, safely, in one call.
 //!
-//! A tree whose nodes were allocated one by one has its children anywhere: each step of a search
-//! misses the cache. This crate moves the boxes of a finished tree, so that a node and those
-//! visited after it share cache lines and pages. It is the `ccmorph` of T. Chilimbi,
-//! *Cache-Conscious Data Structures* (1999), section 4.1, with three differences: ownership proves
-//! that the nodes may move, each of them stays an ordinary allocation, and a model of the machine
-//! chooses the layout.
+//! The nodes of a tree that were allocated one by one lie anywhere, and each step of a search
+//! misses the cache. This crate moves the boxes of a finished tree so that nodes that are used
+//! together share cache lines and pages. It implements `ccmorph` of T. Chilimbi, *Cache-Conscious
+//! Data Structures* (1999), section 4.1. Ownership proves that the nodes may move, each stays an
+//! ordinary allocation, and a model of the machine chooses the layout.
 //!
 //! ```
 //! #[global_allocator]
@@ -52,69 +64,60 @@
 //!
 #![doc = include_str!("structures.md")]
 //!
-//! `Rc` and `Arc` do not move. Others may point to what they hold; and even where the counts say
-//! that all references lie inside the structure, the standard library does not tell where the
-//! counts are, so that nobody else can move them. Use boxes, with raw pointers for the other
-//! references.
+//! `Rc` and `Arc` do not move: others may point to what they hold, and the standard library does
+//! not tell where their counts are. Use boxes, with raw pointers for the other references.
 //!
 //! Nodes have to be `Unpin`: [`Movable`] says why, and what to write for generic ones.
 //!
-//! For plain boxes the program's global allocator has to be [`ccmalloc::CcMalloc`]; under another
-//! one the morph gives [`MorphError::NotCcMalloc`] and changes nothing, or goes on [as well as it
-//! can](Morph::under_any_allocator) when asked to.
+//! For plain boxes the global allocator has to be [`ccmalloc::CcMalloc`]. Under another one the
+//! morph returns [`MorphError::NotCcMalloc`] and changes nothing, unless [told to go
+//! on](Morph::under_any_allocator).
 //!
 //! # Which layout, and when
 //!
-//! The model chooses the layout. [`Morph::operation`] says what for: searches, which are the
-//! default, paths or walks; [`Morph::layout`] takes another layout, and [`Morph::run_ordered_by`]
-//! another order. Where few nodes get most of the operations, [`Morph::run_weighted`] looks at the
-//! counts. A structure that goes on changing is morphed again, every so often or [if it
-//! pays](Morph::run_if_worthwhile). The [`Report`] says where parents and children lay and lie,
-//! what the choice rests on, and what it took. The guide, `docs/ccmorph.md` in the repository, has
-//! an example for each kind of structure, says which layout is for what, and what to do about each
-//! error.
+//! The model chooses a layout for the [operation](Morph::operation): searches by default, paths or
+//! walks. [`Morph::layout`] sets another layout, [`Morph::run_ordered_by`] another order, and
+//! [`Morph::run_weighted`] takes counts. [`Morph::run_if_worthwhile`] is for structures that keep
+//! changing. The [`Report`] says what changed. The guide, `docs/ccmorph.md` in the repository, has
+//! an example for each kind of structure, and what to do about each error.
 //!
 //! # Index trees
 //!
-//! Nodes in a slice that have numbers for links are morphed by [`IndexMorph`]: permuted in place,
-//! under any allocator, with the [`Permutation`] in the report. Shared children, cycles and parent
-//! indices are fine.
+//! [`IndexMorph`] permutes nodes in a slice that have numbers for links, under any allocator, and
+//! returns the [`Permutation`]. Shared children, cycles and parent indices are fine.
 //!
 //! # Seeing a layout
 //!
-//! [`map`] says which nodes lie in which block and page, for any tree under any allocator, and
-//! moves nothing. [`Map::to_svg`] draws it; `cargo run --release --example layout_map` in the
-//! repository does so for a tree and a list, before and after a morph.
+//! [`map`] says which nodes lie in which block and page, under any allocator. [`Map::to_svg`] draws
+//! it; `cargo run --release --example layout_map` in the repository shows a tree and a list before
+//! and after a morph.
 //!
 //! # Why this is safe
 //!
-//! A traversal is given a node as `&'a mut T` and shows links as `&'a mut`, with the same `'a`,
-//! whatever `'a` is. What it has shown it can therefore not touch again, nor can it show anything
-//! that does not live as long, and it can keep no reference. So after it has been called for each
-//! node, all links that were shown are exclusively borrowed at the same time, and replacing each
-//! box by one at a better address is what safe code could do as well. In detail:
+//! A traversal gets a node as `&'a mut T` and shows links as `&'a mut`, for any `'a`. It cannot
+//! touch what it has shown, cannot show what does not live as long, and cannot keep a reference. So
+//! after the last call all links are exclusively borrowed at once, and safe code could replace each
+//! box by one at a better address. In detail:
 //!
-//! * a traversal may hide links (the node behind stays where it is), and may change the node before
-//!   it shows them. It is called once for each node, so that there are no second thoughts about how
-//!   many children there are;
+//! * a traversal may hide links (their nodes stay), and may change a node before showing its links.
+//!   It is called once for each node;
 //! * one that panics does so before anything has moved;
-//! * no node can be shown twice, and no cycle can be made, because a box has one owner. Raw
-//!   pointers can, and are told ([`MorphError::SharedNode`]);
-//! * pointers back are numbers to safe code. Those that are shown follow their nodes; whoever
-//!   dereferences them answers for those that are not;
-//! * no destructor runs, no user code at all, once the first node has moved;
-//! * other global allocators are no danger: the places come from the global allocator in any case,
-//!   unless the program [has declared](ccmalloc::declare_global) that it is `CcMalloc`, and whether
-//!   they lie where they should is compared before anything moves;
-//! * nodes that hold pointers into themselves are the one thing to mind. Safe code has none. Types
-//!   with unsafe code inside opt out by not being `Unpin` ([`Movable`]).
+//! * safe code cannot show a node twice or make a cycle, because a box has one owner. For raw
+//!   pointers both are errors ([`MorphError::SharedNode`]);
+//! * pointers back that are shown follow their nodes; code that dereferences others is responsible
+//!   for them;
+//! * no destructor and no user code runs once the first node has moved;
+//! * places come from the global allocator, unless the program [has
+//!   declared](ccmalloc::declare_global) that it is `CcMalloc`, and are checked before anything
+//!   moves;
+//! * nodes that point into themselves take unsafe code, which opts out by not being `Unpin`
+//!   ([`Movable`]).
 //!
-//! In the source, the docs of the modules `links`, `collect` and `relocate` have the proof in full.
-//! Index trees need none: they are safe code.
+//! The docs of the modules `links`, `collect` and `relocate` have the full proof. Index trees are
+//! safe code.
 //!
-//! No memory for the nodes' new places, or for the lists of nodes and pointers, is an error. The
-//! lists that the choice of a layout makes are ordinary vectors: where there is no memory for
-//! these, the process ends as usual in Rust.
+//! If there is no memory for the new places or the lists of nodes and pointers, the morph returns
+//! an error. The other lists are ordinary vectors: without memory for these the process ends.
 //!
 //! **Features.** `allocator-api2` (default) and `allocator-api2-04` add boxes of these versions of
 //! that crate.
@@ -128,31 +131,36 @@ mod error;
 mod index;
 mod link;
 mod links;
+mod macros;
 mod map;
 mod morph;
+mod nearness;
 mod plan;
 mod pointers;
 mod prefetch;
 mod raw;
 mod relocate;
 mod report;
+mod size;
+mod visit;
 
 #[doc(hidden)]
 pub use any::derive as __derive;
-pub use any::{Any, AnyLinks, AnyVisitor, any};
+pub use any::{Any, any};
 pub use ccmodel::{CacheGeometry, Gain, Layout, Machine, PageSize};
-pub use collect::Visitor;
 pub use colour::ColourReport;
 pub use error::MorphError;
 pub use index::{IndexMorph, IndexReport, IndexVisit, Indices, NodeIndex, Permutation};
 pub use link::{Link, Movable};
-pub use links::{Links, TreeNode, Visit};
+pub use links::{Back, TreeNode, back};
 pub use map::{Map, MapStyle, MappedNode, Piece, map};
 pub use morph::{Morph, ccmorph};
+pub use nearness::Nearness;
 pub use plan::{LayoutChoice, Operation};
-pub use pointers::{Back, Place, Pointers, back};
+pub use pointers::{Place, Pointers};
 pub use raw::{RawStructure, RawVisit};
-pub use report::{Nearness, Outcome, PhaseTimes, Report, Verdict};
+pub use report::{Outcome, PhaseTimes, Report, Verdict};
+pub use visit::{AnyLinks, AnyVisitor, Links, Visit, Visitor};
 
 /// Implements [`TreeNode`](trait@crate::TreeNode) and [`AnyLinks`] from the fields marked
 /// `#[child]`.
@@ -163,17 +171,17 @@ pub use report::{Nearness, Outcome, PhaseTimes, Report, Verdict};
 /// | `#[child(each)]` | a collection of another crate's, such as a small vector, whose `iter_mut()` gives links |
 /// | `#[parent]`, `#[pointer]` | pointers to nodes that own nothing, [`Pointers`]: `*mut Self`, `*const Self`, `NonNull<Self>`, options, cells, arrays and vectors of these. The two mean the same |
 ///
-/// Marked fields are shown in the order of their declaration. Works for structs and
-/// enums, generic ones too; bounds and `where` clauses are kept. [`AnyLinks`] asks in addition that
-/// a generic type be `Unpin`; of generic types that own each other, say so of the parameters.
+/// Shows marked fields in the order of their declaration. Works for structs and enums, generic ones
+/// too. [`AnyLinks`] requires a generic type to be `Unpin`; of generic types that own each other,
+/// say so of the parameters.
 ///
 /// Links to nodes of the type itself are `Box<Self>`. Where a field's type has an allocator, as in
-/// `Option<Box<Self, &'heap Heap>>`, they are of that kind, and all nodes are of one type. The type
-/// has to be written out: the derive does not see through an alias.
+/// `Option<Box<Self, &'heap Heap>>`, they are of that kind, and all nodes are of one type. The
+/// derive does not see through a type alias.
 ///
-/// The code that it writes names this crate `::ccmorph`. Where a `Cargo.toml` renames the
-/// dependency (`morph = { package = "ccmorph", .. }`), say `extern crate morph as ccmorph;` at the
-/// root of the crate.
+/// The generated code names this crate `::ccmorph`. Where a `Cargo.toml` renames the dependency
+/// (`morph = { package = "ccmorph", .. }`), write `extern crate morph as ccmorph;` at the root of
+/// the crate.
 ///
 /// # Examples
 ///
@@ -198,7 +206,7 @@ pub use report::{Nearness, Outcome, PhaseTimes, Report, Verdict};
 /// }
 /// ```
 ///
-/// What is wrong is said at its place:
+/// Errors point at their place:
 ///
 /// ```compile_fail
 /// #[derive(ccmorph::TreeNode)]

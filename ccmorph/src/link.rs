@@ -1,16 +1,14 @@
 //! What a link is: a box, of one of the kinds whose nodes can be moved.
 //!
-//! A kind of link fixes where its nodes' memory comes from, its *home*, so that a node moves within
-//! the memory of its own allocator and is afterwards freed by whoever frees it anyway: the
-//! program's global allocator for `Box<T>`, `CcMalloc` itself for `Box<T, CcMalloc>`, one heap for
-//! `Box<T, &Heap>`.
+//! A kind of link determines its *home*, the allocator of its nodes: the program's global allocator
+//! for `Box<T>`, `CcMalloc` for `Box<T, CcMalloc>`, one heap for `Box<T, &Heap>`. A node moves
+//! within its home.
 
 #![expect(
     unnameable_types,
     reason = "what `Link` rests on is public in the language's sense only: nobody else can implement it"
 )]
 
-use crate::collect::Collector;
 use ccmalloc::Region;
 #[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
 use ccmalloc::{CcMalloc, Heap, HeapRegion};
@@ -21,10 +19,9 @@ use std::ptr::NonNull;
 /// A link that owns one node: `Box<T>`, or, with the crate's feature `allocator-api2` (the
 /// default), that crate's `Box<T, CcMalloc>` and `Box<T, &Heap>`.
 ///
-/// `Box<T>` moves within the program's global allocator, which has to be
-/// [`CcMalloc`](ccmalloc::CcMalloc) for nodes to lie where they should; the others work in any
-/// program. All boxes of one structure are of one kind; those in heaps, of one heap, or the morph
-/// gives [`MorphError::TwoHeaps`](crate::MorphError::TwoHeaps).
+/// `Box<T>` moves within the global allocator, which has to be [`CcMalloc`](ccmalloc::CcMalloc) to
+/// place nodes; the others work in any program. All boxes of a structure are of one kind, and of
+/// one heap, or the morph gives [`MorphError::TwoHeaps`](crate::MorphError::TwoHeaps).
 ///
 /// This trait cannot be implemented outside of this crate.
 pub trait Link: OwningPointer<Target = Self::Node> {
@@ -34,9 +31,9 @@ pub trait Link: OwningPointer<Target = Self::Node> {
 
 /// A link whose nodes may be moved: they are [`Unpin`].
 ///
-/// A node that points into itself has `unsafe` code, which must keep it from being moved. Such a
-/// type opts out of the morph by not being `Unpin`, for instance with a field [`PhantomPinned`]; it
-/// then does not compile:
+/// Code that lets a node point into itself is `unsafe` and must keep the node from being moved.
+/// Such a type opts out of the morph by not being `Unpin`, for instance with a field
+/// [`PhantomPinned`]. This does not compile:
 ///
 /// ```compile_fail,E0277
 /// # #[cfg(not(feature = "allocator-api2"))] compile_error!("needs boxes in heaps");
@@ -55,9 +52,8 @@ pub trait Link: OwningPointer<Target = Self::Node> {
 /// ```
 ///
 /// A generic node is `Unpin` if its parameters are, and one that holds a `Box<_, &Heap>` only if
-/// the heap is `'static`: that is the rule of allocator-api2. A node that does not point into
-/// itself says so in one line, which is safe: `impl<K> Unpin for Node<K> {}`, `impl Unpin for
-/// Node<'_> {}`.
+/// the heap is `'static`. A node that does not point into itself says so safely: `impl<K> Unpin for
+/// Node<K> {}`, `impl Unpin for Node<'_> {}`.
 ///
 /// [`PhantomPinned`]: std::marker::PhantomPinned
 #[diagnostic::on_unimplemented(
@@ -74,7 +70,7 @@ impl<T: Unpin> Movable for Box<T> {}
 ///
 /// - [`node`](OwningPointer::node) returns the pointer to the node that the link owns: aligned,
 ///   valid for reads and writes of an initialised `Target`, and an allocation of
-///   [`home`](OwningPointer::home) for the layout of `Target`.
+///   [`home`](OwningPointer::home) for its layout.
 /// - After [`point_to`](OwningPointer::point_to) the link owns that node instead.
 /// - Where [`IS_POINTER`](OwningPointer::IS_POINTER) is true, that function writes `node` to `link`
 ///   and does nothing else.
@@ -89,8 +85,8 @@ pub unsafe trait OwningPointer: Sized {
     /// Where this link's node was allocated.
     fn home(&self) -> Self::Home;
 
-    /// The pointer that the link holds, with all that may be done through it. What is derived from
-    /// it is usable until the link is used again.
+    /// The pointer that the link holds. What is derived from it is usable until the link is used
+    /// again.
     fn node(&mut self) -> *mut Self::Target;
 
     /// Makes the link own `node`, and forgets what it owned, whose destructor does not run. Makes
@@ -100,8 +96,8 @@ pub unsafe trait OwningPointer: Sized {
     ///
     /// - `link` is a link of this type, erased: valid for reads and writes, and nothing else refers
     ///   to it.
-    /// - `node` is an allocation of the link's home for a `Target`, which is owned by nobody else,
-    ///   and is initialised when the link is used next.
+    /// - `node` is an allocation of the link's home for a `Target`, owned by nothing else, and
+    ///   initialised when the link is used next.
     unsafe fn point_to(link: *mut (), node: *mut u8);
 }
 
@@ -143,25 +139,14 @@ pub unsafe trait Home: Copy + PartialEq + fmt::Debug {
             unsafe { self.free(object, layout) };
         }
     }
-
-    /// The collector as one of the [`Global`] home's, if this is it: only there may nodes be of
-    /// several types.
-    #[inline]
-    fn global<'c, 'a>(
-        collector: &'c mut Collector<'a, Self>,
-    ) -> Option<&'c mut Collector<'a, Global>> {
-        let _ = collector;
-        None
-    }
 }
 
 /// Something that allocates at offsets of the caller's choice.
 ///
 /// # Safety
 ///
-/// - What [`alloc_at`](Placer::alloc_at) and the others return is either null or a fresh allocation
-///   for the layout asked for, as if by [`Home::alloc`] of the home that this is used with, and a
-///   different one each time.
+/// - [`alloc_at`](Placer::alloc_at) and the others return null or a fresh allocation for the layout
+///   asked for, as if by [`Home::alloc`] of the home that this is used with.
 /// - [`alloc_each`](Placer::alloc_each) returns no more than there are places.
 pub unsafe trait Placer {
     /// An allocation that lies at `address(offset)` when all is well, or elsewhere, or null when
@@ -175,9 +160,9 @@ pub unsafe trait Placer {
     /// Where the object at `offset` shall lie.
     fn address(&self, offset: usize) -> *mut u8;
 
-    /// As [`alloc_at`](Placer::alloc_at) for each of the offsets that are the addresses of
-    /// `places`, which become those of the allocations. Returns how many there are: each lies where
-    /// it should. The rest is as it was, and `alloc_at` may tell why.
+    /// [`alloc_at`](Placer::alloc_at) for each of the offsets that are the addresses of `places`,
+    /// which become those of the allocations. Returns how many there are, all where they should
+    /// lie. The rest is as it was, and `alloc_at` may tell why.
     ///
     /// # Safety
     ///
@@ -187,9 +172,9 @@ pub unsafe trait Placer {
         0
     }
 
-    /// Allocates as many objects as there are `places`, one behind the other from offset 0, in each
-    /// segment as many as fit. The offsets that are the addresses of `places` become those of the
-    /// objects. Returns whether it could; else nothing has changed.
+    /// Allocates an object for each of `places`, packed from offset 0, in each segment as many as
+    /// fit. Offsets, the addresses of `places`, become addresses of objects. Returns whether it
+    /// could; otherwise nothing has changed.
     ///
     /// # Safety
     ///
@@ -211,8 +196,8 @@ impl<T> Link for Box<T> {
 }
 
 // SAFETY: a box owns an allocation of the global allocator for its contents' layout, and `Box<T>`
-// of a sized T has the layout of a pointer to its contents (documentation of std::boxed, "Memory
-// layout"), so that writing a pointer makes it own what that points to.
+// of a sized T has the layout of a pointer (std::boxed, "Memory layout"), so that writing a pointer
+// makes it own what that points to.
 unsafe impl<T> OwningPointer for Box<T> {
     type Target = T;
     type Home = Global;
@@ -243,8 +228,8 @@ unsafe impl<T> OwningPointer for Box<T> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Global;
 
-// SAFETY: the first three go to `std::alloc`, `free_each` too unless objects of `CcMalloc` are the
-// global allocator's, as the program has declared; what the placer gives is as it says below.
+// SAFETY: all go to `std::alloc`; `free_each` goes to `CcMalloc` only if the program has declared
+// that it is the global allocator.
 unsafe impl Home for Global {
     type Placer = Region;
 
@@ -275,13 +260,6 @@ unsafe impl Home for Global {
             }
         }
     }
-
-    #[inline]
-    fn global<'c, 'a>(
-        collector: &'c mut Collector<'a, Global>,
-    ) -> Option<&'c mut Collector<'a, Global>> {
-        Some(collector)
-    }
 }
 
 /// Frees objects of `CcMalloc`.
@@ -294,9 +272,9 @@ unsafe fn free_each_of_ccmalloc(objects: impl Iterator<Item = *mut u8>, layout: 
     unsafe { ccmalloc::cc_dealloc_each(objects.filter_map(NonNull::new), layout) };
 }
 
-// SAFETY: what `Region::alloc_at` and `alloc_each` return is null or an allocation of the global
-// allocator for this layout, as if by `Global::alloc`. `cc_fill` promises objects of `CcMalloc`,
-// and is used only where these are.
+// SAFETY: `Region::alloc_at` and `alloc_each` return null or an allocation of the global allocator
+// for this layout. `cc_fill` promises objects of `CcMalloc`, and is used only where these are the
+// global allocator's.
 unsafe impl Placer for Region {
     unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
         Region::alloc_at(self, offset, layout)
@@ -501,8 +479,7 @@ unsafe impl<'h> Home for InHeap<'h> {
     unsafe fn free(self, object: *mut u8, layout: Layout) {
         if let Some(object) = NonNull::new(object) {
             // SAFETY: allocated in this heap for this layout, and not used any more (the caller's
-            // promise). The heap has not been emptied since: that takes `&mut Heap`, and this
-            // borrow lasts.
+            // promise). Emptying the heap takes `&mut Heap`, and this borrow lasts.
             unsafe { self.0.dealloc(object, layout) };
         }
     }

@@ -21,8 +21,10 @@ mod svg;
 pub use svg::MapStyle;
 
 use crate::collect::{Collected, collect};
-use crate::plan::extent_of_sizes;
-use crate::{Link, Links, MorphError, Visit};
+use crate::error::MorphError;
+use crate::link::Link;
+use crate::size::extent_of_sizes;
+use crate::visit::{Links, Visit};
 use ccmodel::{BlockProbabilities, NO_NODE, Placement, Shape, ShapeError, Visits};
 use std::fmt;
 
@@ -308,7 +310,7 @@ impl fmt::Display for Map {
         )?;
         write!(
             f,
-            "the way to a node touches {:.1} blocks of 64 B in {:.1} pages",
+            "the path to a node touches {:.1} blocks of 64 B in {:.1} pages",
             self.touched_by_search(64),
             self.touched_by_search(4096)
         )

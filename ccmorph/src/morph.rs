@@ -1,13 +1,16 @@
 //! The entry points, and the way from a traversal to a report.
 
-use crate::any::Unshown;
+use crate::any::{Unshown, any};
 use crate::collect::{Collected, Nodes, Weigh, collect};
 use crate::colour::{ColourChoice, Matched};
-use crate::link::{Home, Placer};
-use crate::plan::{LayoutChoice, Operation, Plan, Settings, extent_of_sizes, node_extent, pages};
+use crate::error::MorphError;
+use crate::link::{Home, Link, Movable, Placer};
+use crate::nearness::Distances;
+use crate::plan::{LayoutChoice, Operation, Plan, Settings, pages};
 use crate::relocate::{Elsewhere, NewPlaces};
-use crate::report::{Clock, Distances};
-use crate::{AnyLinks, Link, Links, MorphError, Movable, Outcome, PhaseTimes, Report, Visit, any};
+use crate::report::{Clock, Outcome, PhaseTimes, Report};
+use crate::size::{extent_of_sizes, node_extent};
+use crate::visit::{AnyLinks, Links, Visit};
 use ccmodel::{CacheGeometry, Machine, NodeExtent, PageSize};
 use std::time::Duration;
 
@@ -114,32 +117,29 @@ impl<'m> Morph<'m> {
         self
     }
 
-    /// Chooses and predicts for this machine rather than for [`Machine::this`], for instance a
-    /// calibrated one. It must pass [`Machine::check`], as all do that were not changed by hand.
+    /// Chooses and predicts for this machine instead of [`Machine::this`]. It must pass
+    /// [`Machine::check`], as every machine does that was not changed by hand.
     pub fn machine(mut self, machine: &'m Machine) -> Morph<'m> {
         self.settings.machine = Some(machine);
         self
     }
 
-    /// Whether to predict the cost of an operation before and after, for the report, rather than
-    /// not (the default). O(n), and about as much again as the rest of the morph, or more.
+    /// Sets whether to predict the cost of an operation before and after. The default is not to. A
+    /// prediction is O(n) and takes about as long as the rest of the morph.
     pub fn predict(mut self, predict: bool) -> Morph<'m> {
         self.settings.predict = predict;
         self
     }
 
-    /// Keeps `hot_share` (from 0 to 1) of the first-level cache for the first nodes in traversal
+    /// Reserves `hot_share` (from 0 to 1) of the first-level cache for the first nodes in traversal
     /// order, or, with weights, for the most accessed ones: thesis, section 2.2.2.
     ///
-    /// No other node of the structure lies where these are cached, so that no walk through the rest
-    /// evicts them. The first-level cache is chosen by bits within the page, which the program has
-    /// in hand; larger ones are not, on most machines. It costs memory: each page of the rest
-    /// leaves the hot part of itself free. It pays for a small part of a structure that is needed
-    /// all the time while the rest streams through the cache, and seldom for searches, which keep
-    /// the top of their tree cached as it is: [`Report::colour`] says what each level gains and
-    /// loses.
+    /// No other node of the structure maps to that part of the cache, so no walk through the rest
+    /// evicts the hot nodes. It costs memory: each page of the rest leaves the hot part free. It
+    /// pays for a small part of a structure that is in constant use while the rest streams through
+    /// the cache, and rarely for searches. [`Report::colour`] says what each level gains and loses.
     ///
-    /// The morph then gives [`MorphError::ColourShare`] for a share that is none, and
+    /// The morph returns [`MorphError::ColourShare`] for a share outside of 0 to 1, and
     /// [`MorphError::ColourRoom`] where the share has no room for a node.
     pub fn colour(mut self, hot_share: f64) -> Morph<'m> {
         self.settings.colour = Some(ColourChoice {
@@ -149,12 +149,12 @@ impl<'m> Morph<'m> {
         self
     }
 
-    /// As [`colour`](Morph::colour), for a cache of these sets, blocks and ways, the parameters of
-    /// the thesis's figure 4-1. Ways of more than 1 MiB are an error, [`MorphError::ColourWay`].
+    /// As [`colour`](Morph::colour), for a cache with these sets, blocks and ways: the parameters
+    /// of the thesis's figure 4-1. Ways above 1 MiB give [`MorphError::ColourWay`].
     ///
-    /// Where a way is larger than a page, the gaps between colours are whole pages, and cost no
-    /// memory. Whether addresses choose the sets of such a cache is a property of the machine; of
-    /// most they do not.
+    /// Where a way is larger than a page, the gaps between colours are whole pages and cost no
+    /// memory. Most machines do not choose the sets of such a cache by addresses that a program can
+    /// control.
     pub fn colour_for(mut self, geometry: CacheGeometry, hot_share: f64) -> Morph<'m> {
         self.settings.colour = Some(ColourChoice {
             geometry: Some(geometry),
@@ -163,13 +163,11 @@ impl<'m> Morph<'m> {
         self
     }
 
-    /// Morphs under other global allocators than [`CcMalloc`](ccmalloc::CcMalloc) too, rather than
-    /// to give [`MorphError::NotCcMalloc`].
+    /// Morphs under other global allocators than [`CcMalloc`](ccmalloc::CcMalloc), too. Without it
+    /// they give [`MorphError::NotCcMalloc`].
     ///
-    /// Nodes are then allocated anew in the order of the layout, and lie wherever the allocator
-    /// puts them: one behind the other with one that has much fresh memory, anywhere with one that
-    /// fills gaps. [`Report::placed`] says that it was so, and [`Report::near_after`] what came of
-    /// it.
+    /// Nodes are then allocated in the order of the layout, and lie wherever the allocator puts
+    /// them. [`Report::placed`] and [`Report::near_after`] tell the result.
     pub fn under_any_allocator(mut self) -> Morph<'m> {
         self.elsewhere = Elsewhere::Accept;
         self
@@ -177,55 +175,44 @@ impl<'m> Morph<'m> {
 
     /// Moves every node below `root` that `traverse` shows.
     ///
-    /// `traverse` is called once for each node, parents before their children, and calls what it is
-    /// given for each field of the node that holds [`Links`]:
+    /// `traverse` is called once for each node, parents before their children. It calls its
+    /// argument for each field that holds [`Links`]: pass
     /// [`TreeNode::children`](crate::TreeNode::children), or a closure such as `|node, visit| {
     /// visit(&mut node.left); visit(&mut node.right); }`. Nodes that it hides stay where they are.
     ///
-    /// Afterwards the structure is equal in every respect but the nodes' addresses. Each node is a
-    /// box of its own, as before: it can be replaced or dropped, and other boxes can take its
-    /// place. To morph again is fine at any time. Raw pointers to nodes that the program kept are
-    /// left dangling, but for those that `traverse` shows as well, by [`back`](crate::back). Types
-    /// that say that they must not move are kept out by [`Movable`].
+    /// Only the addresses of the nodes change. Each node stays a box of its own, which can be
+    /// replaced, dropped or morphed again. Raw pointers to nodes dangle unless `traverse` shows
+    /// them, by [`back`](crate::back). Types that must not move are excluded by [`Movable`].
     ///
-    /// Nodes of size zero have no place, and a structure of them is left alone; the report then
-    /// counts no nodes.
+    /// Nodes of size zero stay; the report does not count them.
     ///
-    /// Costs O(n log n) time at worst, about three cache misses a node (its old place twice, its
-    /// new one once) of which most overlap, and until the end memory for a second set of nodes and
-    /// 28 to 40 bytes a node for lists, which [`Report::lists_bytes`] counts; links that lie
-    /// outside of the node that shows them, as those in the buffer of a `Vec`, take 4 more,
-    /// pointers back 16, weights 8 to 16, [`LayoutChoice::Auto`] hardly any.
-    /// [Predictions](Morph::predict) about double that, and more for nodes of many lines. The stack
-    /// does not grow with the structure.
+    /// Takes at most O(n log n) time and about three cache misses a node, most of which overlap.
+    /// While it runs it needs memory for a second set of nodes and 28 to 40 bytes a node for lists
+    /// ([`Report::lists_bytes`]); a link outside of the node that shows it takes 4 more, a pointer
+    /// back 16, a weight 8 to 16. [Predictions](Morph::predict) double that. The stack does not
+    /// grow with the structure.
     ///
-    /// Cheapest is [depth-first](crate::Layout::DepthFirst) order, which needs no shape of the
-    /// structure. A complete tree of 2^16 nodes of 24 bytes takes 399 instructions a node where the
-    /// program [declared its allocator](ccmalloc::declare_global), and 491 where it did not and
-    /// each node is asked for and given back by itself; in the layout that the model chooses, 1057
-    /// and 1146 (cachegrind, release build, two morphs of a program that morphs three times).
+    /// [Depth-first](crate::Layout::DepthFirst) order is the cheapest.
+    /// `ccmorph/examples/instructions.rs` counts the instructions of a morph.
     ///
     /// # Errors
     ///
-    /// Nothing has moved then.
+    /// The structure is then as it was.
     ///
     /// - [`MorphError::NotCcMalloc`] when plain boxes come from another global allocator than
-    ///   [`CcMalloc`](ccmalloc::CcMalloc), and that is not [accepted](Morph::under_any_allocator).
-    /// - [`MorphError::TwoHeaps`] when the boxes of a structure are in more than one
-    ///   [`Heap`](ccmalloc::Heap).
-    /// - [`MorphError::NodeTooLarge`] for nodes of more than 4096 bytes, and
-    ///   [`MorphError::TooManyNodes`] for `u32::MAX` of them or more.
-    /// - [`MorphError::OutOfMemory`] when there is no memory for the new places, or for the lists
-    ///   of nodes and pointers. Where there is none for what else is listed, numbers and offsets,
-    ///   the process ends, as it does when a `Vec` cannot grow.
+    ///   [`CcMalloc`](ccmalloc::CcMalloc) and that is not [accepted](Morph::under_any_allocator).
+    /// - [`MorphError::TwoHeaps`] when the boxes are in more than one [`Heap`](ccmalloc::Heap).
+    /// - [`MorphError::NodeTooLarge`] for nodes above 4096 bytes, and [`MorphError::TooManyNodes`]
+    ///   for `u32::MAX` nodes or more.
+    /// - [`MorphError::OutOfMemory`] when there is no memory for the new places or the lists of
+    ///   nodes and pointers. For other lists the process ends, as when a `Vec` cannot grow.
     /// - [`MorphError::InvalidMachine`] when the [machine](Morph::machine) does not pass its check.
-    /// - With [colours](Morph::colour), [`MorphError::ColourShare`] for a share that is not between
-    ///   0 and 1, [`MorphError::ColourRoom`] when a node does not fit into one of the two parts,
-    ///   and [`MorphError::ColourWay`] for ways of more than 1 MiB.
+    /// - With [colours](Morph::colour), [`MorphError::ColourShare`], [`MorphError::ColourRoom`] and
+    ///   [`MorphError::ColourWay`].
     ///
     /// # Panics
     ///
-    /// When `traverse` does. Nothing has moved then either.
+    /// When `traverse` does. The structure is then as it was.
     pub fn run<L, R, F>(&self, root: &mut R, mut traverse: F) -> Result<Report, MorphError>
     where
         L: Movable,
@@ -238,14 +225,13 @@ impl<'m> Morph<'m> {
     /// As [`run`](Morph::run), for a structure of nodes of any types, each of which shows its own
     /// children by [`AnyLinks`].
     ///
-    /// The buffers of vectors move, too, and count as nodes. Boxes and buffers of more than 4096
-    /// bytes stay where they are; what they own moves. The order is the layout's for nodes of the
-    /// mean size; each then takes the room that it needs, without gaps. With
-    /// [colours](Morph::colour), each takes the room of the largest.
+    /// The buffers of vectors move, too, and count as nodes. Boxes and buffers above 4096 bytes
+    /// stay; what they own moves. Each node takes the room that it needs, without gaps, or with
+    /// [colours](Morph::colour) the room of the largest.
     ///
-    /// Where the root is of one of the types, `run(&mut root, Node::children)` does the same, and
-    /// so do the others: the weight or key of a node of another type is that of its owner. A node
-    /// takes 28 bytes more for lists than one in a structure of one type.
+    /// If the root is of one of the types, `run(&mut root, Node::children)` does the same. A node
+    /// of another type has the weight or key of its owner. A node takes 28 bytes more for lists
+    /// than in a structure of one type.
     ///
     /// # Errors
     ///
@@ -253,19 +239,18 @@ impl<'m> Morph<'m> {
     ///
     /// # Panics
     ///
-    /// When [`AnyLinks::show_any`] does. Nothing has moved then.
+    /// When [`AnyLinks::show_any`] does. The structure is then as it was.
     pub fn run_any<A: AnyLinks + ?Sized>(&self, root: &mut A) -> Result<Report, MorphError> {
         self.run::<Box<Unshown>, _, _>(any(root), |_, _| {})
     }
 
     /// As [`run`](Morph::run), for operations that do not end at each node equally often.
     ///
-    /// `weigh` tells for each node how many operations end there, in any unit: the popularity of
-    /// its key, a count taken over a while. It is called once for each node, before `traverse` is.
-    /// Negative weights and those that are no numbers count as 0. All layouts that look at how
-    /// likely a node is look at the weights then; [`Layout::Weighted`](crate::Layout::Weighted) is
-    /// made for them. For counts of *accesses*, which a node gets also from operations that go on
-    /// to its children, see [`run_weighted_by_accesses`](Morph::run_weighted_by_accesses).
+    /// `weigh` returns how many operations end at a node, in any unit, such as a count taken over a
+    /// while. It is called once for each node, before `traverse`. Negative weights and NaN count as
+    /// 0. [`Layout::Weighted`](crate::Layout::Weighted) is made for weights. For counts of
+    /// *accesses*, which a node also gets from operations that pass it, see
+    /// [`run_weighted_by_accesses`](Morph::run_weighted_by_accesses).
     ///
     /// # Errors
     ///
@@ -273,7 +258,7 @@ impl<'m> Morph<'m> {
     ///
     /// # Panics
     ///
-    /// When `traverse` or `weigh` does. Nothing has moved then.
+    /// When `traverse` or `weigh` does. The structure is then as it was.
     ///
     /// # Examples
     ///
@@ -314,9 +299,8 @@ impl<'m> Morph<'m> {
         self.run_with(root, &mut traverse, Some(&mut weigh), Home::reserve)
     }
 
-    /// As [`run_weighted`](Morph::run_weighted), from counts of accesses, such as each node has
-    /// that counts its visits (or every thousandth of them): an operation counts at each node on
-    /// its way. Operations that end at a node are its accesses less those of its children.
+    /// As [`run_weighted`](Morph::run_weighted), from counts of accesses: an operation counts at
+    /// each node on its path.
     ///
     /// # Errors
     ///
@@ -324,7 +308,7 @@ impl<'m> Morph<'m> {
     ///
     /// # Panics
     ///
-    /// When `traverse` or `accesses` does. Nothing has moved then.
+    /// When `traverse` or `accesses` does. The structure is then as it was.
     pub fn run_weighted_by_accesses<L, R, F, W>(
         &self,
         root: &mut R,
@@ -347,14 +331,14 @@ impl<'m> Morph<'m> {
         morph.run_with(root, &mut traverse, Some(&mut accesses), Home::reserve)
     }
 
-    /// As [`run`](Morph::run), but the nodes come to lie in the order of their keys; nodes of one
-    /// key, in the order in which the traversal finds them.
+    /// As [`run`](Morph::run), but orders the nodes by their keys. Nodes with equal keys keep the
+    /// order of the traversal.
     ///
     /// For structures whose order is not that of ownership, such as the list of a cache whose
-    /// entries a hash table owns. `key` is called once for each node, before `traverse` is. The
-    /// boxes stay where they are. The operation is a [walk](Operation::Walk) in this order, unless
-    /// [another](Morph::operation) was told. [Layout](Morph::layout) and [colours](Morph::colour)
-    /// are not used. O(n log n) comparisons.
+    /// entries a hash table owns. `key` is called once for each node, before `traverse`. The
+    /// operation is a [walk](Operation::Walk) in this order, unless [another](Morph::operation) was
+    /// told. [Layout](Morph::layout) and [colours](Morph::colour) are not used. O(n log n)
+    /// comparisons.
     ///
     /// # Errors
     ///
@@ -362,7 +346,7 @@ impl<'m> Morph<'m> {
     ///
     /// # Panics
     ///
-    /// When `traverse`, `key` or a comparison does. Nothing has moved then.
+    /// When `traverse`, `key` or a comparison does. The structure is then as it was.
     ///
     /// # Examples
     ///
@@ -441,24 +425,23 @@ impl<'m> Morph<'m> {
         &self.settings
     }
 
-    /// Morphs if the model predicts that it pays: that an operation becomes at least
-    /// [`ccmodel::WORTHWHILE_SPEEDUP`] times faster, and that `operations` of them on the structure
-    /// as it is take longer than the morph and as many operations after it.
+    /// Morphs if the model predicts that it pays: an operation gets at least
+    /// [`ccmodel::WORTHWHILE_SPEEDUP`] times faster, and `operations` of them save more time than
+    /// the morph takes.
     ///
-    /// For structures that change all the time, as in the thesis's *health*: call it every so
-    /// often, with the operations that one expects until the next time. An operation is what the
-    /// program [told](Morph::operation), else a search. The walk over the structure and the
-    /// prediction take some half of the time of a morph, so that asking often has its price too.
+    /// For structures that keep changing: call it now and then with the number of operations
+    /// expected until the next call. The unit is the operation that the program
+    /// [told](Morph::operation), else a search. The traversal and the prediction take about half
+    /// the time of a morph.
     ///
     /// # Errors
     ///
-    /// Those of [`run`](Morph::run). Of these, [`MorphError::NotCcMalloc`],
-    /// [`MorphError::OutOfMemory`] and those of colours are found out only when the morph is
-    /// worthwhile.
+    /// Those of [`run`](Morph::run). [`MorphError::NotCcMalloc`], [`MorphError::OutOfMemory`] and
+    /// those of colours occur only when the morph is worthwhile.
     ///
     /// # Panics
     ///
-    /// When `traverse` does. Nothing has moved then.
+    /// When `traverse` does. The structure is then as it was.
     ///
     /// # Examples
     ///
@@ -506,8 +489,8 @@ impl<'m> Morph<'m> {
         Ok(Outcome::Morphed { report, gain })
     }
 
-    /// A morph whose places come from what `reserve` makes for a number of bytes; it allocates what
-    /// the home does.
+    /// Morphs into places that come from what `reserve` returns, which must allocate as the home
+    /// does.
     pub(crate) fn run_with<L, R, F, P>(
         &self,
         root: &mut R,
@@ -535,7 +518,7 @@ impl<'m> Morph<'m> {
         report
     }
 
-    /// All nodes, if there are any that could move, and the time that it took to find them.
+    /// Collects all nodes, if any can move, and measures the time.
     #[expect(clippy::type_complexity, reason = "what `collect` gives, and a time")]
     fn collect<'a, L, R, F>(
         &self,
@@ -560,8 +543,8 @@ impl<'m> Morph<'m> {
         Ok((collected, clock.lap()))
     }
 
-    /// The phases after the collection, `traverse` being the time that took. `order` names each
-    /// node once, or is empty where the settings decide. Not generic over the type of the nodes.
+    /// Runs the phases after the collection. `order` names each node once, or is empty where the
+    /// settings decide. Not generic over the type of the nodes.
     pub(crate) fn run_collected<H: Home, P: Placer>(
         &self,
         collected: Collected<'_, H>,
@@ -628,8 +611,8 @@ impl<'m> Morph<'m> {
         })
     }
 
-    /// What to place the nodes by: their size, or the mean one; with colours the largest. `None`
-    /// where none can be moved.
+    /// The extent to place nodes by: their size, the mean of several types, or with colours the
+    /// largest. `None` where no node can move.
     fn extent<H: Home>(&self, nodes: &Nodes<'_, H>) -> Result<Option<NodeExtent>, MorphError> {
         if nodes.are_of_kinds() {
             let is_largest = self.settings.colour.is_some();
@@ -657,8 +640,7 @@ impl<'m> Morph<'m> {
         Ok((places, huge_pages))
     }
 
-    /// All of the report but the span, the times and how near nodes lie to each other, while old
-    /// and new places are known.
+    /// The report without the span, the times and the nearness, while old and new places are known.
     fn report<H: Home>(
         &self,
         plan: &Plan,
@@ -689,11 +671,9 @@ impl<'m> Morph<'m> {
     }
 }
 
-/// Asks for huge pages under places of some number. Returns whether the system agreed to try,
-/// anywhere.
+/// Asks for huge pages for the chunks under the places. Returns whether the system agreed for any.
 ///
-/// The allocator does so for large heaps on its own; here it is done for the chunks of 2 MiB as
-/// well that it got before.
+/// The allocator asks by itself for large heaps; this covers chunks that it got before.
 fn advise_huge_pages(placer: &impl Placer, span_bytes: u64) -> bool {
     let Ok(span_bytes) = usize::try_from(span_bytes) else {
         return false;

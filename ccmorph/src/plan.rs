@@ -1,10 +1,9 @@
 //! Phase 2: decide where the nodes go. Knows addresses as numbers only, and moves nothing.
 
-use crate::MorphError;
-use crate::any::NodeSize;
 use crate::colour::{self, ColourChoice, ColourReport};
+use crate::error::MorphError;
 use crate::relocate::Offsets;
-use ccmalloc::Region;
+use crate::size::{NodeSize, node_extent};
 use ccmodel::{
     Accesses, Basis, ColourError, Coloured, Colouring, Gain, Layout, Machine, NodeExtent, PageSize,
     Placement, Prediction, Predictor, Shape,
@@ -18,9 +17,9 @@ pub enum Operation {
     Search,
     /// It goes from a root to a leaf, each equally often: to the end of a hash chain, down a trie.
     Path,
-    /// It reads all nodes, each before those below it, in the order of the links: an evaluation of
-    /// a syntax tree, a loop over a list. Or it reads them in an [order](Morph::run_ordered_by) of
-    /// the program's own.
+    /// It reads all nodes, parents first, in the order of the links, or in an
+    /// [order](Morph::run_ordered_by) of its own: an evaluation of a syntax tree, a loop over a
+    /// list.
     Walk,
 }
 
@@ -38,16 +37,15 @@ impl std::fmt::Display for Operation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutChoice {
-    /// For a [walk](Operation::Walk), [preorder](Layout::Preorder). For everything else the one
-    /// that [`ccmodel::choose_layout`] takes for searches, or, with weights,
-    /// [`ccmodel::choose_layout_weighted`].
+    /// [Preorder](Layout::Preorder) for a [walk](Operation::Walk). Otherwise the layout that
+    /// [`ccmodel::choose_layout`] or, with weights, [`ccmodel::choose_layout_weighted`] takes for
+    /// searches.
     ///
-    /// Lists and hash chains are laid out [depth-first](Layout::DepthFirst), which is the order of
-    /// their walk; so are, as a rule, nodes larger than a block. All else is taken to be searched
-    /// from its roots down, by operations that are short against the caches, and mostly
-    /// [hierarchical](Layout::Hierarchical); [`Report::basis`] says what the choice rests on. Where
-    /// each operation reads a good part of a cache, it predicts too few misses, before and after
-    /// alike ([`crowded_levels`](ccmodel::Prediction::crowded_levels) names the caches).
+    /// That is [depth-first](Layout::DepthFirst) order for lists, hash chains and most nodes above
+    /// a block, and mostly [hierarchical](Layout::Hierarchical) for the rest. [`Report::basis`]
+    /// says what the choice rests on. Where one operation reads a good part of a cache, it predicts
+    /// too few misses, before and after alike:
+    /// [`crowded_levels`](ccmodel::Prediction::crowded_levels) names the caches.
     #[default]
     Auto,
     /// This one.
@@ -130,8 +128,8 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Decides where the nodes go: one behind the other in the given order, or, where it is empty,
-    /// as the settings say. Not generic, so compiled once.
+    /// Decides where the nodes go: in the given order, or, if it is empty, as the settings say. Not
+    /// generic, so compiled once.
     pub(crate) fn make(
         settings: &Settings<'_>,
         parents: Vec<u32>,
@@ -213,8 +211,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The short way where only parents are needed: depth-first order that is asked for, or is that
-    /// of lists, of nodes in level order. Else gives the parents back.
+    /// The short path that needs only parents: depth-first order that is asked for, or of lists in
+    /// level order. Returns the parents if it does not apply.
     fn depth_first(
         settings: &Settings<'_>,
         parents: Vec<u32>,
@@ -252,11 +250,10 @@ impl Plan {
         })
     }
 
-    /// Puts nodes of different sizes one behind the other, in the order that the plan has for nodes
-    /// of their mean size. Where there are colours, each node keeps a place that is large enough
-    /// for any.
+    /// Packs nodes of different sizes in the order of the plan for nodes of their mean size. With
+    /// colours, each node keeps a place for the largest.
     ///
-    /// No gaps are left but for alignment and at the ends of segments, which no object may cross.
+    /// Gaps remain only for alignment and at the ends of segments, which no object may cross.
     pub(crate) fn pack(&mut self, sizes: &[NodeSize]) {
         if self.coloured.is_some() {
             return;
@@ -347,8 +344,7 @@ impl Plan {
         let plan = Plan::make(&settings, parents, weights.to_vec(), Vec::new(), node)?;
         let cost_ns = ccmodel::morph_cost(plan.parents().len(), node, pages, machine);
         let shape = plan.shape.as_ref().ok_or(MorphError::TooManyNodes)?;
-        // Old nodes lie at addresses and new ones at offsets, which say nothing of the sets that
-        // they will share.
+        // Offsets say nothing of the sets that the new nodes will share.
         let mut machine = machine.clone();
         machine.hierarchy = None;
         let predict = |placement: &Placement| plan.predict(shape, placement, pages, &machine);
@@ -492,11 +488,10 @@ impl Plan {
         }
     }
 
-    /// The cost of an operation before and after, as far as it was asked for or is known, once it
-    /// is known which pages there are; the arguments tell addresses by node number.
+    /// The cost of an operation before and after, as far as it is known. The arguments return
+    /// addresses by node number.
     ///
-    /// The old places are taken to be in such pages too: they are `CcMalloc`'s, which asks for huge
-    /// pages by itself as soon as a heap is of some size.
+    /// The old places count as being in such pages, too: `CcMalloc` asks for huge pages by itself.
     pub(crate) fn predictions(
         &self,
         settings: &Settings<'_>,
@@ -528,8 +523,7 @@ impl Plan {
         Some(self.predict(shape, &placement, pages, settings.machine_or_this()))
     }
 
-    /// What the lists took, in bytes: the parents, and where the layout needed it the rest of a
-    /// shape. Offsets become places, and are counted there.
+    /// The size of the lists, in bytes. Offsets become places and are counted there.
     pub(crate) fn list_bytes(&self) -> u64 {
         let node_bytes = if self.is_short {
             size_of::<u32>()
@@ -541,8 +535,7 @@ impl Plan {
     }
 }
 
-/// Structures that span as much ask for huge pages; in smaller ones, rounding up to 2 MiB would
-/// cost too much memory.
+/// Smaller structures do not ask for huge pages: rounding up to 2 MiB costs too much memory.
 pub(crate) const HUGE_FROM_BYTES: usize = 8 << 20;
 
 pub(crate) fn pages(huge: bool) -> PageSize {
@@ -553,62 +546,10 @@ pub(crate) fn pages(huge: bool) -> PageSize {
     }
 }
 
-/// The extent to place a layout by: whole granules of 8 bytes, which is what an allocation takes.
-/// `None` for no bytes.
-///
-/// Memory is placed in units of no more than [`Region::OBJECT_BYTES_MAX`], so that neither size nor
-/// alignment may be larger.
-///
-/// # Errors
-///
-/// [`MorphError::NodeTooLarge`], which tells the size as rounded up to the alignment.
-pub(crate) fn node_extent(layout: std::alloc::Layout) -> Result<Option<NodeExtent>, MorphError> {
-    const GRANULE_BYTES: usize = 8;
-    let (node_bytes, node_bytes_max) = (layout.pad_to_align().size(), Region::OBJECT_BYTES_MAX);
-    let too_large = MorphError::NodeTooLarge {
-        node_bytes,
-        node_bytes_max,
-    };
-    if node_bytes == 0 {
-        return Ok(None);
-    }
-    if node_bytes > node_bytes_max {
-        return Err(too_large);
-    }
-    let bytes =
-        u32::try_from(layout.size().next_multiple_of(GRANULE_BYTES)).map_err(|_| too_large)?;
-    let align = u32::try_from(layout.align().max(GRANULE_BYTES)).map_err(|_| too_large)?;
-    NodeExtent::new(bytes, align)
-        .map(Some)
-        .map_err(|_| too_large)
-}
-
-/// As [`node_extent`], for nodes of these sizes: their mean, or the largest of each. `None` where
-/// all stay.
-pub(crate) fn extent_of_sizes(sizes: &[NodeSize], is_largest: bool) -> Option<NodeExtent> {
-    let (mut nodes, mut bytes, mut largest) = (0, 0, (0, 1));
-    for layout in sizes.iter().filter_map(|size| size.layout()) {
-        let Ok(Some(node)) = node_extent(layout) else {
-            continue;
-        };
-        nodes += 1;
-        bytes += node.stride_bytes();
-        largest = (largest.0.max(node.bytes), largest.1.max(node.align));
-    }
-    let mean = u32::try_from(bytes.checked_div(nodes)?).ok()?;
-    let (bytes, align) = if is_largest {
-        largest
-    } else {
-        (mean.next_multiple_of(8), 8)
-    };
-    NodeExtent::new(bytes, align).ok()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{MorphError, NodeExtent, Plan, Settings, node_extent};
+    use super::{NodeExtent, Plan, Settings};
     use ccmodel::{Machine, PageSize, Shape};
-    use std::alloc::Layout;
 
     #[test]
     fn the_choice_knows_the_weights() {
@@ -632,33 +573,5 @@ mod tests {
         assert_ne!(with.offsets(), without.offsets());
         assert_eq!(made(&weights).placement().offsets(), with.offsets());
         assert_eq!(made(&[]).placement().offsets(), without.offsets());
-    }
-
-    #[test]
-    fn neither_sizes_nor_alignments_above_a_page_are_placed() {
-        let extent = |size, align| node_extent(Layout::from_size_align(size, align).unwrap());
-        let placed = |bytes, align| Ok(Some(NodeExtent::new(bytes, align).unwrap()));
-        let refused = |node_bytes| {
-            Err(MorphError::NodeTooLarge {
-                node_bytes,
-                node_bytes_max: 4096,
-            })
-        };
-        for (size, align, expected) in [
-            (0, 1, Ok(None)),
-            (0, 8192, Ok(None)),
-            (1, 1, placed(8, 8)),
-            (20, 4, placed(24, 8)),
-            (24, 16, placed(24, 16)),
-            (8, 4096, placed(8, 4096)),
-            (4096, 4096, placed(4096, 4096)),
-            (4090, 2, placed(4096, 8)),
-            (8, 8192, refused(8192)),
-            (4096, 8192, refused(8192)),
-            (4097, 1, refused(4097)),
-            (24, 1 << 40, refused(1 << 40)),
-        ] {
-            assert_eq!(extent(size, align), expected, "{size} bytes at {align}");
-        }
     }
 }

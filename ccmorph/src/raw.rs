@@ -1,27 +1,29 @@
 //! The entry for structures of raw pointers, which ownership proves nothing about.
 //!
-//! Here the caller promises what [`Morph::run`] has from the borrow checker. What a promise does
-//! not cost is still checked: a node that is reached twice, through a cycle or by two links, is an
-//! error, and nothing has moved then.
+//! The caller promises what the borrow checker proves for [`Morph::run`]. A node that is reached
+//! twice is still an error.
 
 mod collector;
 mod seen;
 
-use crate::collect::{Addresses, Collected, ErasedLink, Nodes, Outside, Shown};
+use crate::collect::{Collected, Nodes, Outside};
+use crate::error::MorphError;
 use crate::link::{CcRegion, Global, Home};
-use crate::plan::node_extent;
-use crate::{Morph, MorphError, Report, prefetch};
+use crate::morph::Morph;
+use crate::prefetch;
+use crate::report::Report;
+use crate::size::node_extent;
+use crate::visit::{Addresses, ErasedLink, Found, Shown};
 use ccmodel::NO_NODE;
 use collector::RawCollector;
 use seen::Seen;
 use std::alloc::Layout;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What a traversal of raw pointers tells of: the places of links and of pointers back.
 #[derive(Debug)]
 pub struct RawVisit<'v, T> {
     collector: &'v mut RawCollector<Seen>,
-    shown_by: u32,
     node: std::marker::PhantomData<*mut T>,
 }
 
@@ -35,8 +37,8 @@ impl<T> RawVisit<'_, T> {
         // SAFETY: readable (the caller's promise).
         let node = unsafe { place.read() };
         if !node.is_null() {
-            let shown_by = (self.shown_by, Layout::new::<T>());
-            self.collector.push(place.cast(), node.cast(), shown_by);
+            let layout = Layout::new::<T>();
+            self.collector.push(place.cast(), node.cast(), layout);
         }
     }
 
@@ -49,9 +51,8 @@ impl<T> RawVisit<'_, T> {
     pub unsafe fn pointer(&mut self, place: *mut *mut T) {
         // SAFETY: readable (the caller's promise).
         let held = unsafe { place.read() };
-        let shown_by = (self.shown_by, Layout::new::<T>());
-        self.collector
-            .push_pointer(place.cast(), held.cast(), shown_by);
+        let layout = Layout::new::<T>();
+        (self.collector.all).push_pointer(place.cast(), held.cast(), layout);
     }
 }
 
@@ -60,25 +61,23 @@ impl Morph<'_> {
     /// `traverse` shows from there.
     ///
     /// `traverse` is called once for each node, parents before their children, and shows the places
-    /// of the node's links and pointers, which it may not change. Null pointers are skipped.
-    /// Pointers of type `NonNull<T>` or `Option<NonNull<T>>` are in memory what raw pointers are:
-    /// cast their places.
+    /// of its links and pointers, which it may not change. For pointers of type `NonNull<T>` or
+    /// `Option<NonNull<T>>`, cast their places.
     ///
-    /// Costs what [`run`](Morph::run) does, and for each node a look into a table of the addresses
-    /// so far, which takes a few bits a node where nodes lie close together. Pointers to the parent
-    /// of the node that shows them are known at once; where there are others, all nodes are put
-    /// into a hash table, and each of these is looked up in it: expected O(1) each, and a cache
+    /// Costs what [`run`](Morph::run) does, and for each node a lookup in a table of addresses,
+    /// which takes a few bits a node where nodes lie close together. Pointers other than those to
+    /// the parent take a hash table of all nodes, and a lookup each: expected O(1), and a cache
     /// miss or two.
     ///
     /// # Safety
     ///
     /// From the call until it returns:
     ///
-    /// - Each pointer in `roots`, and in the place of each link shown, is null or points to an
-    ///   initialised node that was allocated by the program's global allocator for
-    ///   `Layout::new::<T>()`, such as `Box::into_raw` gives.
-    /// - `T` may be moved bitwise: nothing in it or elsewhere points into a node, except the roots,
-    ///   links and pointers shown, and what is not used any more.
+    /// - Each pointer in `roots` and in the place of each link shown is null or points to an
+    ///   initialised node that the global allocator allocated for `Layout::new::<T>()`, as
+    ///   `Box::into_raw` gives.
+    /// - `T` may be moved bitwise: nothing that is used again points into a node, except the roots,
+    ///   links and pointers shown.
     /// - Each place shown is aligned, valid for reads and writes, and shown once. It lies within a
     ///   node or in memory that stays where it is.
     /// - Nodes and places are accessed by `traverse` alone, only while it runs, and it keeps no
@@ -88,8 +87,7 @@ impl Morph<'_> {
     /// # Errors
     ///
     /// Those of [`run`](Morph::run) but [`MorphError::TwoHeaps`], and [`MorphError::SharedNode`]
-    /// when a node is reached twice. Where there is no memory for the lists of nodes and pointers,
-    /// it is [`MorphError::OutOfMemory`] too. Nothing has moved then.
+    /// when a node is reached twice. The structure is then as it was.
     ///
     /// # Panics
     ///
@@ -150,7 +148,6 @@ impl Morph<'_> {
         let mut all = RawCollector::new(Seen::new(layout.size()));
         let mut visit = RawVisit {
             collector: &mut all,
-            shown_by: NO_NODE,
             node: std::marker::PhantomData,
         };
         for root in roots {
@@ -158,30 +155,29 @@ impl Morph<'_> {
             unsafe { visit.link(root) };
         }
         let mut number = 0;
-        while let Some(&Shown { node, .. }) = all.lists.shown().get(number as usize) {
-            if let Some(later) = all.lists.shown().get(number as usize + prefetch::AHEAD) {
+        while let Some(&Shown { node, .. }) = all.all.lists().shown().get(number as usize) {
+            let later = number as usize + prefetch::AHEAD;
+            if let Some(later) = all.all.lists().shown().get(later) {
                 prefetch::object(later.node, layout.size());
             }
+            all.all.visit(number);
             let mut visit = RawVisit {
                 collector: &mut all,
-                shown_by: number,
                 node: std::marker::PhantomData,
             };
             traverse(node.cast(), &mut visit);
-            all.check()?;
+            all.all.check()?;
             number += 1;
         }
-        let (links, parents, pointers) = all.finish()?;
-        // SAFETY: links, nodes and pointers are what the caller promises; no node is there twice,
-        // as `push` found their addresses different; a link is a raw pointer. Nodes are visited,
-        // and so show their links and pointers, in the order of their numbers.
-        let nodes =
-            unsafe { Nodes::from_parts(Global, layout, ErasedLink::raw(), links, pointers) };
-        let weights = Vec::new();
+        let found = all.finish(layout)?;
+        // SAFETY: links, nodes and pointers are what the caller promises; `push` found the nodes'
+        // addresses different; a link is a raw pointer. Nodes show their links and pointers in the
+        // order of their numbers.
+        let (nodes, parents) = unsafe { nodes(Global, layout, found, true) };
         let collected = Collected {
             nodes,
             parents,
-            weights,
+            weights: Vec::new(),
         };
         self.run_collected(collected, Vec::new(), begin.elapsed(), Home::reserve)
     }
@@ -195,40 +191,49 @@ impl Morph<'_> {
     ///
     /// # Errors
     ///
-    /// Those of [`run`](Morph::run) but [`MorphError::TwoHeaps`], and what [`RawStructure::check`]
-    /// gives. Nothing has moved then.
+    /// Those of [`run`](Morph::run) but [`MorphError::TwoHeaps`], and those of
+    /// [`RawStructure::check`]. The structure is then as it was.
     pub unsafe fn run_structure(&self, structure: RawStructure) -> Result<Report, MorphError> {
         self.settings().check()?;
         let RawStructure { layout, all, .. } = structure;
-        all.check()?;
+        all.all.check()?;
         node_extent(layout)?;
-        let ((shown, _), parents, pointers) = all.finish()?;
-        // SAFETY: as the methods of `RawStructure` ask for; no node is there twice, as `push` found
-        // their addresses different. No pointer is known to be inside of a node.
-        let nodes = unsafe {
-            Nodes::from_parts(
-                Unsized,
-                layout,
-                ErasedLink::raw(),
-                (shown, Outside::All),
-                pointers,
-            )
+        let found = all.finish(layout)?;
+        // SAFETY: as the methods of `RawStructure` ask for; `push` found the nodes' addresses
+        // different.
+        let (nodes, parents) = unsafe { nodes(Unsized, layout, found, false) };
+        let collected = Collected {
+            nodes,
+            parents,
+            weights: Vec::new(),
         };
-        let weights = Vec::new();
-        self.run_collected(
-            Collected {
-                nodes,
-                parents,
-                weights,
-            },
-            Vec::new(),
-            std::time::Duration::ZERO,
-            Home::reserve,
-        )
+        self.run_collected(collected, Vec::new(), Duration::ZERO, Home::reserve)
     }
 }
 
-/// A structure whose nodes are known by address and size alone, as C has them: objects of
+/// What was found, as nodes with raw pointers for links, and their parents. Nodes may be in level
+/// order or not.
+///
+/// # Safety
+///
+/// What was shown keeps the invariants of [`Nodes`] for `'a`.
+unsafe fn nodes<'a, H: Home>(
+    home: H,
+    layout: Layout,
+    found: Found<'static>,
+    are_in_level_order: bool,
+) -> (Nodes<'a, H>, Vec<u32>) {
+    let outside = match are_in_level_order {
+        true => Outside::Numbers(found.outside),
+        false => Outside::All,
+    };
+    let (links, pointers) = ((found.shown, outside), found.pointers);
+    // SAFETY: the caller's promise; the links are raw pointers.
+    let nodes = unsafe { Nodes::from_parts(home, layout, ErasedLink::raw(), links, pointers) };
+    (nodes, found.parents)
+}
+
+/// A structure whose nodes are known by address and size alone, as in C: objects of
 /// [`CcMalloc`](ccmalloc::CcMalloc) that [`ccmalloc::raw::deallocate`] frees.
 ///
 /// # Examples
@@ -282,18 +287,17 @@ impl RawStructure {
         }
     }
 
-    /// Adds a node, and tells its number, by which the next one's is one more; `None` for what
-    /// [`check`](RawStructure::check) gives as its error.
+    /// Adds a node and returns its number; numbers ascend by one. `None` for what
+    /// [`check`](RawStructure::check) returns as its error.
     ///
     /// # Safety
     ///
-    /// When the morph begins, and until it ends, all of this holds, for the
-    /// [layout](RawStructure::set_layout) and the [link](RawStructure::set_link) that were set
-    /// last:
+    /// From the begin of the morph to its end, for the last [layout](RawStructure::set_layout) and
+    /// [link](RawStructure::set_link) set:
     ///
-    /// - `node` is a live object of `CcMalloc` of at least the structure's size, initialised as far
-    ///   as that, and may be moved bitwise, to any multiple of the structure's alignment: that is
-    ///   the only alignment that it keeps.
+    /// - `node` is a live object of `CcMalloc` of at least the structure's size, initialised, and
+    ///   may be moved bitwise to any multiple of the structure's alignment: that is the only
+    ///   alignment that it keeps.
     /// - `link` is the place of the pointer that owns it, aligned, valid for reads and writes,
     ///   added once; it lies in a node or in memory that stays.
     /// - `parent` is a number that this structure gave.
@@ -317,8 +321,9 @@ impl RawStructure {
             self.all.fail_of_memory();
             return None;
         }
-        self.all.push(link.cast(), node, (parent, self.layout));
-        if self.all.lists.len() == number {
+        self.all.all.visit(parent);
+        self.all.push(link.cast(), node, self.layout);
+        if self.all.all.lists().len() == number {
             return None;
         }
         self.nodes.push(node);
@@ -335,7 +340,7 @@ impl RawStructure {
     ///
     /// When no node has this number.
     pub unsafe fn set_link(&mut self, number: u32, link: *mut *mut u8) {
-        self.all.lists.set_link(number, link.cast());
+        self.all.all.lists_mut().set_link(number, link.cast());
     }
 
     /// Changes the size and the alignment of the nodes, where they are known only after the nodes.
@@ -347,8 +352,8 @@ impl RawStructure {
         self.layout = layout;
     }
 
-    /// Adds a pointer that owns nothing; it follows the node that it holds the address of, whether
-    /// that was added already or will be.
+    /// Adds a pointer that owns nothing. It follows the node at the address that it holds, whenever
+    /// that is added.
     ///
     /// # Safety
     ///
@@ -357,17 +362,18 @@ impl RawStructure {
     pub unsafe fn pointer(&mut self, place: *mut *mut u8) {
         // SAFETY: readable (the caller's promise).
         let held = unsafe { place.read() };
-        self.all.push_pointer(place, held, (NO_NODE, self.layout));
+        self.all.all.visit(NO_NODE);
+        self.all.all.push_pointer(place, held, self.layout);
     }
 
     /// What is known to be wrong already, which the morph would give as its error.
     ///
     /// # Errors
     ///
-    /// [`MorphError::SharedNode`] when a node was added twice, [`MorphError::TooManyNodes`], and
-    /// [`MorphError::OutOfMemory`] when there is no memory for the lists of nodes and pointers.
+    /// [`MorphError::SharedNode`] when a node was added twice, [`MorphError::TooManyNodes`],
+    /// [`MorphError::OutOfMemory`].
     pub fn check(&self) -> Result<(), MorphError> {
-        self.all.check()
+        self.all.all.check()
     }
 
     /// The number of the node that begins at this address. Expected O(1).
@@ -382,7 +388,7 @@ impl RawStructure {
 
     /// The parent of the node with this number; `None` for roots, and for numbers that no node has.
     pub fn parent(&self, number: u32) -> Option<u32> {
-        let parent = self.all.lists.parents().get(number as usize);
+        let parent = self.all.all.lists().parents().get(number as usize);
         parent.copied().filter(|&parent| parent != NO_NODE)
     }
 

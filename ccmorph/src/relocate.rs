@@ -3,44 +3,38 @@
 //! Getting the places can fail and is undone when it does; the structure has not been touched by
 //! then. Moving cannot fail:
 //!
-//! 1. each link and each pointer back that lies *outside* of the node which showed it (in the root,
-//!    in the buffer of a `Vec`, anywhere) gets the address that its node will have: `*link =
-//!    new[v]`;
-//! 2. for each node v, parents before their children: its bytes go from the old place to the new;
-//!    the links and pointers that lie in it get the addresses of their nodes, in the new place;
+//! 1. each link and pointer back that lies *outside* of the node which showed it gets the address
+//!    that its node will have: `*link = new[v]`;
+//! 2. each node v, parents first, is copied to its new place, where the links and pointers that lie
+//!    in it get the addresses of their nodes;
 //! 3. the old places are freed.
 //!
-//! So it makes no difference where a link lies: one of step 1 that is inside of another node, as
-//! only raw ones can be, is copied along with that, already changed; one in memory that a node owns
-//! stays there.
+//! A link of step 1 that lies inside of another node, as only raw ones can, is copied along with
+//! that node, already changed.
 //!
-//! Step 2 is one pass, as nodes and lists come in the order of the numbers, in which the children
-//! of a node lie side by side: what a pass costs is mostly waiting for old places and new ones, and
-//! each is waited for once. Where nodes are numbered otherwise (only those of a
-//! [`RawStructure`](crate::RawStructure) can be) or are of several types, all links are written in
-//! step 1. Nodes of several types differ in size, and some are too large for a place: they stay,
-//! and step 1 gives their links the address that these hold.
+//! Step 2 is one pass: nodes and lists come in the order of the numbers, in which siblings are
+//! adjacent, so each place is waited for once. For other orders (a
+//! [`RawStructure`](crate::RawStructure)) and for several types, step 1 writes all links. Nodes too
+//! large for a place stay, and their links keep their address.
 //!
 //! # The aliasing argument
 //!
-//! A box may only be used through pointers derived from it, and using it directly ends those. Call
-//! the pointer that a link holds p(v). The reference given to the traversal comes from p(v), and
-//! the links inside v come from that reference: one line of descent. In between, only the youngest
-//! of the line are used: a link is read when it is collected, and written in step 1 if it is
-//! outside of v. Step 2 reads v through p(v), which ends the line below it, and nothing below it is
-//! used again: of the links inside, only where they lay in the node is still asked, which is a
-//! number, and they are written in the copy, through the pointer that the allocator gave. Step 3
-//! frees p(v), with the allocator and the layout with which the box was made. The new pointers come
-//! fresh from the allocator and are stored in links only, so each link again holds the sole pointer
-//! to its node.
+//! A box may only be used through pointers derived from it, and a direct use ends those. Call the
+//! pointer that a link holds p(v). The reference given to the traversal derives from p(v), and the
+//! links inside v from that reference. A link is read when it is collected, and written in step 1
+//! if it is outside of v. Step 2 reads v through p(v), which ends all that was derived from it; of
+//! the links inside, only their offset is used afterwards, and they are written in the copy,
+//! through the allocator's pointer. Step 3 frees p(v) with its allocator and layout. The new
+//! pointers are stored in links only, so each link again holds the sole pointer to its node.
 
 mod levels;
 
-use crate::any::NodeSize;
 use crate::collect::{Nodes, Outside};
+use crate::error::MorphError;
 use crate::link::{Home, Placer};
-use crate::report::Distances;
-use crate::{MorphError, prefetch};
+use crate::nearness::Distances;
+use crate::prefetch;
+use crate::size::NodeSize;
 use ccmodel::{NO_NODE, NodeExtent, Placement};
 use levels::Levels;
 use std::alloc::Layout;
@@ -58,9 +52,8 @@ pub(crate) enum Elsewhere {
 /// Where nodes are to go.
 #[derive(Debug)]
 pub(crate) enum Offsets {
-    /// One behind the other, each at a multiple of the stride from where its segment begins, and no
-    /// segment with room for another but the last: what [`Placement::depth_first`] gives. It is
-    /// checked before anything rests on it.
+    /// Packed: each at a multiple of the stride from the begin of its segment, each segment but the
+    /// last full, as [`Placement::depth_first`] gives them. Checked before anything relies on it.
     Packed(Placement),
     /// Anywhere.
     Any(Placement),
@@ -68,9 +61,9 @@ pub(crate) enum Offsets {
 
 /// New places for nodes; freed when dropped, unless the nodes [move in](NewPlaces::move_in).
 ///
-/// Invariant: `places[v]` is an allocation of `home` for the layout that [`layout_of`] tells, owned
-/// by this value and uninitialised, and a different one for each `v`; or, where it tells none, the
-/// place where `v` is and stays.
+/// Invariant: `places[v]` is an uninitialised allocation of `home` for the layout that
+/// [`layout_of`] returns, owned by this value, and different for each `v`; or, where it returns
+/// none, the place of `v`, which stays.
 #[derive(Debug)]
 pub(crate) struct NewPlaces<H: Home> {
     home: H,
@@ -86,8 +79,8 @@ pub(crate) struct NewPlaces<H: Home> {
 ///
 /// Invariants: `order` is empty, which stands for all numbers in turn, or names each node once. For
 /// the first `allocated` nodes of it, `slots[v]` is a place as in [`NewPlaces`]; the address of any
-/// other slot is the offset at which its node shall lie, as [`Placer::alloc_each`] takes it, or
-/// means nothing where there are `sizes`.
+/// other slot is the offset for its node, as [`Placer::alloc_each`] takes it, or means nothing
+/// where there are `sizes`.
 struct Allocating<H: Home> {
     home: H,
     layout: Layout,
@@ -154,9 +147,8 @@ impl<H: Home> Drop for Allocating<H> {
 impl<H: Home> NewPlaces<H> {
     /// Allocates a place of `layout` for each node, below `room_bytes`.
     ///
-    /// `layout` must not be of size zero; `placer` allocates what `home` does. The list of the
-    /// offsets becomes that of the places: memory that is touched for the first time can cost more
-    /// than what is done in it.
+    /// `layout` must not be of size zero; `placer` allocates what `home` does. The list of offsets
+    /// becomes that of the places, as touching fresh memory is expensive.
     pub(crate) fn allocate(
         (placement, room_bytes): (Offsets, u64),
         node: NodeExtent,
@@ -198,9 +190,8 @@ impl<H: Home> NewPlaces<H> {
             new.allocated = unsafe { placer.alloc_each(layout, &mut new.slots) };
         }
         let mut as_asked = true;
-        // The rest by themselves: the first tells why there are no more. To ask for all the others
-        // together again would take as long as it took to get none: an allocator that makes more of
-        // each request than it is gives them one by one, and never together.
+        // One by one, as the first may tell why there are no more. Asking for all again could take
+        // as long each time: a wrapper of the allocator may never give them together.
         while new.allocated < new.slots.len() {
             let offset = new.offset(new.next());
             let place = if as_asked {
@@ -217,8 +208,8 @@ impl<H: Home> NewPlaces<H> {
             if is_elsewhere && elsewhere == Elsewhere::Accept {
                 as_asked = false;
                 if new.allocated == 0 {
-                    // Nothing lies where it should, so the order is all that is left of the layout.
-                    // This place is the layout's first then, whichever node that is for.
+                    // Nothing lies where it should, so only the order of the layout is left. This
+                    // place is the first.
                     new.order = by_offset(&new.slots, room_bytes, node.stride_bytes());
                 }
             }
@@ -300,8 +291,8 @@ impl<H: Home> NewPlaces<H> {
         self.order_bytes + (self.places.len() * size_of::<*mut u8>()) as u64
     }
 
-    /// Moves each node to its new place and frees the old one. Cannot fail, and runs no code of the
-    /// user's. Returns how far apart parents and children lay, and how far they lie now.
+    /// Moves each node to its new place and frees the old one. Cannot fail, and runs no user code.
+    /// Returns the distances of parents and children before and after.
     ///
     /// # Safety
     ///
@@ -310,8 +301,8 @@ impl<H: Home> NewPlaces<H> {
     ///
     /// # Panics
     ///
-    /// When these places are not for as many nodes of this layout and home, there are not as many
-    /// parents, or links do not lie in these parents. Nothing has moved then.
+    /// When these places are not for as many nodes of this layout and home, or the parents are not
+    /// theirs. Nothing has moved then.
     pub(crate) unsafe fn move_in(
         mut self,
         nodes: Nodes<'_, H>,
@@ -339,18 +330,17 @@ impl<H: Home> NewPlaces<H> {
         let distances = match nodes.outside() {
             Outside::Numbers(_) => {
                 let levels = Levels::new(&nodes, parents, &places);
-                // SAFETY: nodes are in level order (as `Outside` says), and these are their parents
-                // (asserted). The places are allocations of their home for their layout (asserted),
-                // which only this list knows.
+                // SAFETY: nodes are in level order (`Outside`) and these are their parents
+                // (asserted). The places are allocations of their home for their layout (asserted)
+                // that only this list knows.
                 unsafe { levels.copy() }
             }
             Outside::All => copy_all(&nodes, &self.sizes, parents, &places),
         };
         let old = nodes.shown().iter().map(|shown| shown.node);
         if self.sizes.is_empty() {
-            // SAFETY: allocations of this home for this layout, not of size zero as `allocate`
-            // asserts. No link holds one any longer: each was written by one of the above. The
-            // values have moved out.
+            // SAFETY: allocations of this home for this layout, not of size zero (asserted in
+            // `allocate`). No link holds one any longer, and the values have moved out.
             unsafe { self.home.free_each(old, self.layout) };
         } else {
             for (v, object) in old.enumerate() {
@@ -375,12 +365,11 @@ fn layout_of(sizes: &[NodeSize], layout: Layout, v: usize) -> Option<Layout> {
 fn write_outside<H: Home>(nodes: &Nodes<'_, H>, places: &[*mut u8]) {
     let (shown, link) = (nodes.shown(), nodes.link());
     let write = |v: usize| {
-        // SAFETY: the link is one that `point_to` is for, borrowed for 'a, used by nothing since it
-        // was shown, and disjoint from all others (invariant of `Nodes`). The place is an
-        // allocation of the same home (asserted by the caller) for the node's layout that only this
-        // list knows. The node's old place is still in `shown`. The new one is uninitialised until
-        // it is copied to, and nothing looks through the link before. Or the node stays, and this
-        // is the place that the link holds.
+        // SAFETY: `point_to` is for this link, which is borrowed for 'a, unused since it was shown,
+        // and disjoint from all others (invariant of `Nodes`). The place is an allocation of the
+        // same home (asserted by the caller) for the node's layout that only this list knows; it is
+        // initialised before anything looks through the link. Or the node stays, and this is the
+        // place that the link holds.
         unsafe { nodes.link_of(v).point_to(shown[v].link, places[v]) };
     };
     match nodes.outside() {
@@ -426,10 +415,9 @@ fn copy_all<H: Home>(
             prefetch::object(to, nodes.layout().size());
         }
         let bytes = layout_of(sizes, nodes.layout(), v).map_or(0, |layout| layout.size());
-        // SAFETY: the old place is an allocation for the layout, which may be read (invariant of
-        // `Nodes`), and `to` another one: both are valid for this many bytes, and as different live
-        // allocations they do not overlap. Of a node that stays, nothing is copied. A bitwise copy
-        // that leaves the source unused is a move.
+        // SAFETY: the old place may be read (invariant of `Nodes`), and `to` is another allocation:
+        // both are valid for this many bytes and do not overlap. Nothing is copied of a node that
+        // stays. A bitwise copy that leaves the source unused is a move.
         unsafe { shown[v].node.copy_to_nonoverlapping(to, bytes) };
     }
     (
@@ -450,8 +438,7 @@ impl<H: Home> Drop for NewPlaces<H> {
     }
 }
 
-/// Whether these are the offsets of objects of `stride_bytes` one behind the other from 0, in each
-/// segment as many as fit, in any order. O(n).
+/// Whether these are the packed offsets of objects of `stride_bytes`, in any order. O(n).
 fn is_packed(offsets: &[u64], stride_bytes: u64) -> bool {
     const SEGMENT_BYTES: u64 = ccmodel::Layout::SEGMENT_BYTES;
     if !(1..=SEGMENT_BYTES).contains(&stride_bytes) {
@@ -482,9 +469,8 @@ fn is_packed(offsets: &[u64], stride_bytes: u64) -> bool {
     true
 }
 
-/// All node numbers by ascending offset, which are the addresses of `slots`. O(n) where nodes lie
-/// as densely as layouts put them: a stride apart at least, so that at most one begins in each
-/// stride. O(n log n) where there are large gaps, and where that is not so.
+/// All node numbers by ascending offset, the addresses of `slots`. O(n) where at most one node
+/// begins in each stride, as in all layouts; O(n log n) where there are large gaps.
 fn by_offset(slots: &[*mut u8], end_bytes: u64, stride_bytes: u64) -> Vec<u32> {
     const STRIDES_PER_NODE_MAX: usize = 4;
     let strides = usize::try_from(end_bytes / stride_bytes + 1).unwrap_or(usize::MAX);

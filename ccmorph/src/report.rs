@@ -1,8 +1,9 @@
 //! What a morph did.
 
 use crate::colour::ColourReport;
+use crate::nearness::Nearness;
 use crate::plan::Operation;
-use ccmodel::{Basis, Gain, Layout, NO_NODE, PageSize, Prediction, WORTHWHILE_SPEEDUP};
+use ccmodel::{Basis, Gain, Layout, PageSize, Prediction, WORTHWHILE_SPEEDUP};
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -34,51 +35,45 @@ pub struct Report {
     pub nodes: usize,
     /// The size of a node, in bytes; of several types the mean, rounded up to 8.
     pub node_bytes: usize,
-    /// From the first byte of the lowest node to the last of the highest in the layout, in bytes;
-    /// cluster layouts leave gaps.
+    /// The bytes from the lowest node to the end of the highest. Cluster layouts leave gaps.
     pub span_bytes: u64,
-    /// What the morph needed beside the nodes' new places while it ran, in bytes: lists of nodes,
-    /// links and addresses.
+    /// The bytes of lists that the morph needed beside the new places while it ran.
     pub lists_bytes: u64,
     /// Whether each node lies where the layout wants it; `false` only [under another
     /// allocator](crate::Morph::under_any_allocator).
     pub placed: bool,
-    /// The operation that the morph was [told](crate::Morph::operation), or that follows from an
-    /// [order](crate::Morph::run_ordered_by). `None` when the program said nothing: the layout is
-    /// then one for searches.
+    /// The operation that the morph was [told](crate::Morph::operation), or a walk for an
+    /// [order](crate::Morph::run_ordered_by). `None` if none was told: the layout is then for
+    /// searches.
     pub operation: Option<Operation>,
     /// The layout used; [`Preorder`](Layout::Preorder) also where the program
     /// [gave the order](crate::Morph::run_ordered_by).
     pub layout: Layout,
-    /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto) what each candidate promised, the
-    /// one taken first, then the best first, as far as they had to be compared: see
-    /// [`basis`](Report::basis). Else empty.
+    /// The predictions under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto), the layout taken
+    /// first, then the best first; see [`basis`](Report::basis). Empty otherwise.
     ///
-    /// The choice comes before the places: it supposes the pages that
-    /// [`ranked_for`](Report::ranked_for) says.
+    /// They assume the pages of [`ranked_for`](Report::ranked_for).
     pub ranking: Vec<(Layout, Prediction)>,
-    /// The pages that the ranking supposes: huge ones where the nodes by themselves, without gaps,
-    /// are many enough for them. Whether there are any is known only once the places are there:
-    /// where [`huge_pages`](Report::huge_pages) says otherwise, the other layouts were not ranked
-    /// again, and only [`predicted_before`](Report::predicted_before) and
-    /// [`predicted_after`](Report::predicted_after) are for the pages that came.
+    /// The pages that the ranking assumes, by the size of the nodes.
+    /// [`huge_pages`](Report::huge_pages) may differ; only
+    /// [`predicted_before`](Report::predicted_before) and
+    /// [`predicted_after`](Report::predicted_after) are for the actual pages.
     pub ranked_for: Option<PageSize>,
     /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto), what the choice rests on.
     pub basis: Option<Basis>,
     /// What the colours of a cache were used for, when [asked for](crate::Morph::colour).
     pub colour: Option<ColourReport>,
-    /// The cost of an operation where the nodes lay before, when
-    /// [predictions](crate::Morph::predict) were asked for; of a search when no operation was told.
+    /// The predicted cost of an operation before, if [asked for](crate::Morph::predict); of a
+    /// search when no operation was told.
     pub predicted_before: Option<Prediction>,
-    /// The cost of an operation as the nodes lie now, when predictions were asked for or the choice
-    /// made one; of a search when no operation was told.
+    /// The predicted cost of an operation now, if asked for or known from the choice; of a search
+    /// when no operation was told.
     pub predicted_after: Option<Prediction>,
-    /// How many nodes have a parent among the nodes. For a [walk](Operation::Walk), how many steps
-    /// it takes from one node to the next.
+    /// How many nodes have a parent. For a [walk](Operation::Walk), the number of its steps.
     pub edges: usize,
-    /// How close children lay to their parents; for a walk, each node to the one before.
+    /// How close children lay to their parents, or each node of a walk to the one before.
     pub near_before: Nearness,
-    /// How close children lie to their parents now; for a walk, each node to the one before.
+    /// The same now.
     pub near_after: Nearness,
     /// Whether the system was asked for huge pages, and agreed to try.
     pub huge_pages: bool,
@@ -118,9 +113,9 @@ impl Report {
 
     /// Whether the operation that the morph was told is faster than before, by the predictions.
     ///
-    /// It is [`Unknown`](Verdict::Unknown) without an [operation](crate::Morph::operation) or
-    /// without [predictions](crate::Morph::predict), and where searches or paths touch so much of a
-    /// cache that predictions fail ([`Prediction::crowded_levels`]).
+    /// [`Unknown`](Verdict::Unknown) without an [operation](crate::Morph::operation) or
+    /// [predictions](crate::Morph::predict), and where searches or paths touch so much of a cache
+    /// that predictions fail ([`Prediction::crowded_levels`]).
     pub fn verdict(&self) -> Verdict {
         let (Some(operation), Some(before), Some(after)) = (
             self.operation,
@@ -141,8 +136,7 @@ impl Report {
         }
     }
 
-    /// How many times faster an operation should be than before, when predictions were made and are
-    /// not zero.
+    /// The predicted speedup of an operation, if predictions were made and are not zero.
     pub fn predicted_speedup(&self) -> Option<f64> {
         let (before, after) = (
             self.predicted_before.as_ref()?.ns,
@@ -240,72 +234,6 @@ impl fmt::Display for Verdict {
             Verdict::Worse => "worse",
             Verdict::Unknown => "cannot say",
         })
-    }
-}
-
-/// How many pairs of nodes, parent and child or one node of a walk and the next, begin within the
-/// same aligned piece of memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Nearness {
-    /// In the same 64 bytes, a cache line.
-    pub same_64: usize,
-    /// In the same 256 bytes, about what an access to memory brings in.
-    pub same_256: usize,
-    /// In the same page of 4096 bytes.
-    pub same_page: usize,
-}
-
-/// Distances of children from their parents, counted by the highest bit in which two addresses
-/// differ.
-#[derive(Clone, Debug)]
-pub(crate) struct Distances([usize; u64::BITS as usize]);
-
-impl Distances {
-    /// None yet.
-    pub(crate) fn new() -> Distances {
-        Distances([0; u64::BITS as usize])
-    }
-
-    /// For nodes with these parents, at the addresses that `address` tells by their number. O(n).
-    pub(crate) fn of(parents: &[u32], address: impl Fn(usize) -> u64) -> Distances {
-        let mut distances = Distances::new();
-        for (v, &parent) in parents.iter().enumerate() {
-            if parent != NO_NODE {
-                distances.add(address(parent as usize), address(v));
-            }
-        }
-        distances
-    }
-
-    /// For a walk over nodes in this order, from each to the next. O(n).
-    pub(crate) fn along(order: &[u32], address: impl Fn(usize) -> u64) -> Distances {
-        let mut distances = Distances::new();
-        for step in order.windows(2) {
-            distances.add(address(step[0] as usize), address(step[1] as usize));
-        }
-        distances
-    }
-
-    /// Counts a child.
-    #[inline]
-    pub(crate) fn add(&mut self, parent: u64, child: u64) {
-        self.0[((parent ^ child) | 1).ilog2() as usize] += 1;
-    }
-
-    /// How many there are.
-    pub(crate) fn count(&self) -> usize {
-        self.0.iter().sum()
-    }
-
-    /// How many are how near.
-    pub(crate) fn nearness(&self) -> Nearness {
-        let within = |bits: usize| self.0[..bits].iter().sum();
-        Nearness {
-            same_64: within(6),
-            same_256: within(8),
-            same_page: within(12),
-        }
     }
 }
 

@@ -17,10 +17,10 @@ use core::ptr::{null, null_mut};
 
 use super::{Page, ROOMY_BLOCKS, ROOMY_PAGES_TRIED, Request, take_in_word};
 use crate::bits;
-use crate::chunk::{Slab, SlotRef, kind};
+use crate::chunk::{EndMap, Slab, SlotRef, kind};
 use crate::geometry::{CHUNK_SLOTS, PAGE_BYTES, SLOT_BYTES, SLOT_PAGES};
 use crate::heap::Own;
-use crate::pages::{EndMap, Pages};
+use crate::pages::Pages;
 use crate::policy::{Policy, reserved};
 
 impl<'a> Own<'a> {

@@ -1,118 +1,16 @@
-//! What a heap must know to be dropped as a whole: its chunks, and the large mappings that it
-//! holds.
-//!
-//! A thread's heap never is, and knows neither: full chunks are in no list of it, and a mapping of
-//! one large object is recorded only in the registry, so that any thread may take it. A first-class
-//! heap holds its mappings: each has a record among the heap's metadata, the registry leads from
-//! the address to the record, and the records form a list. Only the heap's owner unmaps. Whoever
-//! else frees such an object leaves it to the heap, on a stack that the owner takes as a whole
-//! before it maps anew.
+//! Large objects of a first-class heap: how it maps, resizes and unmaps them. The records are those
+//! of [`mapping`](crate::mapping).
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-use crate::chunk::ChunkDesc;
+use crate::extents::LARGE_BYTES_MAPPED;
 use crate::geometry::{CHUNK_BYTES, round_up};
-use crate::heap::{Heap as CoreHeap, Own};
-use crate::large::{self, Contents, LARGE_BYTES_MAPPED};
+use crate::heap::Own;
+use crate::large::{self, Contents};
+use crate::mapping::Mapping;
 use crate::{registry, sys};
-
-/// See the module's documentation.
-///
-/// Invariants, kept by `Own`:
-/// - `descs` lists every descriptor of a chunk that the heap has made, by `next_made`;
-/// - every record of the heap is either in the list `held` (by `next` and `prev`) and its mapping
-///   is mapped and entered in the registry, or in the list `unused` (by `next`).
-pub(crate) struct Inventory {
-    pub(crate) descs: Cell<*const ChunkDesc>,
-    held: Cell<*const Mapping>,
-    unused: Cell<*const Mapping>,
-    /// Bytes of the mappings in `held`.
-    held_bytes: Cell<usize>,
-    /// Records whose objects were freed by somebody else than the owner: a stack that others push
-    /// onto.
-    freed: AtomicPtr<Mapping>,
-}
-
-impl Inventory {
-    pub(crate) const fn new() -> Self {
-        Self {
-            descs: Cell::new(null()),
-            held: Cell::new(null()),
-            unused: Cell::new(null()),
-            held_bytes: Cell::new(0),
-            freed: AtomicPtr::new(null_mut()),
-        }
-    }
-
-    /// Bytes of the mappings that the heap holds.
-    pub(crate) fn held_bytes(&self) -> usize {
-        self.held_bytes.get()
-    }
-}
-
-/// The record of one large object's mapping. Metadata of its heap: reused, never unmapped.
-///
-/// The cells are the owner's; the rest may be read by any thread.
-#[repr(C, align(64))]
-pub(crate) struct Mapping {
-    heap: *const CoreHeap,
-    bytes: AtomicUsize,
-    /// Where in the mapping the object starts, in bytes.
-    offset: AtomicUsize,
-    /// Set by whoever frees the object without owning the heap.
-    freed: AtomicBool,
-    /// Next in the stack of these.
-    next_freed: AtomicPtr<Mapping>,
-    start: Cell<*mut u8>,
-    next: Cell<*const Mapping>,
-    prev: Cell<*const Mapping>,
-}
-
-const _: () = assert!(size_of::<Mapping>() == 64);
-
-impl Mapping {
-    /// Length of the mapping.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    /// Where in the mapping the object starts, in bytes.
-    pub(crate) fn offset(&self) -> usize {
-        self.offset.load(Ordering::Relaxed)
-    }
-
-    /// Whether `heap` holds it.
-    pub(crate) fn is_of(&self, heap: &CoreHeap) -> bool {
-        core::ptr::eq(self.heap, heap)
-    }
-
-    /// Frees the object, which lies at `address`, for its heap to notice. For whoever does not own
-    /// the heap.
-    pub(crate) fn leave_to_heap(&self, address: usize) {
-        if self.freed.swap(true, Ordering::Relaxed) {
-            sys::die("double free of the large object at", address);
-        }
-        // SAFETY: heaps live for ever.
-        let inventory = unsafe { &(*self.heap).inventory };
-        let mut head = inventory.freed.load(Ordering::Relaxed);
-        loop {
-            self.next_freed.store(head, Ordering::Relaxed);
-            let new = (&raw const *self).cast_mut();
-            // Release: what this thread did with the object comes before it is unmapped.
-            match (inventory.freed).compare_exchange_weak(
-                head,
-                new,
-                Ordering::Release,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return,
-                Err(now) => head = now,
-            }
-        }
-    }
-}
 
 impl Own<'static> {
     /// Allocates an object that is too large for a span in a mapping that this heap holds. Null
@@ -149,7 +47,7 @@ impl Own<'static> {
         if unused.get().is_null() {
             let place: NonNull<Mapping> = self.alloc_meta(size_of::<Mapping>())?.cast();
             let record = Mapping {
-                heap: self.heap(),
+                inventory: &raw const self.heap().inventory,
                 bytes: AtomicUsize::new(0),
                 offset: AtomicUsize::new(0),
                 freed: AtomicBool::new(false),
@@ -207,7 +105,7 @@ impl Own<'static> {
         registry::remove(start.addr().get(), bytes);
         // SAFETY: whole chunks, which `alloc_held` or `resize_held` has taken; the object is given
         // up, and they are out of the registry.
-        unsafe { self.give_chunks(start, bytes / CHUNK_BYTES) };
+        unsafe { self.extents.give_chunks(start, bytes / CHUNK_BYTES) };
     }
 
     /// Unmaps all mappings that the heap holds. Their objects must not be used any more.
@@ -297,7 +195,7 @@ impl Own<'static> {
         // SAFETY: null or a record of this heap; records live for ever.
         while let Some(record) = unsafe { next.as_ref() } {
             let start = record.start.get().addr();
-            if !record.is_of(self.heap()) || record.prev.get() != previous {
+            if !record.is_in(&self.inventory) || record.prev.get() != previous {
                 return Err("the list of held mappings is broken");
             }
             if registry::owner(start) != registry::Owner::LargeHeld(record)
@@ -330,7 +228,10 @@ impl Own<'static> {
             registry::remove(start.addr().get() + mapped, rest);
             // SAFETY: whole chunks at the end of a mapping of this heap, whose object does not
             // reach there any more, out of the registry.
-            unsafe { self.give_chunks(start.add(mapped), rest / CHUNK_BYTES) };
+            unsafe {
+                self.extents
+                    .give_chunks(start.add(mapped), rest / CHUNK_BYTES)
+            };
         }
         start
     }
@@ -346,7 +247,9 @@ impl Own<'static> {
         let old_mapped = record.bytes();
         let address = start.addr().get();
         let end = start.as_ptr().wrapping_add(old_mapped);
-        let kept = self.take_kept_behind(end, (mapped - old_mapped) / CHUNK_BYTES);
+        let kept = self
+            .extents
+            .take_kept_behind(end, (mapped - old_mapped) / CHUNK_BYTES);
         let growth = if kept {
             sys::Growth::Grown
         } else {

@@ -1,9 +1,8 @@
 //! A core heap as a whole: where it comes from, and how all of it goes back at once.
 //!
-//! Cores are never unmapped, because whoever frees or hints may still look at one; so a core that
-//! has been emptied waits on a stack of its own for the next [`Heap`](crate::Heap). It never meets
-//! the stack of abandoned heaps: a thread gets no heap whose objects will be dropped at somebody
-//! else's command, and nobody drops a heap as a whole that holds a thread's objects.
+//! Cores are never unmapped, because other threads may still look at one. An emptied core waits on
+//! a stack of its own for the next [`Heap`](crate::Heap), apart from the stack of abandoned heaps:
+//! no thread may get a heap that is dropped as a whole.
 
 use core::ops::ControlFlow;
 use core::ptr::null;
@@ -90,7 +89,7 @@ impl Own<'static> {
         }
         self.unmap_all_held();
         // Chunks and mappings were only kept so far.
-        self.unmap_kept();
+        self.extents.unmap_kept();
     }
 
     /// Bytes of chunks that the heap has mapped.

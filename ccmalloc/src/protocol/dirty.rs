@@ -15,17 +15,16 @@
 //! swapped it to zero, and looks at the word after it does, which is after the bit. If it did not,
 //! it sets the flag itself.
 //!
-//! **The stack is never behind.** Whoever changes a node's flags from none to some pushes it, and
-//! nobody else does: the node is on the stack once, from that push until the owner takes the stack.
-//! The owner reads a node's link before it takes its flags, because from then on the node may be
-//! pushed anew.
+//! **The stack is never behind.** Only the thread that changes a node's flags from none to some
+//! pushes it: the node is on the stack once, until the owner takes the stack. The owner reads a
+//! node's link before it takes its flags, because from then on the node may be pushed again.
 //!
 //! Between flag and push another thread may set a second flag and leave; the owner learns of both
 //! when the first thread has pushed.
 //!
-//! Tried and dropped: flags by `fetch_or` alone, without the load before it. It is right with
-//! acquire and release alone, if the owner takes words by RMWs, too; but it costs every remote free
-//! a second RMW, and every look a hundred of them.
+//! Tried and dropped: flags by `fetch_or` alone. It is right with acquire and release alone, if the
+//! owner takes words by RMWs, too; but it costs every remote free a second RMW, and every look a
+//! hundred.
 
 use core::ops::ControlFlow;
 use core::ptr::null_mut;

@@ -1,13 +1,11 @@
 //! What threads say to each other, apart from what it is about.
 //!
-//! Two threads meet where a thread frees another's object ([`RemoteWord`], [`DirtyStack`]), where a
-//! heap changes hands ([`TaggedStack`]), and on what is only added to or taken as a whole: the
-//! `registry`, which publishes each leaf once, the list of all heaps, and the stack of a
-//! first-class heap's freed mappings. The first two are small protocols whose every interleaving
-//! matters, and here they are alone with their atomics: no chunk, no heap, nothing but what
-//! [`primitive`](crate::primitive) offers. So a model checker can run these very files: `cargo test
-//! --release --manifest-path ccmalloc/loom/Cargo.toml` goes through the interleavings, and through
-//! the values that each load may see, of small programs with two or three threads.
+//! Two threads meet in a remote free ([`RemoteWord`], [`DirtyStack`]) and where a heap changes
+//! hands ([`TaggedStack`]). Elsewhere (the `registry`, the list of all heaps, the stack of a
+//! first-class heap's freed mappings) memory is only added, or taken as a whole. These two
+//! protocols use nothing but what [`primitive`](crate::primitive) offers, so that a model checker
+//! can run these files: `cargo test --release --manifest-path ccmalloc/loom/Cargo.toml` goes
+//! through the interleavings of small programs with two or three threads.
 
 mod dirty;
 mod remote_word;

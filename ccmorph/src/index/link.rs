@@ -29,6 +29,7 @@
 //! ```
 
 use super::walk::Walk;
+use crate::macros::collections;
 use std::fmt;
 use std::num::NonZero;
 
@@ -148,30 +149,12 @@ impl<I: Slot> Slot for Option<I> {
     }
 }
 
-impl<I: Indices> Indices for [I] {
-    fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn NodeIndex)) {
-        for indices in self {
-            indices.show(visit);
-        }
-    }
-}
-
-impl<I: Indices, const N: usize> Indices for [I; N] {
-    fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn NodeIndex)) {
-        self.as_mut_slice().show(visit);
-    }
-}
-
-impl<I: Indices> Indices for Vec<I> {
-    fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn NodeIndex)) {
-        self.as_mut_slice().show(visit);
-    }
-}
-
-impl<I: Indices> Indices for Box<[I]> {
-    fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn NodeIndex)) {
-        self.as_mut().show(visit);
-    }
+collections! {
+    show(&mut dyn FnMut(&'a mut dyn NodeIndex))
+    [I: Indices] Indices, [I]: iter_mut;
+    [I: Indices, const N: usize] Indices, [I; N]: iter_mut;
+    [I: Indices] Indices, Vec<I>: iter_mut;
+    [I: Indices] Indices, Box<[I]>: iter_mut;
 }
 
 /// What a traversal of an index tree shows a node's indices to.

@@ -34,9 +34,10 @@
 
 use super::walk::Walk;
 use super::{IndexReport, Permutation};
+use crate::error::MorphError;
+use crate::nearness::Distances;
 use crate::plan::{LayoutChoice, Plan, Settings};
-use crate::report::Distances;
-use crate::{MorphError, Report};
+use crate::report::Report;
 use ccmodel::{Layout, NO_NODE, NodeExtent, PageSize, Placement, Shape};
 
 /// Chooses where the nodes go. The report lacks the times. Not generic, so compiled once.

@@ -90,9 +90,9 @@ impl MapStyle {
 }
 
 const PAGE_BYTES: u64 = 4096;
-/// A panel has rows of 1 KiB,
+/// A row of a panel.
 const ROW_BYTES: u64 = 1024;
-/// with wider gaps between what an access to memory brings in.
+/// What lies between two wider gaps: about what an access to memory brings in.
 const GROUP_BYTES: u64 = 256;
 
 const MARGIN: f64 = 16.0;
@@ -108,12 +108,19 @@ const PANEL_HEIGHT: f64 = 4.0 * ROW_HEIGHT + 3.0 * ROW_GAP;
 const PANEL_GAP: f64 = 16.0;
 const HEADER_HEIGHT: f64 = 96.0;
 const WIDTH: f64 = 2.0 * MARGIN + COLUMNS as f64 * PANEL_WIDTH + (COLUMNS - 1) as f64 * PANEL_GAP;
-/// As many colours are told apart.
+/// More colours cannot be told apart.
 const COLOURS_MAX: u32 = 32;
 
+/// Stroke attributes of a kind of line.
+const IN_PAGE: &str = r##"stroke="#333" stroke-width="0.7""##;
+const BETWEEN_PAGES: &str = r##"stroke="#d1495b" stroke-width="0.6""##;
+const ON_PATH: &str = r##"stroke="#000" stroke-width="1.8""##;
+/// The opacity of one line among many.
+const OF_MANY: f64 = 0.4;
+
 impl Map {
-    /// Draws the map: pages as panels, blocks as cells, nodes as bars in them coloured by depth,
-    /// and lines for edges that leave a block. A whole SVG document.
+    /// Draws the map as an SVG document: pages as panels, blocks as cells, nodes as bars coloured
+    /// by depth, and lines for edges that leave a block.
     ///
     /// O(n log n); some 20 bytes of text for each node and edge that is shown.
     ///
@@ -129,11 +136,17 @@ struct Drawing<'m> {
     map: &'m Map,
     style: &'m MapStyle,
     path: Vec<MappedNode>,
-    /// The numbers of the pages that are shown, with their places.
+    /// The position of each page that is shown.
     panels: BTreeMap<u64, usize>,
     pages: usize,
     levels: u32,
     text: String,
+}
+
+macro_rules! put {
+    ($self:ident, $($format:tt)*) => {{
+        let _ = writeln!($self.text, $($format)*);
+    }};
 }
 
 impl<'m> Drawing<'m> {
@@ -141,26 +154,21 @@ impl<'m> Drawing<'m> {
         let path = style
             .path_to
             .map_or_else(Vec::new, |number| map.path_to(number));
-        let pages: BTreeSet<u64> = map
-            .addresses
-            .iter()
-            .map(|address| address / PAGE_BYTES)
-            .collect();
-        // Those of the path by themselves, the others by probability; nodes may reach into pages in
-        // which none begins.
+        let page_of = |address: u64| address / PAGE_BYTES;
+        let pages: BTreeSet<u64> = map.addresses.iter().copied().map(page_of).collect();
         let mut busiest: Vec<(u64, f64)> = match map.is_empty() {
             true => Vec::new(),
             false => map.probabilities(PAGE_BYTES).end_blocks().to_vec(),
         };
         busiest.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        let shown: BTreeSet<u64> = (path.iter().map(|node| node.address / PAGE_BYTES))
-            .chain(busiest.into_iter().map(|(page, _)| page))
-            .filter(|page| pages.contains(page))
-            .scan(BTreeSet::new(), |seen: &mut BTreeSet<u64>, page| {
-                seen.insert(page);
-                (seen.len() <= style.pages_max).then_some(page)
-            })
-            .collect();
+        // Pages of the path come first. Nodes may reach into pages in which none begins.
+        let mut shown = BTreeSet::new();
+        let on_path = path.iter().map(|node| page_of(node.address));
+        for page in on_path.chain(busiest.into_iter().map(|(page, _)| page)) {
+            if shown.len() < style.pages_max && pages.contains(&page) {
+                shown.insert(page);
+            }
+        }
         Drawing {
             map,
             style,
@@ -173,54 +181,50 @@ impl<'m> Drawing<'m> {
     }
 
     fn draw(mut self) -> String {
-        let rows = self.panels.len().div_ceil(COLUMNS);
-        let height = HEADER_HEIGHT
-            + rows as f64 * (LABEL_HEIGHT + PANEL_HEIGHT + PANEL_GAP)
-            + if self.panels.len() < self.pages {
-                20.0
-            } else {
-                0.0
-            }
-            + MARGIN / 2.0;
+        let rows = self.panels.len().div_ceil(COLUMNS) as f64;
+        let hidden = self.pages - self.panels.len();
+        let note_height = if hidden > 0 { 20.0 } else { 0.0 };
+        let row_height = LABEL_HEIGHT + PANEL_HEIGHT + PANEL_GAP;
+        let height = HEADER_HEIGHT + rows * row_height + note_height + MARGIN / 2.0;
         let title = escape(&self.style.title);
-        self.text = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
-             role=\"img\" font-family=\"system-ui, 'DejaVu Sans', sans-serif\" fill=\"#222\">\n\
-             <title>{title}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
+        put!(
+            self,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
+             width=\"{WIDTH}\" height=\"{height}\" role=\"img\" \
+             font-family=\"system-ui, 'DejaVu Sans', sans-serif\" fill=\"#222\">\n\
+             <title>{title}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>"
         );
         self.header(&title);
+        self.legend();
         let (in_page, between_pages) = self.edges();
         self.pages();
-        self.line(&between_pages, BETWEEN_PAGES);
+        self.line(&between_pages, BETWEEN_PAGES, OF_MANY);
         self.nodes();
-        self.line(&in_page, IN_PAGE);
+        self.line(&in_page, IN_PAGE, OF_MANY);
         self.path();
         self.page_labels();
-        if self.panels.len() < self.pages {
-            let hidden = self.pages - self.panels.len();
+        if hidden > 0 {
             let note = match hidden {
                 1 => "1 more page is not shown: searches touch it less often.".to_owned(),
                 _ => format!("{hidden} more pages are not shown: searches touch them less often."),
             };
-            self.label(MARGIN, height - MARGIN, 11.0, &note);
+            self.label((MARGIN, height - MARGIN), 11, &note);
         }
         self.text.push_str("</svg>\n");
         self.text
     }
 
-    fn label(&mut self, x: f64, y: f64, size: f64, text: &str) {
-        let _ = writeln!(
-            self.text,
-            "<text x=\"{}\" y=\"{}\" font-size=\"{size}\">{text}</text>",
-            Short(x),
-            Short(y)
+    fn label(&mut self, (x, y): (f64, f64), size: u32, text: &str) {
+        put!(
+            self,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\">{text}</text>"
         );
     }
 
     fn header(&mut self, title: &str) {
         let (map, block_bytes) = (self.map, self.style.block_bytes);
-        let _ = writeln!(
-            self.text,
+        put!(
+            self,
             "<text x=\"{MARGIN}\" y=\"30\" font-size=\"18\" font-weight=\"bold\">{title}</text>"
         );
         let counts = format!(
@@ -230,17 +234,18 @@ impl<'m> Drawing<'m> {
             map.pieces(block_bytes).count(),
             self.pages
         );
-        self.label(MARGIN, 50.0, 12.0, &counts);
+        self.label((MARGIN, 50.0), 12, &counts);
         let shares = format!(
-            "edges that stay in a block {:.1}%, in {GROUP_BYTES} B {:.1}%, in a page {:.1}%; {} leave their block",
+            "edges that stay in a block {:.1}%, in {GROUP_BYTES} B {:.1}%, in a page {:.1}%; \
+             {} leave their block",
             map.share_within(block_bytes),
             map.share_within(GROUP_BYTES),
             map.share_within(PAGE_BYTES),
             map.edges() - map.edges_within(block_bytes)
         );
-        self.label(MARGIN, 67.0, 12.0, &shares);
+        self.label((MARGIN, 67.0), 12, &shares);
         let mut searches = format!(
-            "the way to a node touches {:.1} blocks in {:.1} pages on average",
+            "the path to a node touches {:.1} blocks in {:.1} pages on average",
             map.touched_by_search(block_bytes),
             map.touched_by_search(PAGE_BYTES)
         );
@@ -253,134 +258,107 @@ impl<'m> Drawing<'m> {
                 counted(map.touched_on_path(goal.number, PAGE_BYTES), "page")
             );
         }
-        self.label(MARGIN, 84.0, 12.0, &searches);
-        self.legend();
+        self.label((MARGIN, 84.0), 12, &searches);
     }
 
-    /// The scale of depths, and what the lines are.
+    /// The scale of depths, and the kinds of lines.
     fn legend(&mut self) {
         const SCALE_WIDTH: f64 = 160.0;
-        let left = WIDTH - MARGIN - SCALE_WIDTH;
+        const RIGHT: f64 = WIDTH - MARGIN;
+        let left = RIGHT - SCALE_WIDTH;
         let colours = self.colours();
-        let step = SCALE_WIDTH / f64::from(colours.max(1));
-        for colour in 0..colours {
-            let _ = writeln!(
-                self.text,
-                "<rect x=\"{}\" y=\"16\" width=\"{}\" height=\"10\" fill=\"{}\"/>",
-                Short(left + step * f64::from(colour)),
-                Short(step + 0.3),
-                palette::colour(colour, colours)
-            );
+        let step = SCALE_WIDTH / f64::from(colours);
+        let mut scale = vec![String::new(); colours as usize];
+        for (colour, part) in (0..).zip(&mut scale) {
+            let x = left + step * f64::from(colour);
+            rect(part, (x, 16.0), (x + step + 0.3, 26.0));
         }
-        let deepest = self.levels.saturating_sub(1);
-        let _ = writeln!(
-            self.text,
-            "<text x=\"{}\" y=\"25\" font-size=\"11\" text-anchor=\"end\">depth</text>\
-             <text x=\"{}\" y=\"38\" font-size=\"11\">0</text>\
-             <text x=\"{}\" y=\"38\" font-size=\"11\" text-anchor=\"end\">{deepest}</text>",
-            Short(left - 6.0),
-            Short(left),
-            Short(left + SCALE_WIDTH)
+        self.bars(scale);
+        let end = "font-size=\"11\" text-anchor=\"end\"";
+        let (x, deepest) = (left - 6.0, self.levels.saturating_sub(1));
+        put!(self, "<text x=\"{x:.1}\" y=\"25\" {end}>depth</text>");
+        put!(
+            self,
+            "<text x=\"{RIGHT:.1}\" y=\"38\" {end}>{deepest}</text>"
         );
-        let mut lines = vec![
+        self.label((left, 38.0), 11, "0");
+        let lines = [
             (IN_PAGE, "edge within a page"),
             (BETWEEN_PAGES, "edge between pages"),
+            (ON_PATH, "one path to a node"),
         ];
-        if !self.path.is_empty() {
-            lines.push((ON_PATH, "one way to a node"));
-        }
-        for (y, (stroke, name)) in [50.0, 64.0, 78.0].into_iter().zip(lines) {
-            self.line(
-                &format!("M{} {y}h24", Short(left)),
-                Stroke {
-                    opacity: 1.0,
-                    ..stroke
-                },
-            );
-            self.label(left + 30.0, y + 4.0, 11.0, name);
+        let kinds = if self.path.is_empty() { 2 } else { 3 };
+        for (y, (stroke, name)) in [50.0, 64.0, 78.0].into_iter().zip(lines).take(kinds) {
+            self.line(&format!("M{left:.1} {y}h24"), stroke, 1.0);
+            self.label((left + 30.0, y + 4.0), 11, name);
         }
     }
 
     /// A panel for each page, all cells empty.
     fn pages(&mut self) {
-        let mut cells = String::new();
-        for block in 0..PAGE_BYTES / self.style.block_bytes {
-            let offset = block * self.style.block_bytes;
+        let (mut cells, block_bytes) = (String::new(), self.style.block_bytes);
+        for offset in (0..PAGE_BYTES).step_by(usize::try_from(block_bytes).unwrap_or(64)) {
             rect(
                 &mut cells,
                 self.in_panel(offset),
-                self.in_panel_end(offset, self.style.block_bytes),
+                self.in_panel_end(offset, block_bytes),
             );
         }
-        let _ = writeln!(
-            self.text,
+        put!(
+            self,
             "<defs><path id=\"page\" d=\"{cells}\" fill=\"#e8e8e4\"/></defs>"
         );
-        for &panel in self.panels.values() {
-            let (x, y) = corner(panel);
-            let _ = writeln!(
-                self.text,
-                "<use href=\"#page\" x=\"{}\" y=\"{}\"/>",
-                Short(x),
-                Short(y)
-            );
+        for (x, y) in self.panels.values().copied().map(corner) {
+            put!(self, "<use href=\"#page\" x=\"{x:.1}\" y=\"{y:.1}\"/>");
         }
     }
 
-    /// Above each panel, and above the lines.
+    /// Labels above each panel, drawn over the lines.
     fn page_labels(&mut self) {
-        let first_page = self
-            .map
+        let map = self.map;
+        let first_page = map
             .pieces(PAGE_BYTES)
             .next()
-            .map(|page| page.address());
-        for piece in self.map.pieces(PAGE_BYTES) {
+            .map_or(0, |page| page.address());
+        for piece in map.pieces(PAGE_BYTES) {
             let Some(&panel) = self.panels.get(&(piece.address() / PAGE_BYTES)) else {
                 continue;
             };
             let (x, y) = corner(panel);
             let label = format!(
                 "page {} · {} · {} out",
-                (piece.address() - first_page.unwrap_or(0)) / PAGE_BYTES,
+                (piece.address() - first_page) / PAGE_BYTES,
                 counted(piece.nodes().len() as u64, "node"),
                 counted(piece.edges_leaving() as u64, "edge")
             );
             // Letters of this size are about 5.3 wide.
-            let width = 5.3 * label.chars().count() as f64 + 4.0;
-            let _ = writeln!(
-                self.text,
-                "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"12\" fill=\"#fff\" fill-opacity=\"0.8\"/>",
-                Short(x - 2.0),
-                Short(y - 13.5),
-                Short(width)
+            let (left, top, width) = (x - 2.0, y - 13.5, 5.3 * label.chars().count() as f64 + 4.0);
+            put!(
+                self,
+                "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"12\" \
+                 fill=\"#fff\" fill-opacity=\"0.8\"/>"
             );
-            self.label(x, y - 4.0, 10.0, &label);
+            self.label((x, y - 4.0), 10, &label);
         }
     }
 
     fn nodes(&mut self) {
-        let colours = self.colours();
-        let mut bars = vec![String::new(); colours as usize];
+        let block_bytes = self.style.block_bytes;
+        let mut bars = vec![String::new(); self.colours() as usize];
         for node in self.map.nodes() {
             let bars = &mut bars[self.colour_of(node.depth) as usize];
-            let end = node
-                .address
-                .saturating_add((self.map.node_bytes as u64).max(1));
-            // Of a node that is larger than two pages, no more than these.
-            let first_block = node.address / self.style.block_bytes;
-            let blocks_max = 2 * PAGE_BYTES / self.style.block_bytes;
-            let end_block = end
-                .div_ceil(self.style.block_bytes)
-                .min(first_block + blocks_max);
-            for block in first_block..end_block {
-                let begin = block * self.style.block_bytes;
-                let first = begin.max(node.address);
-                let last = begin.saturating_add(self.style.block_bytes).min(end);
+            let end = node.address.saturating_add(self.node_bytes());
+            // At most two pages of a larger node.
+            let first_block = node.address / block_bytes;
+            let end_block = first_block + 2 * PAGE_BYTES / block_bytes;
+            for block in first_block..end_block.min(end.div_ceil(block_bytes)) {
+                let first = node.address.max(block * block_bytes);
+                let last = end.min((block * block_bytes).saturating_add(block_bytes));
                 if let Some(&panel) = self.panels.get(&(first / PAGE_BYTES)) {
                     let (x, y) = corner(panel);
                     let (left, top) = self.in_panel(first % PAGE_BYTES);
                     let (right, bottom) = self.in_panel_end(first % PAGE_BYTES, last - first);
-                    // A hair's breadth between nodes that touch.
+                    // A small gap between nodes that touch.
                     let right = if last == end { right - 0.8 } else { right };
                     rect(
                         bars,
@@ -390,101 +368,63 @@ impl<'m> Drawing<'m> {
                 }
             }
         }
+        self.bars(bars);
+    }
+
+    /// Draws paths, each in the colour of its index.
+    fn bars(&mut self, bars: Vec<String>) {
+        let colours = self.colours();
         for (colour, bars) in (0..).zip(bars).filter(|(_, bars)| !bars.is_empty()) {
-            let _ = writeln!(
-                self.text,
-                "<path fill=\"{}\" d=\"{bars}\"/>",
-                palette::colour(colour, colours)
-            );
+            let colour = palette::colour(colour, colours);
+            put!(self, "<path fill=\"{colour}\" d=\"{bars}\"/>");
         }
     }
 
-    /// Lines for the edges that leave a block, as far as both ends are shown: those within a page,
-    /// and the others.
+    /// Lines for the edges that leave a block if both ends are shown: within a page, and between
+    /// pages.
     fn edges(&self) -> (String, String) {
         let (mut in_page, mut between_pages) = (String::new(), String::new());
-        let mut drawn = 0;
-        for node in self.map.nodes() {
-            let Some(parent) = node.parent.map(|parent| self.map.node(parent)) else {
-                continue;
-            };
-            if self.map.is_with_parent(&node, self.style.block_bytes) {
-                continue;
-            }
-            let (Some(from), Some(to)) = (self.middle(&parent), self.middle(&node)) else {
-                continue;
-            };
-            if drawn == self.style.edges_max {
-                break;
-            }
-            drawn += 1;
+        let ends = self.map.nodes().filter_map(|node| {
+            let parent = self.map.node(node.parent?);
+            let leaves = !self.map.is_with_parent(&node, self.style.block_bytes);
+            leaves.then_some((node, self.middle(&parent)?, self.middle(&node)?))
+        });
+        for (node, (x, y), (to_x, to_y)) in ends.take(self.style.edges_max) {
             let lines = match self.map.is_with_parent(&node, PAGE_BYTES) {
                 true => &mut in_page,
                 false => &mut between_pages,
             };
-            let _ = write!(
-                lines,
-                "M{} {}L{} {}",
-                Short(from.0),
-                Short(from.1),
-                Short(to.0),
-                Short(to.1)
-            );
+            let _ = write!(lines, "M{x:.1} {y:.1}L{to_x:.1} {to_y:.1}");
         }
         (in_page, between_pages)
     }
 
     fn path(&mut self) {
-        let stops: Vec<(f64, f64)> = self
-            .path
-            .iter()
-            .filter_map(|node| self.middle(node))
-            .collect();
-        if stops.is_empty() {
-            return;
-        }
         let (mut line, mut dots) = (String::new(), String::new());
-        for (letter, (x, y)) in std::iter::once('M')
-            .chain(std::iter::repeat('L'))
-            .zip(stops)
-        {
-            let _ = write!(line, "{letter}{} {}", Short(x), Short(y));
+        for (x, y) in self.path.iter().filter_map(|node| self.middle(node)) {
+            let letter = if line.is_empty() { 'M' } else { 'L' };
+            let _ = write!(line, "{letter}{x:.1} {y:.1}");
             // A line without length, drawn with round ends.
-            let _ = write!(dots, "M{} {}h0", Short(x), Short(y));
+            let _ = write!(dots, "M{x:.1} {y:.1}h0");
         }
-        // A light border keeps it apart from the other lines.
-        self.line(
-            &line,
-            Stroke {
-                colour: "#fff",
-                width: 4.5,
-                opacity: 0.85,
-            },
-        );
-        self.line(&line, ON_PATH);
-        self.line(
-            &dots,
-            Stroke {
-                width: 6.0,
-                ..ON_PATH
-            },
-        );
+        // A light border separates the path from other lines.
+        self.line(&line, "stroke=\"#fff\" stroke-width=\"4.5\"", 0.85);
+        self.line(&line, ON_PATH, 1.0);
+        self.line(&dots, "stroke=\"#000\" stroke-width=\"6\"", 1.0);
     }
 
-    fn line(&mut self, path: &str, stroke: Stroke) {
-        if path.is_empty() {
-            return;
+    fn line(&mut self, path: &str, stroke: &str, opacity: f64) {
+        if !path.is_empty() {
+            put!(
+                self,
+                "<path d=\"{path}\" fill=\"none\" {stroke} stroke-opacity=\"{opacity}\" \
+                 stroke-linecap=\"round\" stroke-linejoin=\"round\"/>"
+            );
         }
-        let Stroke {
-            colour,
-            width,
-            opacity,
-        } = stroke;
-        let _ = writeln!(
-            self.text,
-            "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" stroke-opacity=\"{opacity}\" \
-             stroke-linecap=\"round\" stroke-linejoin=\"round\"/>"
-        );
+    }
+
+    fn node_bytes(&self) -> u64 {
+        (self.map.node_bytes as u64).max(1)
     }
 
     fn colours(&self) -> u32 {
@@ -496,16 +436,15 @@ impl<'m> Drawing<'m> {
         u32::try_from(colour).unwrap_or(0)
     }
 
-    /// The middle of a node, or of its part in the block in which it begins; `None` when that is
-    /// not shown.
+    /// The middle of a node, or of its part in the block in which it begins, if that is shown.
     fn middle(&self, node: &MappedNode) -> Option<(f64, f64)> {
-        let panel = *self.panels.get(&(node.address / PAGE_BYTES))?;
-        let (x, y) = corner(panel);
+        let (x, y) = corner(*self.panels.get(&(node.address / PAGE_BYTES))?);
         let offset = node.address % PAGE_BYTES;
-        let room = self.style.block_bytes - offset % self.style.block_bytes;
+        let bytes = self
+            .node_bytes()
+            .min(self.style.block_bytes - offset % self.style.block_bytes);
         let (left, top) = self.in_panel(offset);
-        let (right, bottom) =
-            self.in_panel_end(offset, room.min((self.map.node_bytes as u64).max(1)));
+        let (right, bottom) = self.in_panel_end(offset, bytes);
         Some((
             x + f64::midpoint(left, right),
             y + f64::midpoint(top, bottom),
@@ -515,16 +454,12 @@ impl<'m> Drawing<'m> {
     /// The upper left corner of what begins at this offset in a page.
     fn in_panel(&self, offset: u64) -> (f64, f64) {
         let (row, column) = (offset / ROW_BYTES, offset % ROW_BYTES);
-        let block_width = self.block_width();
-        let block = column / self.style.block_bytes;
-        let groups = column / GROUP_BYTES.max(self.style.block_bytes);
-        let in_block = (column % self.style.block_bytes) as f64 / self.style.block_bytes as f64;
-        (
-            block as f64 * block_width
-                + groups as f64 * GROUP_GAP
-                + in_block * (block_width - CELL_GAP),
-            row as f64 * (ROW_HEIGHT + ROW_GAP),
-        )
+        let block_bytes = self.style.block_bytes;
+        let (block, group) = (column / block_bytes, column / GROUP_BYTES.max(block_bytes));
+        let in_block = (column % block_bytes) as f64 / block_bytes as f64;
+        let width = self.block_width();
+        let x = block as f64 * width + group as f64 * GROUP_GAP + in_block * (width - CELL_GAP);
+        (x, row as f64 * (ROW_HEIGHT + ROW_GAP))
     }
 
     /// The lower right corner of what begins at an offset, and ends in the same block.
@@ -539,31 +474,6 @@ impl<'m> Drawing<'m> {
     }
 }
 
-/// A kind of line.
-#[derive(Clone, Copy)]
-struct Stroke {
-    colour: &'static str,
-    width: f64,
-    /// Of one line among many.
-    opacity: f64,
-}
-
-const IN_PAGE: Stroke = Stroke {
-    colour: "#333",
-    width: 0.7,
-    opacity: 0.45,
-};
-const BETWEEN_PAGES: Stroke = Stroke {
-    colour: "#d1495b",
-    width: 0.6,
-    opacity: 0.4,
-};
-const ON_PATH: Stroke = Stroke {
-    colour: "#000",
-    width: 1.8,
-    opacity: 1.0,
-};
-
 fn counted(number: u64, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {what}{plural}")
@@ -572,48 +482,32 @@ fn counted(number: u64, what: &str) -> String {
 /// The upper left corner of a panel's cells.
 fn corner(panel: usize) -> (f64, f64) {
     let (row, column) = (panel / COLUMNS, panel % COLUMNS);
+    let row_height = LABEL_HEIGHT + PANEL_HEIGHT + PANEL_GAP;
     (
         MARGIN + column as f64 * (PANEL_WIDTH + PANEL_GAP),
-        HEADER_HEIGHT + LABEL_HEIGHT + row as f64 * (LABEL_HEIGHT + PANEL_HEIGHT + PANEL_GAP),
+        HEADER_HEIGHT + LABEL_HEIGHT + row as f64 * row_height,
     )
 }
 
-/// A rectangle as a part of a path.
+/// Adds a rectangle to a path.
 fn rect(path: &mut String, (left, top): (f64, f64), (right, bottom): (f64, f64)) {
-    let width = right - left;
+    let (width, height) = (right - left, bottom - top);
     let _ = write!(
         path,
-        "M{} {}h{}v{}h-{}z",
-        Short(left),
-        Short(top),
-        Short(width),
-        Short(bottom - top),
-        Short(width)
+        "M{left:.1} {top:.1}h{width:.1}v{height:.1}h-{width:.1}z"
     );
 }
 
-/// A length with at most one digit behind the point.
-struct Short(f64);
-
-impl std::fmt::Display for Short {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", (self.0 * 10.0).round() / 10.0)
-    }
-}
-
-/// Text for an XML document.
+/// Text for an XML document. Characters that XML does not allow become U+FFFD.
 fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '&' => escaped.push_str("&amp;"),
-            // Not allowed in any form, but for these three.
-            letter if letter.is_control() && !"\t\n\r".contains(letter) => escaped.push('\u{fffd}'),
-            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
-            letter => escaped.push(letter),
-        }
-    }
-    escaped
+    let allowed = |letter: char| match letter {
+        '\t' | '\n' | '\r' => letter,
+        '\u{fffe}' | '\u{ffff}' => '\u{fffd}',
+        _ if letter.is_control() => '\u{fffd}',
+        _ => letter,
+    };
+    let text: String = text.chars().map(allowed).collect();
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }

@@ -6,10 +6,11 @@
 //! instructions a node, as there is a copy of the loop for each usual size of nodes: then a copy is
 //! some moves of words, where a call takes longer than what it does.
 
-use crate::collect::{ErasedLink, Nodes, Pointer, Shown, inner_offsets};
+use crate::collect::Nodes;
 use crate::link::Home;
+use crate::nearness::Distances;
 use crate::prefetch;
-use crate::report::Distances;
+use crate::visit::{ErasedLink, Pointer, Shown, inner_offsets};
 use ccmodel::NO_NODE;
 use std::alloc::Layout;
 

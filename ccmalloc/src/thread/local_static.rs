@@ -1,17 +1,14 @@
 //! The thread's state in static thread-local storage (the ELF model *initial-exec*), on x86-64
 //! Linux with glibc.
 //!
-//! A `thread_local!` of a library becomes a call of `__tls_get_addr` (the model *general-dynamic*),
-//! unless the compiler knows that an executable will be made of it. In an executable the linker
-//! takes the call out again, but not the saving and restoring of registers around it: a third of
-//! the instructions of an allocation. In a shared library the call stays, eleven instructions in
-//! each `malloc` and each `free`; and it is unsafe under a malloc: after a `dlopen`, that function
-//! may have to enlarge the thread's table of modules, for which it calls `malloc`, which would call
-//! it again (glibc 2.39 and later do so on the first access of whatever module;
-//! <https://sourceware.org/bugzilla/show_bug.cgi?id=31717>). Initial-exec is an offset from the
-//! thread pointer, read from a table: it never calls anything. In exchange, a shared library's
-//! thread-local block must fit the room that the C library keeps for libraries loaded after start:
-//! glibc keeps 512 bytes and more, and the whole of `libccmalloc.so` has about a hundred.
+//! A `thread_local!` of a library becomes a call of `__tls_get_addr` (the model *general-dynamic*).
+//! In an executable the linker removes the call, but not the saving of registers around it: a third
+//! of the instructions of an allocation. In a shared library the call stays, eleven instructions in
+//! each `malloc` and `free`, and it is unsafe there: after a `dlopen`, it may call `malloc`, which
+//! would call it again (<https://sourceware.org/bugzilla/show_bug.cgi?id=31717>). Initial-exec is
+//! an offset from the thread pointer, read from a table: it never calls anything. In exchange, a
+//! shared library's thread-local block must fit the room that the C library keeps: glibc has at
+//! least 512 bytes, and `libccmalloc.so` takes about a hundred.
 //!
 //! Stable Rust cannot choose the model of a `thread_local!`, hence a variable defined in assembly.
 

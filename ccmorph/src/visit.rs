@@ -1,0 +1,719 @@
+//! Links, the traversal that shows them, and what is written down meanwhile.
+//!
+//! # Why showing a link proves that the node may move
+//!
+//! The thesis's `ccmorph` made its caller promise that nothing else points into the structure. Here
+//! the borrow checker proves it. A traversal has the type
+//!
+//! ```text
+//! for<'a> FnMut(&'a mut T, &mut dyn FnMut(&'a mut dyn Links<Link = Box<T>>))
+//! ```
+//!
+//! and the lifetime `'a` of the node's borrow is also that of each link shown. Three things follow,
+//! for all safe code:
+//!
+//! 1. *A link that was shown is out of reach.* It stays mutably borrowed for `'a`, which outlives
+//!    the call. So the traversal cannot drop, replace or read it afterwards, nor show it again.
+//! 2. *A link that is shown stays where it is.* It is borrowed for `'a`, so it is part of the node
+//!    or of memory that outlives the call. A local variable does not.
+//! 3. *No borrow is kept.* The caller may choose any `'a`, so nothing that the traversal captured
+//!    can hold a reference of that lifetime.
+//!
+//! With one `'a` for all nodes, all collected links and their nodes are valid and disjoint at once.
+//! Safe code could then replace the boxes one by one:
+//!
+//! ```text
+//! *link = Box::new(*std::mem::replace(link, ..));
+//! ```
+//!
+//! A hidden node is not moved, but stays the property of its owner, which is. What does not
+//! compile, in turn for the three points:
+//!
+//! ```compile_fail,E0499
+//! # struct Node { left: Option<Box<Node>> }
+//! # let mut root = Some(Box::new(Node { left: None }));
+//! // Showing a link twice.
+//! let _ = ccmorph::ccmorph(&mut root, |node, visit| {
+//!     visit(&mut node.left);
+//!     visit(&mut node.left);
+//! });
+//! ```
+//!
+//! ```compile_fail,E0506
+//! # struct Node { left: Option<Box<Node>> }
+//! # let mut root = Some(Box::new(Node { left: None }));
+//! // Replacing a link after showing it.
+//! let _ = ccmorph::ccmorph(&mut root, |node, visit| {
+//!     visit(&mut node.left);
+//!     node.left = None;
+//! });
+//! ```
+//!
+//! ```compile_fail,E0597
+//! # struct Node { left: Option<Box<Node>> }
+//! # let mut root = Some(Box::new(Node { left: None }));
+//! // Showing a link that is about to go.
+//! let _ = ccmorph::ccmorph(&mut root, |node, visit| {
+//!     let mut local = node.left.take();
+//!     visit(&mut local);
+//! });
+//! ```
+//!
+//! ```compile_fail,E0521
+//! # struct Node { left: Option<Box<Node>> }
+//! # let mut root = Some(Box::new(Node { left: None }));
+//! // Keeping a link for later.
+//! let mut kept: Option<&mut Option<Box<Node>>> = None;
+//! let _ = ccmorph::ccmorph(&mut root, |node, _visit| {
+//!     kept = Some(&mut node.left);
+//! });
+//! # drop(kept);
+//! ```
+
+mod addresses;
+mod lists;
+
+use crate::error::MorphError;
+use crate::link::{Global, Link};
+use crate::pointers::{Place, Pointers};
+use crate::size::NodeSize;
+pub(crate) use addresses::Addresses;
+use ccmodel::NO_NODE;
+pub(crate) use lists::Lists;
+use lists::try_reserve_one;
+use std::alloc::Layout;
+use std::fmt;
+
+/// One or more places that own nodes, or point back to some: a box, an optional one, or a
+/// collection of them.
+///
+/// Implement it for a type that holds links, such as a hash table's bucket. No implementation can
+/// be unsound, see [the traversal's contract](crate#why-this-is-safe).
+///
+/// # Examples
+///
+/// ```
+/// use ccmorph::{Links, Visitor};
+///
+/// struct Node { next: Option<Box<Node>> }
+/// struct List { length: usize, first: Option<Box<Node>>, last: *mut Node }
+///
+/// impl Links for List {
+///     type Link = Box<Node>;
+///     fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Box<Node>>) {
+///         self.first.show(visitor);
+///         visitor.pointers(&mut self.last);
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` holds no links to nodes of one type",
+    label = "holds no boxes of the nodes that are morphed",
+    note = "for nodes of several types, vectors of nodes and trait objects: derive \
+            `ccmorph::TreeNode` for each type, and call `Morph::run_any(&mut root)`, or show them \
+            by `visit(ccmorph::any(&mut field))`",
+    note = "for pointers that own nothing: `visit(ccmorph::back(&mut field))`",
+    note = "`Rc` and `Arc` do not move: own each node by a `Box`, or use `ccmorph::IndexMorph`"
+)]
+pub trait Links {
+    /// The kind of link.
+    type Link: Link;
+
+    /// Tells `visitor` of each link that owns a node, in the order in which the nodes count as
+    /// siblings, and of pointers back.
+    fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Self::Link>);
+}
+
+/// What a traversal calls for each field of a node that holds [`Links`].
+///
+/// `'a` is the lifetime of the node's borrow, which each link must share.
+pub type Visit<'v, 'a, L> = dyn FnMut(&'a mut (dyn Links<Link = L> + 'a)) + 'v;
+
+/// What a node owns: places that own nodes of any types. A field marked `#[child]` may be of such a
+/// type.
+///
+/// [`#[derive(TreeNode)]`](macro@crate::TreeNode) implements it. By hand, show the fields; no
+/// implementation can be unsound, see [the traversal's contract](crate#why-this-is-safe).
+///
+/// | type | what moves |
+/// |---|---|
+/// | `Box<T>` | the node; `T` may be a slice, or a trait object with the supertrait `AnyLinks` |
+/// | `Vec<T>` | the buffer with its elements, as one |
+/// | options, arrays, tuples of up to four, `VecDeque`, values of maps | what the elements own |
+///
+/// # Examples
+///
+/// Statements own expressions, which own statements:
+///
+/// ```
+/// # #[global_allocator]
+/// # static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
+/// use ccmorph::{Morph, TreeNode, ccmorph};
+///
+/// #[derive(TreeNode)]
+/// enum Statement {
+///     Evaluate(#[child] Expression),
+///     While { #[child] condition: Expression, #[child] body: Vec<Statement> },
+/// }
+///
+/// #[derive(TreeNode)]
+/// enum Expression {
+///     Number(f64),
+///     Sum(#[child] Box<Expression>, #[child] Box<Expression>),
+///     Block(#[child] Vec<Statement>),
+/// }
+///
+/// use Expression::{Block, Number, Sum};
+/// let sum = Sum(Box::new(Number(1.0)), Box::new(Block(vec![Statement::Evaluate(Number(2.0))])));
+/// let mut program = vec![Statement::While { condition: sum, body: Vec::new() }];
+///
+/// // Two vectors' buffers and two boxes.
+/// assert_eq!(Morph::new().run_any(&mut program)?.nodes, 4);
+/// # Ok::<(), ccmorph::MorphError>(())
+/// ```
+///
+/// Trait objects. The supertrait is all that it takes:
+///
+/// ```
+/// # #[global_allocator]
+/// # static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
+/// use ccmorph::{AnyLinks, Morph, TreeNode};
+///
+/// trait Shape: AnyLinks {
+///     fn area(&self) -> f64;
+/// }
+///
+/// struct Square(f64);
+/// impl AnyLinks for Square {} // owns no nodes
+/// impl Shape for Square {
+///     fn area(&self) -> f64 { self.0 * self.0 }
+/// }
+///
+/// #[derive(TreeNode)]
+/// struct Group(#[child] Vec<Box<dyn Shape>>);
+/// impl Shape for Group {
+///     fn area(&self) -> f64 { self.0.iter().map(|shape| shape.area()).sum() }
+/// }
+///
+/// let mut all: Box<dyn Shape> = Box::new(Group(vec![Box::new(Square(1.0)),
+/// Box::new(Square(2.0))])); assert_eq!(Morph::new().run_any(&mut all)?.nodes, 4);
+/// assert_eq!(all.area(), 5.0);
+/// # Ok::<(), ccmorph::MorphError>(())
+/// ```
+///
+/// What it is not for does not compile, and the message says what to do instead:
+///
+/// ```compile_fail,E0277
+/// #[derive(ccmorph::TreeNode)]
+/// struct Node {
+///     #[child]
+///     children: Vec<std::rc::Rc<Node>>,
+/// }
+/// ```
+///
+/// ```compile_fail,E0277
+/// #[derive(ccmorph::TreeNode)]
+/// struct Node {
+///     #[child]
+///     child: Option<Box<dyn std::fmt::Debug>>,
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` owns no nodes that a morph can move",
+    label = "holds no boxes or vectors of nodes",
+    note = "for a struct or enum: `#[derive(ccmorph::TreeNode)]`, with `#[child]` on the fields \
+            that own nodes; for a node without children: an empty `impl ccmorph::AnyLinks`",
+    note = "for `Box<dyn Trait>`: make `ccmorph::AnyLinks` a supertrait of the trait",
+    note = "for `Rc` and `Arc`, which do not move: own each node by a `Box` and mark the other \
+            references, as raw pointers, `#[pointer]`; or keep the nodes in a `Vec` and use \
+            `ccmorph::IndexMorph`",
+    note = "for a collection of another crate: `#[child(each)]`, which calls its `iter_mut`",
+    note = "for a box with an allocator: write it out in the field's type, as in \
+            `Option<Box<Node, &Heap>>`; the derive does not see through a type alias, and all \
+            nodes are then of one type"
+)]
+pub trait AnyLinks: Unpin {
+    /// Shows `visitor` what owns nodes, in the order in which the nodes count as siblings, and
+    /// pointers back.
+    ///
+    /// By default there is nothing to show: the node has no children.
+    fn show_any<'a>(&'a mut self, visitor: &mut AnyVisitor<'_, 'a>) {
+        let _ = visitor;
+    }
+}
+
+/// How to visit nodes of one type, and write links to them, in a structure of several types.
+#[derive(Clone, Copy)]
+#[expect(
+    unreachable_pub,
+    reason = "part of `Visitor`, whose fields are private"
+)]
+pub struct Kind<'a> {
+    pub(crate) link: ErasedLink,
+    /// Shows what the node owns.
+    ///
+    /// # Safety
+    ///
+    /// The link was made from a `&'a mut` to a link of this kind, its node is the one that it
+    /// holds, and only the collector has kept them. It is called once.
+    pub(crate) visit: unsafe fn(Shown, &mut AnyVisitor<'_, 'a>),
+}
+
+impl fmt::Debug for Kind<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kind").finish_non_exhaustive()
+    }
+}
+
+/// What a node of a structure of several types is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Each<'a> {
+    pub(crate) size: NodeSize,
+    /// `None` for a node of the type that the traversal is for.
+    pub(crate) kind: Option<&'a Kind<'a>>,
+}
+
+impl Each<'_> {
+    /// A node of the type that the traversal is for. Its size is filled in at the end.
+    pub(crate) const OF_ONE_TYPE: Self = Each {
+        size: NodeSize::STAYS,
+        kind: None,
+    };
+}
+
+/// A link, erased, and the pointer that it holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shown {
+    pub(crate) link: *mut (),
+    pub(crate) node: *mut u8,
+}
+
+/// A type of links.
+///
+/// Invariant: a link has `bytes` bytes, at most a pointer's alignment, and `point_to` is as
+/// [`OwningPointer::point_to`](crate::link::OwningPointer::point_to); `None` where that writes the
+/// pointer with which the link begins and nothing else.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ErasedLink {
+    pub(crate) bytes: usize,
+    pub(crate) point_to: Option<unsafe fn(*mut (), *mut u8)>,
+}
+
+impl ErasedLink {
+    /// A box of some kind.
+    pub(crate) const fn of<L: Link>() -> ErasedLink {
+        const { assert!(align_of::<L>() <= align_of::<*mut u8>()) };
+        ErasedLink {
+            bytes: size_of::<L>(),
+            point_to: if L::IS_POINTER {
+                None
+            } else {
+                Some(L::point_to)
+            },
+        }
+    }
+
+    /// A box of a node of any type, which begins with its pointer: [`AnyLinks`] looks whether it
+    /// does.
+    pub(crate) const fn box_of<T: ?Sized>() -> ErasedLink {
+        const { assert!(align_of::<Box<T>>() == align_of::<*mut u8>()) };
+        ErasedLink {
+            bytes: size_of::<Box<T>>(),
+            point_to: None,
+        }
+    }
+
+    /// A raw pointer.
+    pub(crate) const fn raw() -> ErasedLink {
+        ErasedLink {
+            bytes: size_of::<*mut u8>(),
+            point_to: None,
+        }
+    }
+
+    /// Makes a link own another node.
+    ///
+    /// # Safety
+    ///
+    /// - `link` is a link of this type, erased: valid for reads and writes, and nothing else refers
+    ///   to it.
+    /// - `node` is an allocation of the link's home for a node, owned by nothing else, and
+    ///   initialised when the link is used next.
+    #[inline]
+    pub(crate) unsafe fn point_to(self, link: *mut (), node: *mut u8) {
+        match self.point_to {
+            // SAFETY: a pointer in memory (invariant), valid for writes (the caller's promise).
+            None => unsafe { link.cast::<*mut u8>().write(node) },
+            // SAFETY: the caller's promise.
+            Some(point_to) => unsafe { point_to(link, node) },
+        }
+    }
+}
+
+/// A place that points to a node without owning it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pointer {
+    pub(crate) place: *mut *mut u8,
+    /// The number of the node.
+    pub(crate) target: u32,
+}
+
+/// Whether all `place_bytes` of a place lie in a node, so that it is aligned wherever the node
+/// lies.
+#[inline]
+pub(crate) fn lies_in(place: usize, place_bytes: usize, node: *const u8, layout: Layout) -> bool {
+    place.wrapping_sub(node.addr()) < inner_offsets(place_bytes, layout)
+}
+
+/// From this offset on in a node, no place of so many bytes [lies in](lies_in) it.
+#[inline]
+pub(crate) fn inner_offsets(place_bytes: usize, layout: Layout) -> usize {
+    if layout.align() < align_of::<*mut u8>() {
+        return 0;
+    }
+    (layout.size() + 1).saturating_sub(place_bytes)
+}
+
+/// Adds an entry. If there is no memory, sets the error.
+#[inline]
+fn push<T>(list: &mut Vec<T>, entry: T, error: &mut Option<MorphError>) {
+    match try_reserve_one(list) {
+        Ok(()) => list.push(entry),
+        Err(_) => {
+            let bytes = ((list.len() + 1) * size_of::<T>()) as u64;
+            error.get_or_insert(MorphError::OutOfMemory { bytes });
+        }
+    }
+}
+
+/// What a traversal has shown so far.
+///
+/// Invariants: those of [`Nodes`](crate::collect::Nodes), except that the last nodes may lack an
+/// entry of `each`. Nodes without a kind are of the type of the traversal. `lists` has the parents
+/// of [`Collected`](crate::collect::Collected).
+#[derive(Debug)]
+pub(crate) struct Collector<'a> {
+    error: Option<MorphError>,
+    /// The node whose visit it is, [`NO_NODE`] for the root's.
+    visited: u32,
+    /// Where that node lies; for comparisons.
+    visited_node: *const u8,
+    lists: Lists,
+    each: Vec<Each<'a>>,
+    /// Numbers of links that do not lie in the node that showed them.
+    outside: Vec<u32>,
+    /// Pointers to the parent of the node that showed them, and that they lie in.
+    inside: Vec<Pointer>,
+    /// The same, but anywhere.
+    known: Vec<Pointer>,
+    /// Places with what they hold, which is not null.
+    others: Vec<(*mut *mut u8, *mut u8)>,
+}
+
+/// All that was shown, less the pointers that point to no node.
+pub(crate) struct Found<'a> {
+    pub(crate) shown: Vec<Shown>,
+    pub(crate) parents: Vec<u32>,
+    pub(crate) each: Vec<Each<'a>>,
+    pub(crate) outside: Vec<u32>,
+    /// Anywhere, and inside of the nodes that showed them.
+    pub(crate) pointers: (Vec<Pointer>, Vec<Pointer>),
+}
+
+impl<'a> Collector<'a> {
+    pub(crate) fn new() -> Collector<'a> {
+        Collector {
+            error: None,
+            visited: NO_NODE,
+            visited_node: std::ptr::null(),
+            lists: Lists::default(),
+            each: Vec::new(),
+            outside: Vec::new(),
+            inside: Vec::new(),
+            known: Vec::new(),
+            others: Vec::new(),
+        }
+    }
+
+    pub(crate) fn lists(&self) -> &Lists {
+        &self.lists
+    }
+
+    pub(crate) fn lists_mut(&mut self) -> &mut Lists {
+        &mut self.lists
+    }
+
+    /// What the node with this number is, if its type is not that of the traversal.
+    #[inline]
+    pub(crate) fn kind(&self, number: u32) -> Option<&'a Kind<'a>> {
+        self.each.get(number as usize).and_then(|each| each.kind)
+    }
+
+    /// Begins the visit of a node; what is shown from here on is shown by it.
+    #[inline]
+    pub(crate) fn visit(&mut self, number: u32) {
+        self.visited = number;
+        let shown = self.lists.shown().get(number as usize);
+        self.visited_node = shown.map_or(std::ptr::null(), |shown| shown.node.cast_const());
+    }
+
+    /// Notes a link to a node of the type that the traversal is for, or else of this kind.
+    #[inline]
+    fn push<L: Link>(
+        &mut self,
+        link: &'a mut L,
+        common_home: &mut Option<L::Home>,
+        kind: Option<&'a Kind<'a>>,
+    ) {
+        let home = link.home();
+        let place: *mut L = link;
+        // SAFETY: it was a reference that lives for 'a just now.
+        let node = unsafe { &mut *place }.node();
+        let shown = Shown {
+            link: place.cast(),
+            node: node.cast(),
+        };
+        let inside = self.lies_in_visited::<L>(place.addr(), Layout::new::<L::Node>());
+        // The uncommon cases are in other functions, so that this one needs no stack.
+        if *common_home == Some(home) && inside && self.lists.has_room() {
+            // SAFETY: there is room.
+            unsafe { self.lists.push_within(shown, self.visited) };
+        } else if let Some(kind) = kind {
+            self.push_kind(shown, Layout::new::<L::Node>(), kind);
+        } else if *common_home.get_or_insert(home) == home {
+            self.push_shown(shown, inside);
+        } else {
+            self.fail(MorphError::TwoHeaps);
+        }
+    }
+
+    /// Notes a link that lies `inside` of the node being visited, or not.
+    #[inline(never)]
+    pub(crate) fn push_shown(&mut self, shown: Shown, inside: bool) {
+        // What cannot be numbered is not going to be a link.
+        if !inside && let Ok(number) = u32::try_from(self.lists.len()) {
+            push(&mut self.outside, number, &mut self.error);
+        }
+        if let Err(error) = self.lists.push(shown, self.visited) {
+            self.fail(error);
+        }
+    }
+
+    /// Notes a node of this layout and kind; one of no size is skipped.
+    #[inline(never)]
+    pub(crate) fn push_kind(&mut self, shown: Shown, layout: Layout, kind: &'a Kind<'a>) {
+        if layout.size() == 0 {
+            return;
+        }
+        let (number, out_of_memory) = (self.lists.len(), self.each_out_of_memory());
+        // Those before without an entry are of the one type.
+        let more = number + 1 - self.each.len();
+        if self.each.try_reserve(more).is_err() {
+            return self.fail(out_of_memory);
+        }
+        if let Err(error) = self.lists.push(shown, self.visited) {
+            return self.fail(error);
+        }
+        self.each.resize(number, Each::OF_ONE_TYPE);
+        self.each.push(Each {
+            size: NodeSize::of(layout),
+            kind: Some(kind),
+        });
+    }
+
+    fn each_out_of_memory(&self) -> MorphError {
+        let bytes = (self.lists.len() + 1) * size_of::<Each<'_>>();
+        MorphError::OutOfMemory {
+            bytes: bytes as u64,
+        }
+    }
+
+    /// Whether a place that holds a `P` lies in the node that is being visited, of this layout.
+    #[inline]
+    pub(crate) fn lies_in_visited<P>(&self, place: usize, layout: Layout) -> bool {
+        lies_in(place, size_of::<P>(), self.visited_node, layout)
+    }
+
+    /// Sets the error, unless there is one.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn fail(&mut self, error: MorphError) {
+        self.error.get_or_insert(error);
+    }
+
+    /// Notes a place that holds `held`. The node being visited is of this layout; where its type is
+    /// unknown, of one in which no pointer [lies](lies_in).
+    pub(crate) fn push_pointer(&mut self, place: *mut *mut u8, held: *mut u8, layout: Layout) {
+        if held.is_null() {
+            return;
+        }
+        // Nearly all pointers back are to the parent; in a list that is the predecessor.
+        if let Some(&target) = self.lists.parents().get(self.visited as usize)
+            && (self.lists.shown().get(target as usize))
+                .is_some_and(|shown| shown.node.addr() == held.addr())
+        {
+            let pointer = Pointer { place, target };
+            if self.lies_in_visited::<*mut u8>(place.addr(), layout) {
+                push(&mut self.inside, pointer, &mut self.error);
+            } else {
+                push(&mut self.known, pointer, &mut self.error);
+            }
+        } else {
+            push(&mut self.others, (place, held), &mut self.error);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn check(&self) -> Result<(), MorphError> {
+        self.error.map_or(Ok(()), Err)
+    }
+
+    /// What was shown, for nodes of this layout where they are of the one type. `addresses` are
+    /// those of all nodes, if they are known already.
+    pub(crate) fn finish(
+        mut self,
+        layout: Layout,
+        addresses: Option<Addresses>,
+    ) -> Result<Found<'a>, MorphError> {
+        self.check()?;
+        let (is_one_type, out_of_memory) = (self.each.is_empty(), self.each_out_of_memory());
+        if !self.others.is_empty() {
+            let out_of_memory = MorphError::OutOfMemory {
+                bytes: (self.lists.len() * Addresses::ENTRY_BYTES) as u64,
+            };
+            let addresses = addresses.or_else(|| Addresses::of(self.lists.shown()));
+            let pointers = addresses.and_then(|all| all.add_targets(self.others, self.known));
+            self.known = pointers.ok_or(out_of_memory)?;
+        }
+        if !is_one_type {
+            let more = self.lists.len() - self.each.len();
+            let entries = self.each.try_reserve(more);
+            (entries.and(self.known.try_reserve(self.inside.len()))).map_err(|_| out_of_memory)?;
+            self.each.resize(self.lists.len(), Each::OF_ONE_TYPE);
+            for each in self.each.iter_mut().filter(|each| each.kind.is_none()) {
+                each.size = NodeSize::of(layout);
+            }
+            // All links and pointers are written before a node moves, so it does not matter which
+            // lie in which node.
+            self.known.append(&mut self.inside);
+        }
+        let (shown, parents) = self.lists.into_parts();
+        Ok(Found {
+            shown,
+            parents,
+            each: self.each,
+            outside: self.outside,
+            pointers: (self.known, self.inside),
+        })
+    }
+}
+
+/// What [`Links::show`] tells of: the links, and the pointers back.
+///
+/// `'a` is the lifetime of the borrow that they share.
+// Invariant: `kind` is that of `L`, or `None` where `L` leads to the nodes that the traversal is
+// for; their common home is `home`.
+#[derive(Debug)]
+pub struct Visitor<'v, 'a, L: Link> {
+    collector: &'v mut Collector<'a>,
+    home: &'v mut Option<L::Home>,
+    kind: Option<&'a Kind<'a>>,
+}
+
+impl<'v, 'a, L: Link + 'a> Visitor<'v, 'a, L> {
+    /// What notes links to nodes of the type that the traversal is for.
+    #[inline]
+    pub(crate) fn of(
+        collector: &'v mut Collector<'a>,
+        home: &'v mut Option<L::Home>,
+    ) -> Visitor<'v, 'a, L> {
+        Visitor {
+            collector,
+            home,
+            kind: None,
+        }
+    }
+
+    /// Shows a link, whose node will move.
+    #[inline]
+    pub fn link(&mut self, link: &'a mut L) {
+        self.collector.push(link, self.home, self.kind);
+    }
+
+    /// Shows pointers that own nothing, which will follow the nodes that they point to.
+    #[inline]
+    pub fn pointers<P: Pointers<L::Node> + ?Sized>(&mut self, pointers: &'a mut P) {
+        // A node of another kind than the traversal's is not an `L::Node`.
+        let layout = match self.kind {
+            None => Layout::new::<L::Node>(),
+            Some(_) => UNKNOWN,
+        };
+        show_pointers(self.collector, pointers, layout);
+    }
+}
+
+impl<'a, L: Link<Home = Global> + 'a> Visitor<'_, 'a, L> {
+    /// Shows links to nodes of any types.
+    pub(crate) fn any<A: AnyLinks + ?Sized>(&mut self, links: &'a mut A) {
+        if self.kind.is_none() {
+            *self.home = Some(Global);
+        }
+        links.show_any(&mut AnyVisitor::of(self.collector));
+    }
+}
+
+/// A layout in which no pointer [lies](lies_in).
+const UNKNOWN: Layout = Layout::new::<u8>();
+
+#[inline]
+fn show_pointers<'a, T: 'a, P: Pointers<T> + ?Sized>(
+    collector: &mut Collector<'a>,
+    pointers: &'a mut P,
+    layout: Layout,
+) {
+    pointers.show(&mut |place: Place<'a, T>| {
+        let place = place.as_ptr().cast::<*mut u8>();
+        // SAFETY: borrowed for 'a, and holds a raw pointer (invariant of `Place`).
+        let held = unsafe { place.read() };
+        collector.push_pointer(place, held, layout);
+    });
+}
+
+/// What [`AnyLinks::show_any`] tells of: links to nodes of any types, and pointers back.
+///
+/// `'a` is the lifetime of the borrow that they share.
+#[derive(Debug)]
+pub struct AnyVisitor<'v, 'a> {
+    pub(crate) collector: &'v mut Collector<'a>,
+}
+
+impl<'v, 'a> AnyVisitor<'v, 'a> {
+    pub(crate) fn of(collector: &'v mut Collector<'a>) -> AnyVisitor<'v, 'a> {
+        AnyVisitor { collector }
+    }
+
+    /// Shows a field of the node, or another place that lives as long.
+    #[inline]
+    pub fn show<A: AnyLinks + ?Sized>(&mut self, links: &'a mut A) {
+        links.show_any(self);
+    }
+
+    /// Shows links that `links` shows, which lead to nodes of this kind.
+    pub(crate) fn show_kind<L>(&mut self, links: &'a mut L, kind: &'a Kind<'a>)
+    where
+        L: Links<Link: Link<Home = Global>> + ?Sized,
+    {
+        // `push` takes a link for one to the one type only if the home is known.
+        links.show(&mut Visitor {
+            collector: self.collector,
+            home: &mut None,
+            kind: Some(kind),
+        });
+    }
+
+    /// Shows pointers that own nothing, which will follow the nodes that they point to, whatever
+    /// their type.
+    pub fn pointers<T: 'a, P: Pointers<T> + ?Sized>(&mut self, pointers: &'a mut P) {
+        show_pointers(self.collector, pointers, UNKNOWN);
+    }
+}
