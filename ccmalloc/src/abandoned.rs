@@ -51,7 +51,7 @@ impl Own<'static> {
                 Err(now) => head = now,
             }
         }
-        // SAFETY: nobody else knows of it but readers of the counters.
+        // SAFETY: nothing else refers to it but readers of the counters.
         Some(unsafe { Own::new(heap) })
     }
 

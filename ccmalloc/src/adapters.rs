@@ -116,7 +116,7 @@ macro_rules! adapt {
                     let place = allocate_near_target(Layout::new::<T>(), neighbour)?.cast::<T>();
                     // SAFETY: fresh memory for a value of this layout.
                     unsafe { place.write(value) };
-                    // SAFETY: as above, by `CcMalloc`, and owned by nobody yet.
+                    // SAFETY: as above, by `CcMalloc`, and not owned yet.
                     Ok(unsafe { Box::from_raw_in(place.as_ptr(), CcMalloc) })
                 }
             }

@@ -34,7 +34,7 @@ const fn start_bits(align_granules: usize) -> u8 {
     }
 }
 
-/// For a run of so many granules, the steps by which it doubles and is completed.
+/// For a run of `granules`, the steps by which it doubles and is completed.
 const RUN_STEPS: [[u8; 3]; BLOCK_GRANULES + 1] = [
     [0, 0, 0],
     [0, 0, 0],

@@ -131,7 +131,7 @@ pub(crate) struct Slab {
     pub(crate) span_slots: Cell<u8>,
     /// Size classes: number of a word of the map that had a live object in it when last looked at.
     pub(crate) witness: Cell<u8>,
-    /// `COLOCATED`: which pages the heap has listed for seats (bit = page).
+    /// `COLOCATED`: which pages the heap has listed for openings (bit = page).
     pub(crate) listed_pages: Cell<u16>,
     /// A cell, so that no byte of a header lies outside of cells and atomics ([`SlotRef`]).
     _padding: Cell<u16>,
@@ -223,8 +223,8 @@ pub(crate) struct ChunkDesc {
     pub(crate) huge: Cell<bool>,
     /// When a slot last became free, by `sys::milliseconds`.
     pub(crate) freed_at: Cell<usize>,
-    /// Slots that a [`Region`](crate::Region) is filling (bit = slot): their pages serve no seats,
-    /// and they are not given back.
+    /// Slots that a [`Region`](crate::Region) is filling (bit = slot): their pages serve no
+    /// openings, and they are not given back.
     pub(crate) reserved_slots: Cell<u32>,
     /// Neighbours in the heap's list of chunks with free slots; `next` also links unused
     /// descriptors.

@@ -8,19 +8,19 @@
 //! 2. another place on the hint's page, by the [`Policy`];
 //! 3. where blocks are reserved ([`set_reserved_blocks`](crate::set_reserved_blocks)): the page
 //!    *tied* to the hint's, which took what did not fit before;
-//! 4. a *seat*: the place where anything starts that has no neighbour to join, beside what was
-//!    freed last or on the heap's current seat page. Where blocks are reserved, the hint's page is
-//!    tied to the seat's, when it lies in the same chunk.
+//! 4. an *opening*: the place where anything starts that has no neighbour to join, beside what was
+//!    freed last or on the heap's current opening page. Where blocks are reserved, the hint's page
+//!    is tied to the opening's, when it lies in the same chunk.
 //!
 //! `Closest` lets objects cross the border of two blocks; the thesis's policy leaves gaps there. It
 //! looks for room in the 512 bytes around the hint, whose map is one word, and then in the next
 //! such bytes; no object crosses these. What is built in one go then lies as in an arena: the *run*
 //! of free granules behind the latest object is known without a look at the map.
 //!
-//! Freed room serves later hints at once. Which pages have seats, and what becomes of empty ones,
-//! is the business of `seats`.
+//! Freed room serves later hints at once. Which pages have openings, and what becomes of empty
+//! ones, is the business of `openings`.
 
-mod seats;
+mod openings;
 
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
@@ -114,8 +114,8 @@ impl Request {
 
     /// A granule of the page for something that has no neighbour on it, if it has more empty blocks
     /// than are reserved.
-    fn find_seat(self, page: Page<'_>, policy: Policy) -> Option<usize> {
-        page.has_seats().then(|| self.find(page, 0, policy))?
+    fn find_opening(self, page: Page<'_>, policy: Policy) -> Option<usize> {
+        page.has_openings().then(|| self.find(page, 0, policy))?
     }
 }
 
@@ -150,14 +150,14 @@ impl<'a> Page<'a> {
         1 << self.in_slot
     }
 
-    /// Whether the heap has listed it for seats.
+    /// Whether the heap has listed it for openings.
     #[inline]
     fn is_listed(self) -> bool {
         self.pages.slot().slab().listed_pages.get() & self.bit() != 0
     }
 
     /// Whether it has more empty blocks than are reserved.
-    fn has_seats(self) -> bool {
+    fn has_openings(self) -> bool {
         self.empty_blocks().count_ones() > u32::from(reserved())
     }
 
@@ -218,7 +218,7 @@ impl<'a> Own<'a> {
         policy: Policy,
     ) -> *mut u8 {
         self.alloc_beside(hint, bytes, align, policy)
-            .unwrap_or_else(|| self.alloc_on_seat(Request::new(bytes, align), policy))
+            .unwrap_or_else(|| self.alloc_on_opening(Request::new(bytes, align), policy))
     }
 
     /// As [`alloc_near`](Self::alloc_near), if `hint` lies on a co-location page of this heap.
@@ -346,44 +346,44 @@ impl<'a> Own<'a> {
             return object;
         }
         if reserved() > 0 {
-            return self.alloc_on_tied_or_seat(page, request, policy);
+            return self.alloc_on_tied_or_opening(page, request, policy);
         }
         // Without reserved blocks, a page is full before another request comes from the same page:
         // 0.3% of a random tree's hints found room on the tied page, and each looked at two cold
         // lines for it.
         count(&self.placed, Outcome::Elsewhere);
-        self.take_seat(request, policy)
+        self.take_opening(request, policy)
     }
 
     /// Allocates for a hint at `page`, which has no place for the request: on the page tied to it,
-    /// else on a seat, whose page is then tied to it.
+    /// else on an opening, whose page is then tied to it.
     #[cold]
     #[inline(never)]
-    fn alloc_on_tied_or_seat(self, page: Page<'a>, request: Request, policy: Policy) -> *mut u8 {
+    fn alloc_on_tied_or_opening(self, page: Page<'a>, request: Request, policy: Policy) -> *mut u8 {
         if let Some(object) = self.alloc_on_tied(page, request, policy) {
             count(&self.placed, Outcome::TiedPage);
             return object;
         }
         count(&self.placed, Outcome::Elsewhere);
-        let seat = self.take_seat(request, policy);
+        let opening = self.take_opening(request, policy);
         let slot = page.pages.slot();
         // Remote frees that were taken in meanwhile may have given the page's slot back, but not
-        // its chunk if the seat is there.
-        if !seat.is_null() && chunk_base(seat.addr()) == chunk_base(slot.base().addr()) {
-            let index = u16::try_from(page_index(seat.addr())).unwrap_or(0);
+        // its chunk if the opening is there.
+        if !opening.is_null() && chunk_base(opening.addr()) == chunk_base(slot.base().addr()) {
+            let index = u16::try_from(page_index(opening.addr())).unwrap_or(0);
             slot.tie(page.in_slot).set(index);
         }
-        seat
+        opening
     }
 
     /// Allocates what has no neighbour.
     #[inline(never)]
-    fn alloc_on_seat(self, request: Request, policy: Policy) -> *mut u8 {
+    fn alloc_on_opening(self, request: Request, policy: Policy) -> *mut u8 {
         if !request.is_served() {
             return self.refuse_hint();
         }
         count(&self.placed, Outcome::NotUsable);
-        self.take_seat(request, policy)
+        self.take_opening(request, policy)
     }
 
     /// Counts a hint that cannot be honoured.
@@ -531,7 +531,7 @@ impl<'a> Own<'a> {
                 }
             }
         }
-        self.check_seats(listed_slots)?;
+        self.check_openings(listed_slots)?;
         let (next, end) = (self.run_next.get(), self.run_end.get());
         if next < end
             && (next / (64 * GRANULE_BYTES) != (end - 1) / (64 * GRANULE_BYTES)

@@ -19,7 +19,7 @@ use crate::sys;
 
 /// How many extents a heap keeps.
 const EXTENTS: usize = 24;
-/// How long memory is kept that nobody asks for.
+/// How long memory is kept that no request takes.
 pub(crate) const DECAY_MILLISECONDS: usize = 500;
 /// Bytes that are always kept, if they become free...
 const KEPT_BYTES_MIN: usize = 32 << 20;
@@ -42,7 +42,7 @@ const NO_EXTENT: Extent = Extent {
 };
 
 /// What a heap keeps. Invariant: the extents are whole mappings of this process, or parts of them,
-/// used by nobody, disjoint, in no registry.
+/// unused, disjoint, in no registry.
 pub(crate) struct Extents([Cell<Extent>; EXTENTS]);
 
 impl Extents {

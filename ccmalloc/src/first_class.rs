@@ -123,7 +123,7 @@ pub struct Heap {
     _not_sync: PhantomData<Cell<()>>,
 }
 
-// SAFETY: whoever has the value owns the core, and nothing in a core refers to a thread; see the
+// SAFETY: the holder of the value owns the core, and nothing in a core refers to a thread; see the
 // module's documentation.
 unsafe impl Send for Heap {}
 

@@ -70,21 +70,21 @@ pub(crate) struct Heap {
     /// page of this heap; so `run_end` is reset before the page's slot is given back.
     pub(crate) run_next: Cell<usize>,
     pub(crate) run_end: Cell<usize>,
-    /// An address on the seat page: of the latest seat, where to look for the next one. 0 when
-    /// there is no seat page. Invariant: the seat page lies in a co-location slot of this heap, and
-    /// is not listed.
-    pub(crate) latest_seat: Cell<usize>,
+    /// An address on the opening page: of the latest opening, where to look for the next one. 0
+    /// when there is no opening page. Invariant: the opening page lies in a co-location slot of
+    /// this heap, and is not listed.
+    pub(crate) latest_opening: Cell<usize>,
     /// The address of the latest co-located object that this thread has freed, with the lowest bit
     /// set if that may have left a block empty; 0 once that place has been looked at.
     pub(crate) freed_place: Cell<usize>,
-    /// The slots that have listed pages: roomy ones, of which seats are taken next.
+    /// The slots that have listed pages: roomy ones, of which openings are taken next.
     pub(crate) roomy_slots: Cell<*const Slab>,
-    /// The next page of the fresh slot that has had no seats yet, or 0. It and the pages behind it
-    /// in its slot are empty unless hints that point there were served.
+    /// The next page of the fresh slot that has had no openings yet, or 0. It and the pages behind
+    /// it in its slot are empty unless hints that point there were served.
     pub(crate) fresh_page: Cell<usize>,
     /// What a heap must know to be dropped as a whole.
     pub(crate) inventory: Inventory,
-    /// Counters of placements; written by the owner, read by whoever reports.
+    /// Counters of placements; written by the owner, read by any thread.
     pub(crate) placed: [AtomicU64; OUTCOMES],
 
     /// Chunks in which other threads have freed something: a stack that others push onto and the
@@ -124,7 +124,7 @@ impl Heap {
             colour: Cell::new(0),
             run_next: Cell::new(0),
             run_end: Cell::new(0),
-            latest_seat: Cell::new(0),
+            latest_opening: Cell::new(0),
             freed_place: Cell::new(0),
             roomy_slots: Cell::new(null()),
             fresh_page: Cell::new(0),

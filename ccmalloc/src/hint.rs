@@ -292,44 +292,57 @@ unsafe impl HintAllocator for CcMalloc {
     }
 }
 
-// SAFETY: `CcMalloc` with another choice of hints, which are not part of the contract.
-unsafe impl HintAllocator for Near {
-    #[inline]
-    fn allocate_near(
-        &self,
-        layout: Layout,
-        hint: Option<NonNull<u8>>,
-    ) -> Result<NonNull<[u8]>, AllocError> {
-        CcMalloc.allocate_near(layout, hint.or(Some(self.hint())))
-    }
+/// Implements [`HintAllocator`] for an allocator that carries a hint, by the one inside.
+macro_rules! with_hint {
+    ($near:ty: |$this:ident| $inner:expr) => {
+        // SAFETY: the inner allocator with another choice of hints, which are not part of the
+        // contract.
+        unsafe impl HintAllocator for $near {
+            #[inline]
+            fn allocate_near(
+                &self,
+                layout: Layout,
+                hint: Option<NonNull<u8>>,
+            ) -> Result<NonNull<[u8]>, AllocError> {
+                let $this = self;
+                $inner.allocate_near(layout, hint.or(Some(self.hint())))
+            }
 
-    #[inline]
-    fn allocate_near_zeroed(
-        &self,
-        layout: Layout,
-        hint: Option<NonNull<u8>>,
-    ) -> Result<NonNull<[u8]>, AllocError> {
-        CcMalloc.allocate_near_zeroed(layout, hint.or(Some(self.hint())))
-    }
+            #[inline]
+            fn allocate_near_zeroed(
+                &self,
+                layout: Layout,
+                hint: Option<NonNull<u8>>,
+            ) -> Result<NonNull<[u8]>, AllocError> {
+                let $this = self;
+                $inner.allocate_near_zeroed(layout, hint.or(Some(self.hint())))
+            }
 
-    #[inline]
-    unsafe fn resize_near(
-        &self,
-        start: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-        hint: Option<NonNull<u8>>,
-    ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: the caller's promise; what this value allocates is `CcMalloc`'s.
-        unsafe { CcMalloc.resize_near(start, old, new, hint.or(Some(self.hint()))) }
-    }
+            #[inline]
+            unsafe fn resize_near(
+                &self,
+                start: NonNull<u8>,
+                old: Layout,
+                new: Layout,
+                hint: Option<NonNull<u8>>,
+            ) -> Result<NonNull<[u8]>, AllocError> {
+                let $this = self;
+                // SAFETY: the caller's promise; the inner allocator allocates what this one does.
+                unsafe { $inner.resize_near(start, old, new, hint.or(Some(self.hint()))) }
+            }
 
-    #[inline]
-    unsafe fn free(&self, start: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's promise; what this value allocates is `CcMalloc`'s.
-        unsafe { CcMalloc.free(start, layout) };
-    }
+            #[inline]
+            unsafe fn free(&self, start: NonNull<u8>, layout: Layout) {
+                let $this = self;
+                // SAFETY: as above.
+                unsafe { $inner.free(start, layout) };
+            }
+        }
+    };
 }
+
+with_hint!(Near: |_near| CcMalloc);
+with_hint!(NearHeap<'_>: |near| near.heap());
 
 // SAFETY: objects of a core are disjoint and as large and aligned as asked for, by the same code as
 // a thread's. The heap stays borrowed while the reference or a copy can be used, and is neither
@@ -371,44 +384,5 @@ unsafe impl HintAllocator for &Heap {
         // SAFETY: the caller's promise. The heap has not been cleared since, since it has been
         // borrowed.
         unsafe { self.dealloc(start, layout) };
-    }
-}
-
-// SAFETY: `&Heap` with another choice of hints, which are not part of the contract.
-unsafe impl HintAllocator for NearHeap<'_> {
-    #[inline]
-    fn allocate_near(
-        &self,
-        layout: Layout,
-        hint: Option<NonNull<u8>>,
-    ) -> Result<NonNull<[u8]>, AllocError> {
-        (self.heap()).allocate_near(layout, hint.or(Some(self.hint())))
-    }
-
-    #[inline]
-    fn allocate_near_zeroed(
-        &self,
-        layout: Layout,
-        hint: Option<NonNull<u8>>,
-    ) -> Result<NonNull<[u8]>, AllocError> {
-        (self.heap()).allocate_near_zeroed(layout, hint.or(Some(self.hint())))
-    }
-
-    #[inline]
-    unsafe fn resize_near(
-        &self,
-        start: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-        hint: Option<NonNull<u8>>,
-    ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: the caller's promise; what this value allocates is `&Heap`'s.
-        unsafe { (self.heap()).resize_near(start, old, new, hint.or(Some(self.hint()))) }
-    }
-
-    #[inline]
-    unsafe fn free(&self, start: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's promise; what this value allocates is `&Heap`'s.
-        unsafe { (self.heap()).free(start, layout) };
     }
 }

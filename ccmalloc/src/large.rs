@@ -202,7 +202,7 @@ pub(crate) unsafe fn find<'a>(address: usize) -> Place<'a> {
             }
             Place::Held(mapping)
         }
-        Owner::LargeStart { .. } | Owner::LargeInside { .. } | Owner::Nobody => {
+        Owner::LargeStart { .. } | Owner::LargeInside { .. } | Owner::Foreign => {
             sys::die("not a large object, or freed before:", address)
         }
     }

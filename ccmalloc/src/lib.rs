@@ -113,6 +113,7 @@
 //! | bin | what an arena has for one size class, with its free list |
 //! | free list | pointers to free objects of a slab, taken and put back at one end |
 //! | remote free | a free by a thread that does not own the object's arena |
+//! | opening | an empty block for a hinted object that has no neighbour to join |
 //!
 //! An allocation without a hint: [`CcMalloc`]'s `alloc` → `thread::alloc` looks the size class up,
 //! takes an object off the bin's free list, and sets its bit in the map of live objects

@@ -57,7 +57,7 @@ pub(crate) struct Mapping {
     pub(crate) bytes: AtomicUsize,
     /// Where in the mapping the object starts, in bytes.
     pub(crate) offset: AtomicUsize,
-    /// Set by whoever frees the object without owning the heap.
+    /// Set by a thread that frees the object and does not own the heap.
     pub(crate) freed: AtomicBool,
     /// Next in the stack of these.
     pub(crate) next_freed: AtomicPtr<Mapping>,
@@ -84,8 +84,8 @@ impl Mapping {
         core::ptr::eq(self.inventory, inventory)
     }
 
-    /// Frees the object, which lies at `address`, for its heap to notice. For whoever does not own
-    /// the heap.
+    /// Frees the object, which lies at `address`, for its heap to notice. For threads that do not
+    /// own the heap.
     pub(crate) fn leave_to_heap(&self, address: usize) {
         if self.freed.swap(true, Ordering::Relaxed) {
             sys::die("double free of the large object at", address);

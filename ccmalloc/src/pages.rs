@@ -250,7 +250,7 @@ impl<'a> Pages<'a> {
         debug_assert!(claimed);
     }
 
-    /// Makes `count` objects of so many granules each, one behind the other, from the start of an
+    /// Makes `count` objects of `granules` each, one behind the other, from the start of an
     /// empty slot on. They must fit.
     pub(crate) fn fill(self, granules: usize, count: usize) {
         debug_assert!(self.is_empty() && granules * count <= SLOT_GRANULES);

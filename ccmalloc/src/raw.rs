@@ -95,7 +95,7 @@ pub unsafe fn deallocate(object: *mut u8) {
     let address = object.addr();
     let heap = thread::fast();
     if registry::is_chunk_of(address, heap) {
-        // SAFETY: a chunk of the calling thread's heap (no chunk is NO_HEAP's), which nobody else
+        // SAFETY: a chunk of the calling thread's heap (no chunk is NO_HEAP's), which no other code
         // unmaps.
         let slot = unsafe { SlotRef::containing(address) };
         let tag = slot.slab().tag();

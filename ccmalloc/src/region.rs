@@ -107,17 +107,17 @@ impl Region {
             // SAFETY: places are claimed for layouts of a size that is not 0.
             let object = unsafe { std::alloc::alloc(layout) };
             if object == place {
-                return Handed::Over(object);
+                return Claim::Taken(object);
             }
             let untouched = matches!(ambient.replace(Ambient::At(0)), Ambient::Ready(..));
             if !object.is_null() {
-                // SAFETY: allocated just now with this layout, and used by nobody.
+                // SAFETY: allocated just now with this layout, and not used.
                 unsafe { std::alloc::dealloc(object, layout) };
             }
             if untouched {
-                Handed::Back
+                Claim::Unused
             } else {
-                Handed::Elsewhere
+                Claim::Lost
             }
         });
         drop(ambient);
@@ -129,7 +129,7 @@ impl Region {
     #[must_use]
     pub fn cc_alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
         own_heap().map_or(0, |own| {
-            (self.segments).claim_each(own, layout, places, Handed::Over)
+            (self.segments).claim_each(own, layout, places, Claim::Taken)
         })
     }
 
@@ -243,7 +243,7 @@ impl<'h> HeapRegion<'h> {
     /// [`Region::alloc_each`].
     #[must_use]
     pub fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
-        (self.segments).claim_each(self.heap.own(), layout, places, Handed::Over)
+        (self.segments).claim_each(self.heap.own(), layout, places, Claim::Taken)
     }
 
     /// As [`Region::cc_fill`], with objects of the heap.
@@ -265,14 +265,13 @@ impl Drop for HeapRegion<'_> {
 
 /// What became of a place that was claimed for an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Handed {
-    /// It is the caller's, who knows it by this pointer. Where an allocator of the program's has
-    /// passed it on, that is the one to use: with it comes the right to the object's memory.
-    Over(*mut u8),
-    /// Nobody has it.
-    Back,
-    /// It is somebody else's now.
-    Elsewhere,
+enum Claim {
+    /// The caller has it, by this pointer: that of the global allocator, if it passed the place on.
+    Taken(*mut u8),
+    /// It is still free.
+    Unused,
+    /// Other code has it.
+    Lost,
 }
 
 /// Addresses of reserved co-location slots of one heap, ascending.
@@ -321,7 +320,7 @@ impl Segments {
         own: Own<'_>,
         layout: Layout,
         places: &mut [*mut u8],
-        mut hand: impl FnMut(*mut u8) -> Handed,
+        mut hand: impl FnMut(*mut u8) -> Claim,
     ) -> usize {
         // A region may have outlived its heap's time with this thread; what is large or aligned to
         // more than a page has no place.
@@ -347,13 +346,13 @@ impl Segments {
                 break;
             }
             match hand(object) {
-                Handed::Over(object) => *place = object,
-                Handed::Back => {
+                Claim::Taken(object) => *place = object,
+                Claim::Unused => {
                     // SAFETY: `pages` are those of the slot that contains the object, as above.
                     unsafe { own.free_colocated(pages.slot(), object.addr(), Some(layout.size())) };
                     break;
                 }
-                Handed::Elsewhere => break,
+                Claim::Lost => break,
             }
             claimed += 1;
         }

@@ -48,7 +48,7 @@ static ROOT: [AtomicPtr<Leaf>; ROOT_ENTRIES] = [const { AtomicPtr::new(null_mut(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// Not this allocator.
-    Nobody,
+    Foreign,
     /// A chunk of this heap.
     Heap(*const Heap),
     /// The first chunk of a mapping of one object, of this many pages.
@@ -105,12 +105,12 @@ fn entry_or_map(address: usize) -> Option<&'static AtomicUsize> {
 #[inline]
 pub(crate) fn owner(address: usize) -> Owner {
     let Some(entry) = entry(address) else {
-        return Owner::Nobody;
+        return Owner::Foreign;
     };
-    // Acquire pairs with the release in `set`: whoever finds a heap also sees it initialised.
+    // Acquire pairs with the release in `set`: a reader that finds a heap also sees it initialised.
     let value = entry.load(Ordering::Acquire);
     match value & KIND {
-        _ if value == 0 => Owner::Nobody,
+        _ if value == 0 => Owner::Foreign,
         LARGE_START => Owner::LargeStart {
             pages: value >> (2 + OFFSET_BITS),
             offset: (value >> 2) % PAGE_BLOCKS * BLOCK_BYTES,
@@ -135,7 +135,7 @@ pub(crate) fn is_chunk_of(address: usize, heap: *const Heap) -> bool {
 pub(crate) fn contains(address: usize) -> bool {
     let start = address & !(CHUNK_BYTES - 1);
     match owner(address) {
-        Owner::Nobody => false,
+        Owner::Foreign => false,
         Owner::Heap(_) => true,
         Owner::LargeStart { .. } | Owner::LargeHeld(_) => address - start < mapped_bytes(start),
         // The first chunk's entry has the length; nothing is there any more if another thread has
@@ -155,7 +155,7 @@ pub(crate) fn is_in_heap(address: usize, heap: &Heap) -> bool {
         Owner::Heap(owner) => return core::ptr::eq(owner, heap),
         Owner::LargeInside { distance } => chunk_base(address).checked_sub(distance * CHUNK_BYTES),
         Owner::LargeHeld(_) => Some(chunk_base(address)),
-        Owner::LargeStart { .. } | Owner::Nobody => None,
+        Owner::LargeStart { .. } | Owner::Foreign => None,
     };
     holder.is_some_and(|start| match owner(start) {
         // SAFETY: as in `mapped_bytes`.
@@ -173,7 +173,7 @@ pub(crate) fn mapped_bytes(start: usize) -> usize {
         // SAFETY: an entry holds the address of a record, exposed when it was entered; records are
         // metadata, which is never unmapped, and are shared through cells and atomics only.
         Owner::LargeHeld(mapping) => unsafe { &*mapping }.bytes(),
-        Owner::Nobody | Owner::Heap(_) | Owner::LargeInside { .. } => 0,
+        Owner::Foreign | Owner::Heap(_) | Owner::LargeInside { .. } => 0,
     }
 }
 
@@ -266,7 +266,7 @@ mod tests {
             (1 << 47) - 1,
             (&raw const local).addr(),
         ] {
-            assert_eq!(owner(address), Owner::Nobody, "{address:#x}");
+            assert_eq!(owner(address), Owner::Foreign, "{address:#x}");
         }
     }
 
@@ -293,10 +293,10 @@ mod tests {
         );
         assert!(contains(start) && contains(start + bytes - 1));
         assert!(!contains(start - 1) && !contains(start + bytes));
-        assert_eq!(owner(start + 3 * CHUNK_BYTES), Owner::Nobody);
+        assert_eq!(owner(start + 3 * CHUNK_BYTES), Owner::Foreign);
         remove(start, bytes);
-        assert_eq!(owner(start), Owner::Nobody);
-        assert_eq!(owner(start + 2 * CHUNK_BYTES), Owner::Nobody);
+        assert_eq!(owner(start), Owner::Foreign);
+        assert_eq!(owner(start + 2 * CHUNK_BYTES), Owner::Foreign);
         assert!(!insert_large(1 << 50, 4096, 0), "beyond the table");
         assert!(!prepare(1 << 50, 4096), "beyond the table");
     }

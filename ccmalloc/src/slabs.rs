@@ -14,7 +14,7 @@ use crate::geometry::{GRANULE_BYTES, MAP_WORDS, SLOT_GRANULES};
 use crate::heap::Own;
 use crate::size_class::Class;
 
-/// When so many free objects have been put at hand, no further word is looked at.
+/// Once this many free objects are gathered, no further word is looked at.
 const GATHER: usize = FILL_MAX / 2;
 /// Number of the last word of a map.
 const LAST_WORD: u8 = 127;

@@ -216,7 +216,7 @@ impl<'a> Own<'a> {
         let huge = may_be_huge
             && zero
             && self.chunks.get() >= HUGE_FROM_CHUNKS
-            && (self.latest_seat.get() != 0 || used_bytes() >= HUGE_FROM_USED_BYTES)
+            && (self.latest_opening.get() != 0 || used_bytes() >= HUGE_FROM_USED_BYTES)
             // Before anything in it is touched: where a small page is, no huge one comes.
             && sys::advise_huge(start.as_ptr(), CHUNK_BYTES);
         if !zero {

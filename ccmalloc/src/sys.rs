@@ -39,7 +39,7 @@ pub(crate) fn on_thread_exit(value: *const c_void, at_exit: unsafe extern "C" fn
         {
             Ok(_) => key = fresh as usize + 1,
             Err(winner) => {
-                // SAFETY: made above, and shown to nobody.
+                // SAFETY: made above, and not shown.
                 unsafe { libc::pthread_key_delete(fresh) };
                 key = winner;
             }

@@ -317,7 +317,7 @@ pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
 /// Frees objects of one layout: as [`dealloc`] for each, which looks the class up once.
 ///
 /// # Safety
-/// - As for [`dealloc`], for each of the objects, none of which is there twice.
+/// - As for [`dealloc`], for each of the objects, each there once.
 #[inline]
 pub(crate) unsafe fn dealloc_each(objects: impl Iterator<Item = *mut u8>, layout: Layout) {
     let Some(class) = Class::for_layout(layout.size(), layout.align()) else {

@@ -120,7 +120,7 @@ unsafe fn visit_buffer<'a, T: AnyLinks + 'a>(shown: Shown, visitor: &mut AnyVisi
     // SAFETY: the place of a vector that is borrowed for 'a (the caller's promise). It says how
     // long it is.
     let len = unsafe { (*shown.link.cast::<Vec<T>>()).len() };
-    // SAFETY: the vector's buffer, with so many initialised elements. The vector is borrowed for
+    // SAFETY: the vector's buffer, with `len` initialised elements. The vector is borrowed for
     // 'a, and this is the one reference to its elements, as each link is visited once (the caller's
     // promise).
     let elements: &'a mut [T] = unsafe { std::slice::from_raw_parts_mut(shown.node.cast(), len) };

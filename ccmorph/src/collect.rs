@@ -224,7 +224,7 @@ where
         if let Some(later) = all.lists().shown().get(number as usize + prefetch::AHEAD) {
             prefetch::object(later.node, size_of::<L::Node>());
         }
-        all.visit(number);
+        all.visit(number, shown.node);
         if let Some(kind) = all.kind(number) {
             if weigh.is_some() {
                 let owner = all.lists().parents()[number as usize];

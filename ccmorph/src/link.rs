@@ -6,7 +6,7 @@
 
 #![expect(
     unnameable_types,
-    reason = "what `Link` rests on is public in the language's sense only: nobody else can implement it"
+    reason = "the parts of `Link` are public in name only: no other crate implements them"
 )]
 
 use ccmalloc::Region;
@@ -111,7 +111,7 @@ pub unsafe trait Home: Copy + PartialEq + fmt::Debug {
     /// What chooses places in this allocator's memory.
     type Placer: Placer;
 
-    /// Room for so many bytes, or `None` when there is no memory.
+    /// Room for `bytes`, or `None` when there is no memory.
     fn reserve(self, bytes: usize) -> Option<Self::Placer>;
 
     /// An object that may lie anywhere, or null.
@@ -132,7 +132,7 @@ pub unsafe trait Home: Copy + PartialEq + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// As [`free`](Home::free), for each, none of which is there twice.
+    /// As [`free`](Home::free), for each, each there once.
     unsafe fn free_each(self, objects: impl Iterator<Item = *mut u8>, layout: Layout) {
         for object in objects {
             // SAFETY: the caller's promise.
@@ -272,32 +272,46 @@ unsafe fn free_each_of_ccmalloc(objects: impl Iterator<Item = *mut u8>, layout: 
     unsafe { ccmalloc::cc_dealloc_each(objects.filter_map(NonNull::new), layout) };
 }
 
-// SAFETY: `Region::alloc_at` and `alloc_each` return null or an allocation of the global allocator
-// for this layout. `cc_fill` promises objects of `CcMalloc`, and is used only where these are the
-// global allocator's.
-unsafe impl Placer for Region {
-    unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
-        Region::alloc_at(self, offset, layout)
-    }
+/// Implements [`Placer`] by the functions of a region of ccmalloc, which promise what it asks for.
+macro_rules! placer {
+    ([$($generics:tt)*] $placer:ty: |$this:ident| $region:expr,
+        $alloc_at:ident, $alloc_each:ident, $fill:ident if $can_fill:expr) => {
+        // SAFETY: `alloc_at` and `alloc_each` return null or allocations of the home for this
+        // layout, and `fill` makes such allocations where it can be used.
+        unsafe impl<$($generics)*> Placer for $placer {
+            unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
+                let $this = self;
+                $region.$alloc_at(offset, layout)
+            }
 
-    fn address(&self, offset: usize) -> *mut u8 {
-        Region::address(self, offset)
-    }
+            fn address(&self, offset: usize) -> *mut u8 {
+                let $this = self;
+                $region.address(offset)
+            }
 
-    unsafe fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
-        Region::alloc_each(self, layout, places)
-    }
+            unsafe fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
+                let $this = self;
+                $region.$alloc_each(layout, places)
+            }
 
-    unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
-        // SAFETY: the caller's promise. Objects of `CcMalloc` are the global allocator's where the
-        // program has declared it.
-        ccmalloc::is_declared_global() && unsafe { self.cc_fill(layout, places) }
-    }
+            unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
+                let $this = self;
+                // SAFETY: the caller's promise.
+                $can_fill && unsafe { $region.$fill(layout, places) }
+            }
 
-    fn can_fill(&self) -> bool {
-        ccmalloc::is_declared_global()
-    }
+            fn can_fill(&self) -> bool {
+                $can_fill
+            }
+        }
+    };
 }
+
+// Objects of `CcMalloc` are the global allocator's where the program has declared it.
+placer!([] Region: |this| this, alloc_at, alloc_each, cc_fill if ccmalloc::is_declared_global());
+placer!([] CcRegion: |this| this.0, cc_alloc_at, cc_alloc_each, cc_fill if true);
+#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
+placer!(['h] HeapRegion<'h>: |this| this, alloc_at, alloc_each, fill if true);
 
 /// A region whose objects are `CcMalloc`'s, whatever the global allocator is.
 #[cfg_attr(
@@ -310,31 +324,6 @@ pub struct CcRegion(Region);
 impl CcRegion {
     pub(crate) fn reserve(bytes: usize) -> Option<CcRegion> {
         Region::reserve(bytes).map(CcRegion)
-    }
-}
-
-// SAFETY: `Region::cc_alloc_at`, `cc_alloc_each` and `cc_fill` promise objects of `CcMalloc` for
-// this layout, or null.
-unsafe impl Placer for CcRegion {
-    unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
-        self.0.cc_alloc_at(offset, layout)
-    }
-
-    fn address(&self, offset: usize) -> *mut u8 {
-        self.0.address(offset)
-    }
-
-    unsafe fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
-        self.0.cc_alloc_each(layout, places)
-    }
-
-    unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.cc_fill(layout, places) }
-    }
-
-    fn can_fill(&self) -> bool {
-        true
     }
 }
 
@@ -370,7 +359,7 @@ macro_rules! boxes {
 
                 #[inline]
                 unsafe fn point_to(link: *mut (), node: *mut u8) {
-                    // SAFETY: the node is `CcMalloc`'s, for a `T`, and nobody else owns it (the
+                    // SAFETY: the node is `CcMalloc`'s, for a `T`, and nothing else owns it (the
                     // caller's promise).
                     let owner = unsafe { Box::from_raw_in(node.cast::<T>(), CcMalloc) };
                     // SAFETY: valid for writes and of this type (the caller's promise).
@@ -407,7 +396,7 @@ macro_rules! boxes {
                     // reference is to the box, not to what it owns.
                     let heap: &'h Heap = *Box::allocator(unsafe { &*link });
                     // SAFETY: the node is of the link's home, which is this heap, for a `T`, and
-                    // nobody else owns it (the caller's promise).
+                    // nothing else owns it (the caller's promise).
                     let owner = unsafe { Box::from_raw_in(node.cast::<T>(), heap) };
                     // SAFETY: valid for writes (the caller's promise).
                     unsafe { link.write(owner) };
@@ -482,31 +471,5 @@ unsafe impl<'h> Home for InHeap<'h> {
             // promise). Emptying the heap takes `&mut Heap`, and this borrow lasts.
             unsafe { self.0.dealloc(object, layout) };
         }
-    }
-}
-
-#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
-// SAFETY: `HeapRegion::alloc_at`, `alloc_each` and `fill` promise objects of the heap for this
-// layout, or null.
-unsafe impl Placer for HeapRegion<'_> {
-    unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
-        HeapRegion::alloc_at(self, offset, layout)
-    }
-
-    fn address(&self, offset: usize) -> *mut u8 {
-        HeapRegion::address(self, offset)
-    }
-
-    unsafe fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
-        HeapRegion::alloc_each(self, layout, places)
-    }
-
-    unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe { HeapRegion::fill(self, layout, places) }
-    }
-
-    fn can_fill(&self) -> bool {
-        true
     }
 }

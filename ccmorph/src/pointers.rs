@@ -1,9 +1,9 @@
 //! Pointers back: what a node holds of other nodes without owning them.
 //!
 //! Parent pointers, predecessors in lists, threads through a tree: raw pointers that must follow
-//! when nodes move. A traversal shows them wrapped by [`back`](crate::back). Those that hold the address of a
-//! node that the traversal shows get its new address; all others, null and dangling ones too, stay
-//! as they are.
+//! when nodes move. A traversal shows them wrapped by [`back`](crate::back). Those that hold the
+//! address of a node that the traversal shows get its new address; all others, null and dangling
+//! ones too, stay as they are.
 //!
 //! Safe code cannot dereference a raw pointer, so changing one is safe. Code that does may rely on
 //! this: a pointer that was shown and held the address of a node holds afterwards the very pointer

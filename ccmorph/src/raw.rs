@@ -52,7 +52,7 @@ impl<T> RawVisit<'_, T> {
         // SAFETY: readable (the caller's promise).
         let held = unsafe { place.read() };
         let layout = Layout::new::<T>();
-        (self.collector.all).push_pointer(place.cast(), held.cast(), layout);
+        (self.collector.collector).push_pointer(place.cast(), held.cast(), layout);
     }
 }
 
@@ -155,18 +155,18 @@ impl Morph<'_> {
             unsafe { visit.link(root) };
         }
         let mut number = 0;
-        while let Some(&Shown { node, .. }) = all.all.lists().shown().get(number as usize) {
+        while let Some(&Shown { node, .. }) = all.collector.lists().shown().get(number as usize) {
             let later = number as usize + prefetch::AHEAD;
-            if let Some(later) = all.all.lists().shown().get(later) {
+            if let Some(later) = all.collector.lists().shown().get(later) {
                 prefetch::object(later.node, layout.size());
             }
-            all.all.visit(number);
+            all.collector.visit(number, node);
             let mut visit = RawVisit {
                 collector: &mut all,
                 node: std::marker::PhantomData,
             };
             traverse(node.cast(), &mut visit);
-            all.all.check()?;
+            all.collector.check()?;
             number += 1;
         }
         let found = all.finish(layout)?;
@@ -186,8 +186,8 @@ impl Morph<'_> {
     ///
     /// # Safety
     ///
-    /// Until this returns, the structure is what its methods ask for, and nobody else accesses its
-    /// nodes and places.
+    /// Until this returns, the structure is what its methods ask for, and no other code accesses
+    /// its nodes and places.
     ///
     /// # Errors
     ///
@@ -196,7 +196,7 @@ impl Morph<'_> {
     pub unsafe fn run_structure(&self, structure: RawStructure) -> Result<Report, MorphError> {
         self.settings().check()?;
         let RawStructure { layout, all, .. } = structure;
-        all.all.check()?;
+        all.collector.check()?;
         node_extent(layout)?;
         let found = all.finish(layout)?;
         // SAFETY: as the methods of `RawStructure` ask for; `push` found the nodes' addresses
@@ -321,9 +321,13 @@ impl RawStructure {
             self.all.fail_of_memory();
             return None;
         }
-        self.all.all.visit(parent);
+        let owner = self.nodes.get(parent as usize);
+        (self.all.collector).visit(
+            parent,
+            owner.map_or(std::ptr::null(), |owner| owner.cast_const()),
+        );
         self.all.push(link.cast(), node, self.layout);
-        if self.all.all.lists().len() == number {
+        if self.all.collector.lists().len() == number {
             return None;
         }
         self.nodes.push(node);
@@ -340,7 +344,7 @@ impl RawStructure {
     ///
     /// When no node has this number.
     pub unsafe fn set_link(&mut self, number: u32, link: *mut *mut u8) {
-        self.all.all.lists_mut().set_link(number, link.cast());
+        self.all.collector.lists_mut().set_link(number, link.cast());
     }
 
     /// Changes the size and the alignment of the nodes, where they are known only after the nodes.
@@ -362,8 +366,8 @@ impl RawStructure {
     pub unsafe fn pointer(&mut self, place: *mut *mut u8) {
         // SAFETY: readable (the caller's promise).
         let held = unsafe { place.read() };
-        self.all.all.visit(NO_NODE);
-        self.all.all.push_pointer(place, held, self.layout);
+        self.all.collector.visit(NO_NODE, std::ptr::null());
+        self.all.collector.push_pointer(place, held, self.layout);
     }
 
     /// What is known to be wrong already, which the morph would give as its error.
@@ -373,7 +377,7 @@ impl RawStructure {
     /// [`MorphError::SharedNode`] when a node was added twice, [`MorphError::TooManyNodes`],
     /// [`MorphError::OutOfMemory`].
     pub fn check(&self) -> Result<(), MorphError> {
-        self.all.all.check()
+        self.all.collector.check()
     }
 
     /// The number of the node that begins at this address. Expected O(1).
@@ -388,7 +392,7 @@ impl RawStructure {
 
     /// The parent of the node with this number; `None` for roots, and for numbers that no node has.
     pub fn parent(&self, number: u32) -> Option<u32> {
-        let parent = self.all.all.lists().parents().get(number as usize);
+        let parent = self.all.collector.lists().parents().get(number as usize);
         parent.copied().filter(|&parent| parent != NO_NODE)
     }
 

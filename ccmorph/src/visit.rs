@@ -365,7 +365,7 @@ pub(crate) fn lies_in(place: usize, place_bytes: usize, node: *const u8, layout:
     place.wrapping_sub(node.addr()) < inner_offsets(place_bytes, layout)
 }
 
-/// From this offset on in a node, no place of so many bytes [lies in](lies_in) it.
+/// From this offset on in a node, no place of `place_bytes` [lies in](lies_in) it.
 #[inline]
 pub(crate) fn inner_offsets(place_bytes: usize, layout: Layout) -> usize {
     if layout.align() < align_of::<*mut u8>() {
@@ -449,12 +449,10 @@ impl<'a> Collector<'a> {
         self.each.get(number as usize).and_then(|each| each.kind)
     }
 
-    /// Begins the visit of a node; what is shown from here on is shown by it.
+    /// Begins the visit of a node, or of the root by [`NO_NODE`] and null.
     #[inline]
-    pub(crate) fn visit(&mut self, number: u32) {
-        self.visited = number;
-        let shown = self.lists.shown().get(number as usize);
-        self.visited_node = shown.map_or(std::ptr::null(), |shown| shown.node.cast_const());
+    pub(crate) fn visit(&mut self, number: u32, node: *const u8) {
+        (self.visited, self.visited_node) = (number, node);
     }
 
     /// Notes a link to a node of the type that the traversal is for, or else of this kind.
@@ -474,21 +472,36 @@ impl<'a> Collector<'a> {
             node: node.cast(),
         };
         let inside = self.lies_in_visited::<L>(place.addr(), Layout::new::<L::Node>());
-        // The uncommon cases are in other functions, so that this one needs no stack.
+        // The uncommon cases are in another function, so that this one needs no stack.
         if *common_home == Some(home) && inside && self.lists.has_room() {
             // SAFETY: there is room.
             unsafe { self.lists.push_within(shown, self.visited) };
-        } else if let Some(kind) = kind {
-            self.push_kind(shown, Layout::new::<L::Node>(), kind);
+        } else {
+            self.push_slow::<L>(shown, home, common_home, kind);
+        }
+    }
+
+    /// [`push`](Collector::push) for the first link, links outside of the node that shows them,
+    /// other kinds, full lists, and errors.
+    #[inline(never)]
+    fn push_slow<L: Link>(
+        &mut self,
+        shown: Shown,
+        home: L::Home,
+        common_home: &mut Option<L::Home>,
+        kind: Option<&'a Kind<'a>>,
+    ) {
+        let layout = Layout::new::<L::Node>();
+        if let Some(kind) = kind {
+            self.push_kind(shown, layout, kind);
         } else if *common_home.get_or_insert(home) == home {
-            self.push_shown(shown, inside);
+            self.push_shown(shown, self.lies_in_visited::<L>(shown.link.addr(), layout));
         } else {
             self.fail(MorphError::TwoHeaps);
         }
     }
 
     /// Notes a link that lies `inside` of the node being visited, or not.
-    #[inline(never)]
     pub(crate) fn push_shown(&mut self, shown: Shown, inside: bool) {
         // What cannot be numbered is not going to be a link.
         if !inside && let Ok(number) = u32::try_from(self.lists.len()) {
@@ -500,7 +513,6 @@ impl<'a> Collector<'a> {
     }
 
     /// Notes a node of this layout and kind; one of no size is skipped.
-    #[inline(never)]
     pub(crate) fn push_kind(&mut self, shown: Shown, layout: Layout, kind: &'a Kind<'a>) {
         if layout.size() == 0 {
             return;

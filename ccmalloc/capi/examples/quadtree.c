@@ -1,4 +1,4 @@
-/* The quadtree of figure 4-1: an image of a disk as a tree of squares, laid out anew by ccmorph.
+/* The quadtree of figure 4-1: an image of a disk as a tree of squares, laid out again by ccmorph.
  *
  *     cc -std=c99 -O2 quadtree.c $(pkg-config --cflags --libs libccmalloc) -o quadtree && ./quadtree [levels]
  *

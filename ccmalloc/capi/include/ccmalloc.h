@@ -97,7 +97,7 @@ struct ccmalloc_placement {
  * Walks over the heaps, one a thread. */
 void ccmalloc_get_placement(struct ccmalloc_placement *report, size_t size);
 
-/* Lays the nodes of a tree, or of a list, out anew, so that nodes that are used one after the other share cache blocks and pages; for structures that
+/* Lays the nodes of a tree, or of a list, out again, so that nodes that are used one after the other share cache blocks and pages; for structures that
  * are built first and searched often after that. The interface is that of T. Chilimbi, "Cache-Conscious Data Structures" (1999), figure 4-1:
  *
  *     void *next_node(void *node, int i)

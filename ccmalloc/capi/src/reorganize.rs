@@ -31,14 +31,14 @@ const WORD_BYTES: usize = size_of::<usize>();
 /// `next_node` of `ccmalloc.h`.
 type NextNode = unsafe extern "C" fn(node: *mut c_void, i: c_int) -> *mut c_void;
 
-/// Lays the nodes of a structure out anew; 0, EINVAL or ENOMEM. `errno` stays as it is.
+/// Lays the nodes of a structure out again; 0, EINVAL or ENOMEM. `errno` stays as it is.
 ///
 /// # Safety
 /// - `root` is null or a live object of this library, all others that `next_node` leads to as well
 ///   if they are in this library's memory; none is used by anybody else meanwhile.
 /// - `next_node` may be called with each of them and any `i` from 1 to `max_kids`, and -1. It
 ///   changes nothing.
-/// - Nobody uses pointers into the nodes afterwards, but the root and those that `next_node` told
+/// - No code uses pointers into the nodes afterwards, but the root and those that `next_node` told
 ///   of.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ccmorph(
@@ -125,7 +125,7 @@ unsafe fn reorganize(
     // SAFETY: the nodes are live, and these are the places of their pointers.
     let structure = unsafe { found.into_structure(&places) }?;
     drop(places);
-    // SAFETY: the structure is complete, and the caller promises that nobody else uses it.
+    // SAFETY: the structure is complete, and the caller promises that no other code uses it.
     let morphed = unsafe { morph.run_structure(structure) };
     morphed.map(drop).map_err(error_number)
 }

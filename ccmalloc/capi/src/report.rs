@@ -24,7 +24,7 @@ fn is_privileged() -> bool {
 /// program may have freed it.
 extern "C" fn read_environment() {
     if let Some(file) = std::env::var_os("CCMALLOC_REPORT").filter(|_| !is_privileged()) {
-        // Nobody else sets it.
+        // No other code sets it.
         FILE.set(file).ok();
     }
 }

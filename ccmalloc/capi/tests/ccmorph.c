@@ -206,7 +206,7 @@ static void refusals(void)
     CHECK(refused(NODES, KIDS, 64, 1.0) == EINVAL);
     CHECK(refused(NODES, KIDS, 64, strtod("nan", NULL)) == EINVAL);
     CHECK(ccmorph(nodes[0], NULL, NODES, KIDS, 0, 0, 0, 0.0) == EINVAL);
-    /* A cycle, a child of two parents, a node of nobody's. */
+    /* A cycle, a child of two parents, a node without an owner. */
     place = &nodes[NODES - 1]->kids[0];
     *place = nodes[0];
     CHECK(refused(0, KIDS, 0, 0.0) == EINVAL);

@@ -1,4 +1,4 @@
-//! Frees from other threads: no bit is missed, none is taken twice, and nobody looks at a chunk
+//! Frees from other threads: no bit is missed, none is taken twice, and no thread looks at a chunk
 //! that is gone.
 
 use std::ops::ControlFlow;
@@ -19,11 +19,11 @@ const OBJECTS: usize = 2;
 /// look is found by loom and does no harm.
 #[derive(Default)]
 struct Chunk {
-    /// Read by whoever finds the chunk's metadata through an object; written when the chunk is
-    /// unmapped.
+    /// Read by the thread that finds the chunk's metadata through an object; written when the chunk
+    /// is unmapped.
     mapped: UnsafeCell<()>,
     words: [RemoteWord; PLACES],
-    /// Written by whoever has the object.
+    /// Written by the thread that has the object.
     objects: [[UnsafeCell<()>; OBJECTS]; PLACES],
     /// The owner's: which objects are free.
     free: [UnsafeCell<u64>; PLACES],

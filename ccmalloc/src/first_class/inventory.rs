@@ -152,7 +152,7 @@ impl Own<'static> {
         resized.as_ptr().wrapping_add(offset)
     }
 
-    /// Counts a mapping's bytes anew, in the heap's sum and in the process's.
+    /// Counts a mapping's bytes again, in the heap's sum and in the process's.
     fn count_held(self, old: usize, new: usize) {
         let sum = &self.inventory.held_bytes;
         sum.set(sum.get() - old + new);

@@ -18,7 +18,7 @@ impl Own<'static> {
     /// An empty core: one of a dropped heap, or a new one. `None` when the OS refuses memory.
     pub(super) fn acquire_core() -> Option<Self> {
         match IDLE.pop() {
-            // SAFETY: it was on the stack of idle cores, so nobody owned it, and it is off the
+            // SAFETY: it was on the stack of idle cores, so no thread owned it, and it is off the
             // stack now.
             Some(core) => Some(unsafe { Own::new(core) }),
             None => Own::map(),
@@ -54,7 +54,7 @@ impl Own<'static> {
             colour: _,    // any value will do
             run_next: _,  // no run
             run_end,
-            latest_seat,
+            latest_opening,
             freed_place: _, // any value will do
             roomy_slots,
             fresh_page,
@@ -76,7 +76,7 @@ impl Own<'static> {
         open.set(null());
         spare.set(null());
         run_end.set(0);
-        latest_seat.set(0);
+        latest_opening.set(0);
         roomy_slots.set(null());
         fresh_page.set(0);
         let mut next = inventory.descs.get();

@@ -38,7 +38,7 @@ use crate::primitive::{AtomicPtr, AtomicU32, Ordering, constructor};
 pub(crate) struct Dirty<N> {
     /// May name places that hold nothing any more; never misses one that needs a look.
     flags: AtomicU32,
-    /// Written by whoever pushes.
+    /// Written by the thread that pushes.
     next: AtomicPtr<N>,
 }
 
@@ -124,7 +124,7 @@ impl<N: DirtyNode> DirtyStack<N> {
         // SAFETY: null or a node that was announced here, which lives, as `announce`'s callers have
         // promised.
         while let Some(node) = unsafe { next.as_ref() } {
-            // Before the flags are taken: after that, another thread may push the node anew.
+            // Before the flags are taken: after that, another thread may push the node again.
             next = node.dirty().next.load(Ordering::Relaxed);
             let mut flags = node.dirty().flags.swap(0, Ordering::SeqCst);
             while flags != 0 {

@@ -39,7 +39,7 @@ pub(crate) trait Linked: Sized {
     fn link(&self) -> &AtomicPtr<Self>;
 }
 
-/// See the module's documentation. Whoever pops a node owns it until it is pushed again.
+/// See the module's documentation. The thread that pops a node owns it until it is pushed again.
 pub(crate) struct TaggedStack<N> {
     head: AtomicU64,
     _nodes: PhantomData<AtomicPtr<N>>,
@@ -75,7 +75,7 @@ impl<N: Linked> TaggedStack<N> {
     ///
     /// # Safety
     /// - `node` is aligned to 32 KiB, and lives as long as the stack is used.
-    /// - It is on no stack, and the caller owns it: this call gives it to whoever pops it.
+    /// - It is on no stack, and the caller owns it: this call gives it to the thread that pops it.
     pub(crate) unsafe fn push(&self, node: &N) {
         let address = (&raw const *node).expose_provenance();
         if address as u64 & !ADDRESS != 0 {
@@ -85,7 +85,7 @@ impl<N: Linked> TaggedStack<N> {
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
             node.link().store(node_of(head), Ordering::Relaxed);
-            // Release: whoever takes the node sees what its last owner wrote.
+            // Release: the thread that takes the node sees what its last owner wrote.
             let new = successor(head, address);
             match self
                 .head

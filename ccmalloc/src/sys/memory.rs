@@ -18,7 +18,7 @@ pub(crate) fn map_aligned(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     if first.addr().get() & (align - 1) == 0 {
         return Some(first);
     }
-    // SAFETY: mapped just above with this length, and given to nobody.
+    // SAFETY: mapped just above with this length, and not given out.
     unsafe { unmap(first, bytes) };
     let padded = bytes.checked_add(align - PAGE_BYTES)?;
     let start = map(padded)?;

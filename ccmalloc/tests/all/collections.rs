@@ -185,18 +185,18 @@ macro_rules! suite {
                 assert_eq!((*first, *second, *third, *thin), (1, 2, 3, 4));
 
                 let heap = Heap::new().unwrap();
-                let seat = Box::new_in(5u64, heap.near(&())).into_thin();
-                let mate: Box<u64, &Heap> = Box::new_in(6u64, heap.near(&*seat)).into_thin();
-                assert_eq!(block(&*seat), block(&*mate));
-                let mut numbers = Vec::with_capacity_in(3, heap.near(&*seat));
+                let opening = Box::new_in(5u64, heap.near(&())).into_thin();
+                let mate: Box<u64, &Heap> = Box::new_in(6u64, heap.near(&*opening)).into_thin();
+                assert_eq!(block(&*opening), block(&*mate));
+                let mut numbers = Vec::with_capacity_in(3, heap.near(&*opening));
                 numbers.extend([7u64, 8, 9]);
                 let numbers: Vec<u64, &Heap> = numbers.into_thin();
-                assert_eq!(block(&*seat), block(numbers.as_ptr()));
+                assert_eq!(block(&*opening), block(numbers.as_ptr()));
                 assert_eq!(numbers.into_boxed_slice()[..], [7, 8, 9]);
                 let letters = Vec::from_iter_in("abc".chars(), CcMalloc.near(&*first));
                 let letters: Box<[char], CcMalloc> = letters.into_boxed_slice().into_thin();
                 assert_eq!(letters[..], ['a', 'b', 'c']);
-                drop((seat, mate));
+                drop((opening, mate));
                 heap.check().unwrap();
             }
 

@@ -3,8 +3,6 @@
 
 use std::alloc::Layout;
 use std::cell::RefCell;
-use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
 use std::ptr::NonNull;
 use std::sync::{Mutex, mpsc};
 
@@ -465,7 +463,7 @@ fn mappings_are_resized_freed_and_left_to_their_heap() {
         old = new;
     }
     assert_eq!(heap.stats().large_bytes, 0);
-    // Left to the heap by others, which it notices when it maps anew.
+    // Left to the heap by others, which it notices when it maps again.
     let address = heap.alloc(mebibytes(3), None).unwrap().addr();
     // SAFETY: none but that ccmalloc takes its objects from any thread; the heap lives on.
     let free = move || unsafe { cc_dealloc(NonNull::without_provenance(address), mebibytes(3)) };
@@ -598,11 +596,11 @@ fn a_heap_has_its_own_policy_and_counts_its_own_hints() {
         let heap = Heap::with_policy(policy).unwrap();
         assert_eq!(heap.placement(), Default::default());
         // Blocks 0..8 of a fresh page are full, but half of block 2 and half of block 5 are free.
-        let seat = heap.alloc(layout, Some(NonNull::dangling())).unwrap();
-        let page = seat.addr().get();
-        assert_eq!(page % 4096, 0, "the first seat of a fresh page");
-        let mut blocks = vec![seat];
-        blocks.extend((1..8).map(|_| heap.alloc(layout, Some(seat)).unwrap()));
+        let opening = heap.alloc(layout, Some(NonNull::dangling())).unwrap();
+        let page = opening.addr().get();
+        assert_eq!(page % 4096, 0, "the first opening of a fresh page");
+        let mut blocks = vec![opening];
+        blocks.extend((1..8).map(|_| heap.alloc(layout, Some(opening)).unwrap()));
         blocks.sort();
         for block in [2, 5] {
             // SAFETY: allocated just above with this layout.
@@ -785,15 +783,7 @@ fn misuse_of_a_heap_aborts_with_one_line() {
     for object in ["plain", "hinted", "large"] {
         for misuse in ["twice", "twice elsewhere", "elsewhere and here", "inside"] {
             let what = format!("{object} {misuse}");
-            let output = Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "heaps::child", "--nocapture", "--test-threads=1"])
-                .env(WHAT, &what)
-                .output()
-                .unwrap();
-            let stderr = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.signal(), Some(6), "{what}: {stderr}");
-            let lines = stderr.lines().filter(|line| line.starts_with("ccmalloc: "));
-            assert_eq!(lines.count(), 1, "{what}: {stderr}");
+            crate::aborts_with_one_line("heaps::child", WHAT, &what);
         }
     }
 }

@@ -6,8 +6,6 @@
 
 use std::alloc::Layout;
 use std::collections::HashSet;
-use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -149,7 +147,7 @@ fn child() {
             free(address, layout);
         }
         "double free by two threads" => {
-            // Either may have taken the heap over; whoever did finds out when it looks, if not
+            // Either may have taken the heap over; that one finds out when it looks, if not
             // before.
             static TURN: AtomicUsize = AtomicUsize::new(0);
             std::thread::scope(|scope| {
@@ -212,24 +210,7 @@ fn invalid_frees_abort_with_one_line() {
         for memory in MEMORY {
             for mistake in MISTAKES {
                 let what = format!("{maker}|{memory}|{mistake}");
-                let output = Command::new(std::env::current_exe().unwrap())
-                    .args([
-                        "--exact",
-                        "invalid_frees::child",
-                        "--nocapture",
-                        "--test-threads=1",
-                    ])
-                    .env(WHAT, &what)
-                    .output()
-                    .unwrap();
-                let stderr = String::from_utf8_lossy(&output.stderr);
-                assert_eq!(output.status.signal(), Some(6), "{what}: {stderr}");
-                let lines: Vec<_> = stderr
-                    .lines()
-                    .filter(|line| line.starts_with("ccmalloc: "))
-                    .collect();
-                assert_eq!(lines.len(), 1, "{what}: {stderr}");
-                assert!(lines[0].contains(" 0x"), "{what}: {stderr}");
+                crate::aborts_with_one_line("invalid_frees::child", WHAT, &what);
             }
         }
     }

@@ -55,3 +55,22 @@ fn alone(name: &str) -> bool {
     );
     false
 }
+
+/// Runs the test `child` in a process of its own, with `what` in its environment. It must abort
+/// with one line that names an address.
+fn aborts_with_one_line(child: &str, variable: &str, what: &str) {
+    use std::os::unix::process::ExitStatusExt;
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", child, "--nocapture", "--test-threads=1"])
+        .env(variable, what)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.signal(), Some(6), "{what}: {stderr}");
+    let mut lines = stderr.lines().filter(|line| line.starts_with("ccmalloc: "));
+    let only = lines.next().filter(|_| lines.next().is_none());
+    assert!(
+        only.is_some_and(|line| line.contains(" 0x")),
+        "{what}: {stderr}"
+    );
+}

@@ -1,8 +1,6 @@
 //! Misuse that the allocator can see: one line on stderr and an abort, in a child process.
 
 use std::alloc::Layout;
-use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -316,23 +314,6 @@ fn misuse_aborts_with_one_line() {
         "raw realloc inside an object",
     ];
     for what in cases {
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "misuse::child",
-                "--nocapture",
-                "--test-threads=1",
-            ])
-            .env(WHAT, what)
-            .output()
-            .unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.signal(), Some(6), "{what}: {stderr}");
-        let lines: Vec<_> = stderr
-            .lines()
-            .filter(|line| line.starts_with("ccmalloc: "))
-            .collect();
-        assert_eq!(lines.len(), 1, "{what}: {stderr}");
-        assert!(lines[0].contains(" 0x"), "{what}: {stderr}");
+        crate::aborts_with_one_line("misuse::child", WHAT, what);
     }
 }

@@ -178,7 +178,7 @@ impl World {
         self.live.push(object);
     }
 
-    /// Takes object number `n` out, to be freed by whoever gets it.
+    /// Takes object number `n` out, to be freed by the caller.
     pub(crate) fn give_away(&mut self, n: usize) -> Option<Object> {
         if self.live.is_empty() {
             return None;

@@ -17,7 +17,7 @@ fn page(object: NonNull<u8>) -> usize {
 }
 
 /// An object on a co-location page with nothing beside it.
-fn seat(layout: Layout) -> NonNull<u8> {
+fn opening(layout: Layout) -> NonNull<u8> {
     cc_alloc_with(layout, Some(NonNull::dangling()), Policy::NewBlock).unwrap()
 }
 
@@ -36,7 +36,7 @@ fn a_hint_with_room_beside_it_is_joined_in_its_block() {
     for bytes in [8, 16, 24, 32] {
         let layout = Layout::from_size_align(bytes, 8).unwrap();
         std::thread::spawn(move || {
-            let first = seat(layout);
+            let first = opening(layout);
             let mates: Vec<_> = (1..64 / bytes)
                 .map(|_| cc_alloc(layout, Some(first)).unwrap())
                 .collect();
@@ -63,7 +63,7 @@ fn policies_choose_their_blocks() {
     let small = Layout::new::<[u64; 4]>();
     std::thread::spawn(move || {
         // Blocks 0..8 of a fresh page are full, but half of block 2 and half of block 5 are free.
-        let blocks: Vec<_> = (0..8).map(|_| seat(layout)).collect();
+        let blocks: Vec<_> = (0..8).map(|_| opening(layout)).collect();
         assert!(
             blocks
                 .windows(2)
@@ -268,7 +268,7 @@ fn near_reaches_std_types() {
 fn freed_room_serves_the_next_hint() {
     let layout = Layout::new::<[u64; 2]>();
     std::thread::spawn(move || {
-        let first = seat(layout);
+        let first = opening(layout);
         let mates: Vec<_> = (0..3)
             .map(|_| cc_alloc(layout, Some(first)).unwrap())
             .collect();
@@ -289,7 +289,7 @@ fn larger_objects_start_at_a_block() {
     for bytes in [65, 72, 100, 128, 200, 511, 512] {
         let layout = Layout::from_size_align(bytes, 8).unwrap();
         std::thread::spawn(move || {
-            let first = seat(layout);
+            let first = opening(layout);
             let second = cc_alloc(layout, Some(first)).unwrap();
             assert_eq!((first.addr().get() % 64, second.addr().get() % 64), (0, 0));
             assert_eq!(page(first), page(second));
@@ -304,7 +304,7 @@ fn larger_objects_start_at_a_block() {
 fn co_located_objects_grow_in_place_while_they_can() {
     let layout = Layout::from_size_align(16, 8).unwrap();
     std::thread::spawn(move || {
-        let object = seat(layout);
+        let object = opening(layout);
         // SAFETY: allocated with this layout, and replaced by the result.
         let grown = unsafe { cc_realloc(object, layout, 64, None) }.unwrap();
         assert_eq!(grown, object);
@@ -326,13 +326,13 @@ fn co_located_objects_grow_in_place_while_they_can() {
 fn the_report_counts_what_happened() {
     let layout = Layout::new::<[u64; 4]>();
     let before = placement();
-    let first = seat(layout);
+    let first = opening(layout);
     let joined = cc_alloc(layout, Some(first)).unwrap();
     let after = placement();
     assert!(after.same_block > before.same_block);
     assert!(
         after.not_usable > before.not_usable,
-        "the seat's hint was dangling"
+        "the opening's hint was dangling"
     );
     assert!(after.hinted() >= before.hinted() + 2);
     free_all([first, joined], layout);
@@ -346,7 +346,7 @@ fn a_million_hinted_objects_come_and_go() {
     let layout = Layout::new::<[u64; 3]>();
     std::thread::spawn(move || {
         let chunks = ccmalloc::stats().chunk_bytes;
-        let mut objects = vec![seat(layout)];
+        let mut objects = vec![opening(layout)];
         for i in 1..crate::times(200_000) {
             let hint = objects[i * 2_654_435_761 % i];
             objects.push(cc_alloc(layout, Some(hint)).unwrap());

@@ -81,7 +81,7 @@ struct Live {
     fill: u8,
 }
 
-// SAFETY: an object is owned by whoever has the value; the allocator takes frees from any thread.
+// SAFETY: an object is owned by the holder of the value; the allocator takes frees from any thread.
 unsafe impl Send for Live {}
 
 impl Live {

@@ -15,14 +15,14 @@ pub(crate) struct Object {
     fill: u8,
 }
 
-// SAFETY: an object is owned by whoever has the value; the allocator takes frees from any thread.
+// SAFETY: an object is owned by the holder of the value; the allocator takes frees from any thread.
 unsafe impl Send for Object {}
 
 impl Object {
     /// Takes charge of a fresh allocation and fills it with a byte that follows from `number`.
     ///
     /// # Safety
-    /// - `start` was allocated by ccmalloc with `layout`, and is used by nobody else.
+    /// - `start` was allocated by ccmalloc with `layout`, and is not used elsewhere.
     pub(crate) unsafe fn adopt(start: NonNull<u8>, layout: Layout, number: usize) -> Self {
         assert_eq!(start.addr().get() % layout.align(), 0, "{layout:?}");
         let object = Self {

@@ -46,7 +46,7 @@ pub trait NodeIndex: Slot {}
 /// Access to the integer. Sealed: public by name of the trait above only.
 #[expect(
     unnameable_types,
-    reason = "a sealed trait: nobody else may implement it, or write indices while nodes are on their way"
+    reason = "a sealed trait, which no other crate may implement"
 )]
 pub trait Slot {
     /// The number held; `None` when it cannot be that of a node.

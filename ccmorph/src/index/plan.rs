@@ -9,7 +9,7 @@
 //!   still begin with blocks. Else everything behind a gap moves up.
 //! * **Borders are met.** If some nodes after the first there is a border of 256 bytes, as many
 //!   nodes from the end of an order of clusters come first; the same once in 64 KiB, where layouts
-//!   begin anew. The orders without clusters are exactly what their names say.
+//!   begin again. The orders without clusters are exactly what their names say.
 //! * **Auto takes only layouts that survive it**: those without gaps for nodes of this size, unless
 //!   gaps can be filled. Clusters of 64 bytes lose their borders when nodes of 24 bytes move up.
 //!
@@ -251,7 +251,7 @@ impl Slice {
     }
 
     /// Puts nodes from the end before the first one, and before those with which the layout begins
-    /// anew after a gap, so that these lie as to borders where the layout wants them, if that can
+    /// again after a gap, so that these lie as to borders where the layout wants them, if that can
     /// be.
     fn meet_borders(&self, order: Vec<u32>, placement: &Placement) -> Vec<u32> {
         /// Not for the sake of a few: at most one in so many of the nodes that are left is taken
@@ -291,7 +291,7 @@ impl Slice {
         let address = self.address + place as u64 * self.node_bytes as u64;
         let is_border =
             |nodes: &u64| (address + nodes * self.node_bytes as u64).is_multiple_of(BORDER_BYTES);
-        // After as many nodes it begins anew.
+        // After as many nodes it begins again.
         let nodes = (0..BORDER_BYTES).find(is_border).unwrap_or(0);
         usize::try_from(nodes).unwrap_or(0)
     }

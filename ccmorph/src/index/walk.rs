@@ -28,7 +28,7 @@ pub(super) struct Walk<'a> {
     places: Vec<&'a mut dyn NodeIndex>,
     /// and the position of that node.
     targets: Vec<u32>,
-    /// By number: what the user said that the node weighs; empty when nobody was asked.
+    /// By number: what the user said that the node weighs; empty without weights.
     weights: Vec<f64>,
 }
 

@@ -57,14 +57,14 @@ impl Known for Addresses {
 /// A collector that finds nodes that are shown twice.
 #[derive(Debug)]
 pub(super) struct RawCollector<K> {
-    pub(super) all: Collector<'static>,
+    pub(super) collector: Collector<'static>,
     pub(super) known: K,
 }
 
 impl<K: Known> RawCollector<K> {
     pub(super) fn new(known: K) -> RawCollector<K> {
         RawCollector {
-            all: Collector::new(),
+            collector: Collector::new(),
             known,
         }
     }
@@ -72,7 +72,7 @@ impl<K: Known> RawCollector<K> {
     /// Notes a link to a node of this layout, which the node being visited shows.
     #[inline]
     pub(super) fn push(&mut self, link: *mut (), node: *mut u8, layout: Layout) {
-        let nodes = self.all.lists().len();
+        let nodes = self.collector.lists().len();
         if !self.known.try_reserve() {
             return self.fail_of_memory();
         }
@@ -81,23 +81,25 @@ impl<K: Known> RawCollector<K> {
             .known
             .insert(node, u32::try_from(nodes).unwrap_or(u32::MAX))
         {
-            let inside = self.all.lies_in_visited::<*mut u8>(link.addr(), layout);
-            self.all.push_shown(Shown { link, node }, inside);
+            let inside = self
+                .collector
+                .lies_in_visited::<*mut u8>(link.addr(), layout);
+            self.collector.push_shown(Shown { link, node }, inside);
         } else {
-            self.all.fail(MorphError::SharedNode);
+            self.collector.fail(MorphError::SharedNode);
         }
     }
 
     #[cold]
     pub(super) fn fail_of_memory(&mut self) {
         let node_bytes = size_of::<Shown>() + size_of::<u32>() + K::NODE_BYTES;
-        let bytes = ((self.all.lists().len() + 1) * node_bytes) as u64;
-        self.all.fail(MorphError::OutOfMemory { bytes });
+        let bytes = ((self.collector.lists().len() + 1) * node_bytes) as u64;
+        self.collector.fail(MorphError::OutOfMemory { bytes });
     }
 
     /// What was shown, less the pointers that point to no node.
     pub(super) fn finish(self, layout: Layout) -> Result<Found<'static>, MorphError> {
-        self.all.check()?;
-        self.all.finish(layout, self.known.into_addresses())
+        self.collector.check()?;
+        self.collector.finish(layout, self.known.into_addresses())
     }
 }

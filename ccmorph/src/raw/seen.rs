@@ -2,7 +2,7 @@
 //!
 //! A structure of raw pointers may have two links to one node, so each new node is looked for among
 //! all before. A hash table of addresses takes 20 to 40 bytes a node, and a miss for each. But
-//! different nodes begin at least a node's size apart, so a bit for each so many bytes tells them
+//! different nodes begin at least a node's size apart, so a bit for each such range tells them
 //! apart; and nodes that an allocator served one after the other lie in the same few pages. Here an
 //! entry has the bits of a range:
 //!
@@ -41,7 +41,7 @@ impl Seen {
     /// Memory for a node that lies alone, at least.
     pub(super) const ENTRY_BYTES: usize = size_of::<Entry>();
 
-    /// Of nodes of so many bytes.
+    /// Of nodes of `node_bytes`.
     pub(super) fn new(node_bytes: usize) -> Seen {
         Seen {
             bit_bytes_log2: node_bytes.max(1).ilog2(),

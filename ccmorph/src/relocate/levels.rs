@@ -81,7 +81,8 @@ impl<'a> Levels<'a> {
     /// # Safety
     ///
     /// - Nodes are in level order, and `parents` are theirs.
-    /// - The places are allocations of the nodes' home for their layout, which nobody else knows.
+    /// - The places are allocations of the nodes' home for their layout, which only the caller
+    ///   knows.
     pub(super) unsafe fn copy(self) -> (Distances, Distances) {
         macro_rules! by_size {
             ($($size:literal)*) => {

@@ -379,29 +379,6 @@ fn new_nodes_hang_on_moved_ones() {
 }
 
 #[test]
-fn roots_in_a_slice_are_one_forest() {
-    let token = Rc::new(());
-    let mut roots: Vec<Option<Box<Node>>> = (0..9)
-        .map(|n| tree(&vec![n; usize::from(n)], &token))
-        .collect();
-    let before: Vec<_> = roots.iter().map(|root| describe(root).0).collect();
-    let report = run(
-        &mut roots,
-        Layout::BreadthFirst,
-        Double::new(usize::MAX, Failure::Null),
-    )
-    .unwrap();
-    assert_eq!((report.nodes, report.edges), (36, 36 - 8));
-    assert_eq!(
-        roots
-            .iter()
-            .map(|root| describe(root).0)
-            .collect::<Vec<_>>(),
-        before
-    );
-}
-
-#[test]
 fn under_any_allocator_nodes_are_allocated_in_order() {
     // This binary has no `#[global_allocator]`.
     let token = Rc::new(());

@@ -73,7 +73,7 @@ impl Addresses {
 }
 
 /// One multiplication by 2^64 over the golden ratio (D. Knuth, *The Art of Computer Programming*,
-/// volume 3, section 6.4): enough to spread addresses, which nobody chooses to collide.
+/// volume 3, section 6.4): enough to spread addresses, which are not chosen to collide.
 #[derive(Default)]
 struct Fibonacci(u64);
 

@@ -1,4 +1,4 @@
-//! Lists that grow with a structure whose size nobody knows.
+//! Lists that grow with a structure of unknown size.
 
 use super::Shown;
 use crate::MorphError;
@@ -9,7 +9,7 @@ use std::collections::TryReserveError;
 const FIRST: usize = 64;
 /// By how much a list grows, in turn, until it has room for [`LARGE`] entries.
 const STEP: usize = 32;
-/// From so many entries on, lists grow to twice their size.
+/// From this many entries on, lists grow to twice their size.
 ///
 /// An allocator moves lists of that length by changing the mapping of their pages. Smaller ones it
 /// copies: grown by doubling, each entry of a small structure would be copied once more than it is

@@ -7,7 +7,7 @@ use ccmorph::{
     AnyLinks, AnyVisitor, Links, Morph, MorphError, TreeNode, Visitor, any, back, ccmorph, map,
 };
 use quickcheck::{Arbitrary, Gen, quickcheck};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null;
 use std::rc::Rc;
@@ -367,55 +367,6 @@ fn vectors_keep_their_capacity() {
         (2..22).collect::<Vec<_>>()
     );
     assert_eq!(root.0, 1);
-}
-
-#[test]
-fn trait_objects_move() {
-    trait Shape: AnyLinks {
-        fn area(&self) -> u64;
-    }
-    struct Square(u64);
-    impl AnyLinks for Square {}
-    impl Shape for Square {
-        fn area(&self) -> u64 {
-            self.0 * self.0
-        }
-    }
-    #[derive(TreeNode)]
-    struct Group {
-        #[expect(dead_code, reason = "counted, not read")]
-        token: Rc<()>,
-        #[child]
-        shapes: Vec<Box<dyn Shape>>,
-        #[child]
-        by_name: HashMap<&'static str, Box<dyn Shape>>,
-    }
-    impl Shape for Group {
-        fn area(&self) -> u64 {
-            let shapes = self.shapes.iter().chain(self.by_name.values());
-            shapes.map(|shape| shape.area()).sum()
-        }
-    }
-
-    let token = Rc::new(());
-    let mut all: Box<dyn Shape> = Box::new(Square(1));
-    for side in 0..100 {
-        let side: Box<dyn Shape> = Box::new(Square(side));
-        all = Box::new(Group {
-            token: Rc::clone(&token),
-            shapes: vec![all, side],
-            by_name: HashMap::from([("one", Box::new(Square(1)) as Box<dyn Shape>)]),
-        });
-    }
-    let area = all.area();
-    // Groups, their vectors, squares.
-    assert_eq!(
-        Morph::new().run_any(&mut all).unwrap().nodes,
-        100 + 100 + 201
-    );
-    assert_eq!((all.area(), Rc::strong_count(&token)), (area, 101));
-    drop(all);
-    assert_eq!(Rc::strong_count(&token), 1);
 }
 
 #[test]

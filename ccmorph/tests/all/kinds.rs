@@ -2,7 +2,7 @@
 
 use allocator_api2::boxed::Box as ApiBox;
 use ccmalloc::{CcMalloc, Heap};
-use ccmorph::{Layout, Morph, MorphError, RawStructure, TreeNode, ccmorph};
+use ccmorph::{Layout, Morph, MorphError, TreeNode, ccmorph};
 use quickcheck::quickcheck;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -252,64 +252,4 @@ fn a_panic_in_a_raw_traversal_changes_nothing() {
         assert_eq!(raw_nodes(root), nodes);
         free(nodes);
     }
-}
-
-#[test]
-fn structures_of_bytes_move() {
-    // Nodes of C: two pointers and a number, known by address and size.
-    #[repr(C)]
-    struct Node {
-        next: *mut Node,
-        previous: *mut Node,
-        value: u64,
-    }
-    let layout = std::alloc::Layout::new::<Node>();
-    let mut head: *mut Node = null_mut();
-    for value in 0..1000u64 {
-        let node: *mut Node = ccmalloc::raw::allocate(layout.size(), 16, None).cast();
-        // SAFETY: a fresh object of a node's size.
-        unsafe {
-            node.write(Node {
-                next: head,
-                previous: null_mut(),
-                value,
-            });
-            if let Some(head) = head.as_mut() {
-                head.previous = node;
-            }
-        }
-        head = node;
-    }
-    let mut list = RawStructure::new(layout);
-    assert!(list.is_empty());
-    let (mut place, mut number) = (&raw mut head, None);
-    // SAFETY: live nodes of this list, each with the place that owns it.
-    unsafe {
-        while !(*place).is_null() {
-            let node = *place;
-            number = list.node(node.cast(), number, place.cast());
-            list.pointer((&raw mut (*node).previous).cast());
-            place = &raw mut (*node).next;
-        }
-    }
-    assert_eq!(list.len(), 1000);
-    // SAFETY: the list is complete, and used by nobody else.
-    let report = unsafe { Morph::new().layout(Layout::DepthFirst).run_structure(list) }.unwrap();
-    assert_eq!(report.nodes, 1000);
-    assert!(report.near_after.same_page > 950);
-    let (mut at, mut previous, mut value) = (head, null_mut(), 1000);
-    while !at.is_null() {
-        value -= 1;
-        // SAFETY: a live node; it is freed once, after its last use.
-        unsafe {
-            assert_eq!(((*at).previous, (*at).value), (previous, value));
-            if !previous.is_null() {
-                ccmalloc::raw::deallocate(previous.cast());
-            }
-            (previous, at) = (at, (*at).next);
-        }
-    }
-    // SAFETY: the last node.
-    unsafe { ccmalloc::raw::deallocate(previous.cast()) };
-    assert_eq!(value, 0);
 }

@@ -238,6 +238,7 @@ fn settings_are_obeyed() {
         .run(&mut root, Node::children)
         .unwrap();
     assert!(!auto.huge_pages, "too small a structure");
+    assert_eq!(auto.ranked_for, Some(PageSize::Small4K));
     // The layout taken, then the others.
     assert!(auto.ranking[1..].is_sorted_by(|a, b| a.1.ns <= b.1.ns));
     let fixed = Morph::new()
@@ -246,6 +247,7 @@ fn settings_are_obeyed() {
         .unwrap();
     assert!(
         fixed.ranking.is_empty()
+            && fixed.ranked_for.is_none()
             && fixed.predicted_before.is_none()
             && fixed.predicted_after.is_none()
     );
@@ -293,25 +295,6 @@ fn a_machine_that_cannot_be_is_refused_before_anything_moves() {
     assert_eq!(before.addresses, after.addresses);
     drop(root);
     assert_eq!(alive(&token), 0);
-}
-
-#[test]
-fn the_report_says_which_pages_the_ranking_supposes() {
-    let token = Rc::new(());
-    let mut root = build(&KEYS, &token, |key| key);
-    let machine = Machine::thesis();
-    let chosen = Morph::new()
-        .machine(&machine)
-        .run(&mut root, Node::children)
-        .unwrap();
-    assert_eq!(chosen.ranked_for, Some(PageSize::Small4K));
-    assert!(!chosen.ranking.is_empty());
-    let fixed = Morph::new()
-        .layout(Layout::DepthFirst)
-        .predict(true)
-        .run(&mut root, Node::children)
-        .unwrap();
-    assert_eq!((fixed.ranked_for, fixed.ranking.len()), (None, 0));
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn header_bytes(how: How) -> usize {
 }
 
 // SAFETY: what is handed on is an object of `CcMalloc` for the layout or a part of one that has the
-// size, nobody else knows of it, and it goes back there. Nothing unwinds.
+// size, nothing else refers to it, and it goes back there. Nothing unwinds.
 unsafe impl GlobalAlloc for Wrapper {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.size() != NODE_BYTES {
@@ -192,7 +192,7 @@ struct Node {
     _more: [u64; 2],
 }
 
-/// So large that nobody else allocates as much.
+/// A size that nothing else here allocates.
 const NODE_BYTES: usize = size_of::<Node>();
 const _: () = assert!(NODE_BYTES == 72);
 

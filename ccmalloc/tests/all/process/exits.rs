@@ -104,8 +104,8 @@ pub(super) fn destructors_of_keys() {
         KEYS.lock().unwrap().push(key);
     }
     for rounds in [0, 1, 2, 3, 50] {
-        // With 50, the last round leaves a heap to nobody: a few of them are lost, and nothing
-        // else.
+        // With 50, the last round leaves a heap without a thread: a few of them are lost, and
+        // nothing else.
         ROUNDS_NOW.store(rounds, Ordering::Relaxed);
         for _ in 0..20 {
             bare_thread(body);

@@ -1,13 +1,14 @@
-//! Seats: where something starts that has no neighbour to join, and which pages are there for it.
+//! Openings: blocks for objects that have no neighbour to join, and the pages that have such
+//! blocks.
 //!
 //! ```text
-//! fresh slot ─ a page at a time ─▶ seat page ─▶ full: left to hints at what lies on it
+//! fresh slot ─ a page at a time ─▶ opening page ─▶ full: left to hints at what lies on it
 //!                                      ▲                 │ objects are freed
 //!                                      └─ listed pages ◀─┘ a quarter of the blocks is empty again
 //! ```
 //!
 //! A slot whose pages are all empty goes back to its chunk, unless it is the fresh one, holds the
-//! seat page, or is kept for a [`Region`](crate::Region). Where on a page an object goes is the
+//! opening page, or is kept for a [`Region`](crate::Region). Where on a page an object goes is the
 //! parent module's business.
 //!
 //! The heap's list `roomy_slots` links the slots that have listed pages, the one with the latest
@@ -25,10 +26,10 @@ use crate::policy::{Policy, reserved};
 
 impl<'a> Own<'a> {
     /// A place for something without a neighbour: beside what was freed last, else an empty block
-    /// of the seat page (or, with the packing policies, room on it). Null when the OS refuses
+    /// of the opening page (or, with the packing policies, room on it). Null when the OS refuses
     /// memory.
     #[inline]
-    pub(super) fn take_seat(self, request: Request, policy: Policy) -> *mut u8 {
+    pub(super) fn take_opening(self, request: Request, policy: Policy) -> *mut u8 {
         let freed = self.freed_place.get();
         if freed != 0 && (policy != Policy::NewBlock || freed & 1 == 1) {
             let object = self.take_freed(request, policy);
@@ -36,52 +37,56 @@ impl<'a> Own<'a> {
                 return object;
             }
         }
-        let seat = self.latest_seat.get();
+        let opening = self.latest_opening.get();
         // An empty block is what `NewBlock` looks for anyway.
-        if seat != 0 && (policy == Policy::NewBlock && reserved() == 0 || self.has_seats(seat)) {
-            // SAFETY: the latest seat is on the seat page, in a co-location slot of this heap.
-            let object = unsafe { take_in_word(seat, request, policy, false) };
+        if opening != 0
+            && (policy == Policy::NewBlock && reserved() == 0 || self.has_openings(opening))
+        {
+            // SAFETY: the latest opening is on the opening page, in a co-location slot of this
+            // heap.
+            let object = unsafe { take_in_word(opening, request, policy, false) };
             if !object.is_null() {
-                self.latest_seat.set(object.addr());
+                self.latest_opening.set(object.addr());
                 return object;
             }
         }
-        self.take_seat_elsewhere(request, policy)
+        self.take_opening_elsewhere(request, policy)
     }
 
-    /// Whether the page that contains `address` has seats left.
+    /// Whether the page that contains `address` has openings left.
     #[inline(never)]
-    fn has_seats(self, address: usize) -> bool {
-        self.page_containing(address).is_some_and(Page::has_seats)
+    fn has_openings(self, address: usize) -> bool {
+        self.page_containing(address)
+            .is_some_and(Page::has_openings)
     }
 
-    /// [`take_seat`](Self::take_seat) elsewhere than around the latest seat.
+    /// [`take_opening`](Self::take_opening) elsewhere than around the latest opening.
     #[inline(never)]
-    fn take_seat_elsewhere(self, request: Request, policy: Policy) -> *mut u8 {
-        let seat = self.page_containing(self.latest_seat.get());
-        if let Some(page) = seat
-            && let Some(granule) = request.find_seat(page, policy)
+    fn take_opening_elsewhere(self, request: Request, policy: Policy) -> *mut u8 {
+        let opening = self.page_containing(self.latest_opening.get());
+        if let Some(page) = opening
+            && let Some(granule) = request.find_opening(page, policy)
         {
-            return self.claim_seat(page, granule, request);
+            return self.claim_opening(page, granule, request);
         }
-        let Some(page) = self.next_seat_page(request, policy) else {
+        let Some(page) = self.next_opening_page(request, policy) else {
             return null_mut();
         };
-        self.latest_seat.set(page.granule(0).addr());
-        if let Some(old) = seat.filter(|old| is_roomy(old.empty_blocks())) {
+        self.latest_opening.set(page.granule(0).addr());
+        if let Some(old) = opening.filter(|old| is_roomy(old.empty_blocks())) {
             // Too small a room for this request only.
             self.list(old);
         }
         match request.find(page, 0, policy) {
-            Some(granule) => self.claim_seat(page, granule, request),
+            Some(granule) => self.claim_opening(page, granule, request),
             None => null_mut(),
         }
     }
 
-    /// Makes an object of a request's granules, which are free, on the seat page.
-    fn claim_seat(self, page: Page<'a>, granule: usize, request: Request) -> *mut u8 {
+    /// Makes an object of a request's granules, which are free, on the opening page.
+    fn claim_opening(self, page: Page<'a>, granule: usize, request: Request) -> *mut u8 {
         let object = page.claim(granule, request);
-        self.latest_seat.set(object.addr());
+        self.latest_opening.set(object.addr());
         object
     }
 
@@ -94,7 +99,7 @@ impl<'a> Own<'a> {
         let Some(page) = self.page_containing(freed) else {
             return null_mut();
         };
-        if reserved() > 0 && !page.has_seats() || self.is_reserved(page.pages.slot()) {
+        if reserved() > 0 && !page.has_openings() || self.is_reserved(page.pages.slot()) {
             return null_mut();
         }
         // SAFETY: in a co-location slot of this heap.
@@ -102,13 +107,13 @@ impl<'a> Own<'a> {
     }
 
     /// A page with a place for `request`, not listed: one that has become roomy, else a fresh one.
-    fn next_seat_page(self, request: Request, policy: Policy) -> Option<Page<'a>> {
+    fn next_opening_page(self, request: Request, policy: Policy) -> Option<Page<'a>> {
         if let Some(page) = self.take_roomy(request, policy) {
             return Some(page);
         }
         if !self.dirty.0.is_empty() {
-            // This may give slots back, but not that of the seat page. A caller's other page is not
-            // used any more, except for its tie if its chunk is still there.
+            // This may give slots back, but not that of the opening page. A caller's other page is
+            // not used any more, except for its tie if its chunk is still there.
             self.collect_remote();
             if let Some(page) = self.take_roomy(request, policy) {
                 return Some(page);
@@ -143,7 +148,7 @@ impl<'a> Own<'a> {
                 }
                 left -= 1;
                 let page = Page::new(pages, listed.trailing_zeros() as usize);
-                if request.find_seat(page, policy).is_some() {
+                if request.find_opening(page, policy).is_some() {
                     self.unlist(slab, page.bit());
                     return Some(page);
                 }
@@ -177,7 +182,7 @@ impl<'a> Own<'a> {
         Some(pages)
     }
 
-    /// Files a page where seats are looked for, if it has many empty blocks, or gives its slot
+    /// Files a page where openings are looked for, if it has many empty blocks, or gives its slot
     /// back; `true` when it did that. To be called when a block has become empty, with the word of
     /// the free map that has it.
     #[inline]
@@ -202,7 +207,7 @@ impl<'a> Own<'a> {
         }
         let address = page.granule(0).addr();
         let is_fresh = self.is_fresh_slot(page.pages) && address >= self.fresh_page.get();
-        let is_in_use = page.is_listed() || self.is_seat_page(address) || is_fresh;
+        let is_in_use = page.is_listed() || self.is_opening_page(address) || is_fresh;
         if is_roomy(empty) && !is_in_use {
             self.list(page);
         }
@@ -221,24 +226,24 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Whether the page at `address` is the seat page.
-    fn is_seat_page(self, address: usize) -> bool {
-        self.latest_seat.get() ^ address < PAGE_BYTES
+    /// Whether the page at `address` is the opening page.
+    fn is_opening_page(self, address: usize) -> bool {
+        self.latest_opening.get() ^ address < PAGE_BYTES
     }
 
-    /// Whether some pages of the slot have had no seats yet.
+    /// Whether some pages of the slot have had no openings yet.
     fn is_fresh_slot(self, pages: Pages<'a>) -> bool {
         self.fresh_page.get() & !(SLOT_BYTES - 1) == pages.slot().base().addr()
     }
 
     /// Gives the slot back to its chunk if it is empty, not reserved, and none of its pages is in
-    /// use as a source of seats.
+    /// use as a source of openings.
     fn release_if_empty_slot(self, pages: Pages<'a>) -> bool {
         let slot = pages.slot();
         let base = slot.base().addr();
         if self.is_reserved(slot)
             || self.is_fresh_slot(pages)
-            || self.latest_seat.get() & !(SLOT_BYTES - 1) == base
+            || self.latest_opening.get() & !(SLOT_BYTES - 1) == base
             || !pages.is_empty()
         {
             return false;
@@ -255,7 +260,7 @@ impl<'a> Own<'a> {
     }
 
     /// Keeps a co-location slot for a [`Region`](crate::Region): its pages serve hints that point
-    /// into them, but no seats, and it is not given back.
+    /// into them, but no openings, and it is not given back.
     pub(crate) fn reserve_slot(self, slot: SlotRef<'a>) {
         let reserved = &slot.desc().reserved_slots;
         reserved.set(reserved.get() | 1 << slot.slot());
@@ -266,8 +271,8 @@ impl<'a> Own<'a> {
         slot.desc().reserved_slots.get() >> slot.slot() & 1 == 1
     }
 
-    /// Ends a reservation, and puts the slot's pages to use: those with room where seats are looked
-    /// for, or the whole slot back to its chunk.
+    /// Ends a reservation, and puts the slot's pages to use: those with room where openings are
+    /// looked for, or the whole slot back to its chunk.
     pub(crate) fn settle_slot(self, pages: Pages<'a>) {
         let reserved = &pages.slot().desc().reserved_slots;
         reserved.set(reserved.get() & !(1 << pages.slot().slot()));
@@ -298,18 +303,18 @@ impl<'a> Own<'a> {
 
     /// Lets go of empty pages at the end of a thread.
     pub(crate) fn trim_pages(self) {
-        let seat = self.latest_seat.replace(0);
+        let opening = self.latest_opening.replace(0);
         let fresh = self.fresh_page.replace(0);
-        for address in [seat, fresh] {
-            // The slot of both may have been given back for the seat.
+        for address in [opening, fresh] {
+            // The slot of both may have been given back for the opening.
             if let Some(pages) = self.pages_containing(address) {
                 self.settle_slot(pages);
             }
         }
     }
 
-    /// Checks the list of roomy slots, which are `count`, and the seat page. For tests.
-    pub(super) fn check_seats(self, mut count: usize) -> Result<(), &'static str> {
+    /// Checks the list of roomy slots, which are `count`, and the opening page. For tests.
+    pub(super) fn check_openings(self, mut count: usize) -> Result<(), &'static str> {
         let mut previous: *const Slab = null();
         let mut next = self.roomy_slots.get();
         // SAFETY: null or the header of a slot in the list, in a mapped chunk.
@@ -327,9 +332,9 @@ impl<'a> Own<'a> {
         if count != 0 {
             return Err("a slot with listed pages is in no list");
         }
-        let seat = self.latest_seat.get();
-        if seat != 0 && self.page_containing(seat).is_none_or(Page::is_listed) {
-            return Err("the seat page is listed, or no co-location page of this heap");
+        let opening = self.latest_opening.get();
+        if opening != 0 && self.page_containing(opening).is_none_or(Page::is_listed) {
+            return Err("the opening page is listed, or no co-location page of this heap");
         }
         let fresh = self.fresh_page.get();
         if fresh != 0 && self.pages_containing(fresh).is_none() {
