@@ -158,8 +158,8 @@ pub(crate) fn is_in_heap(address: usize, heap: &Heap) -> bool {
         Owner::LargeStart { .. } | Owner::Foreign => None,
     };
     holder.is_some_and(|start| match owner(start) {
-        // SAFETY: as in `mapped_bytes`.
         Owner::LargeHeld(mapping) => {
+            // SAFETY: as in `mapped_bytes`.
             unsafe { &*mapping }.is_in(&heap.inventory) && contains(address)
         }
         _ => false,

@@ -228,10 +228,9 @@ impl Own<'static> {
             registry::remove(start.addr().get() + mapped, rest);
             // SAFETY: whole chunks at the end of a mapping of this heap, whose object does not
             // reach there any more, out of the registry.
-            unsafe {
-                self.extents
-                    .give_chunks(start.add(mapped), rest / CHUNK_BYTES)
-            };
+            let rest_start = unsafe { start.add(mapped) };
+            // SAFETY: as above.
+            unsafe { self.extents.give_chunks(rest_start, rest / CHUNK_BYTES) };
         }
         start
     }
