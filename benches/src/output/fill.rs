@@ -173,9 +173,13 @@ fn written(path: &str, record: &Record, chosen: &[(&Row, String)]) -> String {
                 "" => String::new(),
                 commit => format!("commit {commit}"),
             },
-            run.compiler.clone(),
-            run.machine(),
-            run.quietness(),
+            run.processors(),
+            // How quiet stands in the record.
+            run.quietness()
+                .split(':')
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
         ]);
         let mut letters = fact.chars();
         let first = letters.next().map(|letter| letter.to_ascii_uppercase());

@@ -107,7 +107,6 @@ impl Run {
 
     /// The machine in a line.
     pub fn machine(&self) -> String {
-        let kind = if self.virtualised { "virtual " } else { "" };
         let memory = match self.memory_bytes {
             0 => String::new(),
             bytes => format!("{:.0} GiB of memory", bytes as f64 / f64::from(1 << 30)),
@@ -117,12 +116,18 @@ impl Run {
             mode => format!("huge pages: {mode}"),
         };
         joined([
-            format!("{} {kind}processors of {}", self.processors, self.processor),
+            self.processors(),
             self.caches.join(", "),
             memory,
             self.system.clone(),
             pages,
         ])
+    }
+
+    /// `2 virtual processors of AMD EPYC`.
+    pub fn processors(&self) -> String {
+        let kind = if self.virtualised { "virtual " } else { "" };
+        format!("{} {kind}processors of {}", self.processors, self.processor)
     }
 
     /// Everything about it that a reader should know, as names and texts.
