@@ -74,7 +74,7 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: by the invariants `base` is a live allocation of `layout`, and nobody else frees
+        // SAFETY: by the invariants `base` is a live allocation of `layout`, and nothing else frees
         // it.
         unsafe { dealloc(self.base.as_ptr(), self.layout) }
     }
@@ -101,7 +101,7 @@ pub(crate) fn advise_huge_pages(start: *const u8, bytes: usize) {
     #[cfg(all(feature = "std", unix, target_pointer_width = "64"))]
     ccmalloc::advise_huge_pages(start, bytes);
     #[cfg(not(all(feature = "std", unix, target_pointer_width = "64")))]
-    let _nobody_to_ask = (start, bytes);
+    let _unused = (start, bytes);
 }
 
 #[cfg(test)]
@@ -127,7 +127,7 @@ mod tests {
             };
             assert_eq!(block.base().addr().get() % align, 0);
             assert_eq!(block.bytes(), bytes);
-            // SAFETY: `bytes - 1` lies within the block, which nobody else uses.
+            // SAFETY: `bytes - 1` lies within the block, which nothing else uses.
             let last = unsafe { block.base().add(bytes - 1) };
             // SAFETY: as above.
             unsafe { last.write(7) };

@@ -178,7 +178,7 @@ macro_rules! exclusive_iterator {
             /// Iterates over what `walk` walks over.
             ///
             /// # Safety
-            /// For `'a` the nodes are neither changed nor freed, and nobody else reaches the
+            /// For `'a` the nodes are neither changed nor freed, and no other code reaches the
             /// entries left.
             #[inline(always)]
             pub(super) unsafe fn new(walk: Walk<K, V>) -> Self {

@@ -86,7 +86,7 @@ impl<'a, K, V> RangeMut<'a, K, V> {
     /// Iterates over what `walk` walks over.
     ///
     /// # Safety
-    /// For `'a` the nodes are neither changed nor freed, and nobody else reaches the entries left.
+    /// For `'a` the nodes are neither changed nor freed, and no other code reaches the entries.
     #[inline(always)]
     pub(super) unsafe fn new(walk: RangeWalk<K, V>) -> Self {
         RangeMut {

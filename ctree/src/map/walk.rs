@@ -1,20 +1,15 @@
-//! The double-ended walk over the entries of a tree: written once, used by all iterators of maps
-//! and sets.
+//! The double-ended walk over the entries of a tree, which all iterators of maps and sets use.
 //!
-//! Almost every step stays within a leaf, where the next entry is the next slot. So an end of a
-//! walk is an [`Edge`] – a leaf and a slot of it – and beside the front one the number of entries
-//! in its leaf, so that a step reads nothing but the entry itself: compare, increment, two
-//! addresses. Only when a leaf is used up does the tree say how it goes on ([`Ends::cross_front`],
-//! [`Ends::cross_back`]): an entry of an inner node, behind it the first slot of the next leaf. The
-//! loops (`fold`, and all that std builds upon it) go leaf by leaf.
+//! Almost every step stays within a leaf. An end of a walk is therefore an [`Edge`], and at the
+//! front also the length of its leaf: a step reads only the entry. Behind the last entry of a leaf
+//! come an entry of an inner node and the next leaf ([`Ends::cross_front`], [`Ends::cross_back`]).
+//! `fold`, and what std builds on it, goes leaf by leaf.
 //!
-//! What ends a walk differs: [`Walk`] counts the entries left, which gives the exact length that
-//! iterators over a whole map promise; [`RangeWalk`] stops where its two edges meet, since nobody
-//! knows how many entries lie between two keys.
+//! [`Walk`] counts the entries left, which gives iterators over a whole map their exact length.
+//! [`RangeWalk`] stops where its two edges meet: the number of entries between two keys is unknown.
 //!
-//! An end that was not asked for is not looked up: the way down to it costs a cache miss a level,
-//! and `map.range(key..).next()`, the search for a successor, has no use for the last leaf. Such an
-//! end is [`Edge::NOWHERE`] until then.
+//! An end is looked up when it is first used, and is [`Edge::NOWHERE`] until then: a search costs a
+//! cache miss a level, and `map.range(key..).next()` does not need the last leaf.
 
 use allocator_api2::alloc::Allocator;
 
@@ -23,9 +18,9 @@ use crate::tree::{Edge, Form, NO_GUESS, NodePtr, Place, Root, Tree};
 /// Addresses of the key and the value of one entry.
 type Entry<K, V> = (*mut K, *mut V);
 
-/// Entries that a range gives before the leaves behind its first one are asked for. Fewer are the
-/// search for a successor, for which that would be a waste.
-const UNHURRIED_LEN: usize = 3;
+/// Entries that a range returns before it prefetches the leaves behind its first one. A search for
+/// a successor, which takes fewer, does not need them.
+const MIN_LEN_FOR_PREFETCH: usize = 3;
 
 /// The two ends of a walk, without a notion of where they meet.
 ///
@@ -490,7 +485,8 @@ impl<K, V> RangeWalk<K, V> {
             ends.front = edge;
             // SAFETY: by the contract this is an edge of the tree, which has nodes.
             let len = unsafe { ends.form.len(edge.leaf) };
-            ends.front_end = end_in_leaf(edge, ends.back, len).min(edge.slot + UNHURRIED_LEN);
+            ends.front_end =
+                end_in_leaf(edge, ends.back, len).min(edge.slot + MIN_LEN_FOR_PREFETCH);
         }
         RangeWalk { ends }
     }

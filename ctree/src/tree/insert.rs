@@ -18,8 +18,7 @@ use super::{Edge, Place, Tree};
 /// the leaves fit into the address space.
 pub(super) const LEVELS_MAX: usize = 64;
 
-/// A neighbour is given entries if it has room for a share of its capacity of one in so many, at
-/// least.
+/// A neighbour is given entries if `1 / ROOM_SHARE` of its capacity is free.
 const ROOM_SHARE: usize = 4;
 
 /// Where a node is split.

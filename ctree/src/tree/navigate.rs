@@ -4,13 +4,14 @@
 //! inner                    | a    b |
 //!                         /    |     \
 //! leaves           | . . |  | c d |   | . . |
-//!                         ^ ^
-//!       the gap before a: its edge is at the end of the first leaf;   the gap behind a: at the start of the second
+//!                         1 2
 //! ```
+//! 1: the gap before `a`, whose edge is at the end of the first leaf. 2: the gap behind `a`, whose
+//! edge is at the start of the second leaf.
 //!
-//! An entry of an inner node is met between two leaves. Leaves are not linked: the way from one to
-//! the next leads through the parent, which a walk has in the cache, and which knows not only the
-//! next leaf but those after it, so that these can be asked for ahead of time.
+//! A walk meets an entry of an inner node between two leaves. Leaves are not linked: the path from
+//! one to the next leads through the parent. The parent is in the cache during a walk, and has
+//! pointers to the leaves further on, which can thus be prefetched.
 
 use super::node::{Form, NodePtr};
 use super::{Edge, Place, Root, Tree};

@@ -9,7 +9,7 @@ use allocator_api2::alloc::Allocator;
 use super::node::NodePtr;
 use super::{Edge, Place, Tree};
 
-/// A node other than the root should be filled to one part in so many.
+/// A node other than the root should be full to `1 / FILL_SHARE_MIN` at least.
 const FILL_SHARE_MIN: usize = 3;
 
 impl<K, V, A: Allocator> Tree<K, V, A> {

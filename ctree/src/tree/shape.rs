@@ -108,8 +108,8 @@ const fn max(a: usize, b: usize) -> usize {
 }
 
 impl Shape {
-    /// The shape of nodes with `capacity` entries, aligned to `align_min` at least, with so many
-    /// lanes if there are any.
+    /// The shape of nodes with `capacity` entries, aligned to `align_min` at least, with
+    /// `lane_count` lanes if there are any.
     const fn with_capacity<K, V>(
         lanes: Lanes,
         lane_count: usize,
@@ -163,7 +163,7 @@ impl Shape {
 
     const fn of_lanes<K, V>(lanes: Lanes) -> Shape {
         let key_bytes = match lanes {
-            // In the lanes, of which there are as many in any case.
+            // The keys are the lanes.
             Lanes::Keys => 0,
             Lanes::Heads | Lanes::Absent => size_of::<K>(),
         };
