@@ -46,7 +46,7 @@ use crate::tree::{Edge, Found, Options, Place, Tree};
 ///
 /// Memory goes back to the allocator as entries leave the map, through [`remove`](Self::remove),
 /// [`pop_first`](Self::pop_first), [`retain`](Self::retain) and all other methods that remove:
-/// nodes are a third full at least on average, and when more than an eighth of them are empty,
+/// nodes are a third full at least on average, and when more than a sixteenth of them are empty,
 /// others move to their places and whole chunks are freed. A map that was emptied entry by entry
 /// keeps one node. [`clear`](Self::clear) returns all memory, and [`into_iter`](Self::into_iter)
 /// returns the nodes that it has passed. [`compact`](Self::compact) makes the nodes full again.

@@ -240,8 +240,10 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         merge(left, other.into_iter(), builder, conflict);
     }
 
-    /// Splits the map: the entries whose keys are `key` or greater become the result. Takes O(n) at
-    /// most.
+    /// Splits the map: the entries whose keys are `key` or greater become the result.
+    ///
+    /// Takes O(log n + m), where m is the number of entries in the smaller of the two parts, or
+    /// about so: only these entries are moved.
     ///
     /// # Examples
     /// ```

@@ -278,6 +278,53 @@ quickcheck! {
     }
 }
 
+/// Enough entries for four levels of small entries, and for chunks of huge pages.
+#[test]
+#[cfg_attr(miri, ignore = "takes hours")]
+fn large_maps_change_as_those_of_std() {
+    const KEYS: u64 = 1 << 20;
+    let mut state = 1u64;
+    let mut random = move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) % KEYS
+    };
+    let (mut map, mut model) = (CTreeMap::new(), BTreeMap::new());
+    let mut levels_max = 0;
+    for round in 0..16 {
+        for _ in 0..50_000 {
+            let key = random();
+            assert_eq!(map.insert(key, round), model.insert(key, round));
+        }
+        levels_max = levels_max.max(map.level_count());
+        let at = random();
+        match round % 4 {
+            0 => {
+                for key in at..at + KEYS / 8 {
+                    assert_eq!(map.remove(&key), model.remove(&key));
+                }
+            }
+            1 | 2 => {
+                let (mut high, high_model) = (map.split_off(&at), model.split_off(&at));
+                assert_eq!((map.check(), high.check()), (Ok(()), Ok(())));
+                assert!(map.iter().eq(&model) && high.iter().eq(&high_model));
+                map = map.clone();
+                high.append(&mut map);
+                (map, model) = (high, model.into_iter().chain(high_model).collect());
+            }
+            _ => {
+                map.retain(|key, _| key % 8 != at % 8);
+                model.retain(|key, _| key % 8 != at % 8);
+                map.compact();
+            }
+        }
+        assert_eq!(map.check(), Ok(()));
+        assert!(map.iter().eq(&model));
+    }
+    assert!(levels_max > 3, "{levels_max} levels");
+}
+
 #[test]
 fn long_insertions_go_in_batches() {
     // More than the size from which on insertions are batched, in an order that is neither

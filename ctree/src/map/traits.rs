@@ -18,8 +18,9 @@ use crate::tree::Options;
 impl<K: Clone, V: Clone, A: Allocator + Clone> Clone for CTreeMap<K, V, A> {
     /// Copies the map in O(n), into full nodes.
     fn clone(&self) -> CTreeMap<K, V, A> {
-        let entries = self.iter().map(|(key, value)| (key.clone(), value.clone()));
-        CTreeMap::from_ascending(entries, self.tree.allocator().clone(), self.tree.options())
+        CTreeMap {
+            tree: self.tree.clone_in(self.tree.allocator().clone()),
+        }
     }
 }
 

@@ -6,9 +6,9 @@
 //! refuses to align so far is asked for chunks of [`CHUNK_BYTES_REFUSED`] instead, each time after
 //! it was asked for a large one: it may only have been short of memory.
 //!
-//! Nodes that are given back are kept for the next one. The chunks are a stack: whoever moves the
-//! nodes at the end of the last chunk to free places before it ([`Tree::trim`](super::Tree::trim))
-//! returns chunk after chunk to the allocator.
+//! Nodes that are given back go to a free list. The chunks are a stack:
+//! [`Tree::trim`](super::Tree::trim) moves nodes from its end to free places and returns the chunks
+//! that become empty.
 
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};
@@ -17,7 +17,8 @@ use alloc::alloc::handle_alloc_error;
 use allocator_api2::alloc::Allocator;
 
 use super::node::{Header, NodePtr};
-use crate::block::HUGE_PAGE_BYTES;
+use crate::block::{HUGE_PAGE_BYTES, LINE_BYTES};
+use crate::simd::prefetch_bytes;
 
 /// Size of the chunks of a large map.
 const CHUNK_BYTES_MAX: usize = HUGE_PAGE_BYTES;
@@ -27,6 +28,9 @@ const CHUNK_BYTES_REFUSED: usize = 64 << 10;
 /// An arena of more than this grows by a quarter at a time instead of doubling: a map then holds a
 /// fifth more than it needs at most.
 const DOUBLED_BYTES_MAX: usize = 16 << 10;
+
+/// Most bytes of a free node that are prefetched before another node moves there.
+const PREFETCHED_MAX: usize = 16 * LINE_BYTES;
 
 /// A chunk's record, right behind its nodes, so that these start on the chunk's boundary.
 struct Chunk {
@@ -263,6 +267,10 @@ impl Arena {
             }
             let free = self.free?;
             self.unlink(free, node);
+            // The next node that must move goes there.
+            if let Some(next) = self.free {
+                prefetch_bytes(next.as_ptr(), node.layout.size().min(PREFETCHED_MAX));
+            }
             Some((last, free))
         }
     }

@@ -1,27 +1,34 @@
-//! Trees from entries in order, and the rebuilding that follows from it.
+//! Building a tree from entries in order, and what rests on it: clones, splits, compaction.
 //!
-//! Entries are appended at the right edge: into the last leaf, or, when that is full, as a
-//! separator into the lowest node above with room, followed by a new and empty branch. All nodes
-//! but those at the right edge end up full; these are filled up from their neighbours at the end.
+//! A builder appends at the right edge: to the last leaf, or, if that is full, to the lowest node
+//! above with room, which then gets a new branch without entries. All nodes but those at the right
+//! edge end up full. The nodes at the edge are filled up from their neighbours at the end.
 
+use core::cmp::Ordering;
 use core::mem::{self, ManuallyDrop};
+use core::ops::Range;
 
 use allocator_api2::alloc::Allocator;
 
 use super::insert::LEVELS_MAX;
+use super::navigate::NO_GUESS;
 use super::node::{Form, NodePtr};
 use super::{Edge, Options, Place, RawTree, Tree};
-use crate::head::{bytes_of, head_of_bytes};
+use crate::head::{bytes_of, head_of_bytes, is_byte_string};
+use crate::simd::prefetch;
 
-/// Builds a tree from entries in the order of their keys, which it does not check: a wrong order
-/// costs answers.
+/// How many children ahead the headers of nodes to be freed are prefetched.
+const FREED_AHEAD: usize = 8;
+
+/// Builds a tree from entries in the order of their keys. Nothing checks the order: if it is wrong,
+/// searches miss keys.
 ///
 /// Dropping a builder drops what was pushed.
 pub(crate) struct Builder<K, V, A: Allocator> {
-    /// A whole tree, but for nodes at its right edge that have no entries, counts that are not
-    /// there yet, and prefixes that are all 0.
+    /// A whole tree, except that nodes at its right edge may have no entries, and that counts are
+    /// not set. The prefixes of nodes at the right edge are 0.
     tree: Tree<K, V, A>,
-    /// Its last leaf, if it has nodes.
+    /// The last leaf, if the tree has nodes.
     last_leaf: NodePtr,
     /// The entry that was pushed last.
     last: Option<Place>,
@@ -63,26 +70,28 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
         unsafe { self.fill(place, head, key, value) };
     }
 
-    /// Appends a bitwise copy of an entry of another tree: one of the two must be forgotten.
+    /// Appends bitwise copies of neighbouring entries of a node of another tree. Either the copies
+    /// or the originals must be forgotten.
     ///
     /// # Safety
-    /// `place` is the place of an entry of a tree of this form, which has the same options as this
-    /// one.
-    unsafe fn push_copy(&mut self, form: Form<K, V>, place: Place) {
-        // Whatever may panic comes before there are two copies.
-        let to = self.next_place();
-        // SAFETY: the entry is initialised, and so is its head where there are any; heads of byte
-        // strings may leave out a prefix there, but not here.
-        unsafe {
-            let head = if let Some(bytes) = bytes_of(&*form.key_at(place.node, place.slot)) {
-                head_of_bytes(bytes, 0)
-            } else if form.has_heads() {
-                form.head_at(place.node, place.slot).read()
+    /// `from` is a node of a tree with this `form` and the same options. It has entries in `slots`.
+    unsafe fn push_copies(&mut self, form: Form<K, V>, from: NodePtr, mut slots: Range<usize>) {
+        while !slots.is_empty() {
+            let to = self.next_place();
+            let form_to = self.tree.form();
+            let room = if to.node == self.last_leaf {
+                form_to.capacity() - to.slot
             } else {
-                0
+                1
             };
-            let (key, value) = form.read_entry(place.node, place.slot);
-            self.fill(to, head, key, value);
+            let count = room.min(slots.len());
+            // SAFETY: the slots of the other tree have entries; those from the place on are empty,
+            // as many as fit into a leaf, or one in an inner node.
+            unsafe {
+                form.copy_entries(from, slots.start, form_to, to.node, to.slot, count);
+                self.count_in(to, count);
+            }
+            slots.start += count;
         }
     }
 
@@ -141,22 +150,62 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
     /// Writes an entry to its place.
     ///
     /// # Safety
-    /// `place` is what [`next_place`](Self::next_place) gave, and nothing has happened since.
+    /// [`next_place`](Self::next_place) has just returned `place`.
     #[inline]
     unsafe fn fill(&mut self, place: Place, head: u64, key: K, value: V) {
+        // SAFETY: the slot is the first behind the entries of a node that has room.
+        unsafe {
+            let form = self.tree.form();
+            form.write_entry(place.node, place.slot, head, key, value);
+            self.count_in(place, 1);
+        }
+    }
+
+    /// Adds `count` entries that were written at `place` and behind to the length of their node.
+    ///
+    /// # Safety
+    /// [`next_place`](Self::next_place) returned `place`, and the entries were written since: one,
+    /// or in a leaf as many as fit.
+    #[inline]
+    unsafe fn count_in(&mut self, place: Place, count: usize) {
         let form = self.tree.form();
         let Place { node, slot } = place;
-        // SAFETY: the slot is the first behind the entries of a node that has room; behind that of
-        // an inner node hangs a new branch.
+        // SAFETY: the entries are initialised; behind one of an inner node hangs a new branch.
         unsafe {
-            form.write_entry(node, slot, head, key, value);
-            form.set_len(node, slot + 1);
+            form.set_len(node, slot + count);
             if node != self.last_leaf {
+                self.finish_branch(node);
                 self.last_leaf = form.last_edge_below(node).leaf;
             }
         }
-        self.last = Some(place);
-        self.tree.raw.len += 1;
+        self.last = Some(Place {
+            node,
+            slot: slot + count - 1,
+        });
+        self.tree.raw.len += count;
+    }
+
+    /// Chooses the prefixes of the nodes from the last leaf up to a child of `above`: both of their
+    /// fences are known now, and their keys are still in the cache.
+    ///
+    /// # Safety
+    /// `above` is an inner node above the last leaf, and has just been given an entry behind it.
+    unsafe fn finish_branch(&mut self, above: NodePtr) {
+        let form = self.tree.form();
+        if !form.has_prefixes() {
+            return;
+        }
+        let mut node = self.last_leaf;
+        // SAFETY: all are nodes of the tree, whose keys are byte strings.
+        unsafe {
+            while node != above {
+                form.lengthen_prefix(node);
+                let Some(parent) = form.parent(node) else {
+                    return;
+                };
+                node = parent;
+            }
+        }
     }
 
     /// The lowest node above the full last leaf that has room, perhaps a new root. Behind its last
@@ -200,66 +249,127 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
 
     /// The tree.
     pub(crate) fn finish(mut self) -> Tree<K, V, A> {
-        self.tree.finish_right_edge();
-        self.tree.lengthen_prefixes();
+        let form = self.tree.form();
+        if form.has_counts()
+            && let Some(root) = self.tree.raw.root
+        {
+            // SAFETY: the root is a node of this tree.
+            unsafe { form.recount_below(root) };
+        }
+        self.tree.fill_edge(Side::Right);
+        // SAFETY: the tree is whole now.
+        unsafe { self.tree.trim(|_, _| ()) };
         self.tree
     }
 }
 
+/// An end of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
+}
+
 impl<K, V, A: Allocator> Tree<K, V, A> {
-    /// Brings counts and right edge into line, after a builder or a cut: there, nodes may be
-    /// without entries.
-    fn finish_right_edge(&mut self) {
+    /// Fills up the nodes at one side of the tree, which may have few entries or none after a
+    /// builder or a cut. Counts are right before and after.
+    fn fill_edge(&mut self, side: Side) {
         let form = self.form();
         self.drop_empty_roots();
-        let Some(root) = self.raw.root else {
+        let Some(mut node) = self.raw.root else {
             return;
         };
-        if form.has_counts() {
-            // SAFETY: the root is a node of this tree.
-            unsafe { form.recount_below(root) };
-        }
         // With two entries a node can lose one to a merge below it.
         let enough = (form.capacity() / 3).max(2);
-        let mut node = root;
-        // SAFETY: an inner node that is come to has an entry at least, and so two last children, of
-        // which the left one has entries: nodes that are not at the right edge always do. At the
-        // end the tree is whole.
+        let edge = &mut Edge::NOWHERE.clone();
+        // SAFETY: `node` has an entry at least, and thus two children at the side. The inner one of
+        // the two has entries: only nodes at the edge may lack them.
         unsafe {
             while form.level(node) > 0 {
-                let nodes = form.neighbours(node, form.len(node) - 1);
+                let slot = match side {
+                    Side::Left => 0,
+                    Side::Right => form.len(node) - 1,
+                };
+                let nodes = form.neighbours(node, slot);
                 let (left, right) = (form.len(nodes.left), form.len(nodes.right));
-                if right >= enough {
-                    node = nodes.right;
-                } else if left + 1 + right <= form.capacity() {
-                    form.merge(nodes, &mut Edge::NOWHERE.clone());
+                let (at_edge, len) = match side {
+                    Side::Left => (nodes.left, left),
+                    Side::Right => (nodes.right, right),
+                };
+                node = at_edge;
+                if len >= enough {
+                    continue;
+                }
+                if left + 1 + right <= form.capacity() {
+                    form.merge(nodes, edge);
                     self.free_node(nodes.right);
                     node = nodes.left;
                     self.drop_empty_roots();
+                } else if side == Side::Left {
+                    form.rotate_left(nodes, (right - left) / 2, edge);
                 } else {
-                    form.rotate_right(nodes, (left - right) / 2, &mut Edge::NOWHERE.clone());
-                    node = nodes.right;
+                    form.rotate_right(nodes, (left - right) / 2, edge);
                 }
             }
-            self.trim(|_, _| ());
         }
     }
 
-    /// A tree of bitwise copies of the entries behind an edge, which neither drops them nor may be
-    /// used, until the originals are forgotten and it is told to
-    /// [`own_entries`](Self::own_entries).
+    /// A tree with full nodes and clones of all entries. If a clone or the allocator panics, the
+    /// clones are dropped.
+    pub(crate) fn clone_in<B: Allocator>(&self, alloc: B) -> Tree<K, V, B>
+    where
+        K: Clone,
+        V: Clone,
+    {
+        let form = self.form();
+        let mut builder = Builder::new_in(alloc, self.options());
+        let (mut edge, mut guess) = (self.first_edge(), NO_GUESS);
+        let mut leaf = None;
+        // SAFETY: a tree with entries has nodes; the edge moves from entry to entry.
+        unsafe {
+            while builder.len() < self.len()
+                && let Some(place) = form.next_near(&mut edge, &mut guess)
+            {
+                if leaf != Some(edge.leaf) {
+                    leaf = Some(edge.leaf);
+                    form.request_bytes(edge.leaf);
+                }
+                let key = (*form.key_at(place.node, place.slot)).clone();
+                let value = (*form.value_at(place.node, place.slot)).clone();
+                builder.push(key, value);
+            }
+        }
+        builder.finish()
+    }
+
+    /// A tree with full nodes and bitwise copies of the entries between two edges. It does not own
+    /// the copies: it must not be used before the originals are forgotten and
+    /// [`own_entries`](Self::own_entries) is called.
     ///
     /// # Safety
-    /// `edge` is an edge of this tree, which has nodes.
-    unsafe fn copy_from<B: Allocator>(&self, mut edge: Edge, alloc: B) -> Tree<K, V, B> {
+    /// Both are edges of this tree, which has nodes, in this order.
+    unsafe fn copy_between<B: Allocator>(
+        &self,
+        [mut at, end]: [Edge; 2],
+        alloc: B,
+    ) -> Tree<K, V, B> {
         let form = self.form();
         let mut builder = Builder::new_in(alloc, self.options());
         builder.tree.raw.flags.owns_entries = false;
-        // SAFETY: the edge moves from entry to entry.
+        let mut guess = NO_GUESS;
+        // SAFETY: a leaf has entries up to its length, and between two leaves lies one of an inner
+        // node.
         unsafe {
-            while let Some(place) = form.next(&mut edge) {
-                builder.push_copy(form, place);
+            while at.leaf != end.leaf {
+                let len = form.len(at.leaf);
+                builder.push_copies(form, at.leaf, at.slot..len);
+                at.slot = len;
+                let Some(Place { node, slot }) = form.next_near(&mut at, &mut guess) else {
+                    break;
+                };
+                builder.push_copies(form, node, slot..slot + 1);
             }
+            builder.push_copies(form, at.leaf, at.slot..end.slot);
         }
         builder.finish()
     }
@@ -269,8 +379,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         self.raw.flags.owns_entries = true;
     }
 
-    /// Moves all entries behind a gap to a new tree with full nodes. Computes in O(number of
-    /// entries moved), and in O(n) with ranks.
+    /// Moves all entries behind a gap to a new tree. Moves, and computes in the number of, those at
+    /// the side of the gap that appears to have fewer.
     ///
     /// If the allocator panics, the tree is as it was, or, when it panics while it takes memory
     /// back, the entries behind the gap may be lost.
@@ -286,62 +396,90 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             return Tree::new_in(alloc, self.options());
         }
         // SAFETY: the edge is one of this tree; the originals are forgotten before the copies are
-        // owned.
+        // owned. Each tree is whole when it is trimmed.
         unsafe {
-            let mut behind = self.copy_from(edge, alloc);
-            self.raw.len -= behind.len();
-            self.forget_behind(edge);
-            behind.own_entries();
-            behind
+            let side = self.form().smaller_side(edge);
+            let between = match side {
+                Side::Left => [self.first_edge(), edge],
+                Side::Right => [edge, self.last_edge()],
+            };
+            let mut part = self.copy_between(between, alloc);
+            self.raw.len -= part.len();
+            self.forget_side(edge, side);
+            part.own_entries();
+            if side == Side::Left {
+                mem::swap(self, &mut part);
+                part.trim(|_, _| ());
+            } else {
+                self.trim(|_, _| ());
+            }
+            part
         }
     }
 
-    /// Forgets all entries behind a gap, without dropping them. The length does not count them.
+    /// Forgets all entries at one side of a gap, without dropping them. The length does not count
+    /// them.
     ///
     /// # Safety
     /// `edge` is an edge of this tree.
-    unsafe fn forget_behind(&mut self, edge: Edge) {
+    unsafe fn forget_side(&mut self, edge: Edge, side: Side) {
         let form = self.form();
-        let (mut node, mut kept) = (edge.leaf, edge.slot);
-        // SAFETY: a node is one of its parent's children; those behind it go with all that is below
-        // them.
+        let (mut node, mut slot) = (edge.leaf, edge.slot);
+        // SAFETY: a node is one of its parent's children. Those at its side go with all that is
+        // below them.
         unsafe {
             loop {
+                let len = form.len(node);
                 if form.level(node) > 0 {
-                    for index in kept + 1..=form.len(node) {
-                        self.free_subtree(form.child(node, index));
+                    let children = match side {
+                        Side::Left => 0..slot,
+                        Side::Right => slot + 1..len + 1,
+                    };
+                    self.free_children(node, children);
+                    if side == Side::Left {
+                        form.close_child_gap(node, 0, slot, len + 1);
                     }
+                    let kept_child = if side == Side::Left { 0 } else { slot };
+                    form.recount(node, kept_child);
                 }
-                form.truncate(node, kept);
+                match side {
+                    Side::Left => form.close_gap(node, 0, slot),
+                    Side::Right => form.truncate(node, slot),
+                }
                 if form.has_prefixes() {
-                    // There is no right fence any more.
+                    // There is no fence at this side any more.
                     form.limit_prefix(node, 0);
                 }
                 let Some(parent) = form.parent(node) else {
                     break;
                 };
-                kept = form.index_of(parent, node);
+                slot = form.index_of(parent, node);
                 node = parent;
             }
         }
-        self.finish_right_edge();
+        self.fill_edge(side);
     }
 
-    /// Takes a node and all below it out of use.
+    /// Takes children of a node, and all below them, out of use.
     ///
     /// # Safety
-    /// `node` is a node of this tree that nothing refers to any more, and whose entries are gone.
-    unsafe fn free_subtree(&mut self, node: NodePtr) {
+    /// `node` is an inner node of this tree. Nothing else refers to the children, and their entries
+    /// are gone.
+    unsafe fn free_children(&mut self, node: NodePtr, children: Range<usize>) {
         let form = self.form();
         // SAFETY: children up to the length are nodes. The recursion is as deep as the tree is
         // high.
         unsafe {
-            if form.level(node) > 0 {
-                for index in 0..=form.len(node) {
-                    self.free_subtree(form.child(node, index));
+            for index in children.clone() {
+                if index + FREED_AHEAD < children.end {
+                    prefetch(form.header(form.child(node, index + FREED_AHEAD)).as_ptr());
                 }
+                let child = form.child(node, index);
+                if form.level(child) > 0 {
+                    self.free_children(child, 0..form.len(child) + 1);
+                }
+                self.free_node(child);
             }
-            self.free_node(node);
         }
     }
 
@@ -353,9 +491,9 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         if self.raw.len == 0 {
             return self.clear();
         }
-        let edge = self.first_edge();
+        let all = [self.first_edge(), self.last_edge()];
         // SAFETY: a tree with entries has nodes.
-        let copy = ManuallyDrop::new(unsafe { self.copy_from(edge, &self.raw.alloc) });
+        let copy = ManuallyDrop::new(unsafe { self.copy_between(all, &self.raw.alloc) });
         let (root, store, mut flags) = (copy.raw.root, copy.raw.store, copy.raw.flags);
         flags.owns_entries = true;
         // The old nodes go without their entries.
@@ -371,7 +509,50 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
 }
 
 impl<K, V> Form<K, V> {
-    /// Counts the entries below all children anew, from the bottom up.
+    /// The side of an edge where fewer entries appear to be, by the highest node that the edge does
+    /// not halve.
+    ///
+    /// # Safety
+    /// `edge` is an edge of a tree of this form that has nodes.
+    unsafe fn smaller_side(self, edge: Edge) -> Side {
+        let (mut node, mut slot) = (edge.leaf, edge.slot);
+        let mut side = Side::Right;
+        // SAFETY: a node is one of its parent's children.
+        unsafe {
+            loop {
+                match (2 * slot).cmp(&self.len(node)) {
+                    Ordering::Less => side = Side::Left,
+                    Ordering::Equal => {}
+                    Ordering::Greater => side = Side::Right,
+                }
+                let Some(parent) = self.parent(node) else {
+                    return side;
+                };
+                slot = self.index_of(parent, node);
+                node = parent;
+            }
+        }
+    }
+
+    /// Prefetches the first bytes of the keys of a node, if they are byte strings.
+    ///
+    /// # Safety
+    /// `node` is a node of this form.
+    unsafe fn request_bytes(self, node: NodePtr) {
+        if !is_byte_string::<K>() {
+            return;
+        }
+        // SAFETY: the keys up to the length are initialised.
+        unsafe {
+            for slot in 0..self.len(node) {
+                if let Some(bytes) = bytes_of(&*self.key_at(node, slot)) {
+                    prefetch(bytes.as_ptr());
+                }
+            }
+        }
+    }
+
+    /// Sets the counts of entries below all children, from the bottom up.
     ///
     /// # Safety
     /// `node` is a node of this form, which has counts; they need not be initialised.

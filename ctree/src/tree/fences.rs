@@ -19,9 +19,6 @@
 //!
 //! The order of byte strings is std's own, so that all of this holds whatever a user does.
 
-use allocator_api2::alloc::Allocator;
-
-use super::Tree;
 use super::node::{Form, NodePtr};
 use crate::head::{bytes_of, common_prefix, is_byte_string};
 
@@ -124,33 +121,6 @@ impl<K, V> Form<K, V> {
                     self.set_prefix(node, shared);
                 }
             }
-        }
-    }
-}
-
-impl<K, V, A: Allocator> Tree<K, V, A> {
-    /// [`lengthen_prefix`](Form::lengthen_prefix) for all nodes: when a tree has been built.
-    pub(super) fn lengthen_prefixes(&mut self) {
-        /// # Safety
-        /// `node` is a node of a tree of this form. Keys are byte strings.
-        unsafe fn below<K, V>(form: Form<K, V>, node: NodePtr) {
-            // SAFETY: the children up to the length are initialised. The recursion is as deep as
-            // the tree is high.
-            unsafe {
-                form.lengthen_prefix(node);
-                if form.level(node) > 0 {
-                    for index in 0..=form.len(node) {
-                        below(form, form.child(node, index));
-                    }
-                }
-            }
-        }
-        let form = self.form();
-        if form.has_prefixes()
-            && let Some(root) = self.raw.root
-        {
-            // SAFETY: the root is a node of this tree.
-            unsafe { below(form, root) };
         }
     }
 }

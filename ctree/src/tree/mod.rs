@@ -64,11 +64,11 @@ use arena::Arena;
 #[cfg(test)]
 mod tests;
 
-/// One part in so many of an arena may be free, beside a few nodes, before memory goes back to the
-/// allocator.
-const FREE_SHARE: usize = 8;
-/// Free nodes that are kept whatever the size of the arena, in a tree of more than one level.
-const FREE_NODES_KEPT: usize = 2;
+/// An arena keeps `1 / FREE_SHARE` of its bytes, and a few nodes, free before it returns memory to
+/// the allocator.
+const FREE_SHARE: usize = 16;
+/// Free nodes that an arena of any size keeps, in a tree of more than one level.
+const FREE_NODES_KEPT: usize = 1;
 
 /// The place of an entry: a slot of a node, leaf or inner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,8 +118,8 @@ impl Root {
     }
 }
 
-// SAFETY: these are addresses, which may be known anywhere; what is done with them is `unsafe`, and
-// whoever keeps them says by a marker on whose behalf.
+// SAFETY: these are addresses. Every access through them is `unsafe`, and types that keep them have
+// markers for what they borrow or own.
 unsafe impl Send for Place {}
 // SAFETY: as above.
 unsafe impl Sync for Place {}
@@ -494,7 +494,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         impl<K, V, A: Allocator, const MAX: usize> Drop for Made<'_, K, V, A, MAX> {
             fn drop(&mut self) {
                 for node in &self.nodes[..self.count] {
-                    // SAFETY: a new node that nobody else knows of.
+                    // SAFETY: a new node that nothing refers to.
                     unsafe { self.tree.free_node(*node) };
                 }
             }
@@ -560,11 +560,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         // old one was allocated with this layout, and nothing refers to it any more.
         unsafe {
             let len = form.len(old);
-            ptr::copy_nonoverlapping(form.key_at(old, 0), grown.key_at(root, 0), len);
-            ptr::copy_nonoverlapping(form.value_at(old, 0), grown.value_at(root, 0), len);
-            if form.has_heads() {
-                ptr::copy_nonoverlapping(form.head_at(old, 0), grown.head_at(root, 0), len);
-            }
+            form.copy_entries(old, 0, grown, root, 0, len);
             grown.set_len(root, len);
             self.raw.alloc.deallocate(old, form.memory(true).layout);
         }
@@ -574,8 +570,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     /// to free places before it, and calls `moved` with the old and the new place of each. Computes
     /// in O(1) for each node that was freed, amortised.
     ///
-    /// An eighth of an arena and a few nodes stay free, so that a tree that shrinks and grows in
-    /// turns does not move nodes.
+    /// A part of an arena stays free, so that a tree that shrinks and grows in turns does not move
+    /// nodes.
     ///
     /// If the allocator panics while it takes memory back, the tree is whole.
     ///

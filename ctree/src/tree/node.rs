@@ -493,26 +493,10 @@ impl<K, V> Form<K, V> {
             "{count} slots at {slot} of {len} entries"
         );
         let moved = len - slot - count;
-        // SAFETY: source and target lie within the slots of the node; the lanes from the new length
-        // up are not needed any more.
+        // SAFETY: source and target lie within the slots of the node. The lanes from the new length
+        // up are no longer needed.
         unsafe {
-            ptr::copy(
-                self.key_at(node, slot + count),
-                self.key_at(node, slot),
-                moved,
-            );
-            ptr::copy(
-                self.value_at(node, slot + count),
-                self.value_at(node, slot),
-                moved,
-            );
-            if self.has_heads() {
-                ptr::copy(
-                    self.head_at(node, slot + count),
-                    self.head_at(node, slot),
-                    moved,
-                );
-            }
+            self.copy_entries(node, slot + count, self, node, slot, moved);
             self.truncate(node, len - count);
         }
     }
@@ -542,8 +526,8 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Moves `count` entries to slots of another node that hold nothing. Heads of byte strings are
-    /// made anew where the nodes leave out different prefixes.
+    /// Moves `count` entries to slots of another node that hold nothing. Recomputes the heads of
+    /// byte strings if the nodes leave out different prefixes.
     ///
     /// The source's slots then hold nothing; neither length changes.
     ///
@@ -563,32 +547,54 @@ impl<K, V> Form<K, V> {
                 && from_slot + count <= self.capacity()
                 && to_slot + count <= self.capacity()
         );
-        // SAFETY: the slots lie within two different nodes.
+        // SAFETY: passed on.
+        unsafe { self.copy_entries(from, from_slot, self, to, to_slot, count) };
+    }
+
+    /// Copies `count` entries bit by bit to slots that hold nothing, or that it copies from.
+    /// Neither length changes.
+    ///
+    /// # Safety
+    /// `from` is a node of this form with `count` initialised slots at `from_slot`. `to` is the
+    /// same node or one of `form_to`, which may differ only in that one of the two is a first leaf;
+    /// the `count` slots at `to_slot` are within its capacity. Either the copies or the originals
+    /// are forgotten.
+    #[inline]
+    pub(crate) unsafe fn copy_entries(
+        self,
+        from: NodePtr,
+        from_slot: usize,
+        form_to: Self,
+        to: NodePtr,
+        to_slot: usize,
+        count: usize,
+    ) {
+        // SAFETY: the slots lie within the nodes.
         unsafe {
-            ptr::copy_nonoverlapping(
+            ptr::copy(
                 self.key_at(from, from_slot),
-                self.key_at(to, to_slot),
+                form_to.key_at(to, to_slot),
                 count,
             );
-            ptr::copy_nonoverlapping(
+            ptr::copy(
                 self.value_at(from, from_slot),
-                self.value_at(to, to_slot),
+                form_to.value_at(to, to_slot),
                 count,
             );
             if self.has_heads() {
-                ptr::copy_nonoverlapping(
+                ptr::copy(
                     self.head_at(from, from_slot),
-                    self.head_at(to, to_slot),
+                    form_to.head_at(to, to_slot),
                     count,
                 );
-                if is_byte_string::<K>() && self.prefix_bytes(from) != self.prefix_bytes(to) {
-                    self.refresh_heads(to, to_slot, count);
+                if is_byte_string::<K>() && self.prefix_bytes(from) != form_to.prefix_bytes(to) {
+                    form_to.refresh_heads(to, to_slot, count);
                 }
             }
         }
     }
 
-    /// Writes the heads of byte strings anew.
+    /// Recomputes the heads of byte strings.
     ///
     /// # Safety
     /// `node` is a node of this form, which has heads; `K` is a byte string; the keys of the
@@ -672,22 +678,8 @@ impl<K, V> Form<K, V> {
         child_count: usize,
     ) {
         debug_assert!(index <= child_count && child_count + count <= self.capacity() + 1);
-        let moved = child_count - index;
         // SAFETY: source and target lie within the places of the node.
-        unsafe {
-            ptr::copy(
-                self.child_at(node, index),
-                self.child_at(node, index + count),
-                moved,
-            );
-            if self.ranked {
-                ptr::copy(
-                    self.count_at(node, index),
-                    self.count_at(node, index + count),
-                    moved,
-                );
-            }
-        }
+        unsafe { self.copy_children(node, index, node, index + count, child_count - index) };
     }
 
     /// Moves the children behind the `count` ones at `index` down over them.
@@ -705,20 +697,7 @@ impl<K, V> Form<K, V> {
         debug_assert!(index + count <= child_count);
         let moved = child_count - index - count;
         // SAFETY: source and target lie within the places of the node.
-        unsafe {
-            ptr::copy(
-                self.child_at(node, index + count),
-                self.child_at(node, index),
-                moved,
-            );
-            if self.ranked {
-                ptr::copy(
-                    self.count_at(node, index + count),
-                    self.count_at(node, index),
-                    moved,
-                );
-            }
-        }
+        unsafe { self.copy_children(node, index + count, node, index, moved) };
     }
 
     /// Moves `count` children, with their counts, to places of another node.
@@ -737,20 +716,39 @@ impl<K, V> Form<K, V> {
         debug_assert!(from != to && to_index + count <= self.capacity() + 1);
         // SAFETY: the places lie within two different nodes; children are nodes.
         unsafe {
-            ptr::copy_nonoverlapping(
+            self.copy_children(from, from_index, to, to_index, count);
+            for index in to_index..to_index + count {
+                self.set_parent(self.child(to, index), Some(to));
+            }
+        }
+    }
+
+    /// Copies `count` pointers to children, with their counts, and changes nothing in the children.
+    ///
+    /// # Safety
+    /// Both are inner nodes of this form, perhaps the same; the children at `from_index` are
+    /// initialised, the places at `to_index` within capacity.
+    unsafe fn copy_children(
+        self,
+        from: NodePtr,
+        from_index: usize,
+        to: NodePtr,
+        to_index: usize,
+        count: usize,
+    ) {
+        // SAFETY: the places lie within the nodes.
+        unsafe {
+            ptr::copy(
                 self.child_at(from, from_index),
                 self.child_at(to, to_index),
                 count,
             );
             if self.ranked {
-                ptr::copy_nonoverlapping(
+                ptr::copy(
                     self.count_at(from, from_index),
                     self.count_at(to, to_index),
                     count,
                 );
-            }
-            for index in to_index..to_index + count {
-                self.set_parent(self.child(to, index), Some(to));
             }
         }
     }
@@ -771,7 +769,7 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Counts the entries below a child anew; does nothing in a form without counts.
+    /// Sets the count of entries below a child; does nothing in a form without counts.
     ///
     /// # Safety
     /// `node` is an inner node of this form, `index <= len`, and the counts in the child are right.

@@ -37,7 +37,7 @@ impl<K: Arbitrary> Arbitrary for Op<K> {
     }
 }
 
-/// Keys of which the next is known.
+/// Keys that have a known successor.
 trait Step: Ord + Clone + Debug + 'static {
     fn step(&self, by: u8) -> Self;
 }
@@ -75,7 +75,7 @@ impl Step for (u8, bool) {
     }
 }
 
-/// A key of which many have the same head.
+/// A key that shares its head with many others.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Coarse(u8, bool);
 
@@ -288,4 +288,40 @@ fn ends_grow_into_full_nodes() {
         let bytes_in_use = tree.memory_bytes() as f64 / 100_000.0;
         assert!(bytes_in_use < 40.0, "{bytes_in_use} B a key");
     }
+}
+
+/// Splits a tree of many levels at each of its gaps.
+fn splits_everywhere<K: Step>(options: Options<K, [u64; 128]>, key: impl Fn(usize) -> K) {
+    // A prime, so that the multiples of another number go through all indices.
+    let len = if cfg!(miri) { 41 } else { 331 };
+    for at in 0..=len {
+        let mut tree = Tree::<K, [u64; 128], Global>::new_in(Global, options);
+        for index in 0..len {
+            let index = index * 137 % len;
+            insert(&mut tree, key(index), [index as u64; 128]);
+        }
+        assert!(tree.level_count() > 2);
+        let edge = tree.lower_edge(&key(at));
+        // SAFETY: an edge of this tree.
+        let right = unsafe { tree.split_off(edge) };
+        for (part, indices) in [(tree, 0..at), (right, at..len)] {
+            assert_eq!(part.check(), Ok(()), "split of {len} at {at}");
+            let expected = indices.map(|index| (key(index), [index as u64; 128]));
+            assert!(
+                into_entries(part).into_iter().eq(expected),
+                "split of {len} at {at}"
+            );
+        }
+    }
+}
+
+#[test]
+fn trees_split_at_each_gap() {
+    splits_everywhere(Options::PLAIN, |index| index as u64);
+    splits_everywhere(Options::RANKED, |index| {
+        format!("{:03}/a/common/{index:03}", index / 100)
+    });
+    splits_everywhere(Options::HEADED, |index| {
+        Coarse(u8::try_from(index / 2).unwrap(), index % 2 == 1)
+    });
 }

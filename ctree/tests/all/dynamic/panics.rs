@@ -329,8 +329,9 @@ fn scenarios<K: Part, V: Part>() -> Vec<(&'static str, Scenario<K, V>)> {
             });
         }),
         ("split_off", |stage| {
-            for part in [3, 2] {
-                let key = stage.key(COUNT * 2 / part);
+            // The smaller part is the upper one, then the lower one.
+            for number in [COUNT * 4 / 3, COUNT / 3] {
+                let key = stage.key(number);
                 let upper = stage.map.split_off(&key);
                 assert_eq!(upper.check(), Ok(()));
                 assert_eq!(stage.map.check(), Ok(()));
