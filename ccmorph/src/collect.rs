@@ -12,7 +12,8 @@ use crate::link::{Home, Link};
 use crate::prefetch;
 use crate::size::NodeSize;
 use crate::visit::{
-    AnyVisitor, Collector, Each, ErasedLink, Found, Links, Pointer, Shown, Visit, Visitor,
+    AnyVisitor, Collector, Each, ErasedLink, Found, Links, OfOneType, Pointer, Shown, Visit,
+    Visitor,
 };
 use ccmodel::NodeExtent;
 use std::alloc::Layout;
@@ -216,11 +217,15 @@ where
     R: Links<Link = L> + ?Sized,
     F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
 {
-    let (mut all, mut home) = (Collector::new(), None);
-    root.show(&mut Visitor::of(&mut all, &mut home));
+    let mut found = OfOneType {
+        home: None,
+        collector: Collector::new(),
+    };
+    root.show(&mut Visitor::of(&mut found));
     let mut weights = Vec::new();
     let mut number = 0;
-    while let Some(&shown) = all.lists().shown().get(number as usize) {
+    while let Some(&shown) = found.collector.lists().shown().get(number as usize) {
+        let all = &mut found.collector;
         if let Some(later) = all.lists().shown().get(number as usize + prefetch::AHEAD) {
             prefetch::object(later.node, size_of::<L::Node>());
         }
@@ -232,7 +237,7 @@ where
             }
             // SAFETY: the link was shown as one of this kind, and is borrowed for 'a. Each node is
             // visited once, as below.
-            unsafe { (kind.visit)(shown, &mut AnyVisitor::of(&mut all)) };
+            unsafe { (kind.visit)(shown, &mut AnyVisitor::of(all)) };
         } else {
             // SAFETY: the pointer is that of a link borrowed for 'a (invariant), so it is aligned
             // and points to an initialised node of this type. The reference is unique: links are
@@ -243,14 +248,21 @@ where
                 weights.push(weigh(node));
             }
             traverse(node, &mut |links: &'a mut (dyn Links<Link = L> + 'a)| {
-                links.show(&mut Visitor::of(&mut all, &mut home));
+                links.show(&mut Visitor::of(&mut found));
             });
         }
-        all.check()?;
+        if found.collector.has_failed() {
+            break;
+        }
         number += 1;
     }
+    let OfOneType {
+        home,
+        collector: all,
+    } = found;
+    all.check()?;
     let Some(home) = home else {
-        return all.check().map(|()| None);
+        return Ok(None);
     };
     let layout = Layout::new::<L::Node>();
     let Found {

@@ -74,7 +74,7 @@ mod addresses;
 mod lists;
 
 use crate::error::MorphError;
-use crate::link::{Global, Link};
+use crate::link::{Global, Home, Link};
 use crate::pointers::{Place, Pointers};
 use crate::size::NodeSize;
 pub(crate) use addresses::Addresses;
@@ -455,52 +455,6 @@ impl<'a> Collector<'a> {
         (self.visited, self.visited_node) = (number, node);
     }
 
-    /// Notes a link to a node of the type that the traversal is for, or else of this kind.
-    #[inline]
-    fn push<L: Link>(
-        &mut self,
-        link: &'a mut L,
-        common_home: &mut Option<L::Home>,
-        kind: Option<&'a Kind<'a>>,
-    ) {
-        let home = link.home();
-        let place: *mut L = link;
-        // SAFETY: it was a reference that lives for 'a just now.
-        let node = unsafe { &mut *place }.node();
-        let shown = Shown {
-            link: place.cast(),
-            node: node.cast(),
-        };
-        let inside = self.lies_in_visited::<L>(place.addr(), Layout::new::<L::Node>());
-        // The uncommon cases are in another function, so that this one needs no stack.
-        if *common_home == Some(home) && inside && self.lists.has_room() {
-            // SAFETY: there is room.
-            unsafe { self.lists.push_within(shown, self.visited) };
-        } else {
-            self.push_slow::<L>(shown, home, common_home, kind);
-        }
-    }
-
-    /// [`push`](Collector::push) for the first link, links outside of the node that shows them,
-    /// other kinds, full lists, and errors.
-    #[inline(never)]
-    fn push_slow<L: Link>(
-        &mut self,
-        shown: Shown,
-        home: L::Home,
-        common_home: &mut Option<L::Home>,
-        kind: Option<&'a Kind<'a>>,
-    ) {
-        let layout = Layout::new::<L::Node>();
-        if let Some(kind) = kind {
-            self.push_kind(shown, layout, kind);
-        } else if *common_home.get_or_insert(home) == home {
-            self.push_shown(shown, self.lies_in_visited::<L>(shown.link.addr(), layout));
-        } else {
-            self.fail(MorphError::TwoHeaps);
-        }
-    }
-
     /// Notes a link that lies `inside` of the node being visited, or not.
     pub(crate) fn push_shown(&mut self, shown: Shown, inside: bool) {
         // What cannot be numbered is not going to be a link.
@@ -576,6 +530,10 @@ impl<'a> Collector<'a> {
     }
 
     #[inline]
+    pub(crate) fn has_failed(&self) -> bool {
+        self.error.is_some()
+    }
+
     pub(crate) fn check(&self) -> Result<(), MorphError> {
         self.error.map_or(Ok(()), Err)
     }
@@ -620,36 +578,73 @@ impl<'a> Collector<'a> {
     }
 }
 
+/// A collector of links to nodes of one type, and their common home, once it is known.
+#[derive(Debug)]
+pub(crate) struct OfOneType<'a, H> {
+    pub(crate) home: Option<H>,
+    pub(crate) collector: Collector<'a>,
+}
+
+impl<'a, H: Home> OfOneType<'a, H> {
+    /// Notes a link to a node of the type that the traversal is for, or else of this kind.
+    #[inline]
+    fn push<L: Link<Home = H>>(&mut self, link: &'a mut L, kind: Option<&'a Kind<'a>>) {
+        let home = link.home();
+        let place: *mut L = link;
+        // SAFETY: it was a reference that lives for 'a just now.
+        let node = unsafe { &mut *place }.node();
+        let shown = Shown {
+            link: place.cast(),
+            node: node.cast(),
+        };
+        let (all, layout) = (&mut self.collector, Layout::new::<L::Node>());
+        let inside = all.lies_in_visited::<L>(place.addr(), layout);
+        // The uncommon cases are in another function, so that this one needs no stack.
+        if self.home == Some(home) && inside && all.lists.has_room() {
+            // SAFETY: there is room.
+            unsafe { all.lists.push_within(shown, all.visited) };
+        } else {
+            self.push_slow::<L>(shown, home, kind);
+        }
+    }
+
+    /// [`push`](OfOneType::push) for the first link, links outside of the node that shows them,
+    /// other kinds, full lists, and errors.
+    #[inline(never)]
+    fn push_slow<L: Link>(&mut self, shown: Shown, home: H, kind: Option<&'a Kind<'a>>) {
+        let (all, layout) = (&mut self.collector, Layout::new::<L::Node>());
+        if let Some(kind) = kind {
+            all.push_kind(shown, layout, kind);
+        } else if *self.home.get_or_insert(home) == home {
+            all.push_shown(shown, all.lies_in_visited::<L>(shown.link.addr(), layout));
+        } else {
+            all.fail(MorphError::TwoHeaps);
+        }
+    }
+}
+
 /// What [`Links::show`] tells of: the links, and the pointers back.
 ///
 /// `'a` is the lifetime of the borrow that they share.
 // Invariant: `kind` is that of `L`, or `None` where `L` leads to the nodes that the traversal is
-// for; their common home is `home`.
+// for.
 #[derive(Debug)]
 pub struct Visitor<'v, 'a, L: Link> {
-    collector: &'v mut Collector<'a>,
-    home: &'v mut Option<L::Home>,
+    all: &'v mut OfOneType<'a, L::Home>,
     kind: Option<&'a Kind<'a>>,
 }
 
 impl<'v, 'a, L: Link + 'a> Visitor<'v, 'a, L> {
     /// What notes links to nodes of the type that the traversal is for.
     #[inline]
-    pub(crate) fn of(
-        collector: &'v mut Collector<'a>,
-        home: &'v mut Option<L::Home>,
-    ) -> Visitor<'v, 'a, L> {
-        Visitor {
-            collector,
-            home,
-            kind: None,
-        }
+    pub(crate) fn of(all: &'v mut OfOneType<'a, L::Home>) -> Visitor<'v, 'a, L> {
+        Visitor { all, kind: None }
     }
 
     /// Shows a link, whose node will move.
     #[inline]
     pub fn link(&mut self, link: &'a mut L) {
-        self.collector.push(link, self.home, self.kind);
+        self.all.push(link, self.kind);
     }
 
     /// Shows pointers that own nothing, which will follow the nodes that they point to.
@@ -660,7 +655,7 @@ impl<'v, 'a, L: Link + 'a> Visitor<'v, 'a, L> {
             None => Layout::new::<L::Node>(),
             Some(_) => UNKNOWN,
         };
-        show_pointers(self.collector, pointers, layout);
+        show_pointers(&mut self.all.collector, pointers, layout);
     }
 }
 
@@ -668,9 +663,9 @@ impl<'a, L: Link<Home = Global> + 'a> Visitor<'_, 'a, L> {
     /// Shows links to nodes of any types.
     pub(crate) fn any<A: AnyLinks + ?Sized>(&mut self, links: &'a mut A) {
         if self.kind.is_none() {
-            *self.home = Some(Global);
+            self.all.home = Some(Global);
         }
-        links.show_any(&mut AnyVisitor::of(self.collector));
+        links.show_any(&mut AnyVisitor::of(&mut self.all.collector));
     }
 }
 
@@ -716,11 +711,15 @@ impl<'v, 'a> AnyVisitor<'v, 'a> {
         L: Links<Link: Link<Home = Global>> + ?Sized,
     {
         // `push` takes a link for one to the one type only if the home is known.
+        let mut all = OfOneType {
+            home: None,
+            collector: std::mem::replace(self.collector, Collector::new()),
+        };
         links.show(&mut Visitor {
-            collector: self.collector,
-            home: &mut None,
+            all: &mut all,
             kind: Some(kind),
         });
+        *self.collector = all.collector;
     }
 
     /// Shows pointers that own nothing, which will follow the nodes that they point to, whatever
