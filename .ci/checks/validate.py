@@ -1,4 +1,4 @@
-"""Checks the one row of `model validate` that CI runs, and the command's exit code."""
+"""Checks the one row of `ccmodel-lab validate` that CI runs, and the command's exit code."""
 import json, sys
 
 rows = [json.loads(line) for line in open(sys.argv[1])]

@@ -19,6 +19,10 @@
 //! same description that the tiers predict from.
 
 mod operations;
+#[cfg_attr(
+    not(feature = "structures"),
+    expect(dead_code, reason = "some parts are for structures")
+)]
 mod points;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -29,6 +33,10 @@ use crate::probability::BlockProbabilities;
 use crate::{Placement, Shape, Visits};
 pub use operations::Operations;
 pub use points::Lengths;
+#[cfg_attr(
+    not(feature = "structures"),
+    expect(unused_imports, reason = "some are for structures")
+)]
 pub(crate) use points::{Order, Points, Role, Span, Tickets, nested, total};
 
 /// One read of an operation.
@@ -238,7 +246,7 @@ impl Accesses {
     }
 
     /// Whether an operation reads the points from a root to where it ends, each once.
-    pub(crate) fn is_paths(&self) -> bool {
+    pub fn is_paths(&self) -> bool {
         matches!(self.order, Order::Path)
     }
 

@@ -43,7 +43,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::colour::CacheGeometry;
+use crate::geometry::CacheGeometry;
 use crate::hierarchy::{CacheLevel, Hierarchy};
 use crate::machine::{MACHINE_FORMAT, Machine, MachineError, Origin, Quietness, TranslationProbe};
 use crate::topology::{Topology, fold};

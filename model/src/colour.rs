@@ -31,99 +31,12 @@ use std::fmt;
 
 use crate::visits::subtree_probabilities;
 use crate::{
-    Layout, Machine, NO_NODE, NodeExtent, PageSize, Placement, Prediction, Predictor, Shape,
+    CacheGeometry, Layout, Machine, NO_NODE, NodeExtent, PageSize, Placement, Prediction,
+    Predictor, Shape,
 };
 
 /// Pages are whole in gaps.
 const PAGE_BYTES: u64 = 4096;
-/// No cache has larger ways.
-const WAY_BYTES_MAX: u64 = 1 << 40;
-
-/// A set-associative cache, as the thesis describes it: C = (c, b, a).
-///
-/// Invariants: powers of two, but for the ways; a way has at most 2^40 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CacheGeometry {
-    sets: u64,
-    block_bytes: u64,
-    associativity: u64,
-}
-
-impl CacheGeometry {
-    /// A cache of `sets` sets (c) of `associativity` blocks (a) of `block_bytes` bytes (b).
-    ///
-    /// # Errors
-    ///
-    /// [`ColourError::Geometry`] when sets or block size are no powers of two, the block is smaller
-    /// than 8 bytes, there is no way or more than 2^16, or a way has more than 2^40 bytes.
-    pub fn new(
-        sets: u64,
-        block_bytes: u64,
-        associativity: u64,
-    ) -> Result<CacheGeometry, ColourError> {
-        if CacheGeometry::fits(sets, block_bytes, associativity) {
-            Ok(CacheGeometry {
-                sets,
-                block_bytes,
-                associativity,
-            })
-        } else {
-            Err(ColourError::Geometry {
-                sets,
-                block_bytes,
-                associativity,
-            })
-        }
-    }
-
-    /// A cache that is known when this crate is built.
-    #[cfg(feature = "cli")]
-    pub(crate) const fn constant(sets: u64, block_bytes: u64, associativity: u64) -> CacheGeometry {
-        assert!(
-            CacheGeometry::fits(sets, block_bytes, associativity),
-            "no such cache"
-        );
-        CacheGeometry {
-            sets,
-            block_bytes,
-            associativity,
-        }
-    }
-
-    /// Whether there is such a cache.
-    const fn fits(sets: u64, block_bytes: u64, associativity: u64) -> bool {
-        let way_fits = match sets.checked_mul(block_bytes) {
-            Some(bytes) => bytes <= WAY_BYTES_MAX,
-            None => false,
-        };
-        sets.is_power_of_two()
-            && block_bytes.is_power_of_two()
-            && block_bytes >= 8
-            && associativity >= 1
-            && associativity <= 1 << 16
-            && way_fits
-    }
-
-    /// Number of sets, c.
-    pub const fn sets(self) -> u64 {
-        self.sets
-    }
-
-    /// Block size in bytes, b.
-    pub const fn block_bytes(self) -> u64 {
-        self.block_bytes
-    }
-
-    /// Blocks in a set, a.
-    pub const fn associativity(self) -> u64 {
-        self.associativity
-    }
-
-    /// Bytes of one way: the distance of addresses that fall into the same set.
-    pub fn way_bytes(self) -> u64 {
-        self.sets * self.block_bytes
-    }
-}
 
 /// A cache and the part of it that is for hot nodes.
 ///
@@ -179,9 +92,9 @@ impl Colouring {
     pub fn hot_way_bytes(self) -> u64 {
         let way = self.geometry.way_bytes();
         let unit = if way > PAGE_BYTES {
-            PAGE_BYTES.max(self.geometry.block_bytes)
+            PAGE_BYTES.max(self.geometry.block_bytes())
         } else {
-            self.geometry.block_bytes
+            self.geometry.block_bytes()
         };
         #[expect(
             clippy::cast_possible_truncation,
@@ -194,7 +107,7 @@ impl Colouring {
 
     /// How many nodes can be hot: p. 0 where not even one fits into the hot part of a way.
     pub fn hot_nodes_max(self, node: NodeExtent) -> u64 {
-        let (block, stride) = (self.geometry.block_bytes, node.stride_bytes());
+        let (block, stride) = (self.geometry.block_bytes(), node.stride_bytes());
         let hot = self.hot_way_bytes();
         // floor(b / e) nodes to a block; of those larger than one, what fits a way without leaving
         // the hot part.
@@ -202,7 +115,7 @@ impl Colouring {
             0 => hot / stride,
             to_a_block => hot / block * to_a_block,
         };
-        to_a_way * self.geometry.associativity
+        to_a_way * self.geometry.associativity()
     }
 
     /// Which nodes are hot: the first [`p`](Colouring::hot_nodes_max) by number, or the most
@@ -601,15 +514,6 @@ impl fmt::Display for ColourGain {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColourError {
-    /// No cache has such sets and ways.
-    Geometry {
-        /// Sets, c.
-        sets: u64,
-        /// Block size, b.
-        block_bytes: u64,
-        /// Ways, a.
-        associativity: u64,
-    },
     /// The share is not between 0 and 1.
     Share,
     /// A node does not fit into what its colour has of a way, or not at its alignment.
@@ -629,14 +533,6 @@ pub enum ColourError {
 impl fmt::Display for ColourError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ColourError::Geometry {
-                sets,
-                block_bytes,
-                associativity,
-            } => write!(
-                f,
-                "{sets} sets of {associativity} blocks of {block_bytes} bytes are no cache that can be coloured"
-            ),
             ColourError::Share => f.write_str("a share of the sets is between 0 and 1"),
             ColourError::NodeTooLarge {
                 node_bytes,

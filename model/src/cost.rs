@@ -1,10 +1,8 @@
 //! What a new layout costs, and after how many operations it has paid.
 //!
 //! A morph walks over the structure, decides on a layout, allocates a second set of nodes and moves
-//! each node to its place. All of this has work for the processor and memory to wait for, and
-//! differs from operations on the structure in one thing: addresses are known ahead, so that
-//! several misses are under way together. With `L(W)` the time of a random access to a working set
-//! of `W` bytes beyond that of a first-level hit, from the machine's levels,
+//! each node. Addresses are known ahead, so several misses are under way together. With `L(W)` the
+//! latency of a random access to a working set of `W` bytes, less that of a first-level hit:
 //!
 //! ```text
 //! ns a node = cpu + waiting x L(bytes of the nodes) x lines of a node     walking and moving
@@ -12,10 +10,9 @@
 //!                 + first touch of the new memory
 //! ```
 //!
-//! where `cpu` and the shares of `L` that are waited for were measured, with `Morph` on
-//! random-insert trees of 2^14 to 2^22 nodes of 32, 64 and 128 bytes in a young heap under
-//! `ccmalloc`, on a virtual machine of two Emerald Rapids cores (21 November 2026, nothing else
-//! running).
+//! `cpu` and the shares of `L` that are waited for were measured with `Morph` on random-insert
+//! trees of 2^14 to 2^22 nodes of 32, 64 and 128 bytes in a young heap under `ccmalloc`, on two
+//! Emerald Rapids cores (21 November 2026, nothing else running).
 
 use crate::choose::prediction_of_choice;
 use crate::{
@@ -119,8 +116,8 @@ fn processor_speed(machine: &Machine) -> f64 {
 ///
 /// Predictions of two layouts on one machine err by up to a tenth against each other. Of pairs that
 /// differ by more, the clock agrees with the model on the order of nearly all (the row
-/// `layout_order_agreement` of `model validate`). `model advise` and [`Gain::is_worthwhile`] share
-/// it.
+/// `layout_order_agreement` of `ccmodel-lab validate`). `model advise` and [`Gain::is_worthwhile`]
+/// share it.
 pub const WORTHWHILE_SPEEDUP: f64 = 1.1;
 
 /// What a morph brings and costs.

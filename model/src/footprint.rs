@@ -19,43 +19,39 @@
 //! M(C) = sum over blocks of p_b (1 - p_b)^(t_C)
 //! ```
 //!
-//! Millions of blocks have only a few hundred different probabilities that matter, so blocks are
-//! first put into classes, sixteen to the octave, each with its mean probability; everything after
-//! that costs O(classes).
+//! Blocks are put into classes by probability, sixteen to the octave; everything after that costs
+//! O(classes).
 //!
-//! **Replacement.** Caches are not LRU, and it shows: on the machine this was written on (Emerald
-//! Rapids, virtual), random trees of 2^16 to 2^20 nodes took 1.09 to 1.24 times what the LRU
-//! formula predicts. With *random* replacement the same argument holds with another probability of
-//! being present (Fricker, Robert and Roberts, section 5; Gelenbe, "A Unified Approach to the
-//! Evaluation of a Class of Replacement Algorithms", IEEE Transactions on Computers 1973): a block
-//! that is out comes back with rate `p` and leaves after a time with mean `t`,
+//! **Replacement.** Large shared caches are not LRU. With *random* replacement the same argument
+//! holds with another probability of being present (Fricker, Robert and Roberts, section 5;
+//! Gelenbe, "A Unified Approach to the Evaluation of a Class of Replacement Algorithms", IEEE
+//! Transactions on Computers 1973):
 //!
 //! ```text
-//! LRU:     present = 1 - (1 - p)^t        random:  present = p t / (1 + p t)        sum of present over blocks = C
+//! LRU:     present = 1 - (1 - p)^t        random:  present = p t / (1 + p t)
+//! sum of present over blocks = C
 //! ```
 //!
-//! and the times came out within 0.91 to 1.08. Uniform accesses hit with `C / blocks` under both,
-//! so a calibration by uniform accesses serves both. Which one holds is a property of the machine.
+//! On an Emerald Rapids virtual machine, random trees of 2^16 to 2^20 nodes took 1.09 to 1.24 times
+//! what the LRU formula predicts, and 0.91 to 1.08 times what the other does. Uniform accesses hit
+//! with `C / blocks` under both, so a calibration by uniform accesses serves both.
 //!
 //! Known limits:
 //!
-//! - The cache is taken as fully associative. Structures whose hot blocks lie a large power of two
-//!   apart (depth-first order of a complete tree with 2^k nodes of 2^j bytes) miss more than this
-//!   tier says.
-//! - One operation must be short against the cache. The blocks of an operation come in an order,
-//!   and each waits for its turn while the others pass; the independent reference model does not
-//!   know that. Long lists suffer most: their walks all start with the same blocks, which a long
-//!   walk evicts before the next one starts. Simulated (LRU, 1000 blocks; lists that end anywhere
-//!   with equal probability; the structure 1.2 to 4 times the cache), predicted over simulated
-//!   misses:
+//! - The cache counts as fully associative. Structures whose hot blocks lie a large power of two
+//!   apart miss more.
+//! - One operation must be short compared with the cache: the model ignores the order of the blocks
+//!   of an operation. Long lists suffer most: a long walk evicts the blocks that the next walk
+//!   starts with. Predicted over simulated misses (LRU, 1000 blocks; lists that end
+//!   anywhere; the structure 1.2 to 4 times the cache):
 //!
 //! | touches of an operation over capacity | 1 % | 2 % | 5 % | 10 % | 20 % | 40 % |
 //! |---|---|---|---|---|---|---|
 //! | many lists (a hash table's chains) | 0.97-1.00 | 0.96-0.99 | 0.85-0.98 | 0.69-0.97 | 0.45-0.96 | 0.55-0.92 |
 //! | complete trees, 1 to 32 blocks a node | 1.00 | 1.00 | 0.98-0.99 | 0.97-0.99 | 0.94-0.98 | 0.97 |
 //!
-//!   One list of 2000 blocks is predicted to miss 334 and misses 797. A prediction names the levels
-//!   where an operation is [too long](crate::Prediction::crowded_levels).
+//! A prediction names the levels where an operation is [too
+//! long](crate::Prediction::crowded_levels).
 
 /// Bits of a probability's mantissa that tell classes apart: 2^4 classes to the octave.
 const CLASS_MANTISSA_BITS: u32 = 4;

@@ -28,7 +28,7 @@
 
 use std::fmt;
 
-use crate::colour::CacheGeometry;
+use crate::geometry::CacheGeometry;
 
 /// A real machine has no more levels of either kind.
 pub const MAX_CACHES: usize = 8;
@@ -300,7 +300,7 @@ mod json {
     use serde::{Deserialize, Serialize};
 
     use super::{CacheLevel, Hierarchy, HierarchyError, Inclusion, ReplacementPolicy};
-    use crate::colour::CacheGeometry;
+    use crate::geometry::CacheGeometry;
 
     #[derive(Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]

@@ -1,10 +1,10 @@
 //! Orders of nodes in memory, and the offsets that follow from them.
 //!
-//! A search for an even choice of the n keys visits node v with probability `subtree(v) / n`. What
-//! it costs is how many *different* blocks its nodes lie in, for each size of block that the
-//! machine moves: cache lines (64 B), what a memory access delivers (256 B), pages. No layout is
-//! best for all of them. Expected blocks a search, counted exactly on a random-insert tree of 2^18
-//! nodes (`Shape::random_binary(1 << 18, 1)`); the test `the_table_holds` recounts it:
+//! A search for a uniform one of the n keys visits node v with probability `subtree(v) / n`. Its
+//! cost is the number of *different* blocks of its nodes, for each size of block that the machine
+//! moves: cache lines (64 B), what a memory access delivers (256 B), pages. No layout is best for
+//! all of them. Expected blocks a search, counted exactly on a random-insert tree of 2^18 nodes
+//! (the test `the_table_holds` counts again):
 //!
 //! | layout | 24 B: 64 B | 256 B | 4 KiB | 32 B: 64 B | 256 B | 4 KiB |
 //! |---|---|---|---|---|---|---|
@@ -17,37 +17,19 @@
 //! | `cluster-veb:4096` | 15.05 | 7.63 | 2.89 | 15.71 | 8.33 | 2.94 |
 //! | `hierarchical` | 12.47 | 6.44 | 3.21 | 13.86 | 6.75 | 3.10 |
 //!
-//! A node of 24 B makes a 64 B cluster lose a quarter of its memory, which the table does not show:
-//! the top levels that stay in a cache are fewer. A [prediction](crate) weighs both. Nor does it
-//! show that the next line in memory often comes with a line that missed: so the same counts can
-//! differ in time by a third. The docs of the module `hierarchical` have what was measured of it.
+//! The table does not show that a 64 B cluster of 24 B nodes wastes a quarter of its memory, nor
+//! that the next line often comes with a line that missed. Speedup of dependent searches over
+//! random places, on an Emerald Rapids virtual machine, medians of 11 to 15 interleaved rounds of
+//! 40000 searches:
 //!
-//! Dependent searches in a random-insert tree, with branches, down to where a leaf ends; how many
-//! times faster than in random places (`random`); medians of 11 to 15 interleaved rounds of 40000
-//! searches on an Emerald Rapids virtual machine (2 MiB second-level cache). The first column is of
-//! two runs, which agree to 2 % where they overlap:
-//!
-//! | layout | 2^22 nodes, 32 B, 2 MiB pages | 32 B, 4 KiB pages | 24 B, 2 MiB pages | 2^20 nodes, 32 B, 2 MiB pages |
-//! |---|---|---|---|---|
-//! | `veb` | 2.16 | 2.50 | | 2.30 |
-//! | `cluster-veb:4096` | 2.06 | 2.52 | | 2.32 |
-//! | `dfs` | 2.33 | 2.60 | 2.83 | 2.55 |
-//! | `cluster-veb` | 2.41 | 2.80 | 2.77 | 2.52 |
-//! | `cluster` | 2.51 | 2.77 | 2.88 | 2.78 |
-//! | `hierarchical` | 2.49 | 2.96 | 3.14 | 2.90 |
-//!
-//! What was tried for the parts, on 2^20 nodes (blocks of 64 B, 256 B and 4 KiB a search; 32 B
-//! nodes):
-//!
-//! | van Emde Boas, cut | | | |
+//! | layout | 2^22 nodes, 32 B, 2 MiB pages | 32 B, 4 KiB pages | 24 B, 2 MiB pages |
 //! |---|---|---|---|
-//! | where top and bottoms balance, bottoms depth-first (taken) | 17.71 | 9.72 | 4.28 |
-//! | the same, bottoms breadth-first | 18.59 | 9.82 | 4.26 |
-//! | at the square root of the size | 18.62 | 10.42 | 4.24 |
-//! | at half the height, as for complete trees | 17.92 | 10.27 | 4.40 |
-//! | as taken, but parts of up to 128 nodes depth-first | 17.11 | 9.92 | 4.27 |
-//!
-//! Inside 256 B clusters, van Emde Boas order visits 16.5 lines a search, depth-first order 17.6.
+//! | `veb` | 2.16 | 2.50 | |
+//! | `cluster-veb:4096` | 2.06 | 2.52 | |
+//! | `dfs` | 2.33 | 2.60 | 2.83 |
+//! | `cluster-veb` | 2.41 | 2.80 | 2.77 |
+//! | `cluster` | 2.51 | 2.77 | 2.88 |
+//! | `hierarchical` | 2.49 | 2.96 | 3.14 |
 
 mod allocated;
 mod cluster;
@@ -69,9 +51,7 @@ use grid::Grid;
 pub use hinted::HintPolicy;
 pub use name::ParseLayoutError;
 #[cfg(feature = "cli")]
-#[cfg(feature = "cli")]
-pub(crate) use name::did_you_mean;
-pub(crate) use name::nearest_of;
+pub(crate) use name::{did_you_mean, nearest_of};
 use preorder::Preorder;
 use std::fmt;
 
@@ -137,24 +117,17 @@ impl Layout {
 
     /// Where each node of `shape` lies.
     ///
-    /// Offsets begin at 0, are multiples of the alignment, and no two nodes overlap: any two
-    /// offsets are at least [`NodeExtent::stride_bytes`] apart. `ccmorph` moves nodes to these
-    /// places, so its `unsafe` code depends on that; it checks it before it moves anything. The
-    /// layouts without clusters put nodes one behind the other at [`NodeExtent::stride_bytes`],
-    /// across block borders where it falls so; the cluster layouts never put a node that fits into
-    /// a block across a border. Nodes larger than a block turn a cluster layout into the order it
-    /// has between blocks: depth-first or van Emde Boas.
+    /// Offsets begin at 0, are multiples of the alignment, and any two are at least
+    /// [`NodeExtent::stride_bytes`] apart. `ccmorph` moves nodes to these places; its `unsafe` code
+    /// depends on that, and checks it first.
     ///
-    /// Hinted nodes of up to 512 B start at granules of 8 B, in pages of 4 KiB that they do not
-    /// leave, and with gaps where the policy leaves room.
+    /// Layouts without clusters place nodes [`NodeExtent::stride_bytes`] apart, also across block
+    /// borders. Cluster layouts never put a node that fits into a block across a border; with nodes
+    /// larger than a block they are the order that they have between blocks. Hinted nodes of up to
+    /// 512 B start at granules of 8 B and stay within pages of 4 KiB. The hierarchical and the
+    /// weighted layout keep nodes within lines of 64 B where that wastes at most 8 B of a line.
     ///
-    /// The hierarchical and the weighted layout keep nodes within lines of 64 B where that leaves
-    /// at most 8 B of a line unused; else they are without gaps too.
-    ///
-    /// O(n) for random, preorder, breadth-first; O(n log n) for the others; never recursive. 4
-    /// million nodes of a random-insert tree, numbered breadth-first, took 0.09 s depth-first, 0.21
-    /// s in van Emde Boas order, 0.24 to 0.30 s in clusters of a line, 0.25 s in hierarchical order
-    /// and 0.33 s weighted (processor time, with other programs on all cores).
+    /// O(n) for random, preorder, breadth-first; O(n log n) for the others; never recursive.
     ///
     /// # Panics
     ///
@@ -170,10 +143,9 @@ impl Layout {
     /// Where each node of `shape` lies when an operation ends at node `v` with a frequency in
     /// proportion to `weights[v]`.
     ///
-    /// As [`place`](Layout::place), except that a subtree weighs what its nodes weigh together, not
-    /// how many they are. Weights that are negative or no numbers count as 0; with equal weights
-    /// the result is that of `place`. Random, preorder, breadth-first, allocated and hinted nodes
-    /// look at no weights.
+    /// As [`place`](Layout::place), but a subtree weighs the sum of its nodes' weights. Weights
+    /// that are negative or no numbers count as 0. Random, preorder, breadth-first, allocated and
+    /// hinted nodes ignore weights.
     ///
     /// # Panics
     ///

@@ -23,8 +23,8 @@
 //!
 //! Trees that are searched for a key have this short way. Everything else comes down to
 //! [`Accesses`]: a [`Structure`] is [`Built`], its nodes are placed, and an [`Operation`] with a
-//! [`KeyDistribution`] says what is read ([`Predictor::predict_accesses`]); [`Walker`] and
-//! [`read_edges`] take structures of one's own. The guide is `docs/model.md`.
+//! [`KeyDistribution`] says what is read ([`Predictor::predict_accesses`]); [`structure::Walker`]
+//! and [`structure::read_edges`] take structures of one's own. The guide is `docs/model.md`.
 //!
 //! The way of a prediction through the modules: `visits` (how often each node is visited),
 //! `probability` (how often each block is touched), `footprint` (what a cache of some capacity
@@ -38,9 +38,11 @@
 //! *operation* is one search. A *level* is named after what was missed: a miss of `L2` is a load
 //! that the second-level cache does not serve. A *step* is the latency that such a miss adds.
 //!
-//! **Features.** `json` reads and writes machine files (serde). `counters` reads hardware counters
-//! on Linux (perf-event). `simulator` counts misses access by access. `cli`, on by default, is the
-//! `model` command (clap) with all of these. Without features, the only dependency is `libc`.
+//! **Features.** `structures` describes structures, operations and keys. `calibrate` measures this
+//! machine. `simulator` counts misses access by access. `json` reads and writes machine files
+//! (serde). `counters` reads hardware counters on Linux (perf-event). `cli`, on by default, is the
+//! `model` command (clap, plotters) with all of these. Without features, the only dependency is
+//! `libc`.
 //!
 //! **Known limits.** Effective capacities, which calibration measures, know nothing of sets: by
 //! them, nodes that lie large powers of two apart miss more than predicted, and so do operations
@@ -52,6 +54,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod accesses;
+#[cfg(feature = "calibrate")]
 mod calibrate;
 mod choose;
 #[cfg(feature = "cli")]
@@ -60,9 +63,12 @@ mod colour;
 mod cost;
 pub mod counters;
 mod footprint;
+mod geometry;
 mod hierarchy;
+#[cfg(feature = "structures")]
 mod keys;
 mod layout;
+#[cfg(feature = "structures")]
 mod lines;
 mod machine;
 mod neighbours;
@@ -70,58 +76,63 @@ mod neighbours;
 pub mod plot;
 mod predict;
 mod probability;
+#[cfg(feature = "calibrate")]
 mod probe;
 mod sample;
 mod shape;
 #[cfg(feature = "simulator")]
-mod simulator;
-mod structure;
+pub mod simulator;
+#[cfg(feature = "structures")]
+pub mod structure;
 mod sys;
 #[cfg(feature = "cli")]
 pub mod thesis;
 mod tiers;
-mod topology;
-#[cfg(feature = "cli")]
-pub mod validate;
+pub mod topology;
 mod visits;
 
 pub use accesses::{Access, Accesses, Lengths, Operations};
+#[cfg(feature = "calibrate")]
 pub use calibrate::CalibrateOptions;
 pub use choose::{Basis, Choice, choose_layout, choose_layout_weighted, rank_layouts};
-pub use colour::{CacheGeometry, ColourError, ColourGain, Coloured, Colouring};
+pub use colour::{ColourError, ColourGain, Coloured, Colouring};
 pub use cost::{Gain, WORTHWHILE_SPEEDUP, morph_cost, morph_gain};
 pub use footprint::{BlockClass, Footprint, FootprintBuilder, Replacement};
+pub use geometry::{CacheGeometry, GeometryError, PageSize};
 pub use hierarchy::{
     CacheLevel, Hierarchy, HierarchyError, Inclusion, MAX_CACHES, ReplacementPolicy,
 };
+#[cfg(feature = "structures")]
 pub use keys::{KeyDistribution, KeysError};
 pub use layout::{ExtentError, HintPolicy, Layout, NodeExtent, ParseLayoutError, Placement};
 pub use machine::{
-    ChaseReading, ColourProbe, CurvePoint, ErrorBand, Evidence, GranuleProbe, Level, LevelKind,
-    LevelLatency, LookAhead, MACHINE_FORMAT, Machine, MachineError, NeighbourShare, Origin,
-    OverlapPoint, PagePoint, PageSize, Preset, Quietness, SearchCosts, SearchStyle, Step,
-    TranslationLevel, TranslationProbe, UnknownPreset, Verdict,
+    ErrorBand, Level, LevelKind, LevelLatency, LookAhead, Machine, MachineError, NeighbourShare,
+    Origin, Preset, SearchCosts, SearchStyle, Step, UnknownPreset,
 };
 pub use predict::{
     LevelMisses, Overlap, Prediction, Predictor, SearchLevel, predict_levels, predict_tree,
 };
 pub use probability::BlockProbabilities;
+#[cfg(feature = "calibrate")]
 pub use probe::{ProbeError, TreeProbe};
 pub use shape::{NO_NODE, Shape, ShapeError};
 #[cfg(feature = "simulator")]
-pub use simulator::{
-    CachegrindCounts, CachegrindModel, Frames, LevelCounts, MAX_TRACE_ACCESS_BYTES, Missed,
-    SimulatedCounts, Simulator, TextTrace, TraceCounts, TraceError, TraceKind, TraceMode,
-    TraceOptions, TraceRecord, TraceSink, simulate_trace, simulator_speed,
-};
-pub use structure::{
-    Built, EdgeList, EdgesError, Growth, InNode, Links, Operation, ParseOperationError, Sizes,
-    Structure, StructureError, WalkError, Walked, Walker, read_edges, walk,
-};
+pub use simulator::{Frames, Simulator};
+#[cfg(feature = "structures")]
+pub use structure::{Built, Growth, InNode, Links, Operation, Sizes, Structure};
+#[cfg(feature = "calibrate")]
 pub use sys::PagedMemory;
 pub use tiers::{
     ClosedForm, FrameMap, LevelPrediction, NoClosedForm, ParseTierError, Tier, predict_misses,
     predict_transient,
 };
-pub use topology::{CacheFacts, CacheKind, Fact, HugePages, Source, Sources, Topology};
+pub use topology::{CacheKind, Topology};
 pub use visits::{Visits, ends_of_accesses};
+
+/// What calibration measured: the parts of [`Machine::evidence`].
+pub mod evidence {
+    pub use crate::machine::{
+        ChaseReading, ColourProbe, CurvePoint, Evidence, GranuleProbe, OverlapPoint, PagePoint,
+        Quietness, TranslationLevel, TranslationProbe, Verdict,
+    };
+}

@@ -22,6 +22,7 @@
 use std::sync::OnceLock;
 
 use crate::footprint::Replacement;
+use crate::geometry::PageSize;
 use crate::hierarchy::Hierarchy;
 use crate::topology::Topology;
 
@@ -41,7 +42,7 @@ pub use evidence::{
 };
 pub use file::MachineError;
 pub use parts::{
-    Level, LevelKind, LookAhead, NeighbourShare, Origin, PageSize, SearchCosts, SearchStyle, Step,
+    Level, LevelKind, LookAhead, NeighbourShare, Origin, SearchCosts, SearchStyle, Step,
 };
 pub use presets::{Preset, UnknownPreset};
 
@@ -50,7 +51,7 @@ pub use presets::{Preset, UnknownPreset};
 /// | version | what is new |
 /// |---|---|
 /// | 2 | `hierarchy`, `overlap`, and what was measured of translation, fetching, overlap and quietness |
-pub const MACHINE_FORMAT: u32 = 2;
+pub(crate) const MACHINE_FORMAT: u32 = 2;
 
 /// Instruction costs where nothing was measured.
 const DEFAULT_SEARCH: SearchCosts = SearchCosts {

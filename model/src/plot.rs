@@ -1,410 +1,294 @@
-//! Pictures of figures: lines and bars with axes and a legend, as SVG.
-//!
-//! [`Plot`] draws lines, [`Bars`] groups of bars. Both have one job, to show a few series of a
-//! prediction side by side, and are good at no other: no dates, no second axis, no interaction. A
-//! crate that can do all that would be the largest dependency of this one.
+//! Charts of a few series, as SVG.
 //!
 //! ```
-//! use ccmodel::plot::{Axis, Plot};
+//! use ccmodel::plot::{Axis, Chart, Stroke, svg};
 //!
-//! let svg = Plot::new("misses of a search")
-//!     .x_axis(Axis::powers_of_two("nodes"))
-//!     .y_axis(Axis::linear("L2 misses").from_zero())
-//!     .line("random", &[(1024.0, 0.5), (4096.0, 2.5), (16384.0, 5.0)])
-//!     .dashed_line("depth-first", &[(1024.0, 0.2), (4096.0, 1.5), (16384.0, 3.0)])
-//!     .to_svg();
-//! assert!(svg.starts_with("<svg"));
+//! let chart = Chart::new("misses of a search", Axis::powers_of_two("nodes"), "L2 misses")
+//!     .series("random", Stroke::Solid, [(1024.0, 0.5), (4096.0, 2.5), (16384.0, 5.0)])
+//!     .series("depth-first", Stroke::Dashed, [(1024.0, 0.2), (4096.0, 1.5), (16384.0, 3.0)]);
+//! assert!(svg(&[chart])?.starts_with("<svg"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//!
-//! **What a reader can rely on.** Any data gives well-formed XML with finite coordinates: points
-//! that are no numbers, or not positive on a logarithmic axis, are left out and the line has a gap
-//! there. Texts are escaped. Series differ in colour (those of M. Okabe and K. Ito, which people
-//! who see few colours tell apart) and in the form of their points; bars stand in the order of the
-//! legend. So a print in black is readable too. The picture is 640 wide, and is meant to be looked
-//! at in that size.
 
-mod axis;
-mod svg;
-#[cfg(test)]
-mod tests;
+use std::error::Error;
 
-pub use axis::Axis;
+use plotters::chart::{ChartBuilder, SeriesLabelPosition};
+use plotters::coord::Shift;
+use plotters::drawing::{DrawingArea, IntoDrawingArea};
+use plotters::element::{Circle, DashedPathElement, PathElement};
+use plotters::prelude::SVGBackend;
+use plotters::style::{BLACK, Color, RGBColor, ShapeStyle, WHITE};
 
-use axis::Range;
-use svg::{Anchor, Canvas, Rectangle};
+/// Width and height of a chart.
+const SIZE: (u32, u32) = (720, 440);
+const FONT: &str = "sans-serif";
+/// Numbers on an axis, about.
+const NUMBERS: usize = 8;
 
-const WIDTH: f64 = 640.0;
-/// Height of the part between the axes.
-const FIELD_HEIGHT: f64 = 310.0;
-const LEFT: f64 = 66.0;
-const RIGHT: f64 = 18.0;
-const TITLE_SIZE: f64 = 15.0;
-const LABEL_SIZE: f64 = 13.0;
-const TICK_SIZE: f64 = 12.0;
-/// Heights above bars.
-const HEIGHT_SIZE: f64 = 10.0;
-const TITLE_LINE: f64 = 20.0;
-const LEGEND_LINE: f64 = 19.0;
-/// Names of groups of bars.
-const GROUP_LINE: f64 = 14.0;
-/// Of a legend's entry, what stands before its name, and room behind it.
-const LEGEND_SAMPLE: f64 = 36.0;
-const LEGEND_GAP: f64 = 18.0;
-/// Above this many points to a line, their marks would be a smear.
-const MARKS_MAX: usize = 40;
-
-/// Blue, vermilion, green, purple, orange, light blue, black: of the eight colours of Okabe and
-/// Ito, *Color universal design* (2002), all but yellow, which is too light on white.
-const COLOURS: [&str; 7] = [
-    "#0072b2", "#d55e00", "#009e73", "#aa4a8c", "#e69f00", "#56b4e9", "#000000",
+/// Seven of the eight colours of Okabe and Ito, *Color universal design* (2002), which people who
+/// see few colours can tell apart. Yellow is too light on white.
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(170, 74, 140),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    BLACK,
 ];
 
-/// One series of a [`Plot`].
+/// The horizontal axis.
 #[derive(Clone, Debug)]
-struct Line {
+pub struct Axis {
     name: String,
-    points: Vec<(f64, f64)>,
-    stroke: Stroke,
+    scale: Scale,
+}
+
+#[derive(Clone, Debug)]
+enum Scale {
+    Linear,
+    PowersOfTwo,
+    Names(Vec<String>),
+}
+
+impl Axis {
+    /// A linear axis.
+    pub fn linear(name: &str) -> Axis {
+        Axis::new(name, Scale::Linear)
+    }
+
+    /// A logarithmic axis with a mark at powers of two. Values that are not positive are left out.
+    pub fn powers_of_two(name: &str) -> Axis {
+        Axis::new(name, Scale::PowersOfTwo)
+    }
+
+    /// An axis of names: the value 0 is the first.
+    pub fn names(names: impl IntoIterator<Item = impl Into<String>>) -> Axis {
+        let names = names.into_iter().map(Into::into).collect();
+        Axis::new("", Scale::Names(names))
+    }
+
+    fn new(name: &str, scale: Scale) -> Axis {
+        let name = name.to_owned();
+        Axis { name, scale }
+    }
+
+    /// Where a value lies.
+    fn place(&self, value: f64) -> f64 {
+        match self.scale {
+            Scale::Linear | Scale::Names(_) => value,
+            Scale::PowersOfTwo => value.log2(),
+        }
+    }
+
+    /// The ends of the axis for values between two places.
+    fn ends(&self, low: f64, high: f64) -> (f64, f64) {
+        match &self.scale {
+            Scale::Names(names) => (-0.5, names.len().max(1) as f64 - 0.5),
+            _ if low < high => (low, high),
+            _ => (low - 1.0, high + 1.0),
+        }
+    }
+
+    fn label(&self, place: f64) -> String {
+        match &self.scale {
+            Scale::Linear => number(place),
+            Scale::PowersOfTwo => format!("{:.0}", place.exp2()),
+            Scale::Names(names) => {
+                let is_here = |&(i, _): &(usize, &String)| (i as f64 - place).abs() < 1e-6;
+                let name = names.iter().enumerate().find(is_here);
+                name.map_or(String::new(), |(_, name)| name.clone())
+            }
+        }
+    }
+}
+
+/// A number without zeros at its end.
+fn number(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stroke {
+pub enum Stroke {
+    /// A line with points.
     Solid,
+    /// A dashed line, for a bound or what comes from elsewhere.
     Dashed,
-    /// Rings without a line.
-    None,
+    /// Points alone.
+    Points,
 }
 
-impl Stroke {
-    fn dashes(self) -> Option<&'static str> {
-        (self == Stroke::Dashed).then_some("7 4")
-    }
-}
-
-/// A chart of lines.
-///
-/// Costs O(points).
+/// A chart. The vertical axis begins at 0.
 #[derive(Clone, Debug)]
-pub struct Plot {
+pub struct Chart {
     title: String,
     x: Axis,
-    y: Axis,
-    lines: Vec<Line>,
+    y_name: String,
+    series: Vec<Series>,
 }
 
-impl Plot {
-    /// A chart without lines, its axes linear and without names.
-    pub fn new(title: &str) -> Plot {
-        Plot {
-            title: title.to_owned(),
-            x: Axis::linear(""),
-            y: Axis::linear(""),
-            lines: Vec::new(),
-        }
-    }
-
-    /// Sets the horizontal axis.
-    #[must_use]
-    pub fn x_axis(mut self, axis: Axis) -> Plot {
-        self.x = axis;
-        self
-    }
-
-    /// Sets the vertical axis.
-    #[must_use]
-    pub fn y_axis(mut self, axis: Axis) -> Plot {
-        self.y = axis;
-        self
-    }
-
-    /// Adds a line through points in the order that they have.
-    #[must_use]
-    pub fn line(self, name: &str, points: &[(f64, f64)]) -> Plot {
-        self.with(name, points, Stroke::Solid)
-    }
-
-    /// Adds a dashed line, for what is a bound or comes from elsewhere.
-    #[must_use]
-    pub fn dashed_line(self, name: &str, points: &[(f64, f64)]) -> Plot {
-        self.with(name, points, Stroke::Dashed)
-    }
-
-    /// Adds points without a line, as rings: what a line is held against.
-    #[must_use]
-    pub fn points(self, name: &str, points: &[(f64, f64)]) -> Plot {
-        self.with(name, points, Stroke::None)
-    }
-
-    fn with(mut self, name: &str, points: &[(f64, f64)], stroke: Stroke) -> Plot {
-        self.lines.push(Line {
-            name: name.to_owned(),
-            points: points.to_vec(),
-            stroke,
-        });
-        self
-    }
-
-    /// The picture.
-    pub fn to_svg(&self) -> String {
-        let drawable = |&(x, y): &(f64, f64)| self.x.takes(x) && self.y.takes(y);
-        let points: Vec<(f64, f64)> = { self.lines.iter() }
-            .flat_map(|line| line.points.iter().copied().filter(drawable))
-            .collect();
-        let x = self.x.range(points.iter().map(|&(x, _)| x));
-        let y = self.y.range(points.iter().map(|&(_, y)| y));
-        let names: Vec<&str> = self.lines.iter().map(|line| line.name.as_str()).collect();
-        let below = if self.x.label.is_empty() { 0.0 } else { 20.0 };
-        let mut sheet = Sheet::new(&self.title, &self.y.label, &names, below);
-        let middle = (LEFT + 0.5 * sheet.field().width, sheet.bottom() + 40.0);
-        sheet
-            .canvas
-            .text(middle, LABEL_SIZE, Anchor::Middle, &self.x.label);
-        sheet.ticks_across(&x);
-        sheet.ticks_up(&y);
-        for (series, line) in self.lines.iter().enumerate() {
-            let runs = line.points.split(|point| !drawable(point));
-            for run in runs.filter(|run| !run.is_empty()) {
-                let places: Vec<(f64, f64)> = { run.iter() }
-                    .map(|&(px, py)| (sheet.across(x.place(px)), sheet.up(y.place(py))))
-                    .collect();
-                // A point alone is no line.
-                let has_marks = line.points.len() <= MARKS_MAX || places.len() == 1;
-                draw_series(&mut sheet.canvas, series, line.stroke, &places, has_marks);
-            }
-        }
-        sheet.finish(points.is_empty(), |canvas, series, (x, y)| {
-            let stroke = self.lines[series].stroke;
-            draw_series(canvas, series, stroke, &[(x, y), (x + 26.0, y)], false);
-            draw_series(canvas, series, stroke, &[(x + 13.0, y)], true);
-        })
-    }
-}
-
-fn draw_series(
-    canvas: &mut Canvas,
-    series: usize,
-    stroke: Stroke,
-    places: &[(f64, f64)],
-    has_marks: bool,
-) {
-    if stroke == Stroke::None {
-        for &place in places.iter().filter(|_| has_marks) {
-            canvas.ring(place, colour(series));
-        }
-        return;
-    }
-    canvas.path(places, colour(series), stroke.dashes());
-    for &place in places.iter().filter(|_| has_marks) {
-        canvas.mark(place, series, colour(series));
-    }
-}
-
-/// A chart of bars, in groups that have one of each series.
-///
-/// The heights stand above the bars. The axis begins at 0.
 #[derive(Clone, Debug)]
-pub struct Bars {
-    title: String,
-    label: String,
-    groups: Vec<String>,
-    series: Vec<(String, Vec<f64>)>,
+struct Series {
+    name: String,
+    stroke: Stroke,
+    /// Places on the horizontal axis, and values.
+    points: Vec<(f64, f64)>,
 }
 
-impl Bars {
-    /// A chart without bars, for groups of these names.
-    pub fn new(title: &str, label: &str, groups: &[&str]) -> Bars {
-        Bars {
+impl Chart {
+    /// A chart without series.
+    pub fn new(title: &str, x: Axis, y_name: &str) -> Chart {
+        Chart {
             title: title.to_owned(),
-            label: label.to_owned(),
-            groups: groups.iter().map(|&group| group.to_owned()).collect(),
+            x,
+            y_name: y_name.to_owned(),
             series: Vec::new(),
         }
     }
 
-    /// Adds a bar to each group; where there are fewer heights than groups, or a height is no
-    /// number or negative, there is no bar.
+    /// Adds a series. Points that are not finite are left out, and the line has a gap there.
     #[must_use]
-    pub fn bars(mut self, name: &str, heights: &[f64]) -> Bars {
-        self.series.push((name.to_owned(), heights.to_vec()));
+    pub fn series(
+        mut self,
+        name: &str,
+        stroke: Stroke,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Chart {
+        let points = points.into_iter().map(|(x, y)| (self.x.place(x), y));
+        self.series.push(Series {
+            name: name.to_owned(),
+            stroke,
+            points: points.collect(),
+        });
         self
     }
 
-    /// The picture.
-    pub fn to_svg(&self) -> String {
-        let axis = Axis::linear(&self.label).from_zero();
-        let heights = |series: usize| {
-            let heights = self.series[series].1.iter().copied().enumerate();
-            heights.filter(|&(group, height)| {
-                group < self.groups.len() && axis.takes(height) && height >= 0.0
-            })
+    fn draw<'a>(
+        &self,
+        area: &DrawingArea<SVGBackend<'a>, Shift>,
+    ) -> Result<(), Box<dyn Error + 'a>> {
+        let points = self.series.iter().flat_map(|series| &series.points);
+        let (mut low, mut high, mut top) = (f64::INFINITY, f64::NEG_INFINITY, 0.0);
+        for &(x, y) in points.filter(|point| is_finite(point)) {
+            (low, high, top) = (x.min(low), x.max(high), y.max(top));
+        }
+        if low > high {
+            (low, high) = (0.0, 1.0);
+        }
+        let (left, right) = self.x.ends(low, high);
+        let top = if top > 0.0 { 1.05 * top } else { 1.0 };
+        let mut chart = ChartBuilder::on(area)
+            .caption(&self.title, (FONT, 15))
+            .margin(10)
+            .x_label_area_size(44)
+            .y_label_area_size(62)
+            .build_cartesian_2d(left..right, 0.0..top)?;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .x_labels(NUMBERS)
+            .x_desc(&self.x.name)
+            .y_desc(&self.y_name)
+            .x_label_formatter(&|&place| self.x.label(place))
+            .y_label_formatter(&|&y| number(y))
+            .label_style((FONT, 12))
+            .draw()?;
+        for (series, colour) in self.series.iter().zip(COLOURS.iter().cycle()) {
+            let (stroke, points) = (series.stroke, &series.points);
+            let style = ShapeStyle::from(colour).stroke_width(2);
+            let dots = points.iter().filter(|point| is_finite(point));
+            let radius = if stroke == Stroke::Dashed { 0 } else { 3 };
+            chart
+                .draw_series(dots.map(|&point| Circle::new(point, radius, colour.filled())))?
+                .label(&series.name)
+                .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
+            for run in points.split(|point| !is_finite(point)) {
+                let run = run.to_vec();
+                match stroke {
+                    Stroke::Solid => {
+                        chart.draw_series([PathElement::new(run, style)])?;
+                    }
+                    Stroke::Dashed => {
+                        chart.draw_series([DashedPathElement::new(run, 7, 4, style)])?;
+                    }
+                    Stroke::Points => {}
+                }
+            }
+        }
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperLeft)
+            .background_style(WHITE.mix(0.8))
+            .label_font((FONT, 12))
+            .draw()?;
+        Ok(())
+    }
+}
+
+fn is_finite(point: &(f64, f64)) -> bool {
+    point.0.is_finite() && point.1.is_finite()
+}
+
+/// A picture of some charts, each below the one before.
+///
+/// # Errors
+/// When a chart cannot be drawn.
+pub fn svg(charts: &[Chart]) -> Result<String, Box<dyn Error>> {
+    let mut text = String::new();
+    let rows = charts.len().max(1);
+    let height = SIZE.1 * u32::try_from(rows)?;
+    {
+        let root = SVGBackend::with_string(&mut text, (SIZE.0, height)).into_drawing_area();
+        let draw = || {
+            root.fill(&WHITE)?;
+            for (area, chart) in root.split_evenly((rows, 1)).iter().zip(charts) {
+                chart.draw(area)?;
+            }
+            root.present()?;
+            Ok(())
         };
-        let all = (0..self.series.len()).flat_map(|series| heights(series).map(|(_, h)| h));
-        let y = axis.range(all.clone());
-        let names: Vec<&str> = self.series.iter().map(|(name, _)| name.as_str()).collect();
-        let group_width = (WIDTH - LEFT - RIGHT) / self.groups.len().max(1) as f64;
-        let groups: Vec<Vec<String>> = { self.groups.iter() }
-            .map(|group| svg::wrapped(group, TICK_SIZE, group_width))
-            .collect();
-        let group_lines = groups.iter().map(Vec::len).max().unwrap_or(0);
-        let below = GROUP_LINE * group_lines.saturating_sub(1) as f64;
-        let mut sheet = Sheet::new(&self.title, &self.label, &names, below);
-        sheet.ticks_up(&y);
-        let bar_width = 0.8 * group_width / self.series.len().max(1) as f64;
-        let group_left = |group: usize| LEFT + group_width * group as f64;
-        for (group, lines) in groups.iter().enumerate() {
-            let middle = group_left(group) + 0.5 * group_width;
-            for (line, text) in lines.iter().enumerate() {
-                let at = (middle, sheet.bottom() + 18.0 + GROUP_LINE * line as f64);
-                sheet.canvas.text(at, TICK_SIZE, Anchor::Middle, text);
-            }
-        }
-        for series in 0..self.series.len() {
-            for (group, height) in heights(series) {
-                let top = sheet.up(y.place(height));
-                let left = group_left(group) + 0.1 * group_width + bar_width * series as f64;
-                let bar = Rectangle {
-                    left: left + 0.04 * bar_width,
-                    top,
-                    width: 0.92 * bar_width,
-                    height: sheet.bottom() - top,
-                };
-                sheet.canvas.bar(bar, colour(series));
-                let at = (left + 0.5 * bar_width, top - 5.0);
-                // Four letters where there is room for them.
-                let text = if bar_width >= 2.2 * HEIGHT_SIZE || height >= 10.0 {
-                    axis::short_number(height)
-                } else {
-                    format!("{height:.1}")
-                };
-                sheet.canvas.text(at, HEIGHT_SIZE, Anchor::Middle, &text);
-            }
-        }
-        let is_empty = all.count() == 0;
-        sheet.finish(is_empty, |canvas, series, (at_x, at_y)| {
-            let sample = Rectangle {
-                left: at_x + 6.0,
-                top: at_y - 6.0,
-                width: 14.0,
-                height: 12.0,
-            };
-            canvas.bar(sample, colour(series));
-        })
+        draw().map_err(|error: Box<dyn Error + '_>| error.to_string())?;
     }
+    Ok(text)
 }
 
-fn colour(series: usize) -> &'static str {
-    COLOURS[series % COLOURS.len()]
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// What both kinds of charts have: title, axes, legend.
-struct Sheet<'a> {
-    canvas: Canvas,
-    names: &'a [&'a str],
-    top: f64,
-    legend_columns: usize,
-    legend_top: f64,
-}
-
-impl<'a> Sheet<'a> {
-    /// An empty sheet; `below` is the room that is needed between the ticks and the legend.
-    fn new(title: &str, y_label: &str, names: &'a [&'a str], below: f64) -> Sheet<'a> {
-        let title_lines = svg::wrapped(title, TITLE_SIZE, WIDTH - 24.0);
-        let top = 16.0 + TITLE_LINE * title_lines.len().max(1) as f64;
-        let bottom = top + FIELD_HEIGHT;
-        let legend_top = bottom + 42.0 + below;
-        let legend_columns = legend_columns(names);
-        let rows = names.len().div_ceil(legend_columns);
-        let height = legend_top + LEGEND_LINE * rows as f64 + 6.0;
-        let mut canvas = Canvas::new(title, WIDTH, height);
-        for (line, text) in title_lines.iter().enumerate() {
-            let at = (WIDTH / 2.0, 24.0 + TITLE_LINE * line as f64);
-            canvas.title(at, TITLE_SIZE, text);
-        }
-        canvas.upright_text((18.0, top + FIELD_HEIGHT / 2.0), LABEL_SIZE, y_label);
-        Sheet {
-            canvas,
-            names,
-            top,
-            legend_columns,
-            legend_top,
+    #[test]
+    fn any_data_gives_a_picture() {
+        let chart = |axis| {
+            Chart::new("<odd> & \"values\"", axis, "y")
+                .series("nothing", Stroke::Solid, [])
+                .series(
+                    "gap",
+                    Stroke::Dashed,
+                    [(1.0, 2.0), (2.0, f64::NAN), (3.0, 1.0)],
+                )
+                .series("alone", Stroke::Points, [(0.0, f64::INFINITY), (4.0, 0.0)])
+        };
+        let charts = [
+            chart(Axis::linear("x")),
+            chart(Axis::powers_of_two("x")),
+            chart(Axis::names(["a", "b", "c", "d", "e"])),
+            Chart::new("empty", Axis::powers_of_two("x"), "y"),
+        ];
+        let text = svg(&charts).unwrap();
+        assert!(text.contains("&lt;odd&gt; &amp;"), "{text}");
+        assert!(!text.contains("NaN") && !text.contains("inf"));
+        for name in ["nothing", "gap", "alone", "empty"] {
+            assert!(text.contains(name), "{name}");
         }
     }
 
-    /// The part between the axes.
-    fn field(&self) -> Rectangle {
-        Rectangle {
-            left: LEFT,
-            top: self.top,
-            width: WIDTH - LEFT - RIGHT,
-            height: FIELD_HEIGHT,
-        }
+    #[test]
+    fn marks_are_labelled() {
+        assert_eq!(Axis::powers_of_two("").label(10.0), "1024");
+        assert_eq!(Axis::linear("").label(0.25), "0.25");
+        assert_eq!(Axis::names(["a", "b"]).label(1.0), "b");
+        assert_eq!(Axis::names(["a", "b"]).label(1.5), "");
     }
-
-    fn bottom(&self) -> f64 {
-        self.top + FIELD_HEIGHT
-    }
-
-    /// Where a share of the horizontal axis lies.
-    fn across(&self, share: f64) -> f64 {
-        LEFT + share * (WIDTH - LEFT - RIGHT)
-    }
-
-    /// Where a share of the vertical axis lies.
-    fn up(&self, share: f64) -> f64 {
-        self.bottom() - share * FIELD_HEIGHT
-    }
-
-    fn ticks_across(&mut self, range: &Range) {
-        for tick in range.ticks() {
-            let x = self.across(range.place(tick.value));
-            let (top, bottom) = (self.top, self.bottom());
-            self.canvas.rule((x, top), (x, bottom));
-            let at = (x, bottom + 18.0);
-            self.canvas.text(at, TICK_SIZE, Anchor::Middle, &tick.label);
-        }
-    }
-
-    fn ticks_up(&mut self, range: &Range) {
-        for tick in range.ticks() {
-            let y = self.up(range.place(tick.value));
-            self.canvas.rule((LEFT, y), (WIDTH - RIGHT, y));
-            let at = (LEFT - 8.0, y + 4.0);
-            self.canvas.text(at, TICK_SIZE, Anchor::End, &tick.label);
-        }
-    }
-
-    /// Draws the axes over what is there, and the legend; `sample` draws a series' sample at a
-    /// place.
-    fn finish(mut self, is_empty: bool, sample: impl Fn(&mut Canvas, usize, (f64, f64))) -> String {
-        let field = self.field();
-        if is_empty {
-            let middle = (
-                field.left + field.width / 2.0,
-                field.top + field.height / 2.0,
-            );
-            self.canvas
-                .text(middle, LABEL_SIZE, Anchor::Middle, "no data");
-        }
-        self.canvas.axes(field);
-        let column_width = (WIDTH - LEFT) / self.legend_columns as f64;
-        for (series, name) in self.names.iter().enumerate() {
-            let x = LEFT - 30.0 + column_width * (series % self.legend_columns) as f64;
-            let y = self.legend_top + LEGEND_LINE * (series / self.legend_columns) as f64;
-            sample(&mut self.canvas, series, (x, y));
-            let at = (x + LEGEND_SAMPLE, y + 4.0);
-            self.canvas.text(at, LABEL_SIZE, Anchor::Start, name);
-        }
-        self.canvas.finish()
-    }
-}
-
-/// How many names fit beside each other.
-fn legend_columns(names: &[&str]) -> usize {
-    let width = |name: &&str| svg::text_width(name, LABEL_SIZE) + LEGEND_SAMPLE + LEGEND_GAP;
-    let widest = names.iter().map(width).fold(1.0, f64::max);
-    (1..=names.len().clamp(1, 4))
-        .rev()
-        .find(|&columns| columns as f64 * widest <= WIDTH - LEFT + 30.0)
-        .unwrap_or(1)
 }

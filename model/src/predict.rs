@@ -33,7 +33,7 @@
 //!   line each and more, searches with branches took up to 7 ns more for each wrong guess than the
 //!   instruction costs predict; with nodes of 24 bytes hardly any.
 //!
-//! Measured against predicted nanoseconds ([`validate`](crate::validate::clock) has the method), a
+//! Measured against predicted nanoseconds (`ccmodel-lab validate` has the method), a
 //! virtual machine of two Emerald Rapids cores, November 2026, searches with branches and without
 //! in random-insert and complete trees of 2^16 to 2^22 nodes of 24 bytes, six layouts, both page
 //! sizes, calibrated before each set:
@@ -52,7 +52,9 @@ mod search_levels;
 mod tier_misses;
 
 use levels::BlockSizes;
-pub(crate) use levels::{Known, far_costs};
+pub(crate) use levels::Known;
+#[cfg(feature = "calibrate")]
+pub(crate) use levels::far_costs;
 pub use search_levels::{SearchLevel, predict_levels};
 pub(crate) use tier_misses::TierMisses;
 #[cfg(feature = "cli")]

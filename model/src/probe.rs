@@ -200,15 +200,12 @@ impl TreeProbe {
     }
 
     /// Where the memory of the tree begins.
-    #[cfg(feature = "cli")]
-    pub(crate) fn address(&self) -> usize {
+    pub fn address(&self) -> usize {
         self.memory.as_slice().as_ptr().addr()
     }
 
-    /// What the searches so far have left of the random numbers: equal after equal searches that
-    /// ended at equal places.
-    #[cfg(feature = "cli")]
-    pub(crate) fn state(&self) -> u64 {
+    /// The state of the random numbers: equal after equal searches that ended at equal addresses.
+    pub fn state(&self) -> u64 {
         self.state
     }
 

@@ -1,15 +1,9 @@
-//! The shape of a forest, free of addresses: who is whose child.
+//! The shape of a forest without addresses: parents and children.
 //!
-//! A prediction needs two things of a pointer structure: which nodes an operation visits, which
-//! follows from the shape alone, and where these nodes lie, which is a
-//! [`Placement`](crate::Placement). This module is the first half. A shape is three arrays of
-//! `u32`, 12 bytes a node, so that shapes of hundreds of millions of nodes fit where the structure
-//! itself does.
-//!
-//! Nodes are numbered so that **each parent comes before its children**. Everything below leans on
-//! this: a pass over the numbers upwards sees each parent first (depths), a pass downwards sees
-//! each child first (subtree sizes), and neither needs recursion or a stack, so a chain of ten
-//! million nodes costs no more than a balanced tree.
+//! Nodes are numbered so that **each parent comes before its children**. An upward pass over the
+//! numbers sees each parent first (depths), a downward pass each child first (subtree sizes).
+//! Neither needs recursion or a stack, so a chain of ten million nodes costs no more than a
+//! balanced tree. A shape takes 12 bytes a node.
 
 use std::fmt;
 

@@ -1,5 +1,4 @@
-//! Caches simulated access by access: what the predictions of the tiers are held against, and what
-//! any program's trace can be asked about.
+//! Caches simulated access by access, for random operations and for traces of programs.
 //!
 //! ```text
 //! address --- page --> dTLB, then STLB on a miss, ...                     each miss fills what missed
@@ -22,13 +21,11 @@
 //! nothing, whatever the policy is, and are seen before any cache is asked; and a block is found in
 //! its set by comparing a byte of all ways at once (`cache`).
 //!
-//! What it was held against: a naive simulator after each access (the tests), and cachegrind on
-//! whole programs ([`sim_vs_cachegrind`](crate::validate::sim_vs_cachegrind)).
+//! The tests compare it with a naive simulator after each access; `ccmodel-lab validate` compares
+//! it with cachegrind on whole programs.
 
 mod cache;
-mod cachegrind;
 mod frames;
-mod speed;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -37,13 +34,8 @@ use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion, MAX_CACHES};
 use cache::{Cache, Touch};
 use frames::FrameMap;
 
-pub use cachegrind::{CachegrindCounts, CachegrindModel};
 pub use frames::Frames;
-pub use speed::simulator_speed;
-pub use trace::{
-    MAX_TRACE_ACCESS_BYTES, TextTrace, TraceCounts, TraceError, TraceKind, TraceMode, TraceOptions,
-    TraceRecord, TraceSink, simulate_trace,
-};
+pub use trace::{TextTrace, TraceCounts, TraceError, TraceKind, TraceRecord, simulate_trace};
 
 /// No line and no page: addresses have 64 bits, and both at least 8 bytes.
 const NONE: u64 = u64::MAX;
@@ -53,7 +45,7 @@ const SEED_DEFAULT: u64 = 0x5eed;
 /// The caches and TLBs of a [`Hierarchy`], empty at first.
 ///
 /// An access to the line of the last one takes 1 to 2 ns, to another line in the first cache 5 to
-/// 10 (see [`simulator_speed`]), and each level that misses about as much again, more where its
+/// 10, and each level that misses about as much again, more where its
 /// sets do not fit the caches of the machine that simulates. Memory: about 10 bytes for each block
 /// that the hierarchy holds.
 ///

@@ -80,7 +80,6 @@ pub enum Links {
 
 /// A pointer structure.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
 pub enum Structure {
     /// A binary search tree.
     SearchTree {

@@ -25,9 +25,9 @@
 //! is long against a set, blocks are taken together as they lie on its path (`paths`). The levels
 //! behind see the misses as independent streams.
 //!
-//! **How far it holds** is what `model validate` says, for LRU replacement. Replacement of other
-//! kinds, simulated on complete trees of 2^18 nodes of 32 bytes in six layouts (L1 32 KiB, L2 512
-//! KiB, L3 4 MiB, 256 translations):
+//! **How far it holds** is what `ccmodel-lab validate` says, for LRU replacement. Replacement of
+//! other kinds, simulated on complete trees of 2^18 nodes of 32 bytes in six layouts (L1 32 KiB, L2
+//! 512 KiB, L3 4 MiB, 256 translations):
 //!
 //! - *Tree-PLRU* counts as LRU. Predicted within 1.2 % of the simulated misses, but for the L3,
 //!   which held half of the tree: 1 to 8 % too low.

@@ -16,6 +16,7 @@ use crate::sys;
 
 mod cpuid;
 mod geometry;
+#[cfg(feature = "calibrate")]
 pub(crate) use geometry::fold;
 
 /// Where a fact comes from.

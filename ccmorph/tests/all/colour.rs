@@ -1,7 +1,8 @@
 //! Colours: the first nodes have a part of a cache's sets for themselves, by their addresses.
 
 use crate::tree::{Link, Node, Picture, alive, build};
-use ccmodel::{ColourProbe, LevelKind};
+use ccmodel::LevelKind;
+use ccmodel::evidence::ColourProbe;
 use ccmorph::{CacheGeometry, Layout, Machine, Morph, MorphError, TreeNode};
 use std::rc::Rc;
 

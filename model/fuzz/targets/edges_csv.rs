@@ -6,7 +6,8 @@ mod edits;
 
 use std::collections::HashSet;
 
-use ccmodel::{NO_NODE, read_edges};
+use ccmodel::NO_NODE;
+use ccmodel::structure::read_edges;
 use libfuzzer_sys::fuzz_target;
 
 const GOOD: &str = "parent,child,address,bytes\n# a tree and a root alone\n,a,0x1000,24\na,b,4128,24\na,c,0x1040,48\n\

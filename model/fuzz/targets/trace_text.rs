@@ -4,7 +4,7 @@
 
 use std::io::BufReader;
 
-use ccmodel::{TextTrace, TraceRecord};
+use ccmodel::simulator::{TextTrace, TraceRecord};
 use libfuzzer_sys::fuzz_target;
 
 /// All records, and the message of the error that ended them.

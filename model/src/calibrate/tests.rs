@@ -115,7 +115,7 @@ fn steps_without_a_known_cache_are_left_out() {
 
 #[test]
 fn what_drowned_in_noise_is_said() {
-    let topology = Topology::read(&crate::Sources {
+    let topology = Topology::read(&crate::topology::Sources {
         root: "/nonexistent".into(),
         ask_processor: false,
     });

@@ -25,7 +25,6 @@ const EXAMPLES: &str = "Examples:
   model predict --structure bst --nodes 1e6 --node-bytes 32      how do the layouts compare?
   model advise --structure hash:0.75 --nodes 1e6 --node-bytes 24 is it worth changing anything?
   model calibrate -o machine.json                                measure this machine first
-  model validate --quick                                         how far to trust all this
 
 `model COMMAND --help` has more; docs/model.md is the guide.";
 
@@ -41,28 +40,10 @@ pub(super) enum Command {
     Advise(AdviseArgs),
     /// Answer the same question by simulation, or feed a trace of addresses to a simulated machine
     Simulate(SimulateArgs),
-    /// Hold the model against the simulator, cachegrind, the clock and the thesis
-    Validate(ValidateArgs),
     /// Print the script that completes this command line in a shell
     Completions(CompletionsArgs),
     /// Print a manual page, in roff
     Man(ManArgs),
-    /// Make the thesis's figures 3-4 to 3-6 again: predicted, simulated, and what its text says
-    Figures(FiguresArgs),
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "Example:\n  model figures --out target/figures")]
-pub(super) struct FiguresArgs {
-    /// Folder for fig-3-4.svg, fig-3-4.csv and so on
-    #[arg(long, value_name = "DIR")]
-    pub(super) out: PathBuf,
-    /// Simulate a tenth of the thesis's million searches
-    #[arg(long)]
-    pub(super) quick: bool,
-    /// Print one JSON array instead of tables
-    #[arg(long)]
-    pub(super) json: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -309,25 +290,6 @@ pub(super) struct SimulateArgs {
     /// Print comma-separated values, a line a layout and level
     #[arg(long, help_heading = "Output")]
     pub(super) csv: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:
-  model validate --quick
-  model validate --json
-  model validate --only steady_error_max
-
-Exit code 0 when every row is as allowed, 1 when one is not. What cannot run here (without valgrind, say) says so.")]
-pub(super) struct ValidateArgs {
-    /// A few sizes and machines of each kind: minutes instead of half an hour
-    #[arg(long)]
-    pub(super) quick: bool,
-    /// Only what yields this row; may be given several times
-    #[arg(long, value_name = "NAME")]
-    pub(super) only: Vec<String>,
-    /// Print one JSON object a line, as soon as it is known
-    #[arg(long)]
-    pub(super) json: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -7,7 +7,6 @@
 //! | exit code | meaning |
 //! |---|---|
 //! | 0 | done; also when the reader of the output has gone away |
-//! | 1 | `validate`: done, and a row is not as allowed |
 //! | 2 | the request makes no sense or cannot be met: one line says why |
 
 use std::ffi::OsString;
@@ -22,24 +21,18 @@ mod answer;
 mod args;
 mod arrangement;
 mod calibrate;
-mod figures;
 mod machine;
 mod output;
 mod predict;
-mod probe_layout;
 mod question;
 mod shell;
 mod simulate;
 mod sweep;
 mod topology;
-mod validate;
 
 use args::{Args, Command};
 use output::{human_bytes, write_json};
-use probe_layout::ProbeLayoutArgs;
 
-/// Exit code of a validation in which a row is not as allowed.
-const EXIT_NOT_AS_ALLOWED: u8 = 1;
 /// Exit code of a request that makes no sense.
 const EXIT_USAGE: u8 = 2;
 
@@ -49,17 +42,9 @@ pub fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> u8 {
-    let args: Vec<OsString> = args.into_iter().collect();
-    let result = if args.get(1).is_some_and(|name| name == probe_layout::NAME) {
-        match ProbeLayoutArgs::try_parse_from(&args[1..]) {
-            Ok(args) => probe_layout::run(&args, out).and_then(|()| Ok(out.flush().map(|()| 0)?)),
-            Err(error) => refuse(&error, out),
-        }
-    } else {
-        match Args::try_parse_from(args) {
-            Ok(args) => execute(args.command, out, err),
-            Err(error) => refuse(&error, out),
-        }
+    let result = match Args::try_parse_from(args) {
+        Ok(args) => execute(args.command, out, err),
+        Err(error) => refuse(&error, out),
     };
     match result {
         Ok(code) => code,
@@ -73,24 +58,17 @@ pub fn run(
 }
 
 fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, CliError> {
-    let mut code = 0;
     match command {
         Command::Topology(args) => topology::run(&args, out)?,
         Command::Calibrate(args) => calibrate::run(&args, out, err)?,
         Command::Predict(args) => predict::run(&args, out)?,
         Command::Advise(args) => advise::run(&args, out)?,
         Command::Simulate(args) => simulate::run(&args, out)?,
-        Command::Validate(args) => {
-            if !validate::run(&args, out)? {
-                code = EXIT_NOT_AS_ALLOWED;
-            }
-        }
         Command::Completions(args) => shell::completions(&args, out)?,
         Command::Man(args) => shell::man(&args, out)?,
-        Command::Figures(args) => figures::run(&args, out, err)?,
     }
     out.flush()?;
-    Ok(code)
+    Ok(0)
 }
 
 /// Help and version are answers; everything else becomes one line.
@@ -102,7 +80,7 @@ fn refuse(error: &clap::Error, out: &mut dyn Write) -> Result<u8, CliError> {
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
             Err(CliError::Request(
-                "no command given: predict, advise, simulate, validate, topology or calibrate (see --help)"
+                "no command given: predict, advise, simulate, topology or calibrate (see --help)"
                     .to_owned(),
             ))
         }

@@ -83,16 +83,6 @@ pub(super) fn write_json(
     Ok(())
 }
 
-/// Writes one JSON object on a line of its own.
-pub(super) fn write_json_line(
-    out: &mut dyn Write,
-    value: &impl serde::Serialize,
-) -> Result<(), CliError> {
-    let text = serde_json::to_string(value).map_err(not_json)?;
-    writeln!(out, "{text}")?;
-    Ok(())
-}
-
 fn not_json(error: serde_json::Error) -> CliError {
     CliError::Output(io::Error::new(io::ErrorKind::InvalidData, error))
 }

@@ -107,7 +107,7 @@ pub(super) fn run(args: &PredictArgs, out: &mut dyn Write) -> Result<(), CliErro
     let sweep = match plot {
         Some(file) => {
             let sweep = sweep::run(args, &question)?;
-            file.write(&sweep.to_svg())?;
+            file.write(&sweep.to_svg()?)?;
             Some(sweep)
         }
         None => None,

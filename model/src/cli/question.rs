@@ -17,10 +17,11 @@ use super::machine::{frame_name, frames, open_regular};
 use super::output::{human_bytes, human_count};
 use crate::layout::did_you_mean;
 use crate::machine::Origin;
+use crate::structure::read_edges;
 use crate::topology::Topology;
 use crate::{
     Accesses, Built, CacheLevel, Colouring, Frames, Growth, InNode, KeyDistribution, Layout, Links,
-    Machine, NO_NODE, NodeExtent, Operation, Placement, Sizes, Structure, Tier, read_edges,
+    Machine, NO_NODE, NodeExtent, Operation, Placement, Sizes, Structure, Tier,
 };
 
 /// Seed of random shapes, of buckets, and of which keys are hot.

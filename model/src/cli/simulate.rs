@@ -35,10 +35,8 @@ use super::args::SimulateArgs;
 use super::machine::{frame_name, frames, machine, open_regular};
 use super::output::{Progress, Table, human_count, human_number, write_csv, write_json};
 use super::question::{Question, QuestionReport};
-use crate::{
-    Access, Accesses, Frames, Hierarchy, Machine, Replacement, SimulatedCounts, Simulator,
-    TextTrace, Tier, TraceCounts, TraceOptions, simulate_trace,
-};
+use crate::simulator::{SimulatedCounts, TextTrace, TraceCounts, simulate_trace};
+use crate::{Access, Accesses, Frames, Hierarchy, Machine, Replacement, Simulator, Tier};
 
 /// Accesses that one layout is simulated for at most: some five seconds.
 const ACCESSES_MAX: u64 = 100_000_000;
@@ -82,7 +80,7 @@ struct TraceReport {
     machine: String,
     frames: &'static str,
     trace: TraceCounts,
-    levels: Vec<crate::LevelCounts>,
+    levels: Vec<crate::simulator::LevelCounts>,
 }
 
 pub(super) fn run(args: &SimulateArgs, out: &mut dyn Write) -> Result<(), CliError> {
@@ -379,15 +377,10 @@ fn trace(
         CliError::Request(format!("cannot read trace {}: {error}", path.display()))
     };
     let counts = if path == Path::new("-") {
-        let trace = TextTrace::new(io::stdin().lock());
-        simulate_trace(trace, &mut simulator, TraceOptions::default())
+        simulate_trace(TextTrace::new(io::stdin().lock()), &mut simulator)
     } else {
         let file = open_regular(path).map_err(|error| request(&error))?;
-        simulate_trace(
-            TextTrace::new(file),
-            &mut simulator,
-            TraceOptions::default(),
-        )
+        simulate_trace(TextTrace::new(file), &mut simulator)
     };
     let counts = counts.map_err(|error| request(&error))?;
     if counts.data() == 0 {

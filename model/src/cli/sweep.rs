@@ -12,7 +12,7 @@ use super::arrangement::Arrangement;
 use super::output::{Progress, write_csv};
 use super::predict::speedup;
 use super::question::Question;
-use crate::plot::{Axis, Plot};
+use crate::plot::{Axis, Chart, Stroke, svg};
 
 /// Where sweeps over sizes begin.
 const NODES_MIN: f64 = 1024.0;
@@ -160,7 +160,7 @@ fn over_shares(args: &PredictArgs, question: &Question<'_>) -> Result<SweepRepor
 impl SweepReport {
     /// A chart of the nanoseconds (or speedups), and for sizes one of the misses of each level of
     /// the caches, above each other.
-    pub(super) fn to_svg(&self) -> String {
+    pub(super) fn to_svg(&self) -> Result<String, CliError> {
         let mut charts = Vec::new();
         if self.over == "nodes" {
             charts.push(self.chart("ns an operation", |row| Some(row.ns)));
@@ -172,18 +172,16 @@ impl SweepReport {
         } else {
             charts.push(self.chart("speedup", |row| Some(row.speedup)));
         }
-        stack(&charts)
+        svg(&charts).map_err(|error| CliError::Request(format!("cannot draw: {error}")))
     }
 
-    fn chart(&self, label: &str, value: impl Fn(&SweepRow) -> Option<f64>) -> String {
+    fn chart(&self, label: &str, value: impl Fn(&SweepRow) -> Option<f64>) -> Chart {
         let x = if self.over == "nodes" {
             Axis::powers_of_two("nodes")
         } else {
             Axis::linear("share of the cache for hot nodes")
         };
-        let mut plot = Plot::new(&self.title)
-            .x_axis(x)
-            .y_axis(Axis::linear(label).from_zero());
+        let mut chart = Chart::new(&self.title, x, label);
         let mut names: Vec<&str> = Vec::new();
         for row in &self.rows {
             if !names.contains(&row.layout.as_str()) {
@@ -192,11 +190,10 @@ impl SweepReport {
         }
         for name in names {
             let own = self.rows.iter().filter(|row| row.layout == name);
-            let points: Vec<(f64, f64)> =
-                own.filter_map(|row| Some((row.at, value(row)?))).collect();
-            plot = plot.line(name, &points);
+            let points = own.filter_map(|row| Some((row.at, value(row)?)));
+            chart = chart.series(name, Stroke::Solid, points);
         }
-        plot.to_svg()
+        chart
     }
 
     pub(super) fn csv(&self, out: &mut dyn Write) -> Result<(), CliError> {
@@ -224,33 +221,6 @@ impl SweepReport {
     }
 }
 
-/// One picture of several, each below the one before.
-fn stack(pictures: &[String]) -> String {
-    if let [one] = pictures {
-        return one.clone();
-    }
-    let mut inner = String::new();
-    let (mut width, mut height) = (0.0, 0.0);
-    for picture in pictures {
-        let size = |name: &str| attribute(picture, name).unwrap_or(0.0);
-        // A picture begins with its element, and elements inside of others have a place.
-        let element = picture.trim_start().trim_start_matches("<svg");
-        inner += &format!("<svg y=\"{height}\"{element}\n");
-        width = f64::max(width, size("width"));
-        height += size("height");
-    }
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">\n{inner}</svg>\n"
-    )
-}
-
-/// The number that an attribute of the outermost element has.
-fn attribute(picture: &str, name: &str) -> Option<f64> {
-    let element = picture.split('>').next()?;
-    let (_, value) = element.split_once(&format!(" {name}=\""))?;
-    value.split('"').next()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,18 +232,5 @@ mod tests {
         assert_eq!(sizes(4096.0), [1024, 1448, 2048, 2896, 4096]);
         let many = sizes(2_000_000.0);
         assert!(many.is_sorted() && many.last() == Some(&2_000_000) && many.len() == 23);
-    }
-
-    #[test]
-    fn pictures_are_put_below_each_other() {
-        let picture = "<svg xmlns=\"x\" width=\"640\" height=\"400\"><g/></svg>".to_owned();
-        assert_eq!(stack(std::slice::from_ref(&picture)), picture);
-        let both = stack(&[picture.clone(), picture]);
-        assert_eq!(attribute(&both, "height"), Some(800.0));
-        assert_eq!(attribute(&both, "width"), Some(640.0));
-        assert!(both.contains("<svg y=\"0\" xmlns"));
-        assert!(both.contains("<svg y=\"400\" xmlns"));
-        assert_eq!(both.matches("</svg>").count(), 3);
-        assert_eq!(attribute("<svg>", "width"), None);
     }
 }

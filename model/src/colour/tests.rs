@@ -181,7 +181,7 @@ fn parameters_are_those_of_the_thesis() {
     // 64 pages of 384 nodes (section 3.4): half of 16384 sets.
     let l2 = Colouring::new(geometry(16_384, 64, 1), 0.5).unwrap();
     let node = extent(20, 4);
-    let formula = thesis::THESIS_L2.colourable_nodes(20);
+    let formula = thesis::colourable_nodes(thesis::THESIS_L2, 20);
     assert!((formula - l2.hot_nodes_max(node) as f64).abs() < 1e-9);
     assert_eq!(l2.hot_way_bytes(), 512 << 10);
     // Larger than a block: by bytes, none across the end of a way's hot part.

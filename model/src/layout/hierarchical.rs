@@ -21,57 +21,35 @@
 //!
 //! # Two rules beyond greed
 //!
-//! 1. **Leaves fill holes.** A leaf at the start of a line is a cluster of one: whatever follows it
-//!    in the line does not hang on it, and is cut off from its own children by the line's end. So
-//!    leaves that found no place beside their parent wait, until there is a hole for them or two
-//!    that fill a line.
-//! 2. **The next line is half there.** Processors fetch the line behind one that missed.
-//!    Depth-first order of lines makes use of it, as the heaviest child of a line begins the next
-//!    one; strict greed in each block gives this up, and pays for it: see the table. A quarter as
-//!    bound loses nearly none of it, nor of what the blocks gain.
+//! 1. **Leaves fill holes.** A leaf at the start of a line is a cluster of one: what follows it in
+//!    the line is cut off from its own children by the line's end. So leaves without a place beside
+//!    their parent wait until there is a hole for them, or two of them fill a line.
+//! 2. **The next line is half there.** Processors fetch the line behind one that missed. So the
+//!    heaviest child of a line begins the next one, unless it weighs less than a quarter of the
+//!    best candidate.
 //!
-//! On 2^22 nodes of 32 bytes, random inserts, dependent searches in pages of 2 MiB and 4 KiB,
-//! against random places in memory (an Emerald Rapids virtual machine; medians of 11 interleaved
-//! rounds of 40000 searches); and blocks a search, for 2^18 nodes:
+//! Speedup over random places of dependent searches, 2^22 nodes of 32 bytes from random inserts, in
+//! pages of 2 MiB and 4 KiB (an Emerald Rapids virtual machine, medians of 11 interleaved rounds of
+//! 40000 searches); and blocks a search, for 2^18 nodes:
 //!
 //! | bound of rule 2 | 2 MiB | 4 KiB | 64 B | 128 B | 256 B | 4 KiB |
 //! |---|---|---|---|---|---|---|
 //! | 1 (greed alone) | 2.35 | 2.78 | 13.76 | 9.97 | 6.53 | 3.08 |
-//! | 1/2 | 2.44 | | 13.76 | 9.63 | 6.62 | 3.09 |
 //! | 1/4 (taken) | 2.49 | 2.96 | 13.76 | 9.24 | 7.02 | 3.11 |
-//! | 1/10 | 2.50 | 2.94 | 13.76 | 9.19 | 7.04 | 3.20 |
 //! | 0 (always the child) | 2.52 | 3.02 | 13.76 | 9.60 | 7.34 | 3.57 |
 //! | lines depth-first (`cluster`) | 2.51 | 2.77 | 13.76 | 9.76 | 7.92 | 5.39 |
 //!
-//! How much the next line counts: `cluster` with all lines in the opposite order has the same
-//! counts for every size of block, and took 1.34 times as long.
-//!
 //! # Nodes that do not divide a line
 //!
-//! Where whole nodes leave at most 8 bytes of a line unused, they are not let lie across its end
-//! (28 B: 4 % faster than gap-free). Others do lie across: 24 B nodes would waste a quarter of all
-//! memory. A node across two lines brings both, so that its children are candidates of the second:
-//! 12.4 lines a search, where depth-first order touches 14.2 and lines of two nodes 13.8 (2^18
-//! nodes). In time, 2^21 or 2^22 nodes, against the best of the other layouts: 24 B 8 to 10 %
-//! faster, 40 B 2 %, 48 B 7 %, 56 B 2 %, 96 B 1 %, 120 B 1 % slower.
-//!
-//! With the final code and other programs running, 41 rounds, against `cluster`, 2^22 nodes in huge
-//! pages: 32 B 0.97 as fast with equal lower quartiles, 24 B 1.12 times.
+//! Nodes stay within lines where that wastes at most 8 bytes of a line. Other nodes may lie across
+//! a line's end: 24 B nodes would waste a quarter of all memory. A node across two lines brings
+//! both, so its children are candidates of the second.
 //!
 //! # Known weakness
 //!
 //! A piece of a tree is cut where a page ends, even if a later place would hold it whole. Complete
 //! trees of 16 B nodes touch 2.13 pages a search with 14 levels and 2.53 with 17, where page
-//! clusters (`cluster-veb:4096`) touch 1.98 and 2.49. Their lines are aligned from the bottom where
-//! a line holds whole levels.
-//!
-//! # Tried and dropped
-//!
-//! * *The best possible pairs.* A maximum-weight matching of parents with children, by dynamic
-//!   programming, touches 13.73 lines a search where greed touches 13.76: the greedy lines need no
-//!   improving.
-//! * *Clusters of pages first, lines inside them.* Cuts lines at page borders, which costs 2 % of
-//!   them, and more in time (2.40 against 2.55) than the fewer pages bring.
+//! clusters (`cluster-veb:4096`) touch 1.98 and 2.49.
 
 use super::grid::{Grid, LINE_BYTES};
 use super::preorder::{Candidate, Tree};

@@ -106,9 +106,7 @@ impl FromStr for Layout {
             }),
             _ => Err(ParseLayoutError {
                 text: text.to_owned(),
-                kind: Kind::Name {
-                    nearest: nearest(name),
-                },
+                kind: Kind::Name,
             }),
         }
     }
@@ -164,7 +162,7 @@ pub struct ParseLayoutError {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    Name { nearest: Option<&'static str> },
+    Name,
     Suffix { name: String, wanted: &'static str },
 }
 
@@ -172,9 +170,10 @@ impl fmt::Display for ParseLayoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = &self.text;
         match &self.kind {
-            Kind::Name { nearest } => {
+            Kind::Name => {
                 write!(f, "unknown layout `{text}`")?;
-                if let Some(nearest) = nearest {
+                #[cfg(feature = "cli")]
+                if let Some(nearest) = nearest(text.split(':').next().unwrap_or(text)) {
                     write!(f, ", did you mean `{nearest}`?")?;
                 }
                 write!(f, " (known: {})", NAMES.join(", "))
@@ -189,81 +188,47 @@ impl fmt::Display for ParseLayoutError {
 
 impl std::error::Error for ParseLayoutError {}
 
-/// The known name with the fewest edits from `text`. Long spellings count as known too.
+/// The layout whose name, or another spelling of it, is most like `text`.
+#[cfg(feature = "cli")]
 fn nearest(text: &str) -> Option<&'static str> {
-    const SPELLINGS: [(&str, &str); 22] = [
-        ("random", "random"),
-        ("allocated", "allocated"),
-        ("as-allocated", "allocated"),
+    const SPELLINGS: [(&str, &str); 8] = [
         ("malloc", "allocated"),
-        ("hinted", "hinted"),
         ("ccmalloc", "hinted"),
-        ("dfs", "dfs"),
         ("depth-first", "dfs"),
-        ("depthfirst", "dfs"),
-        ("bfs", "bfs"),
         ("breadth-first", "bfs"),
-        ("breadthfirst", "bfs"),
-        ("cluster", "cluster"),
         ("subtree-cluster", "cluster"),
-        ("veb", "veb"),
         ("van-emde-boas", "veb"),
-        ("cluster-veb", "cluster-veb"),
-        ("clusterveb", "cluster-veb"),
-        ("hierarchical", "hierarchical"),
         ("hierarchy", "hierarchical"),
-        ("weighted", "weighted"),
         ("weights", "weighted"),
     ];
-    let spelling = nearest_of(text, SPELLINGS.iter().map(|&(spelling, _)| spelling));
-    let known = SPELLINGS
-        .iter()
-        .find(|&&(other, _)| Some(other) == spelling);
-    known.map(|&(_, name)| name)
+    let spellings = SPELLINGS.iter().map(|&(spelling, _)| spelling);
+    let spelling = nearest_of(text, NAMES.into_iter().chain(spellings))?;
+    let other = SPELLINGS.iter().find(|(other, _)| *other == spelling);
+    NAMES
+        .into_iter()
+        .find(|name| *name == other.map_or(spelling, |(_, name)| name))
 }
 
-/// A question after the known name that the text was meant for; empty where it is like none of
-/// them.
+/// `, did you mean ..?` with the name that the text was meant for; empty if it is like none.
 #[cfg(feature = "cli")]
 pub(crate) fn did_you_mean<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest_of(text, known).map_or(String::new(), |name| format!(", did you mean `{name}`?"))
 }
 
-/// The one of `known` that begins with `text`, or else the one with the fewest edits from it, the
-/// first of equals. `None` where all are more than a third of the text away, two letters in short
-/// ones.
+/// The one of `known` that begins with `text`, or else is most like it; `None` if none is.
+#[cfg(feature = "cli")]
 pub(crate) fn nearest_of<'a>(
     text: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // A cap on the length keeps the quadratic distance cheap for absurd input.
+    // A cap on the length bounds the quadratic time.
     let text: String = text.chars().take(40).collect::<String>().to_lowercase();
     let length = text.chars().count();
     let edits_max = (length / 3).max(2).min(length.saturating_sub(1));
-    let nearest = known.into_iter().min_by_key(|known| {
-        let known = known.to_lowercase();
-        if length > 0 && known.starts_with(&text) {
-            0
-        } else {
-            edits(&text, &known)
-        }
-    })?;
-    let is_begun = length > 0 && nearest.to_lowercase().starts_with(&text);
-    let is_near = is_begun || edits(&text, &nearest.to_lowercase()) <= edits_max;
-    is_near.then_some(nearest)
-}
-
-/// Levenshtein distance: insertions, removals and replacements of characters that turn `a` into
-/// `b`.
-fn edits(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.chars().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.chars().count()]
+    let edits = |known: &str| match length > 0 && known.starts_with(&text) {
+        true => 0,
+        false => strsim::levenshtein(&text, known),
+    };
+    let nearest = known.into_iter().min_by_key(|known| edits(known))?;
+    (edits(nearest) <= edits_max).then_some(nearest)
 }

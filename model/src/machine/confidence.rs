@@ -71,7 +71,7 @@ impl Machine {
     ///
     /// What the first rows rest on, dependent searches in trees of 2^16 to 2^22 nodes on two
     /// virtual processors of an Emerald Rapids, November 2026
-    /// ([`validate::clock`](crate::validate::clock)): with five programs and more to each
+    /// (`ccmodel-lab validate`): with five programs and more to each
     /// processor, a loud machine, 168 ratios lay between 0.77 and 1.30, nine tenths of them between
     /// 0.87 and 1.20. No occasion was quiet by the reading that is taken today; on an earlier one,
     /// with fewer programs running, 96 ratios lay between 0.88 and 1.19. The factors of the short

@@ -15,7 +15,7 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::colour::CacheGeometry;
+use crate::geometry::CacheGeometry;
 use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion, ReplacementPolicy};
 
 #[derive(Serialize, Deserialize)]

@@ -1,39 +1,7 @@
-//! What a machine is made of: pages, levels and their steps, instruction costs, where numbers come
+//! What a machine is made of: levels and their steps, instruction costs, where numbers come
 //! from.
 
-use std::fmt;
-
-/// Size of the pages that the structure lies in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
-pub enum PageSize {
-    /// 4 KiB, what `malloc` gives unless told otherwise.
-    #[default]
-    #[cfg_attr(feature = "json", serde(rename = "4k"))]
-    Small4K,
-    /// 2 MiB, what `madvise(MADV_HUGEPAGE)` asks for.
-    #[cfg_attr(feature = "json", serde(rename = "2m"))]
-    Huge2M,
-}
-
-impl PageSize {
-    /// The size in bytes.
-    pub const fn bytes(self) -> u64 {
-        match self {
-            PageSize::Small4K => 4 << 10,
-            PageSize::Huge2M => 2 << 20,
-        }
-    }
-}
-
-impl fmt::Display for PageSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            PageSize::Small4K => "4k",
-            PageSize::Huge2M => "2m",
-        })
-    }
-}
+use crate::geometry::PageSize;
 
 /// How a search goes from a node to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

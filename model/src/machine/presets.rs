@@ -21,8 +21,8 @@ use super::{
     DEFAULT_NEIGHBOURS, DEFAULT_SEARCH, Evidence, Level, LevelKind, LookAhead, MACHINE_FORMAT,
     Machine, Origin, PageSize, SearchCosts, Step,
 };
-use crate::colour::CacheGeometry;
 use crate::footprint::Replacement;
+use crate::geometry::CacheGeometry;
 use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion};
 
 /// A machine with a name for the command line.

@@ -222,6 +222,7 @@ fn exposure(footprint: &Footprint, misses: f64, waits: f64) -> f64 {
 
 /// Nanoseconds of the far misses of a search if only the first missed line of each block cost time,
 /// for each of `block_sizes`.
+#[cfg(feature = "calibrate")]
 pub(crate) fn far_costs(
     predictor: &Predictor,
     placement: &Placement,

@@ -1,6 +1,7 @@
 //! Misses that a tier found, by the levels of a machine.
 
-use crate::machine::{Level, LevelKind, Machine, Origin, PageSize};
+use crate::geometry::PageSize;
+use crate::machine::{Level, LevelKind, Machine, Origin};
 use crate::tiers::{self, Workload};
 use crate::{FrameMap, Hierarchy, LevelPrediction, Tier};
 

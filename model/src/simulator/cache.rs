@@ -141,7 +141,7 @@ fn index(number: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::colour::CacheGeometry;
+    use crate::geometry::CacheGeometry;
     use crate::hierarchy::ReplacementPolicy;
 
     fn cache(sets: u64, ways: u64, policy: ReplacementPolicy) -> Cache {

@@ -4,7 +4,7 @@ use quickcheck::{Arbitrary, Gen, quickcheck};
 
 use super::*;
 use crate::PageSize;
-use crate::colour::CacheGeometry;
+use crate::geometry::CacheGeometry;
 use crate::hierarchy::ReplacementPolicy;
 use crate::shape::random::SplitMix64;
 
@@ -145,23 +145,6 @@ quickcheck! {
             }
         }
         true
-    }
-
-    /// By cachegrind's rules, data that lies within lines meets two non-inclusive levels.
-    fn cachegrinds_rules_differ_across_lines_only(blocks: Vec<u8>, l1_ways: u8, ll_ways: u8) -> bool {
-        let geometry = |sets, ways: u8| CacheGeometry::new(sets, 64, u64::from(ways % 20) + 1).unwrap();
-        let (l1, ll) = (geometry(2, l1_ways), geometry(4, ll_ways));
-        let mut cachegrind = CachegrindModel::new(l1, l1, ll);
-        let caches = vec![CacheLevel::lru("L1", l1), CacheLevel::lru("LL", ll)];
-        let hierarchy = Hierarchy::new(caches, Inclusion::NonInclusive, Vec::new()).unwrap();
-        let mut simulator = Simulator::new(&hierarchy, Frames::Identity);
-        for &block in &blocks {
-            simulator.access(u64::from(block) * 64 + 56, 8);
-            cachegrind.data(u64::from(block) * 64 + 56, 8);
-        }
-        let counts = cachegrind.counts();
-        assert_eq!(counts.data, blocks.len() as u64);
-        simulator.cache_misses()[..2] == [counts.d1_misses, counts.ll_data_misses]
     }
 
     /// Mattson et al., *Evaluation techniques for storage hierarchies* (1970): what LRU of a few

@@ -18,7 +18,7 @@ use crate::{Lengths, NO_NODE, NodeExtent, Placement, Shape};
 ///
 /// # Examples
 /// ```
-/// use ccmodel::{Walker, walk};
+/// use ccmodel::structure::{Walker, walk};
 ///
 /// struct Node { key: u64, children: Vec<Node> }
 ///

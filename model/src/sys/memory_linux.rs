@@ -1,9 +1,10 @@
-//! Anonymous mappings with a chosen page size, and `sysconf`.
+//! Anonymous mappings with a chosen page size.
 
 use std::io;
 use std::ptr::NonNull;
 
-use crate::PageSize;
+use super::{page_bytes, physical_memory_bytes};
+use crate::geometry::PageSize;
 
 /// A huge page; mappings start at a multiple of it, so that all of a mapping can be backed by huge
 /// pages.
@@ -127,22 +128,4 @@ impl Drop for PagedMemory {
         let result = unsafe { libc::munmap(self.base.as_ptr(), self.mapped_bytes) };
         debug_assert_eq!(result, 0, "unmapping {} bytes failed", self.mapped_bytes);
     }
-}
-
-/// One `sysconf` value, `None` when the system does not know it.
-fn sysconf(name: libc::c_int) -> Option<usize> {
-    // SAFETY: `sysconf` takes any number and touches no memory of ours.
-    let value = unsafe { libc::sysconf(name) };
-    usize::try_from(value).ok().filter(|&value| value > 0)
-}
-
-/// Size of a small page in bytes.
-pub(crate) fn page_bytes() -> Option<usize> {
-    sysconf(libc::_SC_PAGESIZE)
-}
-
-/// Physical memory of the machine in bytes.
-pub(crate) fn physical_memory_bytes() -> Option<u64> {
-    let pages = sysconf(libc::_SC_PHYS_PAGES)?;
-    Some(pages as u64 * page_bytes()? as u64)
 }

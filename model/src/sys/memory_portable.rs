@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::PageSize;
+use crate::geometry::PageSize;
 
 /// A zeroed array of `u64`, in pages of whatever size the system gives.
 #[derive(Debug)]
@@ -33,14 +33,4 @@ impl PagedMemory {
     pub fn as_mut_slice(&mut self) -> &mut [u64] {
         &mut self.words
     }
-}
-
-/// Unknown here.
-pub(crate) fn page_bytes() -> Option<usize> {
-    None
-}
-
-/// Unknown here.
-pub(crate) fn physical_memory_bytes() -> Option<u64> {
-    None
 }

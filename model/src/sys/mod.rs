@@ -1,10 +1,7 @@
-//! What depends on the operating system and the processor, behind names that are the same
-//! everywhere.
+//! What depends on the operating system and the processor.
 //!
-//! Four things are needed from outside the language: memory with a chosen page size (for the
-//! pointer chases of [`calibrate`](crate::CalibrateOptions)), a few facts that `sysconf` knows, the
-//! `CPUID` instruction, and hardware [counters](crate::counters). Each has one module that provides
-//! it and one portable twin that does without: it only knows less.
+//! Memory with a chosen page size, facts that `sysconf` knows, the `CPUID` instruction, and
+//! hardware [counters](crate::counters). Each has a portable twin that knows less.
 
 #[cfg(all(target_os = "linux", feature = "counters"))]
 #[path = "counters_perf.rs"]
@@ -20,14 +17,45 @@ mod cpuid;
 #[path = "cpuid_portable.rs"]
 mod cpuid;
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "calibrate"))]
 #[path = "memory_linux.rs"]
 mod memory;
-#[cfg(not(target_os = "linux"))]
+#[cfg(all(not(target_os = "linux"), feature = "calibrate"))]
 #[path = "memory_portable.rs"]
 mod memory;
 
 pub(crate) use counters::EventGroup;
 pub(crate) use cpuid::cpuid;
+#[cfg(feature = "calibrate")]
 pub use memory::PagedMemory;
-pub(crate) use memory::{page_bytes, physical_memory_bytes};
+
+/// A `sysconf` value, `None` when the system does not know it.
+#[cfg(target_os = "linux")]
+fn sysconf(name: libc::c_int) -> Option<usize> {
+    // SAFETY: `sysconf` takes any number and touches no memory of ours.
+    let value = unsafe { libc::sysconf(name) };
+    usize::try_from(value).ok().filter(|&value| value > 0)
+}
+
+/// Size of a small page in bytes.
+#[cfg(target_os = "linux")]
+pub(crate) fn page_bytes() -> Option<usize> {
+    sysconf(libc::_SC_PAGESIZE)
+}
+
+/// Physical memory of the machine in bytes.
+#[cfg(target_os = "linux")]
+pub(crate) fn physical_memory_bytes() -> Option<u64> {
+    let pages = sysconf(libc::_SC_PHYS_PAGES)?;
+    Some(pages as u64 * page_bytes()? as u64)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn page_bytes() -> Option<usize> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn physical_memory_bytes() -> Option<u64> {
+    None
+}

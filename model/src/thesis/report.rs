@@ -1,10 +1,11 @@
-//! What the formulas say of one structure on one machine: the table of `model predict --thesis`.
+//! The formulas applied to a structure and a machine: the table of `model predict --thesis`.
 
 use std::fmt;
 
-use super::rates::{Clustering, CompleteTree, miss_rate, nodes_per_block};
-use super::time::System;
-use super::transient::{transient_miss_rate, transient_misses};
+use super::{
+    Clustering, CompleteTree, System, miss_rate, nodes_per_block, transient_miss_rate,
+    transient_misses,
+};
 use crate::{Layout, Machine};
 
 /// K, R and m of one layout at one cache.
@@ -73,13 +74,12 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
-/// What the formulas of chapter 3 say of `structure` on `machine` for those of `layouts` that they
+/// Applies the formulas of chapter 3 to `structure` on `machine`: for those of `layouts` that they
 /// know (random, depth-first, and subtree clusters of the last cache's block size), for colours
 /// alone, and for clusters with colours.
 ///
-/// Colours are of the last cache, whose first half of the sets is for the top of the structure
-/// (section 3.2.1). `searches` asks for the start from cold as well (section 3.3.1). O(layouts x
-/// caches).
+/// Colours are of the last cache; the top of the structure has the first half of its sets (section
+/// 3.2.1). `searches` adds the start from cold (section 3.3.1).
 ///
 /// # Examples
 /// ```
@@ -206,7 +206,8 @@ impl fmt::Display for Report {
         let (structure, system) = (self.structure, &self.system);
         writeln!(
             f,
-            "formulas of the thesis (chapter 3): n = {}, e = {} B, D = {:.2}, t_h = {:.2} {}; best case, against a layout that misses always",
+            "formulas of the thesis (chapter 3): n = {}, e = {} B, D = {:.2}, t_h = {:.2} {}; best \
+             case, against a layout that misses always",
             structure.nodes, structure.node_bytes, self.references, system.hit_time, system.unit
         )?;
         write!(f, "{:<18} {:>6}", "layout", "R_s")?;
@@ -226,7 +227,8 @@ impl fmt::Display for Report {
         if let Some(transient) = self.transient {
             writeln!(
                 f,
-                "{} searches from cold, no block evicted, subtree clusters: at worst {:.2} misses a search, m(i) = {:.3} at the last",
+                "{} searches from cold, no block evicted, subtree clusters: at worst {:.2} misses \
+                 a search, m(i) = {:.3} at the last",
                 transient.searches, transient.worst_case_misses, transient.miss_rate
             )?;
         }

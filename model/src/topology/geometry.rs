@@ -7,7 +7,7 @@
 //! power of two, with at least as many ways.
 
 use super::{CacheFacts, Source, data_caches};
-use crate::colour::CacheGeometry;
+use crate::geometry::CacheGeometry;
 use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion};
 
 /// Ways of a cache that does not say.

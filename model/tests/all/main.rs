@@ -2,5 +2,4 @@
 //! simulated cache.
 
 mod cli;
-mod figures;
 mod lru;

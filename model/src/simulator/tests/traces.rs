@@ -1,4 +1,4 @@
-//! Traces: records are read back, and a broken line is refused by its number.
+//! Traces: what is written is read, what is broken is refused where it is broken.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -6,9 +6,7 @@ use quickcheck::{Arbitrary, Gen, quickcheck};
 
 use super::{pick, two_levels};
 use crate::hierarchy::Inclusion;
-use crate::simulator::{
-    TextTrace, TraceError, TraceKind, TraceMode, TraceOptions, TraceRecord, simulate_trace,
-};
+use crate::simulator::{TextTrace, TraceError, TraceKind, TraceRecord, simulate_trace};
 
 impl Arbitrary for TraceRecord {
     fn arbitrary(g: &mut Gen) -> TraceRecord {
@@ -68,13 +66,9 @@ fn fault(text: &[u8]) -> String {
 quickcheck! {
     fn traces_are_read_as_they_were_written(records: Vec<TraceRecord>, buffer: usize) -> bool {
         let text = text(&records);
-        let bytes = text.as_bytes();
-        // A small buffer splits records.
-        let small = BufReader::with_capacity(buffer % 40 + 1, bytes);
-        for found in [read(TextTrace::new(small)), read(TextTrace::new(bytes))] {
-            assert_eq!(found, (records.clone(), String::new()));
-        }
-        true
+        // The small buffer splits records.
+        let reader = BufReader::with_capacity(buffer % 40 + 1, text.as_bytes());
+        read(TextTrace::new(reader)) == (records, String::new())
     }
 
     fn a_text_that_is_cut_off_loses_its_last_record_only(records: Vec<TraceRecord>) -> bool {
@@ -93,13 +87,18 @@ quickcheck! {
         true
     }
 
-    fn garbage_is_read_or_refused(bytes: Vec<u8>, start: Vec<TraceRecord>, buffer: usize) -> bool {
-        let bytes = [text(&start).into_bytes(), bytes].concat();
-        let reader = BufReader::with_capacity(buffer % 100 + 1, &bytes[..]);
-        let (found, message) = read(TextTrace::new(reader));
-        assert!(found.iter().all(|record| record.bytes > 0));
-        let one_line = message.lines().count() <= 1 && !message.contains(char::is_control);
-        assert!(one_line, "{message:?}");
+    fn garbage_is_read_or_refused(
+        bytes: Vec<u8>, records: Vec<TraceRecord>, buffer: usize
+    ) -> bool {
+        // Alone, and after valid records.
+        for start in [Vec::new(), text(&records).into_bytes()] {
+            let bytes = [start, bytes.clone()].concat();
+            let reader = BufReader::with_capacity(buffer % 100 + 1, &bytes[..]);
+            let (found, message) = read(TextTrace::new(reader));
+            assert!(found.iter().all(|record| record.bytes > 0));
+            let is_one_line = message.lines().count() <= 1 && !message.contains(char::is_control);
+            assert!(is_one_line, "{message:?}");
+        }
         true
     }
 }
@@ -222,53 +221,41 @@ impl BufRead for Flaky<'_> {
 }
 
 #[test]
-fn interruptions_are_no_errors_and_errors_are_not_passed_over() {
-    let record = TraceRecord {
+fn interruptions_are_retried_and_errors_are_returned() {
+    let text = text(&[TraceRecord {
         kind: TraceKind::Store,
         address: 7,
         bytes: 1,
+    }]);
+    let flaky = |kind| {
+        read(TextTrace::new(Flaky {
+            kind: Some(kind),
+            bytes: text.as_bytes(),
+        }))
     };
-    let text = text(&[record]).into_bytes();
-    let flaky = |kind| Flaky {
-        kind: Some(kind),
-        bytes: &text,
-    };
-    let interrupted = read(TextTrace::new(flaky(io::ErrorKind::Interrupted)));
-    assert_eq!(interrupted, (vec![record], String::new()));
-    let (records, message) = read(TextTrace::new(flaky(io::ErrorKind::PermissionDenied)));
+    let (records, message) = flaky(io::ErrorKind::Interrupted);
+    assert_eq!((records.len(), message.as_str()), (1, ""));
+    let (records, message) = flaky(io::ErrorKind::PermissionDenied);
     assert!(records.is_empty());
     assert!(message.starts_with("cannot read the trace: "), "{message}");
+}
+
+#[test]
+fn an_empty_trace_has_no_records() {
     assert_eq!(read(TextTrace::new(&b""[..])), (Vec::new(), String::new()));
 }
 
 #[test]
-fn traces_are_simulated_as_the_options_say() {
+fn accesses_to_data_are_simulated() {
     let trace = "I  0,4\n L 1000,8\nI  4,4\n M 2000,8\n S 1000,8\n L 3000,8\n";
-    let run = |mode, warm_up_records| {
-        let mut simulator = two_levels(Inclusion::NonInclusive);
-        let options = TraceOptions {
-            mode,
-            warm_up_records,
-        };
-        let counts =
-            simulate_trace(TextTrace::new(trace.as_bytes()), &mut simulator, options).unwrap();
-        let level = simulator.counts().caches.swap_remove(0);
-        (
-            counts.instructions,
-            counts.data(),
-            level.accesses,
-            level.misses,
-        )
-    };
-    assert_eq!(run(TraceMode::Data, 0), (2, 4, 4, 3));
-    // An L1 of two lines: 0, 1000, (0), 2000, 1000, 3000.
-    assert_eq!(run(TraceMode::InstructionsAndData, 0), (2, 4, 6, 5));
-    assert_eq!(run(TraceMode::Data, 2), (1, 3, 3, 2));
-    assert_eq!(run(TraceMode::Data, 6), (0, 0, 0, 0));
-    assert_eq!(run(TraceMode::Data, 100), (0, 0, 0, 0));
+    let mut simulator = two_levels(Inclusion::NonInclusive);
+    let counts = simulate_trace(TextTrace::new(trace.as_bytes()), &mut simulator).unwrap();
+    let level = simulator.counts().caches.swap_remove(0);
+    assert_eq!((counts.instructions, counts.data()), (2, 4));
+    assert_eq!((level.accesses, level.misses), (4, 3));
     let mut simulator = two_levels(Inclusion::NonInclusive);
     let broken = TextTrace::new(&b" L 0,8\n L 40,8\nbad\n"[..]);
-    let error = simulate_trace(broken, &mut simulator, TraceOptions::default()).unwrap_err();
+    let error = simulate_trace(broken, &mut simulator).unwrap_err();
     assert!(matches!(error, TraceError::Line { line: 3, .. }));
     assert_eq!(simulator.counts().caches[0].accesses, 2);
 }

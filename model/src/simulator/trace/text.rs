@@ -1,11 +1,11 @@
 //! Traces as valgrind's tool lackey writes them.
 //!
 //! ```text
-//! ==4711== Lackey, an example Valgrind tool       a remark of valgrind: skipped
+//! ==4711== Lackey, an example Valgrind tool       what valgrind says: skipped, however long
 //! I  04016a90,3                                   an instruction of 3 bytes
-//!  S 1ffefffea8,8                                 a store
-//!  L 0402f8e0,8                                   a load
-//!  M 0402fa10,4                                   a load and a store by one instruction
+//!  S 1ffefffea8,8                                 stored
+//!  L 0402f8e0,8                                   loaded
+//!  M 0402fa10,4                                   loaded and stored by one instruction
 //! ```
 
 use std::io::{self, BufRead, Read};
@@ -14,23 +14,24 @@ use super::{TraceError, TraceKind, TraceRecord};
 
 /// No record is longer: kind, blanks, 16 digits of an address, 5 of a size, and room to spare.
 const MAX_LINE_BYTES: usize = 64;
-/// How much of a line an error repeats.
+/// How much of a line that is no record an error repeats.
 const QUOTED_BYTES: usize = 32;
 
-/// Reads the text that `valgrind --tool=lackey --trace-mem=yes` writes to its log: standard error,
-/// or the file that `--log-file=FILE` names.
+/// Reads the text that `valgrind --tool=lackey --trace-mem=yes` writes to its log. That is standard
+/// error unless `--log-file=FILE` says otherwise, and what the program itself writes there is no
+/// trace.
 ///
-/// A record is `I  ADDRESS,BYTES`, or the same with `L`, `S`, `M`, with any number of blanks around
-/// the kind. Addresses are hexadecimal, sizes decimal. Empty lines and those that begin with `==`,
-/// `--` or `**` are skipped.
+/// A record is `I  ADDRESS,BYTES`, or the same with `L`, `S`, `M` behind one blank; blanks are
+/// taken as they come. Addresses are hexadecimal, sizes decimal. Lines that begin with `==`, `--`
+/// or `**`, valgrind's own, and empty ones are skipped.
 ///
-/// An iterator over records. It ends after an error.
+/// An iterator over records that ends after the first error.
 #[derive(Debug)]
 pub struct TextTrace<R> {
     reader: R,
+    text: Vec<u8>,
     /// Lines read so far.
     line: u64,
-    buffer: Vec<u8>,
     ended: bool,
 }
 
@@ -39,40 +40,38 @@ impl<R: BufRead> TextTrace<R> {
     pub fn new(reader: R) -> TextTrace<R> {
         TextTrace {
             reader,
+            text: Vec::with_capacity(MAX_LINE_BYTES + 1),
             line: 0,
-            buffer: Vec::new(),
             ended: false,
         }
     }
 
-    /// Reads and parses the next line; `None` at the end.
-    ///
-    /// Never keeps more of a line than a record can have, so that a file without line ends is
-    /// refused, not loaded.
+    /// The next line; `None` at the end.
     fn next_line(&mut self) -> io::Result<Option<Line>> {
-        self.buffer.clear();
-        let limit = MAX_LINE_BYTES as u64 + 1;
-        let mut start = self.reader.by_ref().take(limit);
-        if start.read_until(b'\n', &mut self.buffer)? == 0 {
+        self.text.clear();
+        let mut limited = self.reader.by_ref().take(MAX_LINE_BYTES as u64 + 1);
+        if limited.read_until(b'\n', &mut self.text)? == 0 {
             return Ok(None);
         }
-        if self.buffer.ends_with(b"\n") || self.buffer.len() <= MAX_LINE_BYTES {
-            return Ok(Some(parse(&self.buffer)));
+        if self.text.len() <= MAX_LINE_BYTES || self.text.ends_with(b"\n") {
+            return Ok(Some(parse(&self.text)));
         }
-        if !is_remark(&self.buffer) {
-            let start = quoted(&self.buffer);
-            return Ok(Some(Line::Fault(format!(
-                "longer than any record: {start}..."
-            ))));
+        // A file without line ends must not be loaded into memory.
+        if is_remark(&self.text) {
+            self.reader.skip_until(b'\n')?;
+            return Ok(Some(Line::Nothing));
         }
-        self.reader.skip_until(b'\n')?;
-        Ok(Some(Line::Nothing))
+        let start = quoted(&self.text);
+        Ok(Some(Line::Fault(format!(
+            "longer than any record: {start}..."
+        ))))
     }
 }
 
 impl<R: BufRead> Iterator for TextTrace<R> {
     type Item = Result<TraceRecord, TraceError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Result<TraceRecord, TraceError>> {
         while !self.ended {
             self.line += 1;
@@ -97,16 +96,17 @@ impl<R: BufRead> Iterator for TextTrace<R> {
 #[derive(Debug)]
 enum Line {
     Record(TraceRecord),
-    /// A remark of valgrind, or empty.
+    /// Valgrind's remark, or empty.
     Nothing,
     Fault(String),
 }
 
-/// Whether a line is a remark of valgrind.
+/// Whether a line is valgrind's own.
 fn is_remark(line: &[u8]) -> bool {
     line.starts_with(b"==") || line.starts_with(b"--") || line.starts_with(b"**")
 }
 
+#[inline]
 fn parse(line: &[u8]) -> Line {
     let line = line.trim_ascii();
     let kind = match line.first() {
@@ -117,7 +117,7 @@ fn parse(line: &[u8]) -> Line {
         _ => return no_record(line),
     };
     let numbers = line[1..].trim_ascii_start();
-    // The kind is a letter of its own, not the start of a word.
+    // A letter alone must not be a kind when it is the beginning of a word.
     if numbers.len() == line.len() - 1 {
         return no_record(line);
     }
@@ -137,7 +137,7 @@ fn parse(line: &[u8]) -> Line {
     }
 }
 
-/// A line that does not begin as a record does.
+/// What a line is that does not begin as a record.
 #[cold]
 fn no_record(line: &[u8]) -> Line {
     if line.is_empty() || is_remark(line) {
@@ -158,6 +158,7 @@ fn quoted(line: &[u8]) -> String {
 }
 
 /// The number of at most 16 hexadecimal digits that a text begins with, and what follows.
+#[inline]
 fn hexadecimal(text: &[u8]) -> Option<(u64, &[u8])> {
     let mut number = 0u64;
     let mut digits = 0;
@@ -174,6 +175,7 @@ fn hexadecimal(text: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 /// A text that is a number from 1 to 65535.
+#[inline]
 fn decimal(text: &[u8]) -> Option<u16> {
     let mut number = 0u16;
     for byte in text {

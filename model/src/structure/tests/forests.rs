@@ -3,7 +3,7 @@
 use quickcheck::quickcheck;
 
 use super::*;
-use crate::{EdgesError, Lengths, Shape};
+use crate::{Lengths, Shape};
 
 fn mean_depth(shape: &Shape) -> f64 {
     let depths = shape.depths();

@@ -5,7 +5,6 @@ mod machines;
 mod predict;
 mod shell;
 mod simulate;
-mod validate;
 
 use std::fs;
 use std::path::PathBuf;

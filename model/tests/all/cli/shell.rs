@@ -34,14 +34,7 @@ fn a_closed_pipe_is_quiet() {
 
 #[test]
 fn every_command_has_help_with_examples() {
-    for command in [
-        "predict",
-        "advise",
-        "simulate",
-        "validate",
-        "completions",
-        "man",
-    ] {
+    for command in ["predict", "advise", "simulate", "completions", "man"] {
         let text = answer(&[command, "--help"]);
         assert!(text.contains("Examples:"), "{command}: {text}");
     }

@@ -1,17 +1,19 @@
-//! `thesis_pins` and `thesis_figure_*`: the formulas against what the thesis prints, and this crate
-//! against the simulator on the thesis's experiments.
+//! `thesis_pins` and `thesis_figure_*`: the formulas compared with what the thesis prints, and this
+//! crate with the simulator on the thesis's experiments.
 //!
-//! What the thesis measured is told in three sentences, which bound the actual speedups of its
-//! figures ([`Stated`](crate::thesis::figures::Stated)). Whether a simulation of the caches lies
-//! within these bounds says something of the thesis, not of this crate, so it stands in the notes;
-//! what is allowed is the distance between this crate's speedups and simulated ones.
+//! What the thesis measured is known from three sentences, which bound its speedups
+//! ([`Stated`](crate::figures::Stated)). Whether a simulation lies within these bounds says
+//! something of the thesis, not of this crate, so it is in the notes. The distance between
+//! predicted and simulated speedups is what the rows allow.
+
+use ccmodel::thesis::{
+    Clustering, THESIS_L2, THESIS_NODE_BYTES, c_tree_miss_rate, colourable_nodes, coloured_reuse,
+    miss_rate, nodes_per_block, search_references, transient_misses, worst_case_hits,
+};
 
 use super::{Bound, Effort, Row};
-use crate::thesis::figures::{Figure, FigureOptions, FigureRow, figures};
-use crate::thesis::{
-    Clustering, THESIS_L2, THESIS_LATENCIES, THESIS_NODE_BYTES, c_tree_miss_rate, coloured_reuse,
-    miss_rate, search_references, transient_misses, worst_case_hits, worst_case_misses,
-};
+use crate::figures::formulas::{THESIS_LATENCIES, worst_case_misses};
+use crate::figures::{Figure, FigureOptions, FigureRow, figures};
 
 /// Keys of the experiment (section 3.4).
 const NODES: u64 = 2_097_151;
@@ -21,17 +23,14 @@ const ROUNDING: f64 = 1e-9;
 /// such.
 const FIGURE_ERROR: f64 = 0.04;
 
-/// The rows `thesis_pins`, `thesis_figure_3_4`, `thesis_figure_3_5` and `thesis_figure_3_6`;
-/// `progress` is told how many of the simulated trees are done, a line at a time.
-///
-/// Two threads; about a minute with [`Effort::Full`].
-pub fn thesis_rows(effort: Effort, progress: &mut dyn FnMut(&str)) -> Vec<Row> {
+/// The rows `thesis_pins`, `thesis_figure_3_4`, `thesis_figure_3_5` and `thesis_figure_3_6`.
+pub(super) fn rows(effort: Effort) -> Vec<Row> {
     let options = match effort {
-        Effort::Quick => FigureOptions::quick(),
-        Effort::Full => FigureOptions::full(),
+        Effort::Quick => FigureOptions::QUICK,
+        Effort::Full => FigureOptions::FULL,
     };
     let mut rows = vec![formula_row()];
-    rows.extend(figures(options, progress).iter().map(figure_row));
+    rows.extend(figures(options).iter().map(figure_row));
     rows
 }
 
@@ -64,7 +63,7 @@ fn formula_row() -> Row {
 }
 
 fn pins() -> Vec<Pin> {
-    let k = THESIS_L2.nodes_per_block(THESIS_NODE_BYTES);
+    let k = nodes_per_block(THESIS_L2.block_bytes(), THESIS_NODE_BYTES);
     let references = search_references(NODES);
     let rate = |clustering: Clustering| miss_rate(references, 0.0, clustering.k(k));
     let half_cache = 64.0 * 384.0;
@@ -97,7 +96,7 @@ fn pins() -> Vec<Pin> {
         pin(
             "nodes that half of the cache holds",
             half_cache,
-            THESIS_L2.colourable_nodes(THESIS_NODE_BYTES),
+            colourable_nodes(THESIS_L2, THESIS_NODE_BYTES),
         ),
         pin(
             "m_s of a C-tree, figure 3-3",
@@ -108,7 +107,7 @@ fn pins() -> Vec<Pin> {
         pin(
             "cycles of a naive reference",
             71.0,
-            THESIS_LATENCIES.reference_cycles(crate::thesis::NAIVE),
+            THESIS_LATENCIES.reference_cycles(1.0),
         ),
         pin(
             "T of 4096 worst-case searches, counted",
@@ -139,11 +138,9 @@ fn figure_row(figure: &Figure) -> Row {
         allowed: FIGURE_ERROR,
         bound: Bound::AtMost,
         note: format!(
-            "The largest difference of a predicted speedup over a random tree from the \
-             simulated one. The \
-             text says \"{}\". Simulated without TLB misses, {} of {} points are where \
-             the text puts its \
-             measurement. By point: {}.",
+            "The largest difference of a predicted speedup over a random tree from the simulated \
+             one. The text says \"{}\". Simulated without TLB misses, {} of {} points are where \
+             the text puts its measurement. By point: {}.",
             figure.stated.quote,
             figure.rows.iter().filter(within).count(),
             figure.rows.iter().filter(measured).count(),
@@ -158,7 +155,8 @@ fn point(row: &FigureRow) -> String {
         format!(", measured by its text {least:.2}-{most:.2}")
     });
     format!(
-        "{} of {} nodes, {} coloured: formulas {:.2}, with the true baseline {:.2}{measured}, predicted {:.2}, simulated {:.2}",
+        "{} of {} nodes, {} coloured: formulas {:.2}, with the true baseline {:.2}{measured}, \
+         predicted {:.2}, simulated {:.2}",
         row.layout,
         row.nodes,
         row.coloured_nodes,
@@ -188,10 +186,7 @@ mod tests {
             levels: 9,
             swept_levels: (9, 9),
         };
-        let rows: Vec<Row> = figures(options, &mut |_| ())
-            .iter()
-            .map(figure_row)
-            .collect();
+        let rows: Vec<Row> = figures(options).iter().map(figure_row).collect();
         let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
         assert_eq!(
             names,

@@ -1,34 +1,23 @@
-//! Predicted nanoseconds against the clock.
+//! Predicted nanoseconds compared with the clock.
 //!
-//! Binary search trees of 24-byte nodes are written where six layouts put them ([`TreeProbe`], the
-//! same bytes that `ccmorph` lays out), and searched for random keys, each search waiting for the
-//! one before. The machine is calibrated once all trees of a size are built, right before they are
-//! measured, and again for the next size: on a machine shared with others, capacities of an hour
-//! ago say little.
+//! Binary search trees of 24-byte nodes lie where six layouts put them and are searched for random
+//! keys, each search waiting for the one before. The machine is calibrated right before the trees
+//! of each size are measured: on a shared machine, effective capacities change.
 //!
-//! ```text
-//! for each number of nodes, shape and page size:
-//!     place and build all layouts, calibrate, then in turns:  layout 1, layout 2, ..., layout 6, layout 1, ...
-//! ```
+//! Layouts are measured in turns and in short runs, of which the lower quartile counts: what other
+//! programs do disturbs all layouts or none.
 //!
-//! Layouts are measured in turns and in short runs, of which the lower quartile counts, so that
-//! what others do hits all of them or none.
-//!
-//! Independent operations are timed as branch-free descents in full trees, in the two layouts that
-//! put no large powers of two between nodes that are used together there (the footprint tier knows
-//! no sets). Searches that stop early do not overlap: see [`Overlap`].
-//!
-//! Two claims come of it: [`ClockReport::error_mean`], and [`ClockReport::order_agreement`]: of
-//! pairs of layouts of the same tree whose measured times differ by more than 10 %, the share that
-//! the model puts in the right order.
+//! Independent operations are timed as branch-free descents in full trees. Searches that stop early
+//! do not overlap: see [`Overlap`].
+
+use ccmodel::evidence::Verdict;
+use ccmodel::{
+    CalibrateOptions, ErrorBand, Layout, Machine, NodeExtent, Overlap, PageSize, Placement,
+    Predictor, ProbeError, SearchStyle, Shape, Topology, TreeProbe,
+};
 
 use super::{Bound, Effort, Row};
-use crate::machine::Verdict;
-use crate::topology::Topology;
-use crate::{
-    CalibrateOptions, ErrorBand, Layout, Machine, NodeExtent, Overlap, PageSize, Placement,
-    Predictor, ProbeError, SearchStyle, Shape, TreeProbe,
-};
+use crate::progress;
 
 /// Bytes of a node: a key and two links.
 const NODE_BYTES: u32 = 24;
@@ -36,9 +25,7 @@ const NODE_BYTES: u32 = 24;
 const CLEAR_RATIO: f64 = 1.1;
 /// Searches to warm a tree up.
 const WARM_SEARCHES: u32 = 30_000;
-/// A timed run is to take so long: where other programs want the processor too, a run of several
-/// milliseconds is hardly ever left alone, and then even the lower quartile of many is somebody
-/// else's time.
+/// Length of a timed run. On a busy machine, runs of several milliseconds are always disturbed.
 const RUN_NS: f64 = 250_000.0;
 /// Searches of a timed run, at most.
 const SEARCHES_MAX: f64 = 2000.0;
@@ -47,7 +34,7 @@ const RUNS: usize = 24;
 
 /// How a tree came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grown {
+enum Grown {
     /// All levels full but the last.
     Complete,
     /// All levels full: descents end where the processor expects them to.
@@ -107,7 +94,7 @@ impl Case {
             Overlap::Dependent => Predictor::new(shape),
             Overlap::Independent => {
                 let missing = |v| 2.0 - shape.children(v).len() as f64;
-                let weights: Vec<f64> = (0..shape.nodes()).map(missing).collect();
+                let weights: Vec<f64> = (0..self.nodes).map(missing).collect();
                 Predictor::weighted(shape, &weights)
             }
         };
@@ -117,41 +104,40 @@ impl Case {
 
 /// One layout of one tree: what the clock said and what was predicted.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Timed {
+struct Timed {
     /// Number of nodes.
-    pub nodes: u32,
+    nodes: u32,
     /// The tree's shape.
-    pub grown: Grown,
+    grown: Grown,
     /// Pages that it lies in.
-    pub pages: PageSize,
+    pages: PageSize,
     /// Where its nodes lie.
-    pub layout: Layout,
+    layout: Layout,
     /// How it is searched.
-    pub style: SearchStyle,
+    style: SearchStyle,
     /// Whether searches wait for each other.
-    pub overlap: Overlap,
+    overlap: Overlap,
     /// Nanoseconds of a search: the lower quartile of many short runs.
-    pub measured_ns: f64,
+    measured_ns: f64,
     /// Nanoseconds of a search as predicted.
-    pub predicted_ns: f64,
+    predicted_ns: f64,
     /// What the prediction allows the clock.
-    pub band: ErrorBand,
+    band: ErrorBand,
 }
 
 impl Timed {
     /// Measured over predicted.
-    pub fn ratio(&self) -> f64 {
+    fn ratio(&self) -> f64 {
         self.measured_ns / self.predicted_ns
     }
 
     /// How far off the prediction is, as a share of what was measured.
-    pub fn error(&self) -> f64 {
+    fn error(&self) -> f64 {
         (self.predicted_ns / self.measured_ns - 1.0).abs()
     }
 
     /// Whether the clock kept within the prediction's band.
-    pub fn within_band(&self) -> bool {
+    fn within_band(&self) -> bool {
         (self.band.low..=self.band.high).contains(&self.ratio())
     }
 
@@ -170,28 +156,21 @@ impl Timed {
 
 /// Everything that was timed.
 #[derive(Clone, Debug, Default)]
-pub struct ClockReport {
+struct ClockReport {
     /// One entry for each layout, tree and way of searching.
-    pub timed: Vec<Timed>,
+    timed: Vec<Timed>,
     /// How quiet it was at each calibration.
-    pub verdicts: Vec<Verdict>,
+    verdicts: Vec<Verdict>,
 }
 
 impl ClockReport {
-    /// Builds, calibrates and measures. Takes about half a minute in the quick form, two minutes
-    /// otherwise, with other programs running twice that, and 2 GB of memory. `progress` is called
-    /// with the finished part.
-    ///
-    /// # Errors
-    /// [`ProbeError`] when there is no memory for the trees.
-    pub fn measure(effort: Effort, progress: Option<fn(f64)>) -> Result<ClockReport, ProbeError> {
+    /// Builds, calibrates and measures. Needs 2 GB of memory.
+    fn measure(effort: Effort) -> Result<ClockReport, ProbeError> {
         let mut report = ClockReport::default();
         let cases = cases(effort);
         for (i, &case) in cases.iter().enumerate() {
+            progress(&format!("tree {} of {} by the clock", i + 1, cases.len()));
             report.time(case, effort)?;
-            if let Some(progress) = progress {
-                progress((i + 1) as f64 / cases.len() as f64);
-            }
         }
         Ok(report)
     }
@@ -264,18 +243,18 @@ impl ClockReport {
     }
 
     /// Mean error of dependent searches, or of independent ones; `None` when there are none.
-    pub fn error_mean(&self, overlap: Overlap) -> Option<f64> {
+    fn error_mean(&self, overlap: Overlap) -> Option<f64> {
         mean(self.of(overlap).map(Timed::error))
     }
 
     /// How much slower than predicted dependent searches were on the whole: the geometric mean of
     /// measured over predicted.
-    pub fn bias(&self) -> Option<f64> {
+    fn bias(&self) -> Option<f64> {
         mean(self.of(Overlap::Dependent).map(|timed| timed.ratio().ln())).map(f64::exp)
     }
 
     /// The part of the dependent searches within the band of their prediction.
-    pub fn within_band(&self) -> Option<f64> {
+    fn within_band(&self) -> Option<f64> {
         mean(
             self.of(Overlap::Dependent)
                 .map(|timed| f64::from(u8::from(timed.within_band()))),
@@ -283,7 +262,7 @@ impl ClockReport {
     }
 
     /// The dependent searches with the largest error.
-    pub fn worst(&self) -> Option<&Timed> {
+    fn worst(&self) -> Option<&Timed> {
         self.of(Overlap::Dependent)
             .max_by(|a, b| a.error().total_cmp(&b.error()))
     }
@@ -291,7 +270,7 @@ impl ClockReport {
     /// Pairs of layouts of the same tree, searched in the same way one after the other, whose times
     /// differ by more than 10 %: how many the model puts in the right order, and how many there
     /// are.
-    pub fn pairs(&self) -> (usize, usize) {
+    fn pairs(&self) -> (usize, usize) {
         let timed: Vec<&Timed> = self.of(Overlap::Dependent).collect();
         let (mut right, mut all) = (0, 0);
         for (i, a) in timed.iter().enumerate() {
@@ -308,27 +287,26 @@ impl ClockReport {
     }
 
     /// The share of the pairs in the right order; `None` when no pair differs clearly.
-    pub fn order_agreement(&self) -> Option<f64> {
+    fn order_agreement(&self) -> Option<f64> {
         let (right, all) = self.pairs();
         (all > 0).then(|| right as f64 / all as f64)
     }
 
     /// The worst reading of all calibrations.
-    pub fn verdict(&self) -> Option<Verdict> {
+    fn verdict(&self) -> Option<Verdict> {
         self.verdicts.iter().copied().max()
     }
 
     /// The rows of `model validate`. On a machine `shared` with others twice the error is allowed.
-    pub fn rows(&self, shared: bool) -> Vec<Row> {
+    fn rows(&self, shared: bool) -> Vec<Row> {
         let percent = |share: Option<f64>| share.map_or(f64::NAN, |share| 100.0 * share);
         let heard = self
             .verdict()
             .map_or("unknown".to_owned(), |v| v.to_string());
         let worst = self.worst().map_or(String::new(), |worst| {
             format!(
-                " The worst is a {:?} tree of {} nodes, layout {}, {} pages: {:.0} ns \
-                 measured, {:.0} \
-                 predicted.",
+                " The worst is a {:?} tree of {} nodes, layout {}, {} pages: {:.0} ns measured, \
+                 {:.0} predicted.",
                 worst.grown,
                 worst.nodes,
                 worst.layout,
@@ -345,11 +323,9 @@ impl ClockReport {
                 allowed: if shared { 0.20 } else { 0.10 },
                 bound: Bound::AtMost,
                 note: format!(
-                    "{} timings. In the mean, {:.2} times as long as predicted. {:.0} % \
-                     lie within the \
-                     stated band. The machine was {heard}{}.{worst} Of independent \
-                     searches, the mean \
-                     error is {:.0} %.",
+                    "{} timings. In the mean, {:.2} times as long as predicted. {:.0} % lie within \
+                     the stated band. The machine was {heard}{}.{worst} Of independent searches, \
+                     the mean error is {:.0} %.",
                     self.of(Overlap::Dependent).count(),
                     self.bias().unwrap_or(f64::NAN),
                     percent(self.within_band()),
@@ -363,29 +339,27 @@ impl ClockReport {
                 allowed: 0.95,
                 bound: Bound::AtLeast,
                 note: format!(
-                    "The clock and the model agree on {right} of {all} pairs of layouts \
-                     that differ by \
-                     more than 10 %."
+                    "The clock and the model agree on {right} of {all} pairs of layouts that \
+                     differ by more than 10 %."
                 ),
             },
         ]
     }
 }
 
-/// Measures and gives the rows of `model validate`; without memory for the trees, rows without
-/// values that say so.
-pub fn rows(effort: Effort, progress: Option<fn(f64)>) -> Vec<Row> {
+/// The rows `wall_clock_error_mean` and `layout_order_agreement`; without memory for the trees,
+/// rows without values.
+pub(super) fn rows(effort: Effort) -> Vec<Row> {
     let shared = Topology::this().virtualised.value;
-    match ClockReport::measure(effort, progress) {
+    match ClockReport::measure(effort) {
         Ok(report) => report.rows(shared),
-        Err(error) => ClockReport::default()
-            .rows(shared)
-            .into_iter()
-            .map(|row| Row {
-                note: error.to_string(),
-                ..row
-            })
-            .collect(),
+        Err(error) => {
+            let mut rows = ClockReport::default().rows(shared);
+            for row in &mut rows {
+                row.note = error.to_string();
+            }
+            rows
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The trees of the experiments: complete binary trees with three nodes to a block, in the
 //! arrangements of section 3.4.
 //!
-//! Nodes have 20 bytes. The trees that nobody has laid out are packed, "40 MB of memory" (section
+//! Nodes have 20 bytes. Trees without a layout are packed, "40 MB of memory" (section
 //! 2.3.2), so that a node may lie across a border; the others have slots, three to a block of 64
 //! ("384 nodes fit in a 8K page"). What is coloured lies in the first sets of the second-level
 //! cache, everything else in the others, in address ranges that repeat with the cache's size.
@@ -13,9 +13,10 @@
 //! clusters      v0 v1 v2| v3 v7 v8 | v4 v9 v10 | ...       subtrees of three, level by level
 //! ```
 
-use crate::shape::random::permutation;
-use crate::thesis::{THESIS_L2, THESIS_NODE_BYTES};
-use crate::{Layout, NodeExtent, Placement, Shape};
+use ccmodel::thesis::{THESIS_L2, THESIS_NODE_BYTES};
+use ccmodel::{Layout, NodeExtent, Placement, Shape};
+
+use super::nodes_of;
 
 /// Nodes to a block: floor(64 / 20).
 pub(super) const BLOCK_NODES: u64 = THESIS_L2.block_bytes() / THESIS_NODE_BYTES;
@@ -54,9 +55,9 @@ pub(super) enum Arrangement {
 }
 
 impl Arrangement {
-    /// Where the nodes of a complete tree of so many levels lie.
+    /// Where the nodes of a complete tree of `levels` levels lie.
     pub(super) fn place(self, levels: u32, shape: &Shape) -> Placement {
-        let nodes = shape.nodes();
+        let nodes = (1 << levels) - 1;
         let packed = |slots: Vec<u64>| {
             let offsets = slots.into_iter().map(|slot| slot * THESIS_NODE_BYTES);
             Placement::from_offsets(offsets.collect())
@@ -107,14 +108,20 @@ fn random_slots(nodes: u32, hot_nodes: u64) -> Vec<u64> {
     let hot_nodes = u32::try_from(hot_nodes).unwrap_or(nodes).min(nodes);
     let hot = permutation(hot_nodes, SEED).into_iter();
     let cold = permutation(nodes - hot_nodes, SEED + 1).into_iter();
-    hot.chain(cold.map(|slot| slot + hot_nodes))
-        .map(u64::from)
+    hot.chain(cold.map(|slot| slot + u64::from(hot_nodes)))
         .collect()
 }
 
-/// Nodes of a complete tree of so many levels.
-fn nodes_of(levels: u32) -> u64 {
-    (1 << levels) - 1
+/// The numbers below `count` in a random order.
+fn permutation(count: u32, seed: u64) -> Vec<u64> {
+    const NODE: NodeExtent = NodeExtent {
+        bytes: 16,
+        align: 16,
+    };
+    let shape = Shape::complete_binary(count);
+    let placement = Layout::Random { seed }.place(&shape, NODE);
+    let offsets = placement.into_offsets().into_iter();
+    offsets.map(|offset| offset / 16).collect()
 }
 
 /// Preorder. In heap order a parent comes before its children.
@@ -255,7 +262,7 @@ mod tests {
         // Until the end of the first segment, and in order beyond it.
         let (shape, packed) = placed(Arrangement::PackedDepthFirst, 13);
         let (_, ours) = placed(Arrangement::DepthFirst, 13);
-        for v in 0..shape.nodes() {
+        for v in (0u32..).take(shape.len()) {
             let (packed, ours) = (packed.offset(v), ours.offset(v));
             let gaps = ours / Layout::SEGMENT_BYTES;
             assert_eq!(ours, packed + 16 * gaps, "node {v}");

@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use super::show::start_up_markdown;
+use super::start::start_up;
 use super::*;
 
 /// Made once: each test looks at the same.
@@ -13,12 +15,7 @@ fn small() -> &'static [Figure] {
             levels: 10,
             swept_levels: (9, 10),
         };
-        let mut lines = Vec::new();
-        let figures = figures(options, &mut |line| lines.push(line.to_owned()));
-        // Each tree once: the random ones of two sizes, and all others.
-        assert_eq!(lines.len(), 2 + 6 + 7 + 2);
-        assert_eq!(lines[16], "simulated 17 of 17 trees");
-        figures
+        figures(options)
     })
 }
 
@@ -37,7 +34,7 @@ fn stated_speedups_lie_above_the_formulas() {
 
 #[test]
 fn the_points_are_those_of_the_text() {
-    let wanted = wanted(FigureOptions::full());
+    let wanted = wanted(FigureOptions::FULL);
     let points: Vec<&Vec<Wanted>> = wanted.iter().map(|(_, _, _, points)| points).collect();
     let rates: Vec<f64> = points[0].iter().map(|point| point.formula_rate).collect();
     assert!((rates[0] - 0.571).abs() < 5e-4 && (rates[1] - 0.5).abs() < 1e-12);
@@ -89,26 +86,17 @@ fn rows_say_what_they_are_of() {
 }
 
 #[test]
-fn figures_are_shown_in_three_ways() {
+fn figures_are_shown_in_two_ways() {
     for figure in small() {
-        let svg = figure.to_svg();
+        let svg = figure.to_svg().unwrap();
         assert!(svg.starts_with("<svg") && !svg.contains("NaN") && !svg.contains("inf"));
-        assert!(!svg.contains("no data"));
-        let csv = figure.to_csv();
-        let mut lines = csv.lines();
-        let columns = lines.next().unwrap().split(',').count();
-        assert_eq!(columns, 19);
-        assert_eq!(lines.clone().count(), figure.rows.len());
-        assert!(lines.all(|line| line.split(',').count() == columns));
         let markdown = figure.to_markdown();
         let is_row = |line: &&str| line.starts_with('|');
         // Two tables with a head of two lines each, the second with a line more for each size of
         // the random tree.
         let sizes = if figure.number == "3-6" { 2 } else { 1 };
-        assert_eq!(
-            markdown.lines().filter(is_row).count(),
-            4 + 2 * figure.rows.len() + sizes
-        );
+        let rows = markdown.lines().filter(is_row).count();
+        assert_eq!(rows, 4 + 2 * figure.rows.len() + sizes);
     }
 }
 

@@ -1,21 +1,19 @@
-//! `sim_vs_cachegrind`: the simulator's sets and replacement against those of valgrind's tool
-//! cachegrind, on whole programs.
+//! `sim_vs_cachegrind`: the simulator compared with valgrind's tool cachegrind, on whole programs.
 //!
 //! ```text
-//! valgrind --tool=cachegrind  model probe-layout ...   -> misses of D1 and LL, by cachegrind
-//! valgrind --tool=lackey      model probe-layout ...   -> each access -> CachegrindModel -> the same, by us
+//! valgrind --tool=cachegrind  ccmodel-lab probe-layout ...  -> misses of D1 and LL
+//! valgrind --tool=lackey      ccmodel-lab probe-layout ...  -> each access -> Caches -> the same
 //! ```
 //!
-//! The program builds a tree by a layout and searches it. Nothing is left out, neither the dynamic
-//! linker nor the making of the layout: so all that matters is that both runs are the same. The
-//! program prints the addresses of the tree and of its stack and what its searches came to, and
-//! these must be equal. The numbers of instructions and of references to data are compared as well.
-//! They differ a little, with valgrind 3.19 by 34 to 3021 of millions, by as much for every layout
-//! of one set of runs: when a Rust program starts, the C library reads the list of its mappings to
-//! find the end of the stack (`pthread_getattr_np`), and the mappings of valgrind's tool are among
-//! them, which have other names and now and then another number. A C program that does nothing
-//! differs in nothing, one that calls that function once in 8, one that does so twice in 16. The
-//! misses did not differ by one.
+//! The program builds a tree by a layout and searches it. Nothing is left out, so both runs must do
+//! the same. The program prints the addresses of the tree and of its stack and what its searches
+//! came to, and these must be equal.
+//!
+//! The numbers of references differ a little, with valgrind 3.19 by 34 to 3021 of millions: when a
+//! Rust program starts, the C library reads the list of its mappings (`pthread_getattr_np`), which
+//! contains those of valgrind's tool. The misses did not differ.
+
+mod caches;
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -23,12 +21,12 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use ccmodel::simulator::{TextTrace, TraceError};
+use ccmodel::{CacheGeometry, Layout};
+
 use super::{Bound, Effort, Row};
-use crate::colour::CacheGeometry;
-use crate::simulator::{
-    CachegrindCounts, CachegrindModel, TextTrace, TraceMode, TraceOptions, simulate_trace,
-};
-use crate::{Layout, TraceError};
+use crate::progress;
+use caches::{Caches, Counts};
 
 const ALLOWED: f64 = 0.001;
 /// Complete trees of 32 bytes a node: one fits into LL but not into D1, one into neither.
@@ -48,14 +46,23 @@ const LAYOUTS: [Layout; 8] = [
 /// A read of the pipe; lackey writes a line at a time.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// The worst relative difference in misses of D1 and of LL by data, between our simulator and
-/// cachegrind: all layouts, trees that fit LL (256 KiB) and that do not. `model` is the program of
-/// this crate.
-pub fn sim_vs_cachegrind(model: &Path, effort: Effort) -> Row {
-    compare_all(OsStr::new("valgrind"), model, effort)
+/// The worst relative difference in misses of D1 and of LL by data: all layouts, trees that fit LL
+/// (256 KiB) and that do not.
+pub(super) fn row(effort: Effort) -> Row {
+    progress("cachegrind and lackey");
+    match std::env::current_exe() {
+        Ok(program) => compare_all(OsStr::new("valgrind"), &program, effort),
+        Err(error) => Row {
+            name: "sim_vs_cachegrind",
+            value: None,
+            allowed: ALLOWED,
+            bound: Bound::AtMost,
+            note: format!("Not run: the path of this program is not known: {error}."),
+        },
+    }
 }
 
-fn compare_all(valgrind: &OsStr, model: &Path, effort: Effort) -> Row {
+fn compare_all(valgrind: &OsStr, program: &Path, effort: Effort) -> Row {
     let row = |value, note| Row {
         name: "sim_vs_cachegrind",
         value,
@@ -73,14 +80,14 @@ fn compare_all(valgrind: &OsStr, model: &Path, effort: Effort) -> Row {
         for &layout in layouts {
             let case = Case {
                 valgrind,
-                model,
+                program,
                 layout,
                 nodes,
             };
             let comparison = match case.compare() {
                 Ok(comparison) => comparison,
                 Err(Fault::NoValgrind) => {
-                    return row(None, "not run: valgrind not found".to_owned());
+                    return row(None, "Not run: valgrind not found.".to_owned());
                 }
                 // Whatever keeps the two from being compared is as bad as a difference.
                 Err(fault) => {
@@ -104,9 +111,8 @@ fn compare_all(valgrind: &OsStr, model: &Path, effort: Effort) -> Row {
     let (value, what) = worst.unwrap_or_default();
     let runs = layouts.len() * NODES.len();
     let note = format!(
-        "The worst of {runs} programs with {:.0} million references is {what}. Two runs \
-         of one program are \
-         up to {apart} apart.",
+        "The worst of {runs} programs with {:.0} million references is {what}. Two runs of one \
+         program are up to {apart} apart.",
         references as f64 / 1e6
     );
     row(Some(value), note)
@@ -115,7 +121,7 @@ fn compare_all(valgrind: &OsStr, model: &Path, effort: Effort) -> Row {
 /// One program to be watched.
 struct Case<'a> {
     valgrind: &'a OsStr,
-    model: &'a Path,
+    program: &'a Path,
     layout: Layout,
     nodes: u32,
 }
@@ -123,8 +129,8 @@ struct Case<'a> {
 /// What cachegrind counted and what we did, of the same program.
 #[derive(Debug)]
 struct Comparison {
-    theirs: CachegrindCounts,
-    ours: CachegrindCounts,
+    theirs: Counts,
+    ours: Counts,
 }
 
 impl Case<'_> {
@@ -146,16 +152,11 @@ impl Case<'_> {
         )?;
         // Both at once, on machines of two processors and more.
         let mut lackey = self.start("lackey", &["--trace-mem=yes", "--basic-counts=no"])?;
-        let mut caches = CachegrindModel::new(i1, d1, ll);
-        let options = TraceOptions {
-            mode: TraceMode::InstructionsAndData,
-            warm_up_records: 0,
-        };
+        let mut caches = Caches::new(i1, d1, ll);
         if let Some(trace) = lackey.stderr.take() {
             let trace = TextTrace::new(BufReader::with_capacity(BUFFER_BYTES, trace));
-            if let Err(error) = simulate_trace(trace, &mut caches, options) {
-                // The pipe is closed by now, and what it writes to ends it; the first fault is the
-                // one to tell.
+            if let Err(error) = caches.simulate(trace) {
+                // The pipe is closed by now, which ends lackey.
                 drop((lackey.wait(), cachegrind.wait_with_output()));
                 return Err(Fault::Trace(error));
             }
@@ -192,7 +193,7 @@ impl Case<'_> {
             .arg("--command-line-only=yes")
             .arg(format!("--tool={tool}"))
             .args(options)
-            .arg(self.model)
+            .arg(self.program)
             .arg("probe-layout")
             .args(["--layout", &self.layout.to_string()])
             .args(["--nodes", &self.nodes.to_string()])
@@ -242,7 +243,7 @@ impl Comparison {
 
 /// The counts in what cachegrind says at its end: `==1== D1  misses:     12,345  (10,000 rd + 2,345
 /// wr)`.
-fn parse_summary(summary: &str) -> Option<CachegrindCounts> {
+fn parse_summary(summary: &str) -> Option<Counts> {
     let count = |name: &str, what: &str| {
         summary.lines().find_map(|line| {
             let mut words = line.split_whitespace().skip(1);
@@ -251,7 +252,7 @@ fn parse_summary(summary: &str) -> Option<CachegrindCounts> {
             number.replace(',', "").parse::<u64>().ok()
         })
     };
-    Some(CachegrindCounts {
+    Some(Counts {
         instructions: count("I", "refs:")?,
         i1_misses: count("I1", "misses:")?,
         ll_instruction_misses: count("LLi", "misses:")?,
@@ -319,7 +320,7 @@ mod tests {
 
     #[test]
     fn cachegrinds_summary_is_understood() {
-        let counts = CachegrindCounts {
+        let counts = Counts {
             instructions: 1_234_567,
             i1_misses: 1100,
             ll_instruction_misses: 1000,
@@ -350,18 +351,18 @@ mod tests {
     fn without_valgrind_nothing_is_run() {
         let row = compare_all(
             OsStr::new("no-such-valgrind"),
-            Path::new("model"),
+            Path::new("program"),
             Effort::Quick,
         );
         assert_eq!(row.value, None);
-        assert_eq!(row.note, "not run: valgrind not found");
+        assert_eq!(row.note, "Not run: valgrind not found.");
         assert!(row.ok());
     }
 
     #[test]
     fn a_program_that_fails_is_no_agreement() {
         // What is started instead of valgrind does nothing and fails.
-        let row = compare_all(OsStr::new("false"), Path::new("model"), Effort::Quick);
+        let row = compare_all(OsStr::new("false"), Path::new("program"), Effort::Quick);
         assert!(!row.ok(), "{row:?}");
     }
 }

@@ -7,11 +7,14 @@
 //! parameter. Addresses choose sets as the program sees them: its operating system "maps
 //! consecutive virtual pages to non-conflicting physical pages" (section 2.2.1).
 
-use crate::simulator::{Frames, Simulator};
-use crate::thesis::{THESIS_L1, THESIS_L2, THESIS_LATENCIES};
-use crate::{
-    Accesses, CacheGeometry, CacheLevel, FrameMap, Hierarchy, Inclusion, Tier, predict_misses,
+use ccmodel::thesis::{THESIS_L1, THESIS_L2};
+use ccmodel::{
+    Accesses, CacheLevel, FrameMap, Frames, Hierarchy, Inclusion, Simulator, Tier, predict_misses,
 };
+use serde::Serialize;
+
+use super::formulas::THESIS_LATENCIES;
+use crate::sample::{Simulated, level};
 
 /// Key and links.
 pub(super) const TOUCHED_BYTES: u32 = 12;
@@ -27,23 +30,22 @@ const WARM_UP_EACH: u64 = 16;
 const SEED: u64 = 1999;
 
 /// One search on average.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize))]
-pub struct SearchCost {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct SearchCost {
     /// Nodes that it visits.
-    pub nodes: f64,
+    pub(crate) nodes: f64,
     /// First-level misses.
-    pub l1_misses: f64,
+    pub(crate) l1_misses: f64,
     /// Second-level misses.
-    pub l2_misses: f64,
+    pub(crate) l2_misses: f64,
     /// Pages that the TLB does not have.
-    pub tlb_misses: f64,
+    pub(crate) tlb_misses: f64,
 }
 
 impl SearchCost {
     /// Memory cycles, with `refill_cycles` for each TLB miss, which the thesis does not tell; 0
     /// leaves them out, as its formulas do.
-    pub fn cycles(self, refill_cycles: f64) -> f64 {
+    pub(crate) fn cycles(self, refill_cycles: f64) -> f64 {
         self.nodes * THESIS_LATENCIES.hit
             + self.l1_misses * THESIS_LATENCIES.l1_miss
             + self.l2_misses * THESIS_LATENCIES.l2_miss
@@ -52,7 +54,7 @@ impl SearchCost {
 
     /// Which cost of a TLB miss in cycles makes this cost `speedup` times less than `baseline`;
     /// `None` where none does.
-    pub fn refill_cycles_for(self, baseline: SearchCost, speedup: f64) -> Option<f64> {
+    pub(crate) fn refill_cycles_for(self, baseline: SearchCost, speedup: f64) -> Option<f64> {
         let short = speedup * self.cycles(0.0) - baseline.cycles(0.0);
         let each = baseline.tlb_misses - speedup * self.tlb_misses;
         let cycles = short / each;
@@ -62,16 +64,12 @@ impl SearchCost {
 
 /// The thesis's caches and data TLB.
 fn hierarchy() -> Hierarchy {
-    let tlb = CacheGeometry::constant(1, PAGE_BYTES, TLB_ENTRIES);
     let caches = vec![
         CacheLevel::lru("L1", THESIS_L1),
         CacheLevel::lru("L2", THESIS_L2),
     ];
-    let tlbs = vec![CacheLevel::lru("dTLB", tlb)];
-    match Hierarchy::new(caches, Inclusion::NonInclusive, tlbs) {
-        Ok(hierarchy) => hierarchy,
-        Err(error) => unreachable!("the thesis's machine: {error}"),
-    }
+    let tlb = level("dTLB", TLB_ENTRIES * PAGE_BYTES, TLB_ENTRIES, PAGE_BYTES);
+    Simulated::new("thesis", caches, Inclusion::NonInclusive, vec![tlb]).hierarchy
 }
 
 /// Counts `searches` random searches in caches that are warm.
@@ -122,7 +120,7 @@ pub(super) fn predicted(accesses: &Accesses) -> SearchCost {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Placement, Shape};
+    use ccmodel::{NO_NODE, Placement, Shape};
 
     #[test]
     fn cycles_add_up() {
@@ -160,7 +158,7 @@ mod tests {
     fn two_blocks_that_share_a_set_evict_each_other() {
         // Two roots, searched equally often; the second lies in the first one's set, or in the
         // next.
-        let shape = Shape::from_parents(&[crate::NO_NODE, crate::NO_NODE]).unwrap();
+        let shape = Shape::from_parents(&[NO_NODE, NO_NODE]).unwrap();
         for (second, expected) in [(1u64 << 20, 0.5), (64, 0.0)] {
             let placement = Placement::from_offsets(vec![0, second]);
             let accesses = Accesses::searches(&shape, &placement, 4, None);

@@ -1,5 +1,5 @@
 //! Figures 3-4, 3-5 and 3-6: the thesis's predictions, what its text says of its measurements, this
-//! crate's predictions, and a simulation, of the same trees.
+//! model's predictions, and a simulation, of the same trees.
 //!
 //! The experiment (sections 2.3.1 and 3.4): a million searches for random keys in a complete tree
 //! of 2,097,151, three nodes to a block, on caches of 16 KB and 1 MB, direct-mapped. Figure 3-4 has
@@ -21,41 +21,42 @@
 //! underestimates the improvement by only 8-14 %" goes: [`Stated::actual`].
 
 mod cost;
+mod files;
+pub(crate) mod formulas;
 mod show;
 mod start;
 #[cfg(test)]
 mod tests;
 mod tree;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::thread;
-
-use super::{
-    Clustering, MissRates, THESIS_L2, THESIS_LATENCIES, THESIS_NODE_BYTES, c_tree_miss_rate,
-    coloured_reuse, miss_rate, search_references,
+use ccmodel::thesis::{
+    Clustering, THESIS_L2, THESIS_NODE_BYTES, c_tree_miss_rate, coloured_reuse, miss_rate,
+    nodes_per_block, search_references,
 };
-use crate::{Accesses, Shape};
-pub use cost::SearchCost;
-pub use show::start_up_markdown;
-pub use start::{StartRow, start_up};
+use ccmodel::{Accesses, Shape};
+use serde::Serialize;
+
+use crate::parallel::parallel;
+use crate::progress;
+use cost::SearchCost;
+pub(crate) use files::{Args, run};
+use formulas::THESIS_LATENCIES;
 use tree::Arrangement;
 
 /// Nodes that fit into a page of 8 KB, the smallest coloured region (section 3.4).
-pub const PAGE_NODES: u64 = 384;
+const PAGE_NODES: u64 = 384;
 /// Half of the second-level cache (section 3.4).
 const HALF_CACHE_NODES: u64 = 64 * PAGE_NODES;
 
 /// What the text says of a figure: by which share of the actual speedup the formulas were below it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize))]
-pub struct Stated {
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Stated {
     /// The least.
-    pub low: f64,
+    pub(crate) low: f64,
     /// The most.
-    pub high: f64,
+    pub(crate) high: f64,
     /// The sentence (section 3.4).
-    pub quote: &'static str,
+    pub(crate) quote: &'static str,
 }
 
 impl Stated {
@@ -65,90 +66,78 @@ impl Stated {
     ///
     /// Read as a share of the prediction, it would be predicted x (1 + share): 0.7 % less at 8 %,
     /// 2.3 % less at 15 %.
-    pub fn actual(self, predicted: f64) -> [f64; 2] {
+    pub(crate) fn actual(self, predicted: f64) -> [f64; 2] {
         [predicted / (1.0 - self.low), predicted / (1.0 - self.high)]
     }
 }
 
 /// What is done for the figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FigureOptions {
+pub(crate) struct FigureOptions {
     /// Searches that are simulated for each point; the thesis's are a million.
-    pub searches: u64,
+    pub(crate) searches: u64,
     /// Levels of the tree of figures 3-4 and 3-5; the thesis's has 21.
-    pub levels: u32,
+    pub(crate) levels: u32,
     /// Levels of the smallest and of the largest tree of figure 3-6, 18 and 22.
-    pub swept_levels: (u32, u32),
+    pub(crate) swept_levels: (u32, u32),
 }
 
 impl FigureOptions {
-    /// The thesis's experiment: about a minute on two cores.
-    pub fn full() -> FigureOptions {
-        FigureOptions {
-            searches: 1_000_000,
-            levels: 21,
-            swept_levels: (18, 22),
-        }
-    }
-
+    /// The thesis's experiment.
+    pub(crate) const FULL: FigureOptions = FigureOptions {
+        searches: 1_000_000,
+        levels: 21,
+        swept_levels: (18, 22),
+    };
     /// The same trees with a tenth of the searches.
-    pub fn quick() -> FigureOptions {
-        FigureOptions {
-            searches: 100_000,
-            ..FigureOptions::full()
-        }
-    }
-}
-
-impl Default for FigureOptions {
-    fn default() -> FigureOptions {
-        FigureOptions::full()
-    }
+    pub(crate) const QUICK: FigureOptions = FigureOptions {
+        searches: 100_000,
+        ..FigureOptions::FULL
+    };
 }
 
 /// One point of a figure.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize))]
-pub struct FigureRow {
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct FigureRow {
     /// How the nodes lie.
-    pub layout: &'static str,
+    pub(crate) layout: &'static str,
     /// Nodes of the tree.
-    pub nodes: u64,
+    pub(crate) nodes: u64,
     /// Nodes that have sets of their own.
-    pub coloured_nodes: u64,
+    pub(crate) coloured_nodes: u64,
     /// `m_L2` by the formulas.
-    pub formula_rate: f64,
+    pub(crate) formula_rate: f64,
     /// Speedup by the formulas against the naive layout, figure 3-2.
-    pub formula_speedup: f64,
+    pub(crate) formula_speedup: f64,
     /// Speedup by the formulas against the random tree as it is, figure 3-1.
-    pub formula_true_speedup: f64,
+    pub(crate) formula_true_speedup: f64,
     /// Lowest and highest speedup that the thesis can have measured; `None` where it measured no
     /// such tree.
-    pub stated: Option<[f64; 2]>,
+    pub(crate) stated: Option<[f64; 2]>,
     /// What this crate predicts.
-    pub predicted: SearchCost,
+    pub(crate) predicted: SearchCost,
     /// What the simulator counts.
-    pub simulated: SearchCost,
+    pub(crate) simulated: SearchCost,
     /// The same for the random tree.
-    pub predicted_baseline: SearchCost,
+    pub(crate) predicted_baseline: SearchCost,
     /// The same for the random tree.
-    pub simulated_baseline: SearchCost,
+    pub(crate) simulated_baseline: SearchCost,
 }
 
 impl FigureRow {
     /// Speedup against the random tree that this crate predicts, caches alone.
-    pub fn predicted_speedup(&self) -> f64 {
+    pub(crate) fn predicted_speedup(&self) -> f64 {
         self.predicted_baseline.cycles(0.0) / self.predicted.cycles(0.0)
     }
 
     /// Speedup against the random tree in the simulation, with `refill_cycles` for a TLB miss.
-    pub fn simulated_speedup(&self, refill_cycles: f64) -> f64 {
+    pub(crate) fn simulated_speedup(&self, refill_cycles: f64) -> f64 {
         self.simulated_baseline.cycles(refill_cycles) / self.simulated.cycles(refill_cycles)
     }
 
     /// Which costs of a TLB miss, in cycles, would make the simulation agree with the least and the
     /// most that the thesis can have measured; `None` where no cost does.
-    pub fn explaining_refill_cycles(&self) -> [Option<f64>; 2] {
+    pub(crate) fn explaining_refill_cycles(&self) -> [Option<f64>; 2] {
         let Some(stated) = self.stated else {
             return [None, None];
         };
@@ -160,7 +149,7 @@ impl FigureRow {
 
     /// Whether the simulation, caches alone, lies between the least and the most that the thesis
     /// can have measured.
-    pub fn is_as_stated(&self) -> bool {
+    pub(crate) fn is_as_stated(&self) -> bool {
         let speedup = self.simulated_speedup(0.0);
         self.stated
             .is_some_and(|[least, most]| (least..=most).contains(&speedup))
@@ -168,17 +157,16 @@ impl FigureRow {
 }
 
 /// One figure.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize))]
-pub struct Figure {
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Figure {
     /// `3-4`, `3-5` or `3-6`.
-    pub number: &'static str,
+    pub(crate) number: &'static str,
     /// What it shows.
-    pub title: &'static str,
+    pub(crate) title: &'static str,
     /// What the text says of it.
-    pub stated: Stated,
+    pub(crate) stated: Stated,
     /// Its points.
-    pub rows: Vec<FigureRow>,
+    pub(crate) rows: Vec<FigureRow>,
 }
 
 /// A point that is wanted: the tree, how it lies, and `m_L2` by the formulas.
@@ -192,14 +180,12 @@ struct Wanted {
     is_of_the_thesis: bool,
 }
 
-/// Makes figures 3-4, 3-5 and 3-6. `progress` is told how many of the trees are done, a line at a
-/// time.
-///
-/// Two threads, some 100 bytes for each node of the largest tree in each.
+/// Makes figures 3-4, 3-5 and 3-6. Each thread needs some 100 bytes for each node of the largest
+/// tree.
 ///
 /// # Panics
 /// When the options ask for trees of more than 31 levels, or of none.
-pub fn figures(options: FigureOptions, progress: &mut dyn FnMut(&str)) -> Vec<Figure> {
+pub(crate) fn figures(options: FigureOptions) -> Vec<Figure> {
     let wanted = wanted(options);
     let mut jobs: Vec<(u32, Arrangement)> = Vec::new();
     for point in wanted.iter().flat_map(|(_, _, _, points)| points) {
@@ -209,7 +195,15 @@ pub fn figures(options: FigureOptions, progress: &mut dyn FnMut(&str)) -> Vec<Fi
             }
         }
     }
-    let costs = costs(&jobs, options.searches, progress);
+    let mut done = 0;
+    let costs = parallel(
+        &jobs,
+        |&(levels, arrangement)| cost(levels, arrangement, options.searches),
+        |_, _| {
+            done += 1;
+            progress(&format!("simulated {done} of {} trees", jobs.len()));
+        },
+    );
     let cost_of = |levels: u32, arrangement: Arrangement| {
         let place = jobs.iter().position(|&job| job == (levels, arrangement));
         place.map_or_else(Default::default, |place| costs[place])
@@ -241,7 +235,7 @@ type WantedFigure = (&'static str, &'static str, Stated, Vec<Wanted>);
 
 /// The points of the three figures.
 fn wanted(options: FigureOptions) -> Vec<WantedFigure> {
-    let k = THESIS_L2.nodes_per_block(THESIS_NODE_BYTES);
+    let k = nodes_per_block(THESIS_L2.block_bytes(), THESIS_NODE_BYTES);
     let levels = options.levels;
     let uncoloured = |layout, clustering: Clustering, arrangement| Wanted {
         layout,
@@ -332,7 +326,8 @@ fn wanted(options: FigureOptions) -> Vec<WantedFigure> {
             stated(
                 0.08,
                 0.14,
-                "the model underestimates the improvement by only 8-14% and accurately predicts the shape of the speedup curve",
+                "the model underestimates the improvement by only 8-14% and accurately predicts \
+                 the shape of the speedup curve",
             ),
             coloured.collect(),
         ),
@@ -342,14 +337,15 @@ fn wanted(options: FigureOptions) -> Vec<WantedFigure> {
             stated(
                 0.15,
                 0.15,
-                "the model underestimated the actual speedup by only 15% and accurately predicted the shape of the curve",
+                "the model underestimated the actual speedup by only 15% and accurately predicted \
+                 the shape of the curve",
             ),
             c_trees.collect(),
         ),
     ]
 }
 
-/// Nodes of a complete tree of so many levels.
+/// Nodes of a complete tree of `levels` levels.
 fn nodes_of(levels: u32) -> u64 {
     (1 << levels) - 1
 }
@@ -358,11 +354,8 @@ fn nodes_of(levels: u32) -> u64 {
 type Costs = (SearchCost, SearchCost);
 
 fn row(point: Wanted, stated: Stated, baseline: Costs, cost: Costs) -> FigureRow {
-    let rates = MissRates {
-        l1: 1.0,
-        l2: point.formula_rate,
-    };
-    let formula_speedup = THESIS_LATENCIES.best_case_speedup(rates);
+    let rate = point.formula_rate;
+    let formula_speedup = THESIS_LATENCIES.best_case_speedup(rate);
     // The same number of references in both: those of the formulas count by reference, so the
     // random tree's do.
     let true_reference = baseline.0.cycles(0.0) / baseline.0.nodes;
@@ -372,7 +365,7 @@ fn row(point: Wanted, stated: Stated, baseline: Costs, cost: Costs) -> FigureRow
         coloured_nodes: point.coloured_nodes,
         formula_rate: point.formula_rate,
         formula_speedup,
-        formula_true_speedup: true_reference / THESIS_LATENCIES.reference_cycles(rates),
+        formula_true_speedup: true_reference / THESIS_LATENCIES.reference_cycles(rate),
         stated: point
             .is_of_the_thesis
             .then(|| stated.actual(formula_speedup)),
@@ -381,38 +374,6 @@ fn row(point: Wanted, stated: Stated, baseline: Costs, cost: Costs) -> FigureRow
         predicted_baseline: baseline.0,
         simulated_baseline: baseline.1,
     }
-}
-
-/// Predicts and simulates each job, two at a time.
-fn costs(jobs: &[(u32, Arrangement)], searches: u64, progress: &mut dyn FnMut(&str)) -> Vec<Costs> {
-    const THREADS: usize = 2;
-    let next = AtomicUsize::new(0);
-    let mut costs = vec![Costs::default(); jobs.len()];
-    thread::scope(|scope| {
-        let (sender, receiver) = mpsc::channel();
-        for _ in 0..THREADS {
-            let (sender, next) = (sender.clone(), &next);
-            scope.spawn(move || {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(&(levels, arrangement)) = jobs.get(number) else {
-                        break;
-                    };
-                    let costs = cost(levels, arrangement, searches);
-                    // Nobody listens any more when `progress` has panicked.
-                    if sender.send((number, costs)).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        for (done, (number, cost)) in receiver.iter().enumerate() {
-            costs[number] = cost;
-            progress(&format!("simulated {} of {} trees", done + 1, jobs.len()));
-        }
-    });
-    costs
 }
 
 fn cost(levels: u32, arrangement: Arrangement, searches: u64) -> Costs {

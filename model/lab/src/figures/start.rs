@@ -1,4 +1,4 @@
-//! Section 3.3.1 held against random searches: misses from cold in a cache that never evicts.
+//! Section 3.3.1 compared with random searches: misses from cold in a cache that never evicts.
 //!
 //! The thesis bounds what any sequence of searches can miss. Random searches share more blocks than
 //! the worst do. What they miss is the number of different blocks that they have touched, U(i),
@@ -6,26 +6,26 @@
 
 use std::collections::HashSet;
 
+use ccmodel::thesis::{THESIS_L2, transient_misses};
+use ccmodel::{Accesses, Shape};
+
 use super::cost::TOUCHED_BYTES;
 use super::nodes_of;
 use super::tree::{Arrangement, BLOCK_NODES};
-use crate::thesis::{THESIS_L2, transient_misses};
-use crate::{Accesses, Shape};
 
 const SEED: u64 = 331;
 
 /// Misses of one of the first searches from cold, on average.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize))]
-pub struct StartRow {
+pub(super) struct StartRow {
     /// How many searches, i.
-    pub searches: u64,
+    pub(super) searches: u64,
     /// The thesis's bound, log_(k+1)(n + 1) - log_(k+1)(i) + (i - 1) / (i k).
-    pub worst_case: f64,
+    pub(super) worst_case: f64,
     /// Expected of random searches: U(i) / i.
-    pub expected: f64,
+    pub(super) expected: f64,
     /// Counted, of one sequence of random searches.
-    pub counted: f64,
+    pub(super) counted: f64,
 }
 
 /// The start in a tree of `levels` levels in subtree clusters, three nodes to a block, for powers
@@ -34,7 +34,7 @@ pub struct StartRow {
 ///
 /// # Panics
 /// When there are more than 31 levels, or none.
-pub fn start_up(levels: u32) -> Vec<StartRow> {
+pub(super) fn start_up(levels: u32) -> Vec<StartRow> {
     let nodes = nodes_of(levels);
     let shape = Shape::complete_binary(u32::try_from(nodes).unwrap_or(u32::MAX));
     let clusters = Arrangement::Clusters { coloured_nodes: 0 };

@@ -1,0 +1,204 @@
+//! Figures as pictures and as tables in Markdown.
+
+use std::error::Error;
+use std::fmt::Write as _;
+
+use ccmodel::plot::{Axis, Chart, Stroke, svg};
+
+use super::start::StartRow;
+use super::{Figure, FigureRow, SearchCost};
+
+/// A cost of a TLB miss, to show what one would do; the thesis names none.
+const ASSUMED_REFILL_CYCLES: f64 = 50.0;
+
+impl Figure {
+    /// The picture.
+    pub(super) fn to_svg(&self) -> Result<String, Box<dyn Error>> {
+        let title = format!("Figure {}: {}, again", self.number, lower_first(self.title));
+        let axis = match self.number {
+            "3-4" => Axis::names(self.rows.iter().map(|row| row.layout)),
+            "3-5" => Axis::powers_of_two("nodes with sets of their own"),
+            _ => Axis::powers_of_two("nodes"),
+        };
+        // Layouts have no order that a line could show.
+        let stroke = match self.number {
+            "3-4" => Stroke::Points,
+            _ => Stroke::Solid,
+        };
+        let across = |(index, row): (usize, &FigureRow)| match self.number {
+            "3-4" => index as f64,
+            "3-5" => row.coloured_nodes as f64,
+            _ => row.nodes as f64,
+        };
+        let series = |of: &dyn Fn(&FigureRow) -> f64| -> Vec<(f64, f64)> {
+            let rows = self.rows.iter().enumerate();
+            rows.map(|(i, row)| (across((i, row)), of(row))).collect()
+        };
+        let stated = |row: &FigureRow, end: usize| row.stated.map_or(f64::NAN, |ends| ends[end]);
+        let dashed = match stroke {
+            Stroke::Points => Stroke::Points,
+            _ => Stroke::Dashed,
+        };
+        let chart = Chart::new(&title, axis, "speedup")
+            .series(
+                "thesis: formulas, always-missing baseline",
+                stroke,
+                series(&|row| row.formula_speedup),
+            )
+            .series(
+                "this model, random baseline",
+                stroke,
+                series(&FigureRow::predicted_speedup),
+            )
+            .series(
+                "simulated, random baseline",
+                Stroke::Points,
+                series(&|row| row.simulated_speedup(0.0)),
+            )
+            .series(
+                "simulated, TLB misses at an assumed 50 cycles",
+                stroke,
+                series(&|row| row.simulated_speedup(ASSUMED_REFILL_CYCLES)),
+            )
+            .series(
+                "thesis: measured, as its text implies, least",
+                dashed,
+                series(&|row| stated(row, 0)),
+            )
+            .series("the same, most", dashed, series(&|row| stated(row, 1)));
+        svg(&[chart])
+    }
+
+    /// A Markdown table of speedups, then one of what is behind them.
+    pub(super) fn to_markdown(&self) -> String {
+        let mut text = format!(
+            "### Figure {}: {}\n\n",
+            self.number,
+            lower_first(self.title)
+        );
+        text.push_str(
+            "| layout | nodes | coloured | `m_L2` by the formulas | speedup by the formulas | \
+             the same, true baseline | thesis measured | this model | simulated | \
+             with TLB misses at 50 cycles | cycles of a TLB miss that explain the thesis |\n\
+             |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+        );
+        for row in &self.rows {
+            let (measured, cycles) = match row.stated {
+                Some(stated) => (
+                    range(stated.map(Some), 2),
+                    range(row.explaining_refill_cycles(), 0),
+                ),
+                None => ("-".to_owned(), "-".to_owned()),
+            };
+            put(
+                &mut text,
+                format_args!(
+                    "| {} | {} | {} | {:.3} | {:.2} | {:.2} | {measured} | {:.2} | {:.2} | \
+                     {:.2} | {cycles} |",
+                    row.layout,
+                    row.nodes,
+                    row.coloured_nodes,
+                    row.formula_rate,
+                    row.formula_speedup,
+                    row.formula_true_speedup,
+                    row.predicted_speedup(),
+                    row.simulated_speedup(0.0),
+                    row.simulated_speedup(ASSUMED_REFILL_CYCLES),
+                ),
+            );
+        }
+        text.push_str(
+            "\n| a search in | nodes | coloured | L1 misses: predicted | simulated | \
+             L2 misses: by the formulas | predicted | simulated | TLB misses: predicted | \
+             simulated |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+        );
+        let mut baselines: Vec<u64> = Vec::new();
+        for row in &self.rows {
+            let levels = (row.nodes as f64 + 1.0).log2();
+            if !baselines.contains(&row.nodes) {
+                baselines.push(row.nodes);
+                let costs = [row.predicted_baseline, row.simulated_baseline];
+                put_costs(&mut text, "random", row.nodes, 0, levels, costs);
+            }
+            put_costs(
+                &mut text,
+                row.layout,
+                row.nodes,
+                row.coloured_nodes,
+                levels * row.formula_rate,
+                [row.predicted, row.simulated],
+            );
+        }
+        text
+    }
+}
+
+/// [`start_up`](super::start::start_up) as a Markdown table.
+pub(super) fn start_up_markdown(rows: &[StartRow]) -> String {
+    let mut text = String::from(
+        "### Section 3.3.1: misses a search from cold, no block evicted\n\n\
+         | searches | at worst, by the formula | random searches, expected | \
+         random searches, counted |\n|---:|---:|---:|---:|\n",
+    );
+    for row in rows {
+        put(
+            &mut text,
+            format_args!(
+                "| {} | {:.2} | {:.2} | {:.2} |",
+                row.searches, row.worst_case, row.expected, row.counted
+            ),
+        );
+    }
+    text
+}
+
+fn put(text: &mut String, line: std::fmt::Arguments<'_>) {
+    // A `String` takes all that is written to it.
+    let written = writeln!(text, "{line}");
+    debug_assert!(written.is_ok());
+}
+
+fn put_costs(
+    text: &mut String,
+    layout: &str,
+    nodes: u64,
+    coloured_nodes: u64,
+    formula_misses: f64,
+    [predicted, simulated]: [SearchCost; 2],
+) {
+    put(
+        text,
+        format_args!(
+            "| {layout} | {nodes} | {coloured_nodes} | {:.2} | {:.2} | {formula_misses:.2} | \
+             {:.2} | {:.2} | {:.2} | {:.2} |",
+            predicted.l1_misses,
+            simulated.l1_misses,
+            predicted.l2_misses,
+            simulated.l2_misses,
+            predicted.tlb_misses,
+            simulated.tlb_misses,
+        ),
+    );
+}
+
+/// `1.98-2.00`, one number where both are the same, `none` for what there is not.
+fn range(ends: [Option<f64>; 2], digits: usize) -> String {
+    let [low, high] = ends.map(|end| end.map(|end| format!("{end:.digits$}")));
+    match (low, high) {
+        (Some(low), Some(high)) if low == high => low,
+        (None, None) => String::from("none"),
+        (low, high) => {
+            let end = |end: Option<String>| end.unwrap_or_else(|| String::from("none"));
+            format!("{}-{}", end(low), end(high))
+        }
+    }
+}
+
+/// A title within a sentence.
+fn lower_first(title: &str) -> String {
+    let mut letters = title.chars();
+    match letters.next() {
+        Some(first) => first.to_lowercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}

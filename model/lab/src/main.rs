@@ -1,0 +1,73 @@
+//! Checks the predictions of `ccmodel`, and makes figures of T. Chilimbi's thesis again.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `parallel` | runs jobs on all processors |
+//! | `sample` | simulates operations until their misses are known well |
+//! | `figures` | figures 3-4 to 3-6: formulas, prediction and simulation of the same trees |
+//! | `probe_layout` | the program that valgrind watches |
+//! | `validate` | rows: the model against the simulator, cachegrind, the clock and the thesis |
+
+mod figures;
+mod parallel;
+mod probe_layout;
+mod sample;
+mod validate;
+
+use std::error::Error;
+use std::io::{ErrorKind, IsTerminal, stderr, stdout};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Checks the predictions of ccmodel, and makes figures of the thesis again
+#[derive(Debug, Parser)]
+#[command(name = "ccmodel-lab", version)]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Compare the model with the simulator, cachegrind, the clock and the thesis
+    Validate(validate::Args),
+    /// Make the thesis's figures 3-4 to 3-6: predicted, simulated, and what its text says
+    Thesis(figures::Args),
+    /// Build a tree and search it, watched by valgrind
+    #[command(hide = true)]
+    ProbeLayout(probe_layout::Args),
+}
+
+/// Exit code of a request that cannot be met, as clap's.
+const EXIT_USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let mut out = stdout().lock();
+    let done = match Args::parse().command {
+        Command::Validate(args) => validate::run(&args, &mut out),
+        Command::Thesis(args) => figures::run(&args, &mut out).map(|()| true),
+        Command::ProbeLayout(args) => probe_layout::run(&args, &mut out).map(|()| true),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) if is_broken_pipe(&*error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("ccmodel-lab: {error}");
+            ExitCode::from(EXIT_USAGE)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
+    let error = error.downcast_ref::<std::io::Error>();
+    error.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+/// Shows one line of progress in place of the last, on a terminal only. An empty line clears it.
+fn progress(line: &str) {
+    if stderr().is_terminal() {
+        eprint!("\r\x1b[K{line}");
+    }
+}

@@ -1,0 +1,437 @@
+//! The tiers compared with the simulator beyond uniform searches in complete trees.
+//!
+//! Each row takes some structures of one kind, operations and layouts, and compares the [best
+//! tier](Tier::Auto) with simulated machines, at each level that an operation misses at least
+//! [`RARE`] times. The machines have last levels of 4 to 8 MiB, so that structures of some MiB use
+//! all levels. Direct-mapped caches are in [`steady`](super::steady).
+
+use ccmodel::{
+    Accesses, FrameMap, Growth, InNode, Inclusion, KeyDistribution, Layout, Links, NodeExtent,
+    Operation, Sizes, Structure, Tier, predict_misses,
+};
+
+use super::{Bound, Effort, Row};
+use crate::parallel::parallel;
+use crate::progress;
+use crate::sample::{Precision, SEED, Simulated, level, sample, tlb};
+
+/// Levels that miss less often than this in an operation are not compared.
+const RARE: f64 = 0.05;
+/// What is allowed of each row.
+const ALLOWED: f64 = 0.03;
+/// The largest structures when quick.
+const QUICK_KEYS: u32 = 1 << 16;
+
+/// Kinds of machines with small last levels.
+fn machines() -> [Simulated; 3] {
+    const K: u64 = 1024;
+    [
+        Simulated::new(
+            "server",
+            vec![
+                level("L1", 48 * K, 12, 64),
+                level("L2", 2 * K * K, 16, 64),
+                level("L3", 8 * K * K, 16, 64),
+            ],
+            Inclusion::NonInclusive,
+            vec![tlb("dTLB", 96, 6), tlb("STLB", 2048, 16)],
+        ),
+        Simulated::new(
+            "victim",
+            vec![
+                level("L1", 32 * K, 8, 64),
+                level("L2", K * K, 8, 64),
+                level("L3", 4 * K * K, 16, 64),
+            ],
+            Inclusion::VictimLast,
+            vec![tlb("dTLB", 72, 72), tlb("STLB", 3072, 12)],
+        ),
+        Simulated::new(
+            "inclusive",
+            vec![
+                level("L1", 32 * K, 8, 64),
+                level("L2", 256 * K, 8, 64),
+                level("L3", 4 * K * K, 16, 64),
+            ],
+            Inclusion::Inclusive,
+            vec![tlb("dTLB", 64, 4), tlb("STLB", 1536, 6)],
+        ),
+    ]
+}
+
+/// One structure with one operation in one layout.
+pub(super) struct Case {
+    structure: Structure,
+    keys: u32,
+    node_bytes: u32,
+    operation: Operation,
+    distribution: KeyDistribution,
+    layout: Layout,
+}
+
+impl Case {
+    fn new(structure: Structure, keys: u32, node_bytes: u32, layout: Layout) -> Case {
+        Case {
+            structure,
+            keys,
+            node_bytes,
+            operation: Operation::Search,
+            distribution: KeyDistribution::Uniform,
+            layout,
+        }
+    }
+
+    fn doing(self, operation: Operation) -> Case {
+        Case { operation, ..self }
+    }
+
+    fn asking(self, distribution: KeyDistribution) -> Case {
+        Case {
+            distribution,
+            ..self
+        }
+    }
+
+    fn name(&self) -> String {
+        let (operation, keys, layout) = (self.operation, &self.distribution, self.layout);
+        let kind = match self.structure {
+            Structure::SearchTree { growth } => format!("{} search tree", word(growth)),
+            Structure::Tree { arity, growth } => format!("{} {arity}-ary tree", word(growth)),
+            Structure::PointTree { dimensions, growth } => {
+                format!("{} point tree in {dimensions} dimensions", word(growth))
+            }
+            Structure::BTree {
+                fanout,
+                in_node,
+                growth,
+                ..
+            } => format!("{} B-tree of fanout {fanout}, {in_node:?}", word(growth)),
+            Structure::List { .. } => "list".to_owned(),
+            Structure::Hash { load, .. } => format!("hash table of load {load}"),
+            Structure::SortedArray => "sorted array".to_owned(),
+            Structure::Eytzinger => "Eytzinger array".to_owned(),
+        };
+        let (count, bytes) = (self.keys, self.node_bytes);
+        format!("{kind} of {count} keys, {bytes} B, {layout}, {operation}, {keys}")
+    }
+
+    fn accesses(&self) -> Accesses {
+        let node = NodeExtent {
+            bytes: self.node_bytes,
+            align: 8,
+        };
+        let accesses = self
+            .structure
+            .build(self.keys, &Sizes::of(node))
+            .and_then(|built| {
+                let placement = match self.layout {
+                    Layout::Weighted => {
+                        built.place_weighted(self.layout, self.operation, &self.distribution)?
+                    }
+                    layout => built.place(layout),
+                };
+                built.accesses(&placement, self.operation, &self.distribution)
+            });
+        match accesses {
+            Ok(accesses) => accesses,
+            Err(error) => panic!("{}: {error}", self.name()),
+        }
+    }
+}
+
+fn word(growth: Growth) -> &'static str {
+    match growth {
+        Growth::Complete => "complete",
+        Growth::RandomInsert { .. } => "random",
+    }
+}
+
+const RANDOM_GROWTH: Growth = Growth::RandomInsert { seed: SEED };
+
+/// The row `name` of these cases.
+pub(super) fn rows(name: &'static str, cases: Vec<Case>, effort: Effort) -> Vec<Row> {
+    let compared = parallel(
+        &cases,
+        |case| compare(&case.accesses(), effort),
+        |case, levels| progress(&format!("{name}: {}", line(case, levels))),
+    );
+    vec![row(name, cases.iter().zip(&compared))]
+}
+
+/// Of these cases, as many as the effort is for: when quick, each `step`-th of the small ones.
+fn some(cases: Vec<Case>, effort: Effort, step: usize) -> Vec<Case> {
+    match effort {
+        Effort::Full => cases,
+        Effort::Quick => cases
+            .into_iter()
+            .filter(|case| case.keys <= QUICK_KEYS)
+            .step_by(step)
+            .collect(),
+    }
+}
+
+const RANDOM: Layout = Layout::Random { seed: 2 };
+
+pub(super) fn zipf(effort: Effort) -> Vec<Case> {
+    let of = |exponent| KeyDistribution::Zipf {
+        exponent,
+        seed: SEED,
+    };
+    let hot = KeyDistribution::HotSet {
+        keys_share: 0.1,
+        operations_share: 0.9,
+        seed: SEED,
+    };
+    let mut cases = Vec::new();
+    for (growth, keys) in [(RANDOM_GROWTH, 1 << 15), (Growth::Complete, (1 << 19) - 1)] {
+        for distribution in [of(0.99), of(0.7), of(1.3), hot.clone()] {
+            for layout in [
+                Layout::VanEmdeBoas,
+                RANDOM,
+                Layout::Weighted,
+                Layout::DepthFirst,
+            ] {
+                let tree = Structure::SearchTree { growth };
+                cases.push(Case::new(tree, keys, 32, layout).asking(distribution.clone()));
+            }
+        }
+    }
+    some(cases, effort, 7)
+}
+
+pub(super) fn random_shapes(effort: Effort) -> Vec<Case> {
+    let tree = Structure::SearchTree {
+        growth: RANDOM_GROWTH,
+    };
+    let ternary = Structure::Tree {
+        arity: 3,
+        growth: RANDOM_GROWTH,
+    };
+    let mut cases = Vec::new();
+    for keys in [1 << 15, 1 << 19] {
+        for layout in [
+            Layout::Hierarchical,
+            RANDOM,
+            Layout::BreadthFirst,
+            Layout::DepthFirst,
+            Layout::SubtreeCluster { block_bytes: 64 },
+        ] {
+            cases.push(Case::new(tree, keys, 24, layout));
+            cases.push(Case::new(tree, keys, 24, layout).doing(Operation::Miss));
+        }
+    }
+    cases.push(Case::new(ternary, 1 << 18, 40, Layout::VanEmdeBoas));
+    cases.push(Case::new(ternary, 1 << 18, 40, RANDOM).doing(Operation::Insert));
+    let range = Operation::Range { keys: 10 };
+    cases.push(Case::new(tree, 1 << 18, 24, Layout::DepthFirst).doing(range));
+    cases.push(Case::new(tree, 1 << 18, 24, Layout::VanEmdeBoas).doing(range));
+    some(cases, effort, 5)
+}
+
+pub(super) fn b_trees(effort: Effort) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for growth in [RANDOM_GROWTH, Growth::Complete] {
+        for (fanout, in_node) in [
+            (12, InNode::Linear),
+            (32, InNode::Binary),
+            (16, InNode::Whole),
+        ] {
+            let tree = Structure::BTree {
+                fanout,
+                fill: 0.8,
+                in_node,
+                growth,
+            };
+            for layout in [RANDOM, Layout::BreadthFirst, Layout::VanEmdeBoas] {
+                cases.push(Case::new(tree, 1 << 19, 8, layout));
+            }
+            cases.push(Case::new(tree, 1 << 16, 8, RANDOM).doing(Operation::Insert));
+            let range = Operation::Range { keys: 30 };
+            cases.push(Case::new(tree, 1 << 18, 8, RANDOM).doing(range));
+        }
+    }
+    some(cases, effort, 4)
+}
+
+pub(super) fn lists(effort: Effort) -> Vec<Case> {
+    let single = Structure::List {
+        links: Links::Single,
+    };
+    let double = Structure::List {
+        links: Links::Double,
+    };
+    let mut cases = Vec::new();
+    // From a little more than a first-level cache to a little more than the largest second-level
+    // one. A list that hardly exceeds a level is read to where it does so seldom, and misses all of
+    // it then: such cases are too noisy.
+    for (keys, node_bytes) in [(2000, 32), (1000, 64), (20_000, 32), (50_000, 64)] {
+        for layout in [Layout::DepthFirst, RANDOM] {
+            cases.push(Case::new(single, keys, node_bytes, layout));
+            cases.push(Case::new(double, keys, node_bytes, layout).doing(Operation::Insert));
+            cases.push(Case::new(single, keys, node_bytes, layout).doing(Operation::Miss));
+        }
+    }
+    for distribution in ["zipf:1", "hot:0.1:0.9"] {
+        if let Ok(distribution) = distribution.parse() {
+            let case = Case::new(single, 3000, 32, Layout::DepthFirst);
+            cases.push(case.asking(distribution));
+        }
+    }
+    let walk = Operation::Walk { returns: true };
+    let tree = Structure::SearchTree {
+        growth: RANDOM_GROWTH,
+    };
+    for layout in [RANDOM, Layout::VanEmdeBoas] {
+        cases.push(Case::new(tree, 50_000, 32, layout).doing(walk));
+    }
+    some(cases, effort, 11)
+}
+
+pub(super) fn hash_tables(effort: Effort) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for load in [0.75, 3.0, 16.0] {
+        let table = Structure::Hash { load, seed: SEED };
+        for keys in [1 << 14, 1 << 19] {
+            for layout in [RANDOM, Layout::DepthFirst] {
+                cases.push(Case::new(table, keys, 32, layout));
+                cases.push(Case::new(table, keys, 32, layout).doing(Operation::Miss));
+            }
+        }
+    }
+    some(cases, effort, 5)
+}
+
+pub(super) fn octrees(effort: Effort) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for dimensions in [3, 2] {
+        for growth in [RANDOM_GROWTH, Growth::Complete] {
+            let tree = Structure::PointTree { dimensions, growth };
+            for layout in [
+                RANDOM,
+                Layout::DepthFirst,
+                Layout::VanEmdeBoas,
+                Layout::Hierarchical,
+            ] {
+                for (keys, node_bytes) in [(200_000, 80), (30_000, 48)] {
+                    cases.push(Case::new(tree, keys, node_bytes, layout));
+                }
+            }
+            cases.push(Case::new(tree, 200_000, 80, RANDOM).doing(Operation::Miss));
+        }
+    }
+    some(cases, effort, 8)
+}
+
+/// A level of a machine, predicted and simulated.
+struct Compared {
+    level: String,
+    simulated: f64,
+    /// Of the simulation, relative.
+    standard_error: f64,
+    predicted: f64,
+}
+
+impl Compared {
+    fn error(&self) -> f64 {
+        (self.predicted - self.simulated).abs() / self.simulated
+    }
+}
+
+/// The level with the largest error.
+fn worst(compared: &[Compared]) -> Option<&Compared> {
+    compared
+        .iter()
+        .max_by(|a, b| a.error().total_cmp(&b.error()))
+}
+
+fn line(case: &Case, compared: &[Compared]) -> String {
+    match worst(compared) {
+        None => format!("{} misses nothing", case.name()),
+        Some(compared) => format!(
+            "{:.2} % at {}, {}: {:.4} predicted, {:.4} simulated",
+            100.0 * compared.error(),
+            case.name(),
+            compared.level,
+            compared.predicted,
+            compared.simulated
+        ),
+    }
+}
+
+fn row<'a>(name: &'static str, cases: impl Iterator<Item = (&'a Case, &'a Vec<Compared>)>) -> Row {
+    let (mut value, mut worst_line) = (0.0, String::new());
+    let (mut standard_error, mut levels, mut sum) = (0.0f64, 0u32, 0.0);
+    for (case, compared) in cases {
+        for level in compared {
+            levels += 1;
+            sum += level.error();
+            standard_error = standard_error.max(level.standard_error);
+        }
+        if let Some(worst) = worst(compared)
+            && worst.error() > value
+        {
+            (value, worst_line) = (worst.error(), line(case, compared));
+        }
+    }
+    Row {
+        name,
+        value: (levels > 0).then_some(value),
+        allowed: ALLOWED,
+        bound: Bound::AtMost,
+        note: format!(
+            "The worst is {worst_line}. The mean error of the {levels} levels with {RARE} misses \
+             or more is {:.2} %. The simulation's standard error is at most {:.2} %.",
+            100.0 * sum / f64::from(levels.max(1)),
+            100.0 * standard_error
+        ),
+    }
+}
+
+/// Levels of all machines that miss often enough.
+fn compare(accesses: &Accesses, effort: Effort) -> Vec<Compared> {
+    let machines = machines();
+    let precision = Precision {
+        batches_min: 16,
+        batches_max: match effort {
+            Effort::Quick => 20,
+            Effort::Full => 120,
+        },
+        standard_error: 0.0025,
+        rare: RARE,
+    };
+    let simulated = sample(accesses, &machines, precision);
+    let mut compared = Vec::new();
+    for (machine, simulated) in machines.iter().zip(simulated) {
+        let hierarchy = &machine.hierarchy;
+        let predicted = predict_misses(accesses, hierarchy, FrameMap::Identity, Tier::Auto);
+        for (simulated, predicted) in simulated.into_iter().zip(predicted) {
+            if simulated.mean >= RARE {
+                compared.push(Compared {
+                    level: format!("{} {}", machine.name, predicted.name),
+                    simulated: simulated.mean,
+                    standard_error: simulated.standard_error,
+                    predicted: predicted.misses,
+                });
+            }
+        }
+    }
+    compared
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_is_a_structure() {
+        for cases in [zipf, random_shapes, b_trees, lists, hash_tables, octrees] {
+            let quick = cases(Effort::Quick).len();
+            let cases = cases(Effort::Full);
+            assert!(quick > 0 && quick < cases.len());
+            for case in cases {
+                let small = Case { keys: 50, ..case };
+                assert!(!small.accesses().is_empty(), "{}", small.name());
+            }
+        }
+    }
+}
