@@ -6,9 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use ccmodel::{CacheGeometry, Colouring};
-use ctree::TransparentCTree;
+use ccmodel::{CacheGeometry, Colouring, Layout};
 use measure::figures::btree::{InCoreBTree, Word};
+use measure::figures::c_tree::{CTree, Node};
 use measure::figures::chain::{Chain, Searched as _};
 use measure::figures::thesis::ThesisMachine;
 use measure::figures::{Effort, Kind, Row, draw, node_size, searches};
@@ -66,7 +66,7 @@ quickcheck! {
         if keys == 0 {
             return TestResult::discard();
         }
-        let mut binary = TransparentCTree::from_sorted_iter((0..keys as u64).map(|key| (key, key))).expect("they are sorted");
+        let mut binary = CTree::new(keys);
         let begin = Chain::new(keys, seed);
         let end = binary.follow(begin, count);
         binary.morph().expect("there is memory");
@@ -88,6 +88,44 @@ fn larger_trees_have_the_nodes_that_they_should() {
     // As the thesis has it: nodes of 64 B have 3 to 6 keys, and of 96 B 5 to 10.
     assert_eq!(node_size::b_tree::<u32>(64, 100).node_keys_max(), 6);
     assert_eq!(node_size::b_tree::<u32>(96, 100).node_keys_max(), 10);
+}
+
+#[test]
+fn a_c_tree_keeps_its_keys_and_gets_its_layout() {
+    const KEYS: usize = 1023;
+    let block = |node: &Node| std::ptr::from_ref(node).addr() / 64;
+    let is_whole = |tree: &CTree| {
+        let deepest = (0..KEYS as u64).map(|key| tree.path(key).count()).max();
+        tree.nodes().count() == KEYS
+            && deepest == Some(10)
+            && (0..KEYS as u64).all(|key| tree.get(key) == Some(&key))
+            && tree.get(KEYS as u64).is_none()
+            && tree
+                .nodes()
+                .all(|node| ccmalloc::contains(std::ptr::from_ref(node).cast()))
+    };
+    let mut tree = CTree::new(KEYS);
+    assert!(is_whole(&tree));
+
+    let clusters = Layout::SubtreeCluster { block_bytes: 64 };
+    let report = tree.morph_with(clusters).expect("there is memory");
+    assert!(is_whole(&tree) && report.placed && report.colour.is_none());
+    assert_eq!((report.nodes, report.node_bytes), (KEYS, 32));
+    // Two nodes fit into a block, so that about half of the steps stay in one.
+    let mut blocks: Vec<usize> = tree.path(0).map(block).collect();
+    blocks.dedup();
+    assert!(blocks.len() <= 8, "{} blocks of 10 nodes", blocks.len());
+
+    let report = tree.morph().expect("there is memory");
+    let colour = report.colour.expect("it was asked for");
+    assert!(is_whole(&tree) && colour.hot_nodes > 0);
+    // The root lies in the part of a way that is reserved for the top of the tree.
+    let geometry = colour.colouring.geometry();
+    let root = tree.nodes().next().expect("it has keys");
+    let in_way = std::ptr::from_ref(root).addr() as u64 % geometry.way_bytes();
+    assert!(in_way < colour.colouring.hot_way_bytes());
+
+    assert_eq!(CTree::new(0).morph().expect("there is memory").nodes, 0);
 }
 
 #[test]

@@ -11,7 +11,6 @@
 //!   Structures* (1999), section 3.2: where a child lies is computed.
 //! - `MappedCTreeMap` and `MappedCTreeSet` (feature `mmap`, on by default): the frozen form as a
 //!   file, opened without being read.
-//! - `TransparentCTree` (feature `transparent`): the thesis's own tree, for reference.
 //!
 //! ```text
 //! dynamic: entries and pointers in each node             frozen: a level is an array, child c of node k is node 17 k + c
@@ -82,8 +81,6 @@ mod narrow;
 mod plan;
 pub mod set;
 mod simd;
-#[cfg(all(feature = "transparent", unix, target_pointer_width = "64"))]
-pub mod transparent;
 mod tree;
 
 pub use frozen::{CheckError, FrozenCTreeMap, FrozenCTreeSet, OrderError, frozen_map, frozen_set};
@@ -95,5 +92,3 @@ pub use mapped::{
     VerifyError, WriteError, mapped_map, mapped_set,
 };
 pub use set::CTreeSet;
-#[cfg(all(feature = "transparent", unix, target_pointer_width = "64"))]
-pub use transparent::TransparentCTree;

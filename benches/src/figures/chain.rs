@@ -5,10 +5,10 @@
 //! today does not, unless it must. All structures hold the same keys and answer with the key
 //! itself, so all walk through the same searches.
 
-use ctree::TransparentCTree;
 use std::hint::black_box;
 
 use super::btree::{InCoreBTree, Word};
+use super::c_tree::CTree;
 use super::cold::Cold;
 
 /// The next search, and with it all later ones. The keys are the numbers below `keys`.
@@ -89,25 +89,25 @@ pub trait Searched {
     }
 }
 
-impl Searched for TransparentCTree<u64, u64> {
+impl Searched for CTree {
     #[inline]
     fn answer(&self, key: usize) -> u64 {
         // The black box keeps the compiler from answering with what was asked.
-        self.get(&(key as u64))
+        self.get(key as u64)
             .map_or(u64::MAX, |value| *black_box(value))
     }
 
     fn flush_way(&self, key: usize, cold: &Cold) {
-        for (key, value) in self.path(&(key as u64)) {
-            cold.flush_around(key);
-            cold.flush_around(value);
+        for node in self.path(key as u64) {
+            cold.flush_around(&node.key);
+            cold.flush_around(&node.value);
         }
     }
 
     fn flush(&self, cold: &Cold) {
-        for (key, value) in self {
-            cold.flush_line(key);
-            cold.flush_line(value);
+        for node in self.nodes() {
+            cold.flush_line(&node.key);
+            cold.flush_line(&node.value);
         }
     }
 }

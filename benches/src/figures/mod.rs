@@ -9,6 +9,7 @@
 //! | [`node_size`] | figure 2-6: a B-tree's search time against the size of its nodes |
 //! | [`searches`] | figure 2-7: the time of a search against the number of searches, from cold caches on |
 //! | [`btree`] | the in-core B-tree of both |
+//! | [`c_tree`] | the thesis's C-tree, a binary tree that `ccmorph` lays out |
 //! | [`chain`] | searches that wait for each other, and what can be searched |
 //! | [`thesis`] | the thesis's machine, simulated |
 //! | [`cold`] | how caches are emptied |
@@ -19,6 +20,7 @@
 //! panel of a picture is of one kind.
 
 pub mod btree;
+pub mod c_tree;
 pub mod chain;
 pub mod clock;
 pub mod cold;

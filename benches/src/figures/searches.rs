@@ -12,7 +12,7 @@
 //! | depth-first binary tree | the same | depth-first, one behind the other |
 //! | coloured B-tree | 96 B | half of the first cache for the top |
 //! | coloured B-tree, 512 B nodes | 512 B | the same; the size that suits today's memory better |
-//! | C-tree | as the binary trees | in clusters of 64 B, half of the first cache for the top: [`TransparentCTree::morph`] |
+//! | C-tree | as the binary trees | in clusters of 64 B, half of the first cache for the top: [`CTree::morph`] |
 //! | C-tree without colours | the same | in clusters of 64 B |
 //! | binary tree as the model lays it out | the same | [`LayoutChoice::Auto`] |
 //!
@@ -24,9 +24,9 @@ use ccmodel::{
     Prediction, Predictor, Shape,
 };
 use ccmorph::LayoutChoice;
-use ctree::TransparentCTree;
 
 use super::btree::InCoreBTree;
+use super::c_tree::CTree;
 use super::chain::{Chain, Searched};
 use super::clock::Clock;
 use super::cold::Cold;
@@ -104,16 +104,13 @@ struct Subject {
 fn binary_tree(
     structure: &'static str,
     keys: usize,
-    lay_out: impl FnOnce(
-        &mut TransparentCTree<u64, u64>,
-    ) -> Result<ccmorph::Report, ccmorph::MorphError>,
+    lay_out: impl FnOnce(&mut CTree) -> Result<ccmorph::Report, ccmorph::MorphError>,
 ) -> Result<(Subject, ccmorph::Report), Failure> {
-    let entries = (0..keys as u64).map(|key| (key, key));
-    let mut tree = TransparentCTree::from_sorted_iter(entries)?;
+    let mut tree = CTree::new(keys);
     let report = lay_out(&mut tree)?;
     let subject = Subject {
         structure,
-        node_bytes: TransparentCTree::<u64, u64>::NODE_BYTES,
+        node_bytes: CTree::NODE_BYTES,
         searched: Box::new(tree),
     };
     Ok((subject, report))
@@ -137,9 +134,9 @@ fn coloured_b_tree(
 
 fn subjects(keys: usize) -> Result<Vec<Subject>, Failure> {
     let plain = |structure, layout: LayoutChoice| {
-        binary_tree(structure, keys, |tree| tree.morph_with(layout, None))
+        binary_tree(structure, keys, |tree| tree.morph_with(layout))
     };
-    let (c_tree, report) = binary_tree(C_TREE, keys, TransparentCTree::morph)?;
+    let (c_tree, report) = binary_tree(C_TREE, keys, CTree::morph)?;
     let colouring = report.colour.ok_or("the C-tree has no colours")?.colouring;
     let auto = plain(AUTO, LayoutChoice::Auto)?;
     progress(&format!(

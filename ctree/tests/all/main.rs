@@ -21,7 +21,6 @@ mod parallel;
 )]
 #[rustfmt::skip]
 mod std_signatures;
-mod transparent;
 
 /// `count`, or a small part of it under Miri, which takes a thousand times as long, or when
 /// `QUICKCHECK_TESTS` asks for few cases, as it does under the sanitizers.
