@@ -70,7 +70,9 @@ extern crate alloc;
 #[cfg(all(feature = "std", not(test)))]
 extern crate std;
 
+mod algebra;
 mod block;
+mod error;
 mod frozen;
 mod head;
 mod lane;
@@ -83,7 +85,8 @@ pub mod set;
 mod simd;
 mod tree;
 
-pub use frozen::{CheckError, FrozenCTreeMap, FrozenCTreeSet, OrderError, frozen_map, frozen_set};
+pub use error::{CheckError, OrderError};
+pub use frozen::{FrozenCTreeMap, FrozenCTreeSet, frozen_map, frozen_set};
 pub use head::{Head, TotalF32, TotalF64};
 pub use map::CTreeMap;
 #[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]

@@ -7,13 +7,13 @@ use core::fmt;
 use core::ops::{Bound, RangeBounds};
 
 use super::entries::{self, Entries};
-use super::error::{CheckError, Fault};
 use super::key_tree::KeyTree;
 use super::lane_tree::{LaneTree, Wanted};
 use super::map_iter::{
     IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Range, RangeMut, Values, ValuesMut,
 };
 use super::strided::Strided;
+use crate::error::{CheckError, Fault};
 use crate::lane::{same_integer, same_integers};
 use crate::simd::BATCH;
 
@@ -465,6 +465,16 @@ impl<K, V> FrozenCTreeMap<K, V> {
         let (start, end) = self.ranks_within(&range);
         // SAFETY: the values are borrowed shared for as long as the result lives.
         unsafe { Range::new(self.entries(start, end)) }
+    }
+
+    /// The keys within bounds, for sets.
+    pub(super) fn range_keys<Q: ?Sized + Ord>(&self, range: &impl RangeBounds<Q>) -> Keys<'_, K, V>
+    where
+        K: Borrow<Q> + Ord,
+    {
+        let (start, end) = self.ranks_within(range);
+        // SAFETY: the values are borrowed shared for as long as the result lives.
+        unsafe { Keys::new(self.entries(start, end)) }
     }
 
     /// The entries whose keys lie within bounds, with values to change.

@@ -7,11 +7,11 @@
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
-use super::error::OrderError;
 use super::key_tree::KeyTree;
 use super::lane_tree::LaneTree;
 use super::map::{FrozenCTreeMap, Repr};
 use crate::block::advise_vec;
+use crate::error::OrderError;
 use crate::lane::LaneKind;
 
 impl<K, V> FrozenCTreeMap<K, V> {

@@ -158,7 +158,6 @@
 //! ```
 
 mod entries;
-mod error;
 mod head_nodes;
 mod key_tree;
 mod lane_block;
@@ -172,15 +171,12 @@ mod parallel;
 #[cfg(feature = "serde")]
 mod serde;
 mod set;
-mod set_iter;
 mod set_ops;
 mod strided;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use error::Fault;
-pub use error::{CheckError, OrderError};
 pub use map::FrozenCTreeMap;
 #[cfg(feature = "rayon")]
 pub(crate) use map_build::keep_last;
@@ -199,7 +195,7 @@ pub mod frozen_map {
 
 /// Iterators over [`FrozenCTreeSet`], and over two of them.
 pub mod frozen_set {
-    pub use super::set_iter::{IntoIter, Iter, Range};
+    pub use super::set::{IntoIter, Iter, Range};
     pub use super::set_ops::{Difference, Intersection, SymmetricDifference, Union};
 }
 

@@ -7,10 +7,20 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::ops::RangeBounds;
 
-use super::error::{CheckError, OrderError};
 use super::lane_tree::Wanted;
 use super::map::FrozenCTreeMap;
-use super::set_iter::{IntoIter, Iter, Range};
+use super::map_iter::{IntoKeys, Keys};
+use crate::error::{CheckError, OrderError};
+
+/// The keys of a set, from [`FrozenCTreeSet::iter`].
+pub type Iter<'a, K> = Keys<'a, K, ()>;
+
+/// The keys within bounds, from [`FrozenCTreeSet::range`].
+pub type Range<'a, K> = Keys<'a, K, ()>;
+
+/// The owned keys of a set, from
+/// [`FrozenCTreeSet::into_iter`](FrozenCTreeSet#impl-IntoIterator-for-FrozenCTreeSet<K>).
+pub type IntoIter<K> = IntoKeys<K, ()>;
 
 /// An ordered set that is built once and then searched: no pointers, as few cache misses as the
 /// data allows.
@@ -196,44 +206,12 @@ impl<K> FrozenCTreeSet<K> {
     where
         K: Borrow<Q> + Ord,
     {
-        Range::new(self.map.range(range))
+        self.map.range_keys(&range)
     }
 
     /// All keys in order.
     pub fn iter(&self) -> Iter<'_, K> {
-        Iter::new(self.map.keys())
-    }
-
-    /// Whether the sets have no key in common. Takes time linear in both lengths.
-    pub fn is_disjoint(&self, other: &FrozenCTreeSet<K>) -> bool
-    where
-        K: Ord,
-    {
-        let (mut left, mut right) = (self.iter().peekable(), other.iter().peekable());
-        while let (Some(left_key), Some(right_key)) = (left.peek(), right.peek()) {
-            let _passed = match left_key.cmp(right_key) {
-                Ordering::Less => left.next(),
-                Ordering::Greater => right.next(),
-                Ordering::Equal => return false,
-            };
-        }
-        true
-    }
-
-    /// Whether all keys of this set are in `other`.
-    pub fn is_subset(&self, other: &FrozenCTreeSet<K>) -> bool
-    where
-        K: Ord,
-    {
-        self.len() <= other.len() && self.iter().all(|key| other.contains(key))
-    }
-
-    /// Whether all keys of `other` are in this set.
-    pub fn is_superset(&self, other: &FrozenCTreeSet<K>) -> bool
-    where
-        K: Ord,
-    {
-        other.is_subset(self)
+        self.map.keys()
     }
 
     /// Checks the whole structure, as [`FrozenCTreeMap::check`] does.
@@ -326,7 +304,7 @@ impl<K> IntoIterator for FrozenCTreeSet<K> {
 
     /// Moves the keys out in order.
     fn into_iter(self) -> IntoIter<K> {
-        IntoIter::new(self.map.into_keys())
+        self.map.into_keys()
     }
 }
 

@@ -5,6 +5,8 @@ use core::error::Error;
 use core::fmt;
 use std::io;
 
+use super::header::VERSION;
+
 /// Why a file was not opened.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -68,7 +70,10 @@ impl fmt::Display for OpenError {
             }
             OpenError::Magic => f.write_str("not a ctree file"),
             OpenError::ByteOrder => f.write_str("written on a machine with the other byte order"),
-            OpenError::Version { found } => write!(f, "format version {found} is not known"),
+            OpenError::Version { found } => write!(
+                f,
+                "the file has format version {found}, and this library reads version {VERSION}"
+            ),
             OpenError::HeaderChecksum => f.write_str("the header is damaged"),
             OpenError::KeyType { found } => write!(f, "the keys are of type `{found}`"),
             OpenError::ValueType { found } => write!(f, "the values are of type `{found}`"),

@@ -3,7 +3,7 @@
 //! ```text
 //!    0  magic            89 'c' 't' 'r' 'e' 'e' 0D 0A: no text, and mangled by whoever takes it for text
 //!    8  byte order       u32 0x01020304, as the machine writes it; all numbers below are in that order
-//!   12  version          u32 1
+//!   12  version          u32 2
 //!   16  header checksum  u64, of the page with this field 0
 //!   24  file length      u64
 //!   32  entries          u64
@@ -24,9 +24,8 @@
 use alloc::string::String;
 use core::ops::Range;
 
-use super::checksum::checksum;
 use super::error::{OpenError, WriteError};
-use super::layout::{FreeSizes, Layout, PAGE_BYTES, Section, Shape};
+use super::layout::{FreeSizes, Layout, PAGE_BYTES, Section, Shape, checksum};
 use super::stored::{Stored, StoredKey};
 
 /// The header is the first page.
@@ -34,7 +33,7 @@ pub(super) type Page = [u8; PAGE_BYTES];
 
 const MAGIC: [u8; 8] = *b"\x89ctree\r\n";
 const BYTE_ORDER: u32 = 0x0102_0304;
-const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 const MAGIC_AT: usize = 0;
 const BYTE_ORDER_AT: usize = 8;

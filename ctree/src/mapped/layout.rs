@@ -23,6 +23,8 @@
 //! two of bytes, at most a page; otherwise they lie side by side in a section of their own. So no
 //! leaf crosses a page, none wastes room for that, and its place is a shift.
 
+use twox_hash::XxHash3_64;
+
 use crate::block::LINE_BYTES;
 use crate::lane::LaneKind;
 use crate::plan::NODE_BYTES;
@@ -39,6 +41,14 @@ const WIDE_KEYS_BYTES: usize = 4 * LINE_BYTES;
 
 /// Size of one checksum.
 pub(super) const SUM_BYTES: usize = size_of::<u64>();
+
+/// The checksum of pages, index and header: XXH3 of 64 bits, with seed 0.
+///
+/// It finds accidents. Someone who forges a file computes sums that fit, so that memory safety
+/// depends on none.
+pub(super) fn checksum(bytes: &[u8]) -> u64 {
+    XxHash3_64::oneshot(bytes)
+}
 
 /// How keys and values of two types are kept, and what their leaves look like: all that does not
 /// depend on the entries.

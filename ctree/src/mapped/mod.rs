@@ -15,13 +15,12 @@
 //! |---|---|
 //! | `stored` | how types become bytes, and bytes types; how keys find their leaf |
 //! | `layout` | where everything lies: arithmetic, computed rather than read |
-//! | `header`, `checksum` | the first page; sums |
+//! | `header` | the first page |
 //! | `write`, `spool` | how a file is made, at once or not at all |
 //! | `source`, `open` | where the bytes come from, and what is checked before they are used |
 //! | `tree` | lookups and verification, in terms of bytes and ranks |
 //! | `map`, `set`, `iter` | the public face |
 
-mod checksum;
 mod error;
 mod header;
 mod iter;

@@ -20,6 +20,8 @@ use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::cmp::Ordering;
 
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
 use crate::frozen::FrozenCTreeSet;
 use crate::lane::{LaneKind, same_integers};
 use crate::simd::BATCH;
@@ -27,35 +29,31 @@ use crate::simd::BATCH;
 /// Size of the reference to a heap entry, which stands in the place of a value of variable length.
 pub(super) const HEAP_CELL_BYTES: usize = size_of::<u64>();
 
-/// A fixed-width type that is its bytes: in a file, a value is `size_of::<Self>()` bytes in the
-/// byte order of the machine.
+/// A fixed-width type that a file holds as its bytes, in the byte order of the machine.
 ///
-/// Implemented for the integers of fixed width, `f32`, `f64`, `()`, and arrays of plain types. Left
-/// out on purpose: `usize` and `isize`, whose width differs between machines, and tuples, whose
-/// layout may differ between compilations. (`bool` and `char` are not plain, but files hold them as
-/// well: see [`Stored`].)
+/// Implemented for the integers of fixed width, `f32`, `f64`, `()`, and arrays of plain types; not
+/// for `usize` and `isize`, whose width differs between machines, nor for tuples, whose layout may
+/// differ between compilations. (`bool` and `char` are not plain, but files hold them as well: see
+/// [`Stored`].)
 ///
-/// # Safety
-/// - Every pattern of `size_of::<Self>()` bytes is a value of the type.
-/// - All bytes of every value are initialised: there is no padding.
-/// - The type holds no pointer or handle: a value means the same in another process.
-///
-/// For a `struct` this asks for `repr(C)` or `repr(transparent)`, fields that are plain, and no
-/// padding between or after them.
+/// The derives of the crate `zerocopy`, version 0.8 with its feature `derive`, check that a type of
+/// your own has no padding and that every pattern of bytes is a value. It must be `repr(C)` or
+/// `repr(transparent)`. Its values should mean the same in another process: no handles.
 ///
 /// # Examples
 /// ```
 /// use ctree::{MappedCTreeMap, Plain};
 ///
-/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// use zerocopy::{FromBytes, Immutable, IntoBytes};
+///
+/// #[derive(Clone, Copy, Debug, PartialEq, FromBytes, IntoBytes, Immutable)]
 /// #[repr(C)]
 /// struct Place {
 ///     latitude: f64,
 ///     longitude: f64,
 /// }
 ///
-/// // SAFETY: two fields for which every pattern is a value, and no padding in or after 16 B.
-/// unsafe impl Plain for Place {
+/// impl Plain for Place {
 ///     fn type_name() -> String {
 ///         "example/Place/1".into()
 ///     }
@@ -66,7 +64,7 @@ pub(super) const HEAP_CELL_BYTES: usize = size_of::<u64>();
 /// assert_eq!(places.get("Ulm").map(|place| place.latitude), Some(48.4));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub unsafe trait Plain: Copy + Send + Sync + 'static {
+pub trait Plain: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'static {
     /// Names the type in files, in at most 95 bytes: a file is refused where another name is
     /// expected.
     ///
@@ -77,8 +75,7 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
 
 macro_rules! plain {
     ($($plain:ty)*) => {$(
-        // SAFETY: a machine number without padding, every pattern of which is a value.
-        unsafe impl Plain for $plain {
+        impl Plain for $plain {
             fn type_name() -> String {
                 stringify!($plain).to_owned()
             }
@@ -88,16 +85,13 @@ macro_rules! plain {
 
 plain!(u8 u16 u32 u64 u128 i8 i16 i32 i64 i128 f32 f64);
 
-// SAFETY: no bytes at all.
-unsafe impl Plain for () {
+impl Plain for () {
     fn type_name() -> String {
         "()".to_owned()
     }
 }
 
-// SAFETY: an array is its elements side by side, without padding between them (Reference, type
-// layout).
-unsafe impl<T: Plain, const N: usize> Plain for [T; N] {
+impl<T: Plain, const N: usize> Plain for [T; N] {
     fn type_name() -> String {
         format!("[{}; {N}]", T::type_name())
     }
@@ -269,16 +263,6 @@ impl<const N: usize> AsStored<[u8]> for &[u8; N] {
     }
 }
 
-/// The bytes of a value that has no padding.
-///
-/// # Safety
-/// All bytes of every `T` are initialised, and none changes through a shared reference.
-unsafe fn bytes_of<T>(value: &T) -> &[u8] {
-    // SAFETY: the pointer is that of a live reference of the same lifetime to as many bytes,
-    // initialised and unchanging as the caller says.
-    unsafe { core::slice::from_raw_parts(core::ptr::from_ref(value).cast(), size_of::<T>()) }
-}
-
 impl<T: Plain> Sealed for T {}
 
 impl<T: Plain> Stored for T {
@@ -291,9 +275,7 @@ impl<T: Plain> Stored for T {
 
     #[inline(always)]
     fn stored_bytes(&self) -> &[u8] {
-        // SAFETY: `Plain` types have no padding; they are `Copy`, and have no cells since all their
-        // bytes are those of plain data.
-        unsafe { bytes_of(self) }
+        self.as_bytes()
     }
 
     fn is_stored(bytes: &[u8]) -> bool {
@@ -302,15 +284,7 @@ impl<T: Plain> Stored for T {
 
     #[inline(always)]
     fn load(bytes: &[u8]) -> T {
-        assert!(
-            bytes.len() == size_of::<T>(),
-            "{} bytes for a value of {}",
-            bytes.len(),
-            size_of::<T>()
-        );
-        // SAFETY: that many bytes can be read there, and every pattern of them is a value; they
-        // need not be aligned.
-        unsafe { bytes.as_ptr().cast::<T>().read_unaligned() }
+        T::read_from_bytes(bytes).expect("a value has as many bytes as its type")
     }
 }
 
@@ -325,8 +299,7 @@ impl Stored for bool {
     }
 
     fn stored_bytes(&self) -> &[u8] {
-        // SAFETY: a `bool` is one byte, 0 or 1.
-        unsafe { bytes_of(self) }
+        self.as_bytes()
     }
 
     fn is_stored(bytes: &[u8]) -> bool {
@@ -350,8 +323,7 @@ impl Stored for char {
     }
 
     fn stored_bytes(&self) -> &[u8] {
-        // SAFETY: a `char` is the four bytes of its number.
-        unsafe { bytes_of(self) }
+        self.as_bytes()
     }
 
     fn is_stored(bytes: &[u8]) -> bool {

@@ -7,8 +7,9 @@ use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::ops::Bound;
 
-use super::checksum::checksum;
-use super::layout::{PAGE_BYTES, SUM_BYTES};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+use super::layout::{PAGE_BYTES, SUM_BYTES, checksum};
 use super::{AsStored, MappedCTreeMap, Plain, Stored, StoredKey, header};
 
 /// A sequence of numbers that looks random.
@@ -174,12 +175,11 @@ fn forged_text() {
 }
 
 /// An order that changes from one comparison to the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(transparent)]
 struct Lawless(u32);
 
-// SAFETY: a `u32`.
-unsafe impl Plain for Lawless {
+impl Plain for Lawless {
     fn type_name() -> String {
         "test/Lawless".into()
     }

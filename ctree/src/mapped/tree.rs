@@ -23,10 +23,9 @@ use crate::block::LINE_BYTES;
 use crate::lane::LaneKind;
 use crate::simd::{self, BATCH, Isa};
 
-use super::checksum::checksum;
 use super::error::{OpenError, VerifyError};
 use super::header::Sums;
-use super::layout::{Layout, PAGE_BYTES, SUM_BYTES, Section, Shape};
+use super::layout::{Layout, PAGE_BYTES, SUM_BYTES, Section, Shape, checksum};
 use super::source::Source;
 use super::stored::{HEAP_CELL_BYTES, Stored, StoredKey};
 use super::write::filler;

@@ -18,17 +18,17 @@
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::lane::{LaneKind, by_lane};
 
-use super::checksum::checksum;
 use super::error::WriteError;
 use super::header::{self, Sums, TypeNames};
-use super::layout::{FreeSizes, Layout, PAGE_BYTES, Shape};
-use super::spool::{Spool, TempFile};
+use super::layout::{FreeSizes, Layout, PAGE_BYTES, Shape, checksum};
+use super::spool::Spool;
 use super::stored::{AsStored, HEAP_CELL_BYTES, Stored, StoredKey};
 
 /// Bytes that are handed to the operating system at a time.
@@ -52,29 +52,31 @@ impl<W: Write> Pages<W> {
         }
     }
 
-    /// Writes bytes.
-    fn push(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            let (now, later) = bytes.split_at(bytes.len().min(PAGE_BYTES - self.page.len()));
-            self.page.extend_from_slice(now);
-            bytes = later;
-            if self.page.len() == PAGE_BYTES {
-                self.sums
-                    .extend_from_slice(&checksum(&self.page).to_ne_bytes());
-                self.writer.write_all(&self.page)?;
-                self.page.clear();
-            }
-        }
-        Ok(())
-    }
-
     /// Fills the page up, unless a new one has just begun.
     fn end_section(&mut self) -> io::Result<()> {
         if self.page.is_empty() {
             return Ok(());
         }
         let free = PAGE_BYTES - self.page.len();
-        self.push(&[0; PAGE_BYTES][..free])
+        self.write_all(&[0; PAGE_BYTES][..free])
+    }
+}
+
+impl<W: Write> Write for Pages<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let bytes = &bytes[..bytes.len().min(PAGE_BYTES - self.page.len())];
+        self.page.extend_from_slice(bytes);
+        if self.page.len() == PAGE_BYTES {
+            self.sums
+                .extend_from_slice(&checksum(&self.page).to_ne_bytes());
+            self.writer.write_all(&self.page)?;
+            self.page.clear();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
     }
 }
 
@@ -83,7 +85,7 @@ impl<W: Write> Pages<W> {
 /// # Errors
 /// `TooLong`, or that of a file.
 fn push_entry(
-    heap: &mut Spool<'_>,
+    heap: &mut Spool,
     bytes: &[u8],
     index: usize,
 ) -> Result<[u8; HEAP_CELL_BYTES], WriteError> {
@@ -137,7 +139,7 @@ where
                 return Err(WriteError::Order { index: len });
             }
             if slot == shape.leaf_keys {
-                pages.push(&leaf)?;
+                pages.write_all(&leaf)?;
                 leaf.fill(0);
                 slot = 0;
                 separators.extend_from_slice(K::separator(&last_key, key_bytes));
@@ -179,7 +181,7 @@ where
                 .chunks_exact_mut(bytes)
                 .for_each(|lane| lane.copy_from_slice(&filler[..bytes]));
         }
-        pages.push(&leaf)?;
+        pages.write_all(&leaf)?;
     }
 
     let size = |bytes: u64| usize::try_from(bytes).map_err(|_| WriteError::TooLarge);
@@ -195,12 +197,12 @@ where
     let layout = Layout::new(shape, len, sizes).ok_or(WriteError::TooLarge)?;
     pages.end_section()?;
     for section in [values, key_heap, value_heap] {
-        section.drain(|bytes| pages.push(bytes))?;
+        section.drain(&mut pages)?;
         pages.end_section()?;
     }
     let mut index = separator_ends;
     index.append(&mut separators);
-    pages.push(&index)?;
+    pages.write_all(&index)?;
     pages.end_section()?;
 
     let Pages {
@@ -272,13 +274,20 @@ where
     } else {
         None
     };
-    let temporary = TempFile::create(&folder, old.is_some())?;
-    if let Some(old) = old {
-        temporary.file().set_permissions(old.permissions())?;
+    let mut temporary = tempfile::Builder::new();
+    temporary.prefix(".ctree-").suffix(".tmp");
+    if old.is_none() {
+        // Less what the process's mask takes away. Otherwise the file is private until it has the
+        // permissions of the old one.
+        temporary.permissions(Permissions::from_mode(0o666));
     }
-    let len = write_entries::<K, V, B, C>(temporary.file(), Some(&folder), entries)?;
-    temporary.file().sync_all()?;
-    temporary.rename(&path)?;
+    let temporary = temporary.tempfile_in(&folder)?;
+    if let Some(old) = old {
+        temporary.as_file().set_permissions(old.permissions())?;
+    }
+    let len = write_entries::<K, V, B, C>(temporary.as_file(), Some(&folder), entries)?;
+    temporary.as_file().sync_all()?;
+    temporary.persist(&path).map_err(|error| error.error)?;
     if let Some(folder_file) = folder_file {
         folder_file.sync_all()?;
     }

@@ -15,10 +15,8 @@
 
 use core::ptr::NonNull;
 
+use super::EagerValues;
 use super::descend::CountLess;
-#[cfg(target_arch = "x86_64")]
-use super::x86;
-use super::{EagerValues, Isa, Level, portable};
 use crate::plan::NODE_BYTES;
 
 /// Heads in a node; behind them stands the number of bytes that they leave out.
@@ -153,27 +151,17 @@ pub(super) unsafe fn stop_by<Q: HeadQuery, Count: CountLess<u64>>(
     }
 }
 
-/// [`stop_by`] with what this machine has.
-///
-/// # Safety
-/// As for [`stop_by`].
-#[inline(always)]
-pub(crate) unsafe fn stop<Q: HeadQuery>(
-    isa: Isa,
-    base: NonNull<u8>,
-    level_at: &[usize],
-    eager: &[EagerValues; 2],
-    from: At,
-    query: Q,
-) -> Stop {
-    match isa.0 {
-        // SAFETY: passed on.
-        Level::Portable => unsafe { portable::stop(base, level_at, eager, from, query) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: passed on; the `Isa` proves that the machine has the instructions.
-        Level::Avx2 => unsafe { x86::stop_avx2(base, level_at, eager, from, query) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: as for AVX2.
-        Level::Avx512 => unsafe { x86::stop_avx512(base, level_at, eager, from, query) },
-    }
+entry! {
+    /// [`stop_by`] with the instructions of `isa`.
+    ///
+    /// # Safety
+    /// As for [`stop_by`].
+    #[inline(always)]
+    pub(crate) fn stop<Q: HeadQuery>(
+        base: NonNull<u8>,
+        level_at: &[usize],
+        eager: &[EagerValues; 2],
+        from: At,
+        query: Q,
+    ) -> Stop = stop_by<Q>
 }

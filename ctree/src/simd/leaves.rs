@@ -1,12 +1,10 @@
-//! The last step of a search alone, for leaves that do not lie in the block of their index: those
-//! of a mapped file.
+//! The last step of a search alone, for the leaves of a mapped file, which are not in the block of
+//! their index.
 
 use core::ptr::NonNull;
 
 use super::descend::CountLess;
-#[cfg(target_arch = "x86_64")]
-use super::x86;
-use super::{Isa, Level, portable};
+use super::{Isa, Search};
 use crate::lane::{LaneKind, by_lane};
 use crate::plan::NODE_BYTES;
 
@@ -32,21 +30,12 @@ pub(crate) unsafe fn count_in_leaves(
         // SAFETY: the caller's promise on `queries`; `ranks` is borrowed mutably and thus another
         // slice.
         let queries = unsafe { core::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), ranks.len()) };
-        match isa.0 {
-            // SAFETY: the caller's promise on the leaves.
-            Level::Portable => unsafe { portable::count_in_leaves(leaves, leaf_bytes, queries, ranks) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the same, and by its invariant the `Isa` proves that the machine has the
-            // instructions.
-            Level::Avx2 => unsafe { x86::count_in_leaves_avx2(leaves, leaf_bytes, queries, ranks) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as for AVX2.
-            Level::Avx512 => unsafe { x86::count_in_leaves_avx512(leaves, leaf_bytes, queries, ranks) },
-        }
+        // SAFETY: the caller's promise on the leaves.
+        unsafe { <Lane as Search>::count_in_leaves(isa, leaves, leaf_bytes, queries, ranks) }
     });
 }
 
-/// [`count_in_leaves`] for one way to count.
+/// [`count_in_leaves`] by one instruction set.
 ///
 /// # Safety
 /// - `leaves`, `leaf_bytes` and `ranks` as for [`count_in_leaves`], with lanes of this type;

@@ -21,6 +21,8 @@
 //! The portable path is plain Rust, runs everywhere and is held against the others by the tests.
 //! Only this module knows of architectures.
 
+#[macro_use]
+mod isa;
 mod descend;
 pub(crate) mod heads;
 #[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
@@ -43,72 +45,20 @@ use crate::lane::{LaneKind, by_lane};
 use crate::narrow;
 use crate::plan::{NODE_BYTES, Plan};
 
-pub(crate) use nodes::{CHILD_LINES, Hit, NodeMap, prefetch_fixed};
+pub(crate) use isa::Isa;
+pub(crate) use nodes::{CHILD_LINES, Hit, LANE_BYTES, NodeMap, prefetch_fixed};
 
 /// Queries that a batch searches for at the same time: a few times as many as a core has misses
 /// under way (about twenty), while their state still fits into a few lines.
 pub(crate) const BATCH: usize = 64;
 
-/// A set of vector instructions that this machine has.
+/// The searches for one type of integer.
 ///
-/// Invariant: a value other than portable exists only where the instructions do; the only
-/// constructors are [`Isa::detect`] and, in tests, `Isa::available`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Isa(Level);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Level {
-    Portable,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-}
-
-impl Isa {
-    /// The set that every machine has.
-    pub(crate) const PORTABLE: Isa = Isa(Level::Portable);
-
-    /// The best set that this machine has.
-    pub(crate) fn detect() -> Isa {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if x86::has_avx512() {
-                return Isa(Level::Avx512);
-            }
-            if x86::has_avx2() {
-                return Isa(Level::Avx2);
-            }
-        }
-        Isa(Level::Portable)
-    }
-
-    /// All sets that this machine has, so that tests hold them against each other.
-    #[cfg(test)]
-    pub(crate) fn available() -> Vec<Isa> {
-        let mut all = vec![Isa(Level::Portable)];
-        #[cfg(target_arch = "x86_64")]
-        {
-            if x86::has_avx2() {
-                all.push(Isa(Level::Avx2));
-            }
-            if x86::has_avx512() {
-                all.push(Isa(Level::Avx512));
-            }
-        }
-        all
-    }
-}
-
-/// The searches for one integer, chosen by instruction set.
-///
-/// The methods of an implementation are ordinary functions, compiled once in this crate: a program
-/// with many types of maps, values included, shares them.
+/// The methods are ordinary functions that are compiled once in this crate: all maps of a program
+/// share them, whatever their values.
 trait Search: Sized {
-    /// See [`place`].
-    ///
     /// # Safety
-    /// `base` and `plan` as for [`place`], with lanes of this type.
+    /// As for [`place`], with lanes of this type.
     unsafe fn place(
         isa: Isa,
         base: NonNull<u8>,
@@ -117,10 +67,8 @@ trait Search: Sized {
         query: Self,
     ) -> Place;
 
-    /// See [`lower_bound_many`].
-    ///
     /// # Safety
-    /// `base` and `plan` as for [`place`], with lanes of this type.
+    /// As for [`lower_bound_many`], with lanes of this type.
     unsafe fn lower_bound_many(
         isa: Isa,
         base: NonNull<u8>,
@@ -130,14 +78,10 @@ trait Search: Sized {
         ranks: &mut [usize],
     );
 
-    /// See [`find`].
-    ///
     /// # Safety
     /// As for [`find`], with lanes of this type.
     unsafe fn find(isa: Isa, root: NonNull<u8>, height: usize, map: &NodeMap, query: Self) -> Hit;
 
-    /// See [`find_many`].
-    ///
     /// # Safety
     /// As for [`find_many`], with lanes of this type.
     unsafe fn find_many(
@@ -149,97 +93,64 @@ trait Search: Sized {
         hits: &mut [Hit],
     );
 
-    /// See [`count_heads`].
-    ///
     /// # Safety
-    /// As for [`count_heads`], with lanes of this type.
-    unsafe fn count(isa: Isa, node: NonNull<u8>, query: Self) -> usize;
+    /// As for [`count_in_leaves`], with lanes of this type.
+    #[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
+    unsafe fn count_in_leaves(
+        isa: Isa,
+        leaves: NonNull<u8>,
+        leaf_bytes: usize,
+        queries: &[Self],
+        ranks: &mut [usize],
+    );
 }
 
 macro_rules! impl_search {
     ($($lane:ty)*) => {$(
         impl Search for $lane {
-            unsafe fn place(isa: Isa, base: NonNull<u8>, plan: &Plan, eager: &EagerValues, query: $lane) -> Place {
-                match isa.0 {
-                    // SAFETY: the caller's promise on `base` and `plan`.
-                    Level::Portable => unsafe { portable::place(base, plan, eager, query) },
-                    #[cfg(target_arch = "x86_64")]
-                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has
-                    // the instructions.
-                    Level::Avx2 => unsafe { x86::place_avx2(base, plan, eager, query) },
-                    #[cfg(target_arch = "x86_64")]
-                    // SAFETY: as for AVX2.
-                    Level::Avx512 => unsafe { x86::place_avx512(base, plan, eager, query) },
-                }
+            entry! {
+                fn place(
+                    base: NonNull<u8>, plan: &Plan, eager: &EagerValues, query: $lane,
+                ) -> Place = descend::descend<$lane>
             }
-
-            unsafe fn lower_bound_many(
-                isa: Isa,
-                base: NonNull<u8>,
-                plan: &Plan,
-                eager: &EagerValues,
-                queries: &[$lane],
-                ranks: &mut [usize],
-            ) {
-                match isa.0 {
-                    // SAFETY: the caller's promise on `base` and `plan`.
-                    Level::Portable => unsafe { portable::lower_bound_many(base, plan, eager, queries, ranks) },
-                    #[cfg(target_arch = "x86_64")]
-                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has
-                    // the instructions.
-                    Level::Avx2 => unsafe { x86::lower_bound_many_avx2(base, plan, eager, queries, ranks) },
-                    #[cfg(target_arch = "x86_64")]
-                    // SAFETY: as for AVX2.
-                    Level::Avx512 => unsafe { x86::lower_bound_many_avx512(base, plan, eager, queries, ranks) },
-                }
+            entry! {
+                fn lower_bound_many(
+                    base: NonNull<u8>, plan: &Plan, eager: &EagerValues, queries: &[$lane],
+                    ranks: &mut [usize],
+                ) = descend::descend_many<$lane>
             }
-
-            unsafe fn find(isa: Isa, root: NonNull<u8>, height: usize, map: &NodeMap, query: $lane) -> Hit {
-                match isa.0 {
-                    // SAFETY: the caller's promise on the tree.
-                    Level::Portable => unsafe { portable::find(root, height, map, query) },
-                    #[cfg(target_arch = "x86_64")]
-                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has
-                    // the instructions.
-                    Level::Avx2 => unsafe { x86::find_avx2(root, height, map, query) },
-                    #[cfg(target_arch = "x86_64")]
-                    // SAFETY: as for AVX2.
-                    Level::Avx512 => unsafe { x86::find_avx512(root, height, map, query) },
-                }
+            entry! {
+                fn find(
+                    root: NonNull<u8>, height: usize, map: &NodeMap, query: $lane,
+                ) -> Hit = nodes::find<$lane>
             }
-
-            unsafe fn find_many(isa: Isa, root: NonNull<u8>, height: usize, map: &NodeMap, queries: &[$lane], hits: &mut [Hit]) {
-                match isa.0 {
-                    // SAFETY: the caller's promise on the tree.
-                    Level::Portable => unsafe { portable::find_many(root, height, map, queries, hits) },
-                    #[cfg(target_arch = "x86_64")]
-                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has
-                    // the instructions.
-                    Level::Avx2 => unsafe { x86::find_many_avx2(root, height, map, queries, hits) },
-                    #[cfg(target_arch = "x86_64")]
-                    // SAFETY: as for AVX2.
-                    Level::Avx512 => unsafe { x86::find_many_avx512(root, height, map, queries, hits) },
-                }
+            entry! {
+                fn find_many(
+                    root: NonNull<u8>, height: usize, map: &NodeMap, queries: &[$lane],
+                    hits: &mut [Hit],
+                ) = nodes::find_many<$lane>
             }
-
-            unsafe fn count(isa: Isa, node: NonNull<u8>, query: $lane) -> usize {
-                match isa.0 {
-                    // SAFETY: the caller's promise on the lanes.
-                    Level::Portable => unsafe { portable::count(node, query) },
-                    #[cfg(target_arch = "x86_64")]
-                    // SAFETY: the same, and by its invariant the `Isa` proves that the machine has
-                    // the instructions.
-                    Level::Avx2 => unsafe { x86::count_avx2(node, query) },
-                    #[cfg(target_arch = "x86_64")]
-                    // SAFETY: as for AVX2.
-                    Level::Avx512 => unsafe { x86::count_avx512(node, query) },
-                }
+            entry! {
+                #[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
+                fn count_in_leaves(
+                    leaves: NonNull<u8>, leaf_bytes: usize, queries: &[$lane],
+                    ranks: &mut [usize],
+                ) = leaves::count_each<$lane>
             }
         }
     )*};
 }
 
 impl_search!(u8 u16 u32 u64 i8 i16 i32 i64);
+
+entry! {
+    /// Number of heads of a node that are less than `query`.
+    ///
+    /// # Safety
+    /// `node` is the start of a node of a tree with heads: aligned to a line, all lanes
+    /// initialised.
+    pub(crate) fn count_heads(node: NonNull<u8>, query: u64) -> usize = nodes::count_lanes<u64>
+}
 
 /// Where a query belongs: before the key in slot `slot` of leaf `leaf`.
 ///
@@ -395,16 +306,6 @@ pub(crate) unsafe fn find_many(
         // SAFETY: the caller's promise on the tree.
         unsafe { <Lane as Search>::find_many(isa, root, height, map, queries, hits) }
     });
-}
-
-/// Number of heads of a node that are less than `query`.
-///
-/// # Safety
-/// `node` is the start of a node of a tree with heads: aligned to a line, all lanes initialised.
-#[inline(always)]
-pub(crate) unsafe fn count_heads(isa: Isa, node: NonNull<u8>, query: u64) -> usize {
-    // SAFETY: passed on.
-    unsafe { <u64 as Search>::count(isa, node, query) }
 }
 
 /// The values that a search asks for as soon as it knows the leaf, before it knows the slot: they

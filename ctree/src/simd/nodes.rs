@@ -17,7 +17,9 @@ use super::descend::CountLess;
 use super::{BATCH, prefetch, prefetch_far, prefetch_lines};
 use crate::block::LINE_BYTES;
 use crate::plan::NODE_BYTES;
-use crate::tree::shape::LANE_BYTES;
+
+/// Size of the lanes of a linked node: 32 keys of 8 B.
+pub(crate) const LANE_BYTES: usize = 256;
 
 const _: () = assert!(LANE_BYTES.is_multiple_of(NODE_BYTES));
 

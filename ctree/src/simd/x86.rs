@@ -1,9 +1,7 @@
-//! The search with AVX2 and AVX-512, for any `x86_64` program: the instructions are chosen at run
-//! time.
+//! Counting with AVX2 and AVX-512.
 //!
-//! Vector instructions may be used only inside functions that declare them. The entry functions at
-//! the end do; everything that they call is inlined into them, so that a whole search holds no call
-//! and no switch of the instruction set.
+//! Vector instructions may be used only inside functions that declare them: the entry functions
+//! that `entry!` defines. All of this is inlined into those.
 
 use core::arch::x86_64::{
     __m256i, __m512i, _MM_HINT_T0, _MM_HINT_T1, _mm_prefetch, _mm256_cmpgt_epi8,
@@ -16,22 +14,16 @@ use core::arch::x86_64::{
 };
 use core::ptr::NonNull;
 
-use super::descend::{CountLess, assert_on_line, descend, descend_many};
-use super::heads::{At, HeadQuery, Stop, stop_by};
-#[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
-use super::leaves::count_each;
-use super::nodes::{self, Filler, Hit, NodeMap};
-use super::{EagerValues, Place};
+use super::descend::{CountLess, assert_on_line};
 use crate::block::LINE_BYTES;
-use crate::narrow::Lane;
-use crate::plan::{NODE_BYTES, Plan};
+use crate::plan::NODE_BYTES;
 
 const _: () =
     assert!(NODE_BYTES == 2 * size_of::<__m512i>() && NODE_BYTES == 4 * size_of::<__m256i>());
 const _: () = assert!(LINE_BYTES.is_multiple_of(align_of::<__m512i>()));
 
-/// Whether the machine has some instructions: asked at run time where there is an operating system
-/// to ask, else known only from what the program was compiled for.
+/// Whether the machine has some instructions: detected at run time with `std`, otherwise those that
+/// the program was compiled for.
 macro_rules! has {
     ($($feature:tt),*) => {{
         #[cfg(feature = "std")]
@@ -52,7 +44,7 @@ pub(super) fn has_avx2() -> bool {
     has!("avx2", "popcnt")
 }
 
-/// Asks for the line that `address` lies in.
+/// Prefetches the line of `address`.
 #[inline(always)]
 pub(super) fn prefetch(address: *const u8) {
     // SAFETY: a prefetch is a hint that never faults, whatever the address (Intel SDM, PREFETCHh),
@@ -60,22 +52,22 @@ pub(super) fn prefetch(address: *const u8) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast::<i8>()) }
 }
 
-/// Asks for the line that `address` lies in, up to the second cache.
+/// Prefetches the line of `address` into the second-level cache.
 #[inline(always)]
 pub(super) fn prefetch_far(address: *const u8) {
     // SAFETY: as above.
     unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast::<i8>()) }
 }
 
-/// Counts with AVX-512: a node is two vectors, each comparison gives one bit a lane.
-struct Avx512;
+/// Counts with AVX-512: a node is two vectors, and a comparison gives one bit per lane.
+pub(super) struct Avx512;
 
-/// Counts with AVX2: a node is four vectors, each comparison gives as many bits a lane as the lane
-/// has bytes.
-struct Avx2;
+/// Counts with AVX2: a node is four vectors, and a comparison gives as many bits per lane as the
+/// lane has bytes.
+pub(super) struct Avx2;
 
-/// For one integer: how to fill a 512-bit vector and compare it, and an integer with a bit for each
-/// lane of a node.
+/// For each integer: how to fill a 512-bit vector and compare it, and an integer with a bit for
+/// each lane of a node.
 macro_rules! count_by_avx512 {
     ($($lane:ty, $fill:ident, $less:ident, $bits:ty;)*) => {$(
         impl CountLess<$lane> for Avx512 {
@@ -83,8 +75,8 @@ macro_rules! count_by_avx512 {
             unsafe fn count_less(node: NonNull<$lane>, query: $lane) -> usize {
                 assert_on_line(node);
                 let node = node.cast::<__m512i>().as_ptr();
-                // SAFETY: the caller promises the instructions, and two vectors' worth of
-                // initialised bytes on a line boundary, which is what a 512-bit load asks for.
+                // SAFETY: the caller promises the instructions, and two vectors of initialised
+                // bytes on a line boundary, as a 512-bit load requires.
                 let (low, high) = unsafe {
                     let query = $fill(query.cast_signed_lane());
                     ($less(_mm512_load_si512(node), query), $less(_mm512_load_si512(node.add(1)), query))
@@ -96,8 +88,8 @@ macro_rules! count_by_avx512 {
     )*};
 }
 
-/// For one integer: how to fill a 256-bit vector and compare it, and the bit whose flip turns its
-/// order into the signed one, the only one that AVX2 compares by.
+/// For each integer: how to fill a 256-bit vector and compare it, and the bit to flip so that its
+/// order becomes the signed one, the only one that AVX2 has.
 macro_rules! count_by_avx2 {
     ($($lane:ty, $fill:ident, $greater:ident, $flip:expr;)*) => {$(
         impl CountLess<$lane> for Avx2 {
@@ -111,8 +103,8 @@ macro_rules! count_by_avx2 {
                     (_mm256_xor_si256($fill(query.cast_signed_lane()), flip), flip)
                 };
                 let less = |vector: usize| {
-                    // SAFETY: the caller promises the instructions, and four vectors' worth of
-                    // initialised bytes on a line boundary; `vector` is less than four.
+                    // SAFETY: the caller promises the instructions, and four vectors of initialised
+                    // bytes on a line boundary; `vector` is less than four.
                     let bits = unsafe {
                         let lanes = _mm256_xor_si256(_mm256_load_si256(node.add(vector)), flip);
                         _mm256_movemask_epi8($greater(query, lanes))
@@ -176,290 +168,4 @@ count_by_avx2! {
     i32, _mm256_set1_epi32, _mm256_cmpgt_epi32, 0;
     u64, _mm256_set1_epi64x, _mm256_cmpgt_epi64, i64::MIN;
     i64, _mm256_set1_epi64x, _mm256_cmpgt_epi64, 0;
-}
-
-/// [`descend`] with AVX-512.
-///
-/// # Safety
-/// As for [`descend`], on a machine where [`has_avx512`] holds.
-#[target_feature(enable = "avx512f,avx512bw,popcnt")]
-#[expect(
-    private_bounds,
-    reason = "the bound only says for which integers the path exists"
-)]
-pub(super) unsafe fn place_avx512<L: Lane>(
-    base: NonNull<u8>,
-    plan: &Plan,
-    eager: &EagerValues,
-    query: L,
-) -> Place
-where
-    Avx512: CountLess<L>,
-{
-    // SAFETY: passed on; this function has the instructions.
-    unsafe { descend::<L, Avx512>(base, plan, eager, query) }
-}
-
-/// [`descend_many`] with AVX-512.
-///
-/// # Safety
-/// As for [`descend_many`], on a machine where [`has_avx512`] holds.
-#[target_feature(enable = "avx512f,avx512bw,popcnt")]
-#[expect(
-    private_bounds,
-    reason = "the bound only says for which integers the path exists"
-)]
-pub(super) unsafe fn lower_bound_many_avx512<L: Lane>(
-    base: NonNull<u8>,
-    plan: &Plan,
-    eager: &EagerValues,
-    queries: &[L],
-    ranks: &mut [usize],
-) where
-    Avx512: CountLess<L>,
-{
-    // SAFETY: passed on; this function has the instructions.
-    unsafe { descend_many::<L, Avx512>(base, plan, eager, queries, ranks) }
-}
-
-/// [`descend`] with AVX2.
-///
-/// # Safety
-/// As for [`descend`], on a machine where [`has_avx2`] holds.
-#[target_feature(enable = "avx2,popcnt")]
-#[expect(
-    private_bounds,
-    reason = "the bound only says for which integers the path exists"
-)]
-pub(super) unsafe fn place_avx2<L: Lane>(
-    base: NonNull<u8>,
-    plan: &Plan,
-    eager: &EagerValues,
-    query: L,
-) -> Place
-where
-    Avx2: CountLess<L>,
-{
-    // SAFETY: passed on; this function has the instructions.
-    unsafe { descend::<L, Avx2>(base, plan, eager, query) }
-}
-
-/// [`descend_many`] with AVX2.
-///
-/// # Safety
-/// As for [`descend_many`], on a machine where [`has_avx2`] holds.
-#[target_feature(enable = "avx2,popcnt")]
-#[expect(
-    private_bounds,
-    reason = "the bound only says for which integers the path exists"
-)]
-pub(super) unsafe fn lower_bound_many_avx2<L: Lane>(
-    base: NonNull<u8>,
-    plan: &Plan,
-    eager: &EagerValues,
-    queries: &[L],
-    ranks: &mut [usize],
-) where
-    Avx2: CountLess<L>,
-{
-    // SAFETY: passed on; this function has the instructions.
-    unsafe { descend_many::<L, Avx2>(base, plan, eager, queries, ranks) }
-}
-
-/// [`nodes::find`] with AVX-512.
-///
-/// # Safety
-/// As for [`nodes::find`], on a machine where [`has_avx512`] holds.
-#[target_feature(enable = "avx512f,avx512bw,popcnt")]
-#[expect(
-    private_bounds,
-    reason = "the bound only says for which integers the path exists"
-)]
-pub(super) unsafe fn find_avx512<Lane: Filler>(
-    root: NonNull<u8>,
-    height: usize,
-    map: &NodeMap,
-    query: Lane,
-) -> Hit
-where
-    Avx512: CountLess<Lane>,
-{
-    // SAFETY: passed on; this function has the instructions.
-    unsafe { nodes::find::<Lane, Avx512>(root, height, map, query) }
-}
-
-/// [`nodes::find_many`] with AVX-512.
-///
-/// # Safety
-/// As for [`nodes::find_many`], on a machine where [`has_avx512`] holds.
-#[target_feature(enable = "avx512f,avx512bw,popcnt")]
-#[expect(
-    private_bounds,
-    reason = "the bound only says for which integers the path exists"
-)]
-pub(super) unsafe fn find_many_avx512<Lane: Filler>(
-    root: NonNull<u8>,
-    height: usize,
-    map: &NodeMap,
-    queries: &[Lane],
-    hits: &mut [Hit],
-) where
-    Avx512: CountLess<Lane>,
-{
-    // SAFETY: passed on; this function has the instructions.
-    unsafe { nodes::find_many::<Lane, Avx512>(root, height, map, queries, hits) }
-}
-
-/// [`nodes::count_lanes`] with AVX-512.
-///
-/// # Safety
-/// As for [`nodes::count_lanes`], on a machine where [`has_avx512`] holds.
-#[target_feature(enable = "avx512f,avx512bw,popcnt")]
-#[expect(
-    private_bounds,
-    reason = "the bound only says for which integers the path exists"
-)]
-pub(super) unsafe fn count_avx512<Lane: Copy>(node: NonNull<u8>, query: Lane) -> usize
-where
-    Avx512: CountLess<Lane>,
-{
-    // SAFETY: passed on; this function has the instructions.
-    unsafe { nodes::count_lanes::<Lane, Avx512>(node, query) }
-}
-
-/// [`nodes::find`] with AVX2.
-///
-/// # Safety
-/// As for [`nodes::find`], on a machine where [`has_avx2`] holds.
-#[target_feature(enable = "avx2,popcnt")]
-#[expect(
-    private_bounds,
-    reason = "the bound only says for which integers the path exists"
-)]
-pub(super) unsafe fn find_avx2<Lane: Filler>(
-    root: NonNull<u8>,
-    height: usize,
-    map: &NodeMap,
-    query: Lane,
-) -> Hit
-where
-    Avx2: CountLess<Lane>,
-{
-    // SAFETY: passed on; this function has the instructions.
-    unsafe { nodes::find::<Lane, Avx2>(root, height, map, query) }
-}
-
-/// [`nodes::find_many`] with AVX2.
-///
-/// # Safety
-/// As for [`nodes::find_many`], on a machine where [`has_avx2`] holds.
-#[target_feature(enable = "avx2,popcnt")]
-#[expect(
-    private_bounds,
-    reason = "the bound only says for which integers the path exists"
-)]
-pub(super) unsafe fn find_many_avx2<Lane: Filler>(
-    root: NonNull<u8>,
-    height: usize,
-    map: &NodeMap,
-    queries: &[Lane],
-    hits: &mut [Hit],
-) where
-    Avx2: CountLess<Lane>,
-{
-    // SAFETY: passed on; this function has the instructions.
-    unsafe { nodes::find_many::<Lane, Avx2>(root, height, map, queries, hits) }
-}
-
-/// [`nodes::count_lanes`] with AVX2.
-///
-/// # Safety
-/// As for [`nodes::count_lanes`], on a machine where [`has_avx2`] holds.
-#[target_feature(enable = "avx2,popcnt")]
-#[expect(
-    private_bounds,
-    reason = "the bound only says for which integers the path exists"
-)]
-pub(super) unsafe fn count_avx2<Lane: Copy>(node: NonNull<u8>, query: Lane) -> usize
-where
-    Avx2: CountLess<Lane>,
-{
-    // SAFETY: passed on; this function has the instructions.
-    unsafe { nodes::count_lanes::<Lane, Avx2>(node, query) }
-}
-
-/// [`count_each`] with AVX-512.
-///
-/// # Safety
-/// As for [`count_each`], on a machine where [`has_avx512`] holds.
-#[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
-#[target_feature(enable = "avx512f,avx512bw,popcnt")]
-#[expect(
-    private_bounds,
-    reason = "the bound only says for which integers the path exists"
-)]
-pub(super) unsafe fn count_in_leaves_avx512<Lane: Copy>(
-    leaves: NonNull<u8>,
-    leaf_bytes: usize,
-    queries: &[Lane],
-    ranks: &mut [usize],
-) where
-    Avx512: CountLess<Lane>,
-{
-    // SAFETY: passed on; this function has the instructions.
-    unsafe { count_each::<Lane, Avx512>(leaves, leaf_bytes, queries, ranks) }
-}
-
-/// [`count_each`] with AVX2.
-///
-/// # Safety
-/// As for [`count_each`], on a machine where [`has_avx2`] holds.
-#[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
-#[target_feature(enable = "avx2,popcnt")]
-#[expect(
-    private_bounds,
-    reason = "the bound only says for which integers the path exists"
-)]
-pub(super) unsafe fn count_in_leaves_avx2<Lane: Copy>(
-    leaves: NonNull<u8>,
-    leaf_bytes: usize,
-    queries: &[Lane],
-    ranks: &mut [usize],
-) where
-    Avx2: CountLess<Lane>,
-{
-    // SAFETY: passed on; this function has the instructions.
-    unsafe { count_each::<Lane, Avx2>(leaves, leaf_bytes, queries, ranks) }
-}
-
-/// [`stop_by`] with AVX-512.
-///
-/// # Safety
-/// As for [`stop_by`], on a machine where [`has_avx512`] holds.
-#[target_feature(enable = "avx512f,avx512bw,popcnt")]
-pub(super) unsafe fn stop_avx512<Q: HeadQuery>(
-    base: NonNull<u8>,
-    level_at: &[usize],
-    eager: &[EagerValues; 2],
-    from: At,
-    query: Q,
-) -> Stop {
-    // SAFETY: passed on; this function has the instructions.
-    unsafe { stop_by::<Q, Avx512>(base, level_at, eager, from, query) }
-}
-
-/// [`stop_by`] with AVX2.
-///
-/// # Safety
-/// As for [`stop_by`], on a machine where [`has_avx2`] holds.
-#[target_feature(enable = "avx2,popcnt")]
-pub(super) unsafe fn stop_avx2<Q: HeadQuery>(
-    base: NonNull<u8>,
-    level_at: &[usize],
-    eager: &[EagerValues; 2],
-    from: At,
-    query: Q,
-) -> Stop {
-    // SAFETY: passed on; this function has the instructions.
-    unsafe { stop_by::<Q, Avx2>(base, level_at, eager, from, query) }
 }

@@ -4,8 +4,7 @@ use allocator_api2::alloc::Allocator;
 
 use super::node::{Form, NodePtr};
 use super::{Found, Place, Tree};
-use crate::CheckError;
-use crate::frozen::Fault;
+use crate::error::{CheckError, Fault};
 use crate::head::{bytes_of, head_of_bytes};
 use crate::lane::{LaneKind, by_lane};
 

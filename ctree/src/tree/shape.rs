@@ -29,8 +29,7 @@ use crate::block::LINE_BYTES;
 use crate::lane::LaneKind;
 use crate::simd::NodeMap;
 
-/// Size of the lanes of a node: 32 keys of 8 B.
-pub(crate) const LANE_BYTES: usize = 256;
+pub(crate) use crate::simd::LANE_BYTES;
 
 /// Most bytes of keys and values in a node, unless [`CAPACITY_MIN`] entries are larger.
 const ENTRY_BYTES_MAX: usize = 4096;

@@ -4,6 +4,7 @@
 use std::fs;
 
 use ctree::{MappedCTreeMap, OpenError, OpenOptions, Plain, Stored, StoredKey, WriteError};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::{Folder, open_all};
 
@@ -158,6 +159,11 @@ fn other_types_versions_and_machines_are_refused() {
         with(12, &7u32.to_ne_bytes()),
         OpenError::Version { found: 7 }
     ));
+    // Version 1 had another checksum.
+    assert_eq!(
+        with(12, &1u32.to_ne_bytes()).to_string(),
+        "the file has format version 1, and this library reads version 2"
+    );
     assert!(matches!(with(0, b"SQLite f"), OpenError::Magic));
     assert!(matches!(with(4000, b"x"), OpenError::HeaderChecksum));
     assert_eq!(with(0, b"SQLite f").to_string(), "not a ctree file");
@@ -165,11 +171,12 @@ fn other_types_versions_and_machines_are_refused() {
 
 #[test]
 fn names_of_types_must_fit() {
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[derive(
+        Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, FromBytes, IntoBytes, Immutable,
+    )]
     #[repr(transparent)]
     struct Long(u8);
-    // SAFETY: a `u8`.
-    unsafe impl Plain for Long {
+    impl Plain for Long {
         fn type_name() -> String {
             "x".repeat(96)
         }

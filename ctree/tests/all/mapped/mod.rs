@@ -19,6 +19,7 @@ use ctree::{
     Stored, StoredKey, VerifyError, WriteError,
 };
 use quickcheck::QuickCheck;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// A folder of its own for each test, which goes with it.
 struct Folder(PathBuf);
@@ -481,15 +482,16 @@ fn results_must_be_as_many_as_keys() {
 
 #[test]
 fn types_of_ones_own() {
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[derive(
+        Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, FromBytes, IntoBytes, Immutable,
+    )]
     #[repr(C)]
     struct Version {
         major: u16,
         minor: u16,
         patch: u32,
     }
-    // SAFETY: three integers without a gap, and nothing after them.
-    unsafe impl Plain for Version {
+    impl Plain for Version {
         fn type_name() -> String {
             "test/Version".into()
         }

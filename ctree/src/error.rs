@@ -34,7 +34,7 @@ impl fmt::Display for OrderError {
 
 impl Error for OrderError {}
 
-/// What [`FrozenCTreeMap::check`](super::FrozenCTreeMap::check) found: the order of the keys
+/// What [`CTreeMap::check`](crate::CTreeMap::check) found: the order of the keys
 /// contradicts itself, or memory was overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckError {
