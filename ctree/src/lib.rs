@@ -81,6 +81,7 @@ pub mod map;
 mod mapped;
 mod narrow;
 mod plan;
+mod rank_iter;
 pub mod set;
 mod simd;
 mod tree;

@@ -1,9 +1,11 @@
-//! What all borrowing iterators have in common: a range of ranks, and where keys and values lie.
+//! What all borrowing iterators have in common: a range of ranks, and where keys and values are.
+
+use core::ops::Range;
 
 use super::key_tree::KeyTree;
 use super::strided::Strided;
 
-/// Where keys lie.
+/// Where the keys are.
 pub(super) enum Keys<'a, K> {
     /// In the leaves of a [`LaneTree`](super::lane_tree::LaneTree).
     Lanes(Strided<K>),
@@ -19,103 +21,62 @@ impl<K> Clone for Keys<'_, K> {
 
 impl<K> Copy for Keys<'_, K> {}
 
-/// Entries `start..end` of a map, from both ends, as references to keys and addresses of values.
+/// A range of entries of a map, as references to keys and addresses of values.
 ///
 /// Invariants, promised to [`Entries::new`]:
-/// - the keys of ranks below the first `end` are initialised and may be borrowed shared for `'a`;
-/// - the values of these ranks are initialised for `'a`. Who may borrow them, and how, is left to
-///   the iterators.
+/// - the keys of `ranks` are initialised and may be borrowed shared for `'a`;
+/// - the values of `ranks` are initialised for `'a`. The iterators say who may borrow them.
 ///
-/// Each rank is given out once by each clone of the iterator.
+/// `ranks` only shrinks.
 pub(super) struct Entries<'a, K, V> {
     keys: Keys<'a, K>,
     values: Strided<V>,
-    start: usize,
-    end: usize,
+    /// The ranks that are left.
+    pub(super) ranks: Range<usize>,
 }
 
 impl<'a, K, V> Entries<'a, K, V> {
-    /// The entries `start..end`, or none when `start > end`.
+    /// The entries of `ranks`.
     ///
     /// # Safety
-    /// The invariants above hold for `keys` and `values`.
+    /// The invariants above hold.
     pub(super) unsafe fn new(
         keys: Keys<'a, K>,
         values: Strided<V>,
-        start: usize,
-        end: usize,
+        ranks: Range<usize>,
     ) -> Entries<'a, K, V> {
         Entries {
             keys,
             values,
-            start,
-            end: end.max(start),
+            ranks,
         }
     }
 
-    /// Entries left.
-    #[inline]
-    pub(super) fn len(&self) -> usize {
-        self.end - self.start
-    }
-
-    /// Key and value address of a rank of the original range.
+    /// The key of a rank.
     ///
     /// # Safety
-    /// `rank` is below the `end` that the iterator was made with.
+    /// `rank` is or was one of `ranks`.
     #[inline(always)]
-    unsafe fn entry(&self, rank: usize) -> (&'a K, *mut V) {
-        let key = match self.keys {
+    pub(super) unsafe fn key(&self, rank: usize) -> &'a K {
+        match self.keys {
             // SAFETY: by the invariants the key is initialised and may be borrowed shared for `'a`.
             Keys::Lanes(keys) => unsafe { &*keys.at(rank) },
             Keys::Tree(keys) => keys.key(rank),
-        };
-        (key, self.values.at(rank))
-    }
-
-    /// The first of those left.
-    #[inline(always)]
-    pub(super) fn next(&mut self) -> Option<(&'a K, *mut V)> {
-        if self.start == self.end {
-            return None;
         }
-        let rank = self.start;
-        self.start += 1;
-        // SAFETY: the rank was in the range of those left, which only shrinks.
-        Some(unsafe { self.entry(rank) })
     }
 
-    /// The last of those left.
+    /// The address of the value of a rank.
     #[inline(always)]
-    pub(super) fn next_back(&mut self) -> Option<(&'a K, *mut V)> {
-        if self.start == self.end {
-            return None;
-        }
-        self.end -= 1;
-        // SAFETY: the rank was in the range of those left, which only shrinks.
-        Some(unsafe { self.entry(self.end) })
-    }
-
-    /// Passes over `count` entries, or all that are left.
-    #[inline]
-    pub(super) fn skip_front(&mut self, count: usize) {
-        self.start += count.min(self.len());
-    }
-
-    /// Passes over the last `count` entries, or all that are left.
-    #[inline]
-    pub(super) fn skip_back(&mut self, count: usize) {
-        self.end -= count.min(self.len());
+    pub(super) fn value(&self, rank: usize) -> *mut V {
+        self.values.at(rank)
     }
 }
 
 impl<K, V> Clone for Entries<'_, K, V> {
     fn clone(&self) -> Self {
         Entries {
-            keys: self.keys,
-            values: self.values,
-            start: self.start,
-            end: self.end,
+            ranks: self.ranks.clone(),
+            ..*self
         }
     }
 }

@@ -542,9 +542,8 @@ impl<K, V> FrozenCTreeMap<K, V> {
             Repr::Lanes(tree) => (entries::Keys::Lanes(tree.keys()), tree.values()),
         };
         let end = end.min(self.len());
-        // SAFETY: `end` is at most `len`, below which keys and values are initialised, and the map
-        // is borrowed meanwhile.
-        unsafe { Entries::new(keys, values, start.min(end), end) }
+        // SAFETY: keys and values are initialised below `len`, and the map is borrowed meanwhile.
+        unsafe { Entries::new(keys, values, start.min(end)..end) }
     }
 
     /// The ranks `start..end`, cut to those that exist, to change the values.
@@ -559,9 +558,9 @@ impl<K, V> FrozenCTreeMap<K, V> {
                 (entries::Keys::Lanes(tree.keys()), values)
             }
         };
-        // SAFETY: `end` is at most `len`, below which keys and values are initialised, and the map
-        // is borrowed mutably meanwhile.
-        unsafe { Entries::new(keys, values, start.min(end), end) }
+        // SAFETY: keys and values are initialised below `len`, and the map is borrowed mutably
+        // meanwhile.
+        unsafe { Entries::new(keys, values, start.min(end)..end) }
     }
 
     /// Checks the whole structure: the order of the keys, the separators and fillers of the index,

@@ -1,8 +1,7 @@
 //! Iterators over a [`FrozenCTreeMap`](super::FrozenCTreeMap), ascending by key, from both ends.
 //!
-//! All know their exact length and are fused. Those that borrow jump (`nth`, `nth_back`, and with
-//! them `skip` and `step_by`) in constant time, ranges too, where `BTreeMap` has to walk: a rank is
-//! an address. Those that own have to drop what they pass over, one by one.
+//! All know their exact length and are fused. Those that borrow skip entries (`nth`, `nth_back`, and
+//! with them `skip` and `step_by`) in constant time. Those that own drop what they skip.
 
 use alloc::vec;
 use core::fmt;
@@ -12,101 +11,54 @@ use core::marker::PhantomData;
 use super::entries::Entries;
 use super::key_tree;
 use super::lane_tree;
+use crate::rank_iter::impl_rank_iterator;
 
-/// The methods and traits that follow from how one entry becomes one item.
-macro_rules! impl_entries_iterator {
-    ($name:ident, $item:ty, |$key:ident, $value:ident| $of_entry:expr) => {
-        impl<'a, K, V> Iterator for $name<'a, K, V> {
-            type Item = $item;
-
-            #[inline]
-            fn next(&mut self) -> Option<$item> {
-                self.entries.next().map(|($key, $value)| $of_entry)
-            }
-
-            #[inline]
-            fn size_hint(&self) -> (usize, Option<usize>) {
-                (self.entries.len(), Some(self.entries.len()))
-            }
-
-            #[inline]
-            fn count(self) -> usize {
-                self.entries.len()
-            }
-
-            #[inline]
-            fn nth(&mut self, count: usize) -> Option<$item> {
-                self.entries.skip_front(count);
-                self.next()
-            }
-
-            #[inline]
-            fn last(mut self) -> Option<$item> {
-                self.next_back()
-            }
-        }
-
-        impl<'a, K, V> DoubleEndedIterator for $name<'a, K, V> {
-            #[inline]
-            fn next_back(&mut self) -> Option<$item> {
-                self.entries.next_back().map(|($key, $value)| $of_entry)
-            }
-
-            #[inline]
-            fn nth_back(&mut self, count: usize) -> Option<$item> {
-                self.entries.skip_back(count);
-                self.next_back()
-            }
-        }
-
-        impl<K, V> ExactSizeIterator for $name<'_, K, V> {}
-        impl<K, V> FusedIterator for $name<'_, K, V> {}
-    };
-}
-
-/// Splits an iterator that borrows the map.
-#[cfg(feature = "rayon")]
-macro_rules! impl_split_at {
-    ($($name:ident)*) => {$(
-        impl<K, V> $name<'_, K, V> {
-            /// The first `index` of the entries left, and the others.
-            pub(super) fn split_at(self, index: usize) -> (Self, Self) {
-                let (mut left, mut right) = (self.entries.clone(), self.entries);
-                right.skip_front(index);
-                left.skip_back(right.len());
-                // SAFETY: the two have no entry in common, and each has some of those that this
-                // iterator could give out.
-                unsafe { ($name::new(left), $name::new(right)) }
-            }
-        }
-    )*};
-}
-
-#[cfg(feature = "rayon")]
-impl_split_at!(Iter IterMut);
-
-/// An iterator that borrows the map shared.
-macro_rules! shared_iterator {
-    ($(#[$doc:meta])* $name:ident, $item:ty, |$key:ident, $value:ident| $of_entry:expr) => {
+/// An iterator that borrows the map. `$shared` is the type of its clone for reading.
+macro_rules! borrowing_iterator {
+    (
+        $(#[$doc:meta])* $name:ident, $value:ty, $contract:literal, $shared:ident,
+        $item:ty, |$iter:ident, $rank:ident| $read:expr, $($debug:path)?, $($debug_key:path)?
+    ) => {
         $(#[$doc])*
         pub struct $name<'a, K, V> {
             entries: Entries<'a, K, V>,
             /// What the addresses in `entries` are used as.
-            marker: PhantomData<(&'a K, &'a V)>,
+            marker: PhantomData<(&'a K, $value)>,
         }
 
         impl<'a, K, V> $name<'a, K, V> {
             /// Iterates over `entries`.
             ///
             /// # Safety
-            /// The values may be borrowed shared for `'a`: no `&mut` to one of them is used
-            /// meanwhile.
+            #[doc = $contract]
             pub(super) unsafe fn new(entries: Entries<'a, K, V>) -> Self {
                 $name { entries, marker: PhantomData }
             }
         }
 
-        impl_entries_iterator!($name, $item, |$key, $value| $of_entry);
+        impl_rank_iterator!(['a, K, V] $name<'a, K, V>, $item, entries.ranks, |$iter, $rank| $read);
+
+        impl<K $(: $debug_key)?, V $(: $debug)?> fmt::Debug for $name<'_, K, V> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                // SAFETY: this borrows the iterator, so that no `&mut` to a value that is left is
+                // made meanwhile.
+                let shared = unsafe { $shared::new(self.entries.clone()) };
+                f.debug_list().entries(shared).finish()
+            }
+        }
+    };
+}
+
+/// An iterator that borrows the map shared.
+macro_rules! shared_iterator {
+    (
+        $(#[$doc:meta])* $name:ident, $item:ty, |$iter:ident, $rank:ident| $read:expr,
+        $($debug:path)?, $($debug_key:path)?
+    ) => {
+        borrowing_iterator! {
+            $(#[$doc])* $name, &'a V, "For `'a` no `&mut` to one of the values is used.", $name,
+            $item, |$iter, $rank| $read, $($debug)?, $($debug_key)?
+        }
 
         impl<K, V> Clone for $name<'_, K, V> {
             fn clone(&self) -> Self {
@@ -118,118 +70,103 @@ macro_rules! shared_iterator {
 
 /// An iterator that borrows the map exclusively.
 macro_rules! exclusive_iterator {
-    ($(#[$doc:meta])* $name:ident, $shared:ident, $item:ty, |$key:ident, $value:ident| $of_entry:expr) => {
-        $(#[$doc])*
-        pub struct $name<'a, K, V> {
-            entries: Entries<'a, K, V>,
-            /// What the addresses in `entries` are used as.
-            marker: PhantomData<(&'a K, &'a mut V)>,
+    (
+        $(#[$doc:meta])* $name:ident, $shared:ident, $item:ty,
+        |$iter:ident, $rank:ident| $read:expr, $($debug:path)?, $($debug_key:path)?
+    ) => {
+        borrowing_iterator! {
+            $(#[$doc])* $name, &'a mut V, "For `'a` only this iterator reaches the values.", $shared,
+            $item, |$iter, $rank| $read, $($debug)?, $($debug_key)?
         }
+    };
+}
 
-        impl<'a, K, V> $name<'a, K, V> {
-            /// Iterates over `entries`.
-            ///
-            /// # Safety
-            /// For `'a` nobody else reaches the values.
-            pub(super) unsafe fn new(entries: Entries<'a, K, V>) -> Self {
-                $name { entries, marker: PhantomData }
-            }
+/// The key of a rank.
+macro_rules! key {
+    ($iter:ident, $rank:ident) => {
+        // SAFETY: the rank was one of those left.
+        unsafe { $iter.entries.key($rank) }
+    };
+}
 
-            /// The entries left, for reading.
-            fn shared(&self) -> $shared<'_, K, V> {
-                // SAFETY: the result borrows this iterator, which alone reaches the values left, so
-                // that no `&mut` to one is made meanwhile.
-                unsafe { $shared::new(self.entries.clone()) }
-            }
-        }
+/// The value of a rank, to read.
+macro_rules! value {
+    ($iter:ident, $rank:ident) => {
+        // SAFETY: by the contract of `Entries` the value is initialised, and by that of `new` it
+        // may be borrowed shared for `'a`.
+        unsafe { &*$iter.entries.value($rank) }
+    };
+}
 
-        impl_entries_iterator!($name, $item, |$key, $value| $of_entry);
+/// The value of a rank, to change.
+macro_rules! value_mut {
+    ($iter:ident, $rank:ident) => {
+        // SAFETY: by the contract of `Entries` the value is initialised, by that of `new` it may be
+        // borrowed mutably for `'a`, and no rank is returned twice.
+        unsafe { &mut *$iter.entries.value($rank) }
     };
 }
 
 shared_iterator! {
-    /// The entries of a map, from [`FrozenCTreeMap::iter`](super::FrozenCTreeMap::iter).
-    Iter, (&'a K, &'a V), |key, value| {
-        // SAFETY: by the contract of `Entries` the value is initialised, and by that of `new` it
-        // may be borrowed shared for `'a`.
-        (key, unsafe { &*value })
-    }
-}
-
-shared_iterator! {
-    /// The entries within bounds, from [`FrozenCTreeMap::range`](super::FrozenCTreeMap::range).
-    Range, (&'a K, &'a V), |key, value| {
-        // SAFETY: by the contract of `Entries` the value is initialised, and by that of `new` it
-        // may be borrowed shared for `'a`.
-        (key, unsafe { &*value })
-    }
+    /// The entries of a map, from [`FrozenCTreeMap::iter`](super::FrozenCTreeMap::iter) and
+    /// [`range`](super::FrozenCTreeMap::range).
+    Iter, (&'a K, &'a V), |iter, rank| (key!(iter, rank), value!(iter, rank)),
+    fmt::Debug, fmt::Debug
 }
 
 shared_iterator! {
     /// The keys of a map, from [`FrozenCTreeMap::keys`](super::FrozenCTreeMap::keys).
-    Keys, &'a K, |key, _value| key
+    Keys, &'a K, |iter, rank| key!(iter, rank), , fmt::Debug
 }
 
 shared_iterator! {
     /// The values of a map in the order of their keys, from
     /// [`FrozenCTreeMap::values`](super::FrozenCTreeMap::values).
-    Values, &'a V, |_key, value| {
-        // SAFETY: by the contract of `Entries` the value is initialised, and by that of `new` it
-        // may be borrowed shared for `'a`.
-        unsafe { &*value }
-    }
+    Values, &'a V, |iter, rank| value!(iter, rank), fmt::Debug,
 }
 
 exclusive_iterator! {
-    /// The entries of a map with values to change, from
-    /// [`FrozenCTreeMap::iter_mut`](super::FrozenCTreeMap::iter_mut).
-    IterMut, Iter, (&'a K, &'a mut V), |key, value| {
-        // SAFETY: by the contract of `Entries` the value is initialised, by that of `new` nobody
-        // else reaches it, and no rank is given out twice.
-        (key, unsafe { &mut *value })
-    }
+    /// The entries of a map with mutable values, from
+    /// [`FrozenCTreeMap::iter_mut`](super::FrozenCTreeMap::iter_mut) and
+    /// [`range_mut`](super::FrozenCTreeMap::range_mut).
+    IterMut, Iter, (&'a K, &'a mut V), |iter, rank| (key!(iter, rank), value_mut!(iter, rank)),
+    fmt::Debug, fmt::Debug
 }
 
 exclusive_iterator! {
-    /// The entries within bounds with values to change, from
-    /// [`FrozenCTreeMap::range_mut`](super::FrozenCTreeMap::range_mut).
-    RangeMut, Range, (&'a K, &'a mut V), |key, value| {
-        // SAFETY: by the contract of `Entries` the value is initialised, by that of `new` nobody
-        // else reaches it, and no rank is given out twice.
-        (key, unsafe { &mut *value })
-    }
-}
-
-exclusive_iterator! {
-    /// The values of a map, to change them, from
+    /// The mutable values of a map, from
     /// [`FrozenCTreeMap::values_mut`](super::FrozenCTreeMap::values_mut).
-    ValuesMut, Values, &'a mut V, |_key, value| {
-        // SAFETY: by the contract of `Entries` the value is initialised, by that of `new` nobody
-        // else reaches it, and no rank is given out twice.
-        unsafe { &mut *value }
-    }
+    ValuesMut, Values, &'a mut V, |iter, rank| value_mut!(iter, rank), fmt::Debug,
 }
 
-macro_rules! impl_debug {
-    ($(<$($param:ident $(: $bound:path)?),*> $name:ident, |$iterator:ident| $shared:expr;)*) => {$(
-        impl<$($param $(: $bound)?),*> fmt::Debug for $name<'_, K, V> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let $iterator = self;
-                f.debug_list().entries($shared).finish()
+/// The entries within bounds, from [`FrozenCTreeMap::range`](super::FrozenCTreeMap::range).
+pub type Range<'a, K, V> = Iter<'a, K, V>;
+
+/// The entries within bounds with mutable values, from
+/// [`FrozenCTreeMap::range_mut`](super::FrozenCTreeMap::range_mut).
+pub type RangeMut<'a, K, V> = IterMut<'a, K, V>;
+
+/// Splits an iterator that borrows the map.
+#[cfg(feature = "rayon")]
+macro_rules! impl_split_at {
+    ($($name:ident)*) => {$(
+        impl<K, V> $name<'_, K, V> {
+            /// The first `index` of the entries that are left, and the others.
+            pub(super) fn split_at(self, index: usize) -> (Self, Self) {
+                let (mut left, mut right) = (self.entries.clone(), self.entries);
+                let middle = left.ranks.start + index.min(left.ranks.len());
+                left.ranks.end = middle;
+                right.ranks.start = middle;
+                // SAFETY: the two have no entry in common, and each has some of those of this
+                // iterator.
+                unsafe { ($name::new(left), $name::new(right)) }
             }
         }
     )*};
 }
 
-impl_debug! {
-    <K: fmt::Debug, V: fmt::Debug> Iter, |iterator| iterator.clone();
-    <K: fmt::Debug, V: fmt::Debug> Range, |iterator| iterator.clone();
-    <K: fmt::Debug, V> Keys, |iterator| iterator.clone();
-    <K, V: fmt::Debug> Values, |iterator| iterator.clone();
-    <K: fmt::Debug, V: fmt::Debug> IterMut, |iterator| iterator.shared();
-    <K: fmt::Debug, V: fmt::Debug> RangeMut, |iterator| iterator.shared();
-    <K, V: fmt::Debug> ValuesMut, |iterator| iterator.shared();
-}
+#[cfg(feature = "rayon")]
+impl_split_at!(Iter IterMut);
 
 /// The owned entries of a map, from
 /// [`FrozenCTreeMap::into_iter`](super::FrozenCTreeMap#impl-IntoIterator-for-FrozenCTreeMap<K,+V>).

@@ -1,141 +1,42 @@
-//! Iterators over maps and sets: a range of ranks, and the file that it lies in.
+//! Iterators over maps and sets: a range of ranks, and the file that they are in.
 
 use core::fmt;
-use core::iter::FusedIterator;
+use core::ops::Range;
 
 use super::stored::{Stored, StoredKey};
 use super::tree::Tree;
+use crate::rank_iter::impl_rank_iterator;
 
-/// Ranks `start..end` of a file, each of which is given out once, from either end.
-///
-/// Invariant: `end` is at most the number of entries.
-struct Ranks<'a, K: StoredKey + ?Sized, V: Stored + ?Sized> {
-    tree: &'a Tree<K, V>,
-    start: usize,
-    end: usize,
-}
-
-impl<'a, K: StoredKey + ?Sized, V: Stored + ?Sized> Ranks<'a, K, V> {
-    /// Those of `start..end` that there are.
-    fn new(tree: &'a Tree<K, V>, start: usize, end: usize) -> Self {
-        let end = end.min(tree.len());
-        Ranks {
-            tree,
-            start: start.min(end),
-            end,
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.end - self.start
-    }
-
-    #[inline]
-    fn next(&mut self) -> Option<usize> {
-        if self.start == self.end {
-            return None;
-        }
-        self.start += 1;
-        Some(self.start - 1)
-    }
-
-    #[inline]
-    fn next_back(&mut self) -> Option<usize> {
-        if self.start == self.end {
-            return None;
-        }
-        self.end -= 1;
-        Some(self.end)
-    }
-
-    #[inline]
-    fn skip_front(&mut self, count: usize) {
-        self.start += count.min(self.len());
-    }
-
-    #[inline]
-    fn skip_back(&mut self, count: usize) {
-        self.end -= count.min(self.len());
-    }
-}
-
-impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Clone for Ranks<'_, K, V> {
-    fn clone(&self) -> Self {
-        Ranks { ..*self }
-    }
-}
-
-/// An iterator over one sort of item.
+/// An iterator over one kind of item.
 macro_rules! iterator {
     ($(#[$doc:meta])* $name:ident, $item:ty, |$tree:ident, $rank:ident| $read:expr) => {
         $(#[$doc])*
         pub struct $name<'a, K: StoredKey + ?Sized, V: Stored + ?Sized> {
-            ranks: Ranks<'a, K, V>,
+            tree: &'a Tree<K, V>,
+            /// The ranks that are left.
+            ranks: Range<usize>,
         }
 
         impl<'a, K: StoredKey + ?Sized, V: Stored + ?Sized> $name<'a, K, V> {
             /// Over the ranks `start..end`, as far as they exist.
             pub(super) fn new(tree: &'a Tree<K, V>, start: usize, end: usize) -> Self {
-                $name {
-                    ranks: Ranks::new(tree, start, end),
-                }
+                let end = end.min(tree.len());
+                let ranks = start.min(end)..end;
+                $name { tree, ranks }
             }
+        }
 
-            #[inline(always)]
-            fn read(&self, $rank: usize) -> $item {
-                let $tree = self.ranks.tree;
+        impl_rank_iterator! {
+            ['a, K: StoredKey + ?Sized, V: Stored + ?Sized] $name<'a, K, V>, $item, ranks,
+            |iter, $rank| {
+                let $tree = iter.tree;
                 $read
             }
         }
 
-        impl<'a, K: StoredKey + ?Sized, V: Stored + ?Sized> Iterator for $name<'a, K, V> {
-            type Item = $item;
-
-            #[inline]
-            fn next(&mut self) -> Option<$item> {
-                self.ranks.next().map(|rank| self.read(rank))
-            }
-
-            fn size_hint(&self) -> (usize, Option<usize>) {
-                (self.ranks.len(), Some(self.ranks.len()))
-            }
-
-            fn count(self) -> usize {
-                self.ranks.len()
-            }
-
-            fn last(mut self) -> Option<$item> {
-                self.next_back()
-            }
-
-            #[inline]
-            fn nth(&mut self, count: usize) -> Option<$item> {
-                self.ranks.skip_front(count);
-                self.next()
-            }
-        }
-
-        impl<K: StoredKey + ?Sized, V: Stored + ?Sized> DoubleEndedIterator for $name<'_, K, V> {
-            #[inline]
-            fn next_back(&mut self) -> Option<Self::Item> {
-                self.ranks.next_back().map(|rank| self.read(rank))
-            }
-
-            #[inline]
-            fn nth_back(&mut self, count: usize) -> Option<Self::Item> {
-                self.ranks.skip_back(count);
-                self.next_back()
-            }
-        }
-
-        impl<K: StoredKey + ?Sized, V: Stored + ?Sized> ExactSizeIterator for $name<'_, K, V> {}
-        impl<K: StoredKey + ?Sized, V: Stored + ?Sized> FusedIterator for $name<'_, K, V> {}
-
         impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Clone for $name<'_, K, V> {
             fn clone(&self) -> Self {
-                $name {
-                    ranks: self.ranks.clone(),
-                }
+                $name { tree: self.tree, ranks: self.ranks.clone() }
             }
         }
 
