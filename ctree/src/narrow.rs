@@ -11,17 +11,16 @@
 //!
 //! **Heads keep the order, but not strictly**: `a <= b` implies `head(a) <= head(b)`. A search for
 //! `q` goes to the first leaf whose largest key has a head that is not below that of `q`. If that
-//! largest key is itself below `q` – they share a head – then the place of `q` is in a leaf further
-//! on, and the search finds it by comparing keys ([`descend`](crate::simd)). Such **stray** keys
-//! are counted when a tree is built, since all keys are known then: where there are more than one
-//! in [`KEYS_PER_STRAY_MIN`], which a few clusters of keys in a wide range bring about, the index
-//! gets separators of full width.
+//! key is itself below `q`, with the same head, then `q` belongs in a later leaf, which the search
+//! finds by comparing keys. Such **displaced** keys are counted when a tree is built. If there are
+//! more than one in [`KEYS_PER_DISPLACED_MIN`], as with a few clusters of keys in a wide range, the
+//! index has separators of full width.
 
 use core::fmt::Debug;
 
-/// Fewest keys to each stray one that an index of narrow separators is built for. A stray costs a
-/// second leaf, and a misprediction; narrow separators gain a tenth of a lookup.
-pub(crate) const KEYS_PER_STRAY_MIN: usize = 64;
+/// Fewest keys per displaced one for an index of narrow separators. A displaced key costs a second
+/// leaf and a misprediction; narrow separators gain a tenth of a lookup.
+pub(crate) const KEYS_PER_DISPLACED_MIN: usize = 64;
 
 /// How keys become heads of 32 bits: less the smallest key, then shifted.
 ///

@@ -1,4 +1,6 @@
-//! Iterators over maps that read the entry of a rank in constant time.
+//! Ranges of entries, for maps that read the entry of a rank in constant time.
+
+use core::ops::{Bound, Range};
 
 /// Implements the traits of an iterator whose field `$ranks` holds the ranks that are left.
 ///
@@ -62,3 +64,44 @@ macro_rules! impl_rank_iterator {
     };
 }
 pub(crate) use impl_rank_iterator;
+
+/// The ranks within `bounds` in a map of `len` entries, given the number of keys less than one, and
+/// less than or equal to one.
+///
+/// # Panics
+/// As `BTreeMap::range`: if the start is greater than the end, or both are equal and excluded,
+/// unless the map is empty.
+pub(crate) fn ranks_within<Q: ?Sized + Ord>(
+    (start, end): (Bound<&Q>, Bound<&Q>),
+    len: usize,
+    lower_bound: impl Fn(&Q) -> usize,
+    upper_bound: impl Fn(&Q) -> usize,
+) -> Range<usize> {
+    if len == 0 {
+        return 0..0;
+    }
+    match (start, end) {
+        (Bound::Excluded(start), Bound::Excluded(end)) if start == end => {
+            panic!("range start and end are equal and excluded");
+        }
+        (
+            Bound::Included(start) | Bound::Excluded(start),
+            Bound::Included(end) | Bound::Excluded(end),
+        ) if start > end => {
+            panic!("range start is greater than range end");
+        }
+        _ => {}
+    }
+    let start = match start {
+        Bound::Included(key) => lower_bound(key),
+        Bound::Excluded(key) => upper_bound(key),
+        Bound::Unbounded => 0,
+    };
+    let end = match end {
+        Bound::Included(key) => upper_bound(key),
+        Bound::Excluded(key) => lower_bound(key),
+        Bound::Unbounded => len,
+    };
+    // With a wrong `Ord` the bounds may cross.
+    start.min(end)..end.min(len)
+}

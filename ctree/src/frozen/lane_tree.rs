@@ -1,32 +1,25 @@
 //! The tree for integer keys: one block of lanes (see [`plan`](crate::plan)), searched by SIMD.
 //!
 //! **Where the values lie.** Values that need no drop and have at most [`JOINED_VALUE_BYTES_MAX`]
-//! bytes follow the keys of their leaf; others are a `Vec` in key order beside the block. The first
-//! saves requests to memory, the second leaves dropping to `Vec`: nothing in this module owns
-//! anything that could be dropped twice, whatever panics, and the drop checker sees what it sees in
-//! `Vec`. Measured with 2 million `u64` keys, nanoseconds a lookup (Intel Xeon, family 6 model 207,
-//! 2 virtual cores, AVX-512, 2026-11-20, medians of three alternating runs on a busy machine; trust
-//! the ratios):
+//! bytes follow the keys of their leaf, which saves requests to memory. Others are a `Vec` in key
+//! order, which drops them: nothing in this module can be dropped twice. Measured with 2 million
+//! `u64` keys, nanoseconds a lookup (Intel Xeon, family 6 model 207, 2 virtual cores, AVX-512,
+//! 2026-11-20, medians of three alternating runs on a busy machine):
 //!
 //! | value | independent, joined / apart | dependent, joined / apart | `get_many_with`, joined / apart |
 //! |---|---|---|---|
 //! | 8 B  | 44 / 43 | 181 / 174 | 23 / 27 |
 //! | 16 B | 46 / 54 | 185 / 219 | 29 / 42 |
 //!
-//! Larger values gain nothing from lying in the leaf: keys and value are far apart there as well.
+//! **Prefetching values.** While a search waits for the keys of a leaf, the lines of its values are
+//! prefetched if there are at most [`EAGER_LINES_MAX`]. On the same machine, with values of 24 and
+//! 32 B, this made dependent lookups 1.4 and 1.5 times as fast and independent ones, which wait for
+//! bandwidth, 1.3 to 1.5 times as slow.
 //!
-//! **What is asked for early.** While a search waits for the keys of a leaf, the lines of its
-//! values travel already, if there are at most [`EAGER_LINES_MAX`] of them. On the same machine,
-//! with values of 24 and 32 B (6 and 8 lines) this made dependent lookups 1.4 and 1.5 times as
-//! fast, relative to a `BTreeMap` in the same run, and independent ones, which wait for bandwidth
-//! rather than latency, 1.3 to 1.5 times slower.
-//!
-//! **Where unsafe code is.** Memory is read and written here, in [`lane_block`] and in [`simd`], on
-//! a [`block`](crate::block) that is allocated there; keys are recognised as integers in
-//! [`lane`](crate::lane). Above, the iterators ([`entries`](super::entries),
+//! **Unsafe code.** Memory is read and written here, in [`lane_block`] and in [`simd`], on a
+//! [`block`](crate::block). The iterators ([`entries`](super::entries),
 //! [`map_iter`](super::map_iter)) turn the addresses of [`strided`](super::strided) into
-//! references, on what [`map`](super::map) promises when it makes them. The rest, sets and
-//! [`key_tree`](super::key_tree) among them, is safe code.
+//! references.
 
 use alloc::vec::{self, Vec};
 use core::marker::PhantomData;
@@ -36,7 +29,7 @@ use super::lane_block;
 use super::strided::Strided;
 use crate::block::{Block, LINE_BYTES, advise_vec};
 use crate::lane::{LaneKind, ordered_bits};
-use crate::narrow::{KEYS_PER_STRAY_MIN, Narrowing};
+use crate::narrow::{KEYS_PER_DISPLACED_MIN, Narrowing};
 use crate::plan::{NODE_BYTES, Plan};
 use crate::simd::{self, EagerValues, Isa, Place};
 
@@ -46,8 +39,8 @@ pub(super) const JOINED_VALUE_BYTES_MAX: usize = 16;
 /// Most lines of values that one search asks for while it waits for the keys of their leaf.
 const EAGER_LINES_MAX: usize = 8;
 
-/// Bytes of the index that narrow separators have to spare where they spare no level: what is
-/// smaller lies in the nearest caches anyway.
+/// Bytes that narrow separators must save in the index if they save no level. A smaller index is
+/// in the nearest caches anyway.
 const NARROW_GAIN_BYTES_MIN: usize = 32 << 10;
 
 /// What a batch of searches is for.
@@ -55,7 +48,7 @@ const NARROW_GAIN_BYTES_MIN: usize = 32 << 10;
 pub(crate) enum Wanted {
     /// Ranks alone: whether keys are there, and where.
     Ranks,
-    /// The values of these ranks, whose lines are requested ahead of time.
+    /// The values of these ranks, which are prefetched.
     Values,
 }
 
@@ -87,14 +80,13 @@ impl<K, V> LaneTree<K, V> {
         LaneKind::of::<K>().expect("a lane tree has integer keys")
     }
 
-    /// Keys in a leaf. (Of keys without size, which are no integers, there are none.)
+    /// Keys in a leaf. (Keys without size are no integers.)
     const LANES: usize = match size_of::<K>() {
         0 => 1,
         bytes => NODE_BYTES / bytes,
     };
 
-    /// From one leaf to the next, as the plan has it: a constant here, so that no address needs a
-    /// multiplication.
+    /// From one leaf to the next, as in the plan: a constant here saves a multiplication.
     const LEAF_BYTES: usize =
         (NODE_BYTES + Self::LANES * Self::JOINED_BYTES).next_multiple_of(LINE_BYTES);
 
@@ -109,8 +101,7 @@ impl<K, V> LaneTree<K, V> {
             && align_of::<V>() <= LINE_BYTES
     }
 
-    /// Builds the tree from `entries`, which should be strictly ascending: otherwise keys will not
-    /// be found.
+    /// Builds the tree from `entries`, which should be strictly ascending.
     ///
     /// # Panics
     /// When there are no entries, `K` is not an integer, or the size overflows.
@@ -123,12 +114,10 @@ impl<K, V> LaneTree<K, V> {
             advise_vec(&values);
         }
         for (rank, (key, value)) in entries.into_iter().enumerate() {
-            // SAFETY: `rank < plan.len()`, so that this is the place of a key within the block,
-            // aligned for it.
+            // SAFETY: `rank < plan.len()`: this is the aligned place of a key within the block.
             unsafe { keys.at(rank).write(key) };
             if Self::joined() {
-                // SAFETY: `rank < plan.len()`, so that this is the place of a value within the
-                // block, aligned for it.
+                // SAFETY: the same for a value.
                 unsafe { joined_values.at(rank).write(value) };
             } else {
                 values.push(value);
@@ -157,8 +146,7 @@ impl<K, V> LaneTree<K, V> {
             .into_par_iter()
             .enumerate()
             .for_each(|(rank, (key, value))| {
-                // SAFETY: `rank < plan.len()`, so that this is the place of a key within the block,
-                // aligned for it, and of no other.
+                // SAFETY: `rank < plan.len()`: this is the aligned place of one key within the block.
                 unsafe { keys.at(rank).write(key) };
                 // SAFETY: the same of the value.
                 unsafe { joined_values.at(rank).write(value) };
@@ -167,9 +155,7 @@ impl<K, V> LaneTree<K, V> {
         unsafe { tree.finish(Vec::new()) }
     }
 
-    /// A tree that has room for `entries`, and none of them: not to be used before
-    /// [`finish`](LaneTree::finish). If it is dropped before that, its block is freed, which owns
-    /// nothing.
+    /// A tree with room for `entries`, not to be used before [`finish`](LaneTree::finish).
     fn without_entries(entries: &[(K, V)]) -> LaneTree<K, V> {
         let Some(plan) = Self::plan(entries) else {
             panic!("capacity overflow: {} entries", entries.len());
@@ -193,19 +179,18 @@ impl<K, V> LaneTree<K, V> {
     /// Fills in what follows from the entries.
     ///
     /// # Safety
-    /// - The keys of all ranks are written, and nobody else knows of the block;
+    /// - The keys of all ranks are written, and nothing else refers to the block;
     /// - the values are written, if they are joined, and otherwise `values` has them all.
     unsafe fn finish(mut self, values: Vec<V>) -> LaneTree<K, V> {
         self.values = values;
-        // SAFETY: the block was made for this plan, for keys of this kind, all of which are
-        // written; nobody else knows of it.
+        // SAFETY: the block was made for this plan and kind, and all keys are written.
         unsafe { lane_block::fill(Self::kind(), self.block.base(), &self.plan) };
         self.eager = self.eager_values();
         self
     }
 
-    /// The plan that suits the entries: with narrow separators where they spare a level, or much of
-    /// the index, and few keys are stray.
+    /// The plan for the entries: with narrow separators if they save a level or much of the index,
+    /// and few keys are displaced.
     fn plan(entries: &[(K, V)]) -> Option<Plan> {
         let kind = Self::kind();
         let whole = Plan::new(entries.len(), kind.bytes(), Self::JOINED_BYTES)?;
@@ -223,16 +208,15 @@ impl<K, V> LaneTree<K, V> {
         Some(if gains { narrow } else { whole })
     }
 
-    /// How to narrow the keys of the entries, if they have 64 bits and few are stray then.
+    /// How to narrow the keys, if they have 64 bits and few would be displaced.
     fn narrowing(entries: &[(K, V)]) -> Option<Narrowing> {
         let bits = |rank: usize| ordered_bits(&entries[rank].0);
         let narrowing = Narrowing::new(bits(0)?, bits(entries.len() - 1)?);
         let head = |rank: usize| bits(rank).map(|bits| narrowing.head(bits));
-        let stray = (Self::LANES..entries.len())
+        let displaced = (Self::LANES..entries.len())
             .step_by(Self::LANES)
             .map(|start| {
-                // Keys in a row have heads in a row, so that those of a leaf that are stray come
-                // first.
+                // Heads ascend with the keys, so that the displaced ones of a leaf come first.
                 let before = head(start - 1);
                 let end = entries.len().min(start + Self::LANES);
                 (start..end)
@@ -240,7 +224,7 @@ impl<K, V> LaneTree<K, V> {
                     .count()
             })
             .sum::<usize>();
-        (stray.saturating_mul(KEYS_PER_STRAY_MIN) <= entries.len()).then_some(narrowing)
+        (displaced.saturating_mul(KEYS_PER_DISPLACED_MIN) <= entries.len()).then_some(narrowing)
     }
 
     /// Number of entries.
@@ -249,7 +233,7 @@ impl<K, V> LaneTree<K, V> {
         self.plan.len()
     }
 
-    /// Where the keys lie, valid for ranks below `len` as long as the block lives.
+    /// The addresses of the keys, valid for ranks below `len` as long as the block lives.
     #[inline(always)]
     pub(super) fn keys(&self) -> Strided<K> {
         // SAFETY: the first leaf starts inside the block.
@@ -257,7 +241,7 @@ impl<K, V> LaneTree<K, V> {
         Strided::new(base, Self::LANES.trailing_zeros(), Self::LEAF_BYTES)
     }
 
-    /// Where the values lie if they are joined, valid as the keys are; otherwise of no use.
+    /// The addresses of the values if they are joined.
     #[inline(always)]
     fn joined_values(&self) -> Strided<V> {
         // SAFETY: the keys of the first leaf lie inside the block, and their end is at most one
@@ -266,8 +250,7 @@ impl<K, V> LaneTree<K, V> {
         Strided::new(base, Self::LANES.trailing_zeros(), Self::LEAF_BYTES)
     }
 
-    /// Where the values lie, valid for ranks below `len` and for shared access as long as the tree
-    /// is borrowed.
+    /// The addresses of the values, for shared access as long as the tree is borrowed.
     #[inline(always)]
     pub(super) fn values(&self) -> Strided<V> {
         if Self::joined() {
@@ -277,8 +260,7 @@ impl<K, V> LaneTree<K, V> {
         }
     }
 
-    /// Where the values lie, valid for ranks below `len` and for exclusive access as long as the
-    /// tree is borrowed mutably.
+    /// The addresses of the values, for exclusive access as long as the tree is borrowed mutably.
     #[inline(always)]
     pub(super) fn values_mut(&mut self) -> Strided<V> {
         if Self::joined() {
@@ -314,22 +296,20 @@ impl<K, V> LaneTree<K, V> {
         unsafe { &mut *self.values_mut().at(rank) }
     }
 
-    /// The values to ask for ahead of time, if they fill few enough lines a leaf.
-    ///
-    /// Values that do not start on a line boundary touch one line more.
+    /// The values to prefetch, if those of a leaf fill few lines.
     fn eager_values(&self) -> EagerValues {
         let leaf_value_bytes = Self::LANES * size_of::<V>();
         let first = self.values().at(0).cast::<u8>().cast_const();
         let lines_filled = leaf_value_bytes.div_ceil(LINE_BYTES);
         let (stride_bytes, lines) = if Self::joined() {
-            // After the keys, which end on a line boundary.
+            // They follow the keys, which end on a line boundary.
             (self.plan.leaf_bytes(), lines_filled)
         } else if leaf_value_bytes.is_multiple_of(LINE_BYTES) {
-            // Wherever the vector starts within a line, the values of each leaf do.
+            // The values of all leaves start at the same offset within a line.
             let lines = simd::lines_spanned(first, leaf_value_bytes);
             (leaf_value_bytes, lines)
         } else {
-            // Each leaf's values start at another place within a line.
+            // They start at any offset within a line.
             (leaf_value_bytes, lines_filled + 1)
         };
         let lines = if lines_filled <= EAGER_LINES_MAX {
@@ -422,8 +402,7 @@ impl<K, V> LaneTree<K, V> {
         Some(unsafe { value.as_mut() })
     }
 
-    /// Number of keys less than each query. The values of these ranks are asked for if they are
-    /// wanted.
+    /// Number of keys less than each query.
     ///
     /// # Panics
     /// When the lengths differ or exceed [`simd::BATCH`].

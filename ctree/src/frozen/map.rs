@@ -4,35 +4,30 @@ use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::cmp::Ordering;
 use core::fmt;
-use core::ops::{Bound, RangeBounds};
+use core::ops::{Range, RangeBounds};
 
 use super::entries::{self, Entries};
 use super::key_tree::KeyTree;
 use super::lane_tree::{LaneTree, Wanted};
-use super::map_iter::{
-    IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Range, RangeMut, Values, ValuesMut,
-};
+use super::map_iter::{IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Values, ValuesMut};
 use super::strided::Strided;
 use crate::error::{CheckError, Fault};
 use crate::lane::{same_integer, same_integers};
+use crate::rank_iter;
 use crate::simd::BATCH;
 
-/// Fewest queries that are searched for together; fewer go down one by one, since a batch pays for
-/// its preparations first. A batch of three took 12 ns a query where single lookups took 6.7 (10
-/// keys in the map, values of 8 B), 300 against 217 to 250 (2 million); from four on the two are
-/// even in a large map, and from eight on the batch wins in every map. (On the machine that
-/// `lane_tree` names, busy.)
+/// Fewest queries that are searched for together. A batch of three took 12 ns a query, single
+/// lookups 6.7 (10 keys, values of 8 B), 300 against 217 to 250 (2 million). From four on they are
+/// even in a large map. (On the machine that `lane_tree` names, busy.)
 const BATCH_MIN: usize = 4;
 
-/// An ordered map that is built once and then looked up: no pointers, as few cache misses as the
-/// data allows.
+/// An ordered map that is built once: no pointers, as few cache misses as the data allows.
 ///
-/// Keys may be of any type with `Ord`. Keys that are machine integers (`u8` to `u64`, `i8` to
-/// `i64`, `usize`, `isize`, `char`) are searched by SIMD, chosen at run time. Byte strings
-/// (`String`, `&str`, `Box<str>`, `Vec<u8>`, `&[u8]`, `Box<[u8]>`), common tuples of integers,
-/// `u128`, `i128` and total floats are told apart by 64 bits of each, which lie in the nodes; other
-/// keys by comparisons, as few as a binary search makes. Values can be changed in place; entries
-/// cannot be added or removed.
+/// Keys may be of any type with `Ord`. Machine integers (`u8` to `u64`, `i8` to `i64`, `usize`,
+/// `isize`, `char`) are searched by SIMD, chosen at run time. Byte strings (`String`, `&str`,
+/// `Box<str>`, `Vec<u8>`, `&[u8]`, `Box<[u8]>`), common tuples of integers, `u128`, `i128` and
+/// total floats are compared by 64 bits of each, which lie in the nodes. Values can be changed in
+/// place; entries cannot be added or removed.
 ///
 /// Each entry has a **rank**, the number of keys less than its own. Ranks cost nothing here: see
 /// [`lower_bound`](Self::lower_bound), [`get_index`](Self::get_index),
@@ -41,23 +36,18 @@ const BATCH_MIN: usize = 4;
 /// # Cost
 /// A lookup among n integer keys of 8 B reads one node of two lines in each of log33(n / 16) index
 /// levels, and one leaf; the lines of a node are requested together. The index has 1/32 of the
-/// keys' size (0.5 MB for 2 million keys), so that only the leaf misses a cache that holds the
-/// index. (With keys in tight clusters in a wide range, log17(n / 16) levels and 1/16.) Keys told
-/// apart by 64 bits of each go through log16(n) nodes of two lines; a `String` is read itself only
-/// where these are equal, mostly once. Other types need at most log2(n) comparisons, rounded up to
-/// four for each of log16(n) nodes of 15 keys.
+/// size of the keys, so that mostly the leaf alone misses the cache. (For keys in tight clusters in
+/// a wide range, log17(n / 16) levels and 1/16.) Keys compared by 64 bits of each go through
+/// log16(n) nodes of two lines; a `String` itself is read where these are equal, mostly once. Other
+/// types need at most log2(n) comparisons, rounded up to four for each of log16(n) nodes.
 ///
 /// # Threads
-/// A shared map is only read: no lookup writes anything, not even a counter, so that lookups from
-/// many threads neither wait for each other nor move lines between cores, and scale until memory
-/// itself is busy. `&mut` gives one thread the values to change. Changes of a map that others read
-/// meanwhile are not offered: build another map and exchange the two, behind an `Arc` in a lock or
-/// an atomic pointer.
+/// No lookup writes anything: lookups from many threads do not wait for each other. To change a map
+/// that others read, build another one and exchange the two, behind an `Arc` in a lock.
 ///
 /// # A wrong `Ord`
-/// As for `BTreeMap`, an order that is not total, or that changes while a key is in the map, is a
-/// logic error: lookups may then miss keys, and building from unsorted input may panic. It is never
-/// undefined behaviour.
+/// As for `BTreeMap`, lookups may then miss keys, and building from unsorted input may panic. It is
+/// never undefined behaviour.
 ///
 /// # Examples
 /// ```
@@ -110,8 +100,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
         self.len() == 0
     }
 
-    /// Bytes that the map has allocated: index, keys and values, filler included; not what keys and
-    /// values own elsewhere, nor the `size_of` of the map itself.
+    /// Bytes that the map has allocated, not counting what keys and values own.
     pub fn memory_usage(&self) -> usize {
         match &self.repr {
             // Zero-sized values have an unlimited capacity, of no bytes.
@@ -234,9 +223,8 @@ impl<K, V> FrozenCTreeMap<K, V> {
     /// Number of keys less than `query`: the rank of the first key that is not, or `len` when there
     /// is none.
     ///
-    /// (`BTreeMap::lower_bound`, not yet stable, returns a cursor. Here a rank is as good as a
-    /// cursor: [`get_index`](Self::get_index) reads what is there in constant time, and the
-    /// difference of two ranks is a number of entries.)
+    /// [`get_index`](Self::get_index) reads the entry of a rank in constant time, and the difference
+    /// of two ranks is a number of entries.
     ///
     /// # Examples
     /// ```
@@ -283,7 +271,9 @@ impl<K, V> FrozenCTreeMap<K, V> {
     /// The entry of a rank with its value to change, in constant time.
     #[inline]
     pub fn get_index_mut(&mut self, rank: usize) -> Option<(&K, &mut V)> {
-        self.range_of_ranks_mut(rank, self.len()).next()
+        let ranks = rank..self.len();
+        // SAFETY: the values are borrowed exclusively for as long as the result lives.
+        unsafe { IterMut::new(self.entries_mut(ranks)) }.next()
     }
 
     /// The entry with the smallest key.
@@ -300,10 +290,9 @@ impl<K, V> FrozenCTreeMap<K, V> {
 
     /// The values of many keys: `results[i]` becomes that of `keys[i]`.
     ///
-    /// For integer keys the searches go down the tree together, so that their misses overlap: many
-    /// times as fast as single lookups in a map that does not fit into the caches. When the values
-    /// are used only after a long batch, their lines may have been displaced again:
-    /// [`get_many_with`](Self::get_many_with) hands each over while it is in the cache.
+    /// Searches for integer keys descend together, so that their misses overlap. After a long batch
+    /// the values may have left the cache: [`get_many_with`](Self::get_many_with) hands each over
+    /// while it is there.
     ///
     /// # Panics
     /// When `keys` and `results` differ in length.
@@ -404,50 +393,25 @@ impl<K, V> FrozenCTreeMap<K, V> {
         }
     }
 
-    /// The ranks that lie within bounds. As in std's maps, an empty map has nothing to compare
-    /// with, and refuses no bounds.
-    pub(super) fn ranks_within<Q: ?Sized + Ord>(
-        &self,
-        bounds: &impl RangeBounds<Q>,
-    ) -> (usize, usize)
+    /// The ranks that lie within bounds.
+    fn ranks_within<Q: ?Sized + Ord>(&self, bounds: &impl RangeBounds<Q>) -> Range<usize>
     where
         K: Borrow<Q> + Ord,
     {
-        if self.is_empty() {
-            return (0, 0);
-        }
-        match (bounds.start_bound(), bounds.end_bound()) {
-            (Bound::Excluded(start), Bound::Excluded(end)) if start == end => {
-                panic!("range start and end are equal and excluded");
-            }
-            (
-                Bound::Included(start) | Bound::Excluded(start),
-                Bound::Included(end) | Bound::Excluded(end),
-            ) if start > end => {
-                panic!("range start is greater than range end");
-            }
-            _ => {}
-        }
-        let start = match bounds.start_bound() {
-            Bound::Included(key) => self.lower_bound(key),
-            Bound::Excluded(key) => self.upper_bound(key),
-            Bound::Unbounded => 0,
-        };
-        let end = match bounds.end_bound() {
-            Bound::Included(key) => self.upper_bound(key),
-            Bound::Excluded(key) => self.lower_bound(key),
-            Bound::Unbounded => self.len(),
-        };
-        (start, end)
+        rank_iter::ranks_within(
+            (bounds.start_bound(), bounds.end_bound()),
+            self.len(),
+            |key| self.lower_bound(key),
+            |key| self.upper_bound(key),
+        )
     }
 
     /// The entries whose keys lie within bounds, in the order of the keys. Costs two lookups, then
     /// constant time an entry.
     ///
     /// # Panics
-    /// As `BTreeMap::range`: when the start is greater than the end, or both are equal and
-    /// excluded. (A map without entries, like one of std that never had any, gives an empty range
-    /// whatever the bounds.)
+    /// As `BTreeMap::range`: if the start is greater than the end, or both are equal and excluded,
+    /// unless the map is empty.
     ///
     /// # Examples
     /// ```
@@ -458,13 +422,13 @@ impl<K, V> FrozenCTreeMap<K, V> {
     /// assert_eq!(trees, ["beech", "elm"]);
     /// assert_eq!(map.range::<str, _>((Bound::Unbounded, Bound::Excluded("m"))).len(), 3);
     /// ```
-    pub fn range<Q: ?Sized + Ord, R: RangeBounds<Q>>(&self, range: R) -> Range<'_, K, V>
+    pub fn range<Q: ?Sized + Ord, R: RangeBounds<Q>>(&self, range: R) -> Iter<'_, K, V>
     where
         K: Borrow<Q> + Ord,
     {
-        let (start, end) = self.ranks_within(&range);
+        let ranks = self.ranks_within(&range);
         // SAFETY: the values are borrowed shared for as long as the result lives.
-        unsafe { Range::new(self.entries(start, end)) }
+        unsafe { Iter::new(self.entries(ranks)) }
     }
 
     /// The keys within bounds, for sets.
@@ -472,57 +436,52 @@ impl<K, V> FrozenCTreeMap<K, V> {
     where
         K: Borrow<Q> + Ord,
     {
-        let (start, end) = self.ranks_within(range);
+        let ranks = self.ranks_within(range);
         // SAFETY: the values are borrowed shared for as long as the result lives.
-        unsafe { Keys::new(self.entries(start, end)) }
+        unsafe { Keys::new(self.entries(ranks)) }
     }
 
     /// The entries whose keys lie within bounds, with values to change.
     ///
     /// # Panics
     /// As [`range`](Self::range).
-    pub fn range_mut<Q: ?Sized + Ord, R: RangeBounds<Q>>(&mut self, range: R) -> RangeMut<'_, K, V>
+    pub fn range_mut<Q: ?Sized + Ord, R: RangeBounds<Q>>(&mut self, range: R) -> IterMut<'_, K, V>
     where
         K: Borrow<Q> + Ord,
     {
-        let (start, end) = self.ranks_within(&range);
-        self.range_of_ranks_mut(start, end)
-    }
-
-    /// The entries of a range of ranks, cut to those that exist.
-    fn range_of_ranks_mut(&mut self, start: usize, end: usize) -> RangeMut<'_, K, V> {
+        let ranks = self.ranks_within(&range);
         // SAFETY: the values are borrowed exclusively for as long as the result lives.
-        unsafe { RangeMut::new(self.entries_mut(start, end)) }
+        unsafe { IterMut::new(self.entries_mut(ranks)) }
     }
 
     /// All entries in the order of their keys.
     pub fn iter(&self) -> Iter<'_, K, V> {
         // SAFETY: the values are borrowed shared for as long as the result lives.
-        unsafe { Iter::new(self.entries(0, self.len())) }
+        unsafe { Iter::new(self.entries(0..self.len())) }
     }
 
     /// All entries in the order of their keys, with values to change.
     pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
         // SAFETY: the values are borrowed exclusively for as long as the result lives.
-        unsafe { IterMut::new(self.entries_mut(0, self.len())) }
+        unsafe { IterMut::new(self.entries_mut(0..self.len())) }
     }
 
     /// All keys in order.
     pub fn keys(&self) -> Keys<'_, K, V> {
         // SAFETY: the values are borrowed shared for as long as the result lives.
-        unsafe { Keys::new(self.entries(0, self.len())) }
+        unsafe { Keys::new(self.entries(0..self.len())) }
     }
 
     /// All values in the order of their keys.
     pub fn values(&self) -> Values<'_, K, V> {
         // SAFETY: the values are borrowed shared for as long as the result lives.
-        unsafe { Values::new(self.entries(0, self.len())) }
+        unsafe { Values::new(self.entries(0..self.len())) }
     }
 
     /// All values in the order of their keys, to change them.
     pub fn values_mut(&mut self) -> ValuesMut<'_, K, V> {
         // SAFETY: the values are borrowed exclusively for as long as the result lives.
-        unsafe { ValuesMut::new(self.entries_mut(0, self.len())) }
+        unsafe { ValuesMut::new(self.entries_mut(0..self.len())) }
     }
 
     /// The keys in order, owned; the values are dropped.
@@ -535,20 +494,20 @@ impl<K, V> FrozenCTreeMap<K, V> {
         IntoValues::new(self.into_iter())
     }
 
-    /// The ranks `start..end`, cut to those that exist, to read.
-    fn entries(&self, start: usize, end: usize) -> Entries<'_, K, V> {
+    /// The entries of `ranks`, as far as they exist, to read.
+    fn entries(&self, ranks: Range<usize>) -> Entries<'_, K, V> {
         let (keys, values) = match &self.repr {
             Repr::Tree { keys, values } => (entries::Keys::Tree(keys), Strided::from_slice(values)),
             Repr::Lanes(tree) => (entries::Keys::Lanes(tree.keys()), tree.values()),
         };
-        let end = end.min(self.len());
+        let ranks = ranks.start..ranks.end.min(self.len());
         // SAFETY: keys and values are initialised below `len`, and the map is borrowed meanwhile.
-        unsafe { Entries::new(keys, values, start.min(end)..end) }
+        unsafe { Entries::new(keys, values, ranks) }
     }
 
-    /// The ranks `start..end`, cut to those that exist, to change the values.
-    fn entries_mut(&mut self, start: usize, end: usize) -> Entries<'_, K, V> {
-        let end = end.min(self.len());
+    /// The entries of `ranks`, as far as they exist, to change the values.
+    fn entries_mut(&mut self, ranks: Range<usize>) -> Entries<'_, K, V> {
+        let ranks = ranks.start..ranks.end.min(self.len());
         let (keys, values) = match &mut self.repr {
             Repr::Tree { keys, values } => {
                 (entries::Keys::Tree(keys), Strided::from_mut_slice(values))
@@ -560,7 +519,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
         };
         // SAFETY: keys and values are initialised below `len`, and the map is borrowed mutably
         // meanwhile.
-        unsafe { Entries::new(keys, values, start.min(end)..end) }
+        unsafe { Entries::new(keys, values, ranks) }
     }
 
     /// Checks the whole structure: the order of the keys, the separators and fillers of the index,

@@ -1,103 +1,71 @@
-//! Maps and sets that are built once: no pointers, no free room, children computed.
+//! Maps and sets that are built once: no pointers, no free room, computed children.
 //!
-//! There are two trees below one interface, chosen by the type of the keys:
+//! Two trees lie below one interface, chosen by the type of the keys:
 //!
-//! - `lane_tree`: machine integers. Separators are copies, searched by SIMD; keys and small values
-//!   share leaves.
-//! - `key_tree`: everything else. Each key lies in one place, the separators among them; two or
-//!   three plain vectors, no unsafe code. Where the type of the keys has heads, `head_nodes` leads
-//!   the search.
+//! - `lane_tree` for machine integers. Separators are copies, searched by SIMD; keys and small
+//!   values share leaves.
+//! - `key_tree` for everything else. Each key lies in one place, separators included; two or three
+//!   vectors, no unsafe code. If the type of the keys has heads, `head_nodes` leads the search.
 //!
-//! Both number their entries in order, so that ranks, ranges and iterators are written once, in
-//! terms of ranks.
+//! Both number their entries in order. Ranks, ranges and iterators are written once, in terms of
+//! ranks.
 //!
 //! # Misuse that must not compile
-//! Each case stands after a twin that differs in the one thing that is wrong, and compiles.
+//! Each case follows a twin that compiles and differs in the one thing that is wrong.
 //!
-//! An iterator that gives `&mut V` is invariant in `V`: through a shortened one, a short-lived
-//! value could be put into the map.
+//! Iterators that give `&mut V` are invariant in `V`: through a shortened one, a short-lived value
+//! could be put into the map.
 //! ```
-//! use ctree::frozen_map::Iter;
+//! use ctree::frozen_map::{Iter, Values};
 //! fn shorter<'a, 'b>(x: Iter<'a, u64, &'static str>) -> Iter<'a, u64, &'b str> { x }
+//! fn shorter_values<'a, 'b>(x: Values<'a, u64, &'static str>) -> Values<'a, u64, &'b str> { x }
 //! ```
 //! ```compile_fail
 //! use ctree::frozen_map::IterMut;
 //! fn shorter<'a, 'b>(x: IterMut<'a, u64, &'static str>) -> IterMut<'a, u64, &'b str> { x }
-//! ```
-//!
-//! The same for ranges,
-//! ```
-//! use ctree::frozen_map::Range;
-//! fn shorter<'a, 'b>(x: Range<'a, u64, &'static str>) -> Range<'a, u64, &'b str> { x }
-//! ```
-//! ```compile_fail
-//! use ctree::frozen_map::RangeMut;
-//! fn shorter<'a, 'b>(x: RangeMut<'a, u64, &'static str>) -> RangeMut<'a, u64, &'b str> { x }
-//! ```
-//!
-//! and for values alone.
-//! ```
-//! use ctree::frozen_map::Values;
-//! fn shorter<'a, 'b>(x: Values<'a, u64, &'static str>) -> Values<'a, u64, &'b str> { x }
 //! ```
 //! ```compile_fail
 //! use ctree::frozen_map::ValuesMut;
 //! fn shorter<'a, 'b>(x: ValuesMut<'a, u64, &'static str>) -> ValuesMut<'a, u64, &'b str> { x }
 //! ```
 //!
-//! A map of values that are bound to a thread does not leave it,
+//! A map of values that are bound to a thread stays there, and so do iterators that change or own
+//! them.
 //! ```
 //! fn send<T: Send>(_: T) {}
-//! let map = ctree::FrozenCTreeMap::from([(1u64, std::sync::Arc::new(1))]);
+//! let mut map = ctree::FrozenCTreeMap::from([(1u64, std::sync::Arc::new(1))]);
+//! send(map.iter_mut());
+//! send(map.clone().into_iter());
 //! send(map);
 //! ```
 //! ```compile_fail,E0277
 //! fn send<T: Send>(_: T) {}
 //! let map = ctree::FrozenCTreeMap::from([(1u64, std::rc::Rc::new(1))]);
 //! send(map);
-//! ```
-//!
-//! nor does an iterator that could change them,
-//! ```
-//! fn send<T: Send>(_: T) {}
-//! let mut map = ctree::FrozenCTreeMap::from([(1u64, std::sync::Arc::new(1))]);
-//! send(map.iter_mut());
 //! ```
 //! ```compile_fail,E0277
 //! fn send<T: Send>(_: T) {}
 //! let mut map = ctree::FrozenCTreeMap::from([(1u64, std::rc::Rc::new(1))]);
 //! send(map.iter_mut());
 //! ```
-//!
-//! or an iterator that owns them.
-//! ```
-//! fn send<T: Send>(_: T) {}
-//! let map = ctree::FrozenCTreeMap::from([(1u64, std::sync::Arc::new(1))]);
-//! send(map.into_iter());
-//! ```
 //! ```compile_fail,E0277
 //! fn send<T: Send>(_: T) {}
 //! let map = ctree::FrozenCTreeMap::from([(1u64, std::rc::Rc::new(1))]);
 //! send(map.into_iter());
 //! ```
 //!
-//! Values that change through a shared reference are not read from another thread, by an iterator
+//! Other threads do not read values that change through a shared reference.
 //! ```
 //! fn send<T: Send>(_: T) {}
+//! fn share<T: Sync>(_: &T) {}
 //! let map = ctree::FrozenCTreeMap::from([(1u64, std::sync::atomic::AtomicU32::new(1))]);
 //! send(map.iter());
+//! share(&map);
 //! ```
 //! ```compile_fail,E0277
 //! fn send<T: Send>(_: T) {}
 //! let map = ctree::FrozenCTreeMap::from([(1u64, std::cell::Cell::new(1))]);
 //! send(map.iter());
-//! ```
-//!
-//! or through a shared map.
-//! ```
-//! fn share<T: Sync>(_: &T) {}
-//! let map = ctree::FrozenCTreeMap::from([(1u64, std::sync::atomic::AtomicU32::new(1))]);
-//! share(&map);
 //! ```
 //! ```compile_fail,E0277
 //! fn share<T: Sync>(_: &T) {}
@@ -105,7 +73,7 @@
 //! share(&map);
 //! ```
 //!
-//! A value whose drop uses what it borrows is dropped before that.
+//! A value whose drop uses what it borrows is dropped first.
 //! ```
 //! struct Shout<'a>(&'a str);
 //! impl Drop for Shout<'_> {
@@ -127,12 +95,13 @@
 //! assert_eq!(map.len(), 1);
 //! ```
 //!
-//! No result of a lookup outlives the map,
+//! Results of lookups and items of iterators do not outlive the map.
 //! ```
-//! let map = ctree::FrozenCTreeMap::from([(1u64, 10)]);
+//! let mut map = ctree::FrozenCTreeMap::from([(1u64, 10)]);
 //! let mut results = [None];
 //! map.get_many(&[1], &mut results);
 //! assert_eq!(results, [Some(&10)]);
+//! assert_eq!(map.values_mut().next(), Some(&mut 10));
 //! drop(map);
 //! ```
 //! ```compile_fail,E0505
@@ -141,14 +110,6 @@
 //! map.get_many(&[1], &mut results);
 //! drop(map);
 //! assert_eq!(results, [Some(&10)]);
-//! ```
-//!
-//! nor does an item of an iterator.
-//! ```
-//! let mut map = ctree::FrozenCTreeMap::from([(1u64, 10)]);
-//! let value = map.values_mut().next();
-//! assert_eq!(value, Some(&mut 10));
-//! drop(map);
 //! ```
 //! ```compile_fail,E0505
 //! let mut map = ctree::FrozenCTreeMap::from([(1u64, 10)]);

@@ -20,11 +20,11 @@ pub enum OpenError {
         /// Length of the file.
         file_bytes: u64,
     },
-    /// No file of this library: the first bytes are others.
+    /// Not a file of this library.
     Magic,
     /// Written on a machine with the other byte order.
     ByteOrder,
-    /// Of a version of the format that this library does not know.
+    /// Of another version of the format.
     Version {
         /// The version.
         found: u32,
@@ -41,7 +41,7 @@ pub enum OpenError {
         /// Name of the type in the file.
         found: String,
     },
-    /// The header contradicts itself, or tells of a file too large for this machine.
+    /// The header contradicts itself, or the file is too large for this machine.
     Layout,
     /// Truncated or extended.
     Length {
@@ -54,9 +54,9 @@ pub enum OpenError {
     IndexChecksum,
     /// The index contradicts itself: its keys are not in order.
     Index,
-    /// The kernel does not vouch for it that nobody can change the file.
+    /// The kernel does not protect the file against changes.
     NotImmutable,
-    /// Opened with the demand to verify, and damaged.
+    /// Opened with `verify`, and damaged.
     Verify(VerifyError),
 }
 
@@ -109,16 +109,14 @@ impl From<io::Error> for OpenError {
     }
 }
 
-/// Why a file was not written. What stood under its name before still does, unless flushing the
-/// folder failed, the last step of all: then the new file is there, but might not survive a loss of
-/// power.
+/// Why a file was not written. The old file is still there, unless flushing the folder failed in the
+/// end: then the new file is in place, but might not survive a loss of power.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WriteError {
     /// The operating system, or the writer given, gave an error.
     Io(io::Error),
-    /// What has the name is a directory, a device, a pipe or a socket, or the path names no file at
-    /// all.
+    /// The path names a directory, a device, a pipe or a socket, or nothing.
     NotAFile,
     /// A key is not greater than the key before it.
     Order {
@@ -191,18 +189,18 @@ pub enum VerifyError {
         /// Its number in the file, in units of 4096 B; page 0 is the header.
         page: usize,
     },
-    /// A key is not greater than the key before it. (This, and what follows, is not found in a file
-    /// that this library wrote, unless the order of the keys is not a total one, or has changed.)
+    /// A key is not greater than the key before it. (This and the following do not occur in a file
+    /// that this library wrote with a total order of the keys.)
     Order {
         /// Rank of the key.
         rank: usize,
     },
-    /// A key is not what its type is stored as: text that is not UTF-8, a number that is no `char`.
+    /// A key is invalid for its type: text that is not UTF-8, a number that is no `char`.
     Key {
         /// Rank of the key.
         rank: usize,
     },
-    /// A value is not what its type is stored as.
+    /// A value is invalid for its type.
     Value {
         /// Rank of the value.
         rank: usize,

@@ -17,9 +17,8 @@
 //!  368  zeros to the end of the page
 //! ```
 //!
-//! Of all this a reader believes the number of entries and three sizes, after bounds: the rest is
-//! computed from them and from the types asked for, and has to agree byte for byte. There is one
-//! header for given contents, which is thus compared rather than interpreted.
+//! A reader uses the number of entries and three sizes, after checking their bounds. It computes the
+//! rest from them and from the types, and compares the whole header.
 
 use alloc::string::String;
 use core::ops::Range;
@@ -154,8 +153,7 @@ pub(super) fn build(shape: Shape, layout: &Layout, names: &TypeNames, sums: Sums
     put(&mut page, VERSION_AT, &VERSION.to_ne_bytes());
     put_u64(&mut page, FILE_BYTES_AT, layout.file_bytes);
     put_u64(&mut page, LEN_AT, layout.len);
-    // Half-width fields: the types of a map whose keys or values had more bytes could not be held
-    // on a stack.
+    // Types of more bytes would not fit on a stack.
     let half = |number: usize| u32::try_from(number).unwrap_or(u32::MAX).to_ne_bytes();
     put(&mut page, KEY_BYTES_AT, &half(shape.key_bytes));
     put(&mut page, VALUE_BYTES_AT, &half(shape.value_bytes));

@@ -18,10 +18,8 @@ macro_rules! iterator {
         }
 
         impl<'a, K: StoredKey + ?Sized, V: Stored + ?Sized> $name<'a, K, V> {
-            /// Over the ranks `start..end`, as far as they exist.
-            pub(super) fn new(tree: &'a Tree<K, V>, start: usize, end: usize) -> Self {
-                let end = end.min(tree.len());
-                let ranks = start.min(end)..end;
+            /// Over `ranks`, all of which exist.
+            pub(super) fn new(tree: &'a Tree<K, V>, ranks: Range<usize>) -> Self {
                 $name { tree, ranks }
             }
         }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::fmt;
-use core::ops::{Bound, RangeBounds};
+use core::ops::{Range, RangeBounds};
 use std::io::{self, Cursor, Seek, Write};
 use std::path::Path;
 
@@ -13,60 +13,53 @@ use super::open::OpenOptions;
 use super::stored::{AsStored, Stored, StoredKey};
 use super::tree::Tree;
 use super::write;
+use crate::rank_iter;
 
-/// An ordered map that is a file: written once, and then looked up where it lies.
+/// An ordered map that is a file: written once, then looked up in place.
 ///
 /// Keys and values are integers, floats, `bool`, `char`, arrays of numbers, `str`, `[u8]`, or types
 /// of your own that are [`Plain`](super::Plain). Types of variable length are named without their
 /// reference: `MappedCTreeMap<str, [u8]>`.
 ///
 /// # Writing
-/// [`write`](Self::write) takes entries in the order of their keys, from any iterator: a
-/// `BTreeMap`'s, a [`FrozenCTreeMap`](crate::FrozenCTreeMap)'s, one that makes them up;
-/// [`write_unsorted`](Self::write_unsorted) takes them in any order. The file appears complete and
-/// under its name, or not at all.
+/// [`write`](Self::write) takes entries in the order of their keys from any iterator,
+/// [`write_unsorted`](Self::write_unsorted) in any order. The file appears complete or not at all.
 ///
 /// # Opening
-/// Opening reads the header and the index, which has about 1/16 of the keys' size, and checks both.
+/// Opening reads and checks the header and the index, which has about 1/16 of the size of the keys.
 /// The rest is read as lookups touch it.
 ///
 /// | | bytes are | is |
 /// |---|---|---|
-/// | [`open`](Self::open) | mapped | `unsafe`: nobody may change the file while it is open |
+/// | [`open`](Self::open) | mapped | `unsafe`: the file must not change while it is open |
 /// | [`open_immutable`](Self::open_immutable) | mapped | safe, for files that the kernel protects: sealed memory files, fs-verity |
 /// | [`read`](Self::read) | copied into memory, on huge pages | safe |
 /// | [`from_bytes`](Self::from_bytes) | copied from a slice | safe |
 ///
-/// **Why is mapping unsafe?** A lookup gives `&str` and `&[u8]` that lie in the file, and such a
-/// reference promises to the compiler that its bytes do not change, and to the program that they
-/// can be read. Another process that writes to the file breaks the first, one that truncates it the
-/// second: the next access raises `SIGBUS`. No lock hinders a process that does not ask for it, and
-/// no check made when the file is opened holds afterwards. Who opens a file usually knows who else
-/// can write to it; so the promise is asked for here, once. A file that is only ever replaced as a
-/// whole, as [`write`](Self::write) does, keeps it.
+/// **Why is mapping unsafe?** A lookup gives `&str` and `&[u8]` that lie in the file. Their bytes
+/// change if another process writes to the file, and cannot be read if it is truncated: the next
+/// access raises `SIGBUS`. No check or lock prevents that. The caller usually knows who else can
+/// write to the file, and promises that nothing does. Replacing it as a whole, as
+/// [`write`](Self::write) does, is fine.
 ///
-/// **Broken media.** A page of a mapped file that cannot be read when it is first touched, because
-/// of a broken disk or a network file system that went away, raises `SIGBUS` as well, however
-/// immutable the file; that ends the process, and is no undefined behaviour. `read` reports it as
-/// an error.
+/// **Broken media.** A page of a mapped file that cannot be read raises `SIGBUS`, which ends the
+/// process and is no undefined behaviour. `read` reports it as an error.
 ///
 /// # Untrusted files
 /// Whatever bytes a file holds, there is no undefined behaviour and no panic. A file that is
-/// truncated, extended, damaged in header or index, of other types, of another version or from a
-/// machine with the other byte order is refused with an [`OpenError`]. Damage elsewhere is found by
-/// [`verify`](Self::verify), which reads the whole file; lookups do not check sums, since that
-/// would mean to read 64 lines for the one that is wanted, and may give wrong answers in a damaged
-/// file. Memory safety rests on no checksum.
+/// truncated, extended, damaged in header or index, of other types, of another version or of the
+/// other byte order is refused with an [`OpenError`]. [`verify`](Self::verify) reads the whole file
+/// and finds damage elsewhere; lookups check no sums, and may give wrong answers in a damaged file.
 ///
 /// # Cost
-/// A lookup of an integer searches the index as [`FrozenCTreeMap`](crate::FrozenCTreeMap) does, in
-/// memory, and one leaf of the file: two lines of keys and, for values as large as the keys, two of
-/// values beside them; no leaf crosses a page. Keys of variable length cost one miss more, in the
-/// heap, and so do such values.
+/// A lookup of an integer searches the index in memory, as [`FrozenCTreeMap`](crate::FrozenCTreeMap)
+/// does, and one leaf of the file: two lines of keys, and two of values beside them if these are as
+/// large as the keys. No leaf crosses a page. Keys and values of variable length cost one more miss
+/// each.
 ///
 /// # A wrong `Ord`
-/// If the order of `K` is not a total one, or differs from that of the program that wrote the file,
-/// lookups may miss keys. It is never undefined behaviour.
+/// If the order of `K` is not total, or not that of the program that wrote the file, lookups may
+/// miss keys. It is never undefined behaviour.
 ///
 /// # Examples
 /// ```
@@ -77,7 +70,7 @@ use super::write;
 /// let path = folder.join("squares.ctree");
 /// MappedCTreeMap::<u64, u64>::write(&path, (0..1000).map(|n| (n * n, n)))?;
 ///
-/// // SAFETY: the file has just been made, and nobody else knows of it.
+/// // SAFETY: nothing else changes the file.
 /// let squares = unsafe { MappedCTreeMap::<u64, u64>::open(&path) }?;
 /// assert_eq!(squares.get(&144), Some(12));
 /// assert_eq!(squares.lower_bound(&145), 13); // thirteen squares are less than 145
@@ -97,22 +90,21 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
 
     /// Writes a file of `entries`, whose keys must be strictly ascending, and returns their number.
     ///
-    /// What had the name of `path` is replaced in one step when all is written and flushed; a
-    /// symbolic link stays, and what it names is replaced. The new file has the permissions of the
+    /// The file at `path` is replaced in one step when all is written and flushed. If `path` is a
+    /// symbolic link, the file that it names is replaced. The new file has the permissions of the
     /// old one.
     ///
-    /// Holds the separators in memory, which are a sixteenth of the keys, and eight bytes for each
-    /// 4 KiB of the file; values and heaps that cannot be written at once wait in a file of their
-    /// own, in the same folder.
+    /// Holds a sixteenth of the keys in memory, and eight bytes for each 4 KiB of the file. Values
+    /// and heaps wait in memory or in temporary files in the same folder.
     ///
     /// # Errors
-    /// All of [`WriteError`]. The old file is then untouched, and nothing is left behind, unless
-    /// the error came from flushing the folder at the very end: then the new file is in its place,
-    /// and may not survive a loss of power.
+    /// All of [`WriteError`]. The old file is then untouched, and nothing is left behind. If
+    /// flushing the folder fails in the end, the new file is in place, and may not survive a loss
+    /// of power.
     ///
     /// # Panics
-    /// When the iterator or the order of the keys does; again the old file is untouched, and
-    /// nothing is left behind.
+    /// If the iterator or the order of the keys does. The old file is untouched, and nothing is left
+    /// behind.
     ///
     /// # Examples
     /// ```
@@ -136,14 +128,11 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         write::write_file::<K, V, B, C>(path.as_ref(), entries)
     }
 
-    /// As [`write`](Self::write), with entries in any order, which are held in memory and sorted;
-    /// of equal keys the last stays.
+    /// [`write`](Self::write) for entries in any order, which are sorted in memory; of equal keys
+    /// the last stays.
     ///
     /// # Errors
     /// As [`write`](Self::write).
-    ///
-    /// # Panics
-    /// When the iterator or the order of the keys does.
     pub fn write_unsorted<B: AsStored<K>, C: AsStored<V>>(
         path: impl AsRef<Path>,
         entries: impl IntoIterator<Item = (B, C)>,
@@ -151,13 +140,11 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         Self::write(path, write::sorted::<K, V, B, C>(entries))
     }
 
-    /// Writes the bytes of a file, from the start of `out` on; what is to be done so that they
-    /// appear at once and stay is left to the caller. All that cannot be written at once is held in
-    /// memory. `out` should be empty: what it holds behind the last byte written stays, and makes
-    /// it a file that does not open.
+    /// Writes the bytes of a file from the start of `out` on, which should be empty. Values and heaps
+    /// wait in memory.
     ///
     /// # Errors
-    /// All of [`WriteError`] but `NotAFile`. What `out` holds then is no file.
+    /// All of [`WriteError`] but `NotAFile`. `out` then holds nothing that opens.
     pub fn write_to<B: AsStored<K>, C: AsStored<V>>(
         out: impl Write + Seek,
         entries: impl IntoIterator<Item = (B, C)>,
@@ -168,7 +155,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     /// The bytes that a file of `entries` would have.
     ///
     /// # Errors
-    /// All of [`WriteError`] but `NotAFile`, and `Io` only if there is no memory.
+    /// All of [`WriteError`] but `NotAFile`.
     pub fn to_bytes<B: AsStored<K>, C: AsStored<V>>(
         entries: impl IntoIterator<Item = (B, C)>,
     ) -> Result<Vec<u8>, WriteError> {
@@ -183,15 +170,14 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     /// See [`OpenError`].
     ///
     /// # Safety
-    /// From now on until the map is dropped, nobody, in this process or another, may write to the
-    /// file or shorten it. (Replacing it by renaming another over it is fine, which is what
-    /// [`write`](Self::write) does.)
+    /// Until the map is dropped, nothing, in this process or another, may write to the file or
+    /// shorten it. (Renaming another file over it is fine, as [`write`](Self::write) does.)
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         // SAFETY: the caller's promise.
         unsafe { OpenOptions::new().open(path) }
     }
 
-    /// Maps a file that the kernel keeps from being changed. See [`OpenOptions::open_immutable`].
+    /// Maps a file that the kernel protects against changes. See [`OpenOptions::open_immutable`].
     ///
     /// # Errors
     /// See [`OpenError`]; `NotImmutable` for an ordinary file.
@@ -215,12 +201,11 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         OpenOptions::new().from_bytes(bytes)
     }
 
-    /// Reads the whole file, and checks that it is what was written: every page by its checksum;
-    /// then that keys ascend, that a search finds the first and last of each leaf, that keys and
-    /// values are what their types are stored as, and that everything of variable length is where
-    /// it should be.
+    /// Reads the whole file and checks that it is what was written: the checksum of every page; that
+    /// keys ascend and are found; that keys and values are valid for their types; and that
+    /// everything of variable length is where it should be.
     ///
-    /// After it, every lookup gives what was written. Computes in O(length of the file).
+    /// Takes O(length of the file).
     ///
     /// # Errors
     /// The first fault.
@@ -228,12 +213,11 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         self.tree.verify()
     }
 
-    /// Brings all pages of the file into memory, and maps them, so that no later lookup waits for
-    /// the disk. A copy in memory is warm.
+    /// Reads and maps all pages of the file, so that no later lookup waits for the disk.
     ///
     /// # Errors
-    /// That of the operating system. A page that cannot be read is one on Linux from 5.14 on (where
-    /// a disk fails, older ones of these kernels may try again for ever), and `SIGBUS` elsewhere.
+    /// That of the operating system. A page that cannot be read is an error on Linux from 5.14 on,
+    /// and raises `SIGBUS` elsewhere.
     pub fn warm(&self) -> io::Result<()> {
         self.tree.source().warm()
     }
@@ -243,8 +227,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         self.tree.source().bytes().len()
     }
 
-    /// Bytes of this process's own memory: the index, and the copy of the file if there is one; not
-    /// the pages of a mapped file, which the system shares and takes back as it likes.
+    /// Bytes of this process's own memory: the index, and the copy of the file if there is one. The
+    /// pages of a mapped file belong to the system.
     pub fn memory_usage(&self) -> usize {
         self.tree.memory_bytes()
     }
@@ -273,9 +257,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         V::load(self.tree.value_bytes(rank))
     }
 
-    /// The value of `key`: itself if it is of fixed width, else a reference into the file.
-    ///
-    /// For the cost see [the type](Self#cost).
+    /// The value of `key`: a copy if it is of fixed width, else a reference into the file.
     #[inline]
     pub fn get(&self, key: &K) -> Option<V::Ref<'_>> {
         self.tree.search(key).ok().map(|rank| self.value(rank))
@@ -296,11 +278,11 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         self.tree.search(key).is_ok()
     }
 
-    /// The values of many keys: `results[i]` becomes that of `keys[i]`. The searches go on
-    /// together, so that their misses overlap.
+    /// The values of many keys: `results[i]` becomes that of `keys[i]`. The misses of the searches
+    /// overlap.
     ///
     /// # Panics
-    /// When `keys` and `results` differ in length.
+    /// If `keys` and `results` differ in length.
     ///
     /// # Examples
     /// ```
@@ -325,8 +307,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
 
     /// Calls `use_value(i, value)` for each of many keys in turn, with the value of `keys[i]`.
     ///
-    /// As [`get_many`](Self::get_many), but each value is handed over while its line is in the
-    /// cache.
+    /// Unlike with [`get_many`](Self::get_many), each value is still in the cache.
     #[inline]
     pub fn get_many_with<'a, Q: Borrow<K>>(
         &'a self,
@@ -338,11 +319,10 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         });
     }
 
-    /// Whether there are entries of many keys: `results[i]` becomes whether there is one of
-    /// `keys[i]`.
+    /// Whether there are entries of many keys: `results[i]` becomes that of `keys[i]`.
     ///
     /// # Panics
-    /// When `keys` and `results` differ in length.
+    /// If `keys` and `results` differ in length.
     pub fn contains_many<Q: Borrow<K>>(&self, keys: &[Q], results: &mut [bool]) {
         assert!(
             keys.len() == results.len(),
@@ -374,7 +354,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     /// [`lower_bound`](Self::lower_bound) of many queries: `ranks[i]` becomes that of `queries[i]`.
     ///
     /// # Panics
-    /// When `queries` and `ranks` differ in length.
+    /// If `queries` and `ranks` differ in length.
     pub fn lower_bound_many<Q: Borrow<K>>(&self, queries: &[Q], ranks: &mut [usize]) {
         assert!(
             queries.len() == ranks.len(),
@@ -412,68 +392,39 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
 
     /// The entries in the order of their keys.
     pub fn iter(&self) -> Iter<'_, K, V> {
-        Iter::new(&self.tree, 0, self.len())
+        Iter::new(&self.tree, 0..self.len())
     }
 
     /// The keys in order.
     pub fn keys(&self) -> Keys<'_, K, V> {
-        Keys::new(&self.tree, 0, self.len())
+        Keys::new(&self.tree, 0..self.len())
     }
 
     /// The values in the order of their keys.
     pub fn values(&self) -> Values<'_, K, V> {
-        Values::new(&self.tree, 0, self.len())
+        Values::new(&self.tree, 0..self.len())
     }
 
     /// The ranks that lie within bounds.
-    ///
-    /// # Panics
-    /// As [`range`](Self::range).
-    pub(super) fn ranks_within<Q: Borrow<K> + ?Sized>(
-        &self,
-        bounds: &impl RangeBounds<Q>,
-    ) -> (usize, usize) {
-        if self.is_empty() {
-            return (0, 0);
-        }
-        let (start, end) = (
-            bounds.start_bound().map(Borrow::borrow),
-            bounds.end_bound().map(Borrow::borrow),
-        );
-        match (start, end) {
-            (Bound::Excluded(start), Bound::Excluded(end)) if start == end => {
-                panic!("range start and end are equal and excluded");
-            }
+    fn ranks_within<Q: Borrow<K> + ?Sized>(&self, bounds: &impl RangeBounds<Q>) -> Range<usize> {
+        rank_iter::ranks_within::<K>(
             (
-                Bound::Included(start) | Bound::Excluded(start),
-                Bound::Included(end) | Bound::Excluded(end),
-            ) if start > end => {
-                panic!("range start is greater than range end");
-            }
-            _ => {}
-        }
-        let start = match start {
-            Bound::Included(key) => self.lower_bound(key),
-            Bound::Excluded(key) => self.upper_bound(key),
-            Bound::Unbounded => 0,
-        };
-        let end = match end {
-            Bound::Included(key) => self.upper_bound(key),
-            Bound::Excluded(key) => self.lower_bound(key),
-            Bound::Unbounded => self.len(),
-        };
-        (start, end)
+                bounds.start_bound().map(Borrow::borrow),
+                bounds.end_bound().map(Borrow::borrow),
+            ),
+            self.len(),
+            |key| self.lower_bound(key),
+            |key| self.upper_bound(key),
+        )
     }
 
     /// The entries whose keys lie within bounds, in order. Bounds may be keys or what borrows as
     /// one: `"a".."b"` in a map of `str`.
     ///
     /// # Panics
-    /// When the start is greater than the end, or both are the same and excluded, unless the map is
-    /// empty.
+    /// If the start is greater than the end, or both are equal and excluded, unless the map is empty.
     pub fn range<Q: Borrow<K> + ?Sized>(&self, range: impl RangeBounds<Q>) -> Iter<'_, K, V> {
-        let (start, end) = self.ranks_within(&range);
-        Iter::new(&self.tree, start, end)
+        Iter::new(&self.tree, self.ranks_within(&range))
     }
 
     /// The keys of [`range`](Self::range), for sets.
@@ -481,8 +432,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         &self,
         range: &impl RangeBounds<Q>,
     ) -> Keys<'_, K, V> {
-        let (start, end) = self.ranks_within(range);
-        Keys::new(&self.tree, start, end)
+        Keys::new(&self.tree, self.ranks_within(range))
     }
 }
 

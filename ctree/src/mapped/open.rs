@@ -16,7 +16,7 @@ use super::tree::Tree;
 /// ```no_run
 /// use ctree::{MappedCTreeMap, OpenOptions};
 ///
-/// // Nobody has seen this file yet: look at every byte of it once.
+/// // An untrusted file: check every byte once.
 /// let map: MappedCTreeMap<str, u64> = OpenOptions::new().verify(true).read("downloaded.ctree")?;
 /// # Ok::<(), ctree::OpenError>(())
 /// ```
@@ -53,9 +53,7 @@ impl OpenOptions {
     /// All of [`OpenError`] but `NotImmutable`; `Verify` only on demand.
     ///
     /// # Safety
-    /// From now on until the map is dropped, nobody, in this process or another, may write to the
-    /// file or shorten it. (Replacing it by renaming another over it is fine, which is what
-    /// [`MappedCTreeMap::write`] does: the old contents live as long as they are mapped.)
+    /// As for [`MappedCTreeMap::open`].
     pub unsafe fn open<K: StoredKey + ?Sized, V: Stored + ?Sized>(
         self,
         path: impl AsRef<Path>,

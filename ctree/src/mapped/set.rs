@@ -12,11 +12,11 @@ use super::iter::Keys;
 use super::map::MappedCTreeMap;
 use super::stored::{AsStored, StoredKey};
 
-/// An ordered set that is a file: written once, and then looked up where it lies.
+/// An ordered set that is a file: written once, then looked up in place.
 ///
-/// Everything that [`MappedCTreeMap`] says of keys, writing, opening, untrusted files and cost
-/// holds here. A file of a set is a file of a map to `()`, and can be opened as one: so does
-/// [`OpenOptions`](super::OpenOptions), whose map becomes a set by `From`.
+/// What [`MappedCTreeMap`] says about keys, writing, opening, untrusted files and cost holds here. A
+/// file of a set is a file of a map to `()`: a map from [`OpenOptions`](super::OpenOptions) becomes
+/// a set by `From`.
 ///
 /// # Examples
 /// ```
@@ -38,9 +38,6 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
     ///
     /// # Errors
     /// See [`WriteError`].
-    ///
-    /// # Panics
-    /// When the iterator or the order of the keys does.
     pub fn write<B: AsStored<K>>(
         path: impl AsRef<Path>,
         keys: impl IntoIterator<Item = B>,
@@ -48,14 +45,11 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
         MappedCTreeMap::<K, ()>::write(path, keys.into_iter().map(|key| (key, ())))
     }
 
-    /// As [`write`](Self::write), with keys in any order, which are held in memory and sorted; of
-    /// equal keys the last stays.
+    /// [`write`](Self::write) for keys in any order, which are sorted in memory; of equal keys the
+    /// last stays.
     ///
     /// # Errors
     /// See [`WriteError`].
-    ///
-    /// # Panics
-    /// When the iterator or the order of the keys does.
     pub fn write_unsorted<B: AsStored<K>>(
         path: impl AsRef<Path>,
         keys: impl IntoIterator<Item = B>,
@@ -90,14 +84,13 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
     /// See [`OpenError`].
     ///
     /// # Safety
-    /// From now on until the set is dropped, nobody, in this process or another, may write to the
-    /// file or shorten it.
+    /// As for [`MappedCTreeMap::open`].
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         // SAFETY: the caller's promise.
         unsafe { MappedCTreeMap::open(path) }.map(Self::from)
     }
 
-    /// Maps a file that the kernel keeps from being changed. See
+    /// Maps a file that the kernel protects against changes. See
     /// [`OpenOptions::open_immutable`](super::OpenOptions::open_immutable).
     ///
     /// # Errors
@@ -122,8 +115,7 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
         MappedCTreeMap::from_bytes(bytes).map(Self::from)
     }
 
-    /// Reads the whole file, and checks that it is what was written. See
-    /// [`MappedCTreeMap::verify`].
+    /// Reads and checks the whole file. See [`MappedCTreeMap::verify`].
     ///
     /// # Errors
     /// The first fault.
@@ -131,7 +123,7 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
         self.map.verify()
     }
 
-    /// Brings all pages of the file into memory. See [`MappedCTreeMap::warm`].
+    /// Reads and maps all pages of the file. See [`MappedCTreeMap::warm`].
     ///
     /// # Errors
     /// That of the operating system.
@@ -170,7 +162,7 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
     /// Whether many keys are in the set: `results[i]` becomes whether `keys[i]` is.
     ///
     /// # Panics
-    /// When `keys` and `results` differ in length.
+    /// If `keys` and `results` differ in length.
     pub fn contains_many<Q: Borrow<K>>(&self, keys: &[Q], results: &mut [bool]) {
         self.map.contains_many(keys, results);
     }
@@ -192,7 +184,7 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
     /// [`lower_bound`](Self::lower_bound) of many queries: `ranks[i]` becomes that of `queries[i]`.
     ///
     /// # Panics
-    /// When `queries` and `ranks` differ in length.
+    /// If `queries` and `ranks` differ in length.
     pub fn lower_bound_many<Q: Borrow<K>>(&self, queries: &[Q], ranks: &mut [usize]) {
         self.map.lower_bound_many(queries, ranks);
     }
@@ -228,8 +220,7 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
     /// The keys within bounds, in order. See [`MappedCTreeMap::range`].
     ///
     /// # Panics
-    /// When the start is greater than the end, or both are the same and excluded, unless the set is
-    /// empty.
+    /// As [`MappedCTreeMap::range`].
     pub fn range<Q: Borrow<K> + ?Sized>(&self, range: impl RangeBounds<Q>) -> Keys<'_, K, ()> {
         self.map.key_range(&range)
     }

@@ -1,9 +1,8 @@
-//! Where the bytes of a file come from: a mapping, or a copy in memory. Only this module knows of
-//! the operating system.
+//! The bytes of a file: a mapping, or a copy in memory. Only this module knows the operating system.
 //!
-//! A path from outside may name anything. It is asked what it is before it is opened, since opening
-//! alone can rewind a tape; it is opened without blocking, since opening a pipe would wait for a
-//! writer; and what has been opened is asked again, since the name may mean something else by then.
+//! A path from outside may name anything. Its metadata is checked before it is opened, since opening
+//! alone can rewind a tape; it is opened without blocking, since a pipe would wait for a writer; and
+//! the open file is checked again, since the name may have changed.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -72,7 +71,7 @@ impl Opened {
     /// Maps the first `bytes` bytes.
     ///
     /// # Safety
-    /// Nobody changes or shortens the file while the mapping lives.
+    /// Nothing changes or shortens the file while the mapping lives.
     pub(super) unsafe fn map(self, bytes: usize) -> Result<Source, OpenError> {
         // SAFETY: the caller's promise.
         let mmap = unsafe { MmapOptions::new().len(bytes).map(&self.file) }?;
@@ -104,8 +103,8 @@ impl Opened {
     }
 }
 
-/// Memory of so many bytes, on huge pages where possible. As a mapping of its own it is refused
-/// with an error where an allocation of a size that a file asks for would end the process.
+/// A mapping of `bytes` bytes, on huge pages where possible. Unlike an allocation, it fails with an
+/// error if the size that a file asks for is too large.
 fn anonymous(bytes: usize) -> io::Result<MmapMut> {
     let memory = MmapOptions::new().len(bytes).map_anon()?;
     ccmalloc::advise_huge_pages(memory.as_ptr(), memory.len());

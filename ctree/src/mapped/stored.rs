@@ -1,15 +1,10 @@
 //! Which types files can hold, how they become bytes, and what bytes become.
 //!
-//! A file is input from outside: it may hold any bytes where a value should be. So every type here
-//! is read by a **total** function, which makes some value of any bytes: an integer or an array of
-//! integers is whatever the bytes say; a `bool` is whether the byte is not zero; a number that is
-//! no `char` becomes [`char::REPLACEMENT_CHARACTER`]; text ends before its first byte that is not
-//! UTF-8. A damaged file may thus give wrong answers, as any wrong data does, but no undefined
-//! behaviour and no panic; `verify` finds what was replaced.
-//!
-//! Key and value types are named as the unsized types where lookups give references:
-//! `MappedCTreeMap<str, [u8]>` is looked up with `&str` and gives `&[u8]`; `MappedCTreeMap<u64,
-//! f64>` is looked up with `&u64` and gives an `f64`.
+//! A file may hold any bytes. So every type is read by a **total** function, which makes some value
+//! of any bytes: a `bool` is whether the byte is not zero; a number that is no `char` becomes
+//! [`char::REPLACEMENT_CHARACTER`]; text ends before its first byte that is not UTF-8. A damaged
+//! file may give wrong answers, but no undefined behaviour and no panic; `verify` finds what was
+//! replaced.
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;
@@ -26,7 +21,7 @@ use crate::frozen::FrozenCTreeSet;
 use crate::lane::{LaneKind, same_integers};
 use crate::simd::BATCH;
 
-/// Size of the reference to a heap entry, which stands in the place of a value of variable length.
+/// Size of the reference to a heap entry, for a value of variable length.
 pub(super) const HEAP_CELL_BYTES: usize = size_of::<u64>();
 
 /// A fixed-width type that a file holds as its bytes, in the byte order of the machine.
@@ -65,11 +60,10 @@ pub(super) const HEAP_CELL_BYTES: usize = size_of::<u64>();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Plain: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'static {
-    /// Names the type in files, in at most 95 bytes: a file is refused where another name is
-    /// expected.
+    /// Names the type in files, in at most 95 bytes. A file with another name is refused.
     ///
-    /// Two types should share a name only if one may be read as the other. The name of a type of
-    /// your own should say whose it is, and change with its fields.
+    /// Two types may share a name only if one may be read as the other. The name of a type of your
+    /// own should say whose it is, and change with its fields.
     fn type_name() -> String;
 }
 
@@ -100,10 +94,7 @@ impl<T: Plain, const N: usize> Plain for [T; N] {
 /// Keeps [`Stored`] and [`StoredKey`] to the types below.
 mod sealed {
     /// What only this crate implements.
-    #[expect(
-        unnameable_types,
-        reason = "a bound that nobody outside can meet but by what this crate offers"
-    )]
+    #[expect(unnameable_types, reason = "seals the traits")]
     pub trait Sealed {}
 }
 use sealed::Sealed;
@@ -112,8 +103,7 @@ use sealed::Sealed;
 ///
 /// For types of your own implement [`Plain`].
 pub trait Stored: Sealed + 'static {
-    /// What a lookup gives: the value itself if it is of fixed width, else a reference into the
-    /// file.
+    /// What a lookup gives: the value if it is of fixed width, else a reference into the file.
     type Ref<'a>: Copy;
 
     /// Bytes of a value, or `None` if values differ in length and lie in a heap.
@@ -142,11 +132,11 @@ pub trait Stored: Sealed + 'static {
 
 /// A type that files hold as keys: any [`Stored`] one that has an order.
 pub trait StoredKey: Stored + Ord {
-    /// What finds the leaf of a key: an owned copy of one key between every two leaves.
+    /// Finds the leaf of a key: a copy of one key between every two leaves.
     #[doc(hidden)]
     type Index: Send + Sync;
 
-    /// How the key compares whose bytes are given.
+    /// Compares the key of the bytes with `query`.
     #[doc(hidden)]
     fn compare_stored(bytes: &[u8], query: &Self) -> Ordering;
 
@@ -154,9 +144,8 @@ pub trait StoredKey: Stored + Ord {
     #[doc(hidden)]
     fn with_stored<R>(bytes: &[u8], use_key: impl FnOnce(&Self) -> R) -> R;
 
-    /// Bytes that separate leaves: at least `last`, the last key of one, but less than `first`, the
-    /// first of the next, unless the separator of the type is counted inclusively (`str`, `[u8]`):
-    /// then greater than `last` and at most `first`.
+    /// Bytes that separate leaves: at least `last`, the last key of one, and less than `first`, the
+    /// first of the next; for `str` and `[u8]` greater than `last` and at most `first`.
     #[doc(hidden)]
     fn separator<'a>(last: &'a [u8], first: &'a [u8]) -> &'a [u8];
 
@@ -179,8 +168,8 @@ pub trait StoredKey: Stored + Ord {
 
 /// What can be written as a `T`: values, references to them, and what owns text or bytes.
 ///
-/// ([`Borrow`] would nearly do; but a `&String`, which is what a `&BTreeMap<String, u32>` gives,
-/// does not borrow as a `str`.)
+/// ([`Borrow`] does not do: a `&String`, as a `&BTreeMap<String, u32>` gives, does not borrow as a
+/// `str`.)
 ///
 /// # Examples
 /// ```
@@ -389,8 +378,8 @@ impl Stored for str {
     }
 }
 
-/// Keys of fixed width: the separator is the last key of each leaf but the last, and a key belongs
-/// to the leaf whose number is that of the separators less than it.
+/// Keys of fixed width: the separators are the last keys of all leaves but the last. The number of
+/// separators less than a key is the number of its leaf.
 macro_rules! fixed_key {
     ([$($generics:tt)*] $key:ty) => {
         impl<$($generics)*> StoredKey for $key {
@@ -438,8 +427,7 @@ macro_rules! fixed_key {
 
 /// Number of separators less than each query: as many queries as leaves, searched for together.
 ///
-/// The index wants its queries side by side. References to keys are queries as well, and are
-/// copied, a batch at a time; made for integers, since the copies are on the stack.
+/// The index needs queries side by side: references to keys are copied, a batch at a time.
 #[inline(always)]
 fn leaves_of_integers<K: Ord + Copy, Q: Borrow<K>>(
     index: &FrozenCTreeSet<K>,
@@ -466,8 +454,7 @@ fixed_key!([T: Plain + Ord] T);
 fixed_key!([] bool);
 fixed_key!([] char);
 
-/// The shortest beginning of `first` that is greater than `last`, which should be less than
-/// `first`.
+/// The shortest prefix of `first` that is greater than `last`, which should be less than `first`.
 fn shortest_separator<'a>(last: &[u8], first: &'a [u8]) -> &'a [u8] {
     let common = last
         .iter()
@@ -477,9 +464,9 @@ fn shortest_separator<'a>(last: &[u8], first: &'a [u8]) -> &'a [u8] {
     &first[..first.len().min(common + 1)]
 }
 
-/// Keys of variable length: the separator is the shortest beginning of the next leaf's first key
-/// that tells it from the last key of the leaf before, and a key belongs to the leaf whose number
-/// is that of the separators that are not greater.
+/// Keys of variable length: a separator is the shortest prefix of a leaf's first key that is greater
+/// than the last key before. The number of separators that are not greater than a key is the number
+/// of its leaf.
 macro_rules! bytes_key {
     ($key:ty) => {
         impl StoredKey for $key {

@@ -1,5 +1,4 @@
-//! Forged files: bytes changed at will, and every checksum computed anew, so that nothing but
-//! bounds stands before the lookups.
+//! Forged files: random bytes with checksums that fit, so that only bounds protect the lookups.
 
 use alloc::format;
 use alloc::string::String;
@@ -28,7 +27,7 @@ impl Random {
     }
 }
 
-/// Computes all checksums of a file anew.
+/// Computes all checksums of a file again.
 fn sign<K: StoredKey + ?Sized, V: Stored + ?Sized>(bytes: &mut [u8]) {
     let page: header::Page = *bytes.first_chunk().unwrap();
     let Ok((layout, _)) = header::parse::<K, V>(&page, bytes.len() as u64) else {

@@ -6,11 +6,10 @@
 //!       -> for variable length: heap (in the file)       -> key to compare with, value
 //! ```
 //!
-//! **What memory safety rests on.** The file is as long as its layout says, which is checked when
-//! it is opened; its layout is computed ([`Layout`]), not read. Number of leaf and slot are held to
-//! the bounds of the layout after each search, whatever index and leaf hold. An offset into a heap,
-//! and the length found there, are read once and compared with the bounds of the heap afterwards.
-//! All else is slices.
+//! **Memory safety** rests on the length of the file, which is checked when it is opened, and on its
+//! layout, which is computed ([`Layout`]). After each search the numbers of leaf and slot are
+//! limited to the bounds of the layout. An offset into a heap, and the length found there, are read
+//! once and then compared with the bounds of the heap. All else is slices.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -30,13 +29,12 @@ use super::source::Source;
 use super::stored::{HEAP_CELL_BYTES, Stored, StoredKey};
 use super::write::filler;
 
-/// Most lines of a leaf, or of the keys in the heap that belong to one, that are requested before
-/// they are read.
+/// Most lines of a leaf, or of its keys in the heap, that are prefetched.
 const EAGER_LINES_MAX: usize = 8;
 
-/// Integers that take a step of their searches together. Nanoseconds of processor time for each
-/// query of a long batch, the file mapped, keys and values of 8 B, and bbtree 0.1.7's file map in
-/// the same run (Intel Xeon, family 6 model 207, 2 virtual cores, busy, 2026-11-20):
+/// Integers whose searches take a step together. Nanoseconds of processor time per query of a long
+/// batch, keys and values of 8 B, and bbtree 0.1.7's file map in the same run (Intel Xeon, family 6
+/// model 207, 2 virtual cores, busy, 2026-11-20):
 ///
 /// | entries | 16 | 32 | 64 | bbtree |
 /// |---|---|---|---|---|
@@ -137,13 +135,13 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Tree<K, V> {
         copy + K::index_bytes(&self.index)
     }
 
-    /// What stands at a place of the file that the layout has computed.
+    /// The bytes at a place of the file that the layout has computed.
     #[inline(always)]
     fn cell(&self, at: usize, bytes: usize) -> &[u8] {
         &self.source.bytes()[at..at + bytes]
     }
 
-    /// The entry of a heap that a cell refers to: none of its bytes if it refers to no entry.
+    /// The entry of a heap that a cell refers to; empty if there is none.
     #[inline(always)]
     fn entry(&self, heap: Section, cell: &[u8]) -> &[u8] {
         let at = u64::load(cell);
@@ -210,8 +208,10 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Tree<K, V> {
     }
 
     /// Turns the number of each query's leaf into the number of keys less than the query, which is
-    /// too large if the last leaf is damaged. There must be some keys, integers of `kind`, and at
-    /// most `N` queries, as many as ranks.
+    /// too large if the last leaf is damaged. There must be some keys, integers of `kind`.
+    ///
+    /// # Panics
+    /// If there are more than `N` queries, or not as many as ranks.
     #[inline(always)]
     fn count_in_leaves<const N: usize, Q: Borrow<K>>(
         &self,
@@ -272,8 +272,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Tree<K, V> {
         }
     }
 
-    /// The search for one integer: all lines that it may need after the index are requested at
-    /// once.
+    /// The search for one integer: all lines that it needs after the index are requested at once.
     #[inline(always)]
     fn search_lane(&self, kind: LaneKind, query: &K) -> usize {
         let leaf = K::leaf_of(&self.index, query);
@@ -315,10 +314,9 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Tree<K, V> {
         }
     }
 
-    /// [`search`](Tree::search) for many integers, of which there must be some in the tree.
+    /// [`search`](Tree::search) for many integers, in a tree that is not empty.
     ///
-    /// In three steps, each of which waits for what the one before has requested. While a batch
-    /// waits, the others take their steps:
+    /// Each of three steps waits for what the one before has requested, while other batches go on:
     ///
     /// ```text
     /// step 0: start batch 0
@@ -359,7 +357,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Tree<K, V> {
         simd::prefetch_bytes(self.source.bytes().as_ptr().wrapping_add(at), bytes);
     }
 
-    /// Requests so many bytes of a leaf, or the first [`EAGER_LINES_MAX`] lines of them.
+    /// Requests the first `bytes` of a leaf, at most [`EAGER_LINES_MAX`] lines.
     #[inline(always)]
     fn request_leaf(&self, leaf: usize, bytes: usize) {
         let start = self

@@ -1,5 +1,4 @@
-//! How a file is written: entries in order go in, pages in order come out; the header is written
-//! last, and the name given after that.
+//! How a file is written: page after page, then the header, then its name.
 //!
 //! ```text
 //! entry -> leaf -> page + checksum -> file         at once
@@ -9,11 +8,10 @@
 //!          header                                  over the zeros that the file began with
 //! ```
 //!
-//! **All or nothing.** The file is made under another name in the same folder, flushed to the disk,
-//! and then renamed over what was there, which the file system does in one step; at last the folder
-//! is flushed, so that the new name survives a loss of power. Whatever happens before the renaming,
-//! an error, a panic of the iterator, a loss of power, the old file is untouched; in the first two
-//! cases the new one is removed. (A process that is killed leaves a file named `.ctree-*.tmp`.)
+//! **All or nothing.** The file is written under another name in the same folder, flushed, and
+//! renamed over the old one in one step. Then the folder is flushed, so that the new name survives a
+//! loss of power. Whatever happens before, the old file is untouched. An error or a panic removes
+//! the new one; a process that is killed leaves a file named `.ctree-*.tmp`.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -31,7 +29,7 @@ use super::layout::{FreeSizes, Layout, PAGE_BYTES, Shape, checksum};
 use super::spool::Spool;
 use super::stored::{AsStored, HEAP_CELL_BYTES, Stored, StoredKey};
 
-/// Bytes that are handed to the operating system at a time.
+/// Bytes per call of the operating system.
 const BUFFER_BYTES: usize = 1 << 18;
 
 /// Cuts what is written into pages, and sums them up.
@@ -96,7 +94,7 @@ fn push_entry(
     Ok(at.to_ne_bytes())
 }
 
-/// What absent lanes hold: the largest integer, which no query is greater than.
+/// What absent lanes hold: the largest integer, which is less than no query.
 pub(super) fn filler(kind: LaneKind) -> ([u8; 8], usize) {
     let mut bytes = [0; 8];
     by_lane!(kind, Lane => {
@@ -268,7 +266,7 @@ where
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error.into()),
     };
-    // To be flushed in the end: that it can be opened has to be known before anything is replaced.
+    // Opened before anything is replaced, to be flushed in the end.
     let folder_file = if cfg!(unix) {
         Some(File::open(&folder)?)
     } else {
@@ -277,8 +275,8 @@ where
     let mut temporary = tempfile::Builder::new();
     temporary.prefix(".ctree-").suffix(".tmp");
     if old.is_none() {
-        // Less what the process's mask takes away. Otherwise the file is private until it has the
-        // permissions of the old one.
+        // Less the process's mask. A replacement stays private until it has the permissions of the
+        // old file.
         temporary.permissions(Permissions::from_mode(0o666));
     }
     let temporary = temporary.tempfile_in(&folder)?;

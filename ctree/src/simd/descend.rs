@@ -1,7 +1,7 @@
-//! The way down, written once for all integers and instruction sets.
+//! The search, written once for all integers and instruction sets.
 //!
-//! [`descend`] and [`descend_many`] are inlined into one entry function for each instruction set;
-//! the only thing that differs there is how the lanes of a node are counted.
+//! [`descend`] and [`descend_many`] are inlined into one entry function for each instruction set,
+//! which differ in how the lanes of a node are counted.
 
 use core::ptr::NonNull;
 
@@ -10,7 +10,7 @@ use crate::block::LINE_BYTES;
 use crate::narrow::Lane;
 use crate::plan::{NODE_BYTES, Plan};
 
-/// A way to count the lanes of one node that are below a query.
+/// Counts the lanes of one node that are less than a query.
 pub(crate) trait CountLess<Lane> {
     /// Number of lanes in the [`NODE_BYTES`] at `node` that are less than `query`.
     ///
@@ -21,7 +21,7 @@ pub(crate) trait CountLess<Lane> {
     unsafe fn count_less(node: NonNull<Lane>, query: Lane) -> usize;
 }
 
-/// Holds an implementation of [`CountLess::count_less`] to what it was promised on the address.
+/// Checks what [`CountLess::count_less`] was promised on the address.
 #[inline(always)]
 pub(super) fn assert_on_line<Lane>(node: NonNull<Lane>) {
     debug_assert!(
@@ -30,7 +30,7 @@ pub(super) fn assert_on_line<Lane>(node: NonNull<Lane>) {
     );
 }
 
-/// Holds a search to the invariants of [`Plan`] on its way down.
+/// Checks that a search keeps the invariants of [`Plan`].
 #[inline(always)]
 fn assert_in_level(plan: &Plan, level: usize, node: usize) {
     debug_assert!(
@@ -50,8 +50,7 @@ fn assert_is_leaf(plan: &Plan, leaf: usize) {
     );
 }
 
-/// A batch does not ask for the nodes of a level that has no more than these (8 KB): they are in
-/// the nearest cache, and a request for each query of a batch would cost more than it gains.
+/// A batch does not prefetch the nodes of a level that has no more than these (8 KB).
 const HOT_NODES_MAX: usize = 64;
 
 /// Number of lanes in a node.
@@ -74,9 +73,8 @@ unsafe fn leaf_of<Separator: Copy, Count: CountLess<Separator>>(
     let mut node = 0;
     for (level, level_at) in plan.levels().enumerate() {
         assert_in_level(plan, level, node);
-        // SAFETY: by the invariants of `Plan` (proof there) `node` is one of the nodes of this
-        // level, whatever the counts before were, and each node of a level is an aligned,
-        // initialised part of the block.
+        // SAFETY: by the invariants of `Plan` (proof there) `node` is a node of this level,
+        // whatever the counts were, and each node is an aligned, initialised part of the block.
         let count =
             unsafe { Count::count_less(base.add(level_at + node * NODE_BYTES).cast(), query) };
         node = node * (lanes::<Separator>() + 1) + count;
@@ -104,14 +102,14 @@ unsafe fn count_in_leaf<L: Lane, Count: CountLess<L>>(
     unsafe { Count::count_less(base.add(plan.leaf_at(leaf)).cast(), query) }
 }
 
-/// The place of `query` in leaf `leaf` or beyond, when all keys of the leaf are below it. In a leaf
-/// that is not the last this comes of narrow separators; otherwise the query is above all keys.
+/// The place of `query` behind all keys of leaf `leaf`. The query is greater than all keys, or
+/// narrow separators led to an earlier leaf than its own.
 ///
 /// # Safety
 /// As for [`count_in_leaf`], but for the instructions.
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn place_of_stray<L: Lane>(
+pub(super) unsafe fn place_of_displaced<L: Lane>(
     base: NonNull<u8>,
     plan: &Plan,
     leaf: usize,
@@ -122,13 +120,11 @@ pub(super) unsafe fn place_of_stray<L: Lane>(
             leaf < plan.leaf_count() && lane < lanes::<L>(),
             "lane {lane} of leaf {leaf}"
         );
-        // SAFETY: the closure is called for leaves that exist and their lanes, all of which are
-        // initialised.
+        // SAFETY: the closure is called for existing leaves, all lanes of which are initialised.
         unsafe { base.add(plan.leaf_at(leaf)).cast::<L>().add(lane).read() }
     };
     let is_below = |leaf| key(leaf, lanes::<L>() - 1) < query;
-    // Mostly the next leaf is the one: look there first, then ever further, and at last between the
-    // last two.
+    // Mostly it is the next leaf: search exponentially from there.
     let (mut start, mut step) = (leaf + 1, 1);
     let mut end = start;
     while end < plan.leaf_count() && is_below(end) {
@@ -146,7 +142,7 @@ pub(super) unsafe fn place_of_stray<L: Lane>(
         }
     }
     if start == plan.leaf_count() {
-        // The last leaf is full, since absent lanes are below no query.
+        // The last leaf is full, since absent lanes are less than no query.
         return Place {
             leaf: start - 1,
             slot: lanes::<L>(),
@@ -158,8 +154,8 @@ pub(super) unsafe fn place_of_stray<L: Lane>(
     Place { leaf: start, slot }
 }
 
-/// The leaf that the index leads to, and the number of its keys that are below `query`. If that are
-/// all, the place may lie further on: [`place_of_stray`].
+/// The leaf that the index leads to, and the number of its keys that are less than `query`. If it
+/// is all of them, the place may be in a later leaf: [`place_of_displaced`].
 ///
 /// # Safety
 /// - `base` is the start of a block that was laid out and filled after `plan` with lanes of this
@@ -187,7 +183,7 @@ pub(super) unsafe fn descend<L: Lane, Count: CountLess<L> + CountLess<u32>>(
     Place { leaf, slot }
 }
 
-/// Where the nodes lie that a batch comes to next, to ask for them.
+/// Where the next nodes of a batch lie, to prefetch them.
 #[derive(Clone, Copy)]
 struct Next {
     first: *const u8,
@@ -195,7 +191,7 @@ struct Next {
 }
 
 impl Next {
-    /// Asks for the lines of a node.
+    /// Prefetches a node.
     #[inline(always)]
     fn request(self, node: usize) {
         let node = self
@@ -206,8 +202,7 @@ impl Next {
     }
 }
 
-/// One step down of all queries of a batch: from the node that each has come to, in the level at
-/// `level_at`, to its child.
+/// One step down of all queries of a batch, from nodes of the level at `level_at` to children.
 ///
 /// # Safety
 /// - `base` is the start of a block that was laid out and filled after `plan`, with separators of
@@ -231,8 +226,8 @@ unsafe fn step_many<Separator: Copy, Count: CountLess<Separator>>(
     }
 }
 
-/// The leaves that the index leads `queries` to, into `leaves`, which should be as many; the
-/// queries go down level by level.
+/// Writes the leaves that the index leads `queries` to into `leaves`, which should be as many,
+/// level by level.
 ///
 /// # Safety
 /// As for [`leaf_of`].
@@ -253,8 +248,7 @@ unsafe fn leaves_of_many<Separator: Copy, Count: CountLess<Separator>>(
             "level {level}"
         );
         if !is_last && plan.node_count_bound(below) <= HOT_NODES_MAX {
-            // SAFETY: the level is the plan's, and by the invariants of `Plan` (as in `leaf_of`)
-            // the steps before led to nodes of it.
+            // SAFETY: by the invariants of `Plan` (as in `leaf_of`) these are nodes of the level.
             unsafe { step_many::<Separator, Count>(base, level_at, queries, leaves, |_| ()) };
             continue;
         }
@@ -282,9 +276,9 @@ unsafe fn leaves_of_many<Separator: Copy, Count: CountLess<Separator>>(
     );
 }
 
-/// Number of keys below each of `queries`, into `ranks`, which should be as many; the queries go
-/// down level by level. The value of each rank is asked for: one line, once the rank is known,
-/// since a batch is bound by the number of lines rather than by their latency.
+/// Writes the number of keys less than each of `queries` into `ranks`, which should be as many,
+/// level by level. Prefetches one line of each value once the rank is known: a batch is bound by
+/// the number of lines, not by their latency.
 ///
 /// # Safety
 /// As for [`descend`].
@@ -320,7 +314,7 @@ pub(super) unsafe fn descend_many<L: Lane, Count: CountLess<L> + CountLess<u32>>
         let slot = unsafe { count_in_leaf::<L, Count>(base, plan, leaf, query) };
         let place = if L::NARROWS && slot == lanes::<L>() {
             // SAFETY: as above.
-            unsafe { place_of_stray(base, plan, leaf, query) }
+            unsafe { place_of_displaced(base, plan, leaf, query) }
         } else {
             Place { leaf, slot }
         };

@@ -1,17 +1,15 @@
-//! The way down among heads: 64 bits of each key, for keys that are no integers themselves.
+//! The search among heads: 64 bits of each key, for keys that are not integers.
 //!
 //! ```text
 //! node:  | h0 h1 h2 .. h7 | h8 .. h14 skip |      15 heads and a number, two lines; children as in `key_tree`: 16 to a node
 //! ```
 //!
-//! **The heads of a node begin where its keys begin to differ.** A node whose keys lie between two
-//! separators that share `skip` leading bytes holds only keys that share them, and sees only
-//! queries that do; its heads are the next eight bytes. Keys with long common prefixes, such as
-//! paths, are so told apart deep in the tree as well as short words are. `skip` lies with the heads
-//! and is read with them.
+//! **The heads of a node begin where its keys begin to differ.** If the separators around a node
+//! share `skip` leading bytes, so do its keys and all queries that reach it; its heads are the next
+//! eight bytes. This tells keys with long common prefixes apart, such as paths.
 //!
-//! A head that equals that of the query decides nothing: [`stop`] hands the node to the caller, who
-//! compares keys and goes on from there.
+//! A head that equals that of the query decides nothing: [`stop`] returns the node to the caller,
+//! which compares keys and continues from there.
 
 use core::ptr::NonNull;
 
@@ -26,9 +24,8 @@ const FAN_OUT: usize = NODE_HEADS + 1;
 
 /// A query that has heads.
 pub(crate) trait HeadQuery: Copy {
-    /// Whether equal heads are decided by keys that lie in the leaf. Then the value is waited for
-    /// next, and worth asking for ahead of time; otherwise it can be asked for while the key's
-    /// other part is.
+    /// Whether keys have no part outside the leaf. If so, the value is waited for next, and
+    /// prefetched with the leaf.
     const KEYS_ARE_WHOLE: bool;
 
     /// The head behind the first `skip` bytes.
@@ -49,8 +46,8 @@ impl HeadQuery for BytesQuery<'_> {
         if let Some(head) = bytes.get(skip..).and_then(<[u8]>::first_chunk::<8>) {
             return u64::from_be_bytes(*head);
         }
-        // Fewer than eight bytes are left. A load that ends with the string spares a copy, byte by
-        // byte, where it is long enough.
+        // Fewer than eight bytes are left. If the string is long enough, a load that ends with it
+        // saves a copy byte by byte.
         let left = bytes.len().saturating_sub(skip);
         if left == 0 {
             return 0;
@@ -85,7 +82,7 @@ pub(crate) struct At {
     pub(crate) node: usize,
 }
 
-/// Where the heads alone lead no further.
+/// Where the heads alone do not decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stop {
     /// The node.
@@ -97,7 +94,7 @@ pub(crate) struct Stop {
     pub(crate) tie: Option<u64>,
 }
 
-/// Goes down from a node until a head equals that of the query, or through a leaf.
+/// Descends from a node until a head equals that of the query, or through a leaf.
 ///
 /// # Safety
 /// - `base` is the start of nodes as drawn above, initialised, on line boundaries; level `l` starts
@@ -106,7 +103,7 @@ pub(crate) struct Stop {
 ///   heads are less than the largest integer, and level `l - 1` has `K + 1` nodes;
 /// - `from` is one of the nodes.
 ///
-/// Of what lies in step with the leaves, `eager` is asked for with the leaf.
+/// Prefetches `eager` with the leaf.
 #[inline(always)]
 pub(super) unsafe fn stop_by<Q: HeadQuery, Count: CountLess<u64>>(
     base: NonNull<u8>,

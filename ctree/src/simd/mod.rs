@@ -7,19 +7,17 @@
 //!                in leaf `node`:                        rank  = node * LANES + lanes of the leaf that are < query
 //! ```
 //!
-//! A count is two (AVX-512) or four (AVX2) vector comparisons and a population count: no branch
-//! depends on a key, so that nothing is mispredicted and the processor runs ahead into the next,
-//! independent search. Both lines of a node are requested at once.
+//! A count is two (AVX-512) or four (AVX2) vector comparisons and a population count. No branch
+//! depends on a key: nothing is mispredicted, and the processor runs ahead into the next search.
+//! Both lines of a node are requested at once.
 //!
-//! **A batch goes level by level**: all its queries take their first step, then all take the
-//! second, each requesting its next node ahead of time, so that their misses overlap. Pipelines
-//! that hold queries at different depths were slower in a prototype of this search (14.5-16 ns a
-//! query against 10.7).
+//! **A batch descends level by level**: each query requests its next node, so that the misses
+//! overlap. Pipelines that hold queries at different depths were slower in a prototype (14.5-16 ns
+//! a query instead of 10.7).
 //!
-//! What the machine has is found once, when a tree is built ([`Isa::detect`]); a whole search or
-//! batch then runs inside one function compiled for it, whatever flags the program was built with.
-//! The portable path is plain Rust, runs everywhere and is held against the others by the tests.
-//! Only this module knows of architectures.
+//! [`Isa::detect`] finds the instructions of the machine when a tree is built. A whole search or
+//! batch then runs inside one function compiled for them, whatever flags the program was built
+//! with. Tests compare the portable path with the others. Only this module knows architectures.
 
 #[macro_use]
 mod isa;
@@ -48,8 +46,8 @@ use crate::plan::{NODE_BYTES, Plan};
 pub(crate) use isa::Isa;
 pub(crate) use nodes::{CHILD_LINES, Hit, LANE_BYTES, NodeMap, prefetch_fixed};
 
-/// Queries that a batch searches for at the same time: a few times as many as a core has misses
-/// under way (about twenty), while their state still fits into a few lines.
+/// Queries in a batch: a few times the number of misses that a core can have outstanding (about
+/// twenty).
 pub(crate) const BATCH: usize = 64;
 
 /// The searches for one type of integer.
@@ -154,21 +152,18 @@ entry! {
 
 /// Where a query belongs: before the key in slot `slot` of leaf `leaf`.
 ///
-/// A leaf and a slot rather than a rank: the place of the key and that of its value are then known
-/// as soon as the lanes are counted. The processor runs ahead into the next lookups only as far as
-/// it can hold what waits for the leaf of this one; the division of a rank into leaf and slot, and
-/// what is computed from these, would all wait.
+/// With a leaf and a slot rather than a rank, the addresses of key and value need no division that
+/// would wait for the leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// One of the leaves.
     pub(crate) leaf: usize,
-    /// Number of the leaf's keys that are less than the query: when they all are, it is the number
-    /// of lanes.
+    /// Number of the leaf's keys that are less than the query, up to the number of lanes.
     pub(crate) slot: usize,
 }
 
 impl Place {
-    /// Number of keys before it, in a tree of so many lanes a leaf.
+    /// Number of keys before it, in a tree with `lanes` keys in a leaf.
     #[inline(always)]
     pub(crate) fn rank(self, lanes: usize) -> usize {
         self.leaf * lanes + self.slot
@@ -197,7 +192,7 @@ pub(crate) unsafe fn place(
         let place = unsafe { <Lane as Search>::place(isa, base, plan, eager, query) };
         if <Lane as narrow::Lane>::NARROWS && place.slot == NODE_BYTES / size_of::<Lane>() {
             // SAFETY: the same promise; a search ends in a leaf.
-            return unsafe { descend::place_of_stray(base, plan, place.leaf, query) };
+            return unsafe { descend::place_of_displaced(base, plan, place.leaf, query) };
         }
         place
     })
@@ -229,8 +224,8 @@ pub(crate) unsafe fn is_at(
     })
 }
 
-/// Number of keys below each query, at most `plan.len` each, into `ranks`, which should be no more
-/// than [`BATCH`]: more would displace each other from the nearest cache.
+/// Writes the number of keys less than each query into `ranks`, of which there are at most
+/// [`BATCH`].
 ///
 /// # Safety
 /// - `base` and `plan` as for [`place`];
@@ -251,8 +246,7 @@ pub(crate) unsafe fn lower_bound_many(
         ranks.len()
     );
     by_lane!(kind, Lane => {
-        // SAFETY: the caller's promise on `queries`; `ranks` is borrowed mutably and thus another
-        // slice.
+        // SAFETY: the caller's promise on `queries`; `ranks` is another slice.
         let queries = unsafe { core::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), ranks.len()) };
         // SAFETY: the caller's promise on `base` and `plan`.
         unsafe { <Lane as Search>::lower_bound_many(isa, base, plan, eager, queries, ranks) }
@@ -283,7 +277,7 @@ pub(crate) unsafe fn find(
     })
 }
 
-/// Searches a tree of linked nodes with integer keys for many, as many as there are `hits`, at most
+/// Searches a tree of linked nodes with integer keys for as many as there are `hits`, at most
 /// [`BATCH`].
 ///
 /// # Safety
@@ -300,34 +294,30 @@ pub(crate) unsafe fn find_many(
     hits: &mut [Hit],
 ) {
     by_lane!(kind, Lane => {
-        // SAFETY: the caller's promise on `queries`; `hits` is borrowed mutably and thus another
-        // slice.
+        // SAFETY: the caller's promise on `queries`; `hits` is another slice.
         let queries = unsafe { core::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), hits.len()) };
         // SAFETY: the caller's promise on the tree.
         unsafe { <Lane as Search>::find_many(isa, root, height, map, queries, hits) }
     });
 }
 
-/// The values that a search asks for as soon as it knows the leaf, before it knows the slot: they
-/// travel together with the keys.
-///
-/// Where the values lie is only a guess to this module: an address to ask for, never to read.
+/// The values that a search prefetches as soon as it knows the leaf, together with the keys. They
+/// are never read here.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EagerValues {
     /// Address of the values of the first leaf.
     first: usize,
     /// From the values of one leaf to those of the next.
     stride_bytes: usize,
-    /// Lines to ask for; 0 when the values of a leaf are too many, and are left to the one load
-    /// that is needed.
+    /// Lines to prefetch; 0 if the values of a leaf fill too many.
     lines: usize,
     /// Size of one value.
     value_bytes: usize,
 }
 
 impl EagerValues {
-    /// Values of `value_bytes` each, in `lines` lines for each leaf, the first at `first`, from
-    /// leaf to leaf `stride_bytes` apart.
+    /// Values of `value_bytes` each, in `lines` lines per leaf, the first at `first`, `stride_bytes`
+    /// apart from leaf to leaf.
     pub(crate) fn new(
         first: *const u8,
         stride_bytes: usize,
@@ -342,7 +332,7 @@ impl EagerValues {
         }
     }
 
-    /// No values to ask for.
+    /// No values.
     pub(crate) const NONE: EagerValues = EagerValues {
         first: 0,
         stride_bytes: 0,
@@ -350,7 +340,7 @@ impl EagerValues {
         value_bytes: 0,
     };
 
-    /// Asks for the first line of one value.
+    /// Prefetches the first line of one value.
     #[inline(always)]
     fn request_one(&self, at: Place) {
         if self.value_bytes > 0 {
@@ -362,7 +352,7 @@ impl EagerValues {
         }
     }
 
-    /// Asks for the values of a leaf.
+    /// Prefetches the values of a leaf.
     #[inline(always)]
     fn request(&self, leaf: usize) {
         if self.lines == 0 {
@@ -376,7 +366,7 @@ impl EagerValues {
                 values.wrapping_add(line * LINE_BYTES),
             ));
         };
-        // Two are the most common, and a loop of unknown length would be unrolled at length.
+        // Two are the most common; a loop of unknown length would be unrolled.
         line(0);
         if self.lines > 1 {
             line(1);
@@ -396,13 +386,13 @@ pub(crate) fn lines_spanned(start: *const u8, bytes: usize) -> usize {
     (start.addr() % LINE_BYTES + bytes).div_ceil(LINE_BYTES)
 }
 
-/// Asks for all lines that `bytes` bytes at `start` lie in, as [`prefetch`] does.
+/// Prefetches all lines of `bytes` bytes at `start`.
 #[inline(always)]
 pub(crate) fn prefetch_bytes(start: *const u8, bytes: usize) {
     prefetch_lines(start, lines_spanned(start, bytes));
 }
 
-/// Asks for the line that `start` lies in and those after it, `lines` in all.
+/// Prefetches `lines` lines from that of `start` on.
 #[inline(always)]
 fn prefetch_lines(start: *const u8, lines: usize) {
     for line in 0..lines {
@@ -410,9 +400,8 @@ fn prefetch_lines(start: *const u8, lines: usize) {
     }
 }
 
-/// As [`prefetch`], but only into the cache behind the nearest, for what is needed some hundred
-/// nanoseconds later: such requests do not queue for the few places that the nearest cache has for
-/// lines under way.
+/// [`prefetch`] into the second-level cache, for what is needed some hundred nanoseconds later: the
+/// first-level cache has few buffers for outstanding lines.
 #[inline(always)]
 pub(crate) fn prefetch_far<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -421,8 +410,7 @@ pub(crate) fn prefetch_far<T>(address: *const T) {
     let _ = address;
 }
 
-/// Asks for the line that `address` lies in, without waiting for it. Any address is allowed: a
-/// prefetch never faults.
+/// Prefetches the line of `address`. Any address is allowed: a prefetch never faults.
 #[inline(always)]
 pub(crate) fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]

@@ -78,7 +78,7 @@ macro_rules! count_by_avx512 {
                 // SAFETY: the caller promises the instructions, and two vectors of initialised
                 // bytes on a line boundary, as a 512-bit load requires.
                 let (low, high) = unsafe {
-                    let query = $fill(query.cast_signed_lane());
+                    let query = $fill(query as _);
                     ($less(_mm512_load_si512(node), query), $less(_mm512_load_si512(node.add(1)), query))
                 };
                 let bits = <$bits>::from(low) | (<$bits>::from(high) << (size_of::<__m512i>() / size_of::<$lane>()));
@@ -100,7 +100,7 @@ macro_rules! count_by_avx2 {
                 // SAFETY: the caller promises the instructions.
                 let (query, flip) = unsafe {
                     let flip = $fill($flip);
-                    (_mm256_xor_si256($fill(query.cast_signed_lane()), flip), flip)
+                    (_mm256_xor_si256($fill(query as _), flip), flip)
                 };
                 let less = |vector: usize| {
                     // SAFETY: the caller promises the instructions, and four vectors of initialised
@@ -116,36 +116,6 @@ macro_rules! count_by_avx2 {
             }
         }
     )*};
-}
-
-/// The same bits as a signed integer, which is what the vector fills take.
-trait CastSignedLane {
-    /// The signed twin.
-    type Signed;
-    /// Reinterprets the bits.
-    fn cast_signed_lane(self) -> Self::Signed;
-}
-
-macro_rules! cast_signed_lane {
-    ($($unsigned:ty => $signed:ty;)*) => {$(
-        impl CastSignedLane for $unsigned {
-            type Signed = $signed;
-            #[inline(always)]
-            fn cast_signed_lane(self) -> $signed { self.cast_signed() }
-        }
-        impl CastSignedLane for $signed {
-            type Signed = $signed;
-            #[inline(always)]
-            fn cast_signed_lane(self) -> $signed { self }
-        }
-    )*};
-}
-
-cast_signed_lane! {
-    u8 => i8;
-    u16 => i16;
-    u32 => i32;
-    u64 => i64;
 }
 
 count_by_avx512! {

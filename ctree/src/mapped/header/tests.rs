@@ -113,8 +113,8 @@ fn errors_say_what_is_wrong() {
         OpenError::ByteOrder
     ));
     assert!(matches!(
-        forged(VERSION_AT, &2u32.to_ne_bytes()),
-        OpenError::Version { found: 2 }
+        forged(VERSION_AT, &1u32.to_ne_bytes()),
+        OpenError::Version { found: 1 }
     ));
     assert!(matches!(
         forged(KEY_TYPE_AT, b"\x03i64"),
