@@ -1,9 +1,9 @@
 //! One piece of aligned raw memory, from the program's global allocator.
 //!
-//! Nodes are read whole, so that they must start on a line boundary; and a large tree is read at
-//! random, so that it should lie on huge pages: a [`Block`] of [`HUGE_PAGE_BYTES`] or more starts
-//! on a huge page boundary, if the allocator aligns so far, and asks for huge pages before its
-//! first byte is written (later advice would find the small pages already there).
+//! Nodes are read whole, so that they start on a line boundary. A large tree is read at random, so
+//! that it should lie on huge pages: a [`Block`] of [`HUGE_PAGE_BYTES`] or more starts on a huge
+//! page boundary, if the allocator can align so far, and requests huge pages before its first byte
+//! is written.
 
 use alloc::alloc::{alloc, dealloc, handle_alloc_error};
 use alloc::vec::Vec;
@@ -74,8 +74,7 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: by the invariants `base` is a live allocation of `layout`, and nothing else frees
-        // it.
+        // SAFETY: by the invariants `base` is a live allocation of `layout` that only this frees.
         unsafe { dealloc(self.base.as_ptr(), self.layout) }
     }
 }
@@ -127,7 +126,7 @@ mod tests {
             };
             assert_eq!(block.base().addr().get() % align, 0);
             assert_eq!(block.bytes(), bytes);
-            // SAFETY: `bytes - 1` lies within the block, which nothing else uses.
+            // SAFETY: `bytes - 1` lies within the block.
             let last = unsafe { block.base().add(bytes - 1) };
             // SAFETY: as above.
             unsafe { last.write(7) };

@@ -1,14 +1,14 @@
 //! Ordered maps and sets for lookups that miss the cache.
 //!
-//! A lookup in a large `BTreeMap` spends its time waiting for memory, several times in a row: for
-//! the header of a node, for its keys, for its child pointers. The trees here are laid out so that
-//! a lookup waits once a level, and has few levels that are not in a cache.
+//! A lookup in a large `BTreeMap` waits for memory several times per level: for the header of a
+//! node, its keys, its child pointers. In the trees here it waits once per level, and few levels
+//! are not in a cache.
 //!
-//! - [`CTreeMap`] and [`CTreeSet`]: what `BTreeMap` and `BTreeSet` are, method for method, for keys
-//!   of any type with `Ord`; and batches, cursors, ranks.
+//! - [`CTreeMap`] and [`CTreeSet`]: all methods of `BTreeMap` and `BTreeSet`, for keys of any type
+//!   with `Ord`; and batches, cursors, ranks.
 //! - [`FrozenCTreeMap`] and [`FrozenCTreeSet`]: built once, from sorted or unsorted entries, then
-//!   looked up. Pointers are eliminated, as in the C-trees of T. Chilimbi, *Cache-Conscious Data
-//!   Structures* (1999), section 3.2: where a child lies is computed.
+//!   looked up. There are no pointers, as in the C-trees of T. Chilimbi, *Cache-Conscious Data
+//!   Structures* (1999), section 3.2: the address of a child is computed.
 //! - `MappedCTreeMap` and `MappedCTreeSet` (feature `mmap`, on by default): the frozen form as a
 //!   file, opened without being read.
 //!
@@ -45,18 +45,17 @@
 //! - **rank**: the number of keys less than a given one; the place of an entry, counted from 0.
 //!
 //! # When it will not help
-//! A map of a few hundred entries lives in the nearest cache, where a `BTreeMap` is good enough.
-//! Large values fill lines by themselves. And keys that are expensive to compare and have no heads
-//! cost their comparisons, wherever they lie.
+//! In a map of a few hundred entries, which stays in the first-level cache; with large values, which
+//! fill lines by themselves; and with keys that are expensive to compare and have no heads.
 //!
 //! # Threads
-//! Maps of which keys and values are `Sync` are read by any number of threads at the same time,
-//! without locks. Changing a map that others read is not offered.
+//! Any number of threads read a map at the same time without locks, if its keys and values are
+//! `Sync`. A map that others read cannot be changed.
 //!
 //! # Without std
-//! The crate needs `core` and `alloc`, on any target. Its feature `std`, on by default, adds what
-//! an operating system is asked for: huge pages behind large trees, and which vector instructions
-//! the machine has. Without it the search uses those that the program was compiled for.
+//! The crate needs `core` and `alloc`, on any target. Its feature `std`, on by default, adds huge
+//! pages for large trees and the detection of vector instructions at run time. Without it the
+//! search uses those that the program was compiled for.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), no_std)]
@@ -70,6 +69,9 @@ extern crate alloc;
 #[cfg(all(feature = "std", not(test)))]
 extern crate std;
 
+// Modules, lowest first; each uses only those before it: `error`, `block`, `narrow`, `lane`, `head`,
+// `plan`, `simd`, `tree`, `rank_iter`, `algebra`, `set_traits`, `frozen`, `map`, `set`, `serde`,
+// `mapped`.
 mod algebra;
 mod block;
 mod error;
@@ -82,7 +84,10 @@ mod mapped;
 mod narrow;
 mod plan;
 mod rank_iter;
+#[cfg(feature = "serde")]
+mod serde;
 pub mod set;
+mod set_traits;
 mod simd;
 mod tree;
 

@@ -1,10 +1,9 @@
 //! The heads of the keys of a [`KeyTree`](super::key_tree), for keys whose type has heads: a second
 //! index beside the keys, of the same shape.
 //!
-//! A `String` key is a pointer: comparing it costs a miss for the string itself, in each of the
-//! four comparisons of each node. Heads lie in the node, 15 of them in two lines that are requested
-//! together, so that a search touches keys in the leaf that it ends in, and above only where heads
-//! do not tell. They cost 8.5 B a key. See [`heads`](crate::simd::heads) for the node.
+//! Comparing a `String` costs a miss, in each of the four comparisons of a node. Heads lie in the
+//! node, 15 in two lines that are requested together: a search touches keys only where heads are
+//! equal, mostly in the leaf. They cost 8.5 B a key. See [`heads`](crate::simd::heads) for the node.
 
 use alloc::vec::Vec;
 use core::ptr::NonNull;
@@ -15,10 +14,10 @@ use crate::plan::NODE_BYTES;
 use crate::simd::heads::{self, At, BytesQuery, FixedQuery, HeadQuery, NODE_HEADS, Stop};
 use crate::simd::{EagerValues, Isa};
 
-/// Fewest keys that get heads: for fewer, two or three comparisons of keys are as good.
+/// Fewest keys that get heads.
 pub(super) const HEADS_LEN_MIN: usize = 5;
 
-/// Most lines of keys, or of values, that are asked for when a search reaches its leaf.
+/// Most lines of keys, or of values, that are prefetched when a search reaches its leaf.
 const EAGER_LINES_MAX: usize = 8;
 
 /// What the heads of a key type are.
@@ -60,8 +59,7 @@ pub(super) struct HeadNodes {
 }
 
 impl HeadNodes {
-    /// Heads for `len` keys in order, given `key` of each rank, in levels of [`NODE_HEADS`] + 1
-    /// children.
+    /// The heads of `len` keys in order, given the key of each rank.
     pub(super) fn new<'a, K: 'a>(
         heads: &HeadsOf<K>,
         len: usize,
@@ -119,7 +117,7 @@ impl HeadNodes {
                         HeadsOf::Bytes => head_of_bytes(bytes(rank), skip),
                         HeadsOf::Fixed(head) => head(key(rank)),
                     });
-                    // SAFETY: a lane of the block, which nobody else knows of.
+                    // SAFETY: a lane of the block, to which nothing else refers yet.
                     unsafe { lane(level_at + node, slot).write(head) };
                 }
                 // SAFETY: as above.
@@ -149,11 +147,11 @@ impl HeadNodes {
         }
     }
 
-    /// Goes down from a node as far as heads lead. Of `leaf_keys` and `values`, those of the leaf
-    /// are asked for.
+    /// Descends from a node until heads do not decide. Prefetches those of `leaf_keys` and `values`
+    /// that belong to the leaf.
     ///
     /// # Panics
-    /// When there is no such node.
+    /// If there is no such node.
     #[inline(always)]
     pub(super) fn stop<Q: HeadQuery, K, V>(
         &self,
@@ -220,8 +218,7 @@ impl HeadNodes {
 impl Clone for HeadNodes {
     fn clone(&self) -> HeadNodes {
         let block = Block::new(self.block.bytes());
-        // SAFETY: two blocks of that many bytes each, of which the first is initialised and the
-        // second nobody else's.
+        // SAFETY: two blocks of as many bytes, the first of them initialised.
         unsafe {
             block
                 .base()
@@ -236,8 +233,8 @@ impl Clone for HeadNodes {
     }
 }
 
-/// What to ask for of things that lie in step with the leaves, `count` for each, if these are not
-/// too many lines.
+/// What to prefetch of things that follow the leaves, `count` for each, if these are not too many
+/// lines.
 #[inline(always)]
 fn in_step<T>(things: &[T], count: usize) -> EagerValues {
     let leaf_bytes = count * size_of::<T>();
@@ -302,7 +299,7 @@ mod tests {
             assert_eq!(nodes.prefix_bytes(), "shared ".len());
             for query in keys.iter().map(|key| BytesQuery(key.as_bytes())) {
                 let (mut at, mut ranks) = (nodes.root(), 0);
-                // Each key stands somewhere on the way to its leaf.
+                // Each key is somewhere on the path to its leaf.
                 let stop = loop {
                     let stop = nodes.stop(at, query, &keys, &[(); 0]);
                     assert_eq!(

@@ -81,7 +81,7 @@ unsafe fn lane<L>(base: NonNull<u8>, plan: &Plan, lane_at: usize) -> NonNull<L> 
 ///
 /// # Safety
 /// - `base` is the start of a block that was laid out after `plan`, for lanes of `kind`, and that
-///   nobody else uses meanwhile;
+///   nothing else uses meanwhile;
 /// - the keys of all ranks below `plan.len()` are initialised.
 pub(super) unsafe fn fill(kind: LaneKind, base: NonNull<u8>, plan: &Plan) {
     by_lane!(kind, L => {
@@ -107,7 +107,7 @@ pub(super) unsafe fn fill(kind: LaneKind, base: NonNull<u8>, plan: &Plan) {
 ///
 /// # Safety
 /// `base` is the start of a block that was laid out after `plan`, for lanes of `kind`, filled, and
-/// that nobody writes to meanwhile.
+/// that nothing writes to meanwhile.
 pub(super) unsafe fn check(kind: LaneKind, base: NonNull<u8>, plan: &Plan) -> Result<(), usize> {
     by_lane!(kind, L => {
         for lane_at in filler(plan, size_of::<L>()) {

@@ -36,7 +36,7 @@ use crate::simd::{self, EagerValues, Isa, Place};
 /// Largest value that is kept beside its key.
 pub(super) const JOINED_VALUE_BYTES_MAX: usize = 16;
 
-/// Most lines of values that one search asks for while it waits for the keys of their leaf.
+/// Most lines of values that a search prefetches while it waits for the keys of their leaf.
 const EAGER_LINES_MAX: usize = 8;
 
 /// Bytes that narrow separators must save in the index if they save no level. A smaller index is

@@ -129,8 +129,6 @@ mod map_iter;
 mod map_traits;
 #[cfg(feature = "rayon")]
 mod parallel;
-#[cfg(feature = "serde")]
-mod serde;
 mod set;
 mod set_ops;
 mod strided;

@@ -2,15 +2,14 @@
 
 use alloc::collections::BTreeSet;
 use core::borrow::Borrow;
-use core::cmp::Ordering;
 use core::fmt;
-use core::hash::{Hash, Hasher};
 use core::ops::RangeBounds;
 
 use super::lane_tree::Wanted;
 use super::map::FrozenCTreeMap;
 use super::map_iter::{IntoKeys, Keys};
 use crate::error::{CheckError, OrderError};
+use crate::set_traits::impl_set_traits;
 
 /// The keys of a set, from [`FrozenCTreeSet::iter`].
 pub type Iter<'a, K> = Keys<'a, K, ()>;
@@ -226,75 +225,10 @@ impl<K> FrozenCTreeSet<K> {
     }
 }
 
-impl<K> Default for FrozenCTreeSet<K> {
-    /// An empty set.
-    fn default() -> FrozenCTreeSet<K> {
-        FrozenCTreeSet::new()
-    }
-}
-
-impl<K: Ord> FromIterator<K> for FrozenCTreeSet<K> {
-    /// Builds a set from keys in any order; of equal keys the last one stays.
-    fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> FrozenCTreeSet<K> {
-        FrozenCTreeSet {
-            map: keys.into_iter().map(|key| (key, ())).collect(),
-        }
-    }
-}
-
-impl<K: Ord, const N: usize> From<[K; N]> for FrozenCTreeSet<K> {
-    /// As [`FromIterator`].
-    fn from(keys: [K; N]) -> FrozenCTreeSet<K> {
-        keys.into_iter().collect()
-    }
-}
-
 impl<K> From<BTreeSet<K>> for FrozenCTreeSet<K> {
     /// Moves the keys over in O(n), without a comparison.
     fn from(set: BTreeSet<K>) -> FrozenCTreeSet<K> {
         FrozenCTreeSet::from_btree_set(set)
-    }
-}
-
-impl<K: Ord> From<FrozenCTreeSet<K>> for BTreeSet<K> {
-    /// Moves the keys back, for changes that a frozen set does not allow.
-    fn from(set: FrozenCTreeSet<K>) -> BTreeSet<K> {
-        set.into_iter().collect()
-    }
-}
-
-impl<K: PartialEq> PartialEq for FrozenCTreeSet<K> {
-    fn eq(&self, other: &FrozenCTreeSet<K>) -> bool {
-        self.map == other.map
-    }
-}
-
-impl<K: Eq> Eq for FrozenCTreeSet<K> {}
-
-impl<K: PartialOrd> PartialOrd for FrozenCTreeSet<K> {
-    fn partial_cmp(&self, other: &FrozenCTreeSet<K>) -> Option<Ordering> {
-        self.iter().partial_cmp(other)
-    }
-}
-
-impl<K: Ord> Ord for FrozenCTreeSet<K> {
-    fn cmp(&self, other: &FrozenCTreeSet<K>) -> Ordering {
-        self.iter().cmp(other)
-    }
-}
-
-impl<K: Hash> Hash for FrozenCTreeSet<K> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_usize(self.len());
-        for key in self {
-            key.hash(state);
-        }
-    }
-}
-
-impl<K: fmt::Debug> fmt::Debug for FrozenCTreeSet<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self).finish()
     }
 }
 
@@ -308,11 +242,4 @@ impl<K> IntoIterator for FrozenCTreeSet<K> {
     }
 }
 
-impl<'a, K> IntoIterator for &'a FrozenCTreeSet<K> {
-    type Item = &'a K;
-    type IntoIter = Iter<'a, K>;
-
-    fn into_iter(self) -> Iter<'a, K> {
-        self.iter()
-    }
-}
+impl_set_traits!(FrozenCTreeSet<K>);

@@ -228,8 +228,6 @@ mod many;
 #[cfg(feature = "rayon")]
 pub mod parallel;
 mod range;
-#[cfg(feature = "serde")]
-mod serde;
 mod traits;
 mod walk;
 
@@ -245,5 +243,3 @@ pub use iter::{Iter, IterMut, Keys, Values, ValuesMut};
 pub use range::{Range, RangeMut};
 
 pub(crate) use extract_if::Extraction;
-#[cfg(feature = "serde")]
-pub(crate) use serde::read_ascending_first;

@@ -1,7 +1,7 @@
 //! The first page of a file: read from untrusted bytes, written for a file whose rest is written.
 //!
 //! ```text
-//!    0  magic            89 'c' 't' 'r' 'e' 'e' 0D 0A: no text, and mangled by whoever takes it for text
+//!    0  magic            89 'c' 't' 'r' 'e' 'e' 0D 0A: no text: line ends must not be changed
 //!    8  byte order       u32 0x01020304, as the machine writes it; all numbers below are in that order
 //!   12  version          u32 2
 //!   16  header checksum  u64, of the page with this field 0

@@ -18,7 +18,7 @@ macro_rules! iterator {
         }
 
         impl<'a, K: StoredKey + ?Sized, V: Stored + ?Sized> $name<'a, K, V> {
-            /// Over `ranks`, all of which exist.
+            /// Over `ranks`, which exist.
             pub(super) fn new(tree: &'a Tree<K, V>, ranks: Range<usize>) -> Self {
                 $name { tree, ranks }
             }

@@ -6,10 +6,9 @@
 //! file:    header | leaf 0 | leaf 1 | ... | values, heaps | separators | checksums       mapped, or copied
 //! ```
 //!
-//! The file is a format, not an image of this library's memory: its leaves are searched where they
-//! lie, but the index is built from a plain list of separators when the file is opened, in
-//! O(index). The tree in memory can thus change while files stay readable, and no forged index can
-//! send a search astray, since all its structure is made here.
+//! The file is a format, not an image of this library's memory: its leaves are searched in place,
+//! but the index is built from a list of separators when the file is opened. The tree in memory can
+//! change while files stay readable, and a forged file cannot forge its structure.
 //!
 //! | module | knows |
 //! |---|---|

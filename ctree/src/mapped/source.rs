@@ -93,7 +93,7 @@ impl Opened {
         }
     }
 
-    /// Reads `bytes` bytes, of which [`header`](Opened::header) has taken the first page.
+    /// Reads `bytes` bytes, after [`header`](Opened::header) has read the first page.
     pub(super) fn read(mut self, header: &Page, bytes: usize) -> Result<Source, OpenError> {
         let mut memory = anonymous(bytes)?;
         let (first, rest) = memory.split_at_mut(PAGE_BYTES);
@@ -149,7 +149,7 @@ impl Source {
                 let reason = "a page of the file cannot be read: touching it would raise SIGBUS";
                 return Err(io::Error::other(reason));
             }
-            // The kernel is older than 5.14, or a filter is in the way.
+            // The kernel is older than 5.14, or a filter forbids it.
             Err(_) => {}
         }
         #[cfg(unix)]

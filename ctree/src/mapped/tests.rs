@@ -80,7 +80,7 @@ where
     seen
 }
 
-/// Forges a file in many ways, and uses those that can be opened.
+/// Forges files, and uses those that can be opened.
 fn forge<K: StoredKey + ?Sized, V: Stored + ?Sized, B, C>(entries: &[(B, C)], seed: u64)
 where
     B: Borrow<K>,

@@ -10,10 +10,10 @@ use crate::Head;
 use crate::map::{CTreeMap, Extraction};
 use crate::{CheckError, OrderError};
 
-/// An ordered set to use where lookups miss the cache: what
-/// [`BTreeSet`](alloc::collections::BTreeSet) does, method for method, and more.
+/// An ordered set for lookups that miss the cache, with all methods of
+/// [`BTreeSet`](alloc::collections::BTreeSet) and more.
 ///
-/// What is said of [`CTreeMap`] on key types, cost and a wrong `Ord` holds here too.
+/// What [`CTreeMap`] says about key types, cost and a wrong `Ord` holds here too.
 ///
 /// # Examples
 /// ```
@@ -26,7 +26,7 @@ use crate::{CheckError, OrderError};
 /// assert_eq!(&primes - &odd, CTreeSet::from([2]));
 /// ```
 pub struct CTreeSet<K, A: Allocator = Global> {
-    pub(super) map: CTreeMap<K, (), A>,
+    pub(crate) map: CTreeMap<K, (), A>,
 }
 
 impl<K> CTreeSet<K> {
@@ -208,7 +208,7 @@ impl<K, A: Allocator> CTreeSet<K, A> {
         self.map.pop_last().map(|(key, ())| key)
     }
 
-    /// Adds a key; says whether it is new. A key that equals one in the set is dropped: see
+    /// Adds a key; returns whether it is new. A key that equals one in the set is dropped: see
     /// [`replace`](Self::replace).
     #[inline]
     pub fn insert(&mut self, key: K) -> bool
@@ -218,7 +218,7 @@ impl<K, A: Allocator> CTreeSet<K, A> {
         self.map.insert(key, ()).is_none()
     }
 
-    /// Adds a key, in the place of the one that equals it, which is given back.
+    /// Adds a key, replacing the one that equals it, and returns that.
     ///
     /// # Examples
     /// ```
@@ -235,7 +235,7 @@ impl<K, A: Allocator> CTreeSet<K, A> {
         self.map.replace_key(key, ())
     }
 
-    /// Removes a key; says whether it was there.
+    /// Removes a key; returns whether it was there.
     #[inline]
     pub fn remove<Q: ?Sized + Ord>(&mut self, key: &Q) -> bool
     where
@@ -244,7 +244,7 @@ impl<K, A: Allocator> CTreeSet<K, A> {
         self.map.remove(key).is_some()
     }
 
-    /// Removes the stored key that equals `key`, and gives it.
+    /// Removes and returns the stored key that equals `key`.
     #[inline]
     pub fn take<Q: ?Sized + Ord>(&mut self, key: &Q) -> Option<K>
     where
@@ -253,7 +253,7 @@ impl<K, A: Allocator> CTreeSet<K, A> {
         self.map.remove_entry(key).map(|(key, ())| key)
     }
 
-    /// Keeps the keys for which `f` says so, and drops all others. They are visited in order.
+    /// Keeps the keys for which `f` returns true, visited in order.
     pub fn retain<F>(&mut self, mut f: F)
     where
         K: Ord,
@@ -262,8 +262,8 @@ impl<K, A: Allocator> CTreeSet<K, A> {
         self.map.retain(|key, ()| f(key));
     }
 
-    /// Removes the keys within `range` that `pred` chooses, and gives them in order, each when
-    /// asked for. See [`CTreeMap::extract_if`].
+    /// Removes the keys within `range` for which `pred` returns true, lazily and in order. See
+    /// [`CTreeMap::extract_if`].
     pub fn extract_if<F, R>(&mut self, range: R, pred: F) -> ExtractIf<'_, K, R, F, A>
     where
         K: Ord,
@@ -273,7 +273,7 @@ impl<K, A: Allocator> CTreeSet<K, A> {
         ExtractIf::new(Extraction::new(&mut self.map, range), pred)
     }
 
-    /// Moves all keys of `other` over, which is empty then. See [`CTreeMap::append`].
+    /// Moves all keys of `other` into this set. See [`CTreeMap::append`].
     pub fn append(&mut self, other: &mut Self)
     where
         K: Ord,
@@ -293,8 +293,8 @@ impl<K, A: Allocator> CTreeSet<K, A> {
         }
     }
 
-    /// Adds keys in the order in which they come, the nodes where they go asked for ahead of time.
-    /// See [`CTreeMap::insert_many`].
+    /// Adds keys in the given order, prefetching the nodes where they go. See
+    /// [`CTreeMap::insert_many`].
     pub fn insert_many<I>(&mut self, keys: I)
     where
         K: Ord,

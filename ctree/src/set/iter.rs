@@ -8,119 +8,145 @@ use allocator_api2::alloc::{Allocator, Global};
 
 use crate::map::{self, Extraction};
 
-/// What all iterators have in common: the inner iterator's item, changed by a closure. The iterator
-/// has a field `inner`.
-macro_rules! forward {
-    ($of_inner:expr) => {
-        #[inline]
-        fn next(&mut self) -> Option<Self::Item> {
-            self.inner.next().map($of_inner)
+/// An iterator of the map, with its items changed by `$of_inner`: the parameters of the type, those
+/// of its implementations, and its arguments.
+macro_rules! set_iterator {
+    (
+        $(#[$doc:meta])*
+        $name:ident [$($decl:tt)*] [$($params:tt)*] [$($args:tt)*],
+        $inner:ty => $item:ty, $of_inner:expr
+    ) => {
+        $(#[$doc])*
+        pub struct $name<$($decl)*> {
+            inner: $inner,
         }
 
-        #[inline]
-        fn size_hint(&self) -> (usize, Option<usize>) {
-            self.inner.size_hint()
+        impl<$($params)*> $name<$($args)*> {
+            /// Iterates over the keys of `inner`.
+            #[inline]
+            pub(super) fn new(inner: $inner) -> Self {
+                $name { inner }
+            }
         }
 
-        #[inline]
-        fn nth(&mut self, count: usize) -> Option<Self::Item> {
-            self.inner.nth(count).map($of_inner)
+        impl<$($params)*> Iterator for $name<$($args)*> {
+            type Item = $item;
+
+            #[inline]
+            fn next(&mut self) -> Option<$item> {
+                self.inner.next().map($of_inner)
+            }
+
+            #[inline]
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                self.inner.size_hint()
+            }
+
+            #[inline]
+            fn nth(&mut self, count: usize) -> Option<$item> {
+                self.inner.nth(count).map($of_inner)
+            }
+
+            #[inline]
+            fn count(self) -> usize {
+                self.inner.count()
+            }
+
+            #[inline]
+            fn last(mut self) -> Option<$item> {
+                self.next_back()
+            }
+
+            #[inline]
+            fn fold<B, F: FnMut(B, $item) -> B>(self, init: B, f: F) -> B {
+                self.inner.map($of_inner).fold(init, f)
+            }
+
+            #[inline]
+            fn min(mut self) -> Option<$item>
+            where
+                $item: Ord,
+            {
+                self.next()
+            }
+
+            #[inline]
+            fn max(mut self) -> Option<$item>
+            where
+                $item: Ord,
+            {
+                self.next_back()
+            }
         }
 
-        #[inline]
-        fn last(mut self) -> Option<Self::Item> {
-            self.next_back()
+        impl<$($params)*> DoubleEndedIterator for $name<$($args)*> {
+            #[inline]
+            fn next_back(&mut self) -> Option<$item> {
+                self.inner.next_back().map($of_inner)
+            }
+
+            #[inline]
+            fn nth_back(&mut self, count: usize) -> Option<$item> {
+                self.inner.nth_back(count).map($of_inner)
+            }
+
+            #[inline]
+            fn rfold<B, F: FnMut(B, $item) -> B>(self, init: B, f: F) -> B {
+                self.inner.map($of_inner).rfold(init, f)
+            }
         }
 
-        #[inline]
-        fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, f: F) -> B {
-            self.inner.map($of_inner).fold(init, f)
-        }
-
-        #[inline]
-        fn min(mut self) -> Option<Self::Item>
-        where
-            Self::Item: Ord,
-        {
-            self.next()
-        }
-
-        #[inline]
-        fn max(mut self) -> Option<Self::Item>
-        where
-            Self::Item: Ord,
-        {
-            self.next_back()
-        }
+        impl<$($params)*> FusedIterator for $name<$($args)*> {}
     };
 }
 
-/// The same for `DoubleEndedIterator`.
-macro_rules! backward {
-    ($of_inner:expr) => {
-        #[inline]
-        fn next_back(&mut self) -> Option<Self::Item> {
-            self.inner.next_back().map($of_inner)
+/// `Clone` and `Default` of iterators that borrow the set.
+macro_rules! clone_and_default {
+    ($($name:ident)*) => {$(
+        impl<K> Clone for $name<'_, K> {
+            #[inline]
+            fn clone(&self) -> Self {
+                $name { inner: self.inner.clone() }
+            }
         }
 
-        #[inline]
-        fn nth_back(&mut self, count: usize) -> Option<Self::Item> {
-            self.inner.nth_back(count).map($of_inner)
+        impl<K> Default for $name<'_, K> {
+            /// An empty iterator.
+            fn default() -> Self {
+                $name { inner: Default::default() }
+            }
         }
-
-        #[inline]
-        fn rfold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, f: F) -> B {
-            self.inner.map($of_inner).rfold(init, f)
-        }
-    };
+    )*};
 }
 
-/// The keys of a set in order, from [`CTreeSet::iter`](super::CTreeSet::iter).
-#[must_use = "iterators are lazy and do nothing unless consumed"]
-pub struct Iter<'a, K> {
-    inner: map::Keys<'a, K, ()>,
+set_iterator! {
+    /// The keys of a set in order, from [`CTreeSet::iter`](super::CTreeSet::iter).
+    #[must_use = "iterators are lazy and do nothing unless consumed"]
+    Iter ['a, K] ['a, K] ['a, K], map::Keys<'a, K, ()> => &'a K, |key| key
 }
 
-impl<'a, K> Iter<'a, K> {
-    /// Iterates over the keys that `inner` iterates over.
-    #[inline]
-    pub(super) fn new(inner: map::Keys<'a, K, ()>) -> Self {
-        Iter { inner }
-    }
+set_iterator! {
+    /// The keys of a set within bounds, from [`CTreeSet::range`](super::CTreeSet::range).
+    #[must_use = "iterators are lazy and do nothing unless consumed"]
+    Range ['a, K] ['a, K] ['a, K], map::Range<'a, K, ()> => &'a K, |(key, ())| key
 }
 
-impl<'a, K> Iterator for Iter<'a, K> {
-    type Item = &'a K;
-
-    forward!(|key| key);
-
-    #[inline]
-    fn count(self) -> usize {
-        self.inner.len()
-    }
+set_iterator! {
+    /// The owned keys of a set in order, from `CTreeSet::into_iter`.
+    IntoIter [K, A: Allocator = Global] [K, A: Allocator] [K, A],
+    map::IntoKeys<K, (), A> => K, |key| key
 }
 
-impl<K> DoubleEndedIterator for Iter<'_, K> {
-    backward!(|key| key);
-}
+clone_and_default!(Iter Range);
 
 impl<K> ExactSizeIterator for Iter<'_, K> {}
-impl<K> FusedIterator for Iter<'_, K> {}
+impl<K, A: Allocator> ExactSizeIterator for IntoIter<K, A> {}
 
-impl<K> Clone for Iter<'_, K> {
-    #[inline]
-    fn clone(&self) -> Self {
-        Iter {
-            inner: self.inner.clone(),
-        }
-    }
-}
-
-impl<K> Default for Iter<'_, K> {
-    /// An iterator over nothing.
+impl<K, A: Allocator + Default> Default for IntoIter<K, A> {
+    /// An empty iterator.
     fn default() -> Self {
-        Iter {
-            inner: map::Keys::default(),
+        IntoIter {
+            inner: map::IntoKeys::default(),
         }
     }
 }
@@ -131,55 +157,19 @@ impl<K: fmt::Debug> fmt::Debug for Iter<'_, K> {
     }
 }
 
-/// The keys of a set within bounds, from [`CTreeSet::range`](super::CTreeSet::range).
-#[must_use = "iterators are lazy and do nothing unless consumed"]
-pub struct Range<'a, K> {
-    inner: map::Range<'a, K, ()>,
-}
-
-impl<'a, K> Range<'a, K> {
-    /// Iterates over the keys that `inner` iterates over.
-    #[inline]
-    pub(super) fn new(inner: map::Range<'a, K, ()>) -> Self {
-        Range { inner }
-    }
-}
-
-impl<'a, K> Iterator for Range<'a, K> {
-    type Item = &'a K;
-
-    forward!(|(key, ())| key);
-}
-
-impl<K> DoubleEndedIterator for Range<'_, K> {
-    backward!(|(key, ())| key);
-}
-
-impl<K> FusedIterator for Range<'_, K> {}
-
-impl<K> Clone for Range<'_, K> {
-    #[inline]
-    fn clone(&self) -> Self {
-        Range {
-            inner: self.inner.clone(),
-        }
-    }
-}
-
-impl<K> Default for Range<'_, K> {
-    /// An iterator over nothing.
-    fn default() -> Self {
-        Range {
-            inner: map::Range::default(),
-        }
-    }
-}
-
 impl<K: fmt::Debug> fmt::Debug for Range<'_, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Range { inner } = self;
         f.debug_struct("Range")
             .field("iter", &AsStd(|| inner.clone().map(|(key, ())| key)))
+            .finish()
+    }
+}
+
+impl<K: fmt::Debug, A: Allocator> fmt::Debug for IntoIter<K, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IntoIter")
+            .field("iter", &AsStd(|| self.inner.iter()))
             .finish()
     }
 }
@@ -196,50 +186,7 @@ impl<K: fmt::Debug, I: Iterator<Item = K>, F: Fn() -> I> fmt::Debug for AsStd<F>
     }
 }
 
-/// The owned keys of a set in order, from `CTreeSet::into_iter`.
-pub struct IntoIter<K, A: Allocator = Global> {
-    inner: map::IntoKeys<K, (), A>,
-}
-
-impl<K, A: Allocator> IntoIter<K, A> {
-    /// Iterates over the keys that `inner` iterates over.
-    #[inline]
-    pub(super) fn new(inner: map::IntoKeys<K, (), A>) -> Self {
-        IntoIter { inner }
-    }
-}
-
-impl<K, A: Allocator> Iterator for IntoIter<K, A> {
-    type Item = K;
-
-    forward!(|key| key);
-}
-
-impl<K, A: Allocator> DoubleEndedIterator for IntoIter<K, A> {
-    backward!(|key| key);
-}
-
-impl<K, A: Allocator> ExactSizeIterator for IntoIter<K, A> {}
-impl<K, A: Allocator> FusedIterator for IntoIter<K, A> {}
-
-impl<K, A: Allocator + Default> Default for IntoIter<K, A> {
-    /// An iterator over nothing.
-    fn default() -> Self {
-        IntoIter {
-            inner: map::IntoKeys::default(),
-        }
-    }
-}
-
-impl<K: fmt::Debug, A: Allocator> fmt::Debug for IntoIter<K, A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IntoIter")
-            .field("iter", &AsStd(|| self.inner.iter()))
-            .finish()
-    }
-}
-
-/// The keys that a closure chooses, removed one by one as the iterator is asked for them, from
+/// Removes the keys that a closure chooses, lazily, from
 /// [`CTreeSet::extract_if`](super::CTreeSet::extract_if).
 #[must_use = "iterators are lazy and do nothing unless consumed; \
     use `retain` or `extract_if().for_each(drop)` to remove and discard elements"]

@@ -11,8 +11,6 @@ mod entry;
 mod iter;
 #[cfg(feature = "rayon")]
 mod parallel;
-#[cfg(feature = "serde")]
-mod serde;
 mod traits;
 
 #[cfg(test)]

@@ -224,8 +224,7 @@ pub(crate) unsafe fn is_at(
     })
 }
 
-/// Writes the number of keys less than each query into `ranks`, of which there are at most
-/// [`BATCH`].
+/// Writes the number of keys less than each query into `ranks`, at most [`BATCH`] of them.
 ///
 /// # Safety
 /// - `base` and `plan` as for [`place`];

@@ -1,4 +1,4 @@
-//! Each path that this machine has, against counting by hand.
+//! Each path of this machine, compared with counting by hand.
 
 use core::fmt::Debug;
 
@@ -9,7 +9,7 @@ use crate::block::LINE_BYTES;
 use crate::frozen::{LaneTree, Wanted};
 
 /// Searches for every query on every path, alone and in batches, without values, with values beside
-/// the keys, and with values apart: in each case other lines are asked for on the way.
+/// the keys, and with values apart, which prefetch different lines.
 fn paths_agree<K>(keys: &[K], queries: &[K])
 where
     K: Copy + Ord + Debug,

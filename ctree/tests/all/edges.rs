@@ -287,20 +287,3 @@ fn values_may_borrow_what_is_dropped_first() {
     map = FrozenCTreeMap::from([(1u64, text.as_str())]);
     assert_eq!(map.get(&1), Some(&"value"));
 }
-
-#[test]
-fn maps_can_be_read_from_many_threads() {
-    let map: FrozenCTreeMap<u64, u64> = (0..10_000).map(|n| (n, n * n)).collect();
-    std::thread::scope(|scope| {
-        for thread in 0..4 {
-            let map = &map;
-            scope.spawn(move || {
-                assert!(
-                    (thread..10_000)
-                        .step_by(4)
-                        .all(|n| map.get(&n) == Some(&(n * n)))
-                );
-            });
-        }
-    });
-}

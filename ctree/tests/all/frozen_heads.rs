@@ -48,7 +48,7 @@ fn checker(tests: u64) -> QuickCheck {
         .tests(if cfg!(miri) { 2 } else { tests })
 }
 
-/// Bytes of which few differ: few letters, the extremes among them, behind one of a few prefixes.
+/// A few different letters, the extremes among them, behind one of a few prefixes.
 fn bytes_of(choice: &[u8]) -> Vec<u8> {
     let prefixes: [&[u8]; 4] = [
         b"",

@@ -99,7 +99,7 @@ fn one_key_far_from_all_others() {
 }
 
 #[test]
-fn a_few_stray_keys_among_spread_ones() {
+fn a_few_displaced_keys_among_spread_ones() {
     // One cluster of keys with one head, few enough for narrow separators, long enough to go on
     // over many leaves.
     let cluster = MANY / 80;

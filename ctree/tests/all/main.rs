@@ -25,7 +25,7 @@ mod std_signatures;
 /// `count`, or a small part of it under Miri, which takes a thousand times as long, or when
 /// `QUICKCHECK_TESTS` asks for few cases, as it does under the sanitizers.
 fn times(count: usize) -> usize {
-    // The number of cases that quickcheck takes where nobody has said how many.
+    // The number of cases that quickcheck takes by default.
     const USUAL_CASES: usize = 100;
     let cases = std::env::var("QUICKCHECK_TESTS")
         .ok()

@@ -21,7 +21,7 @@ pub(crate) fn held_bytes() -> isize {
 
 fn count(bytes: usize, sign: isize) {
     let bytes = isize::try_from(bytes).expect("a layout is at most isize::MAX bytes");
-    // At the end of a thread, when its counter is gone, nobody asks any more.
+    // The counter is gone at the end of a thread.
     let _gone = HELD_BYTES.try_with(|held| held.set(held.get() + sign * bytes));
 }
 
@@ -59,43 +59,17 @@ fn held_agrees<T>(what: &str, build: impl FnOnce() -> T, memory_usage: impl FnOn
 #[test]
 fn memory_usage_is_what_was_allocated() {
     for len in [0u32, 1, 15, 16, 17, 33, 300, 5_000, 200_000] {
-        held_agrees(
-            "joined",
-            || {
-                (0..len)
-                    .map(|n| (u64::from(n), n))
-                    .collect::<FrozenCTreeMap<_, _>>()
-            },
-            FrozenCTreeMap::memory_usage,
-        );
-        held_agrees(
-            "apart",
-            || {
-                (0..len)
-                    .map(|n| (n, [n; 9]))
-                    .collect::<FrozenCTreeMap<_, _>>()
-            },
-            FrozenCTreeMap::memory_usage,
-        );
-        held_agrees(
-            "tuples",
-            || {
-                (0..len)
-                    .map(|n| ((n, n), n))
-                    .collect::<FrozenCTreeMap<_, _>>()
-            },
-            FrozenCTreeMap::memory_usage,
-        );
-        held_agrees(
-            "set",
-            || (0..len).collect::<FrozenCTreeSet<_>>(),
-            FrozenCTreeSet::memory_usage,
-        );
-        held_agrees(
-            "no size",
-            || (0..len).map(|_| ((), ())).collect::<FrozenCTreeMap<_, _>>(),
-            FrozenCTreeMap::memory_usage,
-        );
+        let numbers = || 0..len;
+        let joined = || FrozenCTreeMap::from_iter(numbers().map(|n| (u64::from(n), n)));
+        held_agrees("joined", joined, FrozenCTreeMap::memory_usage);
+        let apart = || FrozenCTreeMap::from_iter(numbers().map(|n| (n, [n; 9])));
+        held_agrees("apart", apart, FrozenCTreeMap::memory_usage);
+        let tuples = || FrozenCTreeMap::from_iter(numbers().map(|n| ((n, n), n)));
+        held_agrees("tuples", tuples, FrozenCTreeMap::memory_usage);
+        let set = || FrozenCTreeSet::from_iter(numbers());
+        held_agrees("set", set, FrozenCTreeSet::memory_usage);
+        let no_size = || FrozenCTreeMap::from_iter(numbers().map(|_| ((), ())));
+        held_agrees("no size", no_size, FrozenCTreeMap::memory_usage);
         let original: FrozenCTreeMap<u128, u8> = (0..len).map(|n| (n.into(), 1)).collect();
         held_agrees("clone", || original.clone(), FrozenCTreeMap::memory_usage);
     }
@@ -121,56 +95,36 @@ fn memory_usage_of_dynamic_maps_is_what_was_allocated() {
     let lens: [u32; 7] = [0, 1, 31, 33, 300, 5_000, 200_000];
     for len in lens.into_iter().take(if cfg!(miri) { 5 } else { 7 }) {
         let scattered = move || (0..len).map(|n| n.wrapping_mul(0x9E37_79B1));
-        held_agrees(
-            "inserted one by one",
-            || {
-                let mut map = CTreeMap::new();
-                for n in scattered() {
-                    map.insert(n, u64::from(n));
-                }
-                map
-            },
-            CTreeMap::memory_usage,
-        );
-        held_agrees(
-            "collected",
-            || {
-                scattered()
-                    .map(|n| ((n, n), [n; 9]))
-                    .collect::<CTreeMap<_, _>>()
-            },
-            CTreeMap::memory_usage,
-        );
-        held_agrees(
-            "with ranks",
-            || {
-                let mut set = CTreeSet::with_ranks();
-                set.extend(scattered());
-                set
-            },
-            CTreeSet::memory_usage,
-        );
-        held_agrees(
-            "thinned out",
-            || {
-                let mut map: CTreeMap<u64, u64> = scattered().map(|n| (n.into(), 1)).collect();
-                map.retain(|key, _| key % 16 == 3);
-                map
-            },
-            CTreeMap::memory_usage,
-        );
-        held_agrees(
-            "compacted",
-            || {
-                let mut map: CTreeMap<u64, u64> = scattered().map(|n| (n.into(), 1)).collect();
-                map.retain(|key, _| key % 16 == 3);
-                let before = map.memory_usage();
-                map.compact();
-                assert!(map.memory_usage() <= before);
-                map
-            },
-            CTreeMap::memory_usage,
-        );
+        let inserted = || {
+            let mut map = CTreeMap::new();
+            for n in scattered() {
+                map.insert(n, u64::from(n));
+            }
+            map
+        };
+        held_agrees("inserted one by one", inserted, CTreeMap::memory_usage);
+        let collected = || CTreeMap::from_iter(scattered().map(|n| ((n, n), [n; 9])));
+        held_agrees("collected", collected, CTreeMap::memory_usage);
+        let with_ranks = || {
+            let mut set = CTreeSet::with_ranks();
+            set.extend(scattered());
+            set
+        };
+        held_agrees("with ranks", with_ranks, CTreeSet::memory_usage);
+        let thinned_out = || {
+            let mut map: CTreeMap<u64, u64> = scattered().map(|n| (n.into(), 1)).collect();
+            map.retain(|key, _| key % 16 == 3);
+            map
+        };
+        held_agrees("thinned out", thinned_out, CTreeMap::memory_usage);
+        let compacted = || {
+            let mut map = thinned_out();
+            let before = map.memory_usage();
+            map.compact();
+            assert!(map.memory_usage() <= before);
+            map
+        };
+        held_agrees("compacted", compacted, CTreeMap::memory_usage);
         let original: CTreeMap<u128, u8> = scattered().map(|n| (n.into(), 1)).collect();
         held_agrees("clone", || original.clone(), CTreeMap::memory_usage);
     }

@@ -239,8 +239,8 @@ where
     }
 }
 
-/// Builds both maps in one of several ways, then runs the program.
-fn program<K, V>(entries: Vec<(K, u32)>, ops: Vec<Op<K>>, way: u8) -> TestResult
+/// Builds both maps by one of several constructors, then runs the program.
+fn program<K, V>(entries: Vec<(K, u32)>, ops: Vec<Op<K>>, constructor: u8) -> TestResult
 where
     K: Clone + Ord + Debug + Hash,
     V: Clone + Ord + Debug + Hash + From<u32>,
@@ -250,7 +250,7 @@ where
         .map(|(key, value)| (key, value.into()))
         .collect();
     let mut model: BTreeMap<K, V> = entries.iter().cloned().collect();
-    let mut frozen = match way % 3 {
+    let mut frozen = match constructor % 3 {
         0 => entries.into_iter().collect(),
         1 => FrozenCTreeMap::from_sorted_iter(model.clone()).expect("a BTreeMap is sorted"),
         _ => FrozenCTreeMap::from(model.clone()),
@@ -374,6 +374,24 @@ where
     assert!(theirs.iter().enumerate().all(
         |(rank, key)| ours.get_index(rank) == Some(key) && ours.get_index_of(key) == Some(rank)
     ));
+    macro_rules! operation_agrees {
+        ($method:ident, $operator:tt) => {{
+            let expected: Vec<&K> = theirs.$method(&their_right).collect();
+            let mut iterator = ours.$method(&our_right);
+            let (least, most) = iterator.size_hint();
+            assert!(least <= expected.len() && most.is_some_and(|most| most >= expected.len()));
+            assert!(iterator.clone().eq(expected.iter().copied()));
+            assert_eq!(iterator.by_ref().count(), expected.len());
+            assert!(iterator.next().is_none() && iterator.next().is_none());
+            let built = &ours $operator &our_right;
+            assert_eq!(built.check(), Ok(()));
+            assert!(built.iter().eq(expected));
+        }};
+    }
+    operation_agrees!(union, |);
+    operation_agrees!(intersection, &);
+    operation_agrees!(difference, -);
+    operation_agrees!(symmetric_difference, ^);
     assert_eq!(
         ours.is_disjoint(&our_right),
         theirs.is_disjoint(&their_right)
@@ -414,6 +432,7 @@ fn sets_behave_as_btree_sets() {
     fn check<K: Arbitrary + Ord + Debug + Hash>() {
         checker(60, 300).quickcheck(sets_agree::<K> as fn(Vec<K>, Vec<K>) -> TestResult);
     }
+    check::<u8>();
     check::<i32>();
     check::<String>();
     check::<()>();

@@ -98,7 +98,7 @@ fn huge_numbers_are_refused() {
 }
 
 #[test]
-fn errors_say_what_is_wrong() {
+fn a_signed_header_that_contradicts_itself_is_refused() {
     let (page, file_bytes) = header();
     let forged = |at: usize, bytes: &[u8]| {
         let mut page = page;
@@ -106,20 +106,6 @@ fn errors_say_what_is_wrong() {
         sign(&mut page);
         parse::<u64, u64>(&page, file_bytes).unwrap_err()
     };
-    assert!(matches!(forged(0, b"PK"), OpenError::Magic));
-    let other_order: Vec<u8> = page[BYTE_ORDER_AT..][..4].iter().rev().copied().collect();
-    assert!(matches!(
-        forged(BYTE_ORDER_AT, &other_order),
-        OpenError::ByteOrder
-    ));
-    assert!(matches!(
-        forged(VERSION_AT, &1u32.to_ne_bytes()),
-        OpenError::Version { found: 1 }
-    ));
-    assert!(matches!(
-        forged(KEY_TYPE_AT, b"\x03i64"),
-        OpenError::KeyType { found } if found == "i64"
-    ));
     assert!(matches!(
         forged(KEY_TYPE_AT, b"\xFFu64"),
         OpenError::KeyType { .. }
@@ -127,10 +113,5 @@ fn errors_say_what_is_wrong() {
     assert!(matches!(
         forged(LEN_AT, &33u64.to_ne_bytes()),
         OpenError::Layout
-    ));
-    assert!(matches!(
-        parse::<u64, u64>(&page, file_bytes + 1).unwrap_err(),
-        OpenError::Length { expected_bytes, found_bytes }
-            if expected_bytes == file_bytes && found_bytes == file_bytes + 1
     ));
 }

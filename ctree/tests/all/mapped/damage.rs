@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::{Folder, open_all};
 
-/// A map that is written small, in a way that has all sections.
+/// A small map that has all sections.
 fn small() -> Vec<u8> {
     let entries = (0..40).map(|n| (format!("key {n:02}"), format!("value {n}")));
     MappedCTreeMap::<str, str>::to_bytes(entries).unwrap()

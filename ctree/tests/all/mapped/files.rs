@@ -33,9 +33,8 @@ fn warm_reports_pages_that_cannot_be_read() {
     let folder = Folder::new();
     let path = folder.join("map");
     MappedCTreeMap::<u64, u64>::write(&path, (0..100_000).map(|n| (n, n))).unwrap();
-    // SAFETY: nobody else knows of the file. It is shortened below, against the promise, and none
-    // of its bytes is read after that: a disk that breaks would do the same, but cannot be had for
-    // a test.
+    // SAFETY: nothing else uses the file. It is shortened below, against the promise, as a disk that
+    // breaks would do; none of its bytes is read after that.
     let map = unsafe { MappedCTreeMap::<u64, u64>::open(&path) }.unwrap();
     map.warm().unwrap();
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
@@ -162,7 +161,7 @@ fn sealed_memory_is_immutable() {
         )
     };
     assert!(descriptor >= 0);
-    // SAFETY: the descriptor has just been made, and is nobody else's.
+    // SAFETY: the descriptor has just been opened, and nothing else owns it.
     let mut file = unsafe { File::from_raw_fd(descriptor) };
     file.write_all(&MappedCTreeMap::<u64, u64>::to_bytes([(1, 10), (2, 20)]).unwrap())
         .unwrap();
@@ -178,7 +177,7 @@ fn sealed_memory_is_immutable() {
     assert!(map.memory_usage() < map.file_bytes());
 }
 
-/// A writer that fails after so many bytes.
+/// A writer that fails after `left` bytes.
 struct Failing<W> {
     out: W,
     left: usize,
