@@ -1,10 +1,8 @@
 //! Headers that lie, with a checksum that fits: what is refused by comparison alone.
 
-use alloc::vec::Vec;
-
 use super::{
-    BYTE_ORDER_AT, FILE_BYTES_AT, HEADER_SUM_AT, INDEX_LENGTH_AT, INDEX_SUM_AT, KEY_TYPE_AT,
-    LEN_AT, Page, SUMS_SUM_AT, VERSION_AT, header_sum, parse, put, u64_at,
+    FILE_BYTES_AT, HEADER_SUM_AT, INDEX_LENGTH_AT, INDEX_SUM_AT, KEY_TYPE_AT, LEN_AT, Page,
+    SUMS_SUM_AT, header_sum, parse, put, u64_at,
 };
 use crate::mapped::layout::PAGE_BYTES;
 use crate::mapped::{MappedCTreeMap, OpenError};
