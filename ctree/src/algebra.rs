@@ -561,7 +561,9 @@ macro_rules! impl_set_algebra {
         $set:ident<K $(, $alloc:ident)?>, |$like:ident, $keys:ident| $collect:expr;
         $op:ident::$apply:ident, $method:ident, $doc:literal; $($rest:tt)*
     ) => {
-        impl<K: Ord + Clone $(, $alloc: Allocator + Clone)?> core::ops::$op for &$set<K $(, $alloc)?> {
+        impl<K: Ord + Clone $(, $alloc: Allocator + Clone)?> core::ops::$op
+            for &$set<K $(, $alloc)?>
+        {
             type Output = $set<K $(, $alloc)?>;
 
             #[doc = $doc]

@@ -4,13 +4,13 @@
 //! nodes and links stay as they are, only the addresses of the nodes change.
 //!
 //! ```text
-//!         a tree of boxed nodes            morph           blocks of k nodes, k = floor(64 B / node)
+//!    a tree of boxed nodes        morph      blocks of k nodes, k = floor(64 B / node)
 //!
-//!              d                                      | d b | <- coloured: no other node evicts the
-//!            /   \          somewhere in              | f e |    top of the tree from the first cache
-//!           b     f          the heap           ->    ...
-//!          / \   / \                                  | a . |
-//!         a   c e   g                                 | c . | | g . | ...
+//!          d                                 | d b | <- coloured: no other node evicts
+//!        /   \      somewhere in             | f e |    the top of the tree from the
+//!       b     f      the heap          ->    ...        first-level cache
+//!      / \   / \                             | a . |
+//!     a   c e   g                            | c . | | g . | ...
 //! ```
 
 use std::cmp::Ordering;

@@ -12,7 +12,7 @@
 //! | depth-first binary tree | the same | depth-first, one behind the other |
 //! | coloured B-tree | 96 B | half of the first cache for the top |
 //! | coloured B-tree, 512 B nodes | 512 B | the same; the size that suits today's memory better |
-//! | C-tree | as the binary trees | in clusters of 64 B, half of the first cache for the top: [`CTree::morph`] |
+//! | C-tree | as the binary trees | clusters of 64 B, half of the first cache for the top |
 //! | C-tree without colours | the same | in clusters of 64 B |
 //! | binary tree as the model lays it out | the same | [`LayoutChoice::Auto`] |
 //!
