@@ -45,8 +45,8 @@
 //! - **rank**: the number of keys less than a given one; the place of an entry, counted from 0.
 //!
 //! # When it will not help
-//! In a map of a few hundred entries, which stays in the first-level cache; with large values, which
-//! fill lines by themselves; and with keys that are expensive to compare and have no heads.
+//! In a map of a few hundred entries, which stays in the first-level cache; with large values,
+//! which fill lines by themselves; and with keys that are expensive to compare and have no heads.
 //!
 //! # Threads
 //! Any number of threads read a map at the same time without locks, if its keys and values are
@@ -69,9 +69,9 @@ extern crate alloc;
 #[cfg(all(feature = "std", not(test)))]
 extern crate std;
 
-// Modules, lowest first; each uses only those before it: `error`, `block`, `narrow`, `lane`, `head`,
-// `plan`, `simd`, `tree`, `rank_iter`, `algebra`, `set_traits`, `frozen`, `map`, `set`, `serde`,
-// `mapped`.
+// Modules, lowest first; each uses only those before it: `error`, `block`, `narrow`, `lane`,
+// `head`, `plan`, `simd`, `tree`, `rank_iter`, `algebra`, `set_traits`, `frozen`, `map`, `set`,
+// `serde`, `mapped`.
 mod algebra;
 mod block;
 mod error;

@@ -1,8 +1,8 @@
 //! `serde` for maps and sets: maps of entries and sequences of keys in order, as those of std.
 //!
 //! Reading is streaming. Ascending input goes straight into full nodes; after the first key that is
-//! not greater than the one before it, entries are inserted one by one. Of equal keys the last value
-//! stays. Announced lengths are ignored: memory grows with what has been read.
+//! not greater than the one before it, entries are inserted one by one. Of equal keys the last
+//! value stays. Announced lengths are ignored: memory grows with what has been read.
 
 use core::cmp::Ordering;
 use core::fmt;

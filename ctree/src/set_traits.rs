@@ -55,7 +55,9 @@ macro_rules! impl_set_traits {
             }
         }
 
-        impl<K: core::hash::Hash $(, $alloc: Allocator)?> core::hash::Hash for $set<K $(, $alloc)?> {
+        impl<K: core::hash::Hash $(, $alloc: Allocator)?> core::hash::Hash
+            for $set<K $(, $alloc)?>
+        {
             fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
                 state.write_usize(self.len());
                 self.iter().for_each(|key| key.hash(state));

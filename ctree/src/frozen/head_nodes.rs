@@ -3,7 +3,8 @@
 //!
 //! Comparing a `String` costs a miss, in each of the four comparisons of a node. Heads lie in the
 //! node, 15 in two lines that are requested together: a search touches keys only where heads are
-//! equal, mostly in the leaf. They cost 8.5 B a key. See [`heads`](crate::simd::heads) for the node.
+//! equal, mostly in the leaf. They cost 8.5 B a key. See [`heads`](crate::simd::heads) for the
+//! node.
 
 use alloc::vec::Vec;
 use core::ptr::NonNull;

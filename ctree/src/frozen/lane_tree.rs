@@ -146,7 +146,8 @@ impl<K, V> LaneTree<K, V> {
             .into_par_iter()
             .enumerate()
             .for_each(|(rank, (key, value))| {
-                // SAFETY: `rank < plan.len()`: this is the aligned place of one key within the block.
+                // SAFETY: `rank < plan.len()`: this is the aligned place of one key within the
+                // block.
                 unsafe { keys.at(rank).write(key) };
                 // SAFETY: the same of the value.
                 unsafe { joined_values.at(rank).write(value) };

@@ -223,8 +223,8 @@ impl<K, V> FrozenCTreeMap<K, V> {
     /// Number of keys less than `query`: the rank of the first key that is not, or `len` when there
     /// is none.
     ///
-    /// [`get_index`](Self::get_index) reads the entry of a rank in constant time, and the difference
-    /// of two ranks is a number of entries.
+    /// [`get_index`](Self::get_index) reads the entry of a rank in constant time, and the
+    /// difference of two ranks is a number of entries.
     ///
     /// # Examples
     /// ```

@@ -1,7 +1,7 @@
 //! Iterators over a [`FrozenCTreeMap`](super::FrozenCTreeMap), ascending by key, from both ends.
 //!
-//! All know their exact length and are fused. Those that borrow skip entries (`nth`, `nth_back`, and
-//! with them `skip` and `step_by`) in constant time. Those that own drop what they skip.
+//! All know their exact length and are fused. Those that borrow skip entries (`nth`, `nth_back`,
+//! and with them `skip` and `step_by`) in constant time. Those that own drop what they skip.
 
 use alloc::vec;
 use core::fmt;
@@ -75,7 +75,8 @@ macro_rules! exclusive_iterator {
         |$iter:ident, $rank:ident| $read:expr, $($debug:path)?, $($debug_key:path)?
     ) => {
         borrowing_iterator! {
-            $(#[$doc])* $name, &'a mut V, "For `'a` only this iterator reaches the values.", $shared,
+            $(#[$doc])* $name, &'a mut V,
+            "For `'a` only this iterator reaches the values.", $shared,
             $item, |$iter, $rank| $read, $($debug)?, $($debug_key)?
         }
     };

@@ -109,8 +109,8 @@ impl From<io::Error> for OpenError {
     }
 }
 
-/// Why a file was not written. The old file is still there, unless flushing the folder failed in the
-/// end: then the new file is in place, but might not survive a loss of power.
+/// Why a file was not written. The old file is still there, unless flushing the folder failed in
+/// the end: then the new file is in place, but might not survive a loss of power.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WriteError {

@@ -17,8 +17,8 @@
 //!  368  zeros to the end of the page
 //! ```
 //!
-//! A reader uses the number of entries and three sizes, after checking their bounds. It computes the
-//! rest from them and from the types, and compares the whole header.
+//! A reader uses the number of entries and three sizes, after checking their bounds. It computes
+//! the rest from them and from the types, and compares the whole header.
 
 use alloc::string::String;
 use core::ops::Range;

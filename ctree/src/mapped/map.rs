@@ -52,10 +52,10 @@ use crate::rank_iter;
 /// and finds damage elsewhere; lookups check no sums, and may give wrong answers in a damaged file.
 ///
 /// # Cost
-/// A lookup of an integer searches the index in memory, as [`FrozenCTreeMap`](crate::FrozenCTreeMap)
-/// does, and one leaf of the file: two lines of keys, and two of values beside them if these are as
-/// large as the keys. No leaf crosses a page. Keys and values of variable length cost one more miss
-/// each.
+/// A lookup of an integer searches the index in memory, as
+/// [`FrozenCTreeMap`](crate::FrozenCTreeMap) does, and one leaf of the file: two lines of keys, and
+/// two of values beside them if these are as large as the keys. No leaf crosses a page. Keys and
+/// values of variable length cost one more miss each.
 ///
 /// # A wrong `Ord`
 /// If the order of `K` is not total, or not that of the program that wrote the file, lookups may
@@ -103,8 +103,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     /// of power.
     ///
     /// # Panics
-    /// If the iterator or the order of the keys does. The old file is untouched, and nothing is left
-    /// behind.
+    /// If the iterator or the order of the keys does. The old file is untouched, and nothing is
+    /// left behind.
     ///
     /// # Examples
     /// ```
@@ -140,8 +140,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         Self::write(path, write::sorted::<K, V, B, C>(entries))
     }
 
-    /// Writes the bytes of a file from the start of `out` on, which should be empty. Values and heaps
-    /// wait in memory.
+    /// Writes the bytes of a file from the start of `out` on, which should be empty. Values and
+    /// heaps wait in memory.
     ///
     /// # Errors
     /// All of [`WriteError`] but `NotAFile`. `out` then holds nothing that opens.
@@ -201,8 +201,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         OpenOptions::new().from_bytes(bytes)
     }
 
-    /// Reads the whole file and checks that it is what was written: the checksum of every page; that
-    /// keys ascend and are found; that keys and values are valid for their types; and that
+    /// Reads the whole file and checks that it is what was written: the checksum of every page;
+    /// that keys ascend and are found; that keys and values are valid for their types; and that
     /// everything of variable length is where it should be.
     ///
     /// Takes O(length of the file).
@@ -422,7 +422,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     /// one: `"a".."b"` in a map of `str`.
     ///
     /// # Panics
-    /// If the start is greater than the end, or both are equal and excluded, unless the map is empty.
+    /// If the start is greater than the end, or both are equal and excluded, unless the map is
+    /// empty.
     pub fn range<Q: Borrow<K> + ?Sized>(&self, range: impl RangeBounds<Q>) -> Iter<'_, K, V> {
         Iter::new(&self.tree, self.ranks_within(&range))
     }

@@ -464,9 +464,9 @@ fn shortest_separator<'a>(last: &[u8], first: &'a [u8]) -> &'a [u8] {
     &first[..first.len().min(common + 1)]
 }
 
-/// Keys of variable length: a separator is the shortest prefix of a leaf's first key that is greater
-/// than the last key before. The number of separators that are not greater than a key is the number
-/// of its leaf.
+/// Keys of variable length: a separator is the shortest prefix of a leaf's first key that is
+/// greater than the last key before. The number of separators that are not greater than a key is
+/// the number of its leaf.
 macro_rules! bytes_key {
     ($key:ty) => {
         impl StoredKey for $key {

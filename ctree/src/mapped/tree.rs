@@ -6,8 +6,8 @@
 //!       -> for variable length: heap (in the file)       -> key to compare with, value
 //! ```
 //!
-//! **Memory safety** rests on the length of the file, which is checked when it is opened, and on its
-//! layout, which is computed ([`Layout`]). After each search the numbers of leaf and slot are
+//! **Memory safety** rests on the length of the file, which is checked when it is opened, and on
+//! its layout, which is computed ([`Layout`]). After each search the numbers of leaf and slot are
 //! limited to the bounds of the layout. An offset into a heap, and the length found there, are read
 //! once and then compared with the bounds of the heap. All else is slices.
 

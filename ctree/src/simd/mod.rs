@@ -315,8 +315,8 @@ pub(crate) struct EagerValues {
 }
 
 impl EagerValues {
-    /// Values of `value_bytes` each, in `lines` lines per leaf, the first at `first`, `stride_bytes`
-    /// apart from leaf to leaf.
+    /// Values of `value_bytes` each, in `lines` lines per leaf, the first at `first`,
+    /// `stride_bytes` apart from leaf to leaf.
     pub(crate) fn new(
         first: *const u8,
         stride_bytes: usize,

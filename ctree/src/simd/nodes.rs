@@ -4,8 +4,8 @@
 //! [`LANE_BYTES`] of lanes. The lines with the children are requested together with the lanes, so
 //! that an inner node costs the latency of one miss. The values of a leaf likewise.
 //!
-//! **Entries of inner nodes.** Inner nodes are not compared for equality: a query that equals one of
-//! their keys goes to the child before it, and ends behind all keys of a leaf. Such a search
+//! **Entries of inner nodes.** Inner nodes are not compared for equality: a query that equals one
+//! of their keys goes to the child before it, and ends behind all keys of a leaf. Such a search
 //! returns [`Hit::is_at_end`], and the caller looks at the entry that follows the leaf. That saves
 //! three instructions per level in all other searches.
 

@@ -33,8 +33,8 @@ fn warm_reports_pages_that_cannot_be_read() {
     let folder = Folder::new();
     let path = folder.join("map");
     MappedCTreeMap::<u64, u64>::write(&path, (0..100_000).map(|n| (n, n))).unwrap();
-    // SAFETY: nothing else uses the file. It is shortened below, against the promise, as a disk that
-    // breaks would do; none of its bytes is read after that.
+    // SAFETY: nothing else uses the file. It is shortened below, against the promise, as a disk
+    // that breaks would do; none of its bytes is read after that.
     let map = unsafe { MappedCTreeMap::<u64, u64>::open(&path) }.unwrap();
     map.warm().unwrap();
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
