@@ -94,13 +94,16 @@ const CHECKS: &[Check] = &[
         run: |effort| vec![cachegrind::row(effort)],
     },
     Check {
+        rows: &["thesis_pins"],
+        run: |_| vec![thesis::formula_row()],
+    },
+    Check {
         rows: &[
-            "thesis_pins",
             "thesis_figure_3_4",
             "thesis_figure_3_5",
             "thesis_figure_3_6",
         ],
-        run: thesis::rows,
+        run: thesis::figure_rows,
     },
     Check {
         rows: &[

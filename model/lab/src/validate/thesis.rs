@@ -23,15 +23,13 @@ const ROUNDING: f64 = 1e-9;
 /// such.
 const FIGURE_ERROR: f64 = 0.04;
 
-/// The rows `thesis_pins`, `thesis_figure_3_4`, `thesis_figure_3_5` and `thesis_figure_3_6`.
-pub(super) fn rows(effort: Effort) -> Vec<Row> {
+/// The rows `thesis_figure_3_4`, `thesis_figure_3_5` and `thesis_figure_3_6`.
+pub(super) fn figure_rows(effort: Effort) -> Vec<Row> {
     let options = match effort {
         Effort::Quick => FigureOptions::QUICK,
         Effort::Full => FigureOptions::FULL,
     };
-    let mut rows = vec![formula_row()];
-    rows.extend(figures(options).iter().map(figure_row));
-    rows
+    figures(options).iter().map(figure_row).collect()
 }
 
 /// A number that the text prints, or that follows from what it prints; and what the formulas give.
@@ -41,8 +39,8 @@ struct Pin {
     ours: f64,
 }
 
-/// What can be held against the text without a simulation.
-fn formula_row() -> Row {
+/// The row `thesis_pins`, which needs no simulation.
+pub(super) fn formula_row() -> Row {
     let pins = pins();
     let deviation = |pin: &Pin| (pin.ours - pin.printed).abs() / pin.printed.abs().max(1.0);
     let worst = pins.iter().map(deviation).fold(0.0, f64::max);
