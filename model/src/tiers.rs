@@ -154,7 +154,7 @@ pub enum FrameMap {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct LevelPrediction {
-    /// Name of the [`CacheLevel`].
+    /// Name of the [`CacheLevel`](crate::CacheLevel).
     pub name: String,
     /// Requests that the level does not serve: of one operation in the steady state, or of all that
     /// were asked for.

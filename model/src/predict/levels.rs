@@ -8,14 +8,14 @@
 //!
 //! since the structure decides which lines are requested together, not how misses are counted.
 
-use super::{LevelMisses, Predictor, TierMisses, touched_share};
+use super::{LevelMisses, TierMisses, touched_share};
 use crate::colour::ColouredLevel;
 use crate::footprint::Replacement;
-use crate::machine::{LevelKind, NeighbourShare};
+use crate::machine::NeighbourShare;
 use crate::neighbours::missed_blocks;
 use crate::probability::BlockProbabilities;
 use crate::tiers::{Sequence, Workload};
-use crate::{Footprint, Level, Placement};
+use crate::{Footprint, Level};
 
 /// What is known of misses beside the capacities of levels.
 #[derive(Clone, Copy, Default)]
@@ -224,8 +224,8 @@ fn exposure(footprint: &Footprint, misses: f64, waits: f64) -> f64 {
 /// for each of `block_sizes`.
 #[cfg(feature = "calibrate")]
 pub(crate) fn far_costs(
-    predictor: &Predictor,
-    placement: &Placement,
+    predictor: &super::Predictor,
+    placement: &crate::Placement,
     levels: &[Level],
     replacement: Replacement,
     block_sizes: &[u64],
@@ -240,7 +240,7 @@ pub(crate) fn far_costs(
     for level in levels
         .iter()
         .skip(1)
-        .filter(|level| level.kind == LevelKind::Data)
+        .filter(|level| level.kind == crate::LevelKind::Data)
     {
         let ns = blocks.level_misses(level, Known::default()).ns;
         for (cost, &block_bytes) in costs.iter_mut().zip(block_sizes) {
