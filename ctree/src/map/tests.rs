@@ -162,13 +162,6 @@ quickcheck! {
         map.check().is_ok() && map.iter().eq(&model) && other.is_empty()
     }
 
-    fn splitting_takes_the_greater_keys(keys: Vec<u8>, at: u8) -> bool {
-        let mut map: CTreeMap<u8, Large> = keys.iter().map(|key| (*key, [0; 64])).collect();
-        let mut model: BTreeMap<u8, Large> = keys.iter().map(|key| (*key, [0; 64])).collect();
-        let (high, high_model) = (map.split_off(&at), model.split_off(&at));
-        map.check().is_ok() && high.check().is_ok() && map.iter().eq(&model) && high.iter().eq(&high_model)
-    }
-
     fn extraction_stops_anywhere(keys: Vec<u8>, modulus: u8, asked: usize, range: (u8, u8)) -> bool {
         let modulus = modulus.max(1);
         let range = range.0.min(range.1)..=range.0.max(range.1);

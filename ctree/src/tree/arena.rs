@@ -290,8 +290,8 @@ impl Arena {
         if self.unused_bytes < unsafe { (*chunk.as_ptr()).nodes_bytes } {
             return;
         }
-        // SAFETY: as above; no node of the chunk is left. What `deallocate` does comes last: the
-        // arena is whole if it panics.
+        // SAFETY: as above; no node of the chunk is left. `deallocate` comes last: the arena is
+        // whole if it panics.
         unsafe {
             let Chunk {
                 previous,

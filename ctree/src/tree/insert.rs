@@ -77,7 +77,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             let head = self.head_in(leaf, &key);
             form.open_gap(leaf, slot, 1);
             form.write_entry(leaf, slot, head, key, value);
-            self.count_one_more(leaf);
+            self.change_counts(leaf, |count| count + 1);
         }
         self.raw.len += 1;
         Place { node: leaf, slot }
@@ -110,7 +110,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             let head = user_head.unwrap_or_else(|| self.head_in(leaf, &key));
             form.open_gap(leaf, slot, 1);
             form.write_entry(leaf, slot, head, key, value);
-            self.count_one_more(leaf);
+            self.change_counts(leaf, |count| count + 1);
             self.raw.len += 1;
             Place { node: leaf, slot }
         }

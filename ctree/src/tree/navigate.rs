@@ -367,8 +367,11 @@ impl<K, V> Form<K, V> {
             let last = self.len(parent);
             if index <= last {
                 self.request_leaf(parent, index);
-                if index + 1 == last {
-                    self.request_node_after(parent);
+                // The inner node that the walk comes to next.
+                if index + 1 == last
+                    && let Some(next) = self.node_after(parent)
+                {
+                    self.request_children(next);
                 }
             } else if let Some(next) = self.node_after(parent) {
                 self.request_leaf(next, index - last - 1);
@@ -387,8 +390,10 @@ impl<K, V> Form<K, V> {
         unsafe {
             if let Some(index) = index.checked_sub(behind) {
                 self.request_leaf(parent, index);
-                if index == 1 {
-                    self.request_node_before(parent);
+                if index == 1
+                    && let Some(previous) = self.node_before(parent)
+                {
+                    self.request_children(previous);
                 }
             } else if let Some(previous) = self.node_before(parent) {
                 // A node with too few leaves gives an index that is no child's.
@@ -426,32 +431,7 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Asks for what a walk needs of the inner node that it comes to next: header and children.
-    ///
-    /// # Safety
-    /// `node` is an inner node of a tree of this form.
-    #[cold]
-    unsafe fn request_node_after(self, node: NodePtr) {
-        // SAFETY: passed on.
-        if let Some(next) = unsafe { self.node_after(node) } {
-            self.request_children(next);
-        }
-    }
-
-    /// [`request_node_after`](Self::request_node_after) for a walk that comes from the back.
-    ///
-    /// # Safety
-    /// As for `request_node_after`.
-    #[cold]
-    unsafe fn request_node_before(self, node: NodePtr) {
-        // SAFETY: passed on.
-        if let Some(previous) = unsafe { self.node_before(node) } {
-            self.request_children(previous);
-        }
-    }
-
-    /// Asks for the lines with the header and, as far as they are few, the pointers to children of
-    /// an inner node.
+    /// Prefetches the header of an inner node and the first lines of its pointers to children.
     fn request_children(self, node: NodePtr) {
         prefetch(node.as_ptr().wrapping_add(self.shape().header_at));
         prefetch_fixed::<CHILD_LINES>(node.as_ptr().wrapping_add(self.shape().children_at));

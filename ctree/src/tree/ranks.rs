@@ -33,35 +33,15 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         self.raw.flags.ranked
     }
 
-    /// Adds 1 to all counts that a leaf has a part in.
+    /// Changes the counts of a leaf and of all nodes above it, in a tree with ranks.
     ///
     /// # Safety
     /// `leaf` is a leaf of this tree.
     #[inline]
-    pub(super) unsafe fn count_one_more(&mut self, leaf: NodePtr) {
-        if self.raw.flags.ranked {
-            // SAFETY: passed on.
-            unsafe { self.change_counts(leaf, |count| count + 1) };
+    pub(super) unsafe fn change_counts(&mut self, leaf: NodePtr, change: impl Fn(usize) -> usize) {
+        if !self.raw.flags.ranked {
+            return;
         }
-    }
-
-    /// Takes 1 from all counts that a leaf has a part in.
-    ///
-    /// # Safety
-    /// `leaf` is a leaf of this tree.
-    #[inline]
-    pub(super) unsafe fn count_one_less(&mut self, leaf: NodePtr) {
-        if self.raw.flags.ranked {
-            // SAFETY: passed on.
-            unsafe { self.change_counts(leaf, |count| count - 1) };
-        }
-    }
-
-    /// Changes all counts that a leaf has a part in.
-    ///
-    /// # Safety
-    /// `leaf` is a leaf of this tree, which has counts.
-    unsafe fn change_counts(&mut self, leaf: NodePtr, change: impl Fn(usize) -> usize) {
         let form = self.form();
         let mut node = leaf;
         // SAFETY: a node is one of its parent's children, and these have counts.

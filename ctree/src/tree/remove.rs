@@ -31,7 +31,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             if form.level(node) == 0 {
                 let (key, value) = form.read_entry(node, slot);
                 form.close_gap(node, slot, 1);
-                self.count_one_less(node);
+                self.change_counts(node, |count| count - 1);
                 let mut edge = Edge { leaf: node, slot };
                 self.refill(node, &mut edge);
                 return (key, value, edge);
@@ -47,7 +47,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             let (key, value) = form.read_entry(node, slot);
             form.move_entries(leaf, last_slot, node, slot, 1);
             form.truncate(leaf, last_slot);
-            self.count_one_less(leaf);
+            self.change_counts(leaf, |count| count - 1);
             let mut edge = form.first_edge_below(form.child(node, slot + 1));
             self.refill(leaf, &mut edge);
             (key, value, edge)
