@@ -19,7 +19,7 @@
 //! - [`programs`], `apps`: whole programs for allocators, applications of published crates;
 //! - [`worker`]: processes of their own, allocators in turns;
 //! - [`workload`], [`suites`]: the list of workloads, a module for each crate under test;
-//! - [`curves`], [`output`]: JSON lines, tables, Markdown, pictures, a page;
+//! - [`output`]: JSON lines, tables, Markdown, pictures, a page;
 //! - [`figures`]: the thesis's figures 2-6 and 2-7, for the `figures` binary.
 //!
 //! Ours and the rivals run in turns, in one process or in a process each, and the median over the
@@ -29,7 +29,6 @@
 #[cfg(feature = "apps")]
 pub mod apps;
 pub mod chain;
-pub mod curves;
 pub mod dispatch;
 pub mod figures;
 pub mod install;

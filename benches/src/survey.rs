@@ -17,31 +17,37 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Walks `tree` once; O(n) time and about 20 B a node.
+    /// Walks `tree` once. O(n) time and about 20 B a node.
     ///
     /// # Panics
     /// When the tree has `u32::MAX` nodes or more.
     pub fn of(tree: &SearchTree) -> Self {
-        let mut parents = Vec::with_capacity(tree.len());
-        let mut addresses = Vec::with_capacity(tree.len());
-        let mut pending: Vec<(&Node, u32)> = tree
-            .root()
-            .into_iter()
-            .map(|root| (root, NO_NODE))
-            .collect();
+        Survey::of_nodes(tree.root(), |node| {
+            [node.left.as_deref(), node.right.as_deref()]
+        })
+    }
+
+    /// As [`of`](Survey::of), of any binary tree.
+    ///
+    /// # Panics
+    /// As `of`.
+    pub fn of_nodes<'a, N>(
+        root: Option<&'a N>,
+        children: impl Fn(&'a N) -> [Option<&'a N>; 2],
+    ) -> Self {
+        let (mut parents, mut addresses) = (Vec::new(), Vec::new());
+        let mut pending: Vec<(&N, u32)> = root.map(|root| (root, NO_NODE)).into_iter().collect();
         while let Some((node, parent)) = pending.pop() {
             let number = u32::try_from(parents.len()).expect("a survey counts nodes in 32 bits");
             parents.push(parent);
             addresses.push(std::ptr::from_ref(node).addr() as u64);
-            pending.extend(node.right.as_deref().map(|child| (child, number)));
-            pending.extend(node.left.as_deref().map(|child| (child, number)));
+            let [left, right] = children(node);
+            let both = [right, left].into_iter().flatten();
+            pending.extend(both.map(|child| (child, number)));
         }
-        let shape = Shape::from_parents(&parents)
-            .expect("a preorder walk numbers parents before their children");
-        Survey {
-            shape,
-            placement: Placement::from_offsets(addresses),
-        }
+        let shape = Shape::from_parents(&parents).expect("parents come before their children");
+        let placement = Placement::from_offsets(addresses);
+        Survey { shape, placement }
     }
 
     /// The size of a node.
@@ -58,9 +64,19 @@ impl Survey {
     ///
     /// rustc makes [`SearchTree::lower_bound`] select one of two links without a branch.
     pub fn predict(&self, pages: PageSize, machine: &Machine) -> Prediction {
+        self.predict_nodes(Self::extent(), pages, machine)
+    }
+
+    /// As [`predict`](Survey::predict), of nodes of this size.
+    pub fn predict_nodes(
+        &self,
+        extent: NodeExtent,
+        pages: PageSize,
+        machine: &Machine,
+    ) -> Prediction {
         Predictor::new(&self.shape)
             .style(SearchStyle::BranchFree)
-            .predict(&self.placement, Self::extent(), pages, machine)
+            .predict(&self.placement, extent, pages, machine)
     }
 
     /// The share of children that lie in the same block of `block_bytes` as their parent. O(n).

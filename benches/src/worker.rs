@@ -22,12 +22,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::dispatch::{ALLOCATOR_VARIABLE, served_by};
 use crate::olden::runner;
-use crate::output::Row;
-use crate::programs::{LIVE_MIB, Program, Scale, find};
+use crate::programs::{LIVE_MIB, Program, SPECIAL, Scale, UNHINTED};
 use crate::rivals::system;
 use crate::rounds::Rounds;
 use crate::sys::peak_resident_bytes;
-use crate::workload::{Comparison, Effort, Failure, WORKLOADS, WrongAnswer};
+use crate::workload::{Comparison, Effort, Failure, WrongAnswer};
 
 /// What a worker says when it has finished.
 #[derive(Debug, Deserialize, Serialize)]
@@ -224,31 +223,19 @@ pub fn alone(
     let lines = output.lines().map(|line| {
         serde_json::from_str(line)
             .map_err(|error| error.to_string())
-            .and_then(into_comparison)
             .map_err(failure)
     });
     lines.collect()
 }
 
-/// The comparison that the process of a workload wrote, if its suite is one of the list's and its
-/// unit one that workloads in processes of their own use.
-fn into_comparison(row: Row) -> Result<Comparison, String> {
-    const UNITS: [&str; 2] = ["ns", "B"];
-    let mut suites = WORKLOADS.iter().map(|workload| workload.suite);
-    let suite = suites.find(|suite| *suite == row.suite);
-    let unit = UNITS.into_iter().find(|unit| *unit == row.unit);
-    Ok(Comparison {
-        suite: suite.ok_or_else(|| format!("no suite is called {:?}", row.suite))?,
-        name: row.name,
-        ours: row.ours,
-        theirs: row.theirs,
-        ratio: row.ratio,
-        unit: unit.ok_or_else(|| format!("no unit is called {:?}", row.unit))?,
-        rival: row.rival,
-        runs: row.runs,
-        spread: row.spread,
-        counts: row.counts,
-    })
+/// The program called `name`.
+fn find(name: &str) -> Option<&'static Program> {
+    #[cfg(feature = "apps")]
+    let applications = crate::apps::PROGRAMS;
+    #[cfg(not(feature = "apps"))]
+    let applications: &[Program] = &[];
+    let mut all = UNHINTED.iter().chain(SPECIAL).chain(applications);
+    all.find(|program| program.name == name)
 }
 
 /// Runs one worker to its end.

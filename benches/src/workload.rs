@@ -1,73 +1,24 @@
-//! What a workload is, and the list of all of them.
+//! What a workload is, and what it returns.
 
 use std::fmt;
 
+use serde::{Deserialize, Deserializer, Serialize};
+
 use crate::programs::Scale;
 use crate::rounds::{Count, Rounds, Spread};
-#[cfg(feature = "apps")]
-use crate::suites::apps;
-use crate::suites::{ccmalloc, ccmorph, ctree, model, olden, scaling};
 
 /// Keys in workloads whose name ends in `2m`: 2^21, 48 MiB of 24-byte nodes, several times what a
 /// last-level cache gives a program.
 pub const KEYS_2M: usize = 1 << 21;
 
-/// Every workload, suite by suite. Names are stable: figures are compared with earlier ones by
-/// name.
-pub const WORKLOADS: &[Workload] = &[
-    ccmalloc::BST_HINTED_SEARCH_2M,
-    ccmalloc::BST_HINTED_INSERT_2M,
-    ccmalloc::CHAIN_HINTED_WALK_2M,
-    ccmalloc::HINTED_MEMORY_BST,
-    ccmalloc::UNHINTED,
-    ccmalloc::SMALL_RSS,
-    ccmalloc::BUILD_ONCE_TREE,
-    ccmalloc::NULL_HINT_CONTROL,
-    ccmalloc::HINTED_ALLOC_COST,
-    ccmorph::BST_RANDOM_DEPENDENT_2M,
-    ccmorph::BST_RANDOM_4M,
-    ccmorph::LIST_CHURNED_WALK,
-    ccmorph::HASH_CHAINS_WALK,
-    ccmorph::OCTREE_QUERIES,
-    ccmorph::AUTO_REGRET,
-    ccmorph::WEIGHTED_ZIPF,
-    ccmorph::MORPH_COST,
-    ctree::LOOKUPS_2M,
-    ctree::LOOKUPS_33M,
-    ctree::UPDATES_2M,
-    ctree::MIXED_2M,
-    ctree::WHOLE_MAPS_1M,
-    ctree::SMALL_MAPS,
-    ctree::MEMORY,
-    ctree::STRINGS_1M,
-    ctree::CLUSTERED_KEYS_2M,
-    ctree::TUPLES_2M,
-    ctree::PREFIXED_STRINGS_1M,
-    ctree::FROZEN_2M,
-    ctree::FROZEN_U32_SET_2M,
-    #[cfg(feature = "bbtree")]
-    ctree::MAPPED_2M,
-    model::PREDICT_BST_2M,
-    olden::TREEADD,
-    olden::PERIMETER,
-    olden::BISORT,
-    olden::HEALTH,
-    olden::MST,
-    olden::EM3D,
-    olden::TSP,
-    olden::MEANS,
-    scaling::MT_2_THREADS_SCALING,
-    scaling::MAP_READS_2_THREADS_SCALING,
-    scaling::LOOKUP,
-    #[cfg(feature = "apps")]
-    apps::APP_1,
-    #[cfg(feature = "apps")]
-    apps::APP_2,
-    #[cfg(feature = "apps")]
-    apps::APP_3,
-    #[cfg(feature = "apps")]
-    apps::APP_4,
-];
+/// The end of the names of comparisons that are points of curves.
+pub const POINT_SUFFIX: &str = "_vs_measured";
+
+/// The name of a point of a curve: the prediction and the measurement of `line` with 2^`log2_n`
+/// elements.
+pub fn point_name(family: &str, log2_n: u32, line: &str) -> String {
+    format!("{family}_n{log2_n}_{line}{POINT_SUFFIX}")
+}
 
 /// Something to measure ours and its rivals with.
 #[derive(Clone, Copy, Debug)]
@@ -131,30 +82,41 @@ impl Effort {
 ///
 /// Made by [`Comparison::new`] from the rounds of both sides; what is special goes on top:
 /// `Comparison { counts, ..Comparison::new(..) }`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// The crate under test.
-    pub suite: &'static str,
+    pub suite: String,
     /// Unique among all comparisons, and stable.
     pub name: String,
     /// What ours took, in `unit`.
+    #[serde(deserialize_with = "number")]
     pub ours: f64,
     /// What the rival took, in `unit`.
+    #[serde(deserialize_with = "number")]
     pub theirs: f64,
     /// Above 1, ours is better; in the suite `model`, the smaller over the larger, so 1 is exact.
+    #[serde(deserialize_with = "number")]
     pub ratio: f64,
     /// The unit of `ours` and `theirs`.
-    pub unit: &'static str,
-    /// Who the rival is, in words.
+    pub unit: String,
+    /// The rival, in words.
     pub rival: String,
     /// Rounds behind the medians.
     pub runs: usize,
     /// How the ratio differed from round to round; `None` where there was one round, or where
     /// rounds of the two do not belong together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
     /// Events beside the times: those of the processor where the machine counts them, or simulated
     /// ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<Count>,
+}
+
+/// A figure; JSON has `null` for what is not a number.
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let figure = Option::<f64>::deserialize(deserializer)?;
+    Ok(figure.unwrap_or(f64::NAN))
 }
 
 impl Comparison {
@@ -169,12 +131,12 @@ impl Comparison {
         theirs: &Rounds,
     ) -> Self {
         Comparison {
-            suite,
+            suite: suite.to_owned(),
             name,
             ours: ours.median(),
             theirs: theirs.median(),
             ratio: theirs.median() / ours.median(),
-            unit,
+            unit: unit.to_owned(),
             rival: rival.to_owned(),
             runs: ours.len().max(theirs.len()),
             spread: Spread::of_rounds(ours, theirs),
@@ -277,59 +239,8 @@ impl From<WrongAnswer> for Failure {
     }
 }
 
-/// The workloads that `suite` and `only` leave, in the order of the list; without either, all.
-///
-/// `only` is a workload's name or the beginning of one comparison's name that goes on with `_`.
-///
-/// # Errors
-/// When `only` names nothing, or nothing in this build; the message lists what there is.
-pub fn select(
-    suite: Option<&str>,
-    only: Option<&str>,
-) -> Result<Vec<&'static Workload>, UnknownName> {
-    let in_suite: Vec<&Workload> = WORKLOADS
-        .iter()
-        .filter(|workload| suite.is_none_or(|name| name == workload.suite))
-        .collect();
-    let chosen: Vec<&Workload> = in_suite
-        .iter()
-        .copied()
-        .filter(|workload| {
-            let mut beginnings = workload.also.iter().chain([&workload.name]);
-            only.is_none_or(|only| beginnings.any(|beginning| covers(beginning, only)))
-        })
-        .collect();
-    if chosen.is_empty() {
-        return Err(UnknownName {
-            name: only.or(suite).unwrap_or_default().to_owned(),
-            known: in_suite.iter().map(|workload| workload.name).collect(),
-        });
-    }
-    Ok(chosen)
-}
-
 /// Whether `name` is `beginning`, or begins with it and goes on with `_`.
 pub fn covers(beginning: &str, name: &str) -> bool {
     name.strip_prefix(beginning)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }
-
-/// A workload that does not exist, or not in this build.
-#[derive(Clone, Debug)]
-pub struct UnknownName {
-    name: String,
-    known: Vec<&'static str>,
-}
-
-impl fmt::Display for UnknownName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = self.known.join(", ");
-        write!(
-            f,
-            "this build has no workload {:?}; it has {known}",
-            self.name
-        )
-    }
-}
-
-impl std::error::Error for UnknownName {}

@@ -22,7 +22,7 @@ use measure::structures::lists::Lists;
 use measure::structures::octree::{Octree, random_points};
 use measure::structures::table::Table;
 use measure::structures::tree::{Node, Plan, Tree};
-use measure::workload::WORKLOADS;
+use measure::suites::WORKLOADS;
 use quickcheck::{TestResult, quickcheck};
 
 #[global_allocator]

@@ -1,11 +1,23 @@
 //! The command line of `report`, and the names that it takes.
 //!
-//! The rivals take minutes to build. What needs none of them lives here: the arguments, their help,
-//! and the list of workloads. The package `measure` holds everything else.
+//! The rivals take minutes to build. The arguments, their help and the list of workloads need none
+//! of them and live here; the package `measure` holds everything else.
 
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
+
+/// The features of this package and of `measure`, and whether they are on: rivals, and `apps`.
+pub const FEATURES: &[(&str, bool)] = &[
+    ("mimalloc", cfg!(feature = "mimalloc")),
+    ("jemalloc", cfg!(feature = "jemalloc")),
+    ("snmalloc", cfg!(feature = "snmalloc")),
+    ("bumpalo", cfg!(feature = "bumpalo")),
+    ("bbtree", cfg!(feature = "bbtree")),
+    ("brie-tree", cfg!(feature = "brie-tree")),
+    ("indexset", cfg!(feature = "indexset")),
+    ("apps", cfg!(feature = "apps")),
+];
 
 /// A group of workloads, one for each crate or question.
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +140,7 @@ pub struct Args {
     #[arg(long)]
     pub json: bool,
 
-    /// Also write report.jsonl, report.md, report.html and SVG pictures here, after each workload
+    /// Also write report.jsonl, report.md, report.html and pictures here, after each workload
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 

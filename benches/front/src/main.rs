@@ -15,26 +15,8 @@ use std::env;
 use std::io::{self, Write};
 use std::process::{Command, ExitCode};
 
-use benches::{Args, list};
+use benches::{Args, FEATURES, list};
 use clap::Parser;
-
-/// The features of this package that are on.
-fn features() -> String {
-    [
-        ("mimalloc", cfg!(feature = "mimalloc")),
-        ("jemalloc", cfg!(feature = "jemalloc")),
-        ("snmalloc", cfg!(feature = "snmalloc")),
-        ("bumpalo", cfg!(feature = "bumpalo")),
-        ("bbtree", cfg!(feature = "bbtree")),
-        ("brie-tree", cfg!(feature = "brie-tree")),
-        ("indexset", cfg!(feature = "indexset")),
-        ("apps", cfg!(feature = "apps")),
-    ]
-    .into_iter()
-    .filter_map(|(name, on)| on.then_some(name))
-    .collect::<Vec<_>>()
-    .join(",")
-}
 
 fn main() -> ExitCode {
     if Args::parse().list {
@@ -42,11 +24,13 @@ fn main() -> ExitCode {
         let _gone = io::stdout().write_all(list().as_bytes());
         return ExitCode::SUCCESS;
     }
+    let features = FEATURES.iter().filter(|(_, is_on)| *is_on);
+    let features: Vec<&str> = features.map(|(name, _)| *name).collect();
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let measure = Command::new(cargo)
         .args(["run", "--quiet", "--release", "--package", "measure"])
         .args(["--bin", "measure", "--no-default-features", "--features"])
-        .arg(features())
+        .arg(features.join(","))
         .args([
             "--manifest-path",
             concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"),

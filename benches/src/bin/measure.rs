@@ -14,13 +14,11 @@ use clap::Parser;
 use measure::dispatch::DispatchAllocator;
 use measure::olden::table::OldenTable;
 use measure::output::fill::fill;
-use measure::output::{
-    Record, Row, Table, Watch, json_line, table_header, table_line, write_files, write_whole,
-};
+use measure::output::{Record, Table, Watch, table_header, table_line, write_files, write_whole};
 use measure::rivals::left_out;
-use measure::suites::olden;
+use measure::suites::{WORKLOADS, olden, select};
 use measure::worker::work;
-use measure::workload::{Comparison, Effort, WORKLOADS, Workload, covers, select};
+use measure::workload::{Comparison, Effort, Workload, covers};
 
 /// Here, trees of `Box`es must be able to stand in the system's malloc and in `CcMalloc` side by
 /// side; in a worker, one allocator serves everything.
@@ -88,7 +86,7 @@ fn run_alone(args: &Args, name: &str) -> Result<(), Box<dyn std::error::Error>> 
         .find(|workload| workload.name == name)
         .ok_or_else(|| format!("no workload is called {name:?}"))?;
     for comparison in (workload.run)(&effort(args))? {
-        say(&json_line(&comparison))?;
+        say(&comparison.json_line())?;
     }
     Ok(())
 }
@@ -135,9 +133,8 @@ fn read(file: &Path) -> Result<String, String> {
 fn run(args: &Args, workloads: &[&'static Workload]) -> Result<(), Box<dyn std::error::Error>> {
     let effort = effort(args);
     let mut watch = Watch::start(std::env::args(), workloads.len());
-    let without = left_out()
-        .into_iter()
-        .map(|rival| format!("left out: {rival} (build with --features {rival})"));
+    let without =
+        left_out().map(|rival| format!("left out: {rival} (build with --features {rival})"));
     let counters = Counters::new()
         .err()
         .map(|error| format!("{error}: times come without misses"));
@@ -167,11 +164,11 @@ fn run(args: &Args, workloads: &[&'static Workload]) -> Result<(), Box<dyn std::
                     .filter(|comparison| is_wanted(args, workload, comparison))
                 {
                     lines.push(if args.json {
-                        json_line(comparison)
+                        comparison.json_line()
                     } else {
                         table_line(comparison)
                     });
-                    record.add(Row::from(comparison));
+                    record.add(comparison.clone());
                 }
                 watch.finish_workload();
             }

@@ -17,7 +17,8 @@ use std::fmt;
 
 use super::run::joined;
 use super::table::{markdown_cell, markdown_table};
-use super::{Record, Row, markdown};
+use super::{Record, markdown};
+use crate::workload::Comparison;
 
 const BEGIN: &str = "<!-- report:";
 const BEGIN_END: &str = "-->";
@@ -120,7 +121,7 @@ fn section(
     let text = read(path).map_err(failure)?;
     let record = Record::read(&text).map_err(failure)?;
 
-    let mut chosen: Vec<(&Row, String)> = Vec::new();
+    let mut chosen: Vec<(&Comparison, String)> = Vec::new();
     let mut wishes = lines
         .map(str::trim)
         .filter(|line| !line.is_empty())
@@ -158,8 +159,8 @@ fn section(
 
 /// The table of `chosen` rows, each with its title, and a line for each run that says where it was
 /// measured.
-fn written(path: &str, record: &Record, chosen: &[(&Row, String)]) -> String {
-    let rows: Vec<&Row> = chosen.iter().map(|&(row, _)| row).collect();
+fn written(path: &str, record: &Record, chosen: &[(&Comparison, String)]) -> String {
+    let rows: Vec<&Comparison> = chosen.iter().map(|&(row, _)| row).collect();
     let (mut header, mut lines) = markdown::comparisons(&rows, str::to_owned);
     for (line, (_, title)) in lines.iter_mut().zip(chosen) {
         line[0].clone_from(title);

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::table::{markdown_cell, markdown_table};
-use super::{Record, Row, about, curves, figure, svg};
+use super::{Record, about, figure, file_name};
+use crate::workload::Comparison;
 
 const WRITES: &str = "a String takes all that is written to it";
 
@@ -22,10 +23,10 @@ pub fn report(record: &Record) -> String {
         if !explanation.is_empty() {
             write!(text, "{explanation}\n\n").expect(WRITES);
         }
-        write!(text, "![ratios]({})\n\n", svg::file_name(suite)).expect(WRITES);
+        write!(text, "![ratios]({})\n\n", file_name(suite)).expect(WRITES);
         for curve in record.curves_of(suite) {
-            let title = curves::title(&curve);
-            write!(text, "![{title}]({})\n\n", svg::file_name(&title)).expect(WRITES);
+            let title = curve.title();
+            write!(text, "![{title}]({})\n\n", file_name(&title)).expect(WRITES);
         }
         for table in record.tables.iter().filter(|table| table.suite == suite) {
             write!(
@@ -46,20 +47,20 @@ pub fn report(record: &Record) -> String {
 /// The columns and lines of a table of comparisons; a column in which no row has anything to say is
 /// left out. `title` makes the first cell of a name.
 pub fn comparisons(
-    rows: &[&Row],
+    rows: &[&Comparison],
     title: impl Fn(&str) -> String,
 ) -> (Vec<String>, Vec<Vec<String>>) {
-    type Cell = fn(&Row) -> String;
+    type Cell = fn(&Comparison) -> String;
     let columns: [(&str, Cell); 7] = [
         ("ours", |row| format!("{} {}", figure(row.ours), row.unit)),
         ("theirs", |row| {
             format!("{} {}", figure(row.theirs), row.unit)
         }),
         ("ratio", |row| format!("{:.2}x", row.ratio)),
-        ("middle half", Row::middle_half),
+        ("middle half", Comparison::middle_half),
         ("rival", |row| row.rival.clone()),
         ("rounds", |row| row.runs.to_string()),
-        ("events, ours : theirs", Row::counts_in_words),
+        ("events, ours : theirs", Comparison::counts_in_words),
     ];
     let says = |cell: &Cell| rows.iter().any(|row| !cell(row).is_empty());
     let columns: Vec<_> = columns.into_iter().filter(|(_, cell)| says(cell)).collect();

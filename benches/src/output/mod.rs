@@ -1,48 +1,38 @@
-//! What a run of the report leaves: JSON lines, a table, a Markdown report, pictures, and one page
-//! of HTML.
+//! What a run of the report leaves: JSON lines, a table, a Markdown report, pictures, and a page.
 //!
-//! Everything is drawn from the [`Record`], which is what `report.jsonl` holds, so that any of it
-//! can be made again without measuring (`report --render`), and from several runs together.
+//! Everything is made from the [`Record`], which is what `report.jsonl` holds. So `report --render`
+//! makes it again without measuring, also from several runs together.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`record`] | the rows of one or several runs, and their JSON form |
-//! | [`run`] | when, where, of what, and how quietly a run was made |
-//! | [`about`] | what each suite measures, in words |
-//! | [`bars`], [`curves`] | pictures: ratios, and costs against sizes |
-//! | [`svg`] | what both are written with |
 //! | [`table`] | plain tables, as Markdown and as HTML |
+//! | [`run`] | when, where, of what, and how quietly a run was made |
+//! | [`curves`] | costs against sizes |
+//! | [`record`] | the rows of one or several runs, and their JSON form |
+//! | [`about`] | what each suite measures, in words |
+//! | [`charts`] | pictures: ratios as bars, costs as curves |
 //! | [`markdown`], [`html`] | the report as a file and as a page |
 //! | [`fill`] | tables between marks in Markdown files, such as README's |
 
 pub mod about;
-pub mod bars;
+pub mod charts;
 pub mod curves;
 pub mod fill;
 pub mod html;
 pub mod markdown;
 pub mod record;
 pub mod run;
-pub mod svg;
 pub mod table;
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-pub use record::{Record, Row};
+pub use record::Record;
 pub use run::{Run, Watch};
 pub use table::Table;
 
 use crate::workload::Comparison;
-
-/// `comparison` as one line of JSON.
-///
-/// # Panics
-/// Never: names and numbers always have a JSON form.
-pub fn json_line(comparison: &Comparison) -> String {
-    Row::from(comparison).json_line()
-}
 
 /// A table for a terminal; the caller prints comparisons as they come, so columns have fixed
 /// widths.
@@ -55,16 +45,16 @@ pub fn table_header() -> String {
 
 /// The table's line for `comparison`.
 pub fn table_line(comparison: &Comparison) -> String {
-    let row = Row::from(comparison);
-    let Row { ours, theirs, .. } = row;
+    let name = format!("{}/{}", comparison.suite, comparison.name);
+    let unit = &comparison.unit;
     format!(
-        "{:<58} {ours:>7.1} {unit:<3} {theirs:>7.1} {unit:<3} {ratio:>6.2}x {between:>13}  {rival:<16} {runs}",
-        format!("{}/{}", row.suite, row.name),
-        unit = row.unit,
-        ratio = row.ratio,
-        between = row.middle_half(),
-        rival = row.rival,
-        runs = row.runs,
+        "{name:<58} {:>7.1} {unit:<3} {:>7.1} {unit:<3} {:>6.2}x {:>13}  {:<16} {}",
+        comparison.ours,
+        comparison.theirs,
+        comparison.ratio,
+        comparison.middle_half(),
+        comparison.rival,
+        comparison.runs,
     )
 }
 
@@ -78,11 +68,15 @@ pub fn figure(value: f64) -> String {
     }
 }
 
-/// Writes `report.jsonl`, `report.md`, `report.html`, one `SUITE.svg` a suite and one `CURVES.svg`
-/// for each kind of curves into the folder `out`, which is made when it does not exist.
-///
-/// Each file is written under another name first and then given its own, so that whoever reads it
-/// finds it whole, whenever the program is interrupted.
+/// The name of the file with the picture called `name`: letters, digits and hyphens.
+pub fn file_name(name: &str) -> String {
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    format!("{}.svg", words.join("-").to_ascii_lowercase())
+}
+
+/// Writes `report.jsonl`, `report.md`, `report.html` and the pictures into the folder `out`, which
+/// it makes when it does not exist.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -92,17 +86,17 @@ pub fn write_files(out: &Path, record: &Record) -> io::Result<()> {
     write_whole(&out.join("report.md"), &markdown::report(record))?;
     write_whole(&out.join("report.html"), &html::page(record))?;
     for suite in record.suites() {
-        let rows = record.bars_of(suite);
-        write_whole(&out.join(svg::file_name(suite)), &bars::file(suite, &rows))?;
-        for curve in record.curves_of(suite) {
-            let path = out.join(svg::file_name(&curves::title(&curve)));
-            write_whole(&path, &curves::file(&curve))?;
+        let bars = charts::bars(suite, &record.bars_of(suite));
+        write_whole(&out.join(file_name(suite)), &bars)?;
+        for curves in record.curves_of(suite) {
+            let path = out.join(file_name(&curves.title()));
+            write_whole(&path, &charts::curves(&curves))?;
         }
     }
     Ok(())
 }
 
-/// Replaces what stands in the file `path`, all at once.
+/// Replaces the file `path`. It is whole at any time, also when the program is interrupted.
 ///
 /// # Errors
 /// When a file beside it cannot be written or renamed.

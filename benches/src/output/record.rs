@@ -4,80 +4,14 @@
 //! and tables, `{"table": ..}`. Files that were written one after the other into one file are one
 //! record of several runs.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
+use super::curves::{Curves, is_point};
 use super::{Run, Table, figure};
-use crate::curves::{Curves, is_point};
-use crate::rounds::{Count, Spread};
 use crate::workload::Comparison;
 
-/// A comparison as it stands in a file: the documented form of a line of JSON.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    /// The crate under test.
-    pub suite: String,
-    /// Unique among all comparisons, and stable.
-    pub name: String,
-    /// What ours took, in `unit`.
-    #[serde(deserialize_with = "number")]
-    pub ours: f64,
-    /// What the rival took, in `unit`.
-    #[serde(deserialize_with = "number")]
-    pub theirs: f64,
-    /// Above 1, ours is better.
-    #[serde(deserialize_with = "number")]
-    pub ratio: f64,
-    /// The unit of `ours` and `theirs`.
-    pub unit: String,
-    /// Who the rival is, in words.
-    pub rival: String,
-    /// Rounds behind the medians.
-    pub runs: usize,
-    /// How the ratio differed from round to round.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spread: Option<Spread>,
-    /// Events beside the times.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub counts: Vec<Count>,
-}
-
-/// A figure; what is not a number is written as `null`, since JSON has no other word for it.
-fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    let figure = Option::<f64>::deserialize(deserializer)?;
-    Ok(figure.unwrap_or(f64::NAN))
-}
-
-impl From<&Comparison> for Row {
-    fn from(comparison: &Comparison) -> Self {
-        let Comparison {
-            suite,
-            name,
-            ours,
-            theirs,
-            ratio,
-            unit,
-            rival,
-            runs,
-            spread,
-            counts,
-        } = comparison.clone();
-        Row {
-            suite: suite.to_owned(),
-            name,
-            ours,
-            theirs,
-            ratio,
-            unit: unit.to_owned(),
-            rival,
-            runs,
-            spread,
-            counts,
-        }
-    }
-}
-
-impl Row {
+impl Comparison {
     /// As one line of JSON, without its end.
     ///
     /// # Panics
@@ -117,7 +51,7 @@ pub struct Record {
     /// The runs, in their order.
     pub runs: Vec<Run>,
     /// The comparisons of all of them.
-    pub rows: Vec<Row>,
+    pub rows: Vec<Comparison>,
     /// Tables that say more than single ratios.
     pub tables: Vec<Table>,
 }
@@ -128,7 +62,7 @@ pub struct Record {
 enum Line {
     Run { report: Box<Run> },
     Table { table: Table },
-    Row(Row),
+    Row(Box<Comparison>),
 }
 
 impl Line {
@@ -143,7 +77,7 @@ impl Line {
             let table = serde_json::from_value(table.take())?;
             Ok(Line::Table { table })
         } else {
-            serde_json::from_value(value).map(Line::Row)
+            serde_json::from_value(value).map(|row| Line::Row(Box::new(row)))
         }
     }
 }
@@ -167,15 +101,15 @@ impl Record {
             match line {
                 Line::Run { report } => record.runs.push(*report),
                 Line::Table { table } => record.tables.push(table),
-                Line::Row(row) => record.add(row),
+                Line::Row(row) => record.add(*row),
             }
         }
         Ok(record)
     }
 
     /// Adds `row`, in place of an earlier one with its suite and name if there is one.
-    pub fn add(&mut self, row: Row) {
-        let same = |other: &&mut Row| other.suite == row.suite && other.name == row.name;
+    pub fn add(&mut self, row: Comparison) {
+        let same = |other: &&mut Comparison| other.suite == row.suite && other.name == row.name;
         match self.rows.iter_mut().find(same) {
             Some(earlier) => *earlier = row,
             None => self.rows.push(row),
@@ -189,7 +123,11 @@ impl Record {
     pub fn json_lines(&self) -> String {
         let runs = self.runs.iter().cloned().map(Box::new);
         let runs = runs.map(|report| Line::Run { report });
-        let rows = self.rows.iter().cloned().map(Line::Row);
+        let rows = self
+            .rows
+            .iter()
+            .cloned()
+            .map(|row| Line::Row(Box::new(row)));
         let tables = self
             .tables
             .iter()
@@ -213,27 +151,24 @@ impl Record {
     }
 
     /// The rows of one suite.
-    pub fn rows_of(&self, suite: &str) -> Vec<&Row> {
+    pub fn rows_of(&self, suite: &str) -> Vec<&Comparison> {
         let rows = self.rows.iter().filter(|row| row.suite == suite);
         rows.collect()
     }
 
     /// The row that is called `name`.
-    pub fn row(&self, name: &str) -> Option<&Row> {
+    pub fn row(&self, name: &str) -> Option<&Comparison> {
         self.rows.iter().find(|row| row.name == name)
     }
 
     /// The rows of one suite that are ratios of their own, and not points of a curve.
-    pub fn bars_of(&self, suite: &str) -> Vec<&Row> {
+    pub fn bars_of(&self, suite: &str) -> Vec<&Comparison> {
         let rows = self.rows_of(suite).into_iter();
         rows.filter(|row| !is_point(&row.name)).collect()
     }
 
     /// The curves that the rows of one suite are points of.
     pub fn curves_of(&self, suite: &str) -> Vec<Curves> {
-        let rows = self.rows_of(suite).into_iter();
-        Curves::of_figures(
-            rows.map(|row| (row.name.as_str(), row.unit.as_str(), row.ours, row.theirs)),
-        )
+        Curves::of(&self.rows_of(suite))
     }
 }

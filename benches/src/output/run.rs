@@ -1,12 +1,9 @@
-//! When, where, of what, and how quietly a run was made.
-//!
-//! A figure without its machine says nothing, and one of a busy machine says little. So a run notes
-//! the load before and after, and what share of the processors' time went to others: to other
-//! processes, and to other guests of the hypervisor (stolen time). Both are read from the kernel at
-//! the beginning and whenever files are written.
+//! When and where a run was made, of what, and how busy the machine was: the load before and after,
+//! and the share of the processors' time that went to other processes and, as stolen time, to other
+//! guests of the hypervisor.
 
 use std::process::Command;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use ccmodel::counters::Counters;
 use ccmodel::{CacheKind, Topology};
@@ -185,7 +182,7 @@ impl Watch {
             .map(|cache| format!("{} L{}", bytes(cache.size_bytes), cache.level))
             .collect();
         let run = Run {
-            date: utc(SystemTime::now()),
+            date: output_of("date", &["-u", "+%Y-%m-%dT%H:%M:%SZ"]),
             command: command(arguments),
             commit: commit(),
             compiler: output_of("rustc", &["--version"]),
@@ -306,38 +303,4 @@ fn output_of(program: &str, arguments: &[&str]) -> String {
         .filter(|output| output.status.success())
         .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
         .unwrap_or_default()
-}
-
-/// A point in time as `2026-11-21T04:00:00Z`; times before 1970 count as its beginning.
-pub fn utc(time: SystemTime) -> String {
-    const DAY_SECONDS: u64 = 24 * 60 * 60;
-    let seconds = time
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
-    let (year, month, day) = civil(seconds / DAY_SECONDS);
-    let second = seconds % DAY_SECONDS;
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
-/// Year, month and day of a day that is so many after the first of January 1970.
-///
-/// Years are counted from March on, so that the day that leap years add is the last one of theirs;
-/// an era is 400 years, after which the calendar repeats.
-fn civil(days: u64) -> (u64, u64, u64) {
-    const ERA_DAYS: u64 = 146_097;
-    // From the first of March of the year 0.
-    let days = days + 719_468;
-    let (era, day) = (days / ERA_DAYS, days % ERA_DAYS);
-    let year = (day - day / 1460 + day / 36_524 - day / (ERA_DAYS - 1)) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    // Months from March on have 31, 30, 31, 30, 31 days, and again: 153 in five.
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
-    (year + era * 400 + next, month, day)
 }

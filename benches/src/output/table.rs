@@ -4,8 +4,6 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use super::svg::escape;
-
 const WRITES: &str = "a String takes all that is written to it";
 
 /// A table that a suite makes of its rows. Cells are plain text; one between two pairs of asterisks
@@ -91,6 +89,16 @@ pub fn markdown_table(header: &[String], rows: &[Vec<String>]) -> String {
     }
     text.push('\n');
     text
+}
+
+/// `text` as content of an element or value of an attribute. Control characters become spaces.
+pub fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
+        .replace(char::is_control, " ")
 }
 
 /// A table in HTML that scrolls by itself where it is too wide.

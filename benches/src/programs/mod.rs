@@ -88,16 +88,6 @@ pub(crate) fn live(full: usize, full_mib: usize) -> usize {
         .map_or(full, |&mib| (full * mib / full_mib).max(1))
 }
 
-/// The program called `name`.
-pub fn find(name: &str) -> Option<&'static Program> {
-    #[cfg(feature = "apps")]
-    let applications = crate::apps::PROGRAMS;
-    #[cfg(not(feature = "apps"))]
-    let applications: &[Program] = &[];
-    let mut all = UNHINTED.iter().chain(SPECIAL).chain(applications);
-    all.find(|program| program.name == name)
-}
-
 /// How much a program is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {

@@ -1,9 +1,8 @@
-//! What we are held against, a file each.
+//! What ours is compared with, a file each.
 //!
-//! Adding an allocator is one file, one line in [`ALLOCATORS`] (in [`ARENAS`], when it does not
-//! take memory back), and a feature when it is another crate; adding an ordered map is one file,
-//! one line in [`integer_maps`] or [`maps`], and a feature. A rival that this build leaves out is
-//! named by [`left_out`], so that a report never passes for complete when it is not.
+//! To add an allocator, add a file, a line in [`ALLOCATORS`] (in [`ARENAS`] if it does not take
+//! memory back), and a feature if it is another crate. To add an ordered map, add a file, a line in
+//! [`integer_maps`] or [`maps`], and a feature.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::NonNull;
@@ -31,7 +30,7 @@ pub mod ours;
 mod snmalloc;
 pub(crate) mod system;
 
-/// An allocator to hold ours against.
+/// An allocator to compare ours with.
 #[derive(Clone, Copy)]
 pub struct AllocatorRival {
     /// Its name in names of comparisons within one process.
@@ -40,8 +39,8 @@ pub struct AllocatorRival {
     pub name: &'static str,
     /// The allocator.
     pub allocator: Unhinted,
-    /// The allocator, where it serves a whole process; it has a slug of its own there, because the
-    /// system's malloc is then called what it is.
+    /// The allocator, where it serves a whole process. The system's malloc has a name of its own
+    /// there.
     pub methods: &'static Methods,
     /// Whether an address lies in its memory, where it can tell; see [`crate::source`].
     pub owns: Option<fn(*const u8) -> bool>,
@@ -66,31 +65,16 @@ pub const ALLOCATORS: &[AllocatorRival] = &[
     snmalloc::RIVAL,
 ];
 
-/// What programs that build once and end can be served by as well: allocators that do not take
-/// memory back, which no other program could do with.
+/// Allocators that do not take memory back, for programs that build once and end.
 pub const ARENAS: &[AllocatorRival] = &[
     #[cfg(feature = "bumpalo")]
     bumpalo::RIVAL,
 ];
 
-/// The rivals, and the suite of applications, that this build leaves out, each with the feature
-/// that adds it.
-pub fn left_out() -> Vec<&'static str> {
-    let known = [
-        ("mimalloc", cfg!(feature = "mimalloc")),
-        ("jemalloc", cfg!(feature = "jemalloc")),
-        ("snmalloc", cfg!(feature = "snmalloc")),
-        ("bumpalo", cfg!(feature = "bumpalo")),
-        ("bbtree", cfg!(feature = "bbtree")),
-        ("brie-tree", cfg!(feature = "brie-tree")),
-        ("indexset", cfg!(feature = "indexset")),
-        ("apps", cfg!(feature = "apps")),
-    ];
-    known
-        .into_iter()
-        .filter(|&(_, built)| !built)
-        .map(|(name, _)| name)
-        .collect()
+/// The features that this build leaves out: rivals, and the suite of applications.
+pub fn left_out() -> impl Iterator<Item = &'static str> {
+    let off = benches::FEATURES.iter().filter(|(_, is_on)| !is_on);
+    off.map(|(name, _)| *name)
 }
 
 /// The ordered maps that this build knows, for any keys: ours first, then std's.

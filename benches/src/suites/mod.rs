@@ -10,6 +10,7 @@ pub mod olden;
 pub mod scaling;
 
 use std::cell::Cell;
+use std::fmt;
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -20,7 +21,64 @@ use crate::timing::{timed, times_in_turns};
 use ccmodel::counters::Counters;
 
 use crate::rounds::Rounds;
-use crate::workload::{Comparison, Effort, Workload, WrongAnswer};
+use crate::workload::{Comparison, Effort, Workload, WrongAnswer, covers};
+
+/// Every workload, suite by suite. Names are stable: figures are compared with earlier ones by
+/// name.
+pub const WORKLOADS: &[Workload] = &[
+    ccmalloc::BST_HINTED_SEARCH_2M,
+    ccmalloc::BST_HINTED_INSERT_2M,
+    ccmalloc::CHAIN_HINTED_WALK_2M,
+    ccmalloc::HINTED_MEMORY_BST,
+    ccmalloc::UNHINTED,
+    ccmalloc::SMALL_RSS,
+    ccmalloc::BUILD_ONCE_TREE,
+    ccmalloc::NULL_HINT_CONTROL,
+    ccmalloc::HINTED_ALLOC_COST,
+    ccmorph::BST_RANDOM_DEPENDENT_2M,
+    ccmorph::BST_RANDOM_4M,
+    ccmorph::LIST_CHURNED_WALK,
+    ccmorph::HASH_CHAINS_WALK,
+    ccmorph::OCTREE_QUERIES,
+    ccmorph::AUTO_REGRET,
+    ccmorph::WEIGHTED_ZIPF,
+    ccmorph::MORPH_COST,
+    ctree::LOOKUPS_2M,
+    ctree::LOOKUPS_33M,
+    ctree::UPDATES_2M,
+    ctree::MIXED_2M,
+    ctree::WHOLE_MAPS_1M,
+    ctree::SMALL_MAPS,
+    ctree::MEMORY,
+    ctree::STRINGS_1M,
+    ctree::CLUSTERED_KEYS_2M,
+    ctree::TUPLES_2M,
+    ctree::PREFIXED_STRINGS_1M,
+    ctree::FROZEN_2M,
+    ctree::FROZEN_U32_SET_2M,
+    #[cfg(feature = "bbtree")]
+    ctree::MAPPED_2M,
+    model::PREDICT_BST_2M,
+    olden::TREEADD,
+    olden::PERIMETER,
+    olden::BISORT,
+    olden::HEALTH,
+    olden::MST,
+    olden::EM3D,
+    olden::TSP,
+    olden::MEANS,
+    scaling::MT_2_THREADS_SCALING,
+    scaling::MAP_READS_2_THREADS_SCALING,
+    scaling::LOOKUP,
+    #[cfg(feature = "apps")]
+    apps::APP_1,
+    #[cfg(feature = "apps")]
+    apps::APP_2,
+    #[cfg(feature = "apps")]
+    apps::APP_3,
+    #[cfg(feature = "apps")]
+    apps::APP_4,
+];
 
 /// Seed of all keys and queries, so that figures are compared like with like.
 const SEED: u64 = 0x5EED;
@@ -133,3 +191,54 @@ fn best_first(name: &str, comparisons: Vec<Comparison>) -> Vec<Comparison> {
         });
     best.into_iter().chain(comparisons).collect()
 }
+
+/// The workloads that `suite` and `only` leave, in the order of the list; without either, all.
+///
+/// `only` is a workload's name or the beginning of one comparison's name that goes on with `_`.
+///
+/// # Errors
+/// When `only` names nothing, or nothing in this build; the message lists what there is.
+pub fn select(
+    suite: Option<&str>,
+    only: Option<&str>,
+) -> Result<Vec<&'static Workload>, UnknownName> {
+    let in_suite: Vec<&Workload> = WORKLOADS
+        .iter()
+        .filter(|workload| suite.is_none_or(|name| name == workload.suite))
+        .collect();
+    let chosen: Vec<&Workload> = in_suite
+        .iter()
+        .copied()
+        .filter(|workload| {
+            let mut beginnings = workload.also.iter().chain([&workload.name]);
+            only.is_none_or(|only| beginnings.any(|beginning| covers(beginning, only)))
+        })
+        .collect();
+    if chosen.is_empty() {
+        return Err(UnknownName {
+            name: only.or(suite).unwrap_or_default().to_owned(),
+            known: in_suite.iter().map(|workload| workload.name).collect(),
+        });
+    }
+    Ok(chosen)
+}
+
+/// A workload that does not exist, or not in this build.
+#[derive(Clone, Debug)]
+pub struct UnknownName {
+    name: String,
+    known: Vec<&'static str>,
+}
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.known.join(", ");
+        write!(
+            f,
+            "this build has no workload {:?}; it has {known}",
+            self.name
+        )
+    }
+}
+
+impl std::error::Error for UnknownName {}

@@ -10,7 +10,7 @@
 //! over the rounds counts. 2 is all that two processors can give; two that are threads of one core
 //! give less, to all. `docs/scaling.md` argues from counts what more of them would do.
 //!
-//! The rows `lookup_nLOG2_STRUCTURE_vs_measured` are the points of curves ([`crate::curves`]). As
+//! The rows `lookup_nLOG2_STRUCTURE_vs_measured` are the points of curves ([`crate::output::curves`]). As
 //! in the suite `model`, `ours` is the prediction there, `theirs` the measurement, and the ratio
 //! the smaller over the larger. Trees of boxes are surveyed, node by node, where they lie; of the
 //! maps it is known how their nodes are read (module `levels`).
@@ -22,15 +22,11 @@ use std::time::Duration;
 
 use crate::chain::QueryChain;
 use crate::source::{Source, allocate_from};
-use ccmodel::{
-    CalibrateOptions, Machine, NO_NODE, NodeExtent, PageSize, Placement, Predictor, SearchStyle,
-    Shape,
-};
+use ccmodel::{CalibrateOptions, Machine, NodeExtent, PageSize};
 use ccmorph::Morph;
 use ctree::CTreeMap;
 
 use super::{Pass, SEED, compare, random_keys};
-use crate::curves::point_name;
 use crate::ordered_map::low_half;
 use crate::programs::churn::{self, side_by_side};
 use crate::programs::{Program, Scale};
@@ -38,8 +34,9 @@ use crate::rivals::{ALLOCATORS, btreemap, ctree as our_map, ours};
 use crate::rounds::Rounds;
 use crate::structures::Structure;
 use crate::structures::tree::{Node, Plan, Tree};
+use crate::survey::Survey;
 use crate::worker::measure_apart;
-use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Workload, WrongAnswer};
+use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Workload, WrongAnswer, point_name};
 
 const SUITE: &str = "scaling";
 
@@ -345,31 +342,15 @@ fn lookup_among(
         .collect())
 }
 
-/// Nanoseconds of a lookup in `tree`, whose nodes lie where they lie, in pages of this size. rustc
-/// makes its search a loop that selects one of two links without a branch.
+/// The predicted nanoseconds of a lookup in `tree`, where its nodes lie, in pages of this size.
 ///
 /// # Panics
 /// When the tree has 2^32 nodes or more.
 fn predict(tree: &Tree, pages: PageSize, machine: &Machine) -> f64 {
-    let (mut parents, mut addresses) = (Vec::new(), Vec::new());
-    let mut pending: Vec<(&Node, u32)> = tree
-        .root()
-        .map(|root| (root, NO_NODE))
-        .into_iter()
-        .collect();
-    while let Some((node, parent)) = pending.pop() {
-        let number = u32::try_from(parents.len()).expect("a shape numbers nodes in 32 bits");
-        parents.push(parent);
-        addresses.push(std::ptr::from_ref(node).addr() as u64);
-        let children = [node.right.as_deref(), node.left.as_deref()];
-        pending.extend(children.into_iter().flatten().map(|child| (child, number)));
-    }
-    let shape = Shape::from_parents(&parents).expect("parents come before their children");
-    drop(parents);
-    let extent = NodeExtent::new(32, 8).expect("the extent of a node");
     const { assert!(size_of::<Node>() == 32 && align_of::<Node>() == 8) };
-    Predictor::new(&shape)
-        .style(SearchStyle::BranchFree)
-        .predict(&Placement::from_offsets(addresses), extent, pages, machine)
-        .ns
+    let extent = NodeExtent::new(32, 8).expect("the extent of a node");
+    let survey = Survey::of_nodes(tree.root(), |node| {
+        [node.left.as_deref(), node.right.as_deref()]
+    });
+    survey.predict_nodes(extent, pages, machine).ns
 }
