@@ -2,9 +2,9 @@
 //! and of a list, before and after.
 //!
 //! ```text
-//! cargo run --release --example layout_map                       2000 nodes each, pictures in target/layout_map
-//! cargo run --release --example layout_map -- FOLDER 10000       your folder, your number of nodes
-//! cargo run --release --example layout_map -- docs/pictures      the pictures in docs/pictures
+//! cargo run --release --example layout_map                    2000 nodes, in target/layout_map
+//! cargo run --release --example layout_map -- FOLDER 10000    your folder, your number of nodes
+//! cargo run --release --example layout_map -- docs/pictures   the pictures in docs/pictures
 //! ```
 //!
 //! Both structures grow in a heap that is in use: before each insert, eight of as many other

@@ -53,10 +53,14 @@ impl QueryChain {
         let mut sum = 0_u64;
         for pair in &self.pairs {
             answer = lookup(pair[(answer & 1) as usize]);
-            sum = sum
-                .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-                .wrapping_add(u64::from(answer));
+            sum = add_in_order(sum, u64::from(answer));
         }
         sum
     }
+}
+
+/// A checksum of numbers in their order: `sum` with one more.
+#[inline]
+pub fn add_in_order(sum: u64, number: u64) -> u64 {
+    sum.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(number)
 }

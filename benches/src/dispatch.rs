@@ -1,23 +1,16 @@
 //! A global allocator that the environment chooses when the process starts.
 //!
-//! A whole program under an allocator means: *everything* in the process comes from it, what the
-//! standard library and the runtime allocate included. Allocators are linked, though, not passed,
-//! and a binary for each would have to be built, found and kept alike. So `report` is one binary
-//! with all of them, starts itself once for each measurement, and says in the variable
-//! [`ALLOCATOR_VARIABLE`] who serves that process:
+//! A whole program under an allocator means that everything in the process comes from it. `report`
+//! is one binary with all allocators. It starts itself for each measurement, and the variable
+//! [`ALLOCATOR_VARIABLE`] names the allocator of that process:
 //!
 //! ```text
-//! first call:   getenv(ALLOCATOR_VARIABLE) -> CHOSEN        (before `main`; getenv allocates nothing)
+//! first call:   getenv(ALLOCATOR_VARIABLE) -> CHOSEN        (before `main`)
 //! each call:    load CHOSEN, jump to the method that it holds
 //! ```
 //!
-//! What that costs is two instructions, the same for all: a load, and a jump whose target never
-//! changes, so that it is always predicted. It leads into a function that holds the allocator's own
-//! code as that of a `#[global_allocator]` does. A `match` over the allocators was tried first; it
-//! took nine instructions.
-//!
-//! A process without the variable, which `report` itself is, gets [`SwitchAllocator`]: there each
-//! thread chooses who serves.
+//! That costs two instructions, the same for all: a load, and a jump that is always predicted. A
+//! `match` over the allocators took nine. A process without the variable gets [`SwitchAllocator`].
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::CStr;

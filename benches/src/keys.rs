@@ -1,12 +1,12 @@
 //! Sets of keys, the same in every run and on every machine.
 //!
-//! | set | what it is like | what it is hard for |
+//! | set | content | hard for |
 //! |---|---|---|
-//! | [`random`] | even over all of `u64` | nobody; what figures are usually quoted for |
-//! | [`clustered`] | runs of consecutive numbers, with gaps of all sizes between them | a prefix or a shift that all nodes share |
-//! | [`events`] | who and when: a tuple of an account and a time | heads that hold the first field only |
+//! | [`random`] | even over all of `u64` | |
+//! | [`clustered`] | runs of consecutive numbers, gaps of all sizes | a prefix that all share |
+//! | [`events`] | tuples of an account and a time | heads that hold the first field only |
 //! | [`words_and_paths`] | names and paths of 8 to 40 bytes | comparisons, each of which may miss |
-//! | [`long_prefixes`] | paths that differ in their last 16 bytes only | heads that begin at the first byte |
+//! | [`long_prefixes`] | paths that differ in their last 16 bytes | heads of the first bytes |
 
 use std::collections::HashSet;
 

@@ -2,17 +2,15 @@
 //! own.
 //!
 //! ```text
-//! report                                           for each round, for each allocator:
-//!   └─ BENCHES_ALLOCATOR=mimalloc report --worker json   runs the program once, prints one line of JSON, ends
+//! report                                                 for each round, for each allocator:
+//!   └─ BENCHES_ALLOCATOR=mimalloc report --worker json   runs the program, prints a line of JSON
 //! ```
 //!
-//! A worker times its own work, so that starting it does not count, and weighs itself at the end.
-//! The parent waits for each before it starts the next, believes no line that does not say what it
-//! asked for, and no checksum that another allocator or round did not give, too.
+//! A worker times its own work, so starting it does not count. The parent waits for each before it
+//! starts the next, and checks that all computed the same.
 //!
-//! The other kind of worker is a whole workload that wants a young process and no allocator but the
-//! system's ([`alone`]): it compares in turns inside, and hands its comparisons over as lines of
-//! JSON.
+//! A workload that needs a young process and the system's malloc runs [`alone`]: it compares in
+//! turns inside, and prints its comparisons as JSON.
 
 use std::collections::HashMap;
 use std::process::{Command, Stdio};

@@ -152,7 +152,10 @@ fn json_has_the_documented_fields_and_comes_back() {
     let back = Record::read(&broken.json_line()).expect("what is not a number comes back, too");
     assert!(back.rows[0].ours.is_nan() && close(back.rows[0].theirs, 1.0));
 
-    let old = r#"{"suite":"ctree","name":"a","ours":1.0,"theirs":2.0,"ratio":2.0,"unit":"ns","rival":"b","runs":1}"#;
+    let old = concat!(
+        r#"{"suite":"ctree","name":"a","ours":1.0,"theirs":2.0,"ratio":2.0,"#,
+        r#""unit":"ns","rival":"b","runs":1}"#
+    );
     let record = Record::read(old).expect("lines of earlier versions are read");
     assert_eq!(record.rows[0].spread, None);
     assert_eq!(
@@ -392,7 +395,8 @@ fn filled(text: &str) -> Result<String, FillError> {
 
 #[test]
 fn tables_between_marks_come_from_the_record() {
-    let text = "# Title\n\n<!-- report: record/a.jsonl\nput = slow | puts\nget_*\n-->\nold 9.99x\n<!-- /report -->\nend\n";
+    let text = "# Title\n\n<!-- report: record/a.jsonl\nput = slow | puts\nget_*\n-->\n\
+                old 9.99x\n<!-- /report -->\nend\n";
     let first = filled(text).expect("the record has all rows");
     assert!(first.starts_with("# Title\n\n<!-- report: record/a.jsonl\nput = slow | puts\n"));
     assert!(first.ends_with("<!-- /report -->\nend\n"));

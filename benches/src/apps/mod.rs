@@ -1,25 +1,19 @@
-//! Applications: published crates, used as they are published, with real input; and what our crates
-//! gain in them.
+//! Applications: published crates, unchanged, with real input, with and without the few lines that
+//! name a hint or call a morph. Both must give the same answers.
 //!
-//! The thesis puts its hints and its morph into two programs of other people (section 4.3.2): VIS,
-//! which is 27% faster with hints, and RADIANCE, 42% with its octree laid out anew. Here the other
-//! people's code is a crate from the registry that nobody has changed. Each application is written
-//! in the way in which its crate wants to be used, and exists twice, with and without the few lines
-//! that name a hint or call a morph. Both give the same answers, or nothing is reported.
-//!
-//! | module | crate | what it does | ours |
-//! |---|---|---|---|
-//! | [`phrases`] | `intrusive-collections` | finds phrases by an index of every word in forty million bytes of text | hints: a posting beside the one before it |
-//! | [`rays`] | `bvh` | follows light through a landscape of two million triangles | morph: the hierarchy's nodes, after its build |
-//! | [`diagrams`] | `biodivine-lib-bdd` | builds a multiplier as a binary decision diagram, and puts test vectors to it | morph: the diagram's nodes, after its build |
-//! | [`completions`] | `intrusive-collections` | learns half of the same text, and completes sequences of words of the other half | morph: the nodes of a search tree, after its build |
+//! - [`phrases`] (`intrusive-collections`): finds phrases by an index of every word of forty
+//!   million bytes of text. Hint: a posting beside the one before it.
+//! - [`rays`] (`bvh`): follows light through a landscape of two million triangles. Morph: the
+//!   hierarchy's nodes, after its build.
+//! - [`diagrams`] (`biodivine-lib-bdd`): builds a multiplier as a binary decision diagram and
+//!   evaluates test vectors. Morph: the diagram's nodes, after its build.
+//! - [`completions`] (`intrusive-collections`): learns half of the text, and completes sequences of
+//!   words of the other half. Morph: the nodes of a search tree, after its build.
 //!
 //! [`corpus`] is the text: the sources of the packages that this workspace is built of.
 //!
-//! Bias: each program spends most of its time in one structure, which is larger than the
-//! second-level cache many times over; that is what placement is for. Where it does not pay
-//! although that is so, the application stays in the list. `docs/applications.md` says why for
-//! each.
+//! Bias: each program spends most of its time in one structure that is much larger than the
+//! second-level cache. `docs/applications.md` says where placement does not pay all the same.
 
 pub mod completions;
 pub mod corpus;

@@ -1,22 +1,17 @@
-//! Phrase search by a positional index: for each word a list of the places where it stands, for
-//! each phrase a walk through two lists at once.
+//! Phrase search by a positional index: a list of positions for each word, and for each phrase a
+//! walk along two lists.
 //!
 //! ```text
-//! text       ... let  self  let  x  self  x  ...          postings in the order of their birth: 1 2 3 4 5 6
-//!                 1    2    3   4   5    6
-//! index      let  -> 1 -> 3        each list's postings are strangers to each other in memory,
-//!            self -> 2 -> 5        and the walk goes along the lists
+//! text       let  self  let  x  self  x  ...       postings are allocated in this order
+//!             1    2    3   4   5    6
+//! index      let  -> 1 -> 3                        each list's postings lie far apart,
+//!            self -> 2 -> 5                        and the walk goes along the lists
 //!            x    -> 4 -> 6
 //! ```
 //!
-//! An index that takes new text at any time has to grow all its lists at once.
 //! `intrusive-collections` keeps the postings in doubly linked lists of boxes, which the program
-//! allocates itself, so the change is one line: a posting is allocated near the last one of its
-//! list. The queries are pairs of words as they stand next to each other at random places of the
-//! text, so frequent phrases come often.
-//!
-//! A linked list is not the best structure for postings that are never deleted; chunks of an array
-//! are. The program is what a user of the crate writes, not the fastest index.
+//! allocates. The change is one line: a posting is allocated near the last one of its list. The
+//! queries are pairs of neighbouring words at random positions, so frequent phrases come often.
 
 use crate::rng::Rng;
 use ccmalloc::near;

@@ -10,6 +10,7 @@ use std::hint::black_box;
 use super::btree::{InCoreBTree, Word};
 use super::c_tree::CTree;
 use super::cold::Cold;
+use crate::rng::Rng;
 
 /// The next search, and with it all later ones. The keys are the numbers below `keys`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,15 +59,10 @@ impl Chain {
     }
 }
 
-/// Spreads what differs in few bits over all of them: the step of Steele, Lea and Flood's
-/// `SplitMix64` (OOPSLA 2014).
+/// Spreads what differs in few bits over all of them.
 #[inline]
 fn mix(state: u64) -> u64 {
-    let state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut z = state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
+    Rng::new(state).next_u64()
 }
 
 /// A structure of the keys below some number.

@@ -1,33 +1,28 @@
-//! An aged heap: what a program finds that has run for a while.
+//! An aged heap, as in a program that has run for a while.
 //!
 //! Before the program builds anything, and outside of its time:
 //!
 //! ```text
-//! allocate   objects of the layouts that the program will ask for, twice as many as it will need, in random order,
+//! allocate   objects of the program's layouts, twice as many as it will need, in random order,
 //!            and among them, one for four of these, objects of other small sizes
 //! free       a random half of all, in random order
 //! keep       the rest until the process ends
 //! ```
 //!
-//! The calls are the same under every allocator; none of them carries a hint. What they leave
-//! behind differs:
+//! The calls are the same under every allocator, without hints. What they leave behind differs:
 //!
-//! | allocator | finds afterwards |
-//! |---|---|
-//! | free lists (glibc's bins, and jemalloc's and snmalloc's within a slab) | as many holes as the program has nodes, between live objects; those freed last are served first, so that nodes lie in random order |
-//! | a free list for each page (mimalloc) | pages half full, served page by page; within a page in the order of the frees |
-//! | `ccmalloc` without hints | pages half full, and holes in them by address, the emptiest page first |
-//! | `ccmalloc` with hints, or a morph | blocks of their own: hinted nodes go to pages for them, of which this kind of age has made none, and a morph takes fresh segments. Both leave the holes to others, and pay in memory |
-//! | a bump allocator | nothing: what was freed is lost, and the heap is fresh however long the program runs. It is held against ours in aged heaps as well, with the memory that it takes |
+//! - Free lists (glibc's bins, jemalloc's and snmalloc's slabs): as many holes as the program has
+//!   nodes. Those freed last are served first, so nodes lie in random order.
+//! - A free list for each page (mimalloc): pages half full, served page by page.
+//! - `ccmalloc` without hints: pages half full, holes by address, the emptiest page first.
+//! - `ccmalloc` with hints, or a morph: blocks of their own. Both leave the holes to others, and
+//!   take more memory.
+//! - A bump allocator: what was freed is lost, so the heap is always fresh.
 //!
 //! Bias: a program whose earlier structures were hinted, too, would leave holes in `ccmalloc`'s
-//! blocks for hinted nodes as it leaves them in others' lists; this setting is kinder. And
-//! *everything* is aged here at once; in a program that grows, a part of the nodes gets fresh
-//! memory.
-//!
-//! Objects are of the layouts that a program names, which are not all that it asks for: em3d's
-//! arrays have many lengths, and the age has them of the mean one alone; mst's arrays of buckets
-//! are not in it at all, so that they meet holes of other sizes.
+//! blocks for hinted nodes. And everything is aged at once; in a program that grows, a part of the
+//! nodes gets fresh memory. Of em3d's arrays the age has the mean length alone; mst's arrays of
+//! buckets are not in it.
 
 use std::alloc::Layout;
 

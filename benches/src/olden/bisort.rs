@@ -6,7 +6,7 @@
 //! opposite directions, which makes it bitonic, and merging it:
 //!
 //! ```text
-//! merge(root, spare):                      the sequence is  left subtree, root, right subtree, spare
+//! merge(root, spare):                   the sequence is left subtree, root, right subtree, spare
 //!     exchange root and spare, if out of order
 //!     go down both subtrees side by side:
 //!         exchange the two values, if out of order, and with them one subtree of each
@@ -28,6 +28,8 @@ use std::ptr;
 
 use ccmalloc::Policy;
 use ccmorph::{Morph, MorphError, TreeNode};
+
+use crate::chain::add_in_order;
 
 use super::placement::Placement;
 use super::{Olden, Size};
@@ -85,8 +87,7 @@ fn number(place: u32) -> u32 {
 
 /// A sum over the sequence that depends on its order.
 fn fold(sum: u64, value: u32) -> u64 {
-    sum.wrapping_mul(0x9E37_79B9_7F4A_7C15)
-        .wrapping_add(u64::from(value))
+    add_in_order(sum, u64::from(value))
 }
 
 impl Olden for Bisort {

@@ -8,7 +8,7 @@
 //! the magnetic one:
 //!
 //! ```text
-//! electric ──► node ──► node ──► node ──► ...          value -= sum of coefficient * value of the other
+//! electric ──► node ──► node ──► node ──► ...    value -= sum of coefficient * value of the other
 //!               │ └──► coefficients
 //!               └──► from ──┬──────────┐
 //!                           ▼          ▼
@@ -37,6 +37,8 @@ use std::ptr;
 use crate::rng::Rng;
 use ccmalloc::Policy;
 use ccmorph::{Links, Morph, MorphError, TreeNode, Visit, Visitor, back};
+
+use crate::chain::add_in_order;
 
 use super::placement::Placement;
 use super::{Olden, Size};
@@ -388,10 +390,7 @@ impl Olden for Em3d {
 
 /// The bits of all values in their order, in one number.
 fn digest(values: impl Iterator<Item = f64>) -> u64 {
-    values.fold(0, |sum: u64, value| {
-        sum.wrapping_mul(0x9E37_79B9_7F4A_7C15)
-            .wrapping_add(value.to_bits())
-    })
+    values.fold(0, |sum, value| add_in_order(sum, value.to_bits()))
 }
 
 /// Both lists as one structure for a morph.

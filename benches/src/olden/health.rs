@@ -8,8 +8,10 @@
 //! ```text
 //! sent up by the four villages below ─┐
 //! new patients of the village ────────┤   personnel free?
-//!                                     ├── yes ──► assess, 3 steps ──┬── 9 of 10 ──► inside, 10 steps ──► home: freed
-//!                                     └── no ───► waiting ──► ...   └── 1 of 10 ──► up, to the village above (at the root: inside)
+//!                                     ├── yes ──► assess, 3 steps
+//!                                     │             ├── 9 of 10 ──► inside, 10 steps ──► freed
+//!                                     │             └── 1 of 10 ──► up (at the root: inside)
+//!                                     └── no ───► waiting ──► ...
 //! ```
 //!
 //! More come than can be treated, so the waiting lists grow, by three of four arrivals, and each is
@@ -57,6 +59,7 @@ mod ledger;
 use std::alloc::Layout;
 use std::ptr;
 
+use crate::chain::add_in_order;
 use crate::rng::Rng;
 use ccmalloc::Policy;
 use ccmorph::{Links, Morph, MorphError, TreeNode, Visitor};
@@ -488,9 +491,7 @@ impl Tally {
         [self, other].iter().fold(0, |sum, tally| {
             [tally.patients, tally.hospitals, tally.time, tally.at_home]
                 .iter()
-                .fold(sum, |sum: u64, &part| {
-                    sum.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(part)
-                })
+                .fold(sum, |sum, &part| add_in_order(sum, part))
         })
     }
 }

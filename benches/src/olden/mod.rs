@@ -12,7 +12,7 @@
 //! | [`bisort`] | binary tree | sorts its values forwards and backwards, bitonically |
 //! | [`health`] | doubly linked lists that grow and shrink | a simulation of hospitals |
 //! | [`mst`] | hash tables with chains, one for each vertex | a minimum spanning tree |
-//! | [`em3d`] | lists of nodes that point at many nodes of another list | the propagation of a wave |
+//! | [`em3d`] | lists of nodes that point at nodes of another list | the propagation of a wave |
 //! | [`tsp`] | binary tree, rings through its nodes | a tour through cities |
 //! | [`placement`] | | where nodes come to lie: as allocated, hinted, prefetched |
 //! | [`age`] | | what a heap has behind it |

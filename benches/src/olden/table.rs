@@ -58,9 +58,12 @@ pub struct Bar {
 
 impl OldenTable {
     /// What the columns are, in a sentence or two.
-    pub const EXPLANATION: &'static str = "Time (build, layout and work together) and peak memory over those of the best rival as allocated, below 1 being better. Layout is the one after the build: programs that lay out again while they work, bisort and health, have \
-         that time in work. Prefetched rows are the best rival's, not ours. Simulated: cycles on the thesis's machine \
-         (table 4.1) over those of the system's malloc as allocated, on the input that is simulated, in a fresh heap.";
+    pub const EXPLANATION: &'static str = "Time (build, layout and work together) and peak \
+        memory over those of the best rival as allocated, below 1 being better. Layout is the one \
+        after the build: programs that lay out again while they work, bisort and health, have \
+        that time in work. Prefetched rows are the best rival's, not ours. Simulated: cycles on \
+        the thesis's machine (table 4.1) over those of the system's malloc as allocated, on the \
+        input that is simulated, in a fresh heap.";
 
     /// The titles of the columns.
     pub fn header() -> [&'static str; 10] {

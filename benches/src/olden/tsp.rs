@@ -6,8 +6,10 @@
 //! the cities of either side below it. Then
 //!
 //! ```text
-//! tour(t):  at most 150 cities    insert one by one: next to the nearest city that is in the ring, on the side that costs less
-//!           more                  tour(left), tour(right); open each at the city nearest to t, and close both through t, the cheapest way
+//! tour(t):  at most 150 cities    insert one by one: next to the nearest city in the ring, on the
+//!                                 side that costs less
+//!           more                  tour(left), tour(right); open each at the city nearest to t, and
+//!                                 close both through t at least cost
 //! ```
 //!
 //! Tours are rings of doubly linked cities (module `ring`), the tree's own nodes. Each merge walks

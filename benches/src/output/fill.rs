@@ -1,17 +1,16 @@
 //! Tables between marks in Markdown files, so that no figure in them is typed by hand.
 //!
 //! ```text
-//! <!-- report: benches/record/2026-11-21.jsonl            the record, from the folder of the Markdown file
+//! <!-- report: benches/record/2026-11-21.jsonl            the record, from the document's folder
 //! get_many_2m_vs_btreemap = 2 M keys, many at once        a row's name, and words for it
-//! frozen_*                                                all rows whose names begin so, under their names
+//! frozen_*                                                all rows whose names begin so
 //! -->
 //! (the table, and where it was measured; whatever stands here is replaced)
 //! <!-- /report -->
 //! ```
 //!
-//! `report --tables README.md` writes the tables anew, and with `--check` only says whether they
-//! are what the records say. A row that the record does not have is an error: a table does not get
-//! shorter in silence.
+//! `report --tables README.md` writes the tables again, and with `--check` only says whether they
+//! are what the records say. A row that the record does not have is an error.
 
 use std::fmt;
 

@@ -51,10 +51,18 @@ fn document() -> String {
                     })
                 })
                 .collect();
+            let customer = serde_json::json!({
+                "name": format!("Customer {}", rng.below(1000)),
+                "vip": rng.below(10) == 0,
+            });
+            let note = match rng.below(3) {
+                0 => Value::Null,
+                _ => Value::from("-".repeat(rng.below(80))),
+            };
             serde_json::json!({
                 "id": number,
-                "customer": { "name": format!("Customer {}", rng.below(1000)), "vip": rng.below(10) == 0 },
-                "note": if rng.below(3) == 0 { Value::Null } else { Value::from("-".repeat(rng.below(80))) },
+                "customer": customer,
+                "note": note,
                 "lines": lines,
             })
         })

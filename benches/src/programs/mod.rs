@@ -35,6 +35,7 @@ pub mod trees;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use crate::chain::add_in_order;
 use crate::timing::timed;
 
 /// A program: what it is called, and what it does.
@@ -137,10 +138,7 @@ pub(crate) struct Checksum(pub(crate) u64);
 
 impl Checksum {
     pub(crate) fn add(&mut self, number: u64) {
-        self.0 = self
-            .0
-            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-            .wrapping_add(number);
+        self.0 = add_in_order(self.0, number);
     }
 
     fn add_bytes(&mut self, bytes: &[u8]) {

@@ -1,15 +1,14 @@
-//! Pointer structures as programs write them: safe code, one `Box` a node, nothing in them that
-//! knows of layouts or allocators.
+//! Pointer structures as programs write them: safe code, one `Box` a node, no knowledge of layouts
+//! or allocators.
 //!
-//! Each is written once and takes its memory from the global allocator, so that a structure in a
-//! rival's memory and a morphed one are walked by the same machine code.
+//! The same machine code walks over a structure in a rival's memory and over a morphed one.
 //! [`allocate_from`](crate::source::allocate_from) decides where nodes lie when they are made,
 //! [`Structure::morph`] afterwards.
 //!
 //! | module | structure | node | an operation |
 //! |---|---|---|---|
-//! | [`tree`] | binary search tree, of random or of complete shape | 32 B | finds a key |
-//! | [`lists`] | doubly linked lists, after random inserts and deletes | 24 B | walks one list from end to end |
+//! | [`tree`] | binary search tree, random or complete | 32 B | finds a key |
+//! | [`lists`] | doubly linked lists, after random inserts and deletes | 24 B | walks one list |
 //! | [`table`] | hash table with chains | 24 B | walks a chain to a key |
 //! | [`octree`] | octree over points in space | 72 B | adds up the points of a box |
 

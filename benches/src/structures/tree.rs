@@ -1,24 +1,22 @@
 //! A binary search tree that does not balance itself, with 32 bytes a node.
 //!
-//! Trees of millions of nodes are made here many times over, and inserting key by key costs a dozen
-//! cache misses a node that wait for each other. Where a node lies depends only on *when* it is
-//! allocated, though, so a [`Plan`] works out the shape without any tree, and a tree is then made
-//! of it in two passes whose misses overlap:
+//! Inserting key by key costs a dozen dependent cache misses a node. So a [`Plan`] computes the
+//! shape in arrays, and builds the tree in two passes whose misses overlap:
 //!
 //! ```text
-//! plan:   parent of each key = that of the Cartesian tree over (key, time of birth)     O(n log n), in arrays
-//! build:  allocate the nodes in the order of their birth, one by one
-//!         hang each into its parent, children before parents
+//! plan:   the parents are those of the Cartesian tree over (key, time of insertion), O(n log n)
+//! build:  allocate the nodes in the order of insertion
+//!         link each to its parent, children before parents
 //! ```
 //!
-//! The allocator sees what it would see in a program that inserts: the same allocations in the same
-//! order, nothing freed; the tree is the same, too. In a random-insert tree the order of birth is
-//! that of the keys; in a complete tree it is random.
+//! The allocator sees the same allocations in the same order as in a program that inserts, and the
+//! tree is the same. In a complete tree the order of insertion is random.
 
 use crate::rng::Rng;
 use ccmorph::{Morph, MorphError, Report, TreeNode};
 
 use super::Structure;
+use crate::chain::add_in_order;
 
 /// One node.
 #[derive(Clone, Debug, TreeNode)]
@@ -273,8 +271,9 @@ impl Tree {
     /// later ones before it has finished earlier ones. A sum over the answers in their order.
     #[inline(never)]
     pub fn get_all(&self, keys: &[u64]) -> u64 {
-        keys.iter()
-            .fold(0, |sum, &key| add_in_order(sum, self.answer(key)))
+        keys.iter().fold(0, |sum, &key| {
+            add_in_order(sum, u64::from(self.answer(key)))
+        })
     }
 
     /// Looks up all of `keys`, eight at a time, each step of one after the same step of the others.
@@ -309,7 +308,7 @@ impl Tree {
                 }
             }
             for answer in &answers[..keys.len()] {
-                sum = add_in_order(sum, *answer);
+                sum = add_in_order(sum, u64::from(*answer));
             }
         }
         sum
@@ -331,12 +330,6 @@ impl Tree {
     pub fn root(&self) -> Option<&Node> {
         self.root.as_deref()
     }
-}
-
-/// `sum` with one more answer; another order of the same answers gives another sum.
-fn add_in_order(sum: u64, answer: u32) -> u64 {
-    sum.wrapping_mul(0x9E37_79B9_7F4A_7C15)
-        .wrapping_add(u64::from(answer))
 }
 
 impl Structure for Tree {

@@ -6,7 +6,7 @@
 //! against white count, and so does the border of the image.
 //!
 //! ```text
-//! neighbour(node, side):  up while node lies at that side of its parent; then to the mirrored child, and so on down
+//! neighbour(node, side):  up while node lies at that side of its parent; then down, mirrored
 //!     white, or none -> the side counts           black -> it does not
 //!     grey           -> the white leaves along the side count
 //! ```

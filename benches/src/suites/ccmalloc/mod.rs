@@ -1,10 +1,7 @@
-//! The allocator: with hints against allocators that know none, and without hints against what
-//! programs use today.
+//! The allocator: with hints, against allocators without; and without hints, in whole programs.
 //!
-//! | module | measures |
-//! |---|---|
-//! | [`hinted`] | trees and chains whose nodes lie side by side, in one process |
-//! | [`whole_programs`] | programs that get everything from one allocator, each in a process of its own |
+//! - [`hinted`]: trees and chains, all allocators in one process.
+//! - [`whole_programs`]: programs under one allocator, each in a process of its own.
 
 pub mod hinted;
 pub mod whole_programs;

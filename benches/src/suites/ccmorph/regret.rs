@@ -5,21 +5,18 @@
 //! ```text
 //! 1. morph a copy by each layout, and ask the model which one it would choose
 //! 2. time all copies in turns, a few rounds: the fastest of them are candidates
-//! 3. time the candidates and the chosen one anew, in turns, many rounds; a time is the least over the rounds
+//! 3. time the candidates and the chosen one again, in turns, many rounds; the least time counts
 //! 4. regret = the least of the candidates' times / the chosen one's time, or 1
 //! ```
 //!
-//! The fastest of many is the one that was lucky, and the more layouts there are the luckier it is;
-//! the second measurement is there so that the luck of the first does not count. What disturbs a
-//! round makes it longer, never shorter, so with many rounds the shortest is the undisturbed one:
-//! ratios of a few hundredths would drown in medians. The chosen layout is one of those measured,
-//! so nothing exceeds 1, and where it is the best, there is nothing to measure twice.
+//! The fastest of many was lucky, so its first time does not count. Disturbance makes a round
+//! longer, never shorter, so with many rounds the shortest is undisturbed: ratios of a few
+//! hundredths would drown in medians.
 //!
-//! Small structures lie in pages of 4 KiB, and which of them get into each other's way in a cache
-//! is the luck of the copy, not the layout's doing: a copy of 1.5 MiB can be a third slower than
-//! another one of the same layout. So of small structures there are several copies in each layout,
-//! the rounds go over them, and the times of the copies are added up. Each pass over them is made
-//! twice and timed once, because filling a cache takes as long as many lookups in it.
+//! Small structures lie in pages of 4 KiB, which conflict in a cache by chance: a copy of 1.5 MiB
+//! can be a third slower than another one of the same layout. So small structures have several
+//! copies in each layout, and their times are added up. Each pass over them is made twice and timed
+//! once, because filling a cache takes as long as many lookups in it.
 
 use std::time::Duration;
 

@@ -1,22 +1,23 @@
 //! The Olden programs: hinted and morphed against as allocated by the rivals, fresh and aged, on
 //! this machine and on the thesis's.
 //!
-//! | comparison | ours | theirs |
-//! |---|---|---|
-//! | `olden_P_S` | program P in setting S, hinted, under the policy that the program chooses | as allocated, by the rival that takes least time there |
-//! | `olden_P_S_morphed` | laid out by a morph: clustering only | the same |
-//! | `.._vs_heaps` | the two above | the best of the rivals that take memory back, which leaves arenas out |
-//! | `.._closest`, `_first_fit`, `_new_block`, `_null_hints`, `_coloured` | the other variants; in full runs | as in the first row |
-//! | `.._prefetched` | not ours: the best rival, with prefetches by hand; in full runs | the same without |
-//! | `.._memory`, `_morphed_memory` | peak resident memory of the first two; in full runs | of the best rival |
-//! | `olden_P_thesis_sim` | simulated cycles: hinted or morphed, the better, which is known afterwards only | as allocated by the system's malloc |
-//! | `.._hinted`, `.._morphed` | simulated cycles of the one and of the other | the same |
-//! | `olden_geomean_hinted_all`, `.._morphed_all` | geometric mean of the first two rows over all programs and both settings | likewise |
-//! | `olden_thesis_sim_geomean`, `.._hinted`, `.._morphed` | geometric mean of these three over all programs | likewise |
+//! Of program P in setting S:
+//!
+//! - `olden_P_S`: ours hinted, under the program's own policy, against the fastest rival as
+//!   allocated; `olden_P_S_morphed`: ours after a morph.
+//! - `.._vs_heaps`: these two against the best rival that takes memory back.
+//! - `.._closest`, `_first_fit`, `_new_block`, `_null_hints`, `_coloured`: the other variants, in
+//!   full runs.
+//! - `.._prefetched`: the best rival with prefetches by hand against itself, in full runs.
+//! - `.._memory`, `_morphed_memory`: peak resident memory of the first two, in full runs.
+//! - `olden_P_thesis_sim`: simulated cycles of the better of hinted and morphed, against the
+//!   system's malloc; `.._hinted` and `.._morphed`: of each.
+//! - `olden_geomean_hinted_all`, `.._morphed_all`, `olden_thesis_sim_geomean` and so on: geometric
+//!   means over all programs and both settings.
 //!
 //! A program's time is build, layout and work together. Each run is a process of its own
-//! ([`crate::olden::runner`]), contestants in turns; medians over the rounds. All must compute the
-//! same, and one of them is checked against another way to the answer.
+//! ([`crate::olden::runner`]), in turns. All must compute the same, and one of them is checked
+//! by another algorithm.
 
 mod race;
 mod simulate;

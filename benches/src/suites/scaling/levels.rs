@@ -1,17 +1,16 @@
 //! What a lookup reads in the two maps, for [`predict_levels`].
 //!
-//! A lookup visits one node a level, each of a level equally often, so it is enough to know how
-//! many nodes a level has and how they are read. All of it follows from the layouts of nodes;
-//! nothing here was fitted to a measurement. After insertion in random order, nodes are filled to
-//! ln 2 (Yao, *On random 2-3 trees*, Acta Informatica 1978).
+//! A lookup visits one node a level, each of a level equally often. The numbers follow from the
+//! layouts of nodes; nothing was fitted to a measurement. After insertion in random order, nodes
+//! are filled to ln 2 (Yao, *On random 2-3 trees*, Acta Informatica 1978).
 //!
-//! | | `BTreeMap<u64, u64>` | `CTreeMap<u64, u64>` |
-//! |---|---|---|
-//! | keys of a node | up to 11 | up to 30 |
-//! | bytes of a leaf, an inner node | 208, 304 (192 and 288 in malloc) | 512, 768 |
-//! | lines that a visit reads | half of the keys 1.5, the length 1, a value or edge 0.7 | all of the keys 4, all of the values or edges 4 |
-//! | waits of a visit | 1.3: value and edge wait for the comparisons, unless the processor guesses the slot (six of ten) | 1: all lines are asked for at once |
-//! | instructions | as a visit of a search tree's node with branches, and a guess that fails | four vector comparisons: two branch-free visits of a search tree's node |
+//! - `BTreeMap<u64, u64>`: up to 11 keys, leaves of 208 B, inner nodes of 304 B in malloc. A visit
+//!   reads half of the keys (1.5 lines), the length (1), a value or edge (0.7). It has 1.3 rounds:
+//!   the value or edge waits for the comparisons unless the processor guesses the slot, in six of
+//!   ten. It costs a visit of a search tree's node with branches, and a misprediction.
+//! - `CTreeMap<u64, u64>`: up to 30 keys, leaves of 512 B, inner nodes of 768 B. A visit reads all
+//!   keys (4 lines) and all values or edges (4), in one round, with four vector comparisons: two
+//!   branch-free visits of a search tree's node.
 
 use std::f64::consts::LN_2;
 

@@ -1,19 +1,19 @@
-//! What becomes of costs with more threads, and with more objects.
+//! Costs with more threads, and with more objects.
 //!
-//! | workload | measures | `ours` against `theirs` |
-//! |---|---|---|
-//! | [`MT_2_THREADS_SCALING`] | operations a second of an allocator on two threads, over those on one | `ccmalloc`'s against a rival's |
-//! | [`MAP_READS_2_THREADS_SCALING`] | lookups a second in a shared map by two threads, over those by one; and the time of a lookup with both at work | `CTreeMap`'s against `BTreeMap`'s |
-//! | [`LOOKUP`] | a lookup among 2^10 to 2^25 keys | `CTreeMap` against `BTreeMap`, a morphed tree against the tree as allocated; and for each, the prediction against the clock |
+//! - [`MT_2_THREADS_SCALING`]: operations a second of an allocator on two threads over those on
+//!   one, `ccmalloc`'s against a rival's.
+//! - [`MAP_READS_2_THREADS_SCALING`]: lookups a second in a shared map by two threads over those by
+//!   one, and the time of a lookup with both at work, `CTreeMap`'s against `BTreeMap`'s.
+//! - [`LOOKUP`]: a lookup among 2^10 to 2^25 keys, `CTreeMap` against `BTreeMap`, a morphed tree
+//!   against the tree as allocated; and for each, the prediction against the clock.
 //!
-//! Scalings are twice the time on one thread over the time on two in the same round, and the median
-//! over the rounds counts. 2 is all that two processors can give; two that are threads of one core
-//! give less, to all. `docs/scaling.md` argues from counts what more of them would do.
+//! A scaling is twice the time on one thread over the time on two in the same round. 2 is the most
+//! that two processors can give; two threads of one core give less. `docs/scaling.md` argues from
+//! counts what more threads would do.
 //!
-//! The rows `lookup_nLOG2_STRUCTURE_vs_measured` are the points of curves ([`crate::output::curves`]). As
-//! in the suite `model`, `ours` is the prediction there, `theirs` the measurement, and the ratio
-//! the smaller over the larger. Trees of boxes are surveyed, node by node, where they lie; of the
-//! maps it is known how their nodes are read (module `levels`).
+//! The rows `lookup_nLOG2_STRUCTURE_vs_measured` are points of curves
+//! ([`crate::output::curves`]): `ours` is the prediction, `theirs` the measurement, the ratio the
+//! smaller over the larger.
 
 mod levels;
 
