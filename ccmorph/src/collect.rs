@@ -29,12 +29,12 @@ use std::marker::PhantomData;
 /// - `shown[v].node` is the pointer that this link holds: an initialised allocation of `home` for
 ///   its layout, to which no reference is in use. It may be read, moved out of, and freed;
 /// - `each` is empty, or has an entry for each node, and `outside` stands for all links then;
-/// - unless `outside` names v or stands for all links, the link [lies in](lies_in) the node that
-///   showed it;
+/// - unless `outside` names v or stands for all links, the link [lies in](crate::visit::lies_in)
+///   the node that showed it;
 /// - the places of `pointers` and `pointers_inside` hold thin raw pointers, which may be
 ///   overwritten for `'a`; their targets are node numbers;
-/// - each of `pointers_inside` [lies in](lies_in) the node that showed it, and they come in the
-///   order of these nodes.
+/// - each of `pointers_inside` [lies in](crate::visit::lies_in) the node that showed it, and they
+///   come in the order of these nodes.
 #[derive(Debug)]
 pub(crate) struct Nodes<'a, H> {
     pub(crate) home: H,

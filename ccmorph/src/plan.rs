@@ -18,8 +18,8 @@ pub enum Operation {
     /// It goes from a root to a leaf, each equally often: to the end of a hash chain, down a trie.
     Path,
     /// It reads all nodes, parents first, in the order of the links, or in an
-    /// [order](Morph::run_ordered_by) of its own: an evaluation of a syntax tree, a loop over a
-    /// list.
+    /// [order](crate::Morph::run_ordered_by) of its own: an evaluation of a syntax tree, a loop
+    /// over a list.
     Walk,
 }
 
@@ -42,9 +42,9 @@ pub enum LayoutChoice {
     /// searches.
     ///
     /// That is [depth-first](Layout::DepthFirst) order for lists, hash chains and most nodes above
-    /// a block, and mostly [hierarchical](Layout::Hierarchical) for the rest. [`Report::basis`]
-    /// says what the choice rests on. Where one operation reads a good part of a cache, it predicts
-    /// too few misses, before and after alike:
+    /// a block, and mostly [hierarchical](Layout::Hierarchical) for the rest.
+    /// [`Report::basis`](crate::Report::basis) says what the choice rests on. Where one operation
+    /// reads a good part of a cache, it predicts too few misses, before and after alike:
     /// [`crowded_levels`](ccmodel::Prediction::crowded_levels) names the caches.
     #[default]
     Auto,
