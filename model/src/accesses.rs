@@ -1,22 +1,19 @@
-//! What operations touch: points of memory, and which of them one operation reads, in which order.
+//! Points of memory, and which of them an operation reads, in which order.
 //!
-//! Every structure comes down to the same two things. A *point* is a piece of memory that is read
-//! at once: a node of a tree, one key of a B-tree's node, a bucket of a hash table, an element of
-//! an array. An *operation* reads points one after another; which ones follows from one random
-//! choice, the key that is looked for, the gap between keys where an absent key would lie, the
-//! first key of a range. These choices are *tickets*, numbered so that
+//! A *point* is a piece of memory that is read at once: a node of a tree, one key of a B-tree's
+//! node, a bucket of a hash table, an element of an array. An *operation* reads points one after
+//! another, which follow from one random choice: the key, the gap between keys where an absent key
+//! would lie, the first key of a range. These choices are *tickets*, numbered so that
 //!
 //! ```text
-//! the tickets whose operations read a point are an interval:  point v is read  <=>  start_v <= ticket < end_v
+//! point v is read  <=>  start_v <= ticket < end_v
 //! ```
 //!
-//! For searches in a tree this is the old observation that a subtree's keys follow each other in
-//! key order. For ranges of m keys the interval begins m - 1 keys earlier, for insertions it
-//! reaches over the gap behind the subtree, for walks there is one ticket. So the tickets that
-//! touch a *block* are a union of intervals, and its probability is the measure of that union:
-//! exact for all structures and operations, by one pass
-//! ([`probability`](crate::BlockProbabilities)). The simulator draws random operations from the
-//! same description that the tiers predict from.
+//! For searches in a tree, a subtree's keys follow each other in key order. For ranges of m keys
+//! the interval begins m - 1 keys earlier, for insertions it includes the gap behind the subtree,
+//! and a walk has one ticket. So the tickets that touch a *block* are a union of intervals, and its
+//! [probability](crate::BlockProbabilities) is the length of that union. The simulator draws its
+//! operations from the same description.
 
 mod operations;
 #[cfg_attr(

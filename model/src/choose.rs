@@ -1,21 +1,20 @@
-//! Which layout is best here.
+//! Chooses a layout.
 //!
-//! Each candidate is placed and its cost predicted, but not for all nodes: a structure of millions
-//! would take seconds, longer than a morph does. Three things make the choice cheap:
+//! Each candidate is placed and its cost predicted, on a sample of the nodes: all nodes of a large
+//! structure would take longer than a morph.
 //!
-//! 1. **Some structures leave no choice.** Lists are walked depth-first; a structure of the second
-//!    cache's size differs by a few percent between good layouts, so that a rule of thumb does
-//!    ([`Basis`] says which one decided).
+//! 1. **Some structures leave no choice.** Lists are laid out depth-first, and a structure of the
+//!    second cache's size differs by a few percent between good layouts ([`Basis`] says which rule
+//!    decided).
 //! 2. **A sample stands for the rest** (`sample`): the top of the trees and some bundles of
-//!    bottoms, one node in a hundred and less.
-//! 3. **Layouts that never win are not asked.** Over random-insert and complete trees, recursive
+//!    bottoms, at most one node in a hundred.
+//! 3. **Layouts that never win are left out.** Over random-insert and complete trees, recursive
 //!    trees and forests of 2^14 to 2^18 nodes of 24 to 64 bytes, breadth-first, depth-first and
-//!    subtree clusters in depth-first order were predicted at most 2 % cheaper than the best
-//!    candidate, and nearly always dearer. Trees of several children a node are the exception, for
-//!    breadth-first order.
+//!    subtree clusters were predicted at most 2 % cheaper than the best candidate. Breadth-first
+//!    order is a candidate where nodes have several children.
 //!
-//! [`rank_layouts`] is the long way: every layout, all nodes. Against it, the sample's predictions
-//! were wrong by 1 % in most of these cases, and by 9 % at most.
+//! [`rank_layouts`] ranks every layout on all nodes. Compared with it, the predictions of the
+//! sample were wrong by 1 % in most of these cases, and by 9 % at most.
 
 use crate::layout::packed_offset;
 use crate::sample::{Sample, Survey};
@@ -44,8 +43,8 @@ pub struct Choice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Basis {
-    /// No node has two children, or ways are so long (hundreds of nodes) that the structure is
-    /// nearly a list: walked depth-first.
+    /// No node has two children, or paths are so long (hundreds of nodes) that the structure is
+    /// nearly a list: depth-first.
     Chains,
     /// The structure fits the second cache, where good layouts hardly differ: hierarchical.
     Small,
@@ -60,40 +59,38 @@ pub enum Basis {
 const SAMPLED_SHARE: usize = 100;
 const SAMPLED_NODES_MIN: usize = 1 << 11;
 const SAMPLED_NODES_MAX: usize = 20_000;
-/// Bundles have at least so many nodes, several pages of them: at its borders a bundle meets
-/// strangers.
+/// Nodes of a bundle, at least: several pages, since at its borders a bundle has other neighbours
+/// than in the whole.
 const BUNDLE_NODES_MIN: u64 = 512;
-/// Few bundles are all alike by chance.
+/// Fewer bundles may be alike by chance.
 const BUNDLES_MIN: usize = 3;
-/// Another layout has to be predicted cheaper than this share of the usual one's cost to be taken.
+/// Another layout is taken if its predicted cost is below this share of the default's.
 ///
-/// Predictions compare layouts within some 8 %, and know nothing of the fetch of the next line,
+/// Predictions compare layouts within some 8 %, and do not model the prefetch of the next line,
 /// which hierarchical order is made for. On trees of 2^16, 2^18 and 2^20 nodes (random-insert and
 /// complete, of 24, 32 and 64 bytes, searched with branches and without; third shortest of 40 runs,
 /// other programs running), it took at most 1.06 times what the best of seven layouts took in 34 of
 /// 36 cases (else 1.09 and 1.20), and was the best in 15 of them.
 const PREFERENCE: f64 = 0.92;
-/// In trees of so many children a node, breadth-first order is a candidate.
+/// Children of an inner node from which on breadth-first order is a candidate.
 const WIDE_CHILDREN: usize = 3;
-/// Ways are called long from a cut of this many times the square root of all nodes on; operations
-/// then visit hundreds of nodes.
+/// A cut of this many times the square root of all nodes means long paths: operations visit
+/// hundreds of nodes.
 const CUT_SHARE: f64 = 16.0;
 
-/// Whether breadth-first order could win: nodes have several children, and are numbered in it, so
-/// that their places in it are known.
+/// Whether breadth-first order is a candidate: nodes have several children, and are numbered in
+/// that order, so that their places are known.
 ///
-/// It spreads the sampled bottoms over the levels, where each meets others that are not sampled, so
-/// that it looks a few percent dearer than it is.
-fn brothers_matter(shape: &Shape) -> bool {
+/// The sample overestimates its cost by a few percent.
+fn breadth_first_may_win(shape: &Shape) -> bool {
     shape.len() >= WIDE_CHILDREN * shape.inner_nodes() && shape.is_breadth_first()
 }
 
 /// The layout that is taken unless another is much better.
 ///
-/// Nodes larger than a line have none to share. Which page they lie on is all that layouts differ
-/// in then, and depth-first order does as well by searches (within 2 %, 96 and 120 bytes) and
-/// better by walks through whole subtrees, as range queries are.
-fn usual(line_bytes: u32, node: NodeExtent, weighted: bool) -> Layout {
+/// Nodes larger than a line share none, so that layouts differ in pages only. Depth-first order
+/// then serves searches as well (within 2 %, 96 and 120 bytes) and range queries better.
+fn default_layout(line_bytes: u32, node: NodeExtent, weighted: bool) -> Layout {
     if weighted {
         Layout::Weighted
     } else if node.stride_bytes() > u64::from(line_bytes) {
@@ -103,11 +100,11 @@ fn usual(line_bytes: u32, node: NodeExtent, weighted: bool) -> Layout {
     }
 }
 
-/// What is ranked on a sample whatever the shape. The first is taken unless another is much better.
+/// The candidates for every shape; the first is the default.
 fn candidates(line_bytes: u32, node: NodeExtent, weighted: bool) -> Vec<Layout> {
-    let usual = usual(line_bytes, node, weighted);
+    let default = default_layout(line_bytes, node, weighted);
     let mut candidates = vec![
-        usual,
+        default,
         Layout::VanEmdeBoas,
         Layout::ClusterVanEmdeBoas {
             block_bytes: line_bytes,
@@ -115,7 +112,7 @@ fn candidates(line_bytes: u32, node: NodeExtent, weighted: bool) -> Vec<Layout> 
         Layout::ClusterVanEmdeBoas { block_bytes: 256 },
         Layout::ClusterVanEmdeBoas { block_bytes: 4096 },
     ];
-    if usual != Layout::Hierarchical {
+    if default != Layout::Hierarchical {
         candidates.push(Layout::Hierarchical);
     }
     candidates
@@ -240,7 +237,7 @@ fn decide(
     let line_bytes = line_bytes(machine, pages);
     let fits = shape.len() as f64 * node.stride_bytes() as f64 <= small_bytes(machine);
     if weights.is_none() && fits {
-        let layout = usual(line_bytes, node, false);
+        let layout = default_layout(line_bytes, node, false);
         return (layout, Vec::new(), Basis::Small);
     }
     let Some(sample) = sample(shape, weights) else {
@@ -254,12 +251,12 @@ fn decide(
         .into_iter()
         .map(|layout| (layout, predict(place(layout))))
         .collect();
-    if brothers_matter(shape) {
+    if breadth_first_may_win(shape) {
         let offsets = sample.chosen.iter().map(|&v| packed_offset(v, node));
         let placement = Placement::from_offsets(offsets.collect());
         ranking.push((Layout::BreadthFirst, predict(placement)));
     }
-    // The first is the usual one, and stays so unless another is better beyond doubt.
+    // The first is the default.
     let doubt_ns = PREFERENCE * ranking[0].1.ns;
     ranking[1..].sort_by(|a, b| a.1.ns.total_cmp(&b.1.ns));
     if ranking[1].1.ns < doubt_ns {

@@ -1,4 +1,4 @@
-//! What a new layout costs, and after how many operations it has paid.
+//! The cost of a morph, and the number of operations after which it has paid.
 //!
 //! A morph walks over the structure, decides on a layout, allocates a second set of nodes and moves
 //! each node. Addresses are known ahead, so several misses are under way together. With `L(W)` the
@@ -19,17 +19,17 @@ use crate::{
     Level, LevelKind, Machine, NodeExtent, PageSize, Placement, Prediction, Predictor, Shape,
 };
 
-/// Work for each node that waits for no memory, in nanoseconds, and the parts of the latency that
-/// are waited for: of walking, deciding, allocating, moving.
+/// Nanoseconds of work for each node, and the share of the latency that is waited for, of each
+/// phase.
 const TRAVERSE: Work = Work::new(10.0, 0.12);
 const PLAN: Work = Work::new(42.0, 0.75);
 const ALLOCATE: Work = Work::new(3.0, 0.05);
 const RELOCATE: Work = Work::new(10.0, 0.05);
 /// Bytes of the lists that are accessed at random, for each node.
 const LIST_BYTES: f64 = 8.0;
-/// Clearing and mapping new memory, in nanoseconds a byte; what caches hold, a heap has.
+/// Clearing and mapping new memory, in nanoseconds a byte beyond the caches.
 const FIRST_TOUCH_NS: f64 = 0.35;
-/// The processor's part was measured where a node's visit in a search takes this long.
+/// Nanoseconds of a node's visit in a search on the machine where the work was measured.
 const REFERENCE_NODE_NS: f64 = 1.13;
 
 /// Costs of one phase.
@@ -46,7 +46,7 @@ impl Work {
         }
     }
 
-    /// Nanoseconds a node, for so many accesses of this latency each.
+    /// Nanoseconds a node, for `accesses` accesses of this latency each.
     fn ns(&self, speed: f64, accesses: f64, latency_ns: f64) -> f64 {
         self.cpu_ns * speed + self.waited_share * accesses * latency_ns
     }
@@ -61,9 +61,8 @@ fn latency_ns(machine: &Machine, pages: PageSize, bytes: f64) -> f64 {
         .sum()
 }
 
-/// Nanoseconds that laying out `nodes` nodes anew takes, with the choice of the layout; an
-/// estimate, right within a factor of one and a half for nodes of 32 bytes and of two for larger
-/// ones, where it was measured.
+/// Nanoseconds that a morph of `nodes` nodes takes, with the choice of the layout. Measured times
+/// were within a factor of one and a half for nodes of 32 bytes, and of two for larger ones.
 ///
 /// O(levels of the machine). Copies the whole of each node; nodes with destructors or allocations
 /// of their own do not cost more, since they are moved.
@@ -103,7 +102,7 @@ fn far_share(machine: &Machine, bytes: f64) -> f64 {
 
 /// How much longer instructions take than where the costs were measured.
 fn processor_speed(machine: &Machine) -> f64 {
-    // One instruction cost says only so much of a whole processor: hence the root.
+    // The root, since one instruction cost is a rough measure of a processor.
     let ratio = (machine.search.node_ns / REFERENCE_NODE_NS).sqrt();
     if ratio.is_finite() {
         ratio.clamp(0.5, 4.0)
@@ -120,17 +119,17 @@ fn processor_speed(machine: &Machine) -> f64 {
 /// share it.
 pub const WORTHWHILE_SPEEDUP: f64 = 1.1;
 
-/// What a morph brings and costs.
+/// What a morph gains and costs.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Gain {
-    /// An operation as things are.
+    /// An operation before the morph.
     pub before: Prediction,
     /// An operation after it.
     pub after: Prediction,
-    /// What it takes, in nanoseconds.
+    /// Nanoseconds of the morph.
     pub cost_ns: f64,
-    /// After how many operations the time it took is won back; infinite when it never is.
+    /// Operations after which the morph has paid; infinite when it never does.
     pub break_even_operations: f64,
 }
 
@@ -167,14 +166,14 @@ impl Gain {
         }
     }
 
-    /// Whether a morph is worth it before so many operations: an operation gets faster by at least
-    /// [`WORTHWHILE_SPEEDUP`], and the morph [pays](Gain::pays_within) within them.
+    /// Whether a morph is worth it before `operations` operations: an operation gets faster by at
+    /// least [`WORTHWHILE_SPEEDUP`], and the morph [pays](Gain::pays_within) within them.
     pub fn is_worthwhile(&self, operations: f64) -> bool {
         self.speedup() >= WORTHWHILE_SPEEDUP && self.pays_within(operations)
     }
 
-    /// Whether so many operations on the structure as it is now take longer than the morph and the
-    /// operations after it.
+    /// Whether `operations` operations take longer on the structure as it is than with the morph
+    /// before them.
     pub fn pays_within(&self, operations: f64) -> bool {
         operations > self.break_even_operations
     }

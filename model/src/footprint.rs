@@ -1,19 +1,18 @@
-//! The footprint tier: how many blocks a stretch of operations touches, and what a cache of a given
+//! The footprint tier: how many blocks a number of operations touches, and what a cache of a given
 //! capacity then misses.
 //!
-//! The unit of time is one operation. Block `b` is touched by an operation with probability `p_b`,
-//! independently of the operations before (the *independent reference model*). In `t` operations
+//! An operation touches block `b` with probability `p_b`, independently of the operations before
+//! (the *independent reference model*). Time is counted in operations. In `t` of them
 //!
 //! ```text
 //! U(t) = sum over blocks of 1 - (1 - p_b)^t
 //! ```
 //!
-//! distinct blocks are touched. A cache of `C` blocks with least-recently-used replacement then
-//! holds, to a very good approximation, what was touched in the last `t_C` operations, where
+//! distinct blocks are touched. A cache of `C` blocks with least-recently-used replacement holds,
+//! to a very good approximation, what was touched in the last `t_C` operations, where
 //! `U(t_C) = C`: the *characteristic time* (Che, Tung and Wang, "Hierarchical Web Caching Systems",
-//! IEEE JSAC 2002; why it is so accurate: Fricker, Robert and Roberts, "A Versatile and Accurate
-//! Approximation for LRU Cache Performance", 2012, <https://arxiv.org/abs/1202.3974>). The misses
-//! of one operation are
+//! IEEE JSAC 2002; Fricker, Robert and Roberts, "A Versatile and Accurate Approximation for LRU
+//! Cache Performance", 2012, <https://arxiv.org/abs/1202.3974>). One operation misses
 //!
 //! ```text
 //! M(C) = sum over blocks of p_b (1 - p_b)^(t_C)
@@ -36,7 +35,7 @@
 //! what the LRU formula predicts, and 0.91 to 1.08 times what the other does. Uniform accesses hit
 //! with `C / blocks` under both, so a calibration by uniform accesses serves both.
 //!
-//! Known limits:
+//! Limits:
 //!
 //! - The cache counts as fully associative. Structures whose hot blocks lie a large power of two
 //!   apart miss more.
@@ -45,10 +44,10 @@
 //!   starts with. Predicted over simulated misses (LRU, 1000 blocks; lists that end
 //!   anywhere; the structure 1.2 to 4 times the cache):
 //!
-//! | touches of an operation over capacity | 1 % | 2 % | 5 % | 10 % | 20 % | 40 % |
-//! |---|---|---|---|---|---|---|
-//! | many lists (a hash table's chains) | 0.97-1.00 | 0.96-0.99 | 0.85-0.98 | 0.69-0.97 | 0.45-0.96 | 0.55-0.92 |
-//! | complete trees, 1 to 32 blocks a node | 1.00 | 1.00 | 0.98-0.99 | 0.97-0.99 | 0.94-0.98 | 0.97 |
+//! | touches of an operation over capacity | 1 % | 2 % | 5 % | 10 % | 20 % |
+//! |---|---|---|---|---|---|
+//! | many lists (a hash table's chains) | 0.97-1.00 | 0.96-0.99 | 0.85-0.98 | 0.69-0.97 | 0.45-0.96 |
+//! | complete trees, 1 to 32 blocks a node | 1.00 | 1.00 | 0.98-0.99 | 0.97-0.99 | 0.94-0.98 |
 //!
 //! A prediction names the levels where an operation is [too
 //! long](crate::Prediction::crowded_levels).

@@ -1,8 +1,8 @@
-//! How many larger blocks the missed lines of an operation lie in.
+//! The number of larger blocks in which the missed lines of an operation lie.
 //!
 //! A far miss is cheaper when another line of the same 128 bytes, kilobyte or page was missed just
 //! before: memory delivers several lines at once, prefetchers see a pattern, a row of memory is
-//! open, a translation is there. So a part of a miss's latency is paid once for each such *block*
+//! open, a translation is known. So a part of a miss's latency is paid once for each such *block*
 //! `B` in which the operation misses any line. Let `p_b` be the probabilities of the lines `b` in
 //! `B`, `P` that of `B` itself, and `m_b` the misses of the lines. A visit to `B` touches `N = sum
 //! of p_b / P` lines, each of which misses with probability `q = sum of m_b / sum of p_b`; taken as

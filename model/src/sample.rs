@@ -1,24 +1,22 @@
-//! A small part of a large forest, chosen so that it shows what any layout does to the whole.
+//! A sample of a large forest on which layouts can be compared.
 //!
-//! Ranking layouts by placing millions of nodes in each of them takes seconds, most of which
-//! repeats what was known after some thousand nodes: below the top of a tree there are many
-//! subtrees, all alike. So the forest is cut:
+//! Placing millions of nodes in each layout takes seconds, although the many subtrees below the top
+//! of a tree are alike. So the forest is cut:
 //!
 //! ```text
-//! t        = the smallest number for which at most t nodes have more than t nodes below them (themselves included)
+//! t        = the smallest number for which at most t nodes have subtrees of more than t nodes
 //! top      = the nodes heavier than t                          all of them are in the sample
-//! bottoms  = the subtrees below: bundled, in number order, until a bundle has t nodes; some bundles are in the sample,
-//!            each of whose nodes then stands for several
+//! bottoms  = the subtrees below, in bundles of t nodes in number order; some bundles are in the
+//!            sample, and each of their nodes stands for several
 //! ```
 //!
 //! It is the cut with which van Emde Boas order begins, so that for this order the sample is exact.
-//! The others lose at most one connection on the way of a search, from the top to a bottom.
+//! The others lose at most one link on the path of a search, from the top to a bottom.
 //!
-//! Numbers are those of the whole forest: probabilities of visit, how many blocks there are (a
-//! block counts as often as its nodes do), nodes on the way of an operation. Under weights, bundles
-//! that are hot are all taken, each standing for itself, and the rest is thinned out.
+//! Probabilities of visit, the number of blocks and the nodes of an operation are those of the whole
+//! forest. Under weights, all hot bundles are taken, each for itself, and the rest is thinned out.
 //!
-//! Cost: three passes over arrays, about 10 ns a node, and then what the sample takes.
+//! Cost: three passes over arrays, about 10 ns a node, and then that of the sample.
 
 use crate::visits::wrong_guesses;
 use crate::{NO_NODE, Shape, Visits};
@@ -149,7 +147,7 @@ fn thinned(all: &[Bundle], wanted: usize) -> Vec<(&Bundle, f64)> {
     if all.len() <= wanted {
         return all.iter().map(|bundle| (bundle, 1.0)).collect();
     }
-    // Those that carry more than their part stand for themselves, up to half of what is wanted.
+    // Hot bundles stand for themselves, up to half of what is wanted.
     let mut hot: Vec<usize> = (0..all.len()).collect();
     hot.sort_by(|&a, &b| all[b].probability.total_cmp(&all[a].probability));
     let total: f64 = all.iter().map(|bundle| bundle.probability).sum();
@@ -167,8 +165,7 @@ fn thinned(all: &[Bundle], wanted: usize) -> Vec<(&Bundle, f64)> {
         .map(|(bundle, _)| bundle)
         .collect();
     let take = wanted - hot.len();
-    // Each stratum of the number order gives one, at a place in it that wanders: depths and
-    // positions are all seen.
+    // One from each stratum of the number order, at varying places in it.
     let picked: Vec<&Bundle> = (0..take)
         .map(|i| {
             let wander = (i * 0x9E37 % 0x10000) as u64;

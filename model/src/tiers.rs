@@ -1,10 +1,10 @@
-//! From block probabilities to misses: several ways, each as exact as it is dear.
+//! From block probabilities to misses, by models of different exactness.
 //!
-//! All start from the same truth, the probability `p_b` that an operation touches block `b`, and
-//! ask for the misses of a cache of given [geometry](CacheLevel). They differ in what they know of
-//! the blocks that compete:
+//! All start from the probability `p_b` that an operation touches block `b`, and predict the misses
+//! of a cache of given [geometry](crate::CacheLevel). They differ in what they know of the blocks
+//! that compete:
 //!
-//! | tier | knows | takes |
+//! | tier | knows | cost |
 //! |---|---|---|
 //! | [`Closed`](Tier::Closed) | the layout's name and the number of nodes ([`ClosedForm`]) | O(log n) |
 //! | [`Footprint`](Tier::Footprint) | all `p_b`; the cache is one set | O(n) |
@@ -12,28 +12,19 @@
 //! | [`PerSet`](Tier::PerSet) | which set each block falls into | O(n), and O(ways^2) for each set |
 //! | [`Sequence`](Tier::Sequence) | the order of all reads, where it is one for all operations | O(n ways) |
 //!
-//! **Levels in a row.** A cache behind another one sees only what that one misses. How rare and how
-//! far apart these requests are follows from the first cache's miss ratio of each block
-//! (`renewal`), so each level is predicted from the stream that really reaches it: a block so hot
-//! that the first cache always has it does not exist for the second. An inclusive cache evicts such
-//! a block from all, because to it nobody uses it; a victim cache together with the cache above
-//! holds what both have room for. Translation buffers are caches of pages.
+//! **Levels in a row.** A cache behind another one sees only the misses of that one. How rare and
+//! how far apart these requests are follows from the first cache's miss ratio of each block
+//! (`renewal`). An inclusive cache evicts a block that the caches above always have, because no
+//! request for it arrives; a victim cache together with the cache above holds what both have room
+//! for. Translation buffers are caches of pages.
 //!
-//! **What is assumed.** Operations are drawn independently of each other, from a distribution that
-//! does not change. Blocks of one set are independent of each other within an operation too, but
-//! for the first level: direct-mapped it is exact for searches (`direct`), and where an operation
-//! is long against a set, blocks are taken together as they lie on its path (`paths`). The levels
-//! behind see the misses as independent streams.
+//! **Assumptions.** Operations are drawn independently of each other, from a distribution that does
+//! not change. Blocks of one set are independent of each other within an operation too, except at
+//! the first level: where an operation is long compared with the cache, drawn operations are
+//! replayed through it (`replay`). The levels behind see the misses as independent streams.
 //!
-//! **How far it holds** is what `ccmodel-lab validate` says, for LRU replacement. Replacement of
-//! other kinds, simulated on complete trees of 2^18 nodes of 32 bytes in six layouts (L1 32 KiB, L2
-//! 512 KiB, L3 4 MiB, 256 translations):
-//!
-//! - *Tree-PLRU* counts as LRU. Predicted within 1.2 % of the simulated misses, but for the L3,
-//!   which held half of the tree: 1 to 8 % too low.
-//! - *Random*: L1 within 0.6 %, L2 2 to 4 % too low, L3 6 to 10 %, translations up to 5 %: what
-//!   comes together in an operation evicts each other, and requests behind such a cache are further
-//!   apart than counted.
+//! `ccmodel-lab validate` measures the error for LRU replacement. Tree-PLRU counts as LRU. Random
+//! replacement is predicted from the capacity alone.
 
 use std::fmt;
 use std::str::FromStr;
@@ -41,10 +32,8 @@ use std::str::FromStr;
 mod cascade;
 mod classes;
 mod closed;
-mod direct;
-mod paths;
-mod random;
 mod renewal;
+mod replay;
 mod sequence;
 mod sets;
 #[cfg(test)]
@@ -59,7 +48,7 @@ pub(crate) use workload::Workload;
 use crate::Accesses;
 use crate::hierarchy::{Hierarchy, Inclusion};
 
-/// A way to predict misses.
+/// A model that predicts misses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
 #[cfg_attr(feature = "json", serde(rename_all = "kebab-case"))]

@@ -1,5 +1,5 @@
-//! Which nodes an operation visits, and how often: the half of a prediction that no layout can
-//! change.
+//! Which nodes an operation visits, and how often: the part of a prediction that does not depend on
+//! the layout.
 //!
 //! A search starts at a root and ends at the node it looks for; it visits that node and all its
 //! ancestors. So
@@ -10,15 +10,13 @@
 //!
 //! which one pass over the nodes from the last to the first adds up, since parents come before
 //! their children. The same sums give the branch mispredictions of a search: at a visited node the
-//! search goes on to one of the children or stops; the best any predictor can do without knowing
-//! the key is to bet on the likeliest, so it errs with what is left. It can do so where it knows
-//! the node again, by the turns that led there. Nodes that are seldom visited it does not know, and
-//! guesses among their children.
+//! search goes on to one of the children or stops, and a predictor that recognises the node, by the
+//! turns that led there, bets on the likeliest. At nodes that are rarely visited it guesses.
 
 use crate::Shape;
 
-/// Nodes visited at least so often are known to the branch predictor, by the ten turns or so that
-/// led there.
+/// The branch predictor recognises nodes that are visited at least this often, by the ten turns or
+/// so that led there.
 ///
 /// On an Emerald Rapids, searches with branches in random-insert trees took longer than branch-free
 /// ones by what bets on the likeliest child predict up to 2^11 nodes, by 2 to 4 ns more at 2^12, 6
@@ -26,14 +24,12 @@ use crate::Shape;
 /// costs 7 ns). Guesses at rarer nodes explain about half of it. Complete trees of such nodes,
 /// where betting is guessing, took at most 8 ns more up to 2^16 nodes.
 ///
-/// A hair less than 1/1024, so that sums which come to exactly that but for rounding are all on one
-/// side.
+/// Slightly less than 1/1024, so that rounding does not decide.
 const KNOWN_PROBABILITY: f64 = (1.0 - 1e-9) / 1024.0;
 
-/// Wrong guesses for an operation at a node that is visited with probability `visited`: it has
-/// `children` children that are gone on to with probability `below` in all and `likeliest` at most,
-/// in a shape where some node has two (`branching`; otherwise there is nothing to guess but the
-/// end).
+/// Wrong guesses of an operation at a node that is visited with probability `visited`. It goes on
+/// to one of `children` children with probability `below` in all and `likeliest` at most. In a shape
+/// that is not `branching`, only the end has to be guessed.
 pub(crate) fn wrong_guesses(
     visited: f64,
     below: f64,
@@ -62,8 +58,7 @@ pub struct Visits {
     pub(crate) depths: Vec<u32>,
     /// P(visit v) for each node of `order`, in `[0, 1]`.
     pub(crate) probabilities: Vec<f64>,
-    /// How many nodes of a larger forest each node of `order` stands for; empty where each is
-    /// itself.
+    /// For a sample: how many nodes of the forest each node of `order` stands for. Else empty.
     pub(crate) counts: Vec<f64>,
     nodes_per_operation: f64,
     mispredictions_per_operation: f64,
@@ -117,7 +112,7 @@ impl Visits {
         })
     }
 
-    /// Visits of which only the sums are known.
+    /// Visits with known sums only.
     #[cfg(feature = "cli")]
     pub(crate) fn of_totals(nodes_per_operation: f64, mispredictions_per_operation: f64) -> Visits {
         Visits {
@@ -248,10 +243,10 @@ pub(crate) fn subtree_probabilities(shape: &Shape, weights: &[f64]) -> Vec<f64> 
 }
 
 /// How often operations end at each node, from how often each node is accessed: its own count less
-/// those of its children, since whoever visits a child has visited the node.
+/// those of its children, since an operation that visits a child has visited the node.
 ///
-/// Counts that do not fit together (sampled ones, say) give 0 where the difference would be
-/// negative; counts that are negative or no numbers count as 0. O(n).
+/// Negative differences, of sampled counts, give 0. Counts that are negative or no numbers count as
+/// 0. O(n).
 ///
 /// # Panics
 /// When there is not exactly one count for each node.

@@ -1,18 +1,20 @@
-//! `model advise`: which layout, what for, and whether to bother.
+//! `model advise`: which layout, and whether it is worth a morph.
 //!
 //! A new layout is worth it when an operation gets faster by more than predictions of two layouts
-//! err against each other ([`WORTHWHILE_SPEEDUP`]), and enough operations follow to win back what
-//! the morph costs. Everything else is a reason against it, and said in words.
+//! err against each other ([`WORTHWHILE_SPEEDUP`]), and enough operations follow to pay for the
+//! morph.
 //!
 //! The JSON object:
 //!
 //! ```text
 //! {
-//!   "machine": .., "origin": .., "structure": {..}, "operation": .., "keys": .., "pages": .., "frames": ..,
+//!   "machine": .., "origin": .., "structure": {..}, "operation": .., "keys": ..,
+//!   "pages": .., "frames": ..,
 //!   "state": "steady" | {"first": N},
 //!   "worth_it": true | false | null, where the model cannot say,
 //!   "verdict": "..", "reasons": ["..", ...],
-//!   "now":  {"layout": .., "ns": .., "ns_low": .., "ns_high": .., "misses": {..}, "span_bytes": ..},
+//!   "now":  {"layout": .., "ns": .., "ns_low": .., "ns_high": .., "misses": {..},
+//!            "span_bytes": ..},
 //!   "best": the same, null where there is nothing to lay out,
 //!   "saved_ns": .., "speedup": .., "morph_ns": .., "morph_bytes": ..,
 //!   "break_even_operations": .. | null, where it never pays,

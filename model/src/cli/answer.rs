@@ -1,9 +1,4 @@
-//! One layout's answer: misses by the tiers, time by the machine.
-//!
-//! A machine that was calibrated, and this one as long as it was not, are known by effective
-//! capacities: what of a cache is there for one program. The footprint tier predicts from those.
-//! Presets are known by their geometry, which any tier can take; so is every machine when a tier is
-//! asked for by name.
+//! The prediction for one layout, with how each level was found and what to warn of.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -63,7 +58,7 @@ pub(super) fn answer(
     answer_with(question, arrangement, cost, false)
 }
 
-/// As [`answer`]; whether nodes lie powers of two apart takes longer to find than all the rest.
+/// As [`answer`]; to find whether nodes lie powers of two apart takes longer than the rest.
 fn answer_with(
     question: &Question<'_>,
     arrangement: Arrangement,
@@ -160,8 +155,8 @@ fn answer_with(
     Ok(answer)
 }
 
-/// The answers for several layouts, in their order; as many at a time as there are processors and
-/// memory. For the first `aliased` of them it is found out whether nodes lie powers of two apart.
+/// The answers for several layouts, in their order, in parallel as far as memory allows. For the
+/// first `aliased` of them it is found whether nodes lie powers of two apart.
 pub(super) fn answers(
     question: &Question<'_>,
     arrangements: &[Arrangement],
@@ -367,7 +362,8 @@ impl Answer {
     pub(super) fn aliasing_note(&self) -> Option<String> {
         let (name, sets, chance) = self.aliased.first()?;
         Some(format!(
-            "{}: nodes lie powers of two apart and meet in few sets: {name} misses {} times an operation, {} if they lay anywhere; another node size or layout helps",
+            "{}: nodes lie powers of two apart and meet in few sets: {name} misses {} times an \
+             operation, {} if they lay anywhere; another node size or layout helps",
             self.arrangement,
             human_number(*sets),
             human_number(*chance)
@@ -417,7 +413,8 @@ pub(super) fn machine_notes(machine: &Machine) -> Vec<String> {
     let mut notes = Vec::new();
     if machine.origin == Origin::Defaults {
         notes.push(
-            "latencies are defaults, not measured: use --machine calibrate, or calibrate -o FILE and --machine FILE"
+            "latencies are defaults, not measured: use --machine calibrate, or calibrate -o FILE \
+             and --machine FILE"
                 .to_owned(),
         );
     }

@@ -1,28 +1,25 @@
-//! One level after the other: what each misses of what those before it let through.
+//! Misses level by level: each level gets the misses of the ones before it.
 
 use std::collections::HashMap;
 
 use super::classes::{Block, Class, Classes, Table, times};
-use super::paths::{self, Sets};
-use super::random;
 use super::renewal::Stream;
+use super::replay::{self, Sets};
 use super::sets::{Member, Room, Solver, Tables};
 use super::victim::Rooms;
 use super::workload::Workload;
-use super::{FrameMap, LevelPrediction, Tier, direct};
+use super::{FrameMap, LevelPrediction, Tier};
 use crate::CacheGeometry;
 use crate::footprint::Replacement;
 use crate::hierarchy::{CacheLevel, Inclusion, ReplacementPolicy};
 
-/// Sets whose result is kept, in case that another one is the same.
+/// Results that are kept for equal sets.
 const KEPT_SETS: usize = 4096;
-/// Operations that request so many of a cache's blocks are gone through one by one.
+/// Operations that request a larger share of a set are replayed.
 const CROWDED_SHARE: f64 = 0.004;
-/// Passes in which an inclusive cache's content and requests are brought together.
+/// Passes that bring the content and the requests of an inclusive cache together.
 const INCLUSIVE_PASSES: usize = 3;
-/// Passes in which it is found how much of the cache above a victim cache adds to.
-const VICTIM_PASSES: usize = 2;
-/// Pages of frames that are random.
+/// Size of a frame.
 pub(crate) const FRAME_BYTES: u64 = 4096;
 
 /// Which blocks compete.
@@ -62,12 +59,6 @@ pub(crate) fn predict(
         };
         let outcome = if tier == Tier::Footprint {
             blocks.through_footprint(workload, level, &kind, first)
-        } else if i == 0
-            && level.geometry.associativity() == 1
-            && grouping.share >= 1.0
-            && workload.is_paths()
-        {
-            blocks.through_direct(workload, level, &grouping, first)
         } else {
             blocks.through_sets(workload, level, &kind, grouping, first)
         };
@@ -121,6 +112,13 @@ fn choose(
     };
     let frames_decide = frames == FrameMap::Random && sets > in_a_page;
     let say = |text: &str| text.to_owned();
+    if level.policy == ReplacementPolicy::Random {
+        return (
+            Tier::Footprint,
+            say("of random replacement the capacity alone is known"),
+            anywhere,
+        );
+    }
     if !workload.is_whole() {
         return (
             Tier::Footprint,
@@ -161,7 +159,7 @@ fn choose(
     }
 }
 
-/// What a level is to its neighbours.
+/// The place of a level in its hierarchy.
 struct LevelKind<'a> {
     above: Option<&'a CacheLevel>,
     victim: bool,
@@ -170,7 +168,7 @@ struct LevelKind<'a> {
     nested: bool,
 }
 
-/// Misses of one level, and those that it causes above by evicting there too.
+/// Misses of one level, and those that its evictions cause above.
 #[derive(Clone, Copy, Debug, Default)]
 struct Misses {
     misses: f64,
@@ -178,7 +176,7 @@ struct Misses {
     evicted_above: f64,
 }
 
-/// The blocks of one size, with the share of their touches that has got past the levels so far.
+/// The blocks of one size, with the share of their touches that reaches the next level.
 #[derive(Debug)]
 struct Blocks {
     block_bytes: u64,
@@ -188,7 +186,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Blocks of another size than those of the level above.
+    /// Blocks of `block_bytes`, which may differ from those of the level above.
     fn of(workload: &Workload<'_>, block_bytes: u64, above: Option<&Blocks>) -> Blocks {
         let mut rest: &[Block] = above.map_or(&[], |above| &above.blocks);
         let ratio = above.map_or(1, |above| (block_bytes / above.block_bytes).max(1));
@@ -209,8 +207,8 @@ impl Blocks {
                 let reaching = if above.is_none() || touches <= 0.0 {
                     1.0
                 } else {
-                    // As in `neighbours`: a visit touches so many small blocks, each missed by
-                    // chance.
+                    // As in `neighbours`: a visit touches several small blocks, which miss
+                    // independently.
                     let each = (requests / touches).min(1.0);
                     let touched = (touches / probability).max(1.0);
                     if each >= 1.0 || touched < 1.001 {
@@ -265,46 +263,6 @@ impl Blocks {
         }
     }
 
-    /// The first level, direct-mapped.
-    fn through_direct(
-        &mut self,
-        workload: &Workload<'_>,
-        level: &CacheLevel,
-        grouping: &Grouping,
-        first: Option<f64>,
-    ) -> Misses {
-        let exact = direct::misses(workload, self.block_bytes, grouping.groups);
-        let steady: f64 = exact.iter().map(|&(_, _, misses)| misses).sum();
-        // The way to the steady state is short; its shape is that of the sets.
-        let mut result = Misses {
-            misses: steady,
-            ..Misses::default()
-        };
-        if first.is_some() {
-            let kind = LevelKind {
-                above: None,
-                victim: false,
-                inclusive: false,
-                nested: false,
-            };
-            let estimate = Blocks {
-                block_bytes: self.block_bytes,
-                blocks: self.blocks.clone(),
-                before_last: Vec::new(),
-            }
-            .through_sets(workload, level, &kind, *grouping, first);
-            result.of_first = estimate.of_first;
-            if estimate.misses > 0.0 {
-                result.of_first *= steady / estimate.misses;
-            }
-        }
-        self.before_last = self.blocks.iter().map(|block| block.reaching).collect();
-        for (block, &(_, probability, misses)) in self.blocks.iter_mut().zip(&exact) {
-            block.reaching = narrow((misses / probability).min(1.0));
-        }
-        result
-    }
-
     /// By what competes in each set.
     fn through_sets(
         &mut self,
@@ -316,132 +274,101 @@ impl Blocks {
     ) -> Misses {
         let ways = usize::try_from(level.geometry.associativity()).unwrap_or(usize::MAX);
         let members = Members::of(&self.blocks, grouping.groups);
-        let mut taken_in: Vec<f64> = Vec::new();
-        let mut rooms = match (kind.victim, kind.above) {
-            (true, Some(above)) => {
-                let missed: Vec<f64> = self.requests().collect();
-                taken_in.extend(members.sums(&missed));
-                if self.before_last.len() == self.blocks.len() {
-                    // Both together hold what was requested of the one above last.
-                    for (block, &before) in self.blocks.iter_mut().zip(&self.before_last) {
-                        block.reaching = before;
-                    }
-                }
-                Rooms::behind(above, level, &taken_in, None)
-            }
-            _ => Rooms::alike(Room::exactly(ways)),
+        let victim_of = kind.above.filter(|_| kind.victim);
+        let requests: Vec<f64> = self.requests().collect();
+        let taken_in: Vec<f64> = members.sums(&requests).collect();
+        let rooms = |missed: Option<&[f64]>| match victim_of {
+            Some(above) => Rooms::behind(above, level, &taken_in, missed),
+            None => Rooms::alike(Room::exactly(ways)),
         };
+        if victim_of.is_some() && self.before_last.len() == self.blocks.len() {
+            // Both together hold the last requests to the cache above.
+            for (block, &before) in self.blocks.iter_mut().zip(&self.before_last) {
+                block.reaching = before;
+            }
+        }
         self.before_last = self.blocks.iter().map(|block| block.reaching).collect();
-        let exclusive = kind.above.is_none()
-            && workload.is_paths()
-            && paths::exclusive(workload, self.block_bytes, grouping.groups);
-        let classes = Classes::of(&self.blocks, exclusive);
-        let rarest = classes.classes.iter().map(|class| class.stream.rate());
-        let times = times(
-            rarest
-                .filter(|&rate| rate > 0.0)
-                .fold(1.0, f64::min)
-                .max(1e-16),
-            exclusive,
-        );
+        let classes = Classes::of(&self.blocks);
+        let rates = classes.classes.iter().map(|class| class.stream.rate());
+        let rarest = rates.filter(|&rate| rate > 0.0).fold(1.0, f64::min);
+        let times = times(rarest.max(1e-16));
         let averaged = averaged_tables(&classes.classes, &times, kind, first);
-        let mut requested = Table::new(&classes.classes, times.len(), |class, i| {
-            class.stream.requested_within(times[i])
-        });
-        let mut results = vec![0.0f64; averaged.len() * self.blocks.len()];
-        let passes = match (kind.inclusive, kind.victim) {
-            (true, _) => INCLUSIVE_PASSES,
-            (_, true) => VICTIM_PASSES,
-            _ => 1,
-        };
-        let mut rates: Vec<f64> = Vec::new();
-        for pass in 0..passes {
-            if let (true, true, Some(above)) = (pass > 0, kind.victim, kind.above) {
-                let shares = results.chunks_exact(averaged.len());
-                let missed = self.requests().zip(shares);
-                let missed: Vec<f64> = missed
-                    .map(|(requests, averages)| requests * averages[0])
-                    .collect();
-                let missed: Vec<f64> = members.sums(&missed).collect();
-                rooms = Rooms::behind(above, level, &taken_in, Some(&missed));
-            }
-            if pass > 0 && kind.inclusive {
-                // What is requested here follows from what is evicted here.
-                rates = class_rates(&classes, &results, averaged.len());
-                requested = Table::new(&classes.classes, times.len(), |class, i| {
-                    class.stream.requested_within(times[i])
-                });
-                requested.replace(|class, i, before| {
-                    let rate = rates[class];
-                    let waiting = classes.classes[class].stream.waiting(times[i]);
-                    before.max((rate * waiting).min(1.0))
-                });
-            }
+        let width = averaged.len();
+        let solve = |rooms: &Rooms, requested: &Table, results: &mut [f64]| {
             let tables = Tables {
-                requested: &requested,
+                requested,
                 averaged: &averaged,
                 times: times.len(),
             };
-            if level.policy == ReplacementPolicy::Random {
-                members.solve(
-                    &classes,
-                    averaged.len(),
-                    &rooms,
-                    &mut results,
-                    |members, _, out| {
-                        random::solve(
-                            members,
-                            grouping.share,
-                            ways,
-                            &classes.classes,
-                            &tables,
-                            out,
-                        );
-                    },
-                );
-            } else {
-                let mut solver = Solver::default();
-                members.solve(
-                    &classes,
-                    averaged.len(),
-                    &rooms,
-                    &mut results,
-                    |members, room, out| {
-                        solver.solve(members, grouping.share, room, &tables, out);
-                    },
-                );
+            let mut solver = Solver::default();
+            members.solve(&classes, width, rooms, results, |members, room, out| {
+                solver.solve(members, grouping.share, room, &tables, out);
+            });
+        };
+        let mut results = vec![0.0f64; width * self.blocks.len()];
+        let requested = Table::new(&classes.classes, times.len(), |class, i| {
+            class.stream.requested_within(times[i])
+        });
+        solve(&rooms(None), &requested, &mut results);
+        if victim_of.is_some() {
+            // The room that the cache above adds depends on the misses here.
+            let shares = results.chunks_exact(width);
+            let missed = self
+                .requests()
+                .zip(shares)
+                .map(|(all, share)| all * share[0]);
+            let missed: Vec<f64> = members.sums(&missed.collect::<Vec<f64>>()).collect();
+            solve(&rooms(Some(&missed)), &requested, &mut results);
+        } else if kind.inclusive {
+            // What is evicted here is requested again.
+            for _ in 1..INCLUSIVE_PASSES {
+                let rates = class_rates(&classes, &results, width);
+                let mut more = requested.clone();
+                more.replace(|class, i, before| {
+                    let waiting = classes.classes[class].stream.waiting(times[i]);
+                    before.max((rates[class] * waiting).min(1.0))
+                });
+                solve(&rooms(None), &more, &mut results);
             }
         }
-        drop(rates);
-        let touches: f64 = self.requests().sum();
-        let crowd =
-            members.crowd(self.requests().collect::<Vec<f64>>().as_slice()) * grouping.share;
-        if level.policy != ReplacementPolicy::Random
-            && kind.above.is_none()
-            && workload.is_paths()
-            && !exclusive
-            && crowd > CROWDED_SHARE * ways as f64
-        {
+        if kind.above.is_none() && workload.is_paths() {
             let sets = Sets {
                 blocks: &self.blocks,
                 classes: &classes,
                 block_bytes: self.block_bytes,
                 groups: grouping.groups,
                 share: grouping.share,
-                ways: ways as f64,
+                ways,
             };
-            let width = averaged.len();
-            let estimate = |block: usize| results[block * width];
-            let factors = paths::corrections(workload, &sets, estimate, touches);
-            for (averages, &class) in results.chunks_exact_mut(width).zip(&classes.of_block) {
-                let factor = factors[class as usize];
-                averages[0] = (averages[0] * factor).min(1.0);
-                if first.is_some() {
-                    averages[width - 1] *= factor;
-                }
+            self.replay(workload, &sets, &members, &mut results, first.is_some());
+        }
+        self.finish(&classes, &results, width, kind.inclusive, first)
+    }
+
+    /// Corrects averages by a replay where operations are long compared with the cache.
+    fn replay(
+        &self,
+        workload: &Workload<'_>,
+        sets: &Sets<'_>,
+        members: &Members,
+        results: &mut [f64],
+        from_cold: bool,
+    ) {
+        let requests: Vec<f64> = self.requests().collect();
+        if members.crowd(&requests) * sets.share <= CROWDED_SHARE * sets.ways as f64 {
+            return;
+        }
+        let width = results.len() / self.blocks.len().max(1);
+        let estimate = |block: usize| results[block * width];
+        let factors = replay::corrections(workload, sets, estimate, requests.iter().sum());
+        let of_blocks = results.chunks_exact_mut(width).zip(&sets.classes.of_block);
+        for (averages, &class) in of_blocks {
+            let factor = factors[class as usize];
+            averages[0] = (averages[0] * factor).min(1.0);
+            if from_cold {
+                averages[width - 1] *= factor;
             }
         }
-        self.finish(&classes, &results, averaged.len(), kind.inclusive, first)
     }
 
     /// Requests of an operation, by block.
@@ -499,17 +426,16 @@ fn class_rates(classes: &Classes, results: &[f64], width: usize) -> Vec<f64> {
 
 impl Class {
     /// Requests that an inclusive cache gets because it has evicted a block above: as a share of
-    /// the requests that there are anyway, and for blocks that nobody requests otherwise, by
-    /// themselves.
+    /// the other requests, and as a rate for blocks without other requests.
     ///
-    /// Between two requests pass `waiting` operations in which the block stays, and where it is
-    /// evicted, with probability `missed`, those up to the next touch.
+    /// The time between two requests is `waiting` operations in which the block stays, and, if it
+    /// is evicted (probability `missed`), those up to the next touch.
     fn evicted(&self, waiting: f64, missed: f64) -> (f64, f64) {
         let cycle = waiting + missed / self.probability;
         let rate = self.stream.rate();
         if rate * cycle > 1e-6 {
             let more = 1.0 / (rate * cycle) - 1.0;
-            // Sums of tables.
+            // Less is the error of the tables.
             (if more > 1e-3 { more } else { 0.0 }, 0.0)
         } else {
             (0.0, 1.0 / cycle)
@@ -517,16 +443,14 @@ impl Class {
     }
 }
 
-/// What is averaged over the time of forgetting: the misses by request; for an inclusive cache the
-/// time that a block stays, and the probability that it is evicted; and for a start from cold the
-/// repeated requests that miss.
+/// Tables of what is averaged over the time after which a set forgets a block: the misses by
+/// request; for an inclusive cache, the time that a block stays and the probability that it is
+/// evicted; and for a start from cold, the repeated requests that miss.
 ///
 /// **Nested sets.** When all blocks that compete in a set of this cache compete in one set of the
-/// cache above, and there for no more ways, then what this set forgets the one above has forgotten
-/// before, unless it was touched since. So a block that is touched again after `t` operations
-/// misses here if this set forgets it by then, whatever the other set does on average: by request
-/// `(1 - p)^t` over the share that is requested, also for times in which the cache above holds most
-/// blocks.
+/// cache above, and there for no more ways, the set above forgets a block before this one does,
+/// unless it was touched since. So a block that is touched again after `t` operations misses here
+/// if this set forgets it by then: by request `(1 - p)^t` over the share that is requested.
 fn averaged_tables(
     classes: &[Class],
     times: &[f64],
@@ -553,7 +477,6 @@ fn averaged_tables(
         }
     })];
     if kind.inclusive {
-        // Up to the last operation before the time.
         tables.push(Table::new(classes, never + 1, |class, i| {
             if i == never {
                 return class.stream.waiting(1e18);
@@ -634,7 +557,7 @@ impl Members {
         })
     }
 
-    /// Requests of an operation to the group that an average request goes to.
+    /// Requests of an operation to the group of an average request.
     fn crowd(&self, requests: &[f64]) -> f64 {
         let (mut all, mut squares) = (0.0, 0.0);
         for sum in self.sums(requests) {
@@ -644,8 +567,7 @@ impl Members {
         if all > 0.0 { squares / all } else { 0.0 }
     }
 
-    /// Calls `solve` for each group that differs from those before, and spreads what it finds to
-    /// the group's blocks.
+    /// Calls `solve` once for equal groups, and copies its result to the blocks of the group.
     fn solve(
         &self,
         classes: &Classes,
@@ -696,7 +618,7 @@ impl Members {
     }
 }
 
-/// Shares need no more than seven digits, and there are millions of them.
+/// Millions of shares are kept in single precision.
 #[expect(clippy::cast_possible_truncation, reason = "a share between 0 and 1")]
 fn narrow(share: f64) -> f32 {
     share as f32

@@ -55,10 +55,7 @@ pub(crate) struct Classes {
 
 impl Classes {
     /// Puts blocks into classes. O(blocks).
-    ///
-    /// `exclusive` says that no operation requests two of a set's blocks, and that nothing stands
-    /// before the cache: see [`Stream::at_random_times`].
-    pub(crate) fn of(blocks: &[Block], exclusive: bool) -> Classes {
+    pub(crate) fn of(blocks: &[Block]) -> Classes {
         #[derive(Default)]
         struct Sums {
             probability: f64,
@@ -93,14 +90,10 @@ impl Classes {
             .iter()
             .map(|sums| Class {
                 probability: (sums.probability / sums.blocks).min(1.0),
-                stream: if exclusive {
-                    Stream::at_random_times(sums.probability / sums.blocks)
-                } else {
-                    Stream::new(
-                        sums.probability / sums.blocks,
-                        sums.requests / sums.probability,
-                    )
-                },
+                stream: Stream::new(
+                    sums.probability / sums.blocks,
+                    sums.requests / sums.probability,
+                ),
             })
             .collect();
         let mut order: Vec<u32> = (0u32..).take(means.len()).collect();
@@ -136,22 +129,10 @@ fn reaching_class(reaching: f32) -> u32 {
     }
 }
 
-/// The times at which tables are kept, ascending, in operations; also parts of the first one when
-/// time is `continuous`.
-pub(crate) fn times(rarest: f64, continuous: bool) -> Vec<f64> {
+/// The times at which tables are kept, ascending, in operations.
+pub(crate) fn times(rarest: f64) -> Vec<f64> {
     let end = (LAST_TIME / rarest.max(f64::MIN_POSITIVE)).min(TIME_MAX);
-    let single = 1..=SINGLE_TIMES;
-    let mut times: Vec<f64> = if continuous {
-        let parts = single.clone().map(|i| f64::exp2(f64::from(i) / 2.0 - 8.5));
-        let halves = single.map(|i| 0.5 + 0.5 * f64::from(i));
-        let rest = (9..=SINGLE_TIMES).map(f64::from);
-        parts
-            .chain(halves)
-            .chain(rest.skip_while(|&t| t < 8.9))
-            .collect()
-    } else {
-        single.map(f64::from).collect()
-    };
+    let mut times: Vec<f64> = (1..=SINGLE_TIMES).map(f64::from).collect();
     let mut octaves = 1.0 / TIMES_PER_OCTAVE;
     while times.last().is_some_and(|&last| last < end) {
         times.push((f64::from(SINGLE_TIMES) * f64::exp2(octaves)).round());
@@ -161,7 +142,7 @@ pub(crate) fn times(rarest: f64, continuous: bool) -> Vec<f64> {
 }
 
 /// One number for each class and time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Table {
     columns: usize,
     cells: Vec<f64>,
@@ -203,14 +184,10 @@ mod tests {
 
     #[test]
     fn times_ascend_to_where_all_was_touched() {
-        let times = times(1e-6, false);
+        let times = times(1e-6);
         assert!(times.is_sorted_by(|a, b| a < b));
         assert!(times[0] < 1.5 && times.last().is_some_and(|&last| last >= 64e6));
-        assert_eq!(
-            super::times(0.0, false).len(),
-            super::times(1e-300, false).len()
-        );
-        assert!(super::times(0.1, true).is_sorted_by(|a, b| a < b));
+        assert_eq!(super::times(0.0).len(), super::times(1e-300).len());
     }
 
     quickcheck! {
@@ -220,7 +197,7 @@ mod tests {
                 probability: 0.5f64.powf(f64::from(p) / 2000.0),
                 reaching: f32::from(m) / 255.0,
             }).collect();
-            let classes = Classes::of(&blocks, false);
+            let classes = Classes::of(&blocks);
             let sum: f64 = blocks.iter().map(|block| block.probability).sum();
             let by_class: f64 = classes.of_block.iter().map(|&class| classes.classes[class as usize].probability).sum();
             let near = classes.of_block.iter().zip(&blocks).all(|(&class, block)| {

@@ -1,32 +1,24 @@
-//! Misses from a layout's name and the number of nodes: O(log n), no array of any kind.
+//! Misses from a layout's name and the number of nodes, in O(log n).
 //!
 //! A search in a complete tree of `n` nodes visits each of the `k^d` nodes at depth `d` with the
-//! same probability, `p_d` = the share of the nodes at depth `d` and below, divided by their
-//! number. Layouts put these nodes into blocks so regularly that there are only O(log n) different
-//! blocks:
+//! same probability `p_d`: the share of the nodes at depth `d` and below, divided by their number.
+//! Layouts put these nodes into only O(log n) kinds of blocks:
 //!
-//! - **random**: a block holds `m` nodes that have nothing to do with each other, so it stays
-//!   untouched for `t` searches with probability `g(t)^m`, where `g(t) = sum over d of (k^d / n)
-//!   (1 - p_d)^t`.
-//! - **breadth-first**: a level's blocks hold `m` brothers and cousins, of which a search visits
-//!   one at most: `m p_d`.
+//! - **random**: a block holds `m` unrelated nodes, so it stays untouched for `t` searches with
+//!   probability `g(t)^m`, where `g(t) = sum over d of (k^d / n) (1 - p_d)^t`.
+//! - **breadth-first**: a block holds `m` nodes of one level, of which a search visits at most one:
+//!   `m p_d`.
 //! - **clusters** of one block, in van Emde Boas order: a cluster is touched when its root is. From
-//!   a root on, whole levels are taken as long as they fit, and what is left below are roots again,
-//!   so the number of roots of each height follows from the one above. Fragments share blocks.
+//!   a root on, whole levels are taken as long as they fit, and what is left below are roots again.
 //!
 //! The number of distinct blocks in `t` searches, `U(t)`, gives the misses of a cache of `C` blocks
-//! as in the [footprint tier](crate::Footprint): `U(t_C + 1) - U(t_C)` where `U(t_C) = C`.
+//! as in the [footprint tier](crate::Footprint): `U(t_C + 1) - U(t_C)` where `U(t_C) = C`. In a
+//! cache of sets, each set has the same share of each kind of block. The number of those that were
+//! touched is taken as binomial, and misses are `U(t + 1) - U(t)` averaged over the time after
+//! which a set has forgotten a block.
 //!
-//! In a cache of sets the moment of forgetting differs from set to set, the more the fewer ways
-//! there are. Blocks that follow each other spread evenly over the sets, so that each set has the
-//! same share of each kind of block. The number of those that were touched is taken as binomial
-//! with their mean and variance, and misses are `U(t + 1) - U(t)` averaged over the time of
-//! forgetting, kind by kind, as in the tier that knows the sets.
-//!
-//! **Where it does not apply.** Depth-first order of a complete tree, of nodes or of clusters,
-//! meets few of a cache's sets, which no count of blocks knows. In van Emde Boas order of nodes (or
-//! of clusters that hold no more than one), and in pages that hold many clusters, which nodes share
-//! a block depends on where each subtree begins within it. Those are for the other tiers.
+//! No formula is known for depth-first orders, which use few of a cache's sets, and for layouts in
+//! which it depends on the place of a subtree which nodes share a block.
 
 use std::fmt;
 
@@ -40,12 +32,11 @@ use crate::{Layout, NodeExtent};
 
 /// Bisection steps for `U(t) = C`; the bracket shrinks to one part in 2^60.
 const BISECTIONS: u32 = 120;
-/// Of smaller levels a search touches too much for its blocks to count as independent: 6 % off at
-/// 17 %.
+/// Of smaller levels a search touches too much for its blocks to count as independent.
 const CROWDED_SHARE: f64 = 0.1;
-/// Passes in which it is found how much of the cache above a victim cache adds to.
+/// Passes that find how much room the cache above adds to a victim cache.
 const VICTIM_PASSES: usize = 3;
-/// The longest characteristic time that is looked for, in operations.
+/// The longest characteristic time, in operations.
 const TIME_MAX: f64 = 1e15;
 
 /// No formula is known.
@@ -89,8 +80,8 @@ pub struct ClosedForm {
 enum Blocks {
     /// Probability and number of each class.
     Classes(Vec<(f64, f64)>),
-    /// So many blocks with so many strangers in each.
-    Strangers { blocks: f64, nodes_each: f64 },
+    /// Blocks that hold unrelated nodes.
+    Unrelated { blocks: f64, nodes_each: f64 },
 }
 
 /// Blocks that are alike, at some time.
@@ -153,11 +144,11 @@ impl ClosedForm {
 
     fn blocks(&self, block_bytes: u64) -> Result<Blocks, NoClosedForm> {
         let (block, stride) = (block_bytes as f64, self.node.stride_bytes() as f64);
-        // A block that begins anywhere meets the ends of two nodes.
+        // A block that begins anywhere holds parts of two more nodes.
         let granule = gcd(block_bytes, self.node.stride_bytes()) as f64;
         let met = (block + stride - granule) / stride;
         match self.layout {
-            Layout::Random { .. } => Ok(Blocks::Strangers {
+            Layout::Random { .. } => Ok(Blocks::Unrelated {
                 blocks: (self.nodes * stride / block).max(1.0),
                 nodes_each: met.min(self.nodes),
             }),
@@ -257,7 +248,7 @@ impl ClosedForm {
         kinds.iter().map(|kind| kind.number * kind.touched).sum()
     }
 
-    /// How many blocks of each kind there are, and what is touched of them in so many operations.
+    /// How many blocks of each kind there are, and which share is touched in `operations`.
     fn kinds(&self, blocks: &Blocks, operations: f64) -> Vec<Kind> {
         let within = |probability: f64| {
             if probability >= 1.0 {
@@ -274,7 +265,7 @@ impl ClosedForm {
                 };
                 classes.iter().map(kind).collect()
             }
-            Blocks::Strangers { blocks, nodes_each } => {
+            Blocks::Unrelated { blocks, nodes_each } => {
                 let touched: f64 = (0..self.at_depth.len())
                     .map(|depth| {
                         self.at_depth[depth] / self.nodes * within(self.probability(depth))
@@ -304,7 +295,7 @@ impl ClosedForm {
         let mut misses = 0.0;
         let mut before = (0.0, self.kinds(&blocks, 0.0));
         let mut forgotten = vec![0.0; before.1.len()];
-        for time in times(self.rarest(), false) {
+        for time in times(self.rarest()) {
             let kinds = self.kinds(&blocks, time);
             let in_set = kinds.iter().map(|kind| kind.number / sets * kind.touched);
             let mean: f64 = in_set.clone().sum();
@@ -335,7 +326,7 @@ impl ClosedForm {
         Some(time.map_or(0.0, |time| self.new_blocks(&blocks, time)))
     }
 
-    /// Searches after which so many blocks have been touched; `None` where there are not more.
+    /// Searches after which `capacity_blocks` blocks have been touched; `None` where all fit.
     fn time(&self, blocks: &Blocks, capacity_blocks: f64) -> Option<f64> {
         let at = |t: f64| self.distinct(blocks, t);
         if at(TIME_MAX) <= capacity_blocks {
@@ -354,9 +345,9 @@ impl ClosedForm {
         Some(0.5 * (low + high))
     }
 
-    /// Blocks that the search after `time` others touches as the first.
+    /// Blocks that the search after `time` others is the first to touch.
     fn new_blocks(&self, blocks: &Blocks, time: f64) -> f64 {
-        // Over a stretch that is long enough for the difference to keep its digits.
+        // A stretch long enough for the difference to keep its digits.
         let next = time + 0.5;
         let half = (next * 1e-3).max(0.5);
         (self.distinct(blocks, next + half) - self.distinct(blocks, next - half)) / (2.0 * half)
@@ -460,8 +451,8 @@ impl ClosedForm {
     }
 }
 
-/// P(at least so many of tosses with chance `chance` fall, of which `mean` are expected); between
-/// two whole numbers in proportion.
+/// P(at least `least` successes of trials with probability `chance`, of which `mean` are expected);
+/// linear between whole numbers.
 fn at_least(least: f64, mean: f64, chance: f64) -> f64 {
     let (below, share) = (least.floor(), least.fract());
     let at = |least: f64| binomial_tail(mean, chance, least);

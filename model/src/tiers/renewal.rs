@@ -1,8 +1,7 @@
 //! How often a cache sees a block that another cache stands in front of.
 //!
-//! The second cache is asked for a block only when the first one misses it. Such requests are rarer
-//! than touches, and never come soon after each other: what was touched a moment ago is in the
-//! first cache. Let touches come at rate `rho`, and let the first cache hold a block for a time `T`
+//! The second cache gets a request for a block only when the first one misses it. Such requests are
+//! rarer than touches, and never come soon after each other. Let touches come at rate `rho`, and let the first cache hold a block for a time `T`
 //! after each touch (its characteristic time). Then a request passes when the touch before it is
 //! older than `T`, and given a request at time 0, the next ones have the density
 //!
@@ -27,22 +26,19 @@
 //! S(x) ~ sum of exp(-r x) / (1 - r)  over the roots of  r = lambda T exp(r)
 //! ```
 //!
-//! The smaller root is `rho T` where that is below 1: blocks that the first cache holds seldom look
-//! to the second as they are. (Where it is above, the smaller root is its conjugate: the first
-//! cache hides how hot a block is.) The same approximation, with only the first request after `T`,
-//! is behind cascades of caches in networks (Melazzi, Bianchi, Caponi and Detti, "A general,
-//! tractable and accurate model for a cascade of LRU caches", IEEE Communications Letters 2014).
+//! The same approximation, with only the first request after `T`, describes cascades of caches in
+//! networks (Melazzi, Bianchi, Caponi and Detti, "A general, tractable and accurate model for a
+//! cascade of LRU caches", IEEE Communications Letters 2014).
 
 /// Miss ratios from here on leave a stream as it is.
 const UNFILTERED: f64 = 1.0 - 1e-6;
 /// Requests as rare as this never come.
 const NEVER: f64 = 1e-15;
-/// Touched by all but so few operations, a block's misses are no matter of when it was touched.
+/// Above this probability, a block's misses do not depend on when it was touched.
 const NEARLY_CERTAIN: f64 = 1.0 - 1e-3;
 /// Up to here the power series of `S` is summed; from here on two of its exponentials are left.
 const SERIES_UNITS: f64 = 5.0;
-/// Where both real roots meet, their sum is a difference of large numbers: as near as this is near
-/// enough.
+/// Where both real roots meet, their sum is a difference of large numbers: loads stay below this.
 const CRITICAL: f64 = 0.3678;
 
 /// The requests for one block that reach a cache.
@@ -92,19 +88,6 @@ impl Stream {
                 slow: slow_root(load),
                 fast: fast_root(load),
             }
-        };
-        Stream { rate, kind }
-    }
-
-    /// Requests for a block that stands with no other one in its set on the path of any operation,
-    /// when operations come at random times, one in a unit on average: misses do not depend on when
-    /// operations come, and the requests for such blocks are independent of each other then.
-    pub(crate) fn at_random_times(probability: f64) -> Stream {
-        let rate = probability.clamp(0.0, 1.0);
-        let kind = if rate.is_nan() || rate <= NEVER {
-            Kind::Silent
-        } else {
-            Kind::Memoryless { decay: rate }
         };
         Stream { rate, kind }
     }

@@ -1,21 +1,20 @@
-//! Misses of operations that read one sequence of points from its beginning: lists that are
-//! searched, and walks. Exact.
+//! Exact misses of operations that read one sequence of points from its beginning: searches in one
+//! list, and walks.
 //!
-//! Other tiers take the blocks of an operation to be touched independently of the operation before.
-//! Where operations touch a good part of a cache that fails, and for one sequence it need not be
-//! assumed. Let an operation read the steps `0..=e`, where the end `e` is random and independent
-//! from operation to operation; `reach_i = P(e >= i)` is the probability that step `i` is read. A
-//! cache with `W` ways and least-recently-used replacement misses a block exactly when `W` other
-//! blocks of its set were touched since its last touch, and for each step these are known:
+//! Other tiers take the blocks of an operation to be touched independently of the operation before,
+//! which fails where operations touch a good part of a cache. Let an operation read the steps
+//! `0..=e`, where the end `e` is random and independent from operation to operation;
+//! `reach_i = P(e >= i)`. A cache with `W` ways and least-recently-used replacement misses a block
+//! exactly when `W` other blocks of its set were touched since its last touch:
 //!
 //! ```text
 //! step i reads a block that the same operation has read before, at step h:
-//!     the blocks between are those of the steps h+1 .. i-1, whatever the end                        hit or miss for certain
+//!     the blocks between are those of the steps h+1 .. i-1          hit or miss for certain
 //! step i reads block x for the first time; k blocks of its set come before:
-//!     k >= W                                                                                         miss for certain
-//!     else: the last operation that reached i ended at some e >= i, and touched x last at step o, i <= o <= e;
-//!           those after it did not come as far as i, and touched only blocks that come before x;
-//!           so the blocks between are those k and the ones of the steps o+1 .. e:                    miss with P(enough ends)
+//!     k >= W                                                        miss for certain
+//!     else: the last operation that reached i ended at some e >= i, and touched x last at
+//!           step o, i <= o <= e; those after it touched only blocks that come before x;
+//!           so the blocks between are those k and the ones of the steps o+1 .. e
 //! ```
 //!
 //! For a list of `n` blocks searched to any of its places, in a fully associative cache of `C < n`,
@@ -23,13 +22,11 @@
 //! one end for all operations it is the cyclic walk, in which a set with more blocks than ways
 //! misses all of them.
 //!
-//! What it costs: O(W) for each step, and for each step that reads one of the first `W` blocks of
-//! its set as many as it takes to meet `W` others.
+//! Cost: O(W) for each step, and for each step that reads one of the first `W` blocks of its set as
+//! many as it takes to meet `W` others.
 //!
-//! **Levels in a row** are each predicted as if they saw all reads. What the first level always has
-//! does not reach the second one, which then forgets it sooner; but for a sequence that is longer
-//! than the second level, what the first one always has is next to nothing. A victim cache has the
-//! room of the one above it too.
+//! Levels in a row are each predicted as if they saw all reads. A victim cache has the room of the
+//! one above it too.
 
 use std::collections::HashMap;
 
@@ -78,8 +75,7 @@ impl Accesses {
         if let Some(points) = self.fixed_sequence() {
             return Some(points.iter().map(|&point| (point, 1.0)).collect());
         }
-        // In a chain, spans begin later and later or end at the last ticket: either way, whoever
-        // reads a point has read those before.
+        // In a chain, an operation that reads a point has read those before.
         let shape = self.shape();
         if !self.reads_paths_on() || !shape.is_chains() || shape.roots().count() > 1 {
             return None;
@@ -110,7 +106,7 @@ impl Accesses {
             })
         };
         let set_of = |block| usize::try_from(set_block(block) & (sets - 1)).unwrap_or(usize::MAX);
-        // Counted, then put in their places: sets are few, and the order within one must stay.
+        // A counting sort, which keeps the order within a set.
         let mut next = vec![0usize; usize::try_from(sets).unwrap_or(usize::MAX) + 1];
         for (block, _) in read() {
             next[set_of(block) + 1] += 1;
@@ -131,14 +127,13 @@ impl Accesses {
             steps[*place] = (set, Step { block, reach });
             *place += 1;
         }
-        // A block that is read again at once, as far as its set can tell, is there.
+        // A block that its set reads twice in a row hits.
         steps.dedup_by_key(|&mut (set, step)| (set, step.block));
         steps
     }
 }
 
-/// A sequence that all operations read from its beginning, in caches that are known by their
-/// capacity alone.
+/// A sequence that all operations read from its beginning, in caches of known capacity.
 #[derive(Debug)]
 pub(crate) struct Sequence<'a> {
     accesses: &'a Accesses,
@@ -148,7 +143,7 @@ pub(crate) struct Sequence<'a> {
 }
 
 impl<'a> Sequence<'a> {
-    /// `None` where operations differ by more than where they end.
+    /// `None` where operations differ by more than their ends.
     pub(crate) fn of(accesses: &'a Accesses) -> Option<Sequence<'a>> {
         Some(Sequence {
             steps: accesses.sequence_steps()?,
@@ -181,8 +176,7 @@ impl<'a> Sequence<'a> {
             .1
     }
 
-    /// The cache has some sets of [`WAYS`] to twice as many ways, which hold what one set would
-    /// and are faster to go through.
+    /// Sets of [`WAYS`] to twice as many ways hold what one set would, and are faster to search.
     fn at_capacity(&self, block_bytes: u64, capacity: u64, first: Option<f64>) -> (f64, f64) {
         const WAYS: u64 = 16;
         let sets = 1 << (capacity / WAYS).max(1).ilog2();
@@ -266,7 +260,7 @@ pub(super) fn predict(
     Some(of_caches.chain(of_tlbs).collect())
 }
 
-/// Misses of an operation, and of the first so many operations together, over all sets.
+/// Misses of an operation, and of the `first` operations together, over all sets.
 fn misses(steps: &[(usize, Step)], ways: u64, first: Option<f64>) -> (f64, f64) {
     let ways = usize::try_from(ways).unwrap_or(usize::MAX);
     if first.is_none() && steps.iter().all(|(_, step)| step.reach >= 1.0) {
@@ -322,8 +316,8 @@ struct Step {
     reach: f64,
 }
 
-/// Calls `tell` for each step of one set, whose blocks are read in this order: with the step,
-/// whether it is the first of its block, and how often an operation misses there.
+/// Calls `tell` for each step of one set: with the step, whether it is the first of its block, and
+/// how often an operation misses there.
 fn set_misses(steps: &[Step], ways: usize, mut tell: impl FnMut(Step, bool, f64)) {
     let order = Order::of(steps);
     let has_room = order.blocks <= ways;

@@ -1,4 +1,4 @@
-//! What one set of a cache misses of the blocks that compete for it.
+//! The misses of one set of a cache.
 //!
 //! A block `b` that is requested again after `t` operations is still there if fewer *other* blocks
 //! of its set than the set has ways were requested in between. Each other block `c` was, with
@@ -10,33 +10,31 @@
 //!                         = sum over t of (R_b(t) - R_b(t - 1)) P(not requested again before t)
 //! ```
 //!
-//! The second form is an average over the time after which the set has forgotten `b`, and any other
-//! quantity of that time is averaged with the same weights. `R` is a smooth step, a few octaves
-//! wide, and linear between the times of the tables.
+//! The second form is an average over the time after which the set has forgotten `b`; any other
+//! quantity of that time is averaged with the same weights. `R` is linear between the times of the
+//! tables.
 //!
-//! How the numbers of a set are added up:
+//! The distribution of `N`:
 //!
-//! - **Hot** blocks, those most requested, twice as many as there are ways: exactly, one
-//!   convolution each.
-//! - **Cold** blocks, all others: by mean and variance, as `n*` tosses with one probability `q*` (a
-//!   binomial with a real number of tosses), which agrees in its first two moments, and for small
-//!   probabilities is the Poisson distribution.
-//! - **Without itself.** `N` counts the others. The block's own toss is divided out again: forwards
-//!   where it is the rarer one to fall, backwards from the full convolution of the hot blocks where
-//!   it is not; both are stable.
+//! - **Hot** blocks, those most requested, twice as many as there are ways: one convolution each.
+//! - **Cold** blocks, all others: a binomial distribution, with a real number of trials, of the
+//!   same mean and variance.
+//! - **Without itself.** `N` counts the others. The block's own trial is divided out: forwards
+//!   where its probability is below one half, else backwards from the full convolution of the hot
+//!   blocks; both are stable.
 //! - **Sets chosen at random** (page frames decide): a block competes with each other one with
-//!   probability `share`, which scales each `Q_c`. All sets at once are one group then.
+//!   probability `share`, which scales each `Q_c`. All sets are then one group.
 
 use super::classes::Table;
 
-/// More ways than this are filled by so many blocks that their number is normally distributed.
+/// With more ways than this, the number of blocks is taken as normally distributed.
 pub(super) const EXACT_WAYS: usize = 128;
-/// Below this, and above one less this, a set has surely forgotten a block or surely not.
+/// A probability this close to 0 or 1 counts as certain.
 const SURE: f64 = 1e-8;
 /// Blocks whose number of requests is as good as certain.
 const CERTAIN: f64 = 1.0 - 1e-12;
 
-/// How many blocks a set has room for: `ways`, and a random number more.
+/// How many blocks a set has room for: `ways`, and a random number in addition.
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
     ways: usize,
@@ -54,7 +52,7 @@ impl Room {
         }
     }
 
-    /// `ways` blocks, and on average so many more.
+    /// `ways` blocks, and on average `more`.
     pub(crate) fn with_more(ways: usize, more: f64) -> Room {
         let more = more.clamp(0.0, EXACT_WAYS as f64);
         #[expect(
@@ -222,15 +220,15 @@ impl Solver {
         }
     }
 
-    /// One way: whoever comes, evicts.
+    /// One way: any other block evicts.
     fn direct_column(&mut self, members: &[Member]) {
-        let mut nobody = 0.0;
+        let mut log_none = 0.0;
         let mut certain = 0u32;
         for (member, &chance) in members.iter().zip(&self.chances) {
             if chance > CERTAIN {
                 certain += member.blocks;
             } else {
-                nobody += f64::from(member.blocks) * (-chance).ln_1p();
+                log_none += f64::from(member.blocks) * (-chance).ln_1p();
             }
         }
         self.forgotten.extend(self.chances.iter().map(|&chance| {
@@ -242,7 +240,7 @@ impl Solver {
             if certain > u32::from(chance > CERTAIN) {
                 1.0
             } else {
-                -(nobody - own).exp_m1()
+                -(log_none - own).exp_m1()
             }
         }));
     }
@@ -291,7 +289,6 @@ impl Solver {
             self.forgotten.extend(members.iter().map(|_| 1.0));
             return;
         }
-        // One certain block less, for a certain block's own sake.
         let stays_after = |j: usize| stays.get(j).copied().unwrap_or(0.0);
         binomial(mean, squares, stays.len(), &mut self.cold);
         self.all.clear();
@@ -354,7 +351,7 @@ impl Solver {
     }
 }
 
-/// One more toss that succeeds with probability `chance`.
+/// Adds a trial that succeeds with probability `chance`.
 fn convolve(distribution: &mut Vec<f64>, chance: f64) {
     let mut before = 0.0;
     for cell in distribution.iter_mut() {
@@ -365,8 +362,8 @@ fn convolve(distribution: &mut Vec<f64>, chance: f64) {
     distribution.push(before * chance);
 }
 
-/// First `len` probabilities of a number of tosses with the given sum of probabilities and of their
-/// squares.
+/// The first `len` probabilities of a number of successes, given the sum of the probabilities and of
+/// their squares.
 fn binomial(mean: f64, squares: f64, len: usize, distribution: &mut Vec<f64>) {
     distribution.clear();
     if mean <= 0.0 {
@@ -393,8 +390,8 @@ fn binomial(mean: f64, squares: f64, len: usize, distribution: &mut Vec<f64>) {
     }
 }
 
-/// P(at least `least` of tosses with chance `chance` fall, of which `mean` are expected): the
-/// number of tosses may be any real one.
+/// P(at least `least` successes of trials with probability `chance`, of which `mean` are expected).
+/// The number of trials may be any real one.
 pub(crate) fn binomial_tail(mean: f64, chance: f64, least: f64) -> f64 {
     if least <= 0.0 {
         return 1.0;

@@ -1,54 +1,46 @@
-//! How many blocks a set has room for, and what a victim cache adds to the cache above it.
+//! The room of a set, and what a victim cache adds to the cache above it.
 //!
-//! A victim cache holds what the cache above has evicted, in the order in which that happened,
-//! which is the order in which those blocks were requested there last. So the two together hold the
-//! blocks that were requested last, much as one cache with the room of both would. How much of the
-//! room above counts for a set of the victim, is a question of time:
+//! A victim cache holds what the cache above has evicted, in the order of the last requests there.
+//! So the two together hold the blocks that were requested last, much as one cache with the room of
+//! both would. How much of the room above counts for a set of the victim depends on time:
 //!
 //! ```text
 //! b is forgotten when `ways` blocks of its set that came after it are in the victim at once
 //! ```
 //!
-//! A block that is new comes into the victim when the cache above has evicted it, a time `T` after
-//! it was requested; one that is requested again leaves the victim for as long. Let `k` blocks of
-//! the set come in a time `T`, so many as are above on average, and let `h` of them be new. Then
-//! `b` is forgotten once `ways` others came *and* none of them was requested again for a time `T`;
-//! until there is such a time passes `(e^x - 1) / x` times `T`, with `x = k (1 - h)`, in which `h k
-//! (e^x - 1) / x` more blocks can come. There are never more than are above, so that in place of
-//! `ways` there is room for
+//! A new block enters the victim when the cache above has evicted it, a time `T` after its request;
+//! one that is requested again leaves the victim for as long. Let `k` blocks of the set come in a
+//! time `T`, and let `h` of them be new. Then `b` is forgotten once `ways` others came *and* none
+//! of them was requested again for a time `T`. The expected time until the first such gap is
+//! `T * (e^x - 1) / x` with `x = k (1 - h)`, in which `h k (e^x - 1) / x` more blocks can come.
+//! There are never more than are above, so that in place of `ways` there is room for
 //!
 //! ```text
 //! ways + k (1 - exp(-h (e^x - 1) / x))
 //! ```
 //!
-//! `k` differs from set to set: the ways of a set above are held by blocks of several sets of the
-//! victim, in proportion to how many it takes in of each. `h` is the share of requests that miss,
-//! which is what is asked for: found in a second pass.
+//! `k` differs from set to set: blocks of several sets of the victim share the ways of a set above,
+//! in proportion to the requests. `h`, the share of requests that miss, is found in a second pass.
 //!
-//! Predicted against simulated misses of the victim (L1 4 KiB, L2 64 KiB, victim 2 MiB), with `k`
-//! more ways for all sets, `k` by set, and as said:
-//!
-//! | | `k`, mean | `k`, by set | as said |
-//! |---|---|---|---|
-//! | 2^18 nodes of 32 B, random order, breadth-first | -1.6 %, -2.0 % | -1.7 %, -1.8 % | +0.1 %, 0.0 % |
-//! | the same in clusters, depth-first, which meet few sets | +5.3 %, +4.5 % | -1.2 %, -1.5 % | +0.6 %, +1.5 % |
-//! | 2^17 nodes of 24 B, of which most fit; random order, breadth-first | | | +0.1 %, -0.2 % |
+//! Predicted against simulated misses of the victim (L1 4 KiB, L2 64 KiB, victim 2 MiB, 2^18 nodes
+//! of 32 B): random order +0.1 %, clusters +0.6 %, depth-first +1.5 %; with `k` more ways for all
+//! sets, -1.6 %, +5.3 % and +4.5 %.
 
 use super::sets::Room;
 use crate::hierarchy::CacheLevel;
 
-/// Parts of a way that are told apart.
+/// Resolution of the room, in parts of a way.
 const PARTS: f64 = 16.0;
 /// The share of new blocks before it is known.
 pub(super) const FIRST_GUESS: f64 = 0.5;
-/// Beyond, the exponential makes no difference any more.
+/// Beyond, the exponential makes no difference.
 const EXPONENT_MAX: f64 = 30.0;
 
 /// The room of each group of sets.
 pub(crate) struct Rooms {
-    /// By index, `ways` and so many parts of ways more.
+    /// By index, `ways` and that many parts of a way.
     rooms: Vec<Room>,
-    /// By group, the index of its room; empty where there is but one.
+    /// By group, the index of its room; empty where there is one.
     of_group: Vec<usize>,
 }
 
@@ -61,9 +53,9 @@ impl Rooms {
         }
     }
 
-    /// For the victim cache `level` behind `above`, which takes in so many blocks of each group of
-    /// the victim's sets an operation, of which so many are missed by the victim; nothing is known
-    /// of the latter in the first pass.
+    /// For the victim cache `level` behind `above`. `taken_in` and `missed` are the requests and
+    /// the misses of an operation by group of the victim's sets; misses are not known in the first
+    /// pass.
     pub(crate) fn behind(
         above: &CacheLevel,
         level: &CacheLevel,
@@ -125,8 +117,8 @@ impl Rooms {
     }
 }
 
-/// Ways that `there` blocks in the cache above make up for, when the share `new` of those that come
-/// is new.
+/// Ways that `there` blocks in the cache above add, when the share `new` of requests is for new
+/// blocks.
 pub(super) fn more(there: f64, new: f64) -> f64 {
     let again = (there * (1.0 - new)).min(EXPONENT_MAX);
     let wait = if again > 1e-6 {

@@ -1,7 +1,5 @@
 //! Operations as the tiers see them.
 
-use std::ops::ControlFlow;
-
 use crate::{Accesses, BlockProbabilities, Placement, Visits};
 
 /// Operations of any kind, or searches in a tree of which no more is known than how often each node
@@ -67,19 +65,12 @@ impl Workload<'_> {
         blocks
     }
 
-    /// Calls `read` with each point's depth and read, in depth-first order, until it breaks off.
-    /// O(points).
-    fn try_for_each_point(
-        &self,
-        mut read: impl FnMut(u32, Read) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
+    /// Calls `read` with each point's depth, probability and read, in depth-first order. O(points).
+    fn for_each_point(&self, mut read: impl FnMut(u32, f64, Read)) {
         let visits = match self {
             Workload::Accesses(accesses) => accesses.visits(),
             Workload::Searches { visits, .. } => visits,
         };
-        // By depth, where the next point's interval begins: a point's children share its interval,
-        // after its own ends.
-        let mut next: Vec<f64> = Vec::new();
         let points = visits.order.iter().zip(&visits.depths);
         for ((&v, &depth), &probability) in points.zip(&visits.probabilities) {
             let (first_byte, bytes) = match self {
@@ -93,49 +84,19 @@ impl Workload<'_> {
                     ..
                 } => (placement.offset(v), *touched_bytes),
             };
-            let level = depth as usize;
-            if next.len() < level + 2 {
-                next.resize(level + 2, 0.0);
-            }
-            let start = next[level];
-            (next[level], next[level + 1]) = (start + probability, start);
-            let read_of_point = Read {
-                start,
-                probability,
+            let last_byte = first_byte.saturating_add(u64::from(bytes.max(1)) - 1);
+            let of_point = Read {
                 first_byte,
-                last_byte: first_byte.saturating_add(u64::from(bytes.max(1)) - 1),
+                last_byte,
             };
-            read(depth, read_of_point)?;
+            read(depth, probability, of_point);
         }
-        ControlFlow::Continue(())
     }
 
-    /// Calls `read` with each point's depth and read, in depth-first order. O(points).
-    pub(crate) fn for_each_point(&self, mut read: impl FnMut(u32, Read)) {
-        // It never breaks off.
-        let _ = self.try_for_each_point(|depth, point| {
-            read(depth, point);
-            ControlFlow::Continue(())
-        });
-    }
-
-    /// As [`try_for_each_sample`](Workload::try_for_each_sample), to the end.
+    /// Calls `take` with the reads of about `samples` operations, drawn evenly: one from each of
+    /// `samples` slices of equal probability, in depth-first order of where they end. O(points) and
+    /// the length of what is taken.
     pub(crate) fn for_each_sample(&self, samples: u32, mut take: impl FnMut(&[Read])) {
-        // It never breaks off.
-        let _ = self.try_for_each_sample(samples, |reads| {
-            take(reads);
-            ControlFlow::Continue(())
-        });
-    }
-
-    /// Calls `take` with the reads of about `samples` operations, drawn evenly: one from each of so
-    /// many slices of equal probability, in depth-first order of where they end, until it breaks
-    /// off. O(points) and the length of what is taken.
-    pub(crate) fn try_for_each_sample(
-        &self,
-        samples: u32,
-        mut take: impl FnMut(&[Read]) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
         let mut path: Vec<Read> = Vec::new();
         let mut depths: Vec<u32> = Vec::new();
         // Probability that is left for operations that end at the point itself.
@@ -145,42 +106,35 @@ impl Workload<'_> {
             if let Some(end) = ends.pop() {
                 passed += end.max(0.0) * f64::from(samples);
                 while passed > next {
-                    take(path)?;
+                    take(path);
                     next += 1.0;
                 }
             }
             path.pop();
-            ControlFlow::Continue(())
         };
-        self.try_for_each_point(|depth, read| {
+        self.for_each_point(|depth, probability, read| {
             while let Some(&last) = depths.last()
                 && last >= depth
             {
-                leave(&mut path, &mut ends)?;
+                leave(&mut path, &mut ends);
                 depths.pop();
             }
             if let Some(above) = ends.last_mut() {
-                *above -= read.probability;
+                *above -= probability;
             }
             path.push(read);
             depths.push(depth);
-            ends.push(read.probability);
-            ControlFlow::Continue(())
-        })?;
+            ends.push(probability);
+        });
         while !path.is_empty() {
-            leave(&mut path, &mut ends)?;
+            leave(&mut path, &mut ends);
         }
-        ControlFlow::Continue(())
     }
 }
 
-/// One read of an operation.
+/// The bytes of one read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Read {
-    /// Operations are numbers between 0 and 1, evenly drawn; those from here on,
-    pub(crate) start: f64,
-    /// so many, make this read.
-    pub(crate) probability: f64,
     pub(crate) first_byte: u64,
     pub(crate) last_byte: u64,
 }
