@@ -119,13 +119,10 @@ fn a_node_larger_than_the_cache_misses_all_its_lines() {
     let shape = Shape::complete_binary(1);
     let node = NodeExtent::new(1_000_000, 8).unwrap();
     let placement = Layout::DepthFirst.place(&shape, node);
-    let prediction = predict_tree(
-        &shape,
-        &placement,
-        node,
-        PageSize::Small4K,
-        &Machine::thesis(),
-    );
+    // Known by its capacities.
+    let mut machine = Machine::thesis();
+    machine.hierarchy = None;
+    let prediction = predict_tree(&shape, &placement, node, PageSize::Small4K, &machine);
     assert!((prediction.misses("L1").unwrap() - 62_500.0).abs() < 1.0);
     assert!(prediction.misses("L2").unwrap().abs() < 1e-9);
     let crowded: Vec<&str> = prediction

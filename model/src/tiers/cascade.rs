@@ -331,13 +331,12 @@ impl Blocks {
                 solve(&rooms(None), &more, &mut results);
             }
         }
-        if kind.above.is_none() && workload.is_paths() {
+        if kind.above.is_none() && workload.is_paths() && grouping.share >= 1.0 {
             let sets = Sets {
                 blocks: &self.blocks,
                 classes: &classes,
                 block_bytes: self.block_bytes,
                 groups: grouping.groups,
-                share: grouping.share,
                 ways,
             };
             self.replay(workload, &sets, &members, &mut results, first.is_some());
@@ -355,7 +354,7 @@ impl Blocks {
         from_cold: bool,
     ) {
         let requests: Vec<f64> = self.requests().collect();
-        if members.crowd(&requests) * sets.share <= CROWDED_SHARE * sets.ways as f64 {
+        if members.crowd(&requests) <= CROWDED_SHARE * sets.ways as f64 {
             return;
         }
         let width = results.len() / self.blocks.len().max(1);
@@ -364,7 +363,7 @@ impl Blocks {
         let of_blocks = results.chunks_exact_mut(width).zip(&sets.classes.of_block);
         for (averages, &class) in of_blocks {
             let factor = factors[class as usize];
-            averages[0] = (averages[0] * factor).min(1.0);
+            averages[0] *= factor;
             if from_cold {
                 averages[width - 1] *= factor;
             }
@@ -399,7 +398,10 @@ impl Blocks {
                 sums.evicted_above += requests * more + hidden;
                 requests += requests * more + hidden;
             }
-            let misses = (requests * missed_share).min(block.probability);
+            let mut misses = requests * missed_share;
+            if inclusive {
+                misses = misses.min(block.probability);
+            }
             sums.misses += misses;
             if let (Some(operations), Some(&again)) = (first, averages.last()) {
                 let touched = Stream::new(block.probability, 1.0).requested_within(operations);

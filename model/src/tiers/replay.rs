@@ -23,10 +23,8 @@ pub(crate) struct Sets<'a> {
     pub(crate) blocks: &'a [Block],
     pub(crate) classes: &'a Classes,
     pub(crate) block_bytes: u64,
-    /// Power of two: the low bits of a block's number.
+    /// The number of sets, a power of two.
     pub(crate) groups: u64,
-    /// P(two blocks of a group compete).
-    pub(crate) share: f64,
     pub(crate) ways: usize,
 }
 
@@ -132,32 +130,21 @@ struct Cache {
     sets: Vec<u32>,
     ways: usize,
     groups: u64,
-    /// Sets of each group, of which the number of a block's frame selects one.
-    in_group: u64,
 }
 
 impl Cache {
     fn new(sets: &Sets<'_>) -> Cache {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "sets over groups, both small powers of two"
-        )]
-        let in_group = (1.0 / sets.share).round().max(1.0) as u64;
-        let count = usize::try_from(sets.groups * in_group).unwrap_or(1);
+        let count = usize::try_from(sets.groups).unwrap_or(1);
         Cache {
             sets: vec![EMPTY; count * sets.ways],
             ways: sets.ways,
             groups: sets.groups,
-            in_group,
         }
     }
 
     /// Whether the block is a hit; makes it the most recently used one.
     fn touch(&mut self, index: u32, block: &Block) -> bool {
-        let group = block.number & (self.groups - 1);
-        let frame = SplitMix64::new(block.number / self.groups).next_u64() % self.in_group;
-        let set = usize::try_from(frame * self.groups + group).unwrap_or(0);
+        let set = usize::try_from(block.number & (self.groups - 1)).unwrap_or(0);
         let ways = &mut self.sets[set * self.ways..][..self.ways];
         let place = ways.iter().position(|&other| other == index);
         ways[..=place.unwrap_or(self.ways - 1)].rotate_right(1);
