@@ -46,7 +46,7 @@
 //!
 //! | touches of an operation over capacity | 1 % | 2 % | 5 % | 10 % | 20 % |
 //! |---|---|---|---|---|---|
-//! | many lists (a hash table's chains) | 0.97-1.00 | 0.96-0.99 | 0.85-0.98 | 0.69-0.97 | 0.45-0.96 |
+//! | many lists (chains of a table) | 0.97-1.00 | 0.96-0.99 | 0.85-0.98 | 0.69-0.97 | 0.45-0.96 |
 //! | complete trees, 1 to 32 blocks a node | 1.00 | 1.00 | 0.98-0.99 | 0.97-0.99 | 0.94-0.98 |
 //!
 //! A prediction names the levels where an operation is [too

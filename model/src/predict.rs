@@ -27,7 +27,7 @@
 //! Rapids cores, November 2026: random-insert and complete trees of 2^16 to 2^22 nodes of 24 bytes,
 //! six layouts, both page sizes, calibrated before each set:
 //!
-//! | running beside it | timings | measured over predicted | clearly different pairs ranked as measured |
+//! | running beside it | timings | measured over predicted | pairs ranked as measured |
 //! |---|---|---|---|
 //! | some programs | 192 | 0.79 to 1.27, one 1.37, one 2.30 | 327 of 330 |
 //! | five to seven programs a processor | 168 | 0.77 to 1.30 | 296 of 306 |

@@ -24,8 +24,8 @@
 //! block boundary counts both blocks; or its first bytes
 //! ([`Predictor::touched_bytes`](crate::Predictor::touched_bytes)). Blocks in the middle of a node
 //! belong to that node alone and are counted without a loop. All blocks of a node are requested as
-//! soon as its address is known, so that an operation waits once when both ends of a straddling node
-//! miss: the probability of being *waited for* is kept beside `p_b`.
+//! soon as its address is known, so that an operation waits once when both ends of a straddling
+//! node miss: the probability of being *waited for* is kept beside `p_b`.
 //!
 //! **Addresses.** Placements may come from a live heap: block numbers are then huge and sparse. A
 //! dense placement indexes its blocks by number less the first; a sparse one sorts the block

@@ -13,8 +13,9 @@
 //! It is the cut with which van Emde Boas order begins, so that for this order the sample is exact.
 //! The others lose at most one link on the path of a search, from the top to a bottom.
 //!
-//! Probabilities of visit, the number of blocks and the nodes of an operation are those of the whole
-//! forest. Under weights, all hot bundles are taken, each for itself, and the rest is thinned out.
+//! Probabilities of visit, the number of blocks and the nodes of an operation are those of the
+//! whole forest. Under weights, all hot bundles are taken, each for itself, and the rest is thinned
+//! out.
 //!
 //! Cost: three passes over arrays, about 10 ns a node, and then that of the sample.
 

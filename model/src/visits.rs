@@ -28,8 +28,8 @@ use crate::Shape;
 const KNOWN_PROBABILITY: f64 = (1.0 - 1e-9) / 1024.0;
 
 /// Wrong guesses of an operation at a node that is visited with probability `visited`. It goes on
-/// to one of `children` children with probability `below` in all and `likeliest` at most. In a shape
-/// that is not `branching`, only the end has to be guessed.
+/// to one of `children` children with probability `below` in all and `likeliest` at most. In a
+/// shape that is not `branching`, only the end has to be guessed.
 pub(crate) fn wrong_guesses(
     visited: f64,
     below: f64,

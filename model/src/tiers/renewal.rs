@@ -1,7 +1,8 @@
 //! How often a cache sees a block that another cache stands in front of.
 //!
 //! The second cache gets a request for a block only when the first one misses it. Such requests are
-//! rarer than touches, and never come soon after each other. Let touches come at rate `rho`, and let the first cache hold a block for a time `T`
+//! rarer than touches, and never come soon after each other. Let touches come at rate `rho`, and
+//! let the first cache hold a block for a time `T`
 //! after each touch (its characteristic time). Then a request passes when the touch before it is
 //! older than `T`, and given a request at time 0, the next ones have the density
 //!

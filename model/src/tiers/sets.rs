@@ -362,8 +362,8 @@ fn convolve(distribution: &mut Vec<f64>, chance: f64) {
     distribution.push(before * chance);
 }
 
-/// The first `len` probabilities of a number of successes, given the sum of the probabilities and of
-/// their squares.
+/// The first `len` probabilities of a number of successes, given the sum of the probabilities and
+/// of their squares.
 fn binomial(mean: f64, squares: f64, len: usize, distribution: &mut Vec<f64>) {
     distribution.clear();
     if mean <= 0.0 {
