@@ -1,8 +1,9 @@
 """Checks that the modules of a crate use only those below them.
 
-The order stands at the top of `src/lib.rs`, lowest first, in a comment:
+The order stands in `src/lib.rs`, or `src/main.rs`, in a comment that begins so, and has the names
+in backquotes:
 
-    // Modules, lowest first: sys geometry machine topology layout
+    // Modules, lowest first: `sys`, `geometry`, `machine`, `topology`, `layout`.
 
 Tests may use every module.
 """
@@ -62,9 +63,14 @@ def first_names(text, prefix):
         yield from heads(text[match.end() : end - 1])
 
 
+def root_of(source):
+    library = source / "lib.rs"
+    return library if library.exists() else source / "main.rs"
+
+
 def graph(source):
     """Module -> {module that it uses: a file that does}."""
-    root = without_tests(without_comments_and_strings((source / "lib.rs").read_text()))
+    root = without_tests(without_comments_and_strings(root_of(source).read_text()))
     modules = set(re.findall(rf"\bmod ({WORD})\s*[;{{]", root))
     home = {}
     for path, tree in re.findall(rf"\buse (?:crate::|self::)?({WORD})((?:::[^;]*)?);", root):
@@ -82,7 +88,9 @@ def graph(source):
         depth = len(parts) - (parts[-1] == "mod")
         text = without_tests(without_comments_and_strings(file.read_text()))
         names = set(first_names(text, r"\$?crate"))
-        names |= set(first_names(text, "::".join(["super"] * depth)))
+        # `super` in a module inside this file leads to the file's own modules.
+        own = set(re.findall(rf"\bmod ({WORD})\s*[;{{]", text))
+        names |= set(first_names(text, "::".join(["super"] * depth))) - own
         for name in names:
             used = name if name in modules else home.get(name)
             if used and used != module:
@@ -106,13 +114,11 @@ def circles(uses):
 
 def check(source):
     uses = graph(source)
-    text = re.search(
-        r"^// Modules, lowest first: ((?:.|\n// )*)", (source / "lib.rs").read_text(), re.M
-    )
+    text = re.search(r"^// Modules, lowest first(?:.*\n//)*.*", root_of(source).read_text(), re.M)
     if not text:
         found = [" ".join(sorted(circle)) for circle in circles(uses)]
-        return [f"{source}: lib.rs gives no order of modules; circles: {found or 'none'}"]
-    rank = {module: place for place, module in enumerate(re.findall(WORD, text[1]))}
+        return [f"{source}: gives no order of modules; circles: {found or 'none'}"]
+    rank = {name: place for place, name in enumerate(re.findall(f"`({WORD})`", text[0]))}
     bad = [f"{source}: {module} is not in the order" for module in uses.keys() - rank.keys()]
     bad += [f"{source}: there is no module {module}" for module in rank.keys() - uses.keys()]
     for module, used in uses.items():

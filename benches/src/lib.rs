@@ -26,9 +26,10 @@
 //! rounds counts. So a ratio holds for the machine and the inputs that it was taken with. Keys are
 //! drawn evenly, the hardest case for every layout. Memory is freshly built, not aged.
 
-// Modules, lowest first: rng timing sys chain rounds keys queries raw_tree raw_chains ordered_map
-// install rivals source dispatch search_tree survey structures olden programs apps workload output
-// worker suites figures
+// Modules, lowest first: `rng`, `timing`, `sys`, `chain`, `rounds`, `keys`, `queries`,
+// `raw_tree`, `raw_chains`, `ordered_map`, `install`, `rivals`, `source`, `dispatch`,
+// `search_tree`, `survey`, `structures`, `olden`, `programs`, `apps`, `workload`, `output`,
+// `worker`, `suites`, `figures`.
 
 #[cfg(feature = "apps")]
 pub mod apps;
