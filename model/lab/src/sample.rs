@@ -19,9 +19,6 @@ const BATCH_READS: f64 = 1e6;
 /// Reads that warm the caches, at most. Depth-first order under Zipf keys needs 1.4e8 until the few
 /// sets that it uses hold what they hold in the steady state.
 const WARMING_READS: f64 = 2e8;
-/// Streams of operations are the same in every run.
-pub(crate) const SEED: u64 = 0x51ea;
-
 /// A simulated machine.
 pub(crate) struct Simulated {
     pub(crate) name: &'static str,
@@ -63,6 +60,8 @@ pub(crate) fn tlb(name: &str, entries: u64, ways: u64) -> CacheLevel {
 /// How well misses are to be known.
 #[derive(Clone, Copy)]
 pub(crate) struct Precision {
+    /// Of the stream of operations, which is the same in every run.
+    pub(crate) seed: u64,
     pub(crate) batches_min: u32,
     pub(crate) batches_max: u32,
     /// Sampling ends when no level's relative standard error is larger.
@@ -90,7 +89,7 @@ pub(crate) fn sample(
         simulators: { machines.iter() }
             .map(|machine| Simulator::new(&machine.hierarchy, Frames::Identity))
             .collect(),
-        operations: accesses.operations(SEED),
+        operations: accesses.operations(precision.seed),
         reads: Vec::new(),
     };
     // After one pass over all nodes, what fits stays.
