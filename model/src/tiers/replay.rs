@@ -11,8 +11,11 @@ use super::classes::{Block, Classes};
 use super::workload::Workload;
 use crate::shape::random::SplitMix64;
 
-/// Reads of the replay, drawn operations at least and at most.
-const READS: f64 = 2e6;
+/// Reads of the replay: of a point on average, and in all at least and at most.
+const READS_OF_POINT: f64 = 1000.0;
+const READS_MIN: f64 = 4e5;
+const READS_MAX: f64 = 2e6;
+/// Drawn operations at least and at most.
 const OPERATIONS_MIN: f64 = 40.0;
 const OPERATIONS_MAX: f64 = 200_000.0;
 /// Marks a way without a block.
@@ -76,7 +79,8 @@ pub(crate) fn corrections(
 
 /// The blocks of evenly drawn operations, in the order of the reads.
 fn drawn(workload: &Workload<'_>, sets: &Sets<'_>, touches: f64) -> Vec<Vec<u32>> {
-    let count = (READS / touches.max(1.0)).clamp(OPERATIONS_MIN, OPERATIONS_MAX);
+    let reads = (READS_OF_POINT * workload.points() as f64).clamp(READS_MIN, READS_MAX);
+    let count = (reads / touches.max(1.0)).clamp(OPERATIONS_MIN, OPERATIONS_MAX);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
