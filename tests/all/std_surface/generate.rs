@@ -22,7 +22,8 @@ use super::item::Item;
 /// The file for a list.
 pub(super) fn file(items: &[Item]) -> String {
     let mut text = String::from(
-        "//! Made by `tests/all/std_surface`, and not to be edited: calls each stable method of the standard library's collections, needs each trait.\n",
+        "//! Made by `tests/all/std_surface`, and not to be edited: calls each stable method of the standard\n\
+         //! library's collections, needs each trait.\n",
     );
     for module in ["map", "set"] {
         let of_module: Vec<&Item> = items.iter().filter(|item| item.module == module).collect();
