@@ -61,10 +61,10 @@ impl EdgeList {
 ///
 /// # Examples
 /// ```
-/// let edges = ccmodel::read_edges("parent,child\nroot,left\nroot,right\n".as_bytes(), 1000)?;
+/// let edges = ccmodel::structure::read_edges("parent,child\nroot,left\nroot,right\n".as_bytes(), 1000)?;
 /// assert_eq!(edges.names(), ["root", "left", "right"]);
 /// assert_eq!(edges.shape().children(0), [1, 2]);
-/// # Ok::<(), ccmodel::EdgesError>(())
+/// # Ok::<(), ccmodel::structure::EdgesError>(())
 /// ```
 pub fn read_edges(mut reader: impl BufRead, nodes_max: u32) -> Result<EdgeList, EdgesError> {
     let mut rows = Rows::new(nodes_max);

@@ -41,7 +41,7 @@ use crate::{Lengths, NO_NODE, NodeExtent, Placement, Shape};
 /// let walked = walk(&Tree(&root), 1000)?;
 /// assert_eq!(walked.shape().children(0), [1, 2]);
 /// # assert_eq!(root.key + root.children[1].key, 5);
-/// # Ok::<(), ccmodel::WalkError>(())
+/// # Ok::<(), ccmodel::structure::WalkError>(())
 /// ```
 pub trait Walker {
     /// How a node is referred to: a reference, a pointer, an index.
