@@ -9,11 +9,12 @@
 //!   for each other, what the system tells;
 //! - [`rounds`]: the rounds of a measurement, and their spread;
 //! - [`keys`], [`queries`]: what maps hold, and what structures are asked;
-//! - [`raw_tree`], [`raw_chains`]: a search tree and hash chains on an allocator of choice;
 //! - [`ordered_map`]: the trait of ordered maps, and the passes that are timed;
 //! - [`install`], [`rivals`]: what ours is compared with, a file each;
 //! - [`source`]: the allocator behind `Box` for a part of a thread's work;
 //! - [`dispatch`]: the global allocator of `report`, which the environment chooses;
+//! - [`placement`]: allocators of nodes, with and without hints;
+//! - [`raw`]: a search tree and hash chains on an allocator of choice;
 //! - [`search_tree`], [`survey`], [`structures`]: trees, lists, tables and octrees of boxes;
 //! - [`olden`]: the Olden programs, over allocators and placements;
 //! - [`programs`], `apps`: whole programs for allocators, applications of published crates;
@@ -27,9 +28,9 @@
 //! drawn evenly, the hardest case for every layout. Memory is freshly built, not aged.
 
 // Modules, lowest first: `rng`, `timing`, `sys`, `chain`, `rounds`, `keys`, `queries`,
-// `raw_tree`, `raw_chains`, `ordered_map`, `install`, `rivals`, `source`, `dispatch`,
-// `search_tree`, `survey`, `structures`, `olden`, `programs`, `apps`, `workload`, `output`,
-// `worker`, `suites`, `figures`.
+// `ordered_map`, `install`, `rivals`, `source`, `dispatch`, `placement`, `raw`, `search_tree`,
+// `survey`, `structures`, `olden`, `programs`, `apps`, `workload`, `output`, `worker`, `suites`,
+// `figures`.
 
 #[cfg(feature = "apps")]
 pub mod apps;
@@ -41,10 +42,10 @@ pub mod keys;
 pub mod olden;
 pub mod ordered_map;
 pub mod output;
+pub mod placement;
 pub mod programs;
 pub mod queries;
-pub mod raw_chains;
-pub mod raw_tree;
+pub mod raw;
 pub mod rivals;
 pub mod rng;
 pub mod rounds;

@@ -1,89 +1,77 @@
-//! A binary search tree of boxes, with 24 bytes a node, that does not balance itself.
+//! A binary search tree of boxes that does not balance itself.
 //!
 //! Keys in random order give paths of about `1.39 log2 n` nodes (Knuth, TAOCP 3, 6.2.2).
 
 use ccmorph::TreeNode;
 
-/// One node. Two of them fit a block of 64 bytes.
-#[derive(Debug, TreeNode)]
-pub struct Node {
+/// One node: 24 bytes without a value, of which two fit a block of 64, and 32 with a `u64`.
+#[derive(Clone, Debug, TreeNode)]
+pub struct Node<V = ()> {
     /// The key; smaller ones lie to the left, larger ones to the right.
     pub key: u64,
+    /// What belongs to the key.
+    pub value: V,
     /// Everything smaller.
     #[child]
-    pub left: Option<Box<Node>>,
+    pub left: Option<Box<Node<V>>>,
     /// Everything larger.
     #[child]
-    pub right: Option<Box<Node>>,
+    pub right: Option<Box<Node<V>>>,
 }
 
-const _: () = assert!(size_of::<Node>() == 24);
+const _: () = assert!(size_of::<Node>() == 24 && size_of::<Node<u64>>() == 32);
 
-impl Node {
+impl<V> Node<V> {
     /// A node without children.
-    fn leaf(key: u64) -> Self {
+    pub fn leaf(key: u64, value: V) -> Self {
+        let (left, right) = (None, None);
         Node {
             key,
-            left: None,
-            right: None,
+            value,
+            left,
+            right,
         }
     }
 }
 
-/// A set of `u64` keys in a binary search tree.
-#[derive(Debug, Default)]
-pub struct SearchTree {
-    root: Option<Box<Node>>,
-    nodes: usize,
+/// A map from `u64` keys in a binary search tree.
+#[derive(Clone, Debug)]
+pub struct Tree<V> {
+    /// The link that owns the root.
+    pub root: Option<Box<Node<V>>>,
 }
 
-impl SearchTree {
-    /// An empty tree; allocates nothing.
-    pub const fn new() -> Self {
-        SearchTree {
-            root: None,
-            nodes: 0,
-        }
-    }
+/// A set of `u64` keys.
+pub type SearchTree = Tree<()>;
 
-    /// Number of nodes.
-    pub fn len(&self) -> usize {
-        self.nodes
+impl<V> Default for Tree<V> {
+    fn default() -> Self {
+        Tree { root: None }
     }
+}
 
-    /// Whether there are no nodes.
-    pub fn is_empty(&self) -> bool {
-        self.nodes == 0
-    }
-
-    /// The root.
-    pub fn root(&self) -> Option<&Node> {
-        self.root.as_deref()
-    }
-
-    /// The link that owns the root, for `ccmorph`.
-    pub fn root_mut(&mut self) -> &mut Option<Box<Node>> {
-        &mut self.root
-    }
-
+impl<V> Tree<V> {
     /// Inserts `key`; false when it was there.
-    pub fn insert(&mut self, key: u64) -> bool {
-        self.insert_with(key, |_link, node| Box::new(node))
+    pub fn insert(&mut self, key: u64, value: V) -> bool {
+        self.insert_with(key, value, |_link, node| Box::new(node))
     }
 
     /// Inserts `key` with its node allocated near the parent; false when it was there.
     ///
     /// The hint is the empty link, which lies inside the parent. That of the root lies outside the
     /// allocator's memory, which ignores it.
-    pub fn insert_near_parent(&mut self, key: u64) -> bool {
-        self.insert_with(key, |link, node| ccmalloc::near(link, || Box::new(node)))
+    pub fn insert_near_parent(&mut self, key: u64, value: V) -> bool {
+        self.insert_with(key, value, |link, node| {
+            ccmalloc::near(link, || Box::new(node))
+        })
     }
 
     #[inline]
     fn insert_with(
         &mut self,
         key: u64,
-        allocate: impl FnOnce(&Option<Box<Node>>, Node) -> Box<Node>,
+        value: V,
+        allocate: impl FnOnce(&Option<Box<Node<V>>>, Node<V>) -> Box<Node<V>>,
     ) -> bool {
         let mut link = &mut self.root;
         while let Some(node) = link {
@@ -96,16 +84,32 @@ impl SearchTree {
                 &mut node.right
             };
         }
-        *link = Some(allocate(link, Node::leaf(key)));
-        self.nodes += 1;
+        *link = Some(allocate(link, Node::leaf(key, value)));
         true
+    }
+
+    /// The value of `key`. Walks one path.
+    #[inline]
+    pub fn get(&self, key: u64) -> Option<&V> {
+        let mut link = self.root.as_deref();
+        while let Some(node) = link {
+            if key == node.key {
+                return Some(&node.value);
+            }
+            link = if key < node.key {
+                node.left.as_deref()
+            } else {
+                node.right.as_deref()
+            };
+        }
+        None
     }
 
     /// The node with the smallest key that is not below `key`.
     #[inline]
-    pub fn lower_bound(&self, key: u64) -> Option<&Node> {
+    pub fn lower_bound(&self, key: u64) -> Option<&Node<V>> {
         let mut above = None;
-        let mut link = self.root();
+        let mut link = self.root.as_deref();
         while let Some(node) = link {
             if node.key == key {
                 return Some(node);
@@ -119,12 +123,23 @@ impl SearchTree {
         }
         above
     }
+
+    /// All nodes, parents before their children.
+    pub fn nodes(&self) -> impl Iterator<Item = &Node<V>> {
+        let mut pending: Vec<&Node<V>> = self.root.as_deref().into_iter().collect();
+        std::iter::from_fn(move || {
+            let node = pending.pop()?;
+            pending.extend(node.right.as_deref());
+            pending.extend(node.left.as_deref());
+            Some(node)
+        })
+    }
 }
 
-impl Drop for SearchTree {
+impl<V> Drop for Tree<V> {
     /// Frees node by node: a tree of sorted keys must not take a stack frame for each node.
     fn drop(&mut self) {
-        let mut pending: Vec<Box<Node>> = self.root.take().into_iter().collect();
+        let mut pending: Vec<Box<Node<V>>> = self.root.take().into_iter().collect();
         while let Some(mut node) = pending.pop() {
             pending.extend(node.right.take());
             pending.extend(node.left.take());
@@ -141,39 +156,32 @@ mod tests {
     quickcheck! {
         fn answers_like_a_btree_set(keys: Vec<u16>, queries: Vec<u16>) -> bool {
             let mut model = BTreeSet::new();
-            let mut plain = SearchTree::new();
-            let mut hinted = SearchTree::new();
+            let mut trees = [SearchTree::default(), SearchTree::default()];
             for key in keys.into_iter().map(u64::from) {
                 let new = model.insert(key);
-                if plain.insert(key) != new || hinted.insert_near_parent(key) != new {
-                    return false;
-                }
+                assert_eq!(trees[0].insert(key, ()), new);
+                assert_eq!(trees[1].insert_near_parent(key, ()), new);
             }
-            let probe = |tree: &SearchTree, query| tree.lower_bound(query).map(|node| node.key);
-            plain.len() == model.len()
-                && hinted.len() == model.len()
-                && plain.is_empty() == model.is_empty()
-                && queries.into_iter().map(u64::from).all(|query| {
-                    let expected = model.range(query..).next().copied();
-                    probe(&plain, query) == expected && probe(&hinted, query) == expected
-                })
+            trees.iter().all(|tree| {
+                tree.nodes().count() == model.len()
+                    && queries.iter().copied().map(u64::from).all(|query| {
+                        let found = tree.lower_bound(query).map(|node| node.key);
+                        found == model.range(query..).next().copied()
+                            && tree.get(query).is_some() == model.contains(&query)
+                    })
+            })
         }
     }
 
     #[test]
     fn a_list_is_dropped_without_a_frame_a_node() {
         let run = || {
-            let mut tree = SearchTree::new();
+            let mut tree = SearchTree::default();
             for key in (0..5_000).rev() {
-                tree.insert(key);
+                tree.insert(key, ());
             }
-            assert_eq!(tree.len(), 5_000);
         };
-        std::thread::Builder::new()
-            .stack_size(64 << 10)
-            .spawn(run)
-            .unwrap()
-            .join()
-            .unwrap();
+        let thread = std::thread::Builder::new().stack_size(64 << 10).spawn(run);
+        thread.unwrap().join().unwrap();
     }
 }

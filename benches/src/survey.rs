@@ -1,11 +1,11 @@
-//! The shape of a [`SearchTree`] in memory and the addresses of its nodes, from which the model
+//! The shape of a [`Tree`] in memory and the addresses of its nodes, from which the model
 //! predicts.
 
 use ccmodel::{
     Machine, NO_NODE, NodeExtent, PageSize, Placement, Prediction, Predictor, SearchStyle, Shape,
 };
 
-use crate::search_tree::{Node, SearchTree};
+use crate::search_tree::{Node, Tree};
 
 /// The shape of a tree and the address of each node, in preorder.
 #[derive(Clone, Debug)]
@@ -14,6 +14,8 @@ pub struct Survey {
     pub shape: Shape,
     /// The address of each node as an offset from 0.
     pub placement: Placement,
+    /// The size of a node.
+    pub extent: NodeExtent,
 }
 
 impl Survey {
@@ -21,62 +23,33 @@ impl Survey {
     ///
     /// # Panics
     /// When the tree has `u32::MAX` nodes or more.
-    pub fn of(tree: &SearchTree) -> Self {
-        Survey::of_nodes(tree.root(), |node| {
-            [node.left.as_deref(), node.right.as_deref()]
-        })
-    }
-
-    /// As [`of`](Survey::of), of any binary tree.
-    ///
-    /// # Panics
-    /// As `of`.
-    pub fn of_nodes<'a, N>(
-        root: Option<&'a N>,
-        children: impl Fn(&'a N) -> [Option<&'a N>; 2],
-    ) -> Self {
+    pub fn of<V>(tree: &Tree<V>) -> Self {
         let (mut parents, mut addresses) = (Vec::new(), Vec::new());
-        let mut pending: Vec<(&N, u32)> = root.map(|root| (root, NO_NODE)).into_iter().collect();
+        let root = tree.root.as_deref().map(|root| (root, NO_NODE));
+        let mut pending: Vec<(&Node<V>, u32)> = root.into_iter().collect();
         while let Some((node, parent)) = pending.pop() {
             let number = u32::try_from(parents.len()).expect("a survey counts nodes in 32 bits");
             parents.push(parent);
             addresses.push(std::ptr::from_ref(node).addr() as u64);
-            let [left, right] = children(node);
-            let both = [right, left].into_iter().flatten();
-            pending.extend(both.map(|child| (child, number)));
+            let both = [&node.right, &node.left].into_iter().flatten();
+            pending.extend(both.map(|child| (&**child, number)));
         }
-        let shape = Shape::from_parents(&parents).expect("parents come before their children");
-        let placement = Placement::from_offsets(addresses);
-        Survey { shape, placement }
-    }
-
-    /// The size of a node.
-    ///
-    /// # Panics
-    /// Never.
-    pub fn extent() -> NodeExtent {
-        let bytes = u32::try_from(size_of::<Node>()).expect("a node is small");
-        let align = u32::try_from(align_of::<Node>()).expect("an alignment is small");
-        NodeExtent::new(bytes, align).expect("the extent of a type is valid")
+        let [bytes, align] = [size_of::<Node<V>>(), align_of::<Node<V>>()]
+            .map(|bytes| u32::try_from(bytes).expect("a node is small"));
+        Survey {
+            shape: Shape::from_parents(&parents).expect("parents come before their children"),
+            placement: Placement::from_offsets(addresses),
+            extent: NodeExtent::new(bytes, align).expect("the extent of a type is valid"),
+        }
     }
 
     /// Predicts a search for a key of the tree. O(n log n).
     ///
-    /// rustc makes [`SearchTree::lower_bound`] select one of two links without a branch.
+    /// rustc makes [`Tree::lower_bound`] select one of two links without a branch.
     pub fn predict(&self, pages: PageSize, machine: &Machine) -> Prediction {
-        self.predict_nodes(Self::extent(), pages, machine)
-    }
-
-    /// As [`predict`](Survey::predict), of nodes of this size.
-    pub fn predict_nodes(
-        &self,
-        extent: NodeExtent,
-        pages: PageSize,
-        machine: &Machine,
-    ) -> Prediction {
         Predictor::new(&self.shape)
             .style(SearchStyle::BranchFree)
-            .predict(&self.placement, extent, pages, machine)
+            .predict(&self.placement, self.extent, pages, machine)
     }
 
     /// The share of children that lie in the same block of `block_bytes` as their parent. O(n).
@@ -103,9 +76,9 @@ mod tests {
     use ccmodel::NO_NODE;
 
     fn tree_of(keys: &[u64]) -> SearchTree {
-        let mut tree = SearchTree::new();
+        let mut tree = SearchTree::default();
         for &key in keys {
-            tree.insert(key);
+            tree.insert(key, ());
         }
         tree
     }
@@ -119,7 +92,7 @@ mod tests {
         assert_eq!(survey.shape.parent(0), NO_NODE);
         assert_eq!(survey.shape.children(0), [1, 4]);
         assert_eq!(survey.shape.children(1), [2, 3]);
-        let root = tree.root().unwrap();
+        let root = tree.root.as_deref().unwrap();
         assert_eq!(
             survey.placement.offset(0),
             std::ptr::from_ref(root).addr() as u64
@@ -143,7 +116,7 @@ mod tests {
 
     #[test]
     fn an_empty_tree_has_an_empty_survey() {
-        let survey = Survey::of(&SearchTree::new());
+        let survey = Survey::of(&SearchTree::default());
         assert!(survey.shape.is_empty());
         assert!(survey.share_with_parent(64).abs() < f64::EPSILON);
     }

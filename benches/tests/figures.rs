@@ -8,11 +8,16 @@ use std::collections::BTreeSet;
 
 use ccmodel::{CacheGeometry, Colouring, Layout};
 use measure::figures::btree::{InCoreBTree, Word};
-use measure::figures::c_tree::{CTree, Node};
-use measure::figures::chain::{Chain, Searched as _};
+use measure::figures::chain::{Chain, Searched as _, path};
+use measure::figures::searches::binary_tree;
 use measure::figures::thesis::ThesisMachine;
 use measure::figures::{Effort, Kind, Row, draw, node_size, searches};
+use measure::search_tree::Node;
+use measure::source::SwitchAllocator;
 use quickcheck::{TestResult, quickcheck};
+
+#[global_allocator]
+static GLOBAL: SwitchAllocator = SwitchAllocator;
 
 /// Whether the tree is a B-tree of the set's keys, and answers as it does.
 fn is_the_set<W: Word>(tree: &InCoreBTree<W>, model: &BTreeSet<usize>, others: &[u16]) -> bool {
@@ -58,7 +63,8 @@ fn any_b_tree<W: Word>(keys: &[u16], others: &[u16], more_words: u8, share: u8) 
 
 quickcheck! {
     fn b_trees_are_sets(keys: Vec<u16>, others: Vec<u16>, more_words: u8, share: u8) -> bool {
-        any_b_tree::<u32>(&keys, &others, more_words, share) && any_b_tree::<u64>(&keys, &others, more_words, share)
+        any_b_tree::<u32>(&keys, &others, more_words, share)
+            && any_b_tree::<u64>(&keys, &others, more_words, share)
     }
 
     fn all_structures_walk_through_the_same_searches(keys: u16, seed: u64, count: u8) -> TestResult {
@@ -66,15 +72,16 @@ quickcheck! {
         if keys == 0 {
             return TestResult::discard();
         }
-        let mut binary = CTree::new(keys);
+        let layout = Layout::SubtreeCluster { block_bytes: 64 };
+        let (binary, _) = binary_tree(keys, layout.into(), true).expect("there is memory");
         let begin = Chain::new(keys, seed);
         let end = binary.follow(begin, count);
-        binary.morph().expect("there is memory");
         let tree: InCoreBTree<u64> = node_size::b_tree(96, keys);
-        let known = begin.known_keys(count).fold(begin, |chain, key| chain.after(key as u64));
+        let after = |chain: Chain, key| chain.after(key as u64);
+        let known = begin.known_keys(count).fold(begin, after);
         let in_range = begin.known_keys(count).all(|key| key < keys);
         TestResult::from_bool(
-            in_range && binary.follow(begin, count) == end && tree.follow(begin, count) == end && known == end,
+            in_range && tree.follow(begin, count) == end && known == end,
         )
     }
 }
@@ -93,39 +100,34 @@ fn larger_trees_have_the_nodes_that_they_should() {
 #[test]
 fn a_c_tree_keeps_its_keys_and_gets_its_layout() {
     const KEYS: usize = 1023;
-    let block = |node: &Node| std::ptr::from_ref(node).addr() / 64;
-    let is_whole = |tree: &CTree| {
-        let deepest = (0..KEYS as u64).map(|key| tree.path(key).count()).max();
-        tree.nodes().count() == KEYS
-            && deepest == Some(10)
-            && (0..KEYS as u64).all(|key| tree.get(key) == Some(&key))
-            && tree.get(KEYS as u64).is_none()
-            && tree
-                .nodes()
-                .all(|node| ccmalloc::contains(std::ptr::from_ref(node).cast()))
+    let block = |node: &Node<u64>| std::ptr::from_ref(node).addr() / 64;
+    let c_tree = |keys, coloured| {
+        let clusters = Layout::SubtreeCluster { block_bytes: 64 };
+        let (tree, report) = binary_tree(keys, clusters.into(), coloured).expect("memory");
+        let deepest = (0..KEYS as u64).map(|key| path(&tree, key).count()).max();
+        assert_eq!((tree.nodes().count(), report.nodes), (keys, keys));
+        assert!((0..keys as u64).all(|key| tree.get(key) == Some(&key)));
+        assert!(deepest == Some(10) || keys == 0);
+        let is_ours = |node| ccmalloc::contains(std::ptr::from_ref::<Node<u64>>(node).cast());
+        assert!(tree.nodes().all(is_ours));
+        (tree, report)
     };
-    let mut tree = CTree::new(KEYS);
-    assert!(is_whole(&tree));
-
-    let clusters = Layout::SubtreeCluster { block_bytes: 64 };
-    let report = tree.morph_with(clusters).expect("there is memory");
-    assert!(is_whole(&tree) && report.placed && report.colour.is_none());
-    assert_eq!((report.nodes, report.node_bytes), (KEYS, 32));
+    let (tree, report) = c_tree(KEYS, false);
+    assert!(report.placed && report.colour.is_none());
     // Two nodes fit into a block, so that about half of the steps stay in one.
-    let mut blocks: Vec<usize> = tree.path(0).map(block).collect();
+    let mut blocks: Vec<usize> = path(&tree, 0).map(block).collect();
     blocks.dedup();
     assert!(blocks.len() <= 8, "{} blocks of 10 nodes", blocks.len());
 
-    let report = tree.morph().expect("there is memory");
+    let (tree, report) = c_tree(KEYS, true);
     let colour = report.colour.expect("it was asked for");
-    assert!(is_whole(&tree) && colour.hot_nodes > 0);
+    assert!(colour.hot_nodes > 0);
     // The root lies in the part of a way that is reserved for the top of the tree.
     let geometry = colour.colouring.geometry();
     let root = tree.nodes().next().expect("it has keys");
     let in_way = std::ptr::from_ref(root).addr() as u64 % geometry.way_bytes();
     assert!(in_way < colour.colouring.hot_way_bytes());
-
-    assert_eq!(CTree::new(0).morph().expect("there is memory").nodes, 0);
+    c_tree(0, true);
 }
 
 #[test]

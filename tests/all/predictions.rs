@@ -9,7 +9,7 @@ use ccmorph::{Morph, TreeNode};
 const NODES: usize = 200_000;
 
 /// How a tree grows by a key.
-type Insert = fn(&mut SearchTree, u64) -> bool;
+type Insert = fn(&mut SearchTree, u64, ()) -> bool;
 
 fn keys() -> Vec<u64> {
     // Multiplication by an odd number is a permutation; rotation makes the order random enough.
@@ -20,9 +20,9 @@ fn keys() -> Vec<u64> {
 }
 
 fn tree(insert: Insert) -> SearchTree {
-    let mut tree = SearchTree::new();
+    let mut tree = SearchTree::default();
     for key in keys() {
-        assert!(insert(&mut tree, key));
+        assert!(insert(&mut tree, key, ()));
     }
     tree
 }
@@ -31,7 +31,7 @@ fn morphed(layout: Layout) -> SearchTree {
     let mut tree = tree(SearchTree::insert);
     Morph::new()
         .layout(layout)
-        .run(tree.root_mut(), Node::children)
+        .run(&mut tree.root, Node::children)
         .unwrap();
     tree
 }
@@ -87,7 +87,8 @@ fn the_model_knows_where_the_allocator_puts_nodes() {
         let real = Survey::of(&tree(insert));
         let planned = Survey {
             shape: real.shape.clone(),
-            placement: layout.place(&real.shape, Survey::extent()),
+            placement: layout.place(&real.shape, real.extent),
+            extent: real.extent,
         };
         for block_bytes in [64, 4096] {
             let [real, planned] =
@@ -110,7 +111,7 @@ fn the_model_knows_where_the_allocator_puts_nodes() {
 fn a_morph_puts_nodes_where_the_layout_says() {
     let layout = Layout::VanEmdeBoas;
     let survey = Survey::of(&morphed(layout));
-    let planned = layout.place(&survey.shape, Survey::extent());
+    let planned = layout.place(&survey.shape, survey.extent);
     // Both know of the same pairs; where segments fall may differ by a few nodes.
     let together = |offsets: &[u64]| {
         let number = |node: usize| u32::try_from(node).unwrap();

@@ -62,7 +62,7 @@ fn keys_of(root: Option<&Node>) -> Vec<u64> {
 
 /// Drops the left subtree of the node with `key`, if there is one; its keys.
 fn prune(tree: &mut SearchTree, key: u64) -> Vec<u64> {
-    let mut link = tree.root_mut();
+    let mut link = &mut tree.root;
     while let Some(node) = link {
         if node.key == key {
             let below = node.left.take();
@@ -79,41 +79,47 @@ fn prune(tree: &mut SearchTree, key: u64) -> Vec<u64> {
 
 quickcheck! {
     fn a_tree_lives_through_everything(steps: Vec<Step>) -> bool {
-        let mut tree = SearchTree::new();
+        let mut tree = SearchTree::default();
         let mut model = BTreeSet::new();
         for step in steps {
             match step {
-                Step::Insert(key) => assert_eq!(tree.insert(key.into()), model.insert(u64::from(key))),
-                Step::InsertNearParent(key) => assert_eq!(tree.insert_near_parent(key.into()), model.insert(u64::from(key))),
+                Step::Insert(key) => {
+                    assert_eq!(tree.insert(key.into(), ()), model.insert(key.into()));
+                }
+                Step::InsertNearParent(key) => {
+                    let is_new = tree.insert_near_parent(key.into(), ());
+                    assert_eq!(is_new, model.insert(key.into()));
+                }
                 Step::Prune(key) => {
                     for dropped in prune(&mut tree, key.into()) {
                         assert!(model.remove(&dropped));
                     }
                 }
                 Step::Morph(layout) => {
-                    let report = Morph::new().layout(layout).run(tree.root_mut(), Node::children).unwrap();
+                    let morph = Morph::new().layout(layout);
+                    let report = morph.run(&mut tree.root, Node::children).unwrap();
                     assert_eq!((report.nodes, report.layout), (model.len(), layout));
                 }
                 Step::MorphAsTheModelChooses => {
-                    let report = ccmorph::ccmorph(tree.root_mut(), Node::children).unwrap();
+                    let report = ccmorph::ccmorph(&mut tree.root, Node::children).unwrap();
                     assert_eq!(report.nodes, model.len());
                 }
             }
         }
         ccmalloc::check().unwrap();
-        keys_of(tree.root()).into_iter().eq(model)
+        keys_of(tree.root.as_deref()).into_iter().eq(model)
     }
 }
 
 #[test]
 fn a_morphed_tree_may_be_dropped_on_another_thread() {
-    let mut tree = SearchTree::new();
+    let mut tree = SearchTree::default();
     for key in 0..20_000_u64 {
-        tree.insert_near_parent(key.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        tree.insert_near_parent(key.wrapping_mul(0x9E37_79B9_7F4A_7C15), ());
     }
-    let report = ccmorph::ccmorph(tree.root_mut(), Node::children).unwrap();
+    let report = ccmorph::ccmorph(&mut tree.root, Node::children).unwrap();
     assert_eq!(report.nodes, 20_000);
-    let keys = std::thread::spawn(move || keys_of(tree.root()).len())
+    let keys = std::thread::spawn(move || keys_of(tree.root.as_deref()).len())
         .join()
         .unwrap();
     assert_eq!(keys, 20_000);

@@ -12,6 +12,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use measure::figures::{Effort, Row, draw, node_size, searches};
+use measure::source::SwitchAllocator;
+
+/// Binary trees come from `CcMalloc`, all else from the system.
+#[global_allocator]
+static GLOBAL: SwitchAllocator = SwitchAllocator;
 
 /// Makes the thesis's figures again: measured on this machine, and simulated for the thesis's
 #[derive(Debug, Parser)]

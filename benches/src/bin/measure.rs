@@ -12,7 +12,6 @@ use benches::Args;
 use ccmodel::counters::Counters;
 use clap::Parser;
 use measure::dispatch::DispatchAllocator;
-use measure::olden::table::OldenTable;
 use measure::output::fill::fill;
 use measure::output::{Record, Table, Watch, table_header, table_line, write_files, write_whole};
 use measure::rivals::left_out;
@@ -202,17 +201,7 @@ fn run(args: &Args, workloads: &[&'static Workload]) -> Result<(), Box<dyn std::
 
 /// The tables of what has been measured so far.
 fn tables() -> Vec<Table> {
-    let olden = olden::table().map(|table| {
-        let title = "The Olden programs";
-        Table::new(
-            olden::SUITE,
-            title,
-            OldenTable::EXPLANATION,
-            OldenTable::header(),
-            table.rows(),
-        )
-    });
-    olden.into_iter().collect()
+    olden::table().into_iter().collect()
 }
 
 /// Whether `--only` asks for all of the workload or for this comparison of it.

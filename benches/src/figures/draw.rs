@@ -23,23 +23,36 @@ pub fn json_lines(rows: &[Row]) -> String {
         .collect()
 }
 
-/// What is on the horizontal axis of a figure.
-fn abscissa(row: &Row) -> Option<u64> {
-    if row.figure == node_size::FIGURE {
-        Some(row.node_bytes as u64)
-    } else {
-        row.searches
-    }
-}
-
-/// The rows that belong together: one machine and one number of keys.
+/// The rows of one machine and one number of keys.
 struct Panel<'a> {
     kind: Kind,
     keys: usize,
     rows: Vec<&'a Row>,
 }
 
-impl Panel<'_> {
+impl<'a> Panel<'a> {
+    /// The panels of some rows, the measured ones first.
+    fn all(rows: &'a [Row]) -> Vec<Panel<'a>> {
+        let mut panels: Vec<Panel<'_>> = Vec::new();
+        for kind in [Kind::Measured, Kind::Simulated, Kind::Model] {
+            for row in rows.iter().filter(|row| row.kind == kind) {
+                let keys = row.keys;
+                let known = panels
+                    .iter_mut()
+                    .find(|panel| (panel.kind, panel.keys) == (kind, keys));
+                match known {
+                    Some(panel) => panel.rows.push(row),
+                    None => panels.push(Panel {
+                        kind,
+                        keys,
+                        rows: vec![row],
+                    }),
+                }
+            }
+        }
+        panels
+    }
+
     fn title(&self) -> String {
         let keys = self.keys;
         match self.kind {
@@ -52,38 +65,17 @@ impl Panel<'_> {
             }
         }
     }
-
-    /// What is searched, in the order of its first row.
-    fn structures(&self) -> Vec<&'static str> {
-        let mut structures = Vec::new();
-        for row in &self.rows {
-            if !structures.contains(&row.structure) {
-                structures.push(row.structure);
-            }
-        }
-        structures
-    }
 }
 
-/// The panels of some rows, the measured ones first.
-fn panels(rows: &[Row]) -> Vec<Panel<'_>> {
-    let mut panels: Vec<Panel<'_>> = Vec::new();
-    for kind in [Kind::Measured, Kind::Simulated, Kind::Model] {
-        for row in rows.iter().filter(|row| row.kind == kind) {
-            match panels
-                .iter_mut()
-                .find(|panel| panel.kind == kind && panel.keys == row.keys)
-            {
-                Some(panel) => panel.rows.push(row),
-                None => panels.push(Panel {
-                    kind,
-                    keys: row.keys,
-                    rows: vec![row],
-                }),
-            }
+/// What is searched, in the order of the first rows.
+fn structures<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<&'static str> {
+    let mut structures = Vec::new();
+    for row in rows {
+        if !structures.contains(&row.structure) {
+            structures.push(row.structure);
         }
     }
-    panels
+    structures
 }
 
 /// `rows` for a terminal: a table for each panel.
@@ -93,7 +85,7 @@ fn panels(rows: &[Row]) -> Vec<Panel<'_>> {
 pub fn table(rows: &[Row]) -> String {
     const WRITES: &str = "a String takes all that is written to it";
     let mut text = String::new();
-    for panel in panels(rows) {
+    for panel in Panel::all(rows) {
         let figure = panel.rows[0].figure;
         writeln!(text, "figure {figure}: {}", panel.title()).expect(WRITES);
         let measured = panel.kind == Kind::Measured;
@@ -160,25 +152,18 @@ fn colour(structure: &str) -> RGBColor {
 /// # Errors
 /// When there is nothing to draw, or the file cannot be written.
 pub fn svg(path: &Path, rows: &[Row]) -> Result<(), String> {
-    let mut panels = panels(rows);
+    let mut panels = Panel::all(rows);
     panels.retain(|panel| panel.kind != Kind::Model);
     let count = u32::try_from(panels.len()).map_err(|error| error.to_string())?;
     if count == 0 {
         return Err(String::from("there is nothing to draw"));
     }
-    let mut structures: Vec<&str> = Vec::new();
-    for structure in panels.iter().flat_map(Panel::structures) {
-        if !structures.contains(&structure) {
-            structures.push(structure);
-        }
-    }
+    let structures = structures(panels.iter().flat_map(|panel| panel.rows.iter().copied()));
     // One needs no legend: the caption of the page says what it is.
-    let legend_lines = if structures.len() > 1 {
-        structures.len().div_ceil(LEGEND_COLUMNS)
-    } else {
-        0
+    let legend_lines = match structures.len() {
+        0 | 1 => 0,
+        more => u32::try_from(more.div_ceil(LEGEND_COLUMNS)).unwrap_or(1),
     };
-    let legend_lines = u32::try_from(legend_lines).map_err(|error| error.to_string())?;
     let columns = if count == 3 { 3 } else { count.min(2) };
     let charts_height = PANEL_HEIGHT * count.div_ceil(columns);
     let size = (
@@ -218,8 +203,7 @@ fn powers(first: f64, ratio: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Numbers of few digits between two ends, close enough for a reader to guess what lies between
-/// them.
+/// Numbers of few digits between two ends.
 fn round_numbers(low: f64, high: f64) -> Vec<f64> {
     let digits: &[f64] = if high / low < 12.0 {
         &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0]
@@ -241,10 +225,16 @@ fn draw_panel<'a>(
     area: &Area<'a>,
     panel: &Panel<'_>,
 ) -> Result<(), Box<dyn std::error::Error + 'a>> {
-    let point = |row: &&Row| Some((abscissa(row)? as f64, row.height()?));
+    let is_node_size = panel.rows[0].figure == node_size::FIGURE;
+    let point = |row: &&Row| {
+        let across = match is_node_size {
+            true => row.node_bytes as u64,
+            false => row.searches?,
+        };
+        Some((across as f64, row.height()?))
+    };
     let (left, right) = ends(panel.rows.iter().filter_map(point).map(|(x, _)| x));
     let (bottom, top) = ends(panel.rows.iter().filter_map(point).map(|(_, y)| y));
-    let is_node_size = panel.rows[0].figure == node_size::FIGURE;
     let (title, unit) = match panel.kind {
         Kind::Measured => ("measured, this machine", "ns a search"),
         _ => ("SIMULATED, the thesis's machine", "memory cycles a search"),
@@ -287,7 +277,7 @@ fn draw_panel<'a>(
         .label_style(("sans-serif", 12))
         .draw()
         .map_err(|error| error.to_string())?;
-    for structure in panel.structures() {
+    for structure in structures(panel.rows.iter().copied()) {
         let style = ShapeStyle::from(&colour(structure)).stroke_width(LINE_WIDTH);
         let rows = panel.rows.iter().filter(|row| row.structure == structure);
         let points: Vec<(f64, f64)> = rows.filter_map(point).collect();

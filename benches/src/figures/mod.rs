@@ -1,28 +1,23 @@
 //! The thesis's figures 2-6 and 2-7, measured again on this machine and simulated for the thesis's.
 //!
-//! T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 2.2.3 and 2.3. The text describes
-//! the figures; their plotted points are not in it. `docs/ctree-figures.md` has what came out, and
-//! why the two machines differ.
+//! T. Chilimbi, *Cache-Conscious Data Structures* (1999), sections 2.2.3 and 2.3. The text
+//! describes the figures without their plotted points. `docs/ctree-figures.md` has the results, and
+//! says why the two machines differ.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`node_size`] | figure 2-6: a B-tree's search time against the size of its nodes |
 //! | [`searches`] | figure 2-7: the time of a search against the number of searches, from cold caches on |
 //! | [`btree`] | the in-core B-tree of both |
-//! | [`c_tree`] | the thesis's C-tree, a binary tree that `ccmorph` lays out |
-//! | [`chain`] | searches that wait for each other, and what can be searched |
+//! | [`chain`] | searches that wait for each other, what can be searched, and the clock |
 //! | [`thesis`] | the thesis's machine, simulated |
 //! | [`cold`] | how caches are emptied |
-//! | [`clock`] | processor time |
 //! | [`draw`] | tables, JSON lines and SVG |
 //!
-//! What is measured and what is not is told apart everywhere: [`Kind`] is in each row, and each
-//! panel of a picture is of one kind.
+//! Each row says whether it was measured ([`Kind`]), and each panel of a picture is of one kind.
 
 pub mod btree;
-pub mod c_tree;
 pub mod chain;
-pub mod clock;
 pub mod cold;
 pub mod draw;
 pub mod node_size;
@@ -118,7 +113,7 @@ impl Effort {
     }
 }
 
-/// Says what is being done, for whoever waits.
+/// Tells the user what is being done.
 fn progress(what: &str) {
     eprintln!("figures: {what}");
 }

@@ -16,48 +16,45 @@
 //! | C-tree without colours | the same | in clusters of 64 B |
 //! | binary tree as the model lays it out | the same | [`LayoutChoice::Auto`] |
 //!
+//! The C-tree is the thesis's (section 2.2.3): an ordinary search tree whose nodes a morph lays
+//! out, those of a subtree in one block and the top of the tree where nothing evicts it.
+//!
 //! On the simulated machine nodes have 20 B, three to a block of 64 B, the B-tree's words have 4 B,
 //! and the colours are those of its second cache, half of it for the top, as the thesis has it.
 
 use ccmodel::{
-    CacheGeometry, Coloured, Colouring, Layout, Machine, NodeExtent, PageSize, Placement,
-    Prediction, Predictor, Shape,
+    CacheGeometry, Colouring, Layout, Machine, NodeExtent, PageSize, Placement, Predictor, Shape,
 };
-use ccmorph::LayoutChoice;
+use ccmorph::{LayoutChoice, Morph, MorphError, Report, TreeNode as _};
 
 use super::btree::InCoreBTree;
-use super::c_tree::CTree;
-use super::chain::{Chain, Searched};
-use super::clock::Clock;
+use super::chain::{Chain, Searched, thread_ns};
 use super::cold::Cold;
 use super::node_size::b_tree;
 use super::thesis::{SearchCost, ThesisMachine};
 use super::{Effort, Kind, Row, progress};
+use crate::search_tree::{Node, Tree};
+use crate::source::{Source, allocate_from};
 use crate::timing::median;
 
 /// Its name in rows.
 pub const FIGURE: &str = "2-7";
-/// Runs of at most so many searches are repeated more often.
+/// Runs of at most this many searches are repeated more often.
 pub const SHORT: u64 = 1000;
 
-/// Names of what is searched.
-pub const RANDOM: &str = "random binary tree";
-/// Depth-first order.
-pub const DEPTH_FIRST: &str = "depth-first binary tree";
+pub(super) const RANDOM: &str = "random binary tree";
+pub(super) const DEPTH_FIRST: &str = "depth-first binary tree";
 /// The thesis's rival.
-pub const COLOURED_B_TREE: &str = "coloured B-tree";
-/// The same, with larger nodes.
-pub const LARGE_B_TREE: &str = "coloured B-tree, 512 B nodes";
+pub(super) const COLOURED_B_TREE: &str = "coloured B-tree";
+pub(super) const LARGE_B_TREE: &str = "coloured B-tree, 512 B nodes";
 /// The thesis's own.
-pub const C_TREE: &str = "C-tree";
-/// The same without its colours.
-pub const UNCOLOURED: &str = "C-tree without colours";
-/// Any layout.
-pub const AUTO: &str = "binary tree as the model lays it out";
+pub(super) const C_TREE: &str = "C-tree";
+pub(super) const UNCOLOURED: &str = "C-tree without colours";
+pub(super) const AUTO: &str = "binary tree as the model lays it out";
 
 const B_TREE_NODE_BYTES: usize = 96;
 const LARGE_B_TREE_NODE_BYTES: usize = 512;
-/// The share of a cache that is for the top of a tree: the thesis's.
+/// The share of a cache that is for the top of a tree: the thesis's (section 3.2.1).
 const HOT_SHARE: f64 = 0.5;
 const CLUSTERS: Layout = Layout::SubtreeCluster { block_bytes: 64 };
 const RANDOM_ORDER: Layout = Layout::Random { seed: 27 };
@@ -93,6 +90,38 @@ pub fn rows(effort: &Effort) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
+/// The balanced tree of the numbers below `keys`, each with itself as its value, whose nodes are
+/// allocated by `CcMalloc` in the order of the keys and laid out in `layout`; the coloured ones
+/// have half of the first-level cache for the top of the tree.
+///
+/// # Errors
+/// Those of [`Morph::run`].
+pub fn binary_tree(
+    keys: usize,
+    layout: LayoutChoice,
+    coloured: bool,
+) -> Result<(Tree<u64>, Report), MorphError> {
+    fn balanced(low: u64, high: u64) -> Option<Box<Node<u64>>> {
+        let key = low + high.checked_sub(low + 1)? / 2;
+        let left = balanced(low, key);
+        let mut node = Box::new(Node::leaf(key, key));
+        (node.left, node.right) = (left, balanced(key + 1, high));
+        Some(node)
+    }
+    allocate_from(Source::CcMalloc, || {
+        let root = balanced(0, keys as u64);
+        let mut tree = Tree { root };
+        let morph = Morph::new().layout(layout);
+        let morph = if coloured {
+            morph.colour(HOT_SHARE)
+        } else {
+            morph
+        };
+        let report = morph.run(&mut tree.root, Node::children)?;
+        Ok((tree, report))
+    })
+}
+
 /// What is searched on this machine.
 struct Subject {
     structure: &'static str,
@@ -100,75 +129,65 @@ struct Subject {
     searched: Box<dyn Searched>,
 }
 
-/// The binary tree of the numbers below `keys` in a layout.
-fn binary_tree(
-    structure: &'static str,
-    keys: usize,
-    lay_out: impl FnOnce(&mut CTree) -> Result<ccmorph::Report, ccmorph::MorphError>,
-) -> Result<(Subject, ccmorph::Report), Failure> {
-    let mut tree = CTree::new(keys);
-    let report = lay_out(&mut tree)?;
-    let subject = Subject {
-        structure,
-        node_bytes: CTree::NODE_BYTES,
-        searched: Box::new(tree),
-    };
-    Ok((subject, report))
-}
-
-/// A coloured B-tree of the numbers below `keys`.
-fn coloured_b_tree(
-    structure: &'static str,
-    keys: usize,
-    node_bytes: usize,
-    colouring: Colouring,
-) -> Result<Subject, Failure> {
-    let mut tree: InCoreBTree<u64> = b_tree(node_bytes, keys);
-    tree.colour(colouring)?;
-    Ok(Subject {
-        structure,
-        node_bytes,
-        searched: Box::new(tree),
-    })
-}
-
 fn subjects(keys: usize) -> Result<Vec<Subject>, Failure> {
-    let plain = |structure, layout: LayoutChoice| {
-        binary_tree(structure, keys, |tree| tree.morph_with(layout))
-    };
-    let (c_tree, report) = binary_tree(C_TREE, keys, CTree::morph)?;
-    let colouring = report.colour.ok_or("the C-tree has no colours")?.colouring;
-    let auto = plain(AUTO, LayoutChoice::Auto)?;
-    progress(&format!(
-        "the model lays {keys} nodes out as {}",
-        auto.1.layout
-    ));
-    Ok(vec![
-        plain(RANDOM, RANDOM_ORDER.into())?.0,
-        plain(DEPTH_FIRST, Layout::DepthFirst.into())?.0,
-        coloured_b_tree(COLOURED_B_TREE, keys, B_TREE_NODE_BYTES, colouring)?,
-        coloured_b_tree(LARGE_B_TREE, keys, LARGE_B_TREE_NODE_BYTES, colouring)?,
-        c_tree,
-        plain(UNCOLOURED, CLUSTERS.into())?.0,
-        auto.0,
-    ])
+    let mut subjects = Vec::new();
+    let mut colouring = None;
+    for (structure, layout, coloured) in [
+        (RANDOM, RANDOM_ORDER.into(), false),
+        (DEPTH_FIRST, Layout::DepthFirst.into(), false),
+        (C_TREE, CLUSTERS.into(), true),
+        (UNCOLOURED, CLUSTERS.into(), false),
+        (AUTO, LayoutChoice::Auto, false),
+    ] {
+        let (tree, report) = binary_tree(keys, layout, coloured)?;
+        if structure == AUTO {
+            progress(&format!(
+                "the model lays {keys} nodes out as {}",
+                report.layout
+            ));
+        }
+        colouring = colouring.or(report.colour.map(|colour| colour.colouring));
+        subjects.push(Subject {
+            structure,
+            node_bytes: size_of::<Node<u64>>(),
+            searched: Box::new(tree),
+        });
+    }
+    let colouring = colouring.ok_or("the C-tree has no colours")?;
+    for (at, structure, node_bytes) in [
+        (2, COLOURED_B_TREE, B_TREE_NODE_BYTES),
+        (3, LARGE_B_TREE, LARGE_B_TREE_NODE_BYTES),
+    ] {
+        let mut tree: InCoreBTree<u64> = b_tree(node_bytes, keys);
+        tree.colour(colouring)?;
+        let searched = Box::new(tree);
+        subjects.insert(
+            at,
+            Subject {
+                structure,
+                node_bytes,
+                searched,
+            },
+        );
+    }
+    Ok(subjects)
 }
 
 /// Searches from cold caches on. Returns nanoseconds of each search up to each of `checkpoints`.
 fn timed(searched: &dyn Searched, mut chain: Chain, checkpoints: &[u64]) -> (Vec<f64>, Chain) {
     let (mut times, mut done, mut ns) = (Vec::new(), 0, 0.0);
     for &checkpoint in checkpoints {
-        let clock = Clock::start();
+        let start = thread_ns();
         chain = searched.follow(chain, checkpoint - done);
-        ns += clock.elapsed_ns();
+        ns += thread_ns() - start;
         done = checkpoint;
         times.push(ns / checkpoint as f64);
     }
     (times, chain)
 }
 
-/// Runs of `checkpoints` on all subjects in turns, each after its `flush`. Returns the medians for
-/// each subject.
+/// Runs of `checkpoints` on all subjects in turns, each from cold caches on. Returns the medians
+/// for each subject. Few searches are flushed one by one, many with the whole structure.
 fn medians(
     subjects: &[Subject],
     (keys, runs): (usize, usize),
@@ -196,14 +215,12 @@ fn medians(
             if !flush_all {
                 begin
                     .known_keys(searches)
-                    .for_each(|key| searched.flush_way(key, cold));
+                    .for_each(|key| searched.flush_path(key, cold));
             }
         }
     }
-    times
-        .into_iter()
-        .map(|times| times.iter().map(|times| median(times)).collect())
-        .collect()
+    let medians = |times: Vec<Vec<f64>>| times.iter().map(|times| median(times)).collect();
+    times.into_iter().map(medians).collect()
 }
 
 /// Adds what the clock says.
@@ -212,11 +229,7 @@ fn measure(keys: usize, effort: &Effort, rows: &mut Vec<Row>) -> Result<(), Fail
     let subjects = subjects(keys)?;
     let cold = Cold::new()?;
     let all = checkpoints(effort.searches_max);
-    let short: Vec<u64> = all
-        .iter()
-        .copied()
-        .filter(|&count| count <= SHORT)
-        .collect();
+    let short = checkpoints(effort.searches_max.min(SHORT));
     progress(&format!("figure 2-7, {keys} keys: few searches"));
     let few = medians(&subjects, (keys, effort.short_runs), &short, &cold, false);
     progress(&format!("figure 2-7, {keys} keys: many searches"));
@@ -243,59 +256,23 @@ fn measure(keys: usize, effort: &Effort, rows: &mut Vec<Row>) -> Result<(), Fail
     Ok(())
 }
 
-/// Size of the thesis's node, three to a block.
+/// Size of the thesis's node, three to a block: the key, the left link, the right link, and two
+/// words that a search does not read.
 const THESIS_NODE: NodeExtent = NodeExtent {
     bytes: 20,
     align: 4,
 };
-/// Words of a node: the key, the left link, the right link, and two that a search does not read.
 const KEY_WORD: u64 = 0;
 const LINK_WORD: u64 = 4;
-
-/// The cache that the thesis colours: sets, bytes of a block, ways.
-fn thesis_colouring() -> Result<Colouring, Failure> {
-    Ok(Colouring::new(
-        CacheGeometry::new(16_384, 64, 1)?,
-        HOT_SHARE,
-    )?)
-}
-
-/// Where the nodes of the thesis's binary tree lie.
-enum Places {
-    Plain(Placement),
-    Coloured(Box<Coloured>),
-}
-
-impl Places {
-    fn placement(&self) -> &Placement {
-        match self {
-            Places::Plain(placement) => placement,
-            Places::Coloured(coloured) => coloured.placement(),
-        }
-    }
-
-    /// What the model says of a search in the steady state.
-    fn predict(&self, predictor: &Predictor, machine: &Machine) -> Result<Prediction, Failure> {
-        let pages = PageSize::Small4K;
-        Ok(match self {
-            Places::Plain(placement) => predictor.predict(placement, THESIS_NODE, pages, machine),
-            Places::Coloured(coloured) => {
-                coloured.predict(predictor, THESIS_NODE, pages, machine, "L2")?
-            }
-        })
-    }
-}
 
 /// Adds what the thesis's machine would do, by simulation and by the model.
 fn simulate(keys: usize, effort: &Effort, rows: &mut Vec<Row>) -> Result<(), Failure> {
     progress(&format!("figure 2-7, {keys} keys on the thesis's machine"));
-    let nodes = u32::try_from(keys)?;
-    let shape = Shape::complete_binary(nodes);
+    let shape = Shape::complete_binary(u32::try_from(keys)?);
     let predictor = Predictor::new(&shape);
     let machine = Machine::thesis();
+    let colouring = Colouring::new(CacheGeometry::new(16_384, 64, 1)?, HOT_SHARE)?;
     let checkpoints = checkpoints(effort.searches_max);
-    let plain = |layout: Layout| Places::Plain(layout.place(&shape, THESIS_NODE));
-    let coloured = thesis_colouring()?.place(&shape, THESIS_NODE, CLUSTERS, None)?;
     let row = |structure, kind, node_bytes, searches, cost| Row {
         figure: FIGURE,
         kind,
@@ -308,13 +285,22 @@ fn simulate(keys: usize, effort: &Effort, rows: &mut Vec<Row>) -> Result<(), Fai
         runs: 1,
     };
     let node_bytes = THESIS_NODE.bytes as usize;
-    for (structure, places) in [
-        (RANDOM, plain(RANDOM_ORDER)),
-        (DEPTH_FIRST, plain(Layout::DepthFirst)),
-        (C_TREE, Places::Coloured(Box::new(coloured))),
-        (UNCOLOURED, plain(CLUSTERS)),
+    for (structure, layout) in [
+        (RANDOM, RANDOM_ORDER),
+        (DEPTH_FIRST, Layout::DepthFirst),
+        (C_TREE, CLUSTERS),
+        (UNCOLOURED, CLUSTERS),
     ] {
-        let offsets = places.placement();
+        let pages = PageSize::Small4K;
+        let (prediction, offsets): (_, Placement) = if structure == C_TREE {
+            let coloured = colouring.place(&shape, THESIS_NODE, layout, None)?;
+            let prediction = coloured.predict(&predictor, THESIS_NODE, pages, &machine, "L2")?;
+            (prediction, coloured.placement().clone())
+        } else {
+            let placement = layout.place(&shape, THESIS_NODE);
+            let prediction = predictor.predict(&placement, THESIS_NODE, pages, &machine);
+            (prediction, placement)
+        };
         let costs = simulated(keys, &checkpoints, |key, machine| {
             search_complete_tree(keys, key, |node, link| {
                 let address = offsets.offset(node);
@@ -324,31 +310,24 @@ fn simulate(keys: usize, effort: &Effort, rows: &mut Vec<Row>) -> Result<(), Fai
                 }
             });
         });
-        let simulated =
-            |(&searches, cost)| row(structure, Kind::Simulated, node_bytes, Some(searches), cost);
-        rows.extend(checkpoints.iter().zip(costs).map(simulated));
-
-        let prediction = places.predict(&predictor, &machine)?;
+        rows.extend(checkpoints.iter().zip(costs).map(|(&searches, cost)| {
+            row(structure, Kind::Simulated, node_bytes, Some(searches), cost)
+        }));
         let misses = |level| prediction.misses(level).unwrap_or(f64::NAN);
         let cost = SearchCost::of_memory(prediction.nodes_visited, misses("L1"), misses("L2"));
         rows.push(row(structure, Kind::Model, node_bytes, None, cost));
     }
 
     let mut tree: InCoreBTree<u32> = b_tree(B_TREE_NODE_BYTES, keys);
-    tree.colour(thesis_colouring()?)?;
+    tree.colour(colouring)?;
     let costs = simulated(keys, &checkpoints, |key, machine| {
         let key = u32::try_from(key).unwrap_or(u32::MAX);
         let found = tree.get_watched(key, |offset| machine.read(offset as u64));
         assert_eq!(found, Some(&key), "a tree has its keys");
     });
     rows.extend(checkpoints.iter().zip(costs).map(|(&searches, cost)| {
-        row(
-            COLOURED_B_TREE,
-            Kind::Simulated,
-            B_TREE_NODE_BYTES,
-            Some(searches),
-            cost,
-        )
+        let (structure, node_bytes) = (COLOURED_B_TREE, B_TREE_NODE_BYTES);
+        row(structure, Kind::Simulated, node_bytes, Some(searches), cost)
     }));
     Ok(())
 }
@@ -364,11 +343,8 @@ fn simulated(
     let mut queries = Chain::new(keys, SEED).known_keys(u64::MAX);
     let (mut costs, mut done) = (Vec::new(), 0);
     for &checkpoint in checkpoints {
-        for key in queries
-            .by_ref()
-            .take(usize::try_from(checkpoint - done).unwrap_or(0))
-        {
-            search(key, &mut machine);
+        for _ in done..checkpoint {
+            search(queries.next().expect("there are many"), &mut machine);
         }
         done = checkpoint;
         costs.push(machine.cost_of_each(checkpoint));

@@ -11,18 +11,15 @@
 //!
 //! The calls are the same under every allocator, without hints. What they leave behind differs:
 //!
-//! - Free lists (glibc's bins, jemalloc's and snmalloc's slabs): as many holes as the program has
-//!   nodes. Those freed last are served first, so nodes lie in random order.
+//! - Free lists (glibc, jemalloc, snmalloc): as many holes as the program has nodes, served in the
+//!   order of the frees, so nodes lie in random order.
 //! - A free list for each page (mimalloc): pages half full, served page by page.
-//! - `ccmalloc` without hints: pages half full, holes by address, the emptiest page first.
-//! - `ccmalloc` with hints, or a morph: blocks of their own. Both leave the holes to others, and
-//!   take more memory.
-//! - A bump allocator: what was freed is lost, so the heap is always fresh.
+//! - `ccmalloc` without hints: pages half full, holes by address, the emptiest page first. With
+//!   hints, or a morph: blocks of their own, which take more memory.
+//! - A bump allocator: freed memory is lost, so the heap is always fresh.
 //!
-//! Bias: a program whose earlier structures were hinted, too, would leave holes in `ccmalloc`'s
-//! blocks for hinted nodes. And everything is aged at once; in a program that grows, a part of the
-//! nodes gets fresh memory. Of em3d's arrays the age has the mean length alone; mst's arrays of
-//! buckets are not in it.
+//! Bias: a program that had hinted before would leave holes in `ccmalloc`'s blocks of hinted nodes.
+//! Arrays of em3d have their mean length here, and mst's arrays of buckets are missing.
 
 use std::alloc::Layout;
 
@@ -31,7 +28,7 @@ use crate::rng::Rng;
 /// Sizes of the other objects, in words of 8 bytes.
 const OTHER_WORDS: [usize; 5] = [2, 4, 6, 8, 12];
 
-/// Of all objects that are not of the program's layouts: one for so many that are.
+/// Objects of the program's layouts for each other object.
 const EACH_OTHER: usize = 4;
 
 const SEED: u64 = 0xA6E;
@@ -49,10 +46,8 @@ struct Kind {
     left: usize,
 }
 
-/// Ages the heap of this process for a program that will allocate `nodes`; objects that stay are
+/// Ages the heap of this process for a program that will allocate `nodes`. Objects that stay are
 /// never freed.
-///
-/// Costs two to three allocations for each node, and twice that in cache misses.
 ///
 /// # Panics
 /// When a node has an alignment of more than 8 bytes: the objects here are words.

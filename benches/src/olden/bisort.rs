@@ -1,9 +1,8 @@
-//! bisort: numbers in a binary tree are sorted forwards and backwards, bitonically.
+//! bisort: sorts numbers in a binary tree forwards and backwards, bitonically.
 //!
-//! From G. Bilardi and A. Nicolau, *Adaptive bitonic sorting* (SIAM J. Comput. 18, 1989), the
-//! algorithm that Olden's program names: the numbers are the in-order sequence of a complete tree,
-//! and one more, the *spare*, comes behind them. A sequence is sorted by sorting its halves in
-//! opposite directions, which makes it bitonic, and merging it:
+//! From G. Bilardi and A. Nicolau, *Adaptive bitonic sorting* (SIAM J. Comput. 18, 1989). The
+//! numbers are the in-order sequence of a complete tree, and one more, the *spare*, comes behind
+//! them. A sequence is sorted by sorting its halves in opposite directions and merging them:
 //!
 //! ```text
 //! merge(root, spare):                   the sequence is left subtree, root, right subtree, spare
@@ -14,13 +13,9 @@
 //!     merge(left, root), merge(right, spare)
 //! ```
 //!
-//! Subtrees are exchanged by their links, so that a merge of n numbers costs O(log n) exchanges,
-//! and the sort O(n log n) steps. Each exchange takes two subtrees away from where their parents
-//! lie: the placement of a tree that is being sorted ages as it goes.
-//!
-//! Choices: the thesis does not use the program; Olden's usual 128 K numbers stand for its size.
-//! The numbers are all different, for which adaptive sorting needs no rule. After each of the two
-//! sorts the program walks over the tree and folds the sequence into its result.
+//! Subtrees are exchanged by their links, which takes them away from where their parents lie: the
+//! placement ages as the sort goes. The thesis does not use the program; the size `thesis` is
+//! Olden's own. After each sort the program folds the sequence into its result.
 
 use std::alloc::Layout;
 use std::mem;
@@ -29,22 +24,10 @@ use std::ptr;
 use ccmalloc::Policy;
 use ccmorph::{Morph, MorphError, TreeNode};
 
+use super::complete_tree::{Node, build};
+use super::{Olden, Size, check_equal};
 use crate::chain::add_in_order;
-
-use super::placement::Placement;
-use super::{Olden, Size};
-
-/// One node: 24 bytes, as in C.
-#[derive(Debug, TreeNode)]
-struct Node {
-    value: u32,
-    #[child]
-    left: Option<Box<Node>>,
-    #[child]
-    right: Option<Box<Node>>,
-}
-
-const _: () = assert!(size_of::<Node>() == 24);
+use crate::placement::Placement;
 
 /// Which way to sort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,15 +51,15 @@ impl Direction {
     }
 }
 
-/// A sequence of numbers.
+/// A sequence of numbers. The input is the number of levels of its tree.
 #[derive(Debug)]
 pub struct Bisort {
     root: Option<Box<Node>>,
     spare: u32,
 }
 
-/// The number at a place of the sequence, before it is sorted. A bijection, the finaliser of
-/// `MurmurHash3`, so that no number comes twice.
+/// The number at a place before the sort. A bijection, the finaliser of `MurmurHash3`, so that no
+/// number comes twice: then adaptive sorting needs no rule for equal ones.
 fn number(place: u32) -> u32 {
     let mut bits = place ^ (place >> 16);
     bits = bits.wrapping_mul(0x85EB_CA6B);
@@ -92,22 +75,17 @@ fn fold(sum: u64, value: u32) -> u64 {
 
 impl Olden for Bisort {
     const NAME: &'static str = "bisort";
-
-    // Built in one go; what the sort exchanges is not allocated.
+    // Built in one go; the sort allocates nothing.
     const POLICY: Policy = Policy::Closest;
-
-    /// Levels of the tree.
     type Input = u32;
 
     fn input(size: Size) -> u32 {
         match size {
-            // 64 K numbers, 1.5 MiB.
             Size::Tiny => 16,
             Size::Thesis => 17,
-            // 6 MiB: sorting takes long, and its cost per number grows.
+            // Sorting takes long, and its cost per number grows.
             Size::Quick => 18,
-            // 2 M numbers, 48 MiB: six times what a program gets of a shared last-level cache.
-            // Twice as many take three times as long.
+            // 48 MiB: six times what a program gets of a shared last-level cache.
             Size::Large => 21,
         }
     }
@@ -119,15 +97,14 @@ impl Olden for Bisort {
     fn build<P: Placement>(&levels: &u32, placement: P) -> Self {
         let numbers = 1_u32 << levels;
         Bisort {
-            root: build(0, numbers - 1, ptr::null(), placement),
+            root: build(0, numbers - 1, number, ptr::null(), placement),
             spare: number(numbers - 1),
         }
     }
 
     /// As the model chooses: merges go down paths.
     fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
-        morph.run(&mut self.root, Node::children)?;
-        Ok(())
+        morph.run(&mut self.root, Node::children).map(drop)
     }
 
     /// The tree is laid out again between the two sorts.
@@ -138,28 +115,20 @@ impl Olden for Bisort {
         relayout: Option<&Morph<'_>>,
     ) -> Result<u64, MorphError> {
         self.sort(Direction::Ascending, placement);
-        let forwards = self.sequence(0, fold);
+        let forwards = self.sequence(0);
         if let Some(morph) = relayout {
             self.morph(morph)?;
         }
         self.sort(Direction::Descending, placement);
-        Ok(self.sequence(forwards, fold))
+        Ok(self.sequence(forwards))
     }
 
-    /// What a sort of the standard library makes of the same numbers.
+    /// Against a sort of the standard library.
     fn check(&self, &levels: &u32, result: u64) -> Result<(), String> {
         let mut numbers: Vec<u32> = (0..1 << levels).map(number).collect();
         numbers.sort_unstable();
-        let forwards = numbers.iter().fold(0, |sum, &value| fold(sum, value));
-        let expected = numbers
-            .iter()
-            .rev()
-            .fold(forwards, |sum, &value| fold(sum, value));
-        if result == expected {
-            Ok(())
-        } else {
-            Err(format!("the sequences give {result}, not {expected}"))
-        }
+        let both_ways = numbers.iter().chain(numbers.iter().rev());
+        check_equal(result, both_ways.fold(0, |sum, &value| fold(sum, value)))
     }
 }
 
@@ -170,41 +139,17 @@ impl Bisort {
         }
     }
 
-    /// Folds the sequence from its beginning to its end.
-    fn sequence(&self, sum: u64, fold: fn(u64, u32) -> u64) -> u64 {
-        fold(in_order(self.root.as_deref(), sum, fold), self.spare)
+    /// Folds the sequence from its beginning to its end into `sum`.
+    fn sequence(&self, sum: u64) -> u64 {
+        fold(in_order(self.root.as_deref(), sum), self.spare)
     }
 }
 
-fn in_order(node: Option<&Node>, sum: u64, fold: fn(u64, u32) -> u64) -> u64 {
-    match node {
-        None => sum,
-        Some(node) => {
-            let left = in_order(node.left.as_deref(), sum, fold);
-            in_order(node.right.as_deref(), fold(left, node.value), fold)
-        }
-    }
-}
-
-/// The tree of the `count` numbers from `first` on; a node is allocated before its children, and
-/// used next together with its parent.
-fn build<P: Placement>(
-    first: u32,
-    count: u32,
-    parent: *const Node,
-    placement: P,
-) -> Option<Box<Node>> {
-    let half = count.checked_sub(1)? / 2;
-    let leaf = Node {
-        value: number(first + half),
-        left: None,
-        right: None,
-    };
-    let mut node = placement.new_near(leaf, parent);
-    let address: *const Node = &raw const *node;
-    node.left = build(first, half, address, placement);
-    node.right = build(first + half + 1, half, address, placement);
-    Some(node)
+fn in_order(node: Option<&Node>, sum: u64) -> u64 {
+    node.map_or(sum, |node| {
+        let left = in_order(node.left.as_deref(), sum);
+        in_order(node.right.as_deref(), fold(left, node.value))
+    })
 }
 
 /// Sorts the subtree below `root`, and `spare` behind it.
@@ -233,8 +178,7 @@ fn merge<P: Placement>(root: &mut Node, spare: &mut u32, direction: Direction, p
         let exchanged = direction.forbids(left.value, right.value);
         if exchanged {
             mem::swap(&mut left.value, &mut right.value);
-            // The half of the subtrees that goes with the values is the one that the walk does not
-            // go into.
+            // The subtrees that go with the values are those that the walk does not go into.
             if root_exchanged {
                 mem::swap(&mut left.right, &mut right.right);
             } else {

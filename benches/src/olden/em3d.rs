@@ -1,11 +1,9 @@
-//! Em3d: an electromagnetic wave in a solid, by the values at many points that depend on each
-//! other.
+//! em3d: an electromagnetic wave in a solid, by the values at points that depend on each other.
 //!
-//! Olden's program, after D. Culler et al., *Parallel Programming in Split-C* (1993). The points
-//! are those of the electric field and those of the magnetic one, a list each. The value at a point
-//! depends on those at some points of the other field, so each node has an array of pointers to
-//! these and an array of coefficients, as long. An iteration goes over the electric list, then over
-//! the magnetic one:
+//! Olden's program, after D. Culler et al., *Parallel Programming in Split-C* (1993). The points of
+//! the electric field are one list, those of the magnetic field another. Each value depends on some
+//! points of the other field: a node has an array of pointers to them and one of coefficients. An
+//! iteration goes over the electric list, then over the magnetic one:
 //!
 //! ```text
 //! electric ──► node ──► node ──► node ──► ...    value -= sum of coefficient * value of the other
@@ -15,49 +13,37 @@
 //! magnetic ──► node ──► node ──► node ──► ...
 //! ```
 //!
-//! Which points depend on each other is drawn at random, as in the original: each is needed by as
-//! many of the other field, [`Input::degree`], and depends on a number of them around that. So what
-//! the pointers lead to lies anywhere, in whatever order the nodes lie: of all programs here, this
-//! one has the least that a placement could use, and it waits for many misses at a time. It is in
-//! the list to show that as well. The hints are the node before in the list, for the nodes, and the
-//! node, for its arrays.
-//!
-//! # What differs from the original
-//!
-//! - Which points need a node is known before the nodes are made, so that there are no arrays of
-//!   pointers that way, which the original keeps and does not use any more.
-//! - The value is part of the node, not an allocation of its own.
-//! - Coefficients are small enough for the values to stay finite.
-//! - Iterations: the original does as many as it is told.
+//! The dependences are drawn at random, as in the original, so the pointers lead anywhere in
+//! whatever order the nodes lie: of all programs here this one gains least from a placement. The
+//! hints are the node before in the list, for nodes, and the node, for its arrays. Unlike the
+//! original, the value is part of the node, and coefficients keep the values finite.
 
 use std::alloc::Layout;
 use std::cell::{Cell, OnceCell};
 use std::ptr;
 
-use crate::rng::Rng;
 use ccmalloc::Policy;
 use ccmorph::{Links, Morph, MorphError, TreeNode, Visit, Visitor, back};
 
+use super::{Olden, Size, check_equal};
 use crate::chain::add_in_order;
-
-use super::placement::Placement;
-use super::{Olden, Size};
+use crate::placement::{Placement, address_of};
+use crate::rng::Rng;
 
 /// The electric and the magnetic field.
 const FIELDS: usize = 2;
 /// Of the numbers that the graph and the values are made of.
 const SEED: u64 = 0x4d33;
 
-/// What a run is to compute: which points depend on which, and for how long.
+/// Which points depend on which, and for how many iterations.
 #[derive(Clone, Debug)]
 pub struct Input {
     /// Points of each field.
-    pub points: usize,
+    points: usize,
     /// How many points of the other field depend on each.
-    pub degree: usize,
+    degree: usize,
     /// Iterations, each over both fields.
-    pub iterations: usize,
-    /// What the points of each field depend on, in the other.
+    iterations: usize,
     graphs: [Graph; FIELDS],
 }
 
@@ -106,36 +92,23 @@ impl Graph {
                 }
             }
         }
-        let mut starts = vec![0; points + 1];
-        for &(target, _) in &edges {
-            starts[target as usize + 1] += 1;
+        // Stable: the sources of a point stay in ascending order.
+        edges.sort_by_key(|&(target, _)| target);
+        let starts = (0..=as_u32(points))
+            .map(|point| as_u32(edges.partition_point(|&(target, _)| target < point)));
+        Graph {
+            starts: starts.collect(),
+            sources: edges.iter().map(|&(_, source)| source).collect(),
         }
-        for target in 0..points {
-            starts[target + 1] += starts[target];
-        }
-        let mut next = starts.clone();
-        let mut sources = vec![0; edges.len()];
-        for (target, source) in edges {
-            let place = &mut next[target as usize];
-            sources[*place as usize] = source;
-            *place += 1;
-        }
-        Graph { starts, sources }
     }
 
-    /// Numbers of the edges that lead to `target`.
-    fn edges(&self, target: usize) -> std::ops::Range<usize> {
-        self.starts[target] as usize..self.starts[target + 1] as usize
-    }
-
-    fn sources(&self, target: usize) -> &[u32] {
-        &self.sources[self.edges(target)]
-    }
-
-    /// The coefficients of a point, each below `1 / degree`.
-    fn coefficients(&self, target: usize, degree: usize) -> impl Iterator<Item = f64> {
-        self.edges(target)
-            .map(move |edge| fraction(edge as u64) / degree as f64)
+    /// The points that `target` depends on, each with its coefficient, which is below `1 / degree`.
+    fn sources(&self, target: usize, degree: usize) -> impl Iterator<Item = (usize, f64)> {
+        let edges = self.starts[target] as usize..self.starts[target + 1] as usize;
+        edges.map(move |edge| {
+            let coefficient = fraction(edge as u64) / degree as f64;
+            (self.sources[edge] as usize, coefficient)
+        })
     }
 }
 
@@ -228,7 +201,7 @@ impl List {
     /// - This is a field of an [`Em3d`].
     unsafe fn propagate<P: Placement>(&self, placement: P) {
         for node in self.nodes() {
-            placement.prefetch(node.next.as_deref().map_or(ptr::null(), ptr::from_ref));
+            placement.prefetch(address_of(&node.next));
             let Some(sources) = node.sources.get() else {
                 continue;
             };
@@ -238,9 +211,9 @@ impl List {
             }
             let mut value = node.value.get();
             for (&other, coefficient) in sources.from.iter().zip(&sources.coefficients) {
-                // SAFETY: a node of the other field, by the invariant of `from`, which nobody
-                // writes but through cells as long as `self` is borrowed: whoever borrows the other
-                // field exclusively borrows the whole of the `Em3d`, by the caller's promise.
+                // SAFETY: a node of the other field, by the invariant of `from`. It is written only
+                // through cells while `self` is borrowed: an exclusive borrow of the other field is
+                // one of the whole `Em3d`, by the caller's promise.
                 value -= coefficient * unsafe { &*other }.value.get();
             }
             node.value.set(value);
@@ -249,7 +222,7 @@ impl List {
 }
 
 impl Drop for List {
-    /// Node by node: what the compiler would do takes a stack as deep as the list is long.
+    /// Node by node, without a stack frame for each.
     fn drop(&mut self) {
         while let Some(mut node) = self.first.take() {
             self.first = node.next.take();
@@ -270,10 +243,8 @@ pub struct Em3d {
 
 impl Olden for Em3d {
     const NAME: &'static str = "em3d";
-
     // Arrays are added to nodes that are there already.
     const POLICY: Policy = Policy::NewBlock;
-
     type Input = Input;
 
     /// Olden's own input has 2000 points. `Large` has 800,000, with ten others each: 166 MB.
@@ -306,16 +277,14 @@ impl Olden for Em3d {
             let others = &nodes[1 - field];
             for (number, node) in fields[field].nodes().enumerate() {
                 from.clear();
-                let sources = graph.sources(number).iter();
-                from.extend(sources.map(|&source| others[source as usize]));
                 coefficients.clear();
-                coefficients.extend(graph.coefficients(number, input.degree));
+                for (source, coefficient) in graph.sources(number, input.degree) {
+                    from.push(others[source]);
+                    coefficients.push(coefficient);
+                }
                 let from = placement.copy_near(&from, node);
-                let near = from.as_ptr();
-                let sources = Sources {
-                    from,
-                    coefficients: placement.copy_near(&coefficients, near),
-                };
+                let coefficients = placement.copy_near(&coefficients, from.as_ptr());
+                let sources = Sources { from, coefficients };
                 node.sources.set(sources).expect("set once for each node");
             }
         }
@@ -328,11 +297,7 @@ impl Olden for Em3d {
     fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
         let morph = morph.layout(ccmorph::Layout::DepthFirst);
         // Both in one, since each points into the other.
-        let [electric, magnetic] = &mut *self.fields;
-        let result = morph.run(
-            &mut BothFields(&mut electric.first, &mut magnetic.first),
-            Node::children,
-        );
+        let result = morph.run(&mut BothFields(&mut self.fields), Node::children);
         if result.is_err() {
             // The invariant of `Sources`: each node was borrowed exclusively, and the pointers are
             // those from before.
@@ -363,28 +328,19 @@ impl Olden for Em3d {
     fn check(&self, input: &Input, result: u64) -> Result<(), String> {
         let mut values = [0, 1].map(|field| {
             let numbers = 0..input.points;
-            numbers
-                .map(|number| first_value(field, number))
-                .collect::<Vec<f64>>()
+            let values = numbers.map(|number| first_value(field, number));
+            values.collect::<Vec<f64>>()
         });
         for _ in 0..input.iterations {
             for (field, graph) in input.graphs.iter().enumerate() {
                 for number in 0..input.points {
-                    let mut value = values[field][number];
-                    let coefficients = graph.coefficients(number, input.degree);
-                    for (&source, coefficient) in graph.sources(number).iter().zip(coefficients) {
-                        value -= coefficient * values[1 - field][source as usize];
+                    for (source, coefficient) in graph.sources(number, input.degree) {
+                        values[field][number] -= coefficient * values[1 - field][source];
                     }
-                    values[field][number] = value;
                 }
             }
         }
-        let expected = digest(values.iter().flatten().copied());
-        if result == expected {
-            Ok(())
-        } else {
-            Err(format!("the values come to {result}, not {expected}"))
-        }
+        check_equal(result, digest(values.iter().flatten().copied()))
     }
 }
 
@@ -394,13 +350,14 @@ fn digest(values: impl Iterator<Item = f64>) -> u64 {
 }
 
 /// Both lists as one structure for a morph.
-struct BothFields<'n>(&'n mut Option<Box<Node>>, &'n mut Option<Box<Node>>);
+struct BothFields<'n>(&'n mut [List; FIELDS]);
 
 impl Links for BothFields<'_> {
     type Link = Box<Node>;
 
     fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Box<Node>>) {
-        self.0.show(visitor);
-        self.1.show(visitor);
+        for field in &mut *self.0 {
+            field.first.show(visitor);
+        }
     }
 }

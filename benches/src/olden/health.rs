@@ -1,4 +1,4 @@
-//! Health: hospitals of a country in which patients wait in lists, are examined, treated, or sent
+//! health: hospitals of a country in which patients wait in lists, are examined, treated, or sent
 //! on to a larger hospital.
 //!
 //! Olden's simulation of the Colombian health care system: villages form a tree, four below each,
@@ -14,58 +14,31 @@
 //!                                     └── no ───► waiting ──► ...
 //! ```
 //!
-//! More come than can be treated, so the waiting lists grow, by three of four arrivals, and each is
-//! walked in every step, because all who wait grow older by one. Every arrival walks to the end of
-//! its list, too, as the thesis's figure 4-3 has it, and its cell is allocated near the one that
-//! was the last: that is the hint. Patients stay where they were born while they go from list to
-//! list; they are hinted at the patient who came before them in the same village. Between two
-//! arrivals in one village there are those of all others, so that without hints neighbours in a
-//! list lie far apart.
+//! More patients come than can be treated, so the waiting lists grow. Each step walks every list,
+//! and each arrival walks to the end of its list, where its cell is allocated near the last one.
+//! Patients keep their places while they move from list to list; their hint is the patient who came
+//! before them in the same village. In a fresh heap allocators that serve memory in order do well
+//! by accident: the patients of a step lie in the order of the villages.
 //!
-//! # What differs from the original
+//! Unlike the original: patients and cells are freed; lists begin at a pointer, not at an empty
+//! cell; cells are removed where the walk finds them. Sizes beyond the thesis's have three times
+//! the [draws](Input::draws) and personnel, so that the lists outgrow a cache within seconds.
 //!
-//! - Who leaves is freed, and so is each cell that is removed. Common copies of Olden keep both for
-//!   good.
-//! - Lists begin at a pointer, not at a cell without a patient.
-//! - Cells are removed where the walk finds them; the original walks from the beginning once more,
-//!   some steps at most.
-//! - The original draws one arrival for a village and step, with a chance of one in three. The
-//!   sizes beyond the thesis's draw [three](Input::draws), and have three times the personnel:
-//!   there the lists must grow to many times a cache within seconds, and where n patients have come
-//!   after t steps, there were n·t/2 visits. For the same reason they have many villages and few
-//!   steps: in the end some 30 patients wait in each village of the large size, where the thesis
-//!   has 750. A patient is visited less often for each allocation, so a hint has less time to pay
-//!   for itself.
-//!
-//! # Laying it out again
-//!
-//! As in the thesis, `ccmorph` lays the lists out every so many steps: all cells in the order of
-//! the walk, and all patients in the same. To lay a patient out costs as much as some dozens of
-//! visits that miss. In the thesis's 3000 steps it comes back many times over; in a run of 40 steps
-//! it hardly does, and four layouts cost twice what they gain. The thesis made no attempt to find
-//! the best interval; here [`Input::steps_between_layouts`] is an eighth of the thesis's run, a
-//! quarter of the tiny one, and half of the others, which are laid out once.
-//!
-//! # In a fresh heap
-//!
-//! All villages take their steps at the same pace, so what is born in one step lies in the order of
-//! the villages, and the k-th patients of neighbouring villages lie side by side. A walk over a
-//! list of 40 patients then reads 40 streams, and finds in the cache what the walk over the village
-//! before has fetched for it. So allocators that hand out fresh memory in order give this program a
-//! good layout by accident, as they do for treeadd and perimeter; in an aged heap they do not.
+//! As in the thesis, `ccmorph` lays the lists out every so many steps. To lay a patient out costs
+//! as much as some dozens of visits that miss, so short runs have few layouts.
 
 mod ledger;
 
 use std::alloc::Layout;
 use std::ptr;
 
-use crate::chain::add_in_order;
-use crate::rng::Rng;
 use ccmalloc::Policy;
 use ccmorph::{Links, Morph, MorphError, TreeNode, Visitor};
 
-use super::placement::Placement;
-use super::{Olden, Size};
+use super::{Olden, Size, check_equal};
+use crate::chain::add_in_order;
+use crate::placement::{Placement, address_of};
+use crate::rng::Rng;
 
 /// Villages directly below each that is no leaf.
 const VILLAGES_BELOW: usize = 4;
@@ -78,7 +51,7 @@ const DRAWS_A_PATIENT: usize = 3;
 /// An assessment sends a patient up once in so many times.
 const ASSESSED_A_SENT_UP: usize = 10;
 
-/// What a run is to simulate; there is at least one level, and one step between layouts.
+/// What to simulate; there is at least one level, and one step between layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Input {
     /// Levels of villages, the root's included.
@@ -123,12 +96,12 @@ fn is_sent_up(rng: &mut Rng) -> bool {
     rng.below(ASSESSED_A_SENT_UP) == 0
 }
 
-/// Who is ill: 24 bytes, as in Olden on a 64-bit machine.
+/// 24 bytes, as in Olden on a 64-bit machine.
 #[derive(Debug)]
 struct Patient {
     /// In how many hospitals, the present one included.
     hospitals: u32,
-    /// Steps since the patient fell ill, those of the assessment or treatment that is going on
+    /// Steps since the patient fell ill, all of the assessment or treatment that is going on
     /// included.
     time: u32,
     /// Steps that the assessment or treatment still takes.
@@ -164,11 +137,10 @@ impl List {
     /// Adds `patient` at the end, in a cell near the last one, or near `owner` when it is the
     /// first. Walks the whole list.
     #[inline]
-    fn append<P: Placement, N>(&mut self, patient: Box<Patient>, placement: P, owner: *const N) {
+    fn append<P: Placement>(&mut self, patient: Box<Patient>, placement: P, owner: *const Village) {
         let mut slot = &mut self.first;
         let mut back: *const Cell = ptr::null();
-        // Asked first and taken second: in one step, the borrow checker would keep `slot` for the
-        // caller.
+        // In one step, the borrow checker would keep `slot` for the caller.
         while slot.is_some() {
             if let Some(cell) = slot {
                 placement.prefetch(address_of(&cell.next));
@@ -181,21 +153,17 @@ impl List {
             back,
             next: None,
         };
-        *slot = Some(if back.is_null() {
-            placement.new_near(cell, owner)
-        } else {
-            placement.new_near(cell, back)
-        });
+        let near = if back.is_null() { owner.cast() } else { back };
+        *slot = Some(placement.new_near(cell, near));
     }
 
-    /// Removes who came first.
+    /// Removes the first patient.
     #[inline]
     fn pop_first(&mut self) -> Option<Box<Patient>> {
         unlink(&mut self.first)
     }
 
-    /// Visits everyone, and removes those for whom `is_done` says so, one behind the other, to give
-    /// them to `then`.
+    /// Visits all patients, and moves those for whom `is_done` is true to `then`.
     #[inline]
     fn sweep<P: Placement>(
         &mut self,
@@ -232,16 +200,10 @@ impl List {
 }
 
 impl Drop for List {
-    /// Cell by cell: what the compiler would do takes a stack as deep as the list is long.
+    /// Cell by cell, without a stack frame for each.
     fn drop(&mut self) {
         while self.pop_first().is_some() {}
     }
-}
-
-/// Where the cell of a link lies, null for none.
-#[inline(always)]
-fn address_of(link: &Option<Box<Cell>>) -> *const Cell {
-    link.as_deref().map_or(ptr::null(), ptr::from_ref)
 }
 
 /// Takes the cell out of the list that it is in, frees it, and returns its patient.
@@ -263,14 +225,14 @@ fn unlink(slot: &mut Option<Box<Cell>>) -> Option<Box<Patient>> {
 #[derive(Debug)]
 struct Hospital {
     personnel: u32,
-    /// Of the personnel, those who look after nobody.
+    /// Personnel without a patient.
     free: u32,
     waiting: List,
     assess: List,
     inside: List,
     /// Those to be sent to the village above.
     up: List,
-    /// Where the patient who came last from this village lies, or lay: a hint, never read.
+    /// The address of the last patient of this village, maybe freed: a hint, never read.
     newest: *const Patient,
 }
 
@@ -307,14 +269,15 @@ impl Hospital {
         [&self.inside, &self.assess, &self.waiting, &self.up]
     }
 
-    /// In the order in which a step walks them.
-    fn lists_mut(&mut self) -> [&mut List; 4] {
-        [
+    /// The lists in the order in which a step walks them, and the hint.
+    fn parts_mut(&mut self) -> ([&mut List; 4], &mut *const Patient) {
+        let lists = [
             &mut self.inside,
             &mut self.assess,
             &mut self.waiting,
             &mut self.up,
-        ]
+        ];
+        (lists, &mut self.newest)
     }
 }
 
@@ -369,8 +332,7 @@ impl Village {
         village
     }
 
-    /// One step of time here and in all villages below; who leaves a hospital healthy is added to
-    /// `gone`.
+    /// One step of time here and in all villages below. Patients who leave are added to `gone`.
     fn step<P: Placement>(&mut self, input: &Input, placement: P, gone: &mut Tally) {
         let here = ptr::from_ref(&*self);
         for child in self.below.iter_mut().flatten() {
@@ -379,9 +341,7 @@ impl Village {
                 self.hospital.admit(patient, placement, here);
             }
         }
-        self.check_inside(placement, gone);
-        self.check_assess(placement);
-        self.check_waiting(placement);
+        self.walk_lists(placement, gone);
         for _ in 0..input.draws {
             if brings_a_patient(&mut self.rng) {
                 let patient = Patient {
@@ -397,9 +357,11 @@ impl Village {
         }
     }
 
-    /// Those in treatment: who is done goes home.
-    fn check_inside<P: Placement>(&mut self, placement: P, gone: &mut Tally) {
+    /// Walks the lists: treated patients go home, assessed ones are treated or sent up, and waiting
+    /// ones are assessed while there is personnel.
+    fn walk_lists<P: Placement>(&mut self, placement: P, gone: &mut Tally) {
         let here = ptr::from_ref(&*self);
+        let is_root = self.above.is_null();
         let hospital = &mut self.hospital;
         let is_done = |patient: &mut Patient| {
             patient.time_left -= 1;
@@ -409,17 +371,6 @@ impl Village {
             hospital.free += 1;
             gone.add(patient.hospitals, patient.time, ptr::eq(patient.home, here));
         });
-    }
-
-    /// Those being assessed: who is done stays for treatment, or is sent up.
-    fn check_assess<P: Placement>(&mut self, placement: P) {
-        let here = ptr::from_ref(&*self);
-        let is_root = self.above.is_null();
-        let hospital = &mut self.hospital;
-        let is_done = |patient: &mut Patient| {
-            patient.time_left -= 1;
-            patient.time_left == 0
-        };
         hospital.assess.sweep(placement, is_done, |mut patient| {
             if is_sent_up(&mut self.rng) && !is_root {
                 hospital.free += 1;
@@ -430,13 +381,6 @@ impl Village {
                 hospital.inside.append(patient, placement, here);
             }
         });
-    }
-
-    /// Those who wait: the first are assessed while there is personnel, all others wait for one
-    /// step more.
-    fn check_waiting<P: Placement>(&mut self, placement: P) {
-        let here = ptr::from_ref(&*self);
-        let hospital = &mut self.hospital;
         while hospital.free > 0
             && let Some(patient) = hospital.waiting.pop_first()
         {
@@ -488,11 +432,10 @@ impl Tally {
 
     /// All of them, and those of `other`, in one number.
     fn digest(self, other: Tally) -> u64 {
-        [self, other].iter().fold(0, |sum, tally| {
-            [tally.patients, tally.hospitals, tally.time, tally.at_home]
-                .iter()
-                .fold(sum, |sum, &part| add_in_order(sum, part))
-        })
+        let parts =
+            [self, other].map(|tally| [tally.patients, tally.hospitals, tally.time, tally.at_home]);
+        let parts = parts.into_iter().flatten();
+        parts.fold(0, add_in_order)
     }
 }
 
@@ -515,12 +458,8 @@ impl Health {
     fn present(&self) -> Tally {
         let mut present = Tally::default();
         self.root.for_each(&mut |village| {
-            for cell in village
-                .hospital
-                .lists()
-                .iter()
-                .flat_map(|list| list.cells())
-            {
+            let lists = village.hospital.lists();
+            for cell in lists.iter().flat_map(|list| list.cells()) {
                 let patient = &*cell.patient;
                 let at_home = ptr::eq(patient.home, village);
                 present.add(patient.hospitals, patient.time, at_home);
@@ -532,41 +471,25 @@ impl Health {
 
 impl Olden for Health {
     const NAME: &'static str = "health";
-
     // Patients and cells come and go in all lists at once.
     const POLICY: Policy = Policy::NewBlock;
-
     type Input = Input;
 
     /// The thesis's three levels and 3000 steps have 21 villages and, in the end, some 15,000
     /// patients. `Large` has 87,381 villages and some 2.6 million patients, 134 MB with their cells
     /// and villages.
     fn input(size: Size) -> Input {
-        match size {
-            Size::Tiny => Input {
-                levels: 5,
-                steps: 100,
-                draws: 3,
-                steps_between_layouts: 25,
-            },
-            Size::Thesis => Input {
-                levels: 3,
-                steps: 3000,
-                draws: 1,
-                steps_between_layouts: 375,
-            },
-            Size::Quick => Input {
-                levels: 7,
-                steps: 64,
-                draws: 3,
-                steps_between_layouts: 32,
-            },
-            Size::Large => Input {
-                levels: 9,
-                steps: 40,
-                draws: 3,
-                steps_between_layouts: 20,
-            },
+        let (levels, steps, draws, steps_between_layouts) = match size {
+            Size::Tiny => (5, 100, 3, 25),
+            Size::Thesis => (3, 3000, 1, 375),
+            Size::Quick => (7, 64, 3, 32),
+            Size::Large => (9, 40, 3, 20),
+        };
+        Input {
+            levels,
+            steps,
+            draws,
+            steps_between_layouts,
         }
     }
 
@@ -626,8 +549,8 @@ impl Olden for Health {
         Ok(self.gone.digest(self.present()))
     }
 
-    /// Against a ledger, which follows the same patients through queues without a list or a walk;
-    /// and every patient, every list and all personnel are where they must be.
+    /// Against a ledger, which follows the same patients through queues; and the lists are linked
+    /// both ways, and no personnel is lost.
     fn check(&self, input: &Input, result: u64) -> Result<(), String> {
         let expected = ledger::run(input);
         let (gone, present) = (self.gone, self.present());
@@ -636,19 +559,12 @@ impl Olden for Health {
                 "{gone:?} have left and {present:?} are there, not {expected:?}"
             ));
         }
-        if result != gone.digest(present) {
-            return Err(format!(
-                "{result} is not the digest of {gone:?}, {present:?}"
-            ));
-        }
+        check_equal(result, gone.digest(present))?;
         let mut wrong = Ok(());
         self.root.for_each(&mut |village| {
             let hospital = &village.hospital;
-            let looked_after = hospital
-                .assess
-                .cells()
-                .chain(hospital.inside.cells())
-                .count();
+            let looked_after = hospital.assess.cells().chain(hospital.inside.cells());
+            let looked_after = looked_after.count();
             if hospital.free as usize + looked_after != hospital.personnel as usize {
                 wrong = Err(format!(
                     "{} free for {looked_after} patients, of {}",
@@ -671,7 +587,7 @@ impl Links for AllCells<'_> {
 
     fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Box<Cell>>) {
         self.0.for_each_hospital(&mut |hospital| {
-            for list in hospital.lists_mut() {
+            for list in hospital.parts_mut().0 {
                 list.first.show(visitor);
             }
         });
@@ -686,15 +602,8 @@ impl Links for AllPatients<'_> {
 
     fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Box<Patient>>) {
         self.0.for_each_hospital(&mut |hospital| {
-            let Hospital {
-                inside,
-                assess,
-                waiting,
-                up,
-                newest,
-                ..
-            } = hospital;
-            for list in [inside, assess, waiting, up] {
+            let (lists, newest) = hospital.parts_mut();
+            for list in lists {
                 let mut rest = list.first.as_deref_mut();
                 while let Some(cell) = rest {
                     visitor.link(&mut cell.patient);

@@ -1,5 +1,5 @@
-//! The Olden programs, written anew from their published descriptions, each over a choice of
-//! allocator and placement.
+//! The Olden programs, written from their published descriptions, each over a choice of allocator
+//! and placement.
 //!
 //! Olden (A. Rogers, M. Carlisle, J. Reppy, L. Hendren, *Supporting Dynamic Data Structures on
 //! Distributed-Memory Machines*, 1995; M. Carlisle's thesis, 1996) is the collection of pointer
@@ -14,35 +14,32 @@
 //! | [`mst`] | hash tables with chains, one for each vertex | a minimum spanning tree |
 //! | [`em3d`] | lists of nodes that point at nodes of another list | the propagation of a wave |
 //! | [`tsp`] | binary tree, rings through its nodes | a tour through cities |
-//! | [`placement`] | | where nodes come to lie: as allocated, hinted, prefetched |
-//! | [`age`] | | what a heap has behind it |
+//! | [`age`] | | ages the heap before a program runs |
 //! | [`runner`] | | one run of one program in a process of its own |
-//! | [`table`] | | all runs side by side, in the form of figure 4-5 |
 //!
 //! `docs/olden.md` has the settings, the sizes and the choices; [`crate::suites::olden`] measures.
 
 pub mod age;
 pub mod bisort;
+mod complete_tree;
 pub mod em3d;
 pub mod health;
 pub mod mst;
 pub mod perimeter;
-pub mod placement;
 pub mod runner;
-pub mod table;
 pub mod treeadd;
 pub mod tsp;
 
 use std::alloc::Layout;
-use std::str::FromStr;
 
 use ccmalloc::Policy;
 use ccmorph::{Morph, MorphError};
+use clap::ValueEnum;
 
-use placement::Placement;
+use crate::placement::Placement;
 
 /// How much data a program works on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Size {
     /// About a megabyte or two of nodes, at least twice the second-level cache of the thesis's
     /// machine: tests, and simulations in quick runs.
@@ -56,36 +53,11 @@ pub enum Size {
     Large,
 }
 
-impl Size {
-    /// All of them.
-    pub const ALL: [Size; 4] = [Size::Tiny, Size::Thesis, Size::Quick, Size::Large];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Size::Tiny => "tiny",
-            Size::Thesis => "thesis",
-            Size::Quick => "quick",
-            Size::Large => "large",
-        }
-    }
-}
-
-impl FromStr for Size {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut all = Size::ALL.into_iter();
-        all.find(|size| size.name() == text)
-            .ok_or_else(|| format!("there is no size called {text:?}"))
-    }
-}
-
 /// One of the programs.
 ///
 /// A run is: the input is made (untimed), [`build`](Olden::build), where asked for
-/// [`morph`](Olden::morph), [`work`](Olden::work); the three are timed one by one, and their sum is
-/// the program's time, as in the thesis.
+/// [`morph`](Olden::morph), [`work`](Olden::work). The three are timed one by one; their sum is the
+/// program's time, as in the thesis.
 pub trait Olden: Sized {
     /// Its name in names of comparisons: `treeadd`.
     const NAME: &'static str;
@@ -114,11 +86,11 @@ pub trait Olden: Sized {
     /// Those of [`Morph::run`].
     fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError>;
 
-    /// What the program does with the structure; returns a sum over its results, which is the same
-    /// wherever the nodes lie.
+    /// Does the program's work and returns a sum over its results, which is the same wherever the
+    /// nodes lie.
     ///
-    /// Nodes that it makes on its way are placed, too, and with `relayout` given, a program that
-    /// changes its structure lays it out again from time to time.
+    /// New nodes are placed, too, and with `relayout` given, a program that changes its structure
+    /// lays it out again from time to time.
     ///
     /// # Errors
     /// Those of [`Morph::run`].
@@ -135,4 +107,10 @@ pub trait Olden: Sized {
     /// # Errors
     /// What is wrong, in words.
     fn check(&self, input: &Self::Input, result: u64) -> Result<(), String>;
+}
+
+/// An error unless a result is the expected one.
+fn check_equal(result: u64, expected: u64) -> Result<(), String> {
+    let message = || format!("the result is {result}, not {expected}");
+    (result == expected).then_some(()).ok_or_else(message)
 }

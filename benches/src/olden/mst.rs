@@ -1,12 +1,11 @@
-//! Mst: the minimum spanning tree of a graph in which each vertex finds the lengths of its edges in
+//! mst: the minimum spanning tree of a graph in which each vertex finds the lengths of its edges in
 //! a hash table with chains.
 //!
 //! Olden's program, after J. Bentley, *A Parallel Algorithm for Constructing Minimum Spanning
-//! Trees* (1980), run by one processor: a list of the vertices that are not in the tree yet, each
-//! with its distance from the tree. A step goes over the list, looks up for each vertex how far it
-//! is from the vertex that joined the tree last, and lets the nearest join next. Every pair of
-//! vertices has an edge, so the graph of n vertices has n (n - 1) entries in its tables, and the
-//! program does n²/2 lookups, each in another table than the one before.
+//! Trees* (1980), run by one processor. A step goes over the list of the vertices outside the tree,
+//! looks up how far each is from the vertex that joined last, and lets the nearest join next. Every
+//! pair of vertices has an edge: n vertices have n (n - 1) entries in their tables, and there are
+//! n²/2 lookups, each in another table than the one before.
 //!
 //! ```text
 //! Vertex ──► Vertex ──► Vertex ──► ...                                 the list
@@ -17,34 +16,23 @@
 //!                      └──► Entry ──► Entry ──► Entry ──► Entry        a chain
 //! ```
 //!
-//! All tables are filled before the first lookup, vertex by vertex; entries that follow each other
-//! in a chain are allocated some n/4 entries apart. The hint for an entry is the one that it will
-//! point to, or the vertex where there is none yet.
+//! Tables are filled vertex by vertex before the first lookup, so the entries of a chain are
+//! allocated some n/4 entries apart. The hint for an entry is the one that it will point to, or the
+//! vertex. Unlike the original, keys are numbers, hashed by multiplication; vertices and entries
+//! are allocated one by one, because arrays of them would hide the allocator.
 //!
-//! # What differs from the original
-//!
-//! - Keys are numbers of vertices, not their addresses, and hashed by multiplication. The original
-//!   divides, which leaves some buckets empty for good when addresses are at regular distances.
-//! - The original takes entries out of pieces of 32 KiB of its own, which would hide the allocator:
-//!   every entry is an allocation here, as the thesis must have had it.
-//! - Vertices are allocated one by one, near the one before, where the original has an array of
-//!   them.
-//!
-//! # The order of a morph
-//!
-//! Chains are shown in the order in which the program walks them: every table is asked for the same
-//! key in turn, so first the chains of all tables that begin in bucket 0, then those in bucket 1,
-//! and so on.
+//! A morph lays chains out in the order in which the program walks them: those of bucket 0 of all
+//! tables, then those of bucket 1, and so on.
 
 use std::alloc::Layout;
 use std::ptr;
 
-use crate::rng::Rng;
 use ccmalloc::Policy;
 use ccmorph::{Links, Morph, MorphError, TreeNode, Visitor};
 
-use super::placement::Placement;
-use super::{Olden, Size};
+use super::{Olden, Size, check_equal};
+use crate::placement::{Placement, address_of};
+use crate::rng::Rng;
 
 /// Vertices for each bucket of a table.
 const VERTICES_A_BUCKET: usize = 4;
@@ -58,10 +46,9 @@ const FAR: u32 = u32::MAX;
 struct Entry {
     /// The vertex at the other end.
     key: u32,
-    /// The length; a word, since the original has room for a pointer there.
-    value: u64,
+    length: u64,
     #[child]
-    next: Option<Box<Entry>>,
+    next: Chain,
 }
 
 const _: () = assert!(size_of::<Entry>() == 24);
@@ -75,14 +62,6 @@ struct Table {
 }
 
 impl Table {
-    /// An empty table for the edges of one of `vertices` vertices.
-    fn for_vertices(vertices: usize) -> Table {
-        let buckets = vertices.div_ceil(VERTICES_A_BUCKET);
-        Table {
-            buckets: (0..buckets).map(|_| None).collect(),
-        }
-    }
-
     /// The bucket of `key`, by multiplication and shift.
     #[inline]
     fn bucket(&self, key: u32) -> usize {
@@ -91,27 +70,23 @@ impl Table {
     }
 
     /// Puts an entry in front of its chain, near the one that was first there, or near `owner`.
-    fn insert<P: Placement, N>(&mut self, key: u32, value: u64, placement: P, owner: *const N) {
+    fn insert<P: Placement>(&mut self, key: u32, length: u64, placement: P, owner: *const Vertex) {
         let bucket = self.bucket(key);
         let chain = &mut self.buckets[bucket];
         let next = chain.take();
         let first = address_of(&next);
-        let entry = Entry { key, value, next };
-        *chain = Some(if first.is_null() {
-            placement.new_near(entry, owner)
-        } else {
-            placement.new_near(entry, first)
-        });
+        let near = if first.is_null() { owner.cast() } else { first };
+        *chain = Some(placement.new_near(Entry { key, length, next }, near));
     }
 
-    /// The value of `key`. Walks its chain as far as the key.
+    /// The length of the edge to `key`. Walks its chain as far as the key.
     #[inline]
     fn lookup<P: Placement>(&self, key: u32, placement: P) -> Option<u64> {
         let mut rest = &self.buckets[self.bucket(key)];
         while let Some(entry) = rest {
             placement.prefetch(address_of(&entry.next));
             if entry.key == key {
-                return Some(entry.value);
+                return Some(entry.length);
             }
             rest = &entry.next;
         }
@@ -119,37 +94,26 @@ impl Table {
     }
 }
 
-/// Where the entry of a link lies, null for none.
-#[inline(always)]
-fn address_of(link: &Chain) -> *const Entry {
-    link.as_deref().map_or(ptr::null(), ptr::from_ref)
-}
-
 /// A vertex, in one of two lists: of those in the tree, or of the others.
 #[derive(Debug, TreeNode)]
 struct Vertex {
     number: u32,
-    /// Of those not in the tree: length of the shortest edge to it.
+    /// Of those outside of the tree: the length of the shortest edge to it.
     distance: u32,
     edges: Box<Table>,
     #[child]
     next: Option<Box<Vertex>>,
 }
 
-/// Where the vertex of a link lies, null for none.
-#[inline(always)]
-fn address_of_vertex(link: &Option<Box<Vertex>>) -> *const Vertex {
-    link.as_deref().map_or(ptr::null(), ptr::from_ref)
-}
-
-/// The length of the edge between two vertices, from 1 to [`LENGTH_MAX`]: the same both ways.
+/// The length of the edge between two vertices, from 1 to [`LENGTH_MAX`].
 fn length(a: u32, b: u32) -> u64 {
     let (less, more) = (a.min(b), a.max(b));
     let pair = u64::from(less) << 32 | u64::from(more);
     Rng::new(pair).below(LENGTH_MAX) as u64 + 1
 }
 
-/// The graph. One run of [`work`](Olden::work) for each build.
+/// The graph; the input is the number of its vertices. One run of [`work`](Olden::work) for each
+/// build.
 #[derive(Debug)]
 pub struct Mst {
     /// Vertices in the tree, the one that joined last first.
@@ -158,32 +122,14 @@ pub struct Mst {
     outside: Option<Box<Vertex>>,
 }
 
-impl Mst {
-    fn vertices(&self) -> impl Iterator<Item = &Vertex> {
-        let lists = [self.tree.as_deref(), self.outside.as_deref()];
-        lists
-            .into_iter()
-            .flat_map(|first| std::iter::successors(first, |vertex| vertex.next.as_deref()))
-    }
-}
-
 impl Drop for Mst {
-    /// Vertex by vertex: what the compiler would do takes a stack as deep as the list is long.
+    /// Vertex by vertex, without a stack frame for each.
     fn drop(&mut self) {
         for list in [&mut self.tree, &mut self.outside] {
             while let Some(mut vertex) = list.take() {
                 *list = vertex.next.take();
             }
         }
-    }
-}
-
-/// Moves the vertex of `slot` to the front of `list`.
-fn move_to_front(slot: &mut Option<Box<Vertex>>, list: &mut Option<Box<Vertex>>) {
-    if let Some(mut vertex) = slot.take() {
-        *slot = vertex.next.take();
-        vertex.next = list.take();
-        *list = Some(vertex);
     }
 }
 
@@ -194,9 +140,13 @@ impl Mst {
         let mut nearest: Option<(u32, u32)> = None;
         let mut slot = &mut self.outside;
         while let Some(vertex) = slot {
-            placement.prefetch(address_of_vertex(&vertex.next));
+            placement.prefetch(address_of(&vertex.next));
             if vertex.number == joining {
-                move_to_front(slot, &mut self.tree);
+                if let Some(mut vertex) = slot.take() {
+                    *slot = vertex.next.take();
+                    vertex.next = self.tree.take();
+                    self.tree = Some(vertex);
+                }
                 continue;
             }
             if let Some(length) = vertex.edges.lookup(joining, placement)
@@ -215,45 +165,44 @@ impl Mst {
 
 impl Olden for Mst {
     const NAME: &'static str = "mst";
-
     // All tables grow at once.
     const POLICY: Policy = Policy::NewBlock;
-
-    /// Number of vertices.
     type Input = usize;
 
-    /// `Large` has 2400 vertices, and 132 MiB of entries.
     fn input(size: Size) -> usize {
         match size {
             Size::Tiny => 260,
             Size::Thesis => 512,
             Size::Quick => 1200,
+            // 132 MiB of entries.
             Size::Large => 2400,
         }
     }
 
     fn nodes(&vertices: &usize) -> Vec<(Layout, usize)> {
+        let entries = vertices * vertices.saturating_sub(1);
         vec![
             (Layout::new::<Vertex>(), vertices),
             (Layout::new::<Table>(), vertices),
-            (
-                Layout::new::<Entry>(),
-                vertices * vertices.saturating_sub(1),
-            ),
+            (Layout::new::<Entry>(), entries),
         ]
     }
 
     /// Builds the list of vertices, and then fills the table of each.
     fn build<P: Placement>(&vertices: &usize, placement: P) -> Self {
-        let vertices_u32 = u32::try_from(vertices).expect("a number of vertices is a u32");
+        let numbers = 0..u32::try_from(vertices).expect("a number of vertices is a u32");
         let mut outside = None;
         let mut end = &mut outside;
         let mut before: *const Vertex = ptr::null();
-        for number in 0..vertices_u32 {
+        for number in numbers.clone() {
+            let buckets = vertices.div_ceil(VERTICES_A_BUCKET);
+            let table = Table {
+                buckets: (0..buckets).map(|_| None).collect(),
+            };
             let vertex = Vertex {
                 number,
                 distance: FAR,
-                edges: placement.new_near(Table::for_vertices(vertices), before),
+                edges: placement.new_near(table, before),
                 next: None,
             };
             let vertex = end.insert(placement.new_near(vertex, before));
@@ -263,16 +212,14 @@ impl Olden for Mst {
         let mut rest = outside.as_deref_mut();
         while let Some(vertex) = rest {
             let here = ptr::from_ref(&*vertex);
-            for other in (0..vertices_u32).filter(|&other| other != vertex.number) {
+            for other in numbers.clone().filter(|&other| other != vertex.number) {
                 let length = length(vertex.number, other);
                 vertex.edges.insert(other, length, placement, here);
             }
             rest = vertex.next.as_deref_mut();
         }
-        Mst {
-            tree: None,
-            outside,
-        }
+        let tree = None;
+        Mst { tree, outside }
     }
 
     /// Lays out the vertices, each list in its order, and the entries, in the order of the walks.
@@ -281,8 +228,7 @@ impl Olden for Mst {
         for list in [&mut self.tree, &mut self.outside] {
             morph.run(list, Vertex::children)?;
         }
-        morph.run(&mut AllChains(self), Entry::children)?;
-        Ok(())
+        morph.run(&mut AllChains(self), Entry::children).map(drop)
     }
 
     /// Returns the length of the tree. Changes no table, so there is nothing to lay out again.
@@ -306,14 +252,10 @@ impl Olden for Mst {
     /// Against Kruskal's algorithm (1956) over the edges themselves; and every vertex has joined
     /// the tree.
     fn check(&self, &vertices: &usize, result: u64) -> Result<(), String> {
-        let expected = kruskal(vertices);
-        if result != expected {
-            return Err(format!("the tree is {result} long, not {expected}"));
-        }
-        if self.outside.is_some() || self.vertices().count() != vertices {
-            return Err(format!("not all of {vertices} vertices are in the tree"));
-        }
-        Ok(())
+        check_equal(result, kruskal(vertices))?;
+        let first = self.tree.as_deref();
+        let joined = std::iter::successors(first, |vertex| vertex.next.as_deref()).count();
+        check_equal(joined as u64, vertices as u64)
     }
 }
 
@@ -337,7 +279,7 @@ fn kruskal(vertices: usize) -> u64 {
     sum
 }
 
-/// The part of `vertex`; halves the way there.
+/// The part of `vertex`; halves the path there.
 fn part_of(above: &mut [u32], mut vertex: u32) -> u32 {
     while above[vertex as usize] != vertex {
         let next = above[above[vertex as usize] as usize];

@@ -9,20 +9,20 @@
 //! ```
 //!
 //! The worker makes the input, ages the heap where asked to, and then builds, lays out where asked
-//! to, and works; these three are timed. It prints one line of JSON and ends; nothing is freed, as
-//! in the originals. With `:check` at the end it checks its result as well, afterwards; with
-//! `:input` it ends before the build, which is what a simulation takes off the counts of a whole
-//! run; and with `:rsim` morphs lay out for the thesis's machine instead of this one.
+//! to, and works; these three are timed. It prints one line of JSON and ends without freeing
+//! anything, as the originals do. With `:check` at the end it checks its result afterwards; with
+//! `:input` it ends before the build, which a simulation subtracts from the counts of a whole run;
+//! and with `:run:rsim` morphs lay out for the thesis's machine instead of this one.
 
 use std::alloc::Layout;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::timing::timed;
 use ccmalloc::Policy;
 use ccmodel::{CacheGeometry, Machine};
 use ccmorph::{Morph, MorphError};
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::age::age;
@@ -31,12 +31,13 @@ use super::em3d::Em3d;
 use super::health::Health;
 use super::mst::Mst;
 use super::perimeter::Perimeter;
-use super::placement::{AsAllocated, Hinted, NullHinted, Placement, Prefetched};
 use super::treeadd::TreeAdd;
 use super::tsp::Tsp;
 use super::{Olden, Size};
 use crate::dispatch::served_by;
+use crate::placement::{AsAllocated, Hinted, NullHinted, Placement, Prefetched};
 use crate::sys::peak_resident_bytes;
+use crate::timing::timed;
 
 /// The programs. Adding one is a file and a line here, and one in [`crate::suites::olden`].
 pub const PROGRAMS: &[Program] = &[
@@ -61,109 +62,61 @@ const HOT_SHARE: f64 = 0.5;
 pub struct Program {
     /// Its name in names of comparisons.
     pub name: &'static str,
+    /// The variant that is called hinted: under the program's own policy.
+    pub hinted: Variant,
     run: fn(&Run) -> Result<Stages, String>,
-    policy: Policy,
     nodes: fn(Size) -> Vec<(Layout, usize)>,
 }
 
 impl Program {
-    /// The program `P`.
-    pub const fn of<P: Olden>() -> Program {
+    const fn of<P: Olden>() -> Program {
         Program {
             name: P::NAME,
+            hinted: match P::POLICY {
+                Policy::Closest => Variant::Closest,
+                Policy::FirstFit => Variant::FirstFit,
+                Policy::NewBlock => Variant::NewBlock,
+            },
             run: run::<P>,
-            policy: P::POLICY,
             nodes: |size| P::nodes(&P::input(size)),
-        }
-    }
-
-    /// The one called `name`.
-    pub fn find(name: &str) -> Option<&'static Program> {
-        PROGRAMS.iter().find(|program| program.name == name)
-    }
-
-    /// The variant that is called hinted: under the program's own policy.
-    pub const fn hinted(&self) -> Variant {
-        match self.policy {
-            Policy::Closest => Variant::Closest,
-            Policy::FirstFit => Variant::FirstFit,
-            Policy::NewBlock => Variant::NewBlock,
         }
     }
 
     /// Bytes of the nodes that it builds, without what allocators add.
     pub fn node_bytes(&self, size: Size) -> usize {
-        let nodes = (self.nodes)(size);
-        nodes
-            .iter()
-            .map(|(layout, count)| layout.size() * count)
-            .sum()
+        let nodes = (self.nodes)(size).into_iter();
+        nodes.map(|(layout, count)| layout.size() * count).sum()
     }
 }
 
-/// An enum whose values have names on the command line.
-macro_rules! named {
-    ($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $value:ident = $text:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name {
-            $($(#[$of])* $value,)*
-        }
-
-        impl $name {
-            /// All of them.
-            pub const ALL: &[$name] = &[$($name::$value,)*];
-
-            /// Its name on the command line.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $($name::$value => $text,)*
-                }
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = String;
-
-            fn from_str(text: &str) -> Result<Self, String> {
-                let mut all = $name::ALL.iter().copied();
-                all.find(|value| value.name() == text)
-                    .ok_or_else(|| format!("there is no {} called {text:?}", stringify!($name)))
-            }
-        }
-    };
+/// The state of the heap when the program begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Setting {
+    /// The process has just begun.
+    Fresh,
+    /// See [`super::age`].
+    Aged,
 }
 
-named! {
-    /// What the heap has behind it when the program begins.
-    Setting {
-        /// Nothing: the process has just begun.
-        Fresh = "fresh",
-        /// A while: see [`super::age`].
-        Aged = "aged",
-    }
-}
-
-named! {
-    /// How a program's nodes are placed.
-    Variant {
-        /// By an allocator that is given no hints.
-        AsAllocated = "as-allocated",
-        /// As allocated, with prefetches by hand.
-        Prefetched = "prefetched",
-        /// By `ccmalloc`, with hints that are all null.
-        NullHints = "null-hints",
-        /// By `ccmalloc`, hinted.
-        Closest = "closest",
-        /// By `ccmalloc`, hinted.
-        FirstFit = "first-fit",
-        /// By `ccmalloc`, hinted.
-        NewBlock = "new-block",
-        /// As `ccmalloc` allocates without hints, and then by a morph: clustering only.
-        Clustered = "clustered",
-        /// As `Clustered`, with colours for half of the cache.
-        Coloured = "coloured",
-    }
+/// How a program's nodes are placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Variant {
+    /// By an allocator that is given no hints.
+    AsAllocated,
+    /// As allocated, with prefetches by hand.
+    Prefetched,
+    /// By `ccmalloc`, with hints that are all null.
+    NullHints,
+    /// By `ccmalloc`, hinted.
+    Closest,
+    /// By `ccmalloc`, hinted.
+    FirstFit,
+    /// By `ccmalloc`, hinted.
+    NewBlock,
+    /// As `ccmalloc` allocates without hints, and then by a morph: clustering only.
+    Clustered,
+    /// As `Clustered`, with colours for half of the cache.
+    Coloured,
 }
 
 impl Variant {
@@ -173,26 +126,33 @@ impl Variant {
     }
 }
 
-named! {
-    /// How much of a run takes place.
-    Extent {
-        /// Everything but the check.
-        Run = "run",
-        /// Everything.
-        Checked = "check",
-        /// The input, and the age of the heap; no build.
-        Input = "input",
-    }
+/// How much of a run takes place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Extent {
+    /// Everything but the check.
+    Run,
+    /// Everything.
+    Check,
+    /// The input, and the age of the heap; no build.
+    Input,
 }
 
-named! {
-    /// For which machine morphs lay out.
-    Target {
-        /// The one that they run on.
-        This = "this",
-        /// That of the thesis's table 4.1, where it is simulated.
-        Rsim = "rsim",
-    }
+/// For which machine morphs lay out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Target {
+    /// The one that they run on.
+    This,
+    /// That of the thesis's table 4.1, where it is simulated.
+    Rsim,
+}
+
+/// The name of `value` on the command line.
+///
+/// # Panics
+/// Never: the enums here skip no value.
+pub fn name(value: impl ValueEnum) -> String {
+    let value = value.to_possible_value().expect("no value is skipped");
+    value.get_name().to_owned()
 }
 
 /// What one worker is to do.
@@ -208,29 +168,18 @@ pub struct Run {
     pub size: Size,
     /// How much of it.
     pub extent: Extent,
-    /// For whom.
+    /// For which machine.
     pub target: Target,
 }
 
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Run {
-            program,
-            setting,
-            variant,
-            size,
-            extent,
-            target,
-        } = self;
+        let (setting, variant, size) = (name(self.setting), name(self.variant), name(self.size));
+        let (extent, target) = (name(self.extent), name(self.target));
+        let program = self.program.name;
         write!(
             f,
-            "{PREFIX}:{}:{}:{}:{}:{}:{}",
-            program.name,
-            setting.name(),
-            variant.name(),
-            size.name(),
-            extent.name(),
-            target.name()
+            "{PREFIX}:{program}:{setting}:{variant}:{size}:{extent}:{target}"
         )
     }
 }
@@ -240,30 +189,23 @@ impl FromStr for Run {
 
     /// The last two parts may be left out.
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut parts = text.split(':');
-        let mut part = |what: &str| {
-            parts
-                .next()
-                .ok_or_else(|| format!("{text:?} names no {what}"))
-        };
-        if part("suite")? != PREFIX {
-            return Err(format!("{text:?} does not begin with {PREFIX:?}"));
+        fn value<T: ValueEnum>(name: &str) -> Result<T, String> {
+            T::from_str(name, false)
         }
-        let program = part("program")?;
-        let program =
-            Program::find(program).ok_or_else(|| format!("no program is called {program:?}"))?;
-        let setting = part("setting")?.parse()?;
-        let variant = part("variant")?.parse()?;
-        let size = part("size")?.parse()?;
-        let extent = parts.next().map_or(Ok(Extent::Run), str::parse)?;
-        let target = parts.next().map_or(Ok(Target::This), str::parse)?;
+        let parts: Vec<&str> = text.split(':').collect();
+        let [PREFIX, program, setting, variant, size, ref rest @ ..] = parts[..] else {
+            return Err(format!(
+                "{text:?} is not {PREFIX}:program:setting:variant:size"
+            ));
+        };
+        let found = PROGRAMS.iter().find(|known| known.name == program);
         Ok(Run {
-            program,
-            setting,
-            variant,
-            size,
-            extent,
-            target,
+            program: found.ok_or_else(|| format!("there is no program {program:?}"))?,
+            setting: value(setting)?,
+            variant: value(variant)?,
+            size: value(size)?,
+            extent: rest.first().map_or(Ok(Extent::Run), |name| value(name))?,
+            target: rest.get(1).map_or(Ok(Target::This), |name| value(name))?,
         })
     }
 }
@@ -290,12 +232,12 @@ impl Stages {
     }
 }
 
-/// What a worker says when it has finished.
+/// What a worker prints when it has finished.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Finished {
-    /// What it was asked to do.
+    /// The name of the run.
     pub run: String,
-    /// Who served it.
+    /// The allocator of the process.
     pub allocator: String,
     /// What came of it.
     pub stages: Stages,
@@ -321,38 +263,28 @@ pub fn work(name: &str) -> Result<String, String> {
 }
 
 fn run<P: Olden>(run: &Run) -> Result<Stages, String> {
+    let hinted = |policy| run_placed::<P, _>(run, Hinted::new(policy), None);
     match run.variant {
         Variant::AsAllocated => run_placed::<P, _>(run, AsAllocated, None),
         Variant::Prefetched => run_placed::<P, _>(run, Prefetched, None),
         Variant::NullHints => run_placed::<P, _>(run, NullHinted::new(), None),
-        Variant::Closest => run_placed::<P, _>(run, Hinted::new(Policy::Closest), None),
-        Variant::FirstFit => run_placed::<P, _>(run, Hinted::new(Policy::FirstFit), None),
-        Variant::NewBlock => run_placed::<P, _>(run, Hinted::new(Policy::NewBlock), None),
-        Variant::Clustered => with_morph(run.target, false, |morph| {
-            run_placed::<P, _>(run, AsAllocated, Some(morph))
-        }),
-        Variant::Coloured => with_morph(run.target, true, |morph| {
-            run_placed::<P, _>(run, AsAllocated, Some(morph))
-        }),
-    }
-}
-
-/// Calls `f` with the morph for a machine.
-fn with_morph<R>(target: Target, coloured: bool, f: impl FnOnce(&Morph<'_>) -> R) -> R {
-    match target {
-        Target::This if coloured => f(&Morph::new().colour(HOT_SHARE)),
-        Target::This => f(&Morph::new()),
-        Target::Rsim => {
-            let machine =
-                Machine::preset("thesis-rsim").expect("the model knows the thesis's machines");
-            let morph = Morph::new().machine(&machine);
-            if coloured {
-                // The second-level cache of table 4.1: 256 KB, two ways, lines of 128 bytes.
-                let cache = CacheGeometry::new(1024, 128, 2).expect("powers of two");
-                f(&morph.colour_for(cache, HOT_SHARE))
-            } else {
-                f(&morph)
+        Variant::Closest => hinted(Policy::Closest),
+        Variant::FirstFit => hinted(Policy::FirstFit),
+        Variant::NewBlock => hinted(Policy::NewBlock),
+        Variant::Clustered | Variant::Coloured => {
+            let rsim = Machine::preset("thesis-rsim").expect("a preset");
+            // The second-level cache of table 4.1: 256 KB, two ways, lines of 128 bytes.
+            let cache = CacheGeometry::new(1024, 128, 2).expect("powers of two");
+            let mut morph = Morph::new();
+            match (run.target, run.variant == Variant::Coloured) {
+                (Target::This, false) => {}
+                (Target::This, true) => morph = morph.colour(HOT_SHARE),
+                (Target::Rsim, false) => morph = morph.machine(&rsim),
+                (Target::Rsim, true) => {
+                    morph = morph.machine(&rsim).colour_for(cache, HOT_SHARE);
+                }
             }
+            run_placed::<P, _>(run, AsAllocated, Some(&morph))
         }
     }
 }
@@ -373,22 +305,18 @@ fn run_placed<P: Olden, L: Placement>(
     let (build, program) = timed(|| P::build(&input, placement));
     // Leaked, because the process ends after it.
     let program = Box::leak(Box::new(program));
-    let mut layout = Duration::ZERO;
-    if let Some(morph) = morph {
-        let (time, laid_out) = timed(|| program.morph(morph));
-        laid_out.map_err(no_morph)?;
-        layout = time;
-    }
+    let (layout, laid_out) = timed(|| morph.map_or(Ok(()), |morph| program.morph(morph)));
+    laid_out.map_err(no_morph)?;
     let (work, result) = timed(|| program.work(&input, placement, morph));
     let checksum = result.map_err(no_morph)?;
     let peak_bytes = peak_resident_bytes();
-    if run.extent == Extent::Checked {
+    if run.extent == Extent::Check {
         program.check(&input, checksum)?;
     }
     Ok(Stages {
         checksum,
         build_ns: nanoseconds(build),
-        morph_ns: nanoseconds(layout),
+        morph_ns: morph.map_or(0, |_| nanoseconds(layout)),
         work_ns: nanoseconds(work),
         peak_bytes,
     })

@@ -13,34 +13,27 @@
 //! ```
 //!
 //! Tours are rings of doubly linked cities (module `ring`), the tree's own nodes. Each merge walks
-//! both rings, and reverses one when the ends demand it, so that each city is visited about once
-//! for each level of the tree, along links that have little to do with the order in which the
-//! cities were allocated.
+//! both rings, and reverses one when the ends demand it, so each city is visited about once for
+//! each level of the tree, along links that have little to do with the order of allocation.
 //!
-//! The thesis did not run this program; the smallest size is about Olden's own. The split lines are
+//! The thesis did not run this program; the size `thesis` is about Olden's own. Split lines are
 //! drawn with the spread of the median of uniform points, so that cities are even over the square.
-//! A morph lays out the tree in depth-first order, as it is walked whole; the rings change all the
-//! time, the tree does not, so there is nothing to lay out again.
-//!
-//! Hint: the city above in the tree. It is the one that there is, and in a fresh heap it gains
-//! nothing: a city of 56 bytes shares a block of 64 with no other, and without hints, cities lie in
-//! the order in which the tree is walked. 32,768 cities took 65.9 million instructions with it
-//! (new-block) and 60.7 without; a cache of 2 MiB, which just holds them, missed 338,940 times
-//! instead of 192,480 (cachegrind, check and input included).
+//! The hint is the city above in the tree. In a fresh heap it gains nothing: a city of 56 bytes
+//! shares a block of 64 with no other.
 
 mod ring;
 
 use std::alloc::Layout;
 
-use crate::rng::Rng;
 use ccmalloc::Policy;
 use ccmorph::{Morph, MorphError};
 
-use super::placement::Placement;
-use super::{Olden, Size};
+use super::{Olden, Size, check_equal};
+use crate::placement::Placement;
+use crate::rng::Rng;
 use ring::{Cities, City, Point, Spot, left_share};
 
-/// Subtrees of at most so many cities are toured by insertion; Olden's number.
+/// Subtrees of at most this many cities are toured by insertion; Olden's number.
 const INSERTED_MAX: usize = 150;
 
 /// The program.
@@ -56,52 +49,42 @@ pub struct Input {
 }
 
 impl Input {
-    /// So many cities in the unit square.
+    /// This many cities in the unit square.
     pub fn random(cities: usize, seed: u64) -> Input {
         let mut points = Vec::with_capacity(cities);
-        let square = Rectangle {
-            low: [0.0; 2],
-            high: [1.0; 2],
-        };
+        let square = [[0.0; 2], [1.0; 2]];
         draw(cities, square, 0, &mut Rng::new(seed), &mut points);
         Input { points }
     }
 
-    /// Cities where they are told to be, as a tree in their order; the tours do not ask how they
-    /// divide the plane.
+    /// Cities at `points`, as a tree in their order; the tours do not ask how they divide the
+    /// plane.
     pub fn of(points: Vec<Point>) -> Input {
         Input { points }
     }
 }
 
-#[derive(Clone, Copy)]
-struct Rectangle {
-    low: Point,
-    high: Point,
-}
-
-/// Draws the cities of a rectangle: the root on a line that divides `axis`, and those of both
+/// Draws the cities between two corners: the root on a line that divides `axis`, and those of both
 /// sides, which divide the other axis.
-fn draw(cities: usize, within: Rectangle, axis: usize, rng: &mut Rng, points: &mut Vec<Point>) {
+fn draw(cities: usize, within: [Point; 2], axis: usize, rng: &mut Rng, points: &mut Vec<Point>) {
     let Some(below) = cities.checked_sub(1) else {
         return;
     };
-    let between =
-        |axis: usize, share: f64| within.low[axis] + share * (within.high[axis] - within.low[axis]);
+    let [low, high] = within;
+    let between = |axis: usize, share: f64| low[axis] + share * (high[axis] - low[axis]);
     // The median of n uniform numbers has a standard deviation of about 1 / (2 sqrt(n + 1)); of a
     // uniform number in -1..1 it is 1 / sqrt(3).
-    let spread = if below == 0 {
-        0.5
-    } else {
-        (3.0 / (cities + 1) as f64).sqrt() / 2.0
+    let spread = match below {
+        0 => 0.5,
+        _ => (3.0 / (cities + 1) as f64).sqrt() / 2.0,
     };
     let mut root = [0.0; 2];
     root[axis] = between(axis, 0.5 + spread.min(0.5) * (2.0 * unit(rng) - 1.0));
     root[1 - axis] = between(1 - axis, unit(rng));
     points.push(root);
     let (mut left, mut right) = (within, within);
-    left.high[axis] = root[axis];
-    right.low[axis] = root[axis];
+    left[1][axis] = root[axis];
+    right[0][axis] = root[axis];
     let left_cities = left_share(below);
     draw(left_cities, left, 1 - axis, rng, points);
     draw(below - left_cities, right, 1 - axis, rng, points);
@@ -114,10 +97,8 @@ fn unit(rng: &mut Rng) -> f64 {
 
 impl Olden for Tsp {
     const NAME: &'static str = "tsp";
-
     // The tree of cities is built in one go, and the tours are made of its nodes.
     const POLICY: Policy = Policy::Closest;
-
     type Input = Input;
 
     fn input(size: Size) -> Input {
@@ -141,9 +122,10 @@ impl Olden for Tsp {
         }
     }
 
+    /// The tree in depth-first order, as it is walked whole.
     fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
-        self.cities
-            .morph(&morph.layout(ccmorph::Layout::DepthFirst))
+        let morph = morph.layout(ccmorph::Layout::DepthFirst);
+        self.cities.morph(&morph)
     }
 
     /// The length of the tour, as the bits of an `f64`.
@@ -165,15 +147,10 @@ impl Olden for Tsp {
     /// The ring has the tree's cities, each once, its length is what another sum gives, and it is
     /// no longer than such tours are.
     fn check(&self, input: &Input, result: u64) -> Result<(), String> {
+        let cities = input.points.len();
         self.cities.enter(|root| {
-            let ring = root.map_or_else(Vec::new, |root| backwards(root, self.cities.len()));
-            if ring.len() != input.points.len() {
-                return Err(format!(
-                    "a tour of {} of {} cities",
-                    ring.len(),
-                    input.points.len()
-                ));
-            }
+            let ring = root.map_or_else(Vec::new, |root| backwards(root, cities));
+            check_equal(ring.len() as u64, cities as u64)?;
             let mut in_ring: Vec<_> = ring.iter().map(|spot| spot.address()).collect();
             let mut in_tree = Vec::with_capacity(ring.len());
             collect(root, &mut in_tree);
@@ -187,37 +164,27 @@ impl Olden for Tsp {
             let sum: f64 = ring.iter().zip(rest).map(between).sum();
             let length = f64::from_bits(result);
             // A length or a sum that is not a number is close to nothing.
-            let is_close = (sum - length).abs() <= 1e-9 * sum;
-            if !is_close {
-                return Err(format!(
-                    "the tour was said to be {length} long, it is {sum}"
-                ));
-            }
-            check_length(&ring, length)
+            let is_right = (sum - length).abs() <= 1e-9 * sum && length <= longest(&ring);
+            is_right
+                .then_some(())
+                .ok_or_else(|| format!("a length of {length}, where the ring has {sum}"))
         })
     }
 }
 
-/// From how many cities on the length of a tour is about what the formula for many says.
-const MANY: usize = 1000;
-
-/// An optimal tour through many even cities of an area has a length of about 0.7124 sqrt(cities x
-/// area). This one is up to 1.5 times as long; a wrong one, such as the order of the tree, is many
-/// times as long.
-fn check_length(ring: &[Spot<'_>], length: f64) -> Result<(), String> {
+/// The longest tour that is right. An optimal one through many even cities of an area has a length
+/// of about 0.7124 sqrt(cities x area), and these are up to 1.5 times as long; a wrong one, such as
+/// the order of the tree, is many times as long.
+fn longest(ring: &[Spot<'_>]) -> f64 {
+    const MANY: usize = 1000;
     if ring.len() < MANY {
-        return Ok(());
+        return f64::INFINITY;
     }
     let extent = |axis: usize| {
         let along = ring.iter().map(|spot| spot.at()[axis]);
         along.clone().fold(f64::MIN, f64::max) - along.fold(f64::MAX, f64::min)
     };
-    let optimum = 0.7124 * (ring.len() as f64 * extent(0) * extent(1)).sqrt();
-    let is_short = length <= 1.5 * optimum;
-    if !is_short {
-        return Err(format!("{length} is too long for an optimum of {optimum}"));
-    }
-    Ok(())
+    1.5 * 0.7124 * (ring.len() as f64 * extent(0) * extent(1)).sqrt()
 }
 
 /// The cities of a ring from `root` on against its direction; one more than `at_most` when there
@@ -249,11 +216,10 @@ fn tour<P: Placement>(root: Spot<'_>, placement: P) {
         insert_below(root, root, placement);
         return;
     }
-    let halves = [root.left(), root.right()].map(|half| {
-        half.inspect(|half| {
-            tour(*half, placement);
-        })
-    });
+    let halves = [root.left(), root.right()];
+    for half in halves.into_iter().flatten() {
+        tour(half, placement);
+    }
     root.link(root);
     match halves {
         [Some(left), Some(right)] => merge(root, left, right, placement),
@@ -274,8 +240,7 @@ fn insert_below<'t, P: Placement>(above: Spot<'t>, ring: Spot<'t>, placement: P)
     }
 }
 
-/// Inserts `city` into the ring, beside the city that is nearest to it, on the side where that
-/// makes the ring less longer.
+/// Inserts `city` into the ring beside the city nearest to it, on the side with the shorter detour.
 fn insert<'t, P: Placement>(city: Spot<'t>, ring: Spot<'t>, placement: P) {
     let nearest = nearest(city.at(), ring, placement);
     let (prev, next) = (nearest.prev(), nearest.next());
@@ -306,53 +271,44 @@ fn nearest<P: Placement>(point: Point, ring: Spot<'_>, placement: P) -> Spot<'_>
     best.1
 }
 
-/// A ring that is opened between two neighbours.
-#[derive(Clone, Copy)]
-struct Opened<'t> {
-    /// The end that goes to the root.
-    outer: Spot<'t>,
-    /// The end that goes to the other ring.
-    inner: Spot<'t>,
-}
-
-impl Opened<'_> {
-    /// All ways of opening a ring beside `spot`.
-    fn beside(spot: Spot<'_>) -> [Opened<'_>; 4] {
-        let (prev, next) = (spot.prev(), spot.next());
-        [(spot, next), (next, spot), (spot, prev), (prev, spot)]
-            .map(|(outer, inner)| Opened { outer, inner })
-    }
+/// The four possibilities to open a ring beside `spot`: the end that goes to the root, and the one
+/// that goes to the other ring.
+fn openings(spot: Spot<'_>) -> [[Spot<'_>; 2]; 4] {
+    let (prev, next) = (spot.prev(), spot.next());
+    [[spot, next], [next, spot], [spot, prev], [prev, spot]]
 }
 
 /// Makes one ring of `root` and the rings of two cities.
 fn merge<'t, P: Placement>(root: Spot<'t>, left: Spot<'t>, right: Spot<'t>, placement: P) {
     let at = root.at();
-    let left = Opened::beside(nearest(at, left, placement));
-    let right = Opened::beside(nearest(at, right, placement));
+    let between = |one: Spot<'_>, other: Spot<'_>| distance(one.at(), other.at());
+    let left = openings(nearest(at, left, placement));
+    let right = openings(nearest(at, right, placement));
     let mut best = (f64::INFINITY, left[0], right[0]);
     for left in left {
         for right in right {
-            let longer = distance(at, left.outer.at())
-                + distance(left.inner.at(), right.inner.at())
-                + distance(right.outer.at(), at)
-                - distance(left.outer.at(), left.inner.at())
-                - distance(right.outer.at(), right.inner.at());
+            let ([left_outer, left_inner], [right_outer, right_inner]) = (left, right);
+            let longer = between(root, left_outer)
+                + between(left_inner, right_inner)
+                + between(right_outer, root)
+                - between(left_outer, left_inner)
+                - between(right_outer, right_inner);
             if longer < best.0 {
                 best = (longer, left, right);
             }
         }
     }
-    let (_, left, right) = best;
     // root -> outer .. inner of the left ring -> inner .. outer of the right one -> root
-    if left.inner.next() != left.outer {
-        left.outer.reverse();
+    let (_, [left_outer, left_inner], [right_outer, right_inner]) = best;
+    if left_inner.next() != left_outer {
+        left_outer.reverse();
     }
-    if right.outer.next() != right.inner {
-        right.outer.reverse();
+    if right_outer.next() != right_inner {
+        right_outer.reverse();
     }
-    root.link(left.outer);
-    left.inner.link(right.inner);
-    right.outer.link(root);
+    root.link(left_outer);
+    left_inner.link(right_inner);
+    right_outer.link(root);
 }
 
 /// The length of a ring, from `root` on.

@@ -13,8 +13,9 @@ use crate::rng::Rng;
 use ccmorph::Morph;
 
 use super::{Checksum, Outcome, Program, Scale};
+use crate::search_tree::Tree;
 use crate::structures::Structure;
-use crate::structures::tree::{Plan, Tree};
+use crate::structures::tree::Plan;
 use crate::sys::{resident_bytes, warm_memory};
 
 /// A plain recursive copy; an object's bytes are those of the tree as allocated, without the copy.
@@ -59,7 +60,7 @@ fn settled_bytes() -> u64 {
 
 /// A tree to be weighed.
 struct Weighed {
-    tree: Tree,
+    tree: Tree<u64>,
     chain: QueryChain,
     /// Resident bytes of the process before there was the tree.
     without: u64,

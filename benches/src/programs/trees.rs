@@ -1,15 +1,12 @@
 //! Trees and hash chains: built once, with hints, and with hints that are null.
 
-use std::alloc::Layout;
-use std::ptr::NonNull;
-
-use crate::rng::Rng;
+use ccmalloc::default_policy;
 
 use super::{Checksum, Outcome, Program, Scale};
 use crate::dispatch::served_by;
-use crate::raw_chains::RawChains;
-use crate::raw_tree::{NodeAllocator, RawTree};
-use crate::rivals::ours::{Hinted, NullHinted};
+use crate::placement::{AsAllocated, Hinted, NodeAllocator, NullHinted};
+use crate::raw::{RawChains, RawTree};
+use crate::rng::Rng;
 use crate::sys::resident_bytes;
 
 /// A tree of 2^22 - 1 nodes is built from the root down and walked twice, as Olden's `treeadd`
@@ -32,7 +29,7 @@ pub const NULL_HINT_BST: Program = Program {
     run: null_hint_bst,
 };
 
-/// The hinted hash chains with every hint null: appended, deleted, walked, then freed.
+/// The hinted hash chains with every hint null: added, deleted, walked, then freed.
 pub const NULL_HINT_CHAIN: Program = Program {
     name: "null_hint_chain",
     run: null_hint_chain,
@@ -95,28 +92,6 @@ fn add_in_order(node: Option<&Node>, sum: &mut Checksum) {
     }
 }
 
-/// The process's allocator as it is installed, for programs whose nodes are raw. It knows no hints.
-struct Installed;
-
-// SAFETY: the global allocator returns null or memory for `layout` that is its caller's until
-// freed.
-unsafe impl NodeAllocator for Installed {
-    fn allocate(&self, layout: Layout, _hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
-        assert!(
-            layout.size() > 0,
-            "a global allocator need not serve empty objects"
-        );
-        // SAFETY: the layout is not empty.
-        NonNull::new(unsafe { std::alloc::alloc(layout) })
-    }
-
-    unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller promises that `ptr` came from `allocate`, so from the global
-        // allocator, with `layout`.
-        unsafe { std::alloc::dealloc(ptr.as_ptr(), layout) }
-    }
-}
-
 /// Whether hints mean anything in this process.
 fn takes_hints() -> bool {
     served_by() == "ccmalloc"
@@ -132,9 +107,9 @@ fn null_hint_bst(scale: Scale) -> Outcome {
         .map(|_| rng.next_u64())
         .collect();
     if takes_hints() {
-        Outcome::of(|| search_some(NullHinted, &keys))
+        Outcome::of(|| search_some(NullHinted::new(), &keys))
     } else {
-        Outcome::of(|| search_some(Installed, &keys))
+        Outcome::of(|| search_some(AsAllocated, &keys))
     }
 }
 
@@ -145,16 +120,16 @@ fn search_some<A: NodeAllocator>(allocator: A, keys: &[u64]) -> u64 {
     for &key in keys.iter().step_by(2) {
         sum.add(u64::from(tree.get(key)));
     }
-    sum.add(tree.len() as u64);
+    sum.add(keys.len() as u64);
     sum.0
 }
 
 fn null_hint_chain(scale: Scale) -> Outcome {
     let links = scale.of(NULL_HINT_OBJECTS);
     if takes_hints() {
-        Outcome::of(|| walk_some(NullHinted, links))
+        Outcome::of(|| walk_some(NullHinted::new(), links))
     } else {
-        Outcome::of(|| walk_some(Installed, links))
+        Outcome::of(|| walk_some(AsAllocated, links))
     }
 }
 
@@ -165,28 +140,28 @@ fn walk_some<A: NodeAllocator>(allocator: A, links: usize) -> u64 {
     for &key in keys.iter().step_by(4) {
         sum.add(u64::from(chains.walk(key)));
     }
-    sum.add(chains.len() as u64);
+    sum.add(links as u64);
     sum.0
 }
 
 /// Links of a chain, on average.
 const CHAIN_LINKS: usize = 8;
 
-/// Chains of `links` random keys, after as many times one random key was deleted and another
-/// appended; and the keys that they hold.
+/// Chains of `links` random keys, after as many times one random key was deleted and another added;
+/// and the keys that they hold.
 pub fn aged_chains<A: NodeAllocator>(allocator: A, links: usize) -> (RawChains<A>, Vec<u64>) {
     let mut rng = Rng::new(12);
     let mut chains = RawChains::new(allocator, links.div_ceil(CHAIN_LINKS));
     let mut keys: Vec<u64> = (0..links).map(|_| rng.next_u64()).collect();
     for &key in &keys {
-        chains.append(key, key.rotate_left(32));
+        chains.push(key, key.rotate_left(32));
     }
     for _ in 0..links {
         let index = rng.below(links);
         let old = std::mem::replace(&mut keys[index], rng.next_u64());
         let removed = chains.remove(old);
         assert_eq!(removed, Some(old.rotate_left(32)), "each key is in a chain");
-        chains.append(keys[index], keys[index].rotate_left(32));
+        chains.push(keys[index], keys[index].rotate_left(32));
     }
     (chains, keys)
 }
@@ -200,25 +175,24 @@ fn memory_bst(scale: Scale) -> Outcome {
         .map(|_| rng.next_u64())
         .collect();
     if takes_hints() {
-        weigh(Hinted, &keys)
+        weigh(Hinted::new(default_policy()), &keys)
     } else {
-        weigh(Installed, &keys)
+        weigh(AsAllocated, &keys)
     }
 }
 
 /// Builds a tree, with the parents as hints, and tells by how much the process grew.
 fn weigh<A: NodeAllocator>(allocator: A, keys: &[u64]) -> Outcome {
     let before = resident_bytes();
-    let mut tree = RawTree::new(allocator);
+    let mut tree = None;
     let outcome = Outcome::of(|| {
-        for &key in keys {
-            tree.insert(key);
-        }
-        tree.len() as u64
+        tree = Some(RawTree::with_keys(allocator, keys));
+        keys.len() as u64
     });
     let grown = resident_bytes().saturating_sub(before);
+    drop(tree);
     Outcome {
-        object_bytes: Some(grown as f64 / tree.len() as f64),
+        object_bytes: Some(grown as f64 / keys.len() as f64),
         ..outcome
     }
 }

@@ -4,12 +4,10 @@
 //! memory back), and a feature if it is another crate. To add an ordered map, add a file, a line in
 //! [`integer_maps`] or [`maps`], and a feature.
 
-use std::alloc::{GlobalAlloc, Layout};
-use std::ptr::NonNull;
+use std::alloc::GlobalAlloc;
 
 use crate::install::Methods;
 use crate::ordered_map::{Key, Kind};
-use crate::raw_tree::NodeAllocator;
 
 #[cfg(feature = "bbtree")]
 pub mod bbtree;
@@ -107,24 +105,5 @@ pub struct Unhinted(pub &'static (dyn GlobalAlloc + Sync));
 impl std::fmt::Debug for Unhinted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Unhinted")
-    }
-}
-
-// SAFETY: a `GlobalAlloc` returns null or a block of memory for `layout` that is its caller's until
-// freed.
-unsafe impl NodeAllocator for Unhinted {
-    fn allocate(&self, layout: Layout, _hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
-        assert!(
-            layout.size() > 0,
-            "a global allocator need not serve empty objects"
-        );
-        // SAFETY: the layout is not empty.
-        NonNull::new(unsafe { self.0.alloc(layout) })
-    }
-
-    unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller promises that `ptr` came from `allocate`, so from this allocator, with
-        // `layout`.
-        unsafe { self.0.dealloc(ptr.as_ptr(), layout) }
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! | module | structure | node | an operation |
 //! |---|---|---|---|
-//! | [`tree`] | binary search tree, random or complete | 32 B | finds a key |
+//! | [`tree`] | binary search tree, random or complete, by plan | 32 B | finds a key |
 //! | [`lists`] | doubly linked lists, after random inserts and deletes | 24 B | walks one list |
 //! | [`table`] | hash table with chains | 24 B | walks a chain to a key |
 //! | [`octree`] | octree over points in space | 72 B | adds up the points of a box |

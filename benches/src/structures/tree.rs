@@ -1,4 +1,4 @@
-//! A binary search tree that does not balance itself, with 32 bytes a node.
+//! Search trees with a value for each key, built fast.
 //!
 //! Inserting key by key costs a dozen dependent cache misses a node. So a [`Plan`] computes the
 //! shape in arrays, and builds the tree in two passes whose misses overlap:
@@ -12,80 +12,28 @@
 //! The allocator sees the same allocations in the same order as in a program that inserts, and the
 //! tree is the same. In a complete tree the order of insertion is random.
 
-use crate::rng::Rng;
 use ccmorph::{Morph, MorphError, Report, TreeNode};
 
 use super::Structure;
 use crate::chain::add_in_order;
+use crate::rng::Rng;
+use crate::search_tree::{Node, Tree};
 
-/// One node.
-#[derive(Clone, Debug, TreeNode)]
-pub struct Node {
-    /// The key; smaller ones lie to the left, larger ones to the right.
-    pub key: u64,
-    /// What belongs to the key.
-    pub value: u64,
-    /// Everything smaller.
-    #[child]
-    pub left: Option<Box<Node>>,
-    /// Everything larger.
-    #[child]
-    pub right: Option<Box<Node>>,
-}
-
-const _: () = assert!(size_of::<Node>() == 32);
-
-/// What a tree is to look like, and when each of its nodes is born.
+/// The shape of a tree, and the order in which its nodes are allocated.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// By order of birth.
+    /// In the order of allocation.
     keys: Vec<u64>,
-    /// By order of birth; that of the root is [`Place::ROOT`].
-    places: Vec<Place>,
+    /// In the order of allocation: twice the parent's number, and one more on its right; that of
+    /// the root is [`ROOT`].
+    places: Vec<u32>,
     /// All nodes, children before their parents; the last is the root.
     bottom_up: Vec<u32>,
 }
 
-/// A side of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Of the smaller keys.
-    Left,
-    /// Of the larger keys.
-    Right,
-}
+const ROOT: u32 = u32::MAX;
 
-/// Below which node another one hangs, and on which side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
-    /// Twice the parent's number, and one more on its right.
-    bits: u32,
-}
-
-impl Place {
-    const ROOT: Place = Place { bits: u32::MAX };
-
-    fn left_of(parent: u32) -> Place {
-        Place { bits: parent << 1 }
-    }
-
-    fn right_of(parent: u32) -> Place {
-        Place {
-            bits: parent << 1 | 1,
-        }
-    }
-
-    fn parent(self) -> Option<(u32, Side)> {
-        let side = if self.bits & 1 == 0 {
-            Side::Left
-        } else {
-            Side::Right
-        };
-        (self != Place::ROOT).then_some((self.bits >> 1, side))
-    }
-}
-
-/// Nodes of a plan at most, so that a [`Place`] is 4 bytes.
+/// Nodes of a plan at most, so that a place is 4 bytes.
 const NODES_MAX: usize = 1 << 30;
 
 /// A number of a node. Plans are no larger than [`NODES_MAX`], so it fits.
@@ -104,32 +52,28 @@ impl Plan {
     /// When a key comes twice, or when there are more than 2^30.
     pub fn of_inserts(keys: &[u64]) -> Plan {
         assert!(keys.len() <= NODES_MAX, "plans have 2^30 nodes at most");
-        let mut sorted: Vec<(u64, u32)> = keys
-            .iter()
-            .enumerate()
-            .map(|(birth, &key)| (key, number(birth)))
-            .collect();
+        let mut sorted: Vec<(u64, u32)> = keys.iter().copied().zip(0..).collect();
         sorted.sort_unstable();
         assert!(
             sorted.is_sorted_by(|a, b| a.0 < b.0),
             "a tree has each key once"
         );
-        // The rightmost path of the tree over the keys so far: births grow along it, as a node is
-        // born before all that hangs below it.
+        // The rightmost path of the tree over the keys so far: numbers grow along it, as a node is
+        // allocated before all that hang below it.
         let mut path: Vec<u32> = Vec::new();
-        let mut places = vec![Place::ROOT; keys.len()];
-        for &(_, birth) in &sorted {
+        let mut places = vec![ROOT; keys.len()];
+        for &(_, node) in &sorted {
             let mut below = None;
-            while path.last().is_some_and(|&last| last > birth) {
+            while path.last().is_some_and(|&last| last > node) {
                 below = path.pop();
             }
             if let Some(below) = below {
-                places[below as usize] = Place::left_of(birth);
+                places[below as usize] = 2 * node;
             }
             if let Some(&parent) = path.last() {
-                places[birth as usize] = Place::right_of(parent);
+                places[node as usize] = 2 * parent + 1;
             }
-            path.push(birth);
+            path.push(node);
         }
         Plan {
             keys: keys.to_vec(),
@@ -138,8 +82,8 @@ impl Plan {
         }
     }
 
-    /// A tree with `2^levels - 1` nodes and no shorter path, whose nodes were born in random order;
-    /// the keys are those of `seed`.
+    /// A tree with `2^levels - 1` nodes and no shorter path, whose nodes are allocated in random
+    /// order; the keys are those of `seed`.
     ///
     /// # Panics
     /// When there would be more than 2^30 nodes.
@@ -149,24 +93,24 @@ impl Plan {
         let mut rng = Rng::new(seed);
         let mut sorted: Vec<u64> = (0..nodes).map(|_| rng.next_u64()).collect();
         sorted.sort_unstable();
-        let mut birth_of: Vec<u32> = (0..number(nodes)).collect();
-        rng.shuffle(&mut birth_of);
+        let mut order: Vec<u32> = (0..number(nodes)).collect();
+        rng.shuffle(&mut order);
 
         let mut keys = vec![0; nodes];
-        let mut places = vec![Place::ROOT; nodes];
+        let mut places = vec![ROOT; nodes];
         let mut bottom_up = Vec::with_capacity(nodes);
-        let mut pending = vec![(0..nodes, Place::ROOT)];
+        let mut pending = vec![(0..nodes, ROOT)];
         while let Some((range, place)) = pending.pop() {
             if range.is_empty() {
                 continue;
             }
             let middle = range.start + range.len() / 2;
-            let birth = birth_of[middle];
-            keys[birth as usize] = sorted[middle];
-            places[birth as usize] = place;
-            bottom_up.push(birth);
-            pending.push((middle + 1..range.end, Place::right_of(birth)));
-            pending.push((range.start..middle, Place::left_of(birth)));
+            let node = order[middle];
+            keys[node as usize] = sorted[middle];
+            places[node as usize] = place;
+            bottom_up.push(node);
+            pending.push((middle + 1..range.end, 2 * node + 1));
+            pending.push((range.start..middle, 2 * node));
         }
         bottom_up.reverse();
         Plan {
@@ -176,97 +120,38 @@ impl Plan {
         }
     }
 
-    /// The keys, in the order in which their nodes are born.
+    /// The keys, in the order in which their nodes are allocated.
     pub fn keys(&self) -> &[u64] {
         &self.keys
     }
 
     /// The tree; the value of a key is the key with its halves exchanged.
-    pub fn build(&self) -> Tree {
-        let leaf = |key: u64| Node {
-            key,
-            value: key.rotate_left(32),
-            left: None,
-            right: None,
-        };
-        let root = self.grow(leaf, |parent, side| match side {
-            Side::Left => &mut parent.left,
-            Side::Right => &mut parent.right,
-        });
-        Tree { root }
+    pub fn build(&self) -> Tree<u64> {
+        self.build_with(|key| key.rotate_left(32))
     }
 
-    /// The tree, of nodes of another kind: `leaf` makes one, `link` says where it holds its child
-    /// on a side.
-    pub fn grow<N>(
-        &self,
-        leaf: impl Fn(u64) -> N,
-        link: impl Fn(&mut N, Side) -> &mut Option<Box<N>>,
-    ) -> Option<Box<N>> {
-        let newborn = self.keys.iter().map(|&key| Some(Box::new(leaf(key))));
-        let mut nodes: Vec<Option<Box<N>>> = newborn.collect();
+    /// The tree, with the values of `value`.
+    pub fn build_with<V>(&self, value: impl Fn(u64) -> V) -> Tree<V> {
+        let leaf = |&key| Some(Box::new(Node::leaf(key, value(key))));
+        let mut nodes: Vec<Option<Box<Node<V>>>> = self.keys.iter().map(leaf).collect();
         let mut root = None;
-        for &birth in &self.bottom_up {
-            let node = nodes[birth as usize].take();
-            match self.places[birth as usize].parent() {
-                None => root = node,
-                Some((parent, side)) => {
-                    if let Some(parent) = &mut nodes[parent as usize] {
-                        *link(parent, side) = node;
-                    }
+        for &number in &self.bottom_up {
+            let node = nodes[number as usize].take();
+            let place = self.places[number as usize];
+            if place == ROOT {
+                root = node;
+            } else if let Some(parent) = &mut nodes[place as usize / 2] {
+                match place % 2 {
+                    0 => parent.left = node,
+                    _ => parent.right = node,
                 }
             }
         }
-        root
+        Tree { root }
     }
 }
 
-/// A map from `u64` to `u64` in a binary search tree.
-#[derive(Clone, Debug, Default)]
-pub struct Tree {
-    root: Option<Box<Node>>,
-}
-
-impl Tree {
-    /// Inserts `key` with `value`, or replaces the value that it had. Walks one path.
-    pub fn insert(&mut self, key: u64, value: u64) {
-        let mut link = &mut self.root;
-        while let Some(node) = link {
-            if key == node.key {
-                node.value = value;
-                return;
-            }
-            link = if key < node.key {
-                &mut node.left
-            } else {
-                &mut node.right
-            };
-        }
-        *link = Some(Box::new(Node {
-            key,
-            value,
-            left: None,
-            right: None,
-        }));
-    }
-
-    /// The value of `key`. Walks one path.
-    #[inline]
-    pub fn get(&self, key: u64) -> Option<u64> {
-        let mut link = self.root.as_deref();
-        while let Some(node) = link {
-            if key == node.key {
-                return Some(node.value);
-            }
-            link = if key < node.key {
-                node.left.as_deref()
-            } else {
-                node.right.as_deref()
-            };
-        }
-        None
-    }
-
+impl Tree<u64> {
     /// Looks up all of `keys`, which are known in advance, so that the processor may begin with
     /// later ones before it has finished earlier ones. A sum over the answers in their order.
     #[inline(never)]
@@ -313,26 +198,9 @@ impl Tree {
         }
         sum
     }
-
-    /// Lays the nodes out, given how often a lookup ends at each.
-    ///
-    /// # Errors
-    /// Those of [`Morph::run_weighted`].
-    pub fn morph_weighted(
-        &mut self,
-        morph: &Morph<'_>,
-        weigh: impl FnMut(&Node) -> f64,
-    ) -> Result<Report, MorphError> {
-        morph.run_weighted(&mut self.root, Node::children, weigh)
-    }
-
-    /// The root, for whoever walks the tree.
-    pub fn root(&self) -> Option<&Node> {
-        self.root.as_deref()
-    }
 }
 
-impl Structure for Tree {
+impl Structure for Tree<u64> {
     fn copy(&self) -> Self {
         self.clone()
     }
@@ -347,18 +215,6 @@ impl Structure for Tree {
         reason = "the low half is what is asked for"
     )]
     fn answer(&self, query: u64) -> u32 {
-        self.get(query).map_or(u32::MAX, |value| value as u32)
-    }
-}
-
-impl Drop for Tree {
-    /// Frees node by node, with the pending subtrees on the heap, so that no shape of tree ends the
-    /// program by one stack frame a node.
-    fn drop(&mut self) {
-        let mut pending: Vec<Box<Node>> = self.root.take().into_iter().collect();
-        while let Some(mut node) = pending.pop() {
-            pending.extend(node.right.take());
-            pending.extend(node.left.take());
-        }
+        self.get(query).map_or(u32::MAX, |&value| value as u32)
     }
 }

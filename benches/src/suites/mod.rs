@@ -93,9 +93,9 @@ fn random_keys(count: usize) -> Vec<u64> {
 /// A search tree with `keys`, inserted in their order, in memory from `source`.
 fn plain_tree(source: Source, keys: &[u64]) -> SearchTree {
     allocate_from(source, || {
-        let mut tree = SearchTree::new();
+        let mut tree = SearchTree::default();
         for &key in keys {
-            tree.insert(key);
+            tree.insert(key, ());
         }
         tree
     })

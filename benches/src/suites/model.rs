@@ -49,7 +49,7 @@ fn subjects(keys: &[u64]) -> Vec<Subject> {
         allocate_from(Source::CcMalloc, || {
             Morph::new()
                 .layout(layout)
-                .run(tree.root_mut(), Node::children)
+                .run(&mut tree.root, Node::children)
         })
         .expect("there is memory for one more tree");
         Subject {

@@ -1,9 +1,7 @@
-//! What [`Health`](super::Health) must come to, by other means: no lists, no walks, and nobody is
-//! visited while nothing happens to them.
+//! What [`Health`](super::Health) must come to, by queues instead of lists and walks.
 //!
-//! A hospital is three queues, and each patient in them is a line with the step at which something
-//! happens next, so a run costs a few operations a patient, not one a patient and step. Only the
-//! random numbers are the same, drawn in the same order in each village.
+//! A patient is a line with the step at which something happens next, so a run costs a few
+//! operations for each patient. The random numbers are drawn in the same order in each village.
 
 use std::collections::VecDeque;
 
@@ -15,13 +13,13 @@ use super::{
 };
 
 /// A patient.
+#[derive(Default)]
 struct Line {
     hospitals: u32,
     time: u32,
     /// Number of the village where the patient fell ill.
     home: usize,
-    /// In `waiting`, the first step in which the patient is seen there, at which that time begins;
-    /// in `assess` and `inside` the step at which it ends.
+    /// In `waiting`, the first step there; in `assess` and `inside`, the last one.
     step: u32,
 }
 
@@ -66,15 +64,13 @@ impl Queues {
     }
 }
 
-/// Who it is whose time is up, if there is somebody.
+/// The next patient who is done at `step`.
 fn next_due(queue: &mut VecDeque<Line>, step: u32) -> Option<Line> {
-    queue
-        .front()
-        .is_some_and(|line| line.step == step)
-        .then(|| queue.pop_front())?
+    let is_due = queue.front().is_some_and(|line| line.step == step);
+    is_due.then(|| queue.pop_front())?
 }
 
-/// Those who have left after all steps, and those who are there.
+/// The patients who have left after all steps, and those who are there.
 pub(super) fn run(input: &Input) -> (Tally, Tally) {
     let villages = input.villages();
     let mut hospitals: Vec<Queues> = Vec::with_capacity(villages);
@@ -103,14 +99,14 @@ pub(super) fn run(input: &Input) -> (Tally, Tally) {
     (gone, present)
 }
 
-/// What happens in one village in one step.
+/// One step of one village.
 fn simulate(hospitals: &mut [Queues], village: usize, step: u32, draws: u32, gone: &mut Tally) {
     let first_below = VILLAGES_BELOW * village + 1;
     for below in first_below..first_below + VILLAGES_BELOW {
-        while let Some(line) = hospitals
+        let sent_up = hospitals
             .get_mut(below)
-            .and_then(|queues| queues.up.pop_front())
-        {
+            .map(|queues| std::mem::take(&mut queues.up));
+        for line in sent_up.into_iter().flatten() {
             hospitals[village].admit(line, step);
         }
     }
@@ -137,13 +133,14 @@ fn simulate(hospitals: &mut [Queues], village: usize, step: u32, draws: u32, gon
     }
     for _ in 0..draws {
         if brings_a_patient(&mut queues.rng) {
-            let line = Line {
-                hospitals: 0,
-                time: 0,
-                home: village,
-                step: 0,
-            };
-            queues.admit(line, step + 1);
+            let home = village;
+            queues.admit(
+                Line {
+                    home,
+                    ..Line::default()
+                },
+                step + 1,
+            );
         }
     }
 }

@@ -5,21 +5,16 @@
 //! ring:   a city knows the one after it and the one before it   (next, prev: addresses)
 //! ```
 //!
-//! Rings are made, opened and joined all the time, while the tree stays as it is. So their links
-//! are addresses, and following one is the only unsafe thing here. What makes it sound is the
-//! invariant of [`City`]: a link leads to a city of the same tree. It is kept by types:
+//! Rings change all the time, the tree does not. Following an address is the only unsafe code here.
+//! It is sound by the invariant of [`City`], which types keep:
 //!
-//! - A [`Spot`] is a city of a tree that is borrowed. [`Cities::enter`] hands out the first one
-//!   with a lifetime that is of this one call alone (the closure has to take *any* lifetime, and
-//!   `Spot` is invariant in it), and spots lead only to spots of the same lifetime. So two spots
-//!   that can be linked are of one tree.
-//! - While there is a spot, the tree is borrowed, so nothing moves or frees a city.
-//! - A tree that moves as a value leaves its cities alone, the first one included: its box lies in
-//!   a box of its own ([`Cities`]).
-//! - A morph moves all cities of a tree, and is shown all links of each, so they lead to the same
-//!   cities afterwards. One that fails has borrowed each city exclusively on its way and set no
-//!   link, after which older links may not be followed any more; [`Cities::morph`] forgets them all
-//!   then.
+//! - A [`Spot`] is a city of a borrowed tree. [`Cities::enter`] hands out the first one with a
+//!   lifetime of that call alone, in which `Spot` is invariant, and spots lead only to spots of the
+//!   same lifetime. So two spots that can be linked are of one tree.
+//! - While there is a spot, the tree is borrowed, so no city moves or is freed.
+//! - A tree that moves as a value leaves its cities alone: the root lies in a box ([`Cities`]).
+//! - A morph is shown all links, so they lead to the same cities afterwards. One that fails has
+//!   borrowed the cities exclusively and set no link; [`Cities::morph`] then forgets all links.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -27,7 +22,7 @@ use std::ptr;
 
 use ccmorph::{Morph, MorphError, TreeNode};
 
-use crate::olden::placement::Placement;
+use crate::placement::Placement;
 
 /// A point of the plane.
 pub(super) type Point = [f64; 2];
@@ -67,13 +62,11 @@ pub(super) struct Cities {
     ///
     /// Invariant: exclusively borrowed only to be morphed, and to be dropped.
     root: Box<Option<Box<City>>>,
-    len: usize,
 }
 
 impl Cities {
-    /// The tree whose cities in preorder are `points`, of which each subtree's left half has
-    /// [`left_share`] of those below its root. A city is allocated before those below it, near the
-    /// one above it.
+    /// The tree whose cities in preorder are `points`; each left half has [`left_share`] of those
+    /// below its root. A city is allocated before those below it, near the one above it.
     ///
     /// # Panics
     /// When there are 2^32 points or more.
@@ -84,13 +77,7 @@ impl Cities {
         );
         Cities {
             root: Box::new(build(points, ptr::null(), placement)),
-            len: points.len(),
         }
-    }
-
-    /// Number of cities.
-    pub(super) fn len(&self) -> usize {
-        self.len
     }
 
     /// Lays the tree out. Rings stay as they are.
@@ -186,14 +173,13 @@ impl<'t> Spot<'t> {
         self.city.right.as_deref().map(Spot::new)
     }
 
-    /// Where it lies in memory.
+    /// Its address.
     #[inline]
     pub(super) fn address(self) -> *const City {
         self.city
     }
 
-    /// Where the city after it lies in memory, without a look at it; null when it was never in a
-    /// ring.
+    /// The address of the city after it; null when it was never in a ring.
     #[inline]
     pub(super) fn next_address(self) -> *const City {
         self.city.next.get()
@@ -227,7 +213,7 @@ impl<'t> Spot<'t> {
         next.city.prev.set(self.city);
     }
 
-    /// Lets it and its ring run the other way round. Walks the ring.
+    /// Reverses its ring. Walks the ring.
     pub(super) fn reverse(self) {
         let mut spot = self;
         loop {

@@ -1,7 +1,7 @@
 //! Searches in random trees: as the allocators left them, and morphed.
 
 use crate::chain::QueryChain;
-use crate::search_tree::{Node, SearchTree};
+use crate::search_tree::{Node, SearchTree, Tree};
 use ccmodel::Layout;
 use ccmorph::{Morph, TreeNode};
 
@@ -10,7 +10,7 @@ use super::{Subjects, slug};
 use crate::queries::{Queries, Skew};
 use crate::source::{Source, allocate_from};
 use crate::structures::Structure as _;
-use crate::structures::tree::{Plan, Side, Tree};
+use crate::structures::tree::Plan;
 use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Workload};
 
 /// Lookups that wait for each other, in a tree of 2^21 random keys that was built in random order.
@@ -38,7 +38,7 @@ pub const BST_RANDOM_4M: Workload = Workload {
 const NODES_4M: usize = 1 << 22;
 
 /// A pass over all queries.
-type Lookups<'a> = &'a dyn Fn(&Tree) -> u64;
+type Lookups<'a> = &'a dyn Fn(&Tree<u64>) -> u64;
 
 fn bst_random_4m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let plan = Plan::of_inserts(&random_keys(NODES_4M));
@@ -76,56 +76,26 @@ const LAYOUTS_2M: [Option<Layout>; 6] = [
     Some(Layout::ClusterVanEmdeBoas { block_bytes: 64 }),
 ];
 
-/// Where `node` holds its child on a side.
-fn child_of(node: &mut Node, side: Side) -> &mut Option<Box<Node>> {
-    match side {
-        Side::Left => &mut node.left,
-        Side::Right => &mut node.right,
-    }
-}
-
-/// The tree that inserting gives, in memory of the system's malloc.
-fn plain_tree(plan: &Plan) -> SearchTree {
-    let leaf = |key| Node {
-        key,
-        left: None,
-        right: None,
-    };
-    let mut tree = SearchTree::new();
-    *tree.root_mut() = allocate_from(Source::System, || plan.grow(leaf, child_of));
-    tree
-}
-
 /// A copy of `tree` in the memory of `CcMalloc`, re-laid.
 ///
 /// # Panics
 /// When there is no memory for it.
 fn morphed_copy(tree: &SearchTree, layout: Option<Layout>) -> SearchTree {
     let morph = layout.map_or_else(Morph::new, |layout| Morph::new().layout(layout));
-    let mut copy = SearchTree::new();
     allocate_from(Source::CcMalloc, || {
-        *copy.root_mut() = copy_below(tree.root());
-        morph.run(copy.root_mut(), Node::children)
+        let mut copy = tree.clone();
+        let report = morph.run(&mut copy.root, Node::children);
+        report.expect("there is memory for one more tree");
+        copy
     })
-    .expect("there is memory for one more tree");
-    copy
-}
-
-/// A copy of a subtree. Recursive: random trees are not deep.
-fn copy_below(node: Option<&Node>) -> Option<Box<Node>> {
-    let node = node?;
-    Some(Box::new(Node {
-        key: node.key,
-        left: copy_below(node.left.as_deref()),
-        right: copy_below(node.right.as_deref()),
-    }))
 }
 
 fn bst_random_dependent(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let workload = &BST_RANDOM_DEPENDENT_2M;
     let keys = random_keys(KEYS_2M);
     let chain = QueryChain::sample(&keys, effort.lookups / 4, SEED);
-    let unmorphed = plain_tree(&Plan::of_inserts(&keys));
+    let plan = Plan::of_inserts(&keys);
+    let unmorphed: SearchTree = allocate_from(Source::System, || plan.build_with(|_| ()));
     let trees: Vec<SearchTree> = LAYOUTS_2M
         .iter()
         .map(|&layout| morphed_copy(&unmorphed, layout))

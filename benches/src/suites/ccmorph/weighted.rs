@@ -4,16 +4,17 @@
 use std::collections::HashMap;
 
 use ccmodel::Layout;
-use ccmorph::{LayoutChoice, Morph};
+use ccmorph::{LayoutChoice, Morph, TreeNode as _};
 
 use super::super::{Pass, SEED, compare, random_keys};
 use super::{FIXED, morphed, slug};
 use crate::programs::Scale;
 use crate::queries::{Queries, Skew};
 use crate::rounds::Rounds;
+use crate::search_tree::{Node, Tree};
 use crate::source::{Source, allocate_from};
 use crate::structures::Structure;
-use crate::structures::tree::{Plan, Tree};
+use crate::structures::tree::Plan;
 use crate::workload::{Comparison, Effort, Failure, Workload};
 
 /// Dependent lookups with a frequency after Zipf's law in a random tree of 2^22 nodes, 2^19 in a
@@ -33,11 +34,11 @@ type Counts = HashMap<u64, u32>;
 ///
 /// # Panics
 /// When there is no memory for it.
-fn weighted(tree: &Tree, layout: LayoutChoice, counts: &Counts) -> (Tree, Layout) {
+fn weighted(tree: &Tree<u64>, layout: LayoutChoice, counts: &Counts) -> (Tree<u64>, Layout) {
     let mut copy = allocate_from(Source::CcMalloc, || tree.copy());
     let morph = Morph::new().layout(layout);
     let report = allocate_from(Source::CcMalloc, || {
-        copy.morph_weighted(&morph, |node| {
+        morph.run_weighted(&mut copy.root, Node::children, |node| {
             f64::from(counts.get(&node.key).copied().unwrap_or(0))
         })
     });

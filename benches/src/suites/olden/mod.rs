@@ -22,126 +22,91 @@
 mod race;
 mod simulate;
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
+
+use clap::ValueEnum as _;
 
 use self::race::{Contest, Entry};
 use self::simulate::{Placed, Simulated};
 use crate::olden::Size;
-use crate::olden::runner::{PROGRAMS, Program, Setting, Variant};
-use crate::olden::table::{Bar, OldenTable, Panel};
+use crate::olden::runner::{PROGRAMS, Program, Setting, Stages, Variant, name};
+use crate::output::table::Table;
 use crate::programs::Scale;
 use crate::rounds::Rounds;
 use crate::workload::{Comparison, Effort, Failure, Workload};
 
-/// A workload of one program.
-macro_rules! of_program {
-    ($($name:ident: $workload:literal, $program:literal;)*) => {
-        $(
-            #[doc = concat!("The program ", $program, ".")]
-            pub const $name: Workload = Workload {
-                suite: SUITE,
-                name: $workload,
-                also: &[],
-                run: |effort| of_program($workload, $program, effort),
-            };
-        )*
-    };
-}
-
 /// The suite's name.
 pub const SUITE: &str = "olden";
 
-of_program! {
-    TREEADD: "olden_treeadd", "treeadd";
-    PERIMETER: "olden_perimeter", "perimeter";
-    BISORT: "olden_bisort", "bisort";
-    HEALTH: "olden_health", "health";
-    MST: "olden_mst", "mst";
-    EM3D: "olden_em3d", "em3d";
-    TSP: "olden_tsp", "tsp";
+/// The workload of the program with this number in [`PROGRAMS`].
+const fn workload<const PROGRAM: usize>(name: &'static str) -> Workload {
+    Workload {
+        suite: SUITE,
+        name,
+        also: &[],
+        run: |effort| of_program(&PROGRAMS[PROGRAM], effort),
+    }
 }
 
+pub(super) const TREEADD: Workload = workload::<0>("olden_treeadd");
+pub(super) const PERIMETER: Workload = workload::<1>("olden_perimeter");
+pub(super) const BISORT: Workload = workload::<2>("olden_bisort");
+pub(super) const HEALTH: Workload = workload::<3>("olden_health");
+pub(super) const MST: Workload = workload::<4>("olden_mst");
+pub(super) const EM3D: Workload = workload::<5>("olden_em3d");
+pub(super) const TSP: Workload = workload::<6>("olden_tsp");
+
 /// The means over all programs.
-pub const MEANS: Workload = Workload {
+pub(super) const MEANS: Workload = Workload {
     suite: SUITE,
     name: "olden_geomean",
     also: &["olden_thesis_sim"],
     run: means,
 };
 
-/// What this process has measured so far: the means are over what the programs' own workloads
-/// measured, and the table shows all of it.
-static MEASURED: Mutex<Measured> = Mutex::new(Measured {
-    contests: Vec::new(),
-    simulated: Vec::new(),
-});
+/// What this process has measured so far, each contest and simulation once: the means and the table
+/// are over what the programs' own workloads measured.
+static CONTESTS: Mutex<Vec<Contest>> = Mutex::new(Vec::new());
+static SIMULATED: Mutex<Vec<Simulated>> = Mutex::new(Vec::new());
 
-#[derive(Debug)]
-struct Measured {
-    contests: Vec<Contest>,
-    simulated: Vec<Simulated>,
+/// Runs `f` with what is behind `mutex`, whose values are put there whole.
+fn locked<T, R>(mutex: &Mutex<T>, f: impl FnOnce(&mut T) -> R) -> R {
+    f(&mut mutex.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Runs `f` with what was measured.
-fn measured<R>(f: impl FnOnce(&mut Measured) -> R) -> R {
-    // Figures that were put there whole stay right when somebody panicked later.
-    let mut guard = MEASURED
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    f(&mut guard)
-}
-
-/// The input on which programs are timed.
-fn timed_size(effort: &Effort) -> Size {
-    match effort.scale {
-        Scale::Quick => Size::Quick,
-        Scale::Full => Size::Large,
-    }
-}
-
-/// The input on which programs are simulated.
-fn simulated_size(effort: &Effort) -> Size {
-    match effort.scale {
-        Scale::Quick => Size::Tiny,
-        Scale::Full => Size::Thesis,
-    }
-}
-
-/// A third of the rounds of other whole programs: these take longer, and there are more of them.
-fn rounds(effort: &Effort) -> usize {
-    effort.process_rounds.div_ceil(3)
-}
-
-/// The contest of a program in a setting; held once in the life of a process.
+/// The contest of a program in a setting.
 fn contest(
     program: &'static Program,
     setting: Setting,
     effort: &Effort,
 ) -> Result<Contest, Failure> {
-    let is_it =
-        |contest: &&Contest| contest.program.name == program.name && contest.setting == setting;
-    if let Some(known) = measured(|all| all.contests.iter().find(is_it).cloned()) {
+    let is_it = |one: &&Contest| one.program.name == program.name && one.setting == setting;
+    if let Some(known) = locked(&CONTESTS, |all| all.iter().find(is_it).cloned()) {
         return Ok(known);
     }
-    let contest = Contest::hold(
-        program,
-        setting,
-        timed_size(effort),
-        effort.scale,
-        rounds(effort),
-    )?;
-    measured(|all| all.contests.push(contest.clone()));
+    let size = match effort.scale {
+        Scale::Quick => Size::Quick,
+        Scale::Full => Size::Large,
+    };
+    // These take longer than other whole programs, and there are more of them.
+    let rounds = effort.process_rounds.div_ceil(3);
+    let contest = Contest::hold(program, setting, size, effort.scale, rounds)?;
+    locked(&CONTESTS, |all| all.push(contest.clone()));
     Ok(contest)
 }
 
-/// The simulation of a program, held once, too; none where there is no simulator.
+/// The simulation of a program; none where there is no simulator.
 fn simulation(program: &'static Program, effort: &Effort) -> Result<Option<Simulated>, Failure> {
     let is_it = |simulated: &&Simulated| simulated.program.name == program.name;
-    if let Some(known) = measured(|all| all.simulated.iter().find(is_it).cloned()) {
+    if let Some(known) = locked(&SIMULATED, |all| all.iter().find(is_it).cloned()) {
         return Ok(Some(known));
     }
-    let simulated = Simulated::run(program, simulated_size(effort), effort.scale)?;
-    measured(|all| all.simulated.extend(simulated.clone()));
+    let size = match effort.scale {
+        Scale::Quick => Size::Tiny,
+        Scale::Full => Size::Thesis,
+    };
+    let simulated = Simulated::run(program, size, effort.scale)?;
+    locked(&SIMULATED, |all| all.extend(simulated.clone()));
     Ok(simulated)
 }
 
@@ -155,18 +120,41 @@ struct Figure {
 impl Figure {
     fn of_times(ours: &Entry, theirs: &Entry) -> Figure {
         Figure {
-            ours: ours.total_ms.clone(),
-            theirs: theirs.total_ms.clone(),
+            ours: ours.total_ms(),
+            theirs: theirs.total_ms(),
             unit: "ms",
         }
     }
 
     fn of_memory(ours: &Entry, theirs: &Entry) -> Figure {
         Figure {
-            ours: ours.peak_mib.clone(),
-            theirs: theirs.peak_mib.clone(),
+            ours: ours.peak_mib(),
+            theirs: theirs.peak_mib(),
             unit: "MiB",
         }
+    }
+
+    /// Simulated cycles, which are counts: there is one round, and no spread.
+    fn of_cycles(simulated: &Simulated, placed: Placed) -> Figure {
+        Figure {
+            ours: Rounds::once(simulated.placed_cycles(placed) / 1e6),
+            theirs: Rounds::once(simulated.as_allocated_cycles() / 1e6),
+            unit: "Mcycles",
+        }
+    }
+
+    /// The geometric mean of the figures; none of none.
+    fn mean(figures: Vec<Figure>) -> Option<Figure> {
+        let unit = figures.first()?.unit;
+        let pairs = figures
+            .into_iter()
+            .map(|figure| (figure.ours, figure.theirs));
+        let (ours, theirs): (Vec<Rounds>, Vec<Rounds>) = pairs.unzip();
+        Some(Figure {
+            ours: Rounds::geometric_mean(&ours),
+            theirs: Rounds::geometric_mean(&theirs),
+            unit,
+        })
     }
 
     fn row(&self, name: String, rival: &str) -> Comparison {
@@ -174,26 +162,24 @@ impl Figure {
     }
 }
 
+const SIMULATED_RIVAL: &str = "system malloc, simulated";
+
 /// The comparisons of one program.
-fn of_program(workload: &str, program: &str, effort: &Effort) -> Result<Vec<Comparison>, Failure> {
-    let program = Program::find(program).ok_or_else(|| Failure::Worker {
-        program: program.to_owned(),
-        what: "no program is called so".to_owned(),
-    })?;
+fn of_program(program: &'static Program, effort: &Effort) -> Result<Vec<Comparison>, Failure> {
+    let workload = format!("olden_{}", program.name);
     let mut comparisons = Vec::new();
-    for &setting in Setting::ALL {
-        let beginning = format!("{workload}_{}", setting.name());
-        if effort.wants(workload, &beginning) {
-            let contest = contest(program, setting, effort)?;
-            comparisons.extend(rows(&contest, &beginning));
+    for &setting in Setting::value_variants() {
+        let beginning = format!("{workload}_{}", name(setting));
+        if effort.wants(&workload, &beginning) {
+            comparisons.extend(rows(&contest(program, setting, effort)?, &beginning));
         }
     }
     let name = format!("{workload}_thesis_sim");
-    if effort.wants(workload, &name)
+    if effort.wants(&workload, &name)
         && let Some(simulated) = simulation(program, effort)?
     {
         for (placed, end) in Placed::ALL {
-            let figure = simulated_figure(&simulated, placed);
+            let figure = Figure::of_cycles(&simulated, placed);
             comparisons.push(figure.row(format!("{name}{end}"), SIMULATED_RIVAL));
         }
     }
@@ -203,33 +189,18 @@ fn of_program(workload: &str, program: &str, effort: &Effort) -> Result<Vec<Comp
 fn rows(contest: &Contest, beginning: &str) -> Vec<Comparison> {
     let (best, heap) = (contest.best(), contest.best_heap());
     let row = |end: &str, figure: Figure, rival: &Entry| {
-        figure.row(format!("{beginning}{end}"), &rival.who)
+        figure.row(format!("{beginning}{end}"), rival.who)
     };
     let mut comparisons = Vec::new();
-    let hinted = contest.program.hinted();
+    let hinted = contest.program.hinted;
     for entry in &contest.entries {
         let end = match entry.variant {
-            variant if variant == hinted => "",
-            Variant::NewBlock => "_new_block",
-            Variant::Clustered => "_morphed",
-            Variant::Closest => "_closest",
-            Variant::FirstFit => "_first_fit",
-            Variant::NullHints => "_null_hints",
-            Variant::Coloured => "_coloured",
-            Variant::Prefetched => {
-                // In a race of its own: its rival is itself without the prefetches.
-                let without = contest.unprefetched.as_ref().unwrap_or(best);
-                let rival = format!(
-                    "{who}; not ours but {who} with prefetches",
-                    who = without.who
-                );
-                let figure = Figure::of_times(entry, without);
-                comparisons.push(figure.row(format!("{beginning}_prefetched"), &rival));
-                continue;
-            }
-            Variant::AsAllocated => continue,
+            Variant::AsAllocated | Variant::Prefetched => continue,
+            variant if variant == hinted => String::new(),
+            Variant::Clustered => "_morphed".to_owned(),
+            variant => format!("_{}", name(variant).replace('-', "_")),
         };
-        comparisons.push(row(end, Figure::of_times(entry, best), best));
+        comparisons.push(row(&end, Figure::of_times(entry, best), best));
         if entry.variant == hinted || entry.variant == Variant::Clustered {
             let figure = Figure::of_times(entry, heap);
             comparisons.push(row(&format!("{end}_vs_heaps"), figure, heap));
@@ -239,39 +210,20 @@ fn rows(contest: &Contest, beginning: &str) -> Vec<Comparison> {
             }
         }
     }
-    comparisons
-}
-
-/// Who is simulated beside ours.
-const SIMULATED_RIVAL: &str = "system malloc, simulated";
-
-/// Simulated cycles, which are counts: there is one round, and no spread.
-fn simulated_figure(simulated: &Simulated, placed: Placed) -> Figure {
-    let megacycles = |cycles: f64| Rounds::once(cycles / 1e6);
-    Figure {
-        ours: megacycles(simulated.placed_cycles(placed)),
-        theirs: megacycles(simulated.as_allocated_cycles()),
-        unit: "Mcycles",
+    if let Some([without, with]) = &contest.prefetched {
+        let rival = format!("{0}; not ours but {0} with prefetches", without.who);
+        let figure = Figure::of_times(with, without);
+        comparisons.push(figure.row(format!("{beginning}_prefetched"), &rival));
     }
-}
-
-/// The geometric mean of the figures; none of none.
-fn mean(figures: Vec<Figure>) -> Option<Figure> {
-    let unit = figures.first()?.unit;
-    let (ours, theirs): (Vec<Rounds>, Vec<Rounds>) = figures
-        .into_iter()
-        .map(|figure| (figure.ours, figure.theirs))
-        .unzip();
-    Some(Figure {
-        ours: Rounds::geometric_mean(&ours),
-        theirs: Rounds::geometric_mean(&theirs),
-        unit,
-    })
+    comparisons
 }
 
 fn means(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     let wants = |part: &str| effort.wants(MEANS.name, part);
     let mut comparisons = Vec::new();
+    let mut add = |figures: Vec<Figure>, name: String, rival: &str| {
+        comparisons.extend(Figure::mean(figures).map(|mean| mean.row(name, rival)));
+    };
     let kinds = [
         ("olden_geomean_hinted", None),
         ("olden_geomean_morphed", Some(Variant::Clustered)),
@@ -282,21 +234,16 @@ fn means(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
         }
         let (mut against_best, mut against_heaps) = (Vec::new(), Vec::new());
         for program in PROGRAMS {
-            for &setting in Setting::ALL {
+            for &setting in Setting::value_variants() {
                 let contest = contest(program, setting, effort)?;
-                let ours = contest.entry(variant.unwrap_or(program.hinted()));
+                let ours = contest.entry(variant.unwrap_or(program.hinted));
                 against_best.push(Figure::of_times(ours, contest.best()));
                 against_heaps.push(Figure::of_times(ours, contest.best_heap()));
             }
         }
-        let kinds = [
-            ("_all", against_best, "the best of each"),
-            ("_vs_heaps", against_heaps, "the best heap of each"),
-        ];
-        for (end, figures, rival) in kinds {
-            let mean = mean(figures).map(|mean| mean.row(format!("{beginning}{end}"), rival));
-            comparisons.extend(mean);
-        }
+        add(against_best, format!("{beginning}_all"), "the best of each");
+        let name = format!("{beginning}_vs_heaps");
+        add(against_heaps, name, "the best heap of each");
     }
     if wants("olden_thesis_sim_geomean") {
         let mut all = Vec::new();
@@ -306,53 +253,70 @@ fn means(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
         for (placed, end) in Placed::ALL {
             let figures = all
                 .iter()
-                .map(|simulated| simulated_figure(simulated, placed));
+                .map(|simulated| Figure::of_cycles(simulated, placed));
             let name = format!("olden_thesis_sim_geomean{end}");
-            let mean = mean(figures.collect()).map(|mean| mean.row(name, SIMULATED_RIVAL));
-            comparisons.extend(mean);
+            add(figures.collect(), name, SIMULATED_RIVAL);
         }
     }
     Ok(comparisons)
 }
 
-/// All that this process measured, side by side; none when it measured nothing of this suite.
-pub fn table() -> Option<OldenTable> {
-    measured(|all| {
-        let panels = all.contests.iter().map(|contest| {
-            let is_it = |simulated: &&Simulated| simulated.program.name == contest.program.name;
-            // The simulated heap is a fresh one.
-            let simulated = all
-                .simulated
-                .iter()
-                .find(is_it)
-                .filter(|_| contest.setting == Setting::Fresh);
-            panel(contest, simulated)
+const EXPLANATION: &str = "Time (build, layout and work together) and peak memory over those of \
+    the best rival as allocated, below 1 being better. Layout is the one after the build: programs \
+    that lay out again while they work, bisort and health, have that time in work. Prefetched rows \
+    are the best rival's, not ours. Simulated: cycles on the thesis's machine (table 4.1) over \
+    those of the system's malloc as allocated, on the input that is simulated, in a fresh heap.";
+
+/// All that this process measured, side by side, in the form of the thesis's figure 4-5; none when
+/// it measured nothing of this suite.
+pub fn table() -> Option<Table> {
+    let (contests, simulated) = (
+        locked(&CONTESTS, |all| all.clone()),
+        locked(&SIMULATED, |all| all.clone()),
+    );
+    let rows = contests.iter().flat_map(|contest| {
+        // The simulated heap is a fresh one.
+        let simulated = simulated.iter().find(|simulated| {
+            simulated.program.name == contest.program.name && contest.setting == Setting::Fresh
         });
-        let panels: Vec<Panel> = panels.collect();
-        (!panels.is_empty()).then_some(OldenTable { panels })
-    })
+        let prefetched = contest.prefetched.iter().map(|[_, with]| with);
+        let entries = contest.entries.iter().chain(prefetched);
+        entries.map(move |entry| cells(contest, entry, simulated))
+    });
+    let header = [
+        "program",
+        "heap",
+        "allocator",
+        "placement",
+        "time",
+        "build ms",
+        "layout ms",
+        "work ms",
+        "memory",
+        "simulated",
+    ];
+    (!contests.is_empty())
+        .then(|| Table::new(SUITE, "The Olden programs", EXPLANATION, header, rows))
 }
 
-fn panel(contest: &Contest, simulated: Option<&Simulated>) -> Panel {
+/// The line of the table for one contestant.
+fn cells(contest: &Contest, entry: &Entry, simulated: Option<&Simulated>) -> [String; 10] {
     let best = contest.best();
-    let bars = contest.entries.iter().map(|entry| Bar {
-        who: entry.who.clone(),
-        variant: entry.variant,
-        build_ns: entry.stages.build_ns,
-        morph_ns: entry.stages.morph_ns,
-        work_ns: entry.stages.work_ns,
-        time_share: entry.total_ns() / best.total_ns(),
-        peak_bytes: entry.stages.peak_bytes,
-        memory_share: entry.stages.peak_bytes / best.stages.peak_bytes,
-        simulated_share: simulated.and_then(|simulated| simulated.share(entry)),
-    });
-    Panel {
-        program: contest.program.name,
-        setting: contest.setting,
-        size: contest.size,
-        node_bytes: contest.program.node_bytes(contest.size),
-        best: best.who.clone(),
-        rounds: contest.rounds,
-        bars: bars.collect(),
-    }
+    let share = |of: fn(&Entry) -> Rounds| format!("{:.2}", of(entry).median() / of(best).median());
+    let ms = |of: fn(&Stages) -> u64| format!("{:.1}", entry.figures(of, 1e6).median());
+    let is_best = entry.who == best.who && entry.variant == Variant::AsAllocated;
+    let time = share(Entry::total_ms);
+    let cycles = simulated.and_then(|simulated| simulated.share(entry));
+    [
+        contest.program.name.to_owned(),
+        name(contest.setting),
+        entry.who.to_owned(),
+        name(entry.variant),
+        if is_best { format!("**{time}**") } else { time },
+        ms(|stages| stages.build_ns),
+        ms(|stages| stages.morph_ns),
+        ms(|stages| stages.work_ns),
+        share(Entry::peak_mib),
+        cycles.map_or_else(|| "-".to_owned(), |share| format!("{share:.2}")),
+    ]
 }

@@ -4,116 +4,89 @@ use super::SUITE;
 use crate::olden::Size;
 use crate::olden::runner::{Extent, Finished, Program, Run, Setting, Stages, Target, Variant};
 use crate::programs::Scale;
-use crate::rivals::{ALLOCATORS, ARENAS, AllocatorRival, ours};
+use crate::rivals::{ALLOCATORS, ARENAS, ours};
 use crate::rounds::Rounds;
 use crate::sys::warm_memory;
 use crate::worker;
 use crate::workload::{Failure, WrongAnswer};
 
-/// Medians over the rounds.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct MedianStages {
-    pub(super) build_ns: f64,
-    pub(super) morph_ns: f64,
-    pub(super) work_ns: f64,
-    /// Of the sums of a round, which need not be the sum of the medians.
-    total_ns: f64,
-    pub(super) peak_bytes: f64,
-}
-
-/// One who takes part, and what it took.
+/// A contestant and its rounds.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
+    /// The name of the allocator's process.
+    allocator: &'static str,
     /// The allocator, in words.
-    pub(super) who: String,
-    /// Where the nodes went.
+    pub(super) who: &'static str,
+    /// Where the nodes go.
     pub(super) variant: Variant,
     /// Whether the allocator takes memory back.
     takes_back: bool,
-    /// Times and memory.
-    pub(super) stages: MedianStages,
-    /// The whole of each round, in milliseconds.
-    pub(super) total_ms: Rounds,
-    /// The most memory of each round, in MiB.
-    pub(super) peak_mib: Rounds,
+    rounds: Vec<Stages>,
 }
 
 impl Entry {
-    pub(super) fn total_ns(&self) -> f64 {
-        self.stages.total_ns
+    fn ours(variant: Variant) -> Entry {
+        Entry {
+            allocator: ours::METHODS.name,
+            who: ours::NAME,
+            variant,
+            takes_back: true,
+            rounds: Vec::new(),
+        }
+    }
+
+    pub(super) fn figures(&self, figure: impl Fn(&Stages) -> u64, unit: f64) -> Rounds {
+        let rounds = self.rounds.iter();
+        Rounds::new(rounds.map(|round| figure(round) as f64 / unit).collect())
+    }
+
+    pub(super) fn total_ms(&self) -> Rounds {
+        self.figures(Stages::total_ns, 1e6)
+    }
+
+    pub(super) fn peak_mib(&self) -> Rounds {
+        self.figures(|stages| stages.peak_bytes, f64::from(1 << 20))
     }
 }
+
+/// The rivals, as allocated.
+fn rivals() -> impl Iterator<Item = Entry> {
+    let heaps = ALLOCATORS.iter().map(|rival| (rival, true));
+    let arenas = ARENAS.iter().map(|rival| (rival, false));
+    heaps.chain(arenas).map(|(rival, takes_back)| Entry {
+        allocator: rival.methods.name,
+        who: rival.name,
+        variant: Variant::AsAllocated,
+        takes_back,
+        rounds: Vec::new(),
+    })
+}
+
+/// Our variants in full runs.
+pub(super) const OURS: [Variant; 7] = [
+    Variant::AsAllocated,
+    Variant::NullHints,
+    Variant::Closest,
+    Variant::FirstFit,
+    Variant::NewBlock,
+    Variant::Clustered,
+    Variant::Coloured,
+];
 
 /// One program in one setting.
 #[derive(Clone, Debug)]
 pub(super) struct Contest {
     pub(super) program: &'static Program,
     pub(super) setting: Setting,
-    pub(super) size: Size,
     pub(super) scale: Scale,
-    pub(super) rounds: usize,
-    /// The rivals as allocated, and then the variants of ours.
+    /// The rivals as allocated, and then the variants of ours: those that the floors are about, and
+    /// in full runs all.
     pub(super) entries: Vec<Entry>,
-    /// The best rival in the rounds in which it ran against itself with prefetches.
-    pub(super) unprefetched: Option<Entry>,
-}
-
-/// Who is to run.
-#[derive(Clone, Copy)]
-struct Contestant {
-    allocator: &'static str,
-    who: &'static str,
-    variant: Variant,
-    takes_back: bool,
-}
-
-impl Contestant {
-    fn rival(rival: &AllocatorRival, variant: Variant, takes_back: bool) -> Contestant {
-        Contestant {
-            allocator: rival.methods.name,
-            who: rival.name,
-            variant,
-            takes_back,
-        }
-    }
-
-    fn ours(variant: Variant) -> Contestant {
-        Contestant {
-            allocator: ours::METHODS.name,
-            who: ours::NAME,
-            variant,
-            takes_back: true,
-        }
-    }
-}
-
-/// The rivals, as allocated.
-fn rivals() -> impl Iterator<Item = Contestant> {
-    let heaps = ALLOCATORS.iter().map(|rival| (rival, true));
-    let arenas = ARENAS.iter().map(|rival| (rival, false));
-    heaps
-        .chain(arenas)
-        .map(|(rival, takes_back)| Contestant::rival(rival, Variant::AsAllocated, takes_back))
-}
-
-/// Our variants: those that the floors are about, and in full runs all others.
-fn our_variants(program: &Program, scale: Scale) -> Vec<Variant> {
-    match scale {
-        Scale::Quick => vec![program.hinted(), Variant::Clustered],
-        Scale::Full => vec![
-            Variant::AsAllocated,
-            Variant::NullHints,
-            Variant::Closest,
-            Variant::FirstFit,
-            Variant::NewBlock,
-            Variant::Clustered,
-            Variant::Coloured,
-        ],
-    }
+    /// In full runs the best rival, and itself with prefetches, in a race of their own.
+    pub(super) prefetched: Option<[Entry; 2]>,
 }
 
 impl Contest {
-    /// Holds it.
     pub(super) fn hold(
         program: &'static Program,
         setting: Setting,
@@ -129,33 +102,32 @@ impl Contest {
             extent: Extent::Run,
             target: Target::This,
         };
-        let ours = our_variants(program, scale);
-        let ours = ours.into_iter().map(Contestant::ours);
-        let contestants: Vec<Contestant> = rivals().chain(ours).collect();
+        let ours = match scale {
+            Scale::Quick => &[program.hinted, Variant::Clustered][..],
+            Scale::Full => &OURS,
+        };
+        let mut entries: Vec<Entry> = rivals().collect();
+        entries.extend(ours.iter().map(|&variant| Entry::ours(variant)));
+        race(run, &mut entries, rounds)?;
         let mut contest = Contest {
             program,
             setting,
-            size,
             scale,
-            rounds,
-            entries: race(run, &contestants, rounds)?,
-            unprefetched: None,
+            entries,
+            prefetched: None,
         };
         if scale == Scale::Full {
-            let best = contest.best().who.clone();
-            let without = rivals().find(|rival| rival.who == best);
-            let pair = without.map(|without| {
-                let with = Contestant {
-                    variant: Variant::Prefetched,
-                    ..without
-                };
-                [without, with]
-            });
-            if let Some(pair) = pair {
-                let mut entries = race(run, &pair, rounds)?.into_iter();
-                contest.unprefetched = entries.next();
-                contest.entries.extend(entries);
-            }
+            let best = Entry {
+                rounds: Vec::new(),
+                ..contest.best().clone()
+            };
+            let with = Entry {
+                variant: Variant::Prefetched,
+                ..best.clone()
+            };
+            let mut pair = [best, with];
+            race(run, &mut pair, rounds)?;
+            contest.prefetched = Some(pair);
         }
         Ok(contest)
     }
@@ -171,11 +143,10 @@ impl Contest {
     }
 
     fn best_where(&self, takes_part: impl Fn(&Entry) -> bool) -> &Entry {
-        let rivals = self.entries.iter().filter(|entry| {
-            entry.variant == Variant::AsAllocated && entry.who != ours::NAME && takes_part(entry)
-        });
+        let rivals = self.entries.iter().filter(|entry| entry.who != ours::NAME);
         rivals
-            .min_by(|a, b| a.total_ns().total_cmp(&b.total_ns()))
+            .filter(|entry| takes_part(entry))
+            .min_by(|a, b| a.total_ms().median().total_cmp(&b.total_ms().median()))
             .expect("the system's malloc is a rival in every build")
     }
 
@@ -189,21 +160,19 @@ impl Contest {
 
 /// Runs all contestants in turns; all must compute the same, and the first to run checks its
 /// result.
-fn race(run: Run, contestants: &[Contestant], rounds: usize) -> Result<Vec<Entry>, Failure> {
-    let mut all: Vec<Vec<Stages>> = contestants.iter().map(|_| Vec::new()).collect();
+fn race(run: Run, contestants: &mut [Entry], rounds: usize) -> Result<(), Failure> {
     let mut expected = None;
     for round in 0..rounds {
         for turn in 0..contestants.len() {
             // Each round begins with another one, so that none always runs after the same
             // neighbour.
             let which = (round + turn) % contestants.len();
-            let contestant = contestants[which];
+            let contestant = &mut contestants[which];
             let run = Run {
                 variant: contestant.variant,
-                extent: if expected.is_none() {
-                    Extent::Checked
-                } else {
-                    Extent::Run
+                extent: match expected {
+                    None => Extent::Check,
+                    Some(_) => Extent::Run,
                 },
                 ..run
             };
@@ -214,44 +183,15 @@ fn race(run: Run, contestants: &[Contestant], rounds: usize) -> Result<Vec<Entry
                     who: format!("{run} under {}", contestant.allocator),
                 }));
             }
-            all[which].push(stages);
+            contestant.rounds.push(stages);
         }
     }
-    let entries = contestants
-        .iter()
-        .zip(&all)
-        .map(|(contestant, stages)| Entry {
-            who: contestant.who.to_owned(),
-            variant: contestant.variant,
-            takes_back: contestant.takes_back,
-            stages: medians(stages),
-            total_ms: figures(stages, |round| round.total_ns() as f64 / 1e6),
-            peak_mib: figures(stages, |round| round.peak_bytes as f64 / f64::from(1 << 20)),
-        });
-    Ok(entries.collect())
+    Ok(())
 }
 
-/// A figure of each of at least one round.
-fn figures(rounds: &[Stages], figure: impl Fn(&Stages) -> f64) -> Rounds {
-    Rounds::new(rounds.iter().map(figure).collect())
-}
-
-fn medians(rounds: &[Stages]) -> MedianStages {
-    let median =
-        |figure: fn(&Stages) -> u64| figures(rounds, |stages| figure(stages) as f64).median();
-    MedianStages {
-        build_ns: median(|stages| stages.build_ns),
-        morph_ns: median(|stages| stages.morph_ns),
-        work_ns: median(|stages| stages.work_ns),
-        total_ns: median(Stages::total_ns),
-        peak_bytes: median(|stages| stages.peak_bytes),
-    }
-}
-
-/// Memory that a run will find with the kernel already, rather than with the hypervisor: three
-/// times the most that any run of this size takes, about. With as much as it takes and no more, one
-/// build in three of mst in an aged heap waited for the hypervisor all the same, and took 360 ms
-/// instead of 130.
+/// Memory that a run will find with the kernel already, rather than with the hypervisor: about
+/// three times the most that a run of this size takes. With only as much as it takes, one build in
+/// three of mst in an aged heap still waited for the hypervisor, and took 360 ms instead of 130.
 fn warm_bytes(size: Size) -> usize {
     match size {
         Size::Tiny | Size::Thesis => 0,
@@ -272,10 +212,8 @@ fn start(run: &Run, allocator: &str) -> Result<Stages, Failure> {
     let finished: Finished =
         serde_json::from_str(&output).map_err(|error| failure(error.to_string()))?;
     if finished.run != name || finished.allocator != allocator {
-        return Err(failure(format!(
-            "it ran {} under {}",
-            finished.run, finished.allocator
-        )));
+        let (run, allocator) = (finished.run, finished.allocator);
+        return Err(failure(format!("it ran {run} under {allocator}")));
     }
     Ok(finished.stages)
 }

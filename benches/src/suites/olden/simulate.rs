@@ -1,9 +1,8 @@
 //! The thesis's simulated machine: table 4.1, by cachegrind.
 //!
-//! Counts do not depend on the machine, its load or the day: where times are a matter of the
-//! processor at hand, these can be compared with the thesis's. Cachegrind runs the worker with the
-//! caches of the table: 16 KB direct-mapped L1, 256 KB L2 with two ways, lines of 128 bytes. From
-//! its counts,
+//! Counts do not depend on the machine or its load, so these can be compared with the thesis's.
+//! Cachegrind runs the worker with the caches of the table: 16 KB direct-mapped L1, 256 KB L2 with
+//! two ways, lines of 128 bytes. From its counts,
 //!
 //! ```text
 //! cycles = instructions + 9 x L1 data misses + 60 x L2 data misses
@@ -11,20 +10,16 @@
 //!
 //! with the table's costs of misses. That is a processor that does one instruction a cycle and
 //! waits for each miss. The thesis's was simulated by RSIM: it issued four instructions at once and
-//! went on under misses, so both parts are too long here; which of them by more depends on the
-//! program.
+//! went on under misses, so both parts are too long here.
 //!
-//! What a process does before the build (starting, making the input) is taken off: a second run
-//! ends there. Instruction misses do not count. Prefetches are no accesses to cachegrind, so
-//! programs that prefetch are not simulated. Our own simulator agrees with cachegrind on these
-//! counts (`model simulate`).
+//! A second run ends before the build, and its cycles are subtracted. Instruction misses do not
+//! count. Prefetches are no accesses to cachegrind, so programs that prefetch are not simulated.
 
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use super::race::Entry;
+use super::race::{Entry, OURS};
 use crate::dispatch::ALLOCATOR_VARIABLE;
 use crate::olden::Size;
 use crate::olden::runner::{Extent, Program, Run, Setting, Target, Variant};
@@ -37,8 +32,8 @@ const L1_MISS_CYCLES: u64 = 9;
 /// Cycles that a miss of the second-level cache costs.
 const L2_MISS_CYCLES: u64 = 60;
 
-/// The simulator and its caches: bytes, ways, bytes of a line. Of the instruction cache the table
-/// says nothing; its line must be that of the others.
+/// The simulator and its caches: bytes, ways, bytes of a line. The table says nothing of the
+/// instruction cache; its line must be that of the others.
 const CACHEGRIND: [&str; 6] = [
     "--tool=cachegrind",
     "--cache-sim=yes",
@@ -48,79 +43,43 @@ const CACHEGRIND: [&str; 6] = [
     "--LL=262144,2,128",
 ];
 
-/// What cachegrind counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Counts {
-    instructions: u64,
-    l1_misses: u64,
-    l2_misses: u64,
-}
-
-impl Counts {
-    fn cycles(self) -> u64 {
-        self.instructions + L1_MISS_CYCLES * self.l1_misses + L2_MISS_CYCLES * self.l2_misses
-    }
-
-    /// From what cachegrind writes at the end.
-    fn parse(summary: &str) -> Option<Counts> {
-        let count = |label: &str| {
-            summary.lines().find_map(|line| {
-                // Lines look like `==42== D1  misses:      1,234  ( 1,000 rd + 234 wr)`.
-                let (before, after) = line.split_once(':')?;
-                let words: Vec<&str> = before.split_whitespace().skip(1).collect();
-                if words.join(" ") != label {
-                    return None;
-                }
-                after
-                    .split_whitespace()
-                    .next()?
-                    .replace(',', "")
-                    .parse()
-                    .ok()
-            })
-        };
-        Some(Counts {
-            instructions: count("I refs")?,
-            l1_misses: count("D1 misses")?,
-            l2_misses: count("LLd misses")?,
+/// Cycles, from the counts that cachegrind writes at the end.
+fn cycles(summary: &str) -> Option<u64> {
+    let count = |label: &str| -> Option<u64> {
+        summary.lines().find_map(|line| {
+            // Lines look like `==42== D1  misses:      1,234  ( 1,000 rd + 234 wr)`.
+            let (before, after) = line.split_once(':')?;
+            let is_it = before.split_whitespace().skip(1).eq(label.split(' '));
+            let number = after.split_whitespace().next()?.replace(',', "");
+            is_it.then(|| number.parse().ok())?
         })
-    }
+    };
+    let misses = L1_MISS_CYCLES * count("D1 misses")? + L2_MISS_CYCLES * count("LLd misses")?;
+    Some(count("I refs")? + misses)
 }
 
 /// One program on the simulated machine.
 #[derive(Clone, Debug)]
 pub(super) struct Simulated {
     pub(super) program: &'static Program,
-    /// Cycles of each, without those before the build.
-    cycles: Vec<(Subject, f64)>,
+    /// Cycles of each variant, without those before the build: of `AsAllocated` under the system's
+    /// malloc, of the others under ours.
+    cycles: Vec<(Variant, f64)>,
 }
 
-/// A run to simulate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Subject {
-    allocator: &'static str,
-    variant: Variant,
-}
-
-impl Subject {
-    const fn ours(variant: Variant) -> Subject {
-        Subject {
-            allocator: ours::METHODS.name,
-            variant,
-        }
+/// The allocator under which a variant is simulated, for its process and in words.
+fn allocator_of(variant: Variant) -> (&'static str, &'static str) {
+    match variant {
+        Variant::AsAllocated => (system::RIVAL.methods.name, system::RIVAL.name),
+        _ => (ours::METHODS.name, ours::NAME),
     }
 }
 
-const AS_ALLOCATED: Subject = Subject {
-    allocator: system::RIVAL.methods.name,
-    variant: Variant::AsAllocated,
-};
-
-/// Which of ours a row is about.
+/// What a row is about, and what its name ends in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Placed {
-    /// Whichever of the two takes fewer cycles, chosen for each program when both are known: as the
-    /// thesis reports its results. The floor is about this one.
+    /// The one of the two that takes fewer cycles, for each program, as the thesis reports its
+    /// results. The floor is about this one.
     Better,
     /// Hinted, under the policy that the program chooses.
     Hinted,
@@ -137,27 +96,8 @@ impl Placed {
     ];
 }
 
-/// A program hinted and morphed, against [`AS_ALLOCATED`].
-const fn placed(program: &Program) -> [Subject; 2] {
-    [
-        Subject::ours(program.hinted()),
-        Subject::ours(Variant::Clustered),
-    ]
-}
-
-/// What full runs have beside [`AS_ALLOCATED`], for the table.
-const ALL_OF_OURS: [Variant; 6] = [
-    Variant::NullHints,
-    Variant::Closest,
-    Variant::FirstFit,
-    Variant::NewBlock,
-    Variant::Clustered,
-    Variant::Coloured,
-];
-
 impl Simulated {
-    /// Simulates, as many runs at once as there are processors; none where valgrind lacks, which is
-    /// said once.
+    /// Simulates, on all processors; `None` where valgrind lacks, which is said once.
     pub(super) fn run(
         program: &'static Program,
         size: Size,
@@ -166,62 +106,58 @@ impl Simulated {
         if !has_valgrind() {
             return Ok(None);
         }
-        let [hinted, morphed] = placed(program);
-        let mut subjects = vec![AS_ALLOCATED];
-        match scale {
-            Scale::Quick => subjects.extend([hinted, morphed]),
-            Scale::Full => subjects.extend(ALL_OF_OURS.map(Subject::ours)),
-        }
-        let before = [AS_ALLOCATED, hinted].map(|subject| (subject, Extent::Input));
-        let jobs: Vec<(Subject, Extent)> = subjects
-            .iter()
-            .map(|&subject| (subject, Extent::Run))
-            .chain(before)
-            .collect();
-        let counts = side_by_side(&jobs, |&(subject, extent)| {
-            simulate(program, size, subject, extent)
-        })?;
-        let of_input = |allocator: &str| {
-            let mut jobs = jobs.iter().zip(&counts);
-            jobs.find(|((subject, extent), _)| {
-                *extent == Extent::Input && subject.allocator == allocator
-            })
-            .map(|(_, counts)| counts.cycles())
+        let variants = match scale {
+            Scale::Quick => &[Variant::AsAllocated, program.hinted, Variant::Clustered][..],
+            Scale::Full => &OURS,
         };
-        let runs = jobs
+        let whole = variants.iter().map(|&variant| (variant, Extent::Run));
+        let inputs = [Variant::AsAllocated, program.hinted].map(|one| (one, Extent::Input));
+        let jobs: Vec<(Variant, Extent)> = inputs.into_iter().chain(whole).collect();
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let mut cycles = Vec::new();
+        for jobs in jobs.chunks(processors) {
+            let results: Vec<_> = thread::scope(|scope| {
+                let start = |&(variant, extent): &(Variant, Extent)| {
+                    scope.spawn(move || simulate(program, size, variant, extent))
+                };
+                let started: Vec<_> = jobs.iter().map(start).collect();
+                let results = started.into_iter().map(|thread| thread.join());
+                results.map(|result| result.expect("no panic")).collect()
+            });
+            cycles.extend(results.into_iter().collect::<Result<Vec<u64>, Failure>>()?);
+        }
+        let [before_system, before_ours] = [cycles[0], cycles[1]];
+        let own = variants
             .iter()
-            .zip(&counts)
-            .filter(|((_, extent), _)| *extent == Extent::Run);
-        let cycles = runs.map(|(&(subject, _), counts)| {
-            let own = of_input(subject.allocator)
-                .and_then(|before| counts.cycles().checked_sub(before))
-                .ok_or_else(|| Failure::Worker {
-                    program: format!("{} under {}, simulated", program.name, subject.allocator),
-                    what: "no shorter run up to the build to take off".to_owned(),
-                })?;
-            Ok((subject, own as f64))
-        });
+            .zip(&cycles[2..])
+            .map(|(&variant, &cycles)| {
+                let before = match variant {
+                    Variant::AsAllocated => before_system,
+                    _ => before_ours,
+                };
+                (variant, cycles.saturating_sub(before) as f64)
+            });
         Ok(Some(Simulated {
             program,
-            cycles: cycles.collect::<Result<_, Failure>>()?,
+            cycles: own.collect(),
         }))
     }
 
-    fn cycles_of(&self, subject: Subject) -> Option<f64> {
+    fn cycles_of(&self, variant: Variant) -> Option<f64> {
         let mut all = self.cycles.iter();
-        all.find(|(simulated, _)| *simulated == subject)
+        all.find(|(simulated, _)| *simulated == variant)
             .map(|&(_, cycles)| cycles)
     }
 
     /// As the system's malloc allocates.
     pub(super) fn as_allocated_cycles(&self) -> f64 {
-        self.cycles_of(AS_ALLOCATED).unwrap_or(f64::NAN)
+        self.cycles_of(Variant::AsAllocated).unwrap_or(f64::NAN)
     }
 
-    /// With the nodes placed in a way.
+    /// With the nodes placed.
     pub(super) fn placed_cycles(&self, which: Placed) -> f64 {
-        let cycles_of = |subject| self.cycles_of(subject).unwrap_or(f64::NAN);
-        let [hinted, morphed] = placed(self.program).map(cycles_of);
+        let [hinted, morphed] = [self.program.hinted, Variant::Clustered]
+            .map(|variant| self.cycles_of(variant).unwrap_or(f64::NAN));
         match which {
             Placed::Better => hinted.min(morphed),
             Placed::Hinted => hinted,
@@ -229,31 +165,20 @@ impl Simulated {
         }
     }
 
-    /// What a contestant takes here, normalised to the system's malloc as allocated, if it was
-    /// simulated.
+    /// Cycles of a contestant over those of the system's malloc as allocated, if it was simulated.
     pub(super) fn share(&self, entry: &Entry) -> Option<f64> {
-        let (subject, _) = self.cycles.iter().find(|(subject, _)| {
-            let who = if *subject == AS_ALLOCATED {
-                system::RIVAL.name
-            } else {
-                ours::NAME
-            };
-            who == entry.who && subject.variant == entry.variant
-        })?;
-        Some(self.cycles_of(*subject)? / self.as_allocated_cycles())
+        let (_, who) = allocator_of(entry.variant);
+        let cycles = self.cycles_of(entry.variant).filter(|_| who == entry.who)?;
+        Some(cycles / self.as_allocated_cycles())
     }
 }
 
-/// Whether there is a simulator; complains the first time when there is none.
+/// Whether there is a simulator; says so once when there is none.
 fn has_valgrind() -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
     *FOUND.get_or_init(|| {
-        let asked = Command::new("valgrind")
-            .arg("--version")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        let found = asked.is_ok_and(|status| status.success());
+        let asked = Command::new("valgrind").arg("--version").output();
+        let found = asked.is_ok_and(|output| output.status.success());
         if !found {
             eprintln!(
                 "left out: the simulations of the Olden programs (valgrind is not installed)"
@@ -263,53 +188,24 @@ fn has_valgrind() -> bool {
     })
 }
 
-/// `work` on each of `jobs`, as many at once as there are processors; the results in their order.
-fn side_by_side<J: Sync, R: Send>(
-    jobs: &[J],
-    work: impl Fn(&J) -> Result<R, Failure> + Sync,
-) -> Result<Vec<R>, Failure> {
-    let processors = thread::available_parallelism().map_or(1, usize::from);
-    let next = AtomicUsize::new(0);
-    let mut results: Vec<(usize, Result<R, Failure>)> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..processors.min(jobs.len()))
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut results = Vec::new();
-                    loop {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(job) = jobs.get(index) else {
-                            return results;
-                        };
-                        results.push((index, work(job)));
-                    }
-                })
-            })
-            .collect();
-        let finished = workers.into_iter().map(|worker| worker.join());
-        finished
-            .flat_map(|results| results.expect("workers only pass on what they are told"))
-            .collect()
-    });
-    results.sort_by_key(|&(index, _)| index);
-    results.into_iter().map(|(_, result)| result).collect()
-}
-
+/// Cycles of one run.
 fn simulate(
     program: &'static Program,
     size: Size,
-    subject: Subject,
+    variant: Variant,
     extent: Extent,
-) -> Result<Counts, Failure> {
+) -> Result<u64, Failure> {
     let run = Run {
         program,
         setting: Setting::Fresh,
-        variant: subject.variant,
+        variant,
         size,
         extent,
         target: Target::Rsim,
     };
+    let (allocator, _) = allocator_of(variant);
     let failure = |what: String| Failure::Worker {
-        program: format!("{run} under {}, simulated", subject.allocator),
+        program: format!("{run} under {allocator}, simulated"),
         what,
     };
     let report = std::env::current_exe().map_err(|error| failure(error.to_string()))?;
@@ -317,7 +213,7 @@ fn simulate(
         .args(CACHEGRIND)
         .arg(report)
         .args(["--worker", &run.to_string()])
-        .env(ALLOCATOR_VARIABLE, subject.allocator)
+        .env(ALLOCATOR_VARIABLE, allocator)
         .stdin(Stdio::null())
         .output()
         .map_err(|error| failure(error.to_string()))?;
@@ -325,5 +221,5 @@ fn simulate(
     if !output.status.success() {
         return Err(failure(format!("{}\n{summary}", output.status)));
     }
-    Counts::parse(&summary).ok_or_else(|| failure(format!("no counts in {summary:?}")))
+    cycles(&summary).ok_or_else(|| failure(format!("no counts in {summary:?}")))
 }

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use crate::chain::QueryChain;
 use crate::source::{Source, allocate_from};
-use ccmodel::{CalibrateOptions, Machine, NodeExtent, PageSize};
+use ccmodel::{CalibrateOptions, Machine, PageSize};
 use ccmorph::Morph;
 use ctree::CTreeMap;
 
@@ -32,8 +32,9 @@ use crate::programs::churn::{self, side_by_side};
 use crate::programs::{Program, Scale};
 use crate::rivals::{ALLOCATORS, btreemap, ctree as our_map, ours};
 use crate::rounds::Rounds;
+use crate::search_tree::Tree;
 use crate::structures::Structure;
-use crate::structures::tree::{Node, Plan, Tree};
+use crate::structures::tree::Plan;
 use crate::survey::Survey;
 use crate::worker::measure_apart;
 use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Workload, WrongAnswer, point_name};
@@ -346,11 +347,6 @@ fn lookup_among(
 ///
 /// # Panics
 /// When the tree has 2^32 nodes or more.
-fn predict(tree: &Tree, pages: PageSize, machine: &Machine) -> f64 {
-    const { assert!(size_of::<Node>() == 32 && align_of::<Node>() == 8) };
-    let extent = NodeExtent::new(32, 8).expect("the extent of a node");
-    let survey = Survey::of_nodes(tree.root(), |node| {
-        [node.left.as_deref(), node.right.as_deref()]
-    });
-    survey.predict_nodes(extent, pages, machine).ns
+fn predict(tree: &Tree<u64>, pages: PageSize, machine: &Machine) -> f64 {
+    Survey::of(tree).predict(pages, machine).ns
 }

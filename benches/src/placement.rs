@@ -1,0 +1,238 @@
+//! Where nodes come from: allocators for raw nodes, and those among them whose nodes are boxes.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::hint::black_box;
+use std::ptr::{self, NonNull};
+
+use ccmalloc::{Policy, cc_alloc, cc_alloc_with, cc_dealloc};
+
+use crate::rivals::Unhinted;
+use crate::source::{Source, allocate_from};
+
+/// An allocator for nodes that may take a hint.
+///
+/// # Safety
+/// - [`allocate`](NodeAllocator::allocate) returns memory for `layout` that is its caller's until
+///   it is passed to [`deallocate`](NodeAllocator::deallocate), whatever the hint.
+pub unsafe trait NodeAllocator {
+    /// Memory for `layout`, which is not empty, near `hint` where the allocator can; `None` when
+    /// there is none left. The hint may be any address: it is never read.
+    fn allocate(&self, layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>>;
+
+    /// Takes memory back.
+    ///
+    /// # Safety
+    /// - `ptr` came from `self.allocate` with the same `layout` and was not taken back since.
+    unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout);
+}
+
+/// An allocator for boxes, chosen once for a run and compiled into the program. A program says of
+/// each node what it will be used together with.
+///
+/// # Safety
+/// - The global allocator may free what [`allocate`](NodeAllocator::allocate) returns.
+pub unsafe trait Placement: NodeAllocator + Copy {
+    /// Whether the program prefetches in software.
+    const PREFETCHES: bool = false;
+
+    /// `value` in a box near `neighbour`, which may be null.
+    #[inline(always)]
+    fn new_near<T, N>(self, value: T, neighbour: *const N) -> Box<T> {
+        const { assert!(size_of::<T>() > 0, "a box of nothing has no memory") };
+        let object = memory(self, Layout::new::<T>(), neighbour).cast::<T>();
+        // SAFETY: fresh memory for a `T`.
+        unsafe { object.write(value) };
+        // SAFETY: initialized, and the global allocator may free it by this trait's contract.
+        unsafe { Box::from_raw(object.as_ptr()) }
+    }
+
+    /// A copy of `values` in a box near `neighbour`, which may be null.
+    #[inline(always)]
+    fn copy_near<T: Copy, N>(self, values: &[T], neighbour: *const N) -> Box<[T]> {
+        if size_of_val(values) == 0 {
+            return Box::from(values);
+        }
+        let first = memory(self, Layout::for_value(values), neighbour).cast::<T>();
+        // SAFETY: `first` is fresh memory with the layout of `values`.
+        unsafe { ptr::copy_nonoverlapping(values.as_ptr(), first.as_ptr(), values.len()) };
+        let copy = ptr::slice_from_raw_parts_mut(first.as_ptr(), values.len());
+        // SAFETY: initialized, and the global allocator may free it by this trait's contract.
+        unsafe { Box::from_raw(copy) }
+    }
+
+    /// Asks the processor for the cache block where `object` begins, if programs prefetch. Any
+    /// address is fine.
+    #[inline(always)]
+    fn prefetch<T>(self, object: *const T) {
+        #[cfg(target_arch = "x86_64")]
+        if Self::PREFETCHES {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: every x86-64 processor has the instruction, and it faults on no address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(object.cast()) };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = object;
+    }
+}
+
+/// Memory for `layout`, which is not empty. A null neighbour is a hint as well: near nothing, with
+/// room for what follows.
+#[inline(always)]
+fn memory<N>(from: impl NodeAllocator, layout: Layout, neighbour: *const N) -> NonNull<u8> {
+    let hint = NonNull::new(neighbour.cast_mut().cast()).unwrap_or(NonNull::dangling());
+    from.allocate(layout, Some(hint))
+        .unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+/// The address of the node behind `link`, null for none.
+#[inline(always)]
+pub fn address_of<T>(link: &Option<Box<T>>) -> *const T {
+    link.as_deref().map_or(ptr::null(), ptr::from_ref)
+}
+
+// SAFETY: a `GlobalAlloc` returns null or memory for `layout` that is its caller's until freed.
+unsafe impl NodeAllocator for Unhinted {
+    fn allocate(&self, layout: Layout, _hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
+        assert!(
+            layout.size() > 0,
+            "a global allocator need not serve empty objects"
+        );
+        // SAFETY: the layout is not empty.
+        NonNull::new(unsafe { self.0.alloc(layout) })
+    }
+
+    unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller promises that `ptr` came from `allocate`, so from this allocator, with
+        // `layout`.
+        unsafe { self.0.dealloc(ptr.as_ptr(), layout) }
+    }
+}
+
+/// The global allocator, without hints.
+#[derive(Clone, Copy, Debug)]
+pub struct AsAllocated;
+
+// SAFETY: the global allocator returns null or memory for `layout` that is its caller's until
+// freed.
+unsafe impl NodeAllocator for AsAllocated {
+    #[inline(always)]
+    fn allocate(&self, layout: Layout, _hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
+        assert!(layout.size() > 0, "no memory for nothing");
+        // SAFETY: the layout is not empty.
+        NonNull::new(unsafe { alloc(layout) })
+    }
+
+    unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
+        // SAFETY: `allocate` had it from the global allocator, with this layout.
+        unsafe { dealloc(ptr.as_ptr(), layout) }
+    }
+}
+
+// SAFETY: it is the global allocator's memory.
+unsafe impl Placement for AsAllocated {}
+
+/// As [`AsAllocated`], in a program that prefetches by hand: each pointer of a node as soon as the
+/// node is visited (Luk and Mowry 1996), as the thesis compares it (section 4.3.3).
+#[derive(Clone, Copy, Debug)]
+pub struct Prefetched;
+
+// SAFETY: as `AsAllocated`.
+unsafe impl NodeAllocator for Prefetched {
+    #[inline(always)]
+    fn allocate(&self, layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
+        AsAllocated.allocate(layout, hint)
+    }
+
+    unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
+        // SAFETY: passed on.
+        unsafe { AsAllocated.deallocate(ptr, layout) }
+    }
+}
+
+// SAFETY: it is the global allocator's memory.
+unsafe impl Placement for Prefetched {
+    const PREFETCHES: bool = true;
+}
+
+/// `ccmalloc` with the hints that the program gives.
+///
+/// Invariant: the global allocator of this process frees what `ccmalloc` serves.
+#[derive(Clone, Copy, Debug)]
+pub struct Hinted {
+    policy: Policy,
+}
+
+impl Hinted {
+    /// Hints under `policy`.
+    ///
+    /// # Panics
+    /// When the global allocator does not use `ccmalloc`.
+    pub fn new(policy: Policy) -> Hinted {
+        assert_ours();
+        Hinted { policy }
+    }
+}
+
+// SAFETY: `cc_alloc_with` returns memory for `layout` that is its caller's until freed, whatever
+// the hint.
+unsafe impl NodeAllocator for Hinted {
+    #[inline(always)]
+    fn allocate(&self, layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
+        cc_alloc_with(layout, hint, self.policy)
+    }
+
+    unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
+        // SAFETY: `ccmalloc` served it with this layout.
+        unsafe { cc_dealloc(ptr, layout) }
+    }
+}
+
+// SAFETY: the invariant of `Hinted`.
+unsafe impl Placement for Hinted {}
+
+/// `ccmalloc`, called as a hinted program calls it, with hints that are all null: what giving hints
+/// costs where they gain nothing.
+///
+/// Invariant: as of [`Hinted`].
+#[derive(Clone, Copy, Debug)]
+pub struct NullHinted(());
+
+impl NullHinted {
+    /// Null hints.
+    ///
+    /// # Panics
+    /// When the global allocator does not use `ccmalloc`.
+    #[expect(clippy::new_without_default, reason = "it may panic")]
+    pub fn new() -> NullHinted {
+        assert_ours();
+        NullHinted(())
+    }
+}
+
+// SAFETY: as `Hinted`.
+unsafe impl NodeAllocator for NullHinted {
+    #[inline(always)]
+    fn allocate(&self, layout: Layout, _hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
+        // The compiler must not know that it is null.
+        cc_alloc(layout, black_box(None))
+    }
+
+    unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
+        // SAFETY: `ccmalloc` served it with this layout.
+        unsafe { cc_dealloc(ptr, layout) }
+    }
+}
+
+// SAFETY: the invariant of `NullHinted`.
+unsafe impl Placement for NullHinted {}
+
+/// # Panics
+/// When the global allocator is neither `ccmalloc` nor one that uses it for
+/// [`Source::CcMalloc`] and frees what it served.
+fn assert_ours() {
+    let object = allocate_from(Source::CcMalloc, || black_box(Box::new(0_u64)));
+    assert!(
+        ccmalloc::contains(ptr::from_ref(&*object).cast()),
+        "hints need ccmalloc as the global allocator"
+    );
+}

@@ -1,0 +1,230 @@
+//! A search tree and hash chains with raw links, whose nodes come from an allocator of choice.
+//!
+//! The allocators under comparison serve the same nodes in one process, so they cannot all be the
+//! global one, and `Box` is no use here.
+
+use std::alloc::{Layout, handle_alloc_error};
+use std::hint::black_box;
+use std::ptr::NonNull;
+
+use crate::placement::NodeAllocator;
+
+/// Moves `node` into memory from `allocator`, near `hint`.
+fn new_in<T>(allocator: &impl NodeAllocator, hint: Option<NonNull<u8>>, node: T) -> NonNull<T> {
+    const { assert!(size_of::<T>() == 24, "nodes and links have the same size") };
+    let layout = Layout::new::<T>();
+    let Some(place) = allocator.allocate(layout, hint) else {
+        handle_alloc_error(layout);
+    };
+    // SAFETY: fresh memory of this layout, by the allocator's contract.
+    unsafe { place.cast().write(node) };
+    place.cast()
+}
+
+/// Moves a node out of its memory and frees that.
+///
+/// # Safety
+/// - `node` came from [`new_in`] with this allocator, was not taken before and is not used again.
+unsafe fn take<T>(allocator: &impl NodeAllocator, node: NonNull<T>) -> T {
+    // SAFETY: initialized by `new_in`.
+    let value = unsafe { node.read() };
+    // SAFETY: it came from this allocator with this layout.
+    unsafe { allocator.deallocate(node.cast(), Layout::new::<T>()) };
+    value
+}
+
+/// A node: the same bytes as one of [`SearchTree`](crate::search_tree::SearchTree).
+struct Node {
+    key: u64,
+    left: Option<NonNull<Node>>,
+    right: Option<NonNull<Node>>,
+}
+
+/// A set of `u64` keys in a binary search tree that does not balance itself.
+///
+/// Invariants:
+/// - every link leads to a node from `allocator` that is initialized, and no two links lead to the
+///   same one;
+/// - no node is freed while the tree lives.
+#[derive(Debug)]
+pub struct RawTree<A: NodeAllocator> {
+    root: Option<NonNull<Node>>,
+    allocator: A,
+}
+
+impl<A: NodeAllocator> RawTree<A> {
+    /// A tree with `keys`, which are different, inserted in their order, each near its parent.
+    ///
+    /// # Panics
+    /// When a key comes twice.
+    pub fn with_keys(allocator: A, keys: &[u64]) -> Self {
+        let root = None;
+        let mut tree = RawTree { root, allocator };
+        for &key in keys {
+            assert!(tree.insert(key), "the keys are different");
+        }
+        tree
+    }
+
+    /// Inserts `key` with its parent as the hint; false when it was there.
+    fn insert(&mut self, key: u64) -> bool {
+        let mut parent = None;
+        let mut link = &mut self.root;
+        while let Some(mut node) = *link {
+            // SAFETY: links lead to live, initialized nodes, and `&mut self` makes this the only
+            // borrow of them.
+            let node_ref = unsafe { node.as_mut() };
+            if key == node_ref.key {
+                return false;
+            }
+            parent = Some(node.cast());
+            link = if key < node_ref.key {
+                &mut node_ref.left
+            } else {
+                &mut node_ref.right
+            };
+        }
+        let (left, right) = (None, None);
+        *link = Some(new_in(&self.allocator, parent, Node { key, left, right }));
+        true
+    }
+
+    /// The low half of `key` as the node holds it, or `u32::MAX` when there is no such node.
+    ///
+    /// The answer is read through a pointer that the compiler knows nothing about; else it could be
+    /// told from the query alone, and lookups would not wait for each other.
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the low half is what is asked for"
+    )]
+    pub fn get(&self, key: u64) -> u32 {
+        let mut link = self.root;
+        while let Some(node) = link {
+            // SAFETY: links lead to live, initialized nodes, and `&self` keeps them unchanged.
+            let node_ref = unsafe { node.as_ref() };
+            if node_ref.key == key {
+                return black_box(node_ref).key as u32;
+            }
+            link = if key < node_ref.key {
+                node_ref.left
+            } else {
+                node_ref.right
+            };
+        }
+        u32::MAX
+    }
+}
+
+impl<A: NodeAllocator> Drop for RawTree<A> {
+    fn drop(&mut self) {
+        let mut pending: Vec<NonNull<Node>> = self.root.take().into_iter().collect();
+        while let Some(node) = pending.pop() {
+            // SAFETY: every node is from this allocator and is reached once, over the only link
+            // to it.
+            let Node { left, right, .. } = unsafe { take(&self.allocator, node) };
+            pending.extend(left);
+            pending.extend(right);
+        }
+    }
+}
+
+struct Link {
+    key: u64,
+    value: u64,
+    next: Option<NonNull<Link>>,
+}
+
+/// A hash table of chains of `u64` keys with `u64` values. Keys may come twice.
+///
+/// Walks go through whole chains, as in a hash table that is asked for a missing key.
+///
+/// Invariant: every link leads to a `Link` from `allocator` that is initialized, and no two links
+/// lead to the same one.
+#[derive(Debug)]
+pub struct RawChains<A: NodeAllocator> {
+    buckets: Vec<Option<NonNull<Link>>>,
+    allocator: A,
+}
+
+impl<A: NodeAllocator> RawChains<A> {
+    /// A table of `buckets` empty chains on `allocator`.
+    ///
+    /// # Panics
+    /// When `buckets` is 0.
+    pub fn new(allocator: A, buckets: usize) -> Self {
+        assert!(buckets > 0, "a table has buckets");
+        let buckets = vec![None; buckets];
+        RawChains { buckets, allocator }
+    }
+
+    /// The chain of `key`, by multiplication and shift.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the high half of the product is below the number of buckets"
+    )]
+    fn bucket(&self, key: u64) -> usize {
+        let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        ((u128::from(hash) * self.buckets.len() as u128) >> 64) as usize
+    }
+
+    /// Puts an entry in front of the chain of `key`, near the first one there. Where there is none,
+    /// the hint is the place in the table: it says that more is to come, unlike no hint.
+    pub fn push(&mut self, key: u64, value: u64) {
+        let bucket = self.bucket(key);
+        let next = self.buckets[bucket];
+        let hint = next.map_or_else(
+            || NonNull::from(&self.buckets[bucket]).cast(),
+            NonNull::cast,
+        );
+        let link = new_in(&self.allocator, Some(hint), Link { key, value, next });
+        self.buckets[bucket] = Some(link);
+    }
+
+    /// Removes the first entry with `key` and returns its value.
+    pub fn remove(&mut self, key: u64) -> Option<u64> {
+        let bucket = self.bucket(key);
+        let mut slot = &mut self.buckets[bucket];
+        loop {
+            let mut link = (*slot)?;
+            // SAFETY: links lead to live, initialized ones, and `&mut self` makes this the only
+            // access to them.
+            let link_ref = unsafe { link.as_mut() };
+            if link_ref.key == key {
+                *slot = link_ref.next;
+                // SAFETY: it is from this allocator, and nothing leads to it any more.
+                return Some(unsafe { take(&self.allocator, link) }.value);
+            }
+            slot = &mut link_ref.next;
+        }
+    }
+
+    /// The low half of the sum of all values in the chain of `key`. Walks the whole chain.
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the low half is what is asked for"
+    )]
+    pub fn walk(&self, key: u64) -> u32 {
+        let mut sum = 0_u64;
+        let mut rest = self.buckets[self.bucket(key)];
+        while let Some(link) = rest {
+            // SAFETY: links lead to live, initialized ones, and `&self` keeps them unchanged.
+            let link = unsafe { link.as_ref() };
+            sum = sum.wrapping_add(link.value);
+            rest = link.next;
+        }
+        sum as u32
+    }
+}
+
+impl<A: NodeAllocator> Drop for RawChains<A> {
+    fn drop(&mut self) {
+        for mut rest in self.buckets.drain(..) {
+            while let Some(link) = rest {
+                // SAFETY: every link is from this allocator and is reached once.
+                rest = unsafe { take(&self.allocator, link) }.next;
+            }
+        }
+    }
+}
