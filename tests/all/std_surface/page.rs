@@ -8,25 +8,22 @@ use super::item::Item;
 pub(super) fn page(items: &[Item]) -> String {
     let methods = items.iter().filter(|item| item.is_method()).count();
     let mut text = format!(
-        "# `ctree` beside the standard library
+        "# `ctree` compared with the standard library
 
-`CTreeMap` and `CTreeSet` have every stable method of Rust {version}'s `BTreeMap` and `BTreeSet`.
-So have their entries and their iterators: {methods} methods and {traits} implemented traits.
-They are listed below with the signatures of the standard library. None is missing.
-
-`tests/all/std_surface` makes this page from the standard library's source. It also makes
-`ctree/tests/all/std_signatures.rs`, which has a method of the same signature that calls ours for
-each method in the list, and a function with the same bounds for each trait. It compiles, so that a
-program finds the same names, parameters, bounds and results. To compare all three:
+`CTreeMap` and `CTreeSet`, their entries and their iterators have every stable method and trait of
+Rust {version}'s `BTreeMap` and `BTreeSet`: {methods} methods and {traits} implemented traits, with
+the same signatures. `tests/all/std_surface` makes this page from the standard library's source, and
+with it `ctree/tests/all/std_signatures.rs`. That file calls each method with std's signature and
+requires each trait under std's bounds, so it compiles only if all of them match:
 
 ```text
 cargo test -p cctree -p tests --test all std_s
 ```
 
-Random programs in `ctree/tests/all/dynamic` run on both and show that the methods do the same. They
-compare the auto traits and the variance of all types, too. Where the standard library says
-`A: Allocator`, read the trait of `allocator-api2`. The crate's documentation says what `ctree` has
-beyond this list: `cargo doc -p cctree --open`.
+Random programs in `ctree/tests/all/dynamic` compare what the methods do, and the auto traits and
+variance of all types. For the standard library's `A: Allocator`, read the trait of
+`allocator-api2`. The crate's documentation says what `ctree` has beyond this list:
+`cargo doc -p cctree --open`.
 ",
         version = super::VERSION,
         traits = items.len() - methods,
@@ -47,40 +44,36 @@ beyond this list: `cargo doc -p cctree --open`.
             } else {
                 format!("ctree::{module}::{owner}")
             };
-            let of_owner = || of_module.iter().filter(|item| item.owner == owner);
-            write!(text, "\n## `{ours}`\n\n").expect("writing to a string");
-            if of_owner().any(|item| item.is_method()) {
-                text += "| method | in std since | signature |\n|---|---|---|\n";
-                for item in of_owner().filter(|item| item.is_method()) {
-                    writeln!(
-                        text,
-                        "| `{}` | {} | `{}` |",
-                        item.method().unwrap_or_default(),
-                        item.since,
-                        item.body
-                    )
-                    .expect("writing to a string");
-                }
-                text += "\n";
-            }
-            if of_owner().any(|item| !item.is_method()) {
-                text += "| trait | in std since | implementation |\n|---|---|---|\n";
-            }
-            for item in of_owner().filter(|item| !item.is_method()) {
-                let body = if item.body.is_empty() {
-                    String::new()
-                } else {
-                    format!(" {{ {} }}", item.body)
-                };
-                writeln!(
-                    text,
-                    "| `{}` | {} | `{}{body}` |",
-                    implemented_trait(&item.header),
-                    item.since,
-                    item.header
-                )
-                .expect("writing to a string");
-            }
+            write!(text, "\n## `{ours}`\n").expect("writing to a string");
+            let of_owner = of_module.iter().filter(|item| item.owner == owner);
+            let (methods, traits): (Vec<&Item>, Vec<&Item>) =
+                of_owner.partition(|item| item.is_method());
+            let methods: Vec<&str> = methods.iter().filter_map(|item| item.method()).collect();
+            let mut traits: Vec<&str> = (traits.iter())
+                .map(|item| implemented_trait(&item.header))
+                .collect();
+            // `IntoIterator` is implemented for a collection and for references to it.
+            traits.dedup();
+            text += &paragraph("Methods", &methods);
+            text += &paragraph("Traits", &traits);
+        }
+    }
+    text
+}
+
+/// `names` as a paragraph of at most 100 columns, or nothing.
+fn paragraph(head: &str, names: &[&str]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    let (mut text, mut columns) = (format!("\n{head}:"), head.len() + 1);
+    for (index, name) in names.iter().enumerate() {
+        let end = if index + 1 < names.len() { "," } else { ".\n" };
+        let word = format!("`{name}`{end}");
+        if columns + 1 + word.len() > 100 {
+            (text, columns) = (text + "\n" + &word, word.len());
+        } else {
+            (text, columns) = (text + " " + &word, columns + 1 + word.len());
         }
     }
     text
