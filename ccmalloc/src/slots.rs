@@ -12,10 +12,11 @@ use crate::protocol::DirtyNode;
 use crate::remote::expect_no_remote;
 use crate::{abandoned, registry, sys};
 
-/// A heap with this many chunks asks for huge pages, if it has hinted objects or its process is
-/// large ([`HUGE_FROM_USED_BYTES`]). All of a huge page is resident from the first object on, which
-/// is much for a small program.
-const HUGE_FROM_CHUNKS: usize = 1;
+/// A heap with this many chunks asks for huge pages. All of a huge page is resident from the first
+/// object on, which is much for a small program.
+const HUGE_FROM_CHUNKS: usize = 4;
+/// The same for a heap with hinted objects, or in a large process ([`HUGE_FROM_USED_BYTES`]).
+const HUGE_SOON_FROM_CHUNKS: usize = 1;
 /// How many chunks with room are looked at for a span before a fresh one is mapped.
 const SPAN_CHUNKS_TRIED: usize = 16;
 /// Shorter spans do not go into chunks with huge pages: the unused rest of their last slot would be
@@ -213,10 +214,15 @@ impl<'a> Own<'a> {
         };
         abandoned::reclaim();
         let Chunks { start, zero } = self.extents.take_chunks(1)?;
+        let soon = self.latest_opening.get() != 0 || used_bytes() >= HUGE_FROM_USED_BYTES;
+        let huge_from = if soon {
+            HUGE_SOON_FROM_CHUNKS
+        } else {
+            HUGE_FROM_CHUNKS
+        };
         let huge = may_be_huge
             && zero
-            && self.chunks.get() >= HUGE_FROM_CHUNKS
-            && (self.latest_opening.get() != 0 || used_bytes() >= HUGE_FROM_USED_BYTES)
+            && self.chunks.get() >= huge_from
             // Before anything in it is touched: where a small page is, no huge one comes.
             && sys::advise_huge(start.as_ptr(), CHUNK_BYTES);
         if !zero {
