@@ -3,15 +3,11 @@
 //! In a structure of one type, the type says what a link is and how to visit a node. Here each node
 //! carries its size, its alignment and a [`Kind`]: two functions that know its type.
 //!
-//! # Why this is as safe
-//!
-//! The argument is that of the module `links`, with [`AnyLinks::show_any`] as the traversal: it
-//! borrows the node and each link for any lifetime `'a`. So links are disjoint, stay where they
+//! The safety argument is that of the module `visit`, with [`AnyLinks::show_any`] as the traversal:
+//! it borrows the node and each link for any lifetime `'a`. So links are disjoint, stay where they
 //! are, and are not used elsewhere until the morph ends. A node's kind is that of the type of its
-//! link.
-//!
-//! Nodes are boxes of any type and the buffers of vectors. Safe code with `&mut Box<T>` or `&mut
-//! Vec<T>` may move these, too.
+//! link. Nodes are boxes of any type and the buffers of vectors; safe code with `&mut Box<T>` or
+//! `&mut Vec<T>` may move these, too.
 
 use crate::link::{Global, Link};
 use crate::links::Back;
@@ -22,7 +18,7 @@ use std::alloc::Layout;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::marker::PhantomData;
 
-/// The kind of what a `Box<T>` owns.
+/// The kind of node that a `Box<T>` owns.
 struct Boxed<'a, T: ?Sized>(PhantomData<&'a mut T>);
 
 impl<'a> AnyVisitor<'_, 'a> {
@@ -50,17 +46,17 @@ unsafe fn visit_boxed<'a, T: AnyLinks + ?Sized + 'a>(
     // is read, by which nothing is accessed yet.
     let held: *mut T = unsafe { &raw mut **shown.link.cast::<Box<T>>() };
     let node = with_address(held, shown.node);
-    // SAFETY: the pointer that the box holds, to an initialised node, with what the box knows of
-    // its size. The box is borrowed for 'a, and this is the one reference to its node, as each link
-    // is visited once (the caller's promise).
+    // SAFETY: the pointer that the box holds, with its metadata, to an initialised node. The box is
+    // borrowed for 'a, and this is the one reference to its node, as each link is visited once (the
+    // caller's promise).
     unsafe { &mut *node }.show_any(visitor);
 }
 
-/// A pointer to what begins at `address`, of the size or type that `pointer` knows.
+/// `pointer` with the right to access the node that `address` has.
 ///
 /// # Panics
 ///
-/// When the address is not that of `pointer`: only the right to access the node may differ.
+/// When the two have different addresses.
 fn with_address<T: ?Sized>(mut pointer: *mut T, address: *mut u8) -> *mut T {
     assert!(
         pointer.addr() == address.addr(),
@@ -97,7 +93,7 @@ impl<T: AnyLinks + ?Sized> AnyLinks for Box<T> {
     }
 }
 
-/// The kind of what a `Vec<T>` owns: its buffer.
+/// The kind of node that a `Vec<T>` owns: its buffer.
 struct Buffer<'a, T>(PhantomData<&'a mut T>);
 
 impl<'a, T: AnyLinks + 'a> Buffer<'a, T> {
@@ -117,8 +113,7 @@ impl<'a, T: AnyLinks + 'a> Buffer<'a, T> {
 ///
 /// As for [`Kind::visit`]; links are `Vec<T>`.
 unsafe fn visit_buffer<'a, T: AnyLinks + 'a>(shown: Shown, visitor: &mut AnyVisitor<'_, 'a>) {
-    // SAFETY: the place of a vector that is borrowed for 'a (the caller's promise). It says how
-    // long it is.
+    // SAFETY: the place of a vector that is borrowed for 'a (the caller's promise).
     let len = unsafe { (*shown.link.cast::<Vec<T>>()).len() };
     // SAFETY: the vector's buffer, with `len` initialised elements. The vector is borrowed for
     // 'a, and this is the one reference to its elements, as each link is visited once (the caller's
@@ -193,8 +188,7 @@ tuples! {
 }
 
 wrapper! {
-    /// [`AnyLinks`] in the place of [`Links`], so that a traversal of one type can show links to
-    /// others; made by [`any`].
+    /// Lets a traversal of one type show links to nodes of others; made by [`any`].
     Any;
 
     /// Shows links to nodes of other types, which show their own children by [`AnyLinks`]:
@@ -202,28 +196,6 @@ wrapper! {
     ///
     /// The traversal is not called for nodes shown so.
     /// [`#[derive(TreeNode)]`](macro@crate::TreeNode) shows fields of other types so.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[global_allocator]
-    /// # static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
-    /// use ccmorph::{AnyLinks, any, ccmorph};
-    ///
-    /// struct Leaf([u64; 4]);
-    /// impl AnyLinks for Leaf {}
-    /// struct Inner { next: Option<Box<Inner>>, leaves: [Option<Box<Leaf>>; 2] }
-    ///
-    /// let leaf = || Some(Box::new(Leaf([7; 4])));
-    /// let mut root = Box::new(Inner { next: None, leaves: [leaf(), leaf()] });
-    /// let report = ccmorph(&mut root, |node, visit| {
-    ///     visit(&mut node.next);
-    ///     visit(any(&mut node.leaves));
-    /// })?;
-    /// assert_eq!(report.nodes, 3);
-    /// # assert_eq!(root.leaves.each_ref().map(|leaf| leaf.as_ref().unwrap().0), [[7; 4]; 2]);
-    /// # Ok::<(), ccmorph::MorphError>(())
-    /// ```
     any;
 }
 
@@ -243,17 +215,17 @@ impl<L: Link, P: Pointers<L::Node> + Unpin + ?Sized> AnyLinks for Back<P, L> {
     }
 }
 
-/// The node of a structure none of whose links is shown without [`any`].
+/// The node type of a structure all of whose links are shown by [`any`].
 pub(crate) struct Unshown(#[expect(dead_code, reason = "so that it has a size")] u8);
 
-/// What the code of `#[derive(TreeNode)]` uses.
+/// Used by the code of `#[derive(TreeNode)]`.
 #[doc(hidden)]
 pub mod derive {
     use super::{Any, AnyLinks, AnyVisitor, Link, Links, Pointers, any};
     use crate::links::{Back, back};
     use std::marker::PhantomData;
 
-    /// A field, shown by the method of the type itself if it applies, else by that of the trait.
+    /// A field, shown by an inherent method if that applies, else by that of a trait.
     #[derive(Debug)]
     pub struct Child<'a, F: ?Sized, L>(&'a mut F, PhantomData<fn() -> L>);
 

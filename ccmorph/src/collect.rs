@@ -1,11 +1,10 @@
-//! Phase 1: walk the structure and write down where each link is.
+//! Phase 1: walk the structure and record where each link is.
 //!
 //! The walk is breadth-first over arrays: it visits node `v` at index `v` and appends the links
 //! that it shows. So a parent has a smaller number than its children, there is no recursion, and
 //! the next nodes are known, so that their cache misses overlap.
 //!
-//! Only this phase runs user code, and it changes nothing: after a panic the structure is what it
-//! was.
+//! Only this phase runs user code, and it moves nothing: after a panic the structure is as it was.
 
 use crate::error::MorphError;
 use crate::link::{Home, Link};
@@ -18,6 +17,7 @@ use crate::visit::{
 use ccmodel::NodeExtent;
 use std::alloc::Layout;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 /// A structure's nodes, their owning links, and the pointers between them, all mutably borrowed for
 /// `'a`.
@@ -60,39 +60,6 @@ pub(crate) enum Outside {
 }
 
 impl<'a, H: Home> Nodes<'a, H> {
-    /// The nodes that were collected by other means.
-    ///
-    /// # Safety
-    ///
-    /// The arguments keep the type's invariants for `'a`; `pointers` has those inside of nodes
-    /// second.
-    pub(crate) unsafe fn from_parts(
-        home: H,
-        layout: Layout,
-        link: ErasedLink,
-        (shown, outside): (Vec<Shown>, Outside),
-        (pointers, pointers_inside): (Vec<Pointer>, Vec<Pointer>),
-    ) -> Nodes<'a, H> {
-        Nodes {
-            home,
-            layout,
-            link,
-            each: Vec::new(),
-            shown,
-            outside,
-            pointers,
-            pointers_inside,
-            borrow: PhantomData,
-        }
-    }
-
-    /// These nodes, which are of several types, or of one where `each` is empty.
-    ///
-    /// `each` keeps the type's invariants.
-    fn of_kinds(self, each: Vec<Each<'a>>) -> Nodes<'a, H> {
-        Nodes { each, ..self }
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.shown.len()
     }
@@ -143,7 +110,6 @@ impl<'a, H: Home> Nodes<'a, H> {
         (self.each.get(v).and_then(|each| each.kind)).map_or(self.link, |kind| kind.link)
     }
 
-    /// The links that do not lie in the node that showed them.
     pub(crate) fn outside(&self) -> &Outside {
         &self.outside
     }
@@ -158,16 +124,13 @@ impl<'a, H: Home> Nodes<'a, H> {
         &self.pointers_inside
     }
 
-    /// The address of a node.
     pub(crate) fn address(&self, v: usize) -> u64 {
         self.shown[v].node.addr() as u64
     }
 
-    /// By node number: the address of the node.
+    /// By node number.
     pub(crate) fn addresses(&self) -> Vec<u64> {
-        (self.shown.iter())
-            .map(|shown| shown.node.addr() as u64)
-            .collect()
+        (0..self.len()).map(|v| self.address(v)).collect()
     }
 
     /// What the entries of the lists take, in bytes.
@@ -177,17 +140,17 @@ impl<'a, H: Home> Nodes<'a, H> {
             Outside::Numbers(numbers) => numbers.len(),
             Outside::All => 0,
         };
-        (self.shown.len() * size_of::<Shown>()
-            + self.each.len() * size_of::<Each<'_>>()
+        (size_of_val(&self.shown[..])
+            + size_of_val(&self.each[..])
             + outside * size_of::<u32>()
             + pointers * size_of::<Pointer>()) as u64
     }
 }
 
-/// Tells the weight of a node.
+/// Returns the weight of a node.
 pub(crate) type Weigh<'w, T> = &'w mut dyn FnMut(&T) -> f64;
 
-/// Nodes, how they hang together, and the weights that the user gave them, if any.
+/// Nodes, how they are linked, and the weights that the user gave them, if any.
 #[derive(Debug)]
 pub(crate) struct Collected<'a, H> {
     pub(crate) nodes: Nodes<'a, H>,
@@ -196,6 +159,47 @@ pub(crate) struct Collected<'a, H> {
     pub(crate) parents: Vec<u32>,
     /// By node number, or empty.
     pub(crate) weights: Vec<f64>,
+    /// How long it took to find them.
+    pub(crate) time: Duration,
+}
+
+impl<'a, H: Home> Collected<'a, H> {
+    /// What a collector has found, without weights and time.
+    ///
+    /// # Safety
+    ///
+    /// The nodes, links and pointers keep the invariants of [`Nodes`] until the result is gone,
+    /// with [`Outside::Numbers`] where `are_in_level_order` is true and all nodes are of one type,
+    /// and [`Outside::All`] otherwise.
+    pub(crate) unsafe fn new(
+        home: H,
+        (layout, link): (Layout, ErasedLink),
+        found: Found<'a>,
+        are_in_level_order: bool,
+    ) -> Collected<'a, H> {
+        let outside = if are_in_level_order && found.each.is_empty() {
+            Outside::Numbers(found.outside)
+        } else {
+            Outside::All
+        };
+        let nodes = Nodes {
+            home,
+            layout,
+            link,
+            each: found.each,
+            shown: found.shown,
+            outside,
+            pointers: found.pointers,
+            pointers_inside: found.pointers_inside,
+            borrow: PhantomData,
+        };
+        Collected {
+            nodes,
+            parents: found.parents,
+            weights: Vec::new(),
+            time: Duration::ZERO,
+        }
+    }
 }
 
 /// Visits all nodes that can be reached from `root`, and calls `weigh` for each first. `None` when
@@ -256,36 +260,19 @@ where
         }
         number += 1;
     }
-    let OfOneType {
-        home,
-        collector: all,
-    } = found;
-    all.check()?;
-    let Some(home) = home else {
+    found.collector.check()?;
+    let Some(home) = found.home else {
         return Ok(None);
     };
     let layout = Layout::new::<L::Node>();
-    let Found {
-        shown,
-        parents,
-        each,
-        outside,
-        pointers,
-    } = all.finish(layout, None)?;
-    let outside = match each.is_empty() {
-        true => Outside::Numbers(outside),
-        false => Outside::All,
-    };
-    let link = ErasedLink::of::<L>();
+    let found = found.collector.finish(layout, None)?;
     // SAFETY: the invariants are the collector's; each link was made from a `&'a mut L`, or is of
-    // its entry's kind, which only links of the global home have. Nodes show their pointers in the
-    // order of their numbers.
-    let nodes = unsafe { Nodes::from_parts(home, layout, link, (shown, outside), pointers) };
-    Ok(Some(Collected {
-        nodes: nodes.of_kinds(each),
-        parents,
-        weights,
-    }))
+    // its entry's kind, which only links of the global home have. Nodes are numbered in level order
+    // and show their pointers in the order of their numbers.
+    let mut collected =
+        unsafe { Collected::new(home, (layout, ErasedLink::of::<L>()), found, true) };
+    collected.weights = weights;
+    Ok(Some(collected))
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
-//! Colouring in a morph: which cache, what it changes, and places at addresses of the right colour.
+//! Colouring in a morph: which cache, and places at addresses of the right colour.
 //!
-//! A colour is a matter of addresses, a placement one of offsets. Within a segment of 64 KiB of a
+//! A placement has offsets, a colour depends on addresses. Within a segment of 64 KiB of a
 //! [`Region`](ccmalloc::Region) the two agree, since segments are aligned to their size. Where a
 //! way of the cache is larger, a segment of the offsets needs one of the region that falls into the
-//! same part of the way: more are reserved than are needed, and matched. Those that are left over
-//! go back untouched.
+//! same part of the way: more are reserved than are needed, and matched. The others go back
+//! untouched.
 
 use crate::link::Placer;
 use ccmodel::{
-    CacheGeometry, CacheKind, ColourGain, Coloured, Colouring, Layout, LevelKind, Machine,
-    NodeExtent, Placement, Topology,
+    CacheGeometry, ColourGain, Colouring, Layout, LevelKind, Machine, NodeExtent, Placement,
+    Topology,
 };
 use std::alloc;
 use std::collections::BTreeMap;
@@ -35,12 +35,11 @@ pub struct ColourReport {
     pub lost_bytes: u64,
     /// What an operation gains and loses at each level of the machine. `None` when the cache's ways
     /// are larger than what is known to colour on the machine ([`Machine::colour_way_bytes`], a
-    /// page unless calibration found more): then nothing is known of it.
+    /// page unless calibration found more).
     pub gain: Option<ColourGain>,
 }
 
-/// What the user asked for: a cache, or the first level of the machine, and the share for hot
-/// nodes.
+/// A cache, or by default the first level of the machine, and the share for hot nodes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ColourChoice {
     pub(crate) geometry: Option<CacheGeometry>,
@@ -48,7 +47,7 @@ pub(crate) struct ColourChoice {
 }
 
 impl ColourChoice {
-    /// The cache that is meant.
+    /// The cache to colour.
     pub(crate) fn geometry(&self, machine: Option<&Machine>) -> CacheGeometry {
         self.geometry.unwrap_or_else(|| match machine {
             Some(machine) => first_level_of(machine),
@@ -60,8 +59,7 @@ impl ColourChoice {
 /// The first-level data cache as the system describes it.
 fn first_level_here() -> Option<CacheGeometry> {
     let topology = Topology::this();
-    let cache = (topology.data_caches())
-        .find(|cache| cache.level == 1 && cache.kind != CacheKind::Instruction)?;
+    let cache = topology.data_caches().find(|cache| cache.level == 1)?;
     let way_bytes = cache.size_bytes / u64::from(cache.ways.max(1));
     let sets = way_bytes.checked_div(cache.line_bytes)?;
     CacheGeometry::new(sets, cache.line_bytes, u64::from(cache.ways)).ok()
@@ -85,34 +83,25 @@ fn first_level_of(machine: &Machine) -> CacheGeometry {
 
 /// The level nearest to the processor.
 fn first_level(machine: &Machine) -> Option<&ccmodel::Level> {
-    let mut levels = machine.levels.iter();
-    levels.find(|level| level.kind == LevelKind::Data)
+    data_levels(machine).next()
 }
 
-/// The level that a cache with ways of this size is; `None` where they are larger than what is
-/// known to colour.
+fn data_levels(machine: &Machine) -> impl Iterator<Item = &ccmodel::Level> {
+    (machine.levels.iter()).filter(|level| level.kind == LevelKind::Data)
+}
+
+/// The level of a cache with ways of this size; `None` where they are larger than what is known to
+/// colour.
 pub(crate) fn level_of(machine: &Machine, way_bytes: u64) -> Option<&ccmodel::Level> {
     if way_bytes <= FIRST_LEVEL_WAY_BYTES {
         return first_level(machine);
     }
-    let mut caches = (machine.levels.iter()).filter(|level| level.kind == LevelKind::Data);
-    caches
+    data_levels(machine)
         .nth(1)
         .filter(|_| way_bytes <= machine.colour_way_bytes())
 }
 
-/// What a report says of a placement, `gain` being what was predicted.
-pub(crate) fn report(coloured: &Coloured, gain: Option<ColourGain>) -> ColourReport {
-    ColourReport {
-        colouring: coloured.colouring(),
-        hot_nodes: coloured.hot_nodes(),
-        gap_bytes: coloured.gap_bytes(),
-        lost_bytes: coloured.lost_bytes(),
-        gain,
-    }
-}
-
-/// Places whose segments are matched to those of the offsets by their place in a way.
+/// A placer whose segments are matched to those of the offsets by their position in a way.
 #[derive(Debug)]
 pub(crate) struct Matched<P> {
     inner: P,
@@ -131,16 +120,16 @@ impl<P: Placer> Matched<P> {
         way_bytes: u64,
         reserve: impl Fn(usize) -> Option<P>,
     ) -> Option<Matched<P>> {
-        let way_segments = usize::try_from(way_bytes).ok()? / SEGMENT_BYTES;
+        let way_segments = (usize::try_from(way_bytes).ok()? / SEGMENT_BYTES).max(1);
         let mut wanted = BTreeMap::new();
         for &offset in placement.offsets() {
             let last = offset + u64::from(node.bytes) - 1;
             debug_assert_eq!(offset / Layout::SEGMENT_BYTES, last / Layout::SEGMENT_BYTES);
             wanted.insert(usize::try_from(offset).ok()? / SEGMENT_BYTES, 0);
         }
-        let mut of_colour = vec![0usize; way_segments.max(1)];
+        let mut of_colour = vec![0usize; way_segments];
         for segment in wanted.keys() {
-            of_colour[segment % way_segments.max(1)] += 1;
+            of_colour[segment % way_segments] += 1;
         }
         let most = of_colour.iter().max().copied().unwrap_or(0);
         // Each chunk of 32 segments keeps its first for itself, and the chunks may be in use in

@@ -15,8 +15,7 @@ pub enum MorphError {
         /// How many bytes the new places span, or the lists need at least.
         bytes: u64,
     },
-    /// The nodes are too large to be placed; nor would it gain anything, as each fills pages of its
-    /// own.
+    /// The nodes are too large to be placed. A layout would gain nothing for them.
     NodeTooLarge {
         /// The size of a node, a multiple of its alignment.
         node_bytes: usize,
@@ -27,31 +26,30 @@ pub enum MorphError {
     SharedNode,
     /// The boxes are not all in the same [`Heap`](ccmalloc::Heap).
     TwoHeaps,
-    /// The share of a cache that shall be for hot nodes is not between 0 and 1.
+    /// The share of a cache for hot nodes is not between 0 and 1.
     ColourShare,
-    /// A node does not fit into what its colour has of a way of the cache.
+    /// A node does not fit into the part of a cache's way that its colour has.
     ColourRoom {
         /// The size of a node.
         node_bytes: usize,
-        /// What the colour has.
+        /// The size of that part.
         room_bytes: u64,
     },
-    /// The ways of the cache are larger than memory can be had for by colour.
+    /// The ways of the cache are too large to be coloured.
     ColourWay {
         /// The size of a way.
         way_bytes: u64,
         /// The largest that can be coloured.
         way_bytes_max: u64,
     },
-    /// More nodes than a shape can number.
+    /// There are `u32::MAX` nodes or more.
     TooManyNodes,
     /// An index of an index tree is of a type that cannot hold the number that its node would get.
     IndexTooNarrow {
         /// The number.
         index: usize,
     },
-    /// The machine to predict for was changed into one that cannot be;
-    /// [`Machine::check`](ccmodel::Machine::check) says why.
+    /// The machine to predict for does not pass [`Machine::check`](ccmodel::Machine::check).
     InvalidMachine,
 }
 
@@ -59,27 +57,60 @@ impl fmt::Display for MorphError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             MorphError::NotCcMalloc => f.write_str(
-                "the global allocator does not place objects where they are asked for; \
-                 declare `#[global_allocator] static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();`",
+                "the global allocator does not place objects where they are asked for; declare \
+                 `#[global_allocator] static GLOBAL: ccmalloc::CcMalloc = \
+                 ccmalloc::CcMalloc::new();`",
             ),
-            MorphError::OutOfMemory { bytes } => write!(f, "no room for {bytes} bytes of new places, or of lists of nodes"),
-            MorphError::NodeTooLarge { node_bytes, node_bytes_max } => {
-                write!(f, "nodes of {node_bytes} bytes cannot be placed, {node_bytes_max} is the most")
+            MorphError::OutOfMemory { bytes } => {
+                write!(
+                    f,
+                    "no room for {bytes} bytes of new places, or of lists of nodes"
+                )
             }
-            MorphError::SharedNode => f.write_str("a node was reached twice: the structure is no tree"),
+            MorphError::NodeTooLarge {
+                node_bytes: bytes,
+                node_bytes_max: max,
+            } => write!(
+                f,
+                "nodes of {bytes} bytes cannot be placed, {max} is the most"
+            ),
+            MorphError::SharedNode => {
+                f.write_str("a node was reached twice: the structure is no tree")
+            }
             MorphError::TwoHeaps => f.write_str("the nodes are in more than one heap"),
-            MorphError::ColourShare => f.write_str("the share of the sets that is for hot nodes must be between 0 and 1"),
-            MorphError::ColourRoom { node_bytes, room_bytes } => {
-                write!(f, "a node of {node_bytes} bytes does not fit into the {room_bytes} bytes that its colour has of a way")
+            MorphError::ColourShare => {
+                f.write_str("the share of the sets for hot nodes must be between 0 and 1")
             }
-            MorphError::ColourWay { way_bytes, way_bytes_max } => {
-                write!(f, "ways of {way_bytes} bytes cannot be coloured, {way_bytes_max} is the most")
-            }
+            MorphError::ColourRoom {
+                node_bytes: bytes,
+                room_bytes: room,
+            } => write!(
+                f,
+                "a node of {bytes} bytes does not fit into the {room} of its colour"
+            ),
+            MorphError::ColourWay {
+                way_bytes: bytes,
+                way_bytes_max: max,
+            } => write!(
+                f,
+                "ways of {bytes} bytes cannot be coloured, {max} is the most"
+            ),
             MorphError::IndexTooNarrow { index } => {
-                write!(f, "the type of an index cannot hold {index}, the new number of its node")
+                write!(
+                    f,
+                    "the type of an index cannot hold {index}, the new number of its node"
+                )
             }
-            MorphError::InvalidMachine => f.write_str("the machine to predict for does not pass its check"),
-            MorphError::TooManyNodes => write!(f, "a structure of {} nodes or more cannot be morphed", u32::MAX),
+            MorphError::InvalidMachine => {
+                f.write_str("the machine to predict for does not pass its check")
+            }
+            MorphError::TooManyNodes => {
+                write!(
+                    f,
+                    "a structure of {} nodes or more cannot be morphed",
+                    u32::MAX
+                )
+            }
         }
     }
 }

@@ -4,29 +4,23 @@
 //! any allocator, for vectors, arrays and shared memory, in safe code:
 //!
 //! ```text
-//! walk      show every index of every node: borrow all of them at once       user's code, changes nothing
-//! plan      a layout's order of the nodes, for a slice that has no gaps
-//! renumber  write the new numbers                                            no code of the user's from here on
+//! walk      show every index of every node: borrow all of them       user code, changes nothing
+//! plan      a layout's order of the nodes, for a slice without gaps
+//! renumber  write the new numbers                                    no user code from here on
 //! permute   swap the nodes into their places
 //! ```
 //!
 //! A panic in the walk leaves the slice as it was, except for what the traversal itself changed.
 //! Nothing after it can panic.
 //!
-//! # What differs from boxes
-//!
-//! * Children may be shared, and cycles are fine: the first path on which a node is reached,
-//!   breadth-first from the roots, makes it a child. Parents and other indices are
-//!   [references](IndexVisit::reference), which are renumbered and do not affect the order.
-//! * Nodes that cannot be reached go to the end of the slice. They are visited, as they may hold
-//!   indices.
-//! * A slice has no gaps and begins where it begins. The module `plan` fits a layout to that.
+//! Children may be shared, and cycles are fine: the first path on which a node is reached,
+//! breadth-first from the roots, makes it a child. Parents and other indices are
+//! [references](IndexVisit::reference), which are renumbered and do not affect the order. Nodes
+//! that cannot be reached go to the end of the slice; they are visited, as they may hold indices.
 
 mod link;
 mod permutation;
 mod plan;
-#[cfg(test)]
-mod tests;
 mod walk;
 
 pub use link::{IndexVisit, Indices, NodeIndex};
@@ -118,22 +112,19 @@ impl<'m> IndexMorph<'m> {
         self
     }
 
-    /// Tells what the program does with the structure, as
-    /// [`Morph::operation`](crate::Morph::operation) does.
+    /// As [`Morph::operation`](crate::Morph::operation).
     pub fn operation(mut self, operation: Operation) -> IndexMorph<'m> {
         self.settings.operation = Some(operation);
         self
     }
 
-    /// Chooses and predicts for this machine rather than for [`Machine::this`]. It must pass
-    /// [`Machine::check`], as every machine does that was not changed by hand.
+    /// As [`Morph::machine`](crate::Morph::machine).
     pub fn machine(mut self, machine: &'m Machine) -> IndexMorph<'m> {
         self.settings.machine = Some(machine);
         self
     }
 
-    /// Sets whether to predict the cost of an operation before and after, as
-    /// [`Morph::predict`](crate::Morph::predict) does. Nodes that cannot be reached do not count.
+    /// As [`Morph::predict`](crate::Morph::predict). Nodes that cannot be reached do not count.
     pub fn predict(mut self, predict: bool) -> IndexMorph<'m> {
         self.settings.predict = predict;
         self
@@ -146,7 +137,7 @@ impl<'m> IndexMorph<'m> {
         self
     }
 
-    /// The index of the first node of the slice.
+    /// Sets the index of the first node of the slice, which is 0 by default.
     ///
     /// Use 1 for nodes that are counted from one, as with [`NonZero`](std::num::NonZero), or for a
     /// slice without the dummy at index 0: `run(&mut nodes[1..], ..)`. Use any number for a part of
@@ -171,8 +162,7 @@ impl<'m> IndexMorph<'m> {
     /// [`first_index(1)`](IndexMorph::first_index).
     ///
     /// Takes at most O(n log n) time and some ten cache misses a node, most of which overlap. While
-    /// it runs it takes 52 bytes a node, 20 for each index that names a node, and 8 for a weight:
-    /// 92 bytes a node for a search tree with parents. [`LayoutChoice::Auto`] decides on a sample.
+    /// it runs it takes 52 bytes a node, 20 for each index that names a node, and 8 for a weight.
     /// The permutation has 8 bytes a node. The stack does not grow with the structure.
     ///
     /// # Errors
@@ -184,7 +174,7 @@ impl<'m> IndexMorph<'m> {
     ///
     /// # Panics
     ///
-    /// When `traverse` does. The slice is then as it was.
+    /// When `traverse` or `weigh` does. The slice is then as it was.
     pub fn run<T, R, F>(
         &self,
         nodes: &mut [T],
@@ -207,34 +197,6 @@ impl<'m> IndexMorph<'m> {
     /// # Errors
     ///
     /// Those of [`run`](IndexMorph::run).
-    ///
-    /// # Panics
-    ///
-    /// When `traverse` or `weigh` does. The slice is then as it was.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use ccmorph::{IndexMorph, Layout};
-    ///
-    /// struct Word { text: &'static str, uses: u32, children: [Option<u32>; 2] }
-    ///
-    /// let word = |text, uses, children| Word { text, uses, children };
-    /// let mut words = [
-    ///     word("zygote", 1, [None; 2]),
-    ///     word("a", 900, [None; 2]),
-    ///     word("morph", 3, [Some(1), Some(0)]),
-    /// ];
-    /// let mut root = 2_u32;
-    /// let report = IndexMorph::new().layout(Layout::Weighted).run_weighted(
-    ///     &mut words,
-    ///     &mut root,
-    ///     |word, visit| visit.child(&mut word.children),
-    ///     |word| f64::from(word.uses),
-    /// )?;
-    /// assert_eq!((report.morph.nodes, words[root as usize].text), (3, "morph"));
-    /// # Ok::<(), ccmorph::MorphError>(())
-    /// ```
     pub fn run_weighted<T, R, F, W>(
         &self,
         nodes: &mut [T],
@@ -256,16 +218,12 @@ impl<'m> IndexMorph<'m> {
     /// # Errors
     ///
     /// Those of [`run`](IndexMorph::run).
-    ///
-    /// # Panics
-    ///
-    /// When `traverse` or `accesses` does. The slice is then as it was.
     pub fn run_weighted_by_accesses<T, R, F, W>(
         &self,
         nodes: &mut [T],
         roots: &mut R,
-        mut traverse: F,
-        mut accesses: W,
+        traverse: F,
+        accesses: W,
     ) -> Result<IndexReport, MorphError>
     where
         R: Indices + ?Sized,
@@ -274,7 +232,7 @@ impl<'m> IndexMorph<'m> {
     {
         let mut morph = *self;
         morph.settings.weights_are_accesses = true;
-        morph.run_with(nodes, roots, &mut traverse, Some(&mut accesses))
+        morph.run_weighted(nodes, roots, traverse, accesses)
     }
 
     fn run_with<T, R, F>(
@@ -313,12 +271,7 @@ impl<'m> IndexMorph<'m> {
     ///
     /// # Errors
     ///
-    /// [`MorphError::TooManyNodes`] for slices of `u32::MAX` nodes or more,
-    /// [`MorphError::NodeTooLarge`] for nodes of 4 GiB.
-    ///
-    /// # Panics
-    ///
-    /// When `traverse` does.
+    /// [`MorphError::TooManyNodes`] and [`MorphError::NodeTooLarge`], as [`run`](IndexMorph::run).
     pub fn map<T, R, F>(
         &self,
         nodes: &mut [T],
@@ -330,19 +283,17 @@ impl<'m> IndexMorph<'m> {
         F: for<'a, 'v, 'w> FnMut(&'a mut T, &'w mut IndexVisit<'v, 'a>),
     {
         let slice = Slice::of(nodes)?;
+        let first = self.first_index;
         let walk = Walk::run(
             nodes,
-            self.first_index,
+            first,
             |visit| visit.child(roots),
             &mut traverse,
             None,
         );
-        Map::new(
-            walk.parents(),
-            slice.addresses_of(walk.order()),
-            slice.node_bytes(),
-        )
-        .map_err(|_| MorphError::TooManyNodes)
+        let addresses = slice.addresses_of(walk.order());
+        Map::new(walk.parents(), addresses, slice.node_bytes())
+            .map_err(|_| MorphError::TooManyNodes)
     }
 }
 
@@ -356,11 +307,11 @@ pub struct IndexReport {
     pub permutation: Permutation,
     /// How many nodes can be reached from the roots. The others are at the end of the slice.
     pub reached: usize,
-    /// What a morph of boxes reports, too.
+    /// What a morph of boxes reports as well.
     pub morph: Report,
 }
 
-/// Some lines for people; programs read the fields.
+/// Some lines of text for people.
 impl fmt::Display for IndexReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} nodes reached; {}", self.reached, self.morph)

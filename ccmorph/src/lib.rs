@@ -3,7 +3,7 @@
 // | modules | what they do |
 // |---|---|
 // | `error`, `macros`, `nearness`, `prefetch`, `size` | basics |
-// | `link`, `pointers`, `visit` | what a traversal may show, and what is written down meanwhile |
+// | `link`, `pointers`, `visit` | what a traversal may show, and how it is recorded |
 // | `links`, `any` | what shows links: boxes, collections, nodes of one type and of several |
 // | `collect` | phase 1: walk a structure |
 // | `colour`, `relocate` | phase 3: allocate the new places and move the nodes |
@@ -35,10 +35,10 @@
 //! }
 //!
 //! fn main() -> Result<(), ccmorph::MorphError> {
-//!     let mut root = None;
-//!     for i in 0..10_000u64 {
-//!         insert(&mut root, i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-//!     }
+//!     let leaf = |key| Some(Box::new(Node { key, left: None, right: None }));
+//!     let mut root = leaf(2);
+//!     let node = root.as_mut().unwrap();
+//!     (node.left, node.right) = (leaf(1), leaf(3));
 //!
 //!     let report = ccmorph(&mut root, Node::children)?;
 //!     // Or, without the derive:
@@ -46,17 +46,9 @@
 //!         visit(&mut node.left);
 //!         visit(&mut node.right);
 //!     })?;
-//!
-//!     assert_eq!((report.nodes, again.nodes), (10_000, 10_000));
+//!     assert_eq!((report.nodes, again.nodes), (3, 3));
 //!     println!("{report}");
 //!     Ok(())
-//! }
-//!
-//! fn insert(mut at: &mut Option<Box<Node>>, key: u64) {
-//!     while let Some(node) = at {
-//!         at = if key < node.key { &mut node.left } else { &mut node.right };
-//!     }
-//!     *at = Some(Box::new(Node { key, left: None, right: None }));
 //! }
 //! ```
 //!
@@ -65,32 +57,24 @@
 #![doc = include_str!("structures.md")]
 //!
 //! `Rc` and `Arc` do not move: others may point to what they hold, and the standard library does
-//! not tell where their counts are. Use boxes, with raw pointers for the other references.
-//!
-//! Nodes have to be `Unpin`: [`Movable`] says why, and what to write for generic ones.
+//! not say where their counts are. Use boxes, with raw pointers for the other references. Nodes
+//! have to be `Unpin`: see [`Movable`].
 //!
 //! For plain boxes the global allocator has to be [`ccmalloc::CcMalloc`]. Under another one the
-//! morph returns [`MorphError::NotCcMalloc`] and changes nothing, unless [told to go
-//! on](Morph::under_any_allocator).
+//! morph returns [`MorphError::NotCcMalloc`] and changes nothing, unless it [accepts any
+//! allocator](Morph::under_any_allocator).
 //!
 //! # Which layout, and when
 //!
 //! The model chooses a layout for the [operation](Morph::operation): searches by default, paths or
 //! walks. [`Morph::layout`] sets another layout, [`Morph::run_ordered_by`] another order, and
 //! [`Morph::run_weighted`] takes counts. [`Morph::run_if_worthwhile`] is for structures that keep
-//! changing. The [`Report`] says what changed. The guide, `docs/ccmorph.md` in the repository, has
-//! an example for each kind of structure, and what to do about each error.
+//! changing. The [`Report`] says what changed, and [`map`] counts and draws where nodes lie. The
+//! guide, `docs/ccmorph.md` in the repository, has an example for each kind of structure, and what
+//! to do about each error.
 //!
-//! # Index trees
-//!
-//! [`IndexMorph`] permutes nodes in a slice that have numbers for links, under any allocator, and
-//! returns the [`Permutation`]. Shared children, cycles and parent indices are fine.
-//!
-//! # Seeing a layout
-//!
-//! [`map`] says which nodes lie in which block and page, under any allocator. [`Map::to_svg`] draws
-//! it; `cargo run --release --example layout_map` in the repository shows a tree and a list before
-//! and after a morph.
+//! [`IndexMorph`] permutes nodes in a slice that have numbers for links, under any allocator, in
+//! safe code. Shared children, cycles and parent indices are fine.
 //!
 //! # Why this is safe
 //!
@@ -113,11 +97,7 @@
 //! * nodes that point into themselves take unsafe code, which opts out by not being `Unpin`
 //!   ([`Movable`]).
 //!
-//! The docs of the modules `links`, `collect` and `relocate` have the full proof. Index trees are
-//! safe code.
-//!
-//! If there is no memory for the new places or the lists of nodes and pointers, the morph returns
-//! an error. The other lists are ordinary vectors: without memory for these the process ends.
+//! The docs of the modules `visit`, `collect` and `relocate` have the full proof.
 //!
 //! **Features.** `allocator-api2` (default) and `allocator-api2-04` add boxes of these versions of
 //! that crate.
@@ -171,17 +151,16 @@ pub use visit::{AnyLinks, AnyVisitor, Links, Visit, Visitor};
 /// | `#[child(each)]` | a collection of another crate's, such as a small vector, whose `iter_mut()` gives links |
 /// | `#[parent]`, `#[pointer]` | pointers to nodes that own nothing, [`Pointers`]: `*mut Self`, `*const Self`, `NonNull<Self>`, options, cells, arrays and vectors of these. The two mean the same |
 ///
-/// Shows marked fields in the order of their declaration. Works for structs and enums, generic ones
-/// too. [`AnyLinks`] requires a generic type to be `Unpin`; of generic types that own each other,
-/// say so of the parameters.
+/// Works for structs and enums, generic ones too, and shows the fields in the order of their
+/// declaration. [`AnyLinks`] requires a generic type to be `Unpin`; of generic types that own each
+/// other, require it of the parameters.
 ///
 /// Links to nodes of the type itself are `Box<Self>`. Where a field's type has an allocator, as in
 /// `Option<Box<Self, &'heap Heap>>`, they are of that kind, and all nodes are of one type. The
 /// derive does not see through a type alias.
 ///
-/// The generated code names this crate `::ccmorph`. Where a `Cargo.toml` renames the dependency
-/// (`morph = { package = "ccmorph", .. }`), write `extern crate morph as ccmorph;` at the root of
-/// the crate.
+/// The generated code names this crate `::ccmorph`. Where a `Cargo.toml` renames the dependency,
+/// write `extern crate morph as ccmorph;` at the root of the crate.
 ///
 /// # Examples
 ///

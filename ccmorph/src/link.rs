@@ -1,4 +1,4 @@
-//! What a link is: a box, of one of the kinds whose nodes can be moved.
+//! The kinds of links: boxes whose nodes can be moved.
 //!
 //! A kind of link determines its *home*, the allocator of its nodes: the program's global allocator
 //! for `Box<T>`, `CcMalloc` for `Box<T, CcMalloc>`, one heap for `Box<T, &Heap>`. A node moves
@@ -105,8 +105,8 @@ pub unsafe trait OwningPointer: Sized {
 ///
 /// # Safety
 ///
-/// - [`alloc`](Home::alloc), and the [`Placer`] that [`reserve`](Home::reserve) makes, return null
-///   or a fresh allocation for the layout asked for, which [`free`](Home::free) takes back.
+/// [`alloc`](Home::alloc), and the [`Placer`] that [`reserve`](Home::reserve) makes, return null or
+/// a fresh allocation for the layout asked for, which [`free`](Home::free) takes back.
 pub unsafe trait Home: Copy + PartialEq + fmt::Debug {
     /// What chooses places in this allocator's memory.
     type Placer: Placer;
@@ -141,7 +141,7 @@ pub unsafe trait Home: Copy + PartialEq + fmt::Debug {
     }
 }
 
-/// Something that allocates at offsets of the caller's choice.
+/// An allocator at offsets of the caller's choice.
 ///
 /// # Safety
 ///
@@ -149,8 +149,8 @@ pub unsafe trait Home: Copy + PartialEq + fmt::Debug {
 ///   asked for, as if by [`Home::alloc`] of the home that this is used with.
 /// - [`alloc_each`](Placer::alloc_each) returns no more than there are places.
 pub unsafe trait Placer {
-    /// An allocation that lies at `address(offset)` when all is well, or elsewhere, or null when
-    /// there is no memory.
+    /// An allocation that lies at `address(offset)` if possible, or elsewhere, or null when there
+    /// is no memory.
     ///
     /// # Safety
     ///
@@ -185,7 +185,7 @@ pub unsafe trait Placer {
         false
     }
 
-    /// Whether it is of use to ask for [`fill`](Placer::fill).
+    /// Whether to ask for [`fill`](Placer::fill) at all.
     fn can_fill(&self) -> bool {
         false
     }
@@ -272,7 +272,7 @@ unsafe fn free_each_of_ccmalloc(objects: impl Iterator<Item = *mut u8>, layout: 
     unsafe { ccmalloc::cc_dealloc_each(objects.filter_map(NonNull::new), layout) };
 }
 
-/// Implements [`Placer`] by the functions of a region of ccmalloc, which promise what it asks for.
+/// Implements [`Placer`] by the functions of a region of ccmalloc, which have the same contracts.
 macro_rules! placer {
     ([$($generics:tt)*] $placer:ty: |$this:ident| $region:expr,
         $alloc_at:ident, $alloc_each:ident, $fill:ident if $can_fill:expr) => {
@@ -327,61 +327,63 @@ impl CcRegion {
     }
 }
 
+/// An allocator whose boxes are links.
+///
+/// # Safety
+///
+/// Copies of a value allocate in, and free to, the home that it returns.
+#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
+pub unsafe trait InHome: Copy {
+    /// The allocator as a home.
+    type Home: Home;
+
+    /// The allocator as a home.
+    fn home(self) -> Self::Home;
+}
+
+#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
+// SAFETY: the allocator is its home.
+unsafe impl InHome for CcMalloc {
+    type Home = CcMalloc;
+
+    fn home(self) -> CcMalloc {
+        CcMalloc
+    }
+}
+
+#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
+// SAFETY: the home is this heap.
+unsafe impl<'h> InHome for &'h Heap {
+    type Home = InHeap<'h>;
+
+    fn home(self) -> InHeap<'h> {
+        InHeap(self)
+    }
+}
+
 /// Boxes of one version of the `allocator-api2` crate.
 macro_rules! boxes {
-    ($feature:literal, $module:ident, $boxed:path) => {
+    ($feature:literal, $module:ident, $version:ident) => {
         #[cfg(feature = $feature)]
         mod $module {
-            use super::*;
-            use $boxed as Box;
+            use super::{InHome, Link, Movable, OwningPointer};
+            use $version::{alloc::Allocator, boxed::Box};
 
-            impl<T> Link for Box<T, CcMalloc> {
+            impl<T, A: Allocator + InHome> Link for Box<T, A> {
                 type Node = T;
             }
 
-            impl<T: Unpin> Movable for Box<T, CcMalloc> {}
+            impl<T: Unpin, A: Allocator + InHome> Movable for Box<T, A> {}
 
-            // SAFETY: the box owns an allocation of `CcMalloc` for its contents' layout; `point_to`
-            // writes a box made of the new node.
-            unsafe impl<T> OwningPointer for Box<T, CcMalloc> {
+            // SAFETY: the box owns an allocation of its allocator's home for its contents' layout;
+            // `point_to` writes a box made of the new node and the same allocator.
+            unsafe impl<T, A: Allocator + InHome> OwningPointer for Box<T, A> {
                 type Target = T;
-                type Home = CcMalloc;
+                type Home = A::Home;
 
                 #[inline]
-                fn home(&self) -> CcMalloc {
-                    CcMalloc
-                }
-
-                #[inline]
-                fn node(&mut self) -> *mut T {
-                    std::ptr::from_mut(&mut **self)
-                }
-
-                #[inline]
-                unsafe fn point_to(link: *mut (), node: *mut u8) {
-                    // SAFETY: the node is `CcMalloc`'s, for a `T`, and nothing else owns it (the
-                    // caller's promise).
-                    let owner = unsafe { Box::from_raw_in(node.cast::<T>(), CcMalloc) };
-                    // SAFETY: valid for writes and of this type (the caller's promise).
-                    unsafe { link.cast::<Self>().write(owner) };
-                }
-            }
-
-            impl<T> Link for Box<T, &Heap> {
-                type Node = T;
-            }
-
-            impl<T: Unpin> Movable for Box<T, &Heap> {}
-
-            // SAFETY: the box owns an allocation of its heap for its contents' layout; `point_to`
-            // writes a box made of the new node and the same heap.
-            unsafe impl<'h, T> OwningPointer for Box<T, &'h Heap> {
-                type Target = T;
-                type Home = InHeap<'h>;
-
-                #[inline]
-                fn home(&self) -> InHeap<'h> {
-                    InHeap(*Box::allocator(self))
+                fn home(&self) -> A::Home {
+                    Box::allocator(self).home()
                 }
 
                 #[inline]
@@ -394,10 +396,10 @@ macro_rules! boxes {
                     let link = link.cast::<Self>();
                     // SAFETY: valid for reads and of this type (the caller's promise). The
                     // reference is to the box, not to what it owns.
-                    let heap: &'h Heap = *Box::allocator(unsafe { &*link });
-                    // SAFETY: the node is of the link's home, which is this heap, for a `T`, and
-                    // nothing else owns it (the caller's promise).
-                    let owner = unsafe { Box::from_raw_in(node.cast::<T>(), heap) };
+                    let allocator = *Box::allocator(unsafe { &*link });
+                    // SAFETY: the node is of the link's home, which is this allocator's, for a `T`,
+                    // and nothing else owns it (the caller's promise).
+                    let owner = unsafe { Box::from_raw_in(node.cast::<T>(), allocator) };
                     // SAFETY: valid for writes (the caller's promise).
                     unsafe { link.write(owner) };
                 }
@@ -406,12 +408,8 @@ macro_rules! boxes {
     };
 }
 
-boxes!("allocator-api2", version_2, allocator_api2::boxed::Box);
-boxes!(
-    "allocator-api2-04",
-    version_4,
-    allocator_api2_04::boxed::Box
-);
+boxes!("allocator-api2", version_2, allocator_api2);
+boxes!("allocator-api2-04", version_4, allocator_api2_04);
 
 #[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
 // SAFETY: all are `CcMalloc`'s own functions.
@@ -440,7 +438,7 @@ unsafe impl Home for CcMalloc {
     }
 }
 
-/// The home of `Box<T, &Heap>`. Equal is the same heap.
+/// The home of `Box<T, &Heap>`, equal for the same heap.
 #[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
 #[derive(Clone, Copy, Debug)]
 pub struct InHeap<'h>(&'h Heap);

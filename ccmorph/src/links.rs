@@ -1,4 +1,4 @@
-//! What shows links to nodes of one type: boxes, collections, pointers back, and nodes.
+//! Types that show links to nodes of one type: boxes, collections, pointers back, and nodes.
 
 use crate::link::Link;
 use crate::macros::{collections, wrapper};
@@ -17,19 +17,12 @@ impl<T> Links for Box<T> {
 
 /// Boxes of one version of the `allocator-api2` crate.
 macro_rules! boxes {
-    ($feature:literal, $($boxed:ident)::+) => {
+    ($feature:literal, $version:ident) => {
         #[cfg(feature = $feature)]
-        impl<T> Links for $($boxed)::+<T, ccmalloc::CcMalloc> {
-            type Link = Self;
-
-            #[inline]
-            fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Self>) {
-                visitor.link(self);
-            }
-        }
-
-        #[cfg(feature = $feature)]
-        impl<'h, T> Links for $($boxed)::+<T, &'h ccmalloc::Heap> {
+        impl<T, A> Links for $version::boxed::Box<T, A>
+        where
+            A: $version::alloc::Allocator + crate::link::InHome,
+        {
             type Link = Self;
 
             #[inline]
@@ -40,8 +33,8 @@ macro_rules! boxes {
     };
 }
 
-boxes!("allocator-api2", allocator_api2::boxed::Box);
-boxes!("allocator-api2-04", allocator_api2_04::boxed::Box);
+boxes!("allocator-api2", allocator_api2);
+boxes!("allocator-api2-04", allocator_api2_04);
 
 collections! {
     show(&mut Visitor<'_, 'a, L::Link>)
@@ -60,7 +53,7 @@ collections! {
 ///
 /// # Examples
 ///
-/// By hand, for a node some of whose children shall stay where they are:
+/// By hand, for a node some of whose children stay where they are:
 ///
 /// ```
 /// use ccmorph::{TreeNode, Visit};
@@ -86,43 +79,18 @@ pub trait TreeNode: Sized {
     /// What owns a child: `Box<Self>`, or another kind of box.
     type Link: Link<Node = Self>;
 
-    /// Calls `visit` for the links to the children, from the first to the last, and for [pointers
+    /// Calls `visit` for the links to the children, in order, and for [pointers
     /// back](crate::back).
     fn children<'a>(&'a mut self, visit: &mut Visit<'_, 'a, Self::Link>);
 }
 
 wrapper! {
-    /// [`Pointers`] in the place of [`Links`], so that a traversal can show them; made by [`back`].
+    /// Lets a traversal show [`Pointers`]; made by [`back`].
     Back;
 
     /// Shows pointers that own nothing: `visit(back(&mut node.up))`.
     /// [`#[derive(TreeNode)]`](macro@crate::TreeNode) does so for fields marked `#[parent]` or
     /// `#[pointer]`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[global_allocator]
-    /// # static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
-    /// use ccmorph::{back, ccmorph};
-    /// use std::ptr::null_mut;
-    ///
-    /// struct Node { next: Option<Box<Node>>, previous: *mut Node }
-    ///
-    /// let mut list = Some(Box::new(Node { next: None, previous: null_mut() }));
-    /// let first = &mut **list.as_mut().unwrap();
-    /// let previous: *mut Node = first;
-    /// first.next = Some(Box::new(Node { next: None, previous }));
-    ///
-    /// ccmorph(&mut list, |node, visit| {
-    ///     visit(&mut node.next);
-    ///     visit(back(&mut node.previous));
-    /// })?;
-    ///
-    /// let first = list.as_deref().unwrap();
-    /// assert!(std::ptr::eq(first.next.as_deref().unwrap().previous, first));
-    /// # Ok::<(), ccmorph::MorphError>(())
-    /// ```
     back;
 }
 

@@ -1,4 +1,4 @@
-//! What several modules implement in the same way.
+//! Macros that several modules use.
 
 /// Implements one of the traits of traversals for collections: each element shows what it holds.
 macro_rules! collections {
@@ -18,7 +18,7 @@ macro_rules! collections {
 }
 pub(crate) use collections;
 
-/// Defines a wrapper by reference, which implements a trait in the place of what it wraps.
+/// Defines a wrapper by reference, which implements a trait for the wrapped type.
 macro_rules! wrapper {
     ($(#[$type_doc:meta])* $name:ident; $(#[$function_doc:meta])* $function:ident;) => {
         $(#[$type_doc])*

@@ -1,21 +1,11 @@
-//! Where the nodes of a structure lie, for people to look at.
+//! Where the nodes of a structure lie, as numbers and as a picture.
 //!
-//! A map is what a prediction is made from, kept as it is: each node's address, depth and parent.
-//! It answers what one asks of a layout before believing in it: which nodes share a block, which
-//! edges leave it, how many pages a search walks through. [`Map::to_svg`] draws it.
+//! A map has each node's address, depth and parent. It says which nodes share a block, which edges
+//! leave it, and how many pages a search touches. [`Map::to_svg`] draws it.
 //!
-//! Maps are made of any structure that a traversal can walk, under any allocator, whether it was
-//! ever morphed or not:
-//!
-//! | of | by |
-//! |---|---|
-//! | boxes | [`map`] |
-//! | nodes in a slice, with integer children | [`IndexMorph::map`](crate::IndexMorph::map) |
-//! | anything else that has addresses | [`Map::new`] |
-//!
-//! Nothing moves, and nothing is kept of the structure but numbers.
+//! [`map`] makes a map of boxes, [`IndexMorph::map`](crate::IndexMorph::map) of nodes in a slice,
+//! and [`Map::new`] of anything else that has addresses, under any allocator.
 
-mod palette;
 mod svg;
 
 pub use svg::MapStyle;
@@ -30,11 +20,8 @@ use std::fmt;
 
 /// Says where the nodes below `root` lie that `traverse` shows. Moves nothing.
 ///
-/// The traversal is the one of [`ccmorph`](crate::ccmorph()). It gets nodes as `&mut`, since that
-/// is how it shows them to a morph; hence the mutable root, although a map by itself changes
-/// nothing.
-///
-/// O(n log n); the map has 28 bytes a node.
+/// The traversal is the one of [`ccmorph`](crate::ccmorph()), which takes nodes as `&mut`; hence
+/// the mutable root. O(n log n); the map has 28 bytes a node.
 ///
 /// # Errors
 ///
@@ -88,9 +75,9 @@ where
 
 /// Where the nodes of a structure lay when the map was made.
 ///
-/// Nodes have numbers, from 0 on, parents before their children. A *piece* is an aligned range of
-/// memory whose size is a power of two: a block of 64 bytes, the 256 that an access to memory
-/// brings in, a page. A node counts for the piece in which it begins.
+/// Nodes have numbers from 0 on, parents before their children. A *piece* is an aligned range of
+/// memory whose size is a power of two, such as a block of 64 bytes or a page. A node counts for
+/// the piece in which it begins. Methods that take the size of a piece panic for any other number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map {
     // Invariant: `addresses`, `depths` and `by_address` are as long as the shape; `by_address` has
@@ -104,9 +91,8 @@ pub struct Map {
 }
 
 impl Map {
-    /// A map of nodes at `addresses`, each below `parents[v]`, or a root where that is [`NO_NODE`].
-    ///
-    /// Any numbers will do for addresses. O(n log n).
+    /// A map of nodes at `addresses`, which may be any numbers, each below `parents[v]`, or a root
+    /// where that is [`NO_NODE`]. O(n log n).
     ///
     /// # Errors
     ///
@@ -174,9 +160,10 @@ impl Map {
             .map(|number| self.node(number))
     }
 
-    /// The way to a node: its root, and so on down to the node itself. O(depth).
+    /// The path to a node: its root, and so on down to the node itself. O(depth).
     ///
     /// # Panics
+    ///
     /// When there is no such node.
     pub fn path_to(&self, number: u32) -> Vec<MappedNode> {
         let up = |node: &MappedNode| node.parent.map(|parent| self.node(parent));
@@ -185,11 +172,7 @@ impl Map {
         path
     }
 
-    /// The pieces of `bytes` in which any node begins, by ascending address. Going through all of
-    /// them is O(n).
-    ///
-    /// # Panics
-    /// When `bytes` is not a power of two.
+    /// The pieces of `bytes` in which any node begins, by ascending address. O(n) for all.
     pub fn pieces(&self, bytes: u64) -> impl Iterator<Item = Piece<'_>> {
         check_piece(bytes);
         let same = move |&a: &u32, &b: &u32| {
@@ -208,9 +191,6 @@ impl Map {
     }
 
     /// How many nodes begin in the same piece of `bytes` as their parent. O(n).
-    ///
-    /// # Panics
-    /// When `bytes` is not a power of two.
     pub fn edges_within(&self, bytes: u64) -> usize {
         check_piece(bytes);
         self.nodes()
@@ -218,31 +198,26 @@ impl Map {
             .count()
     }
 
-    /// How many different pieces of `bytes` a search touches on its way from a root to a node, each
-    /// node being the goal equally often. All bytes of a node count. O(n log n).
-    ///
-    /// # Panics
-    /// When `bytes` is not a power of two.
+    /// How many different pieces of `bytes` a search touches on its path from a root to a node,
+    /// each node being the goal equally often. All bytes of a node count. O(n log n).
     pub fn touched_by_search(&self, bytes: u64) -> f64 {
         self.probabilities(bytes).footprint().touches()
     }
 
-    /// How many different pieces of `bytes` hold the nodes on the way to this one. O(depth log
+    /// How many different pieces of `bytes` hold the nodes on the path to this one. O(depth log
     /// depth).
     ///
     /// # Panics
-    /// When there is no such node, or `bytes` is not a power of two.
+    ///
+    /// When there is no such node.
     pub fn touched_on_path(&self, number: u32, bytes: u64) -> u64 {
         check_piece(bytes);
         // The first piece of each node and the one behind its last, in their order.
-        let mut ranges: Vec<(u64, u64)> = self
-            .path_to(number)
-            .iter()
-            .map(|node| {
-                let last = node.address.saturating_add(self.last_byte());
-                (node.address / bytes, (last / bytes).saturating_add(1))
-            })
-            .collect();
+        let range = |node: MappedNode| {
+            let last = node.address.saturating_add(self.last_byte());
+            (node.address / bytes, (last / bytes).saturating_add(1))
+        };
+        let mut ranges: Vec<_> = self.path_to(number).into_iter().map(range).collect();
         ranges.sort_unstable();
         let (mut touched, mut counted_to) = (0, 0);
         for (first, end) in ranges {
@@ -252,16 +227,12 @@ impl Map {
         touched
     }
 
-    /// How probable it is that a search touches each piece.
+    /// The probability that a search touches each piece.
     fn probabilities(&self, bytes: u64) -> BlockProbabilities {
         let placement = Placement::from_offsets(self.addresses.clone());
         let touched_bytes = u32::try_from(self.last_byte() + 1).unwrap_or(u32::MAX);
-        BlockProbabilities::new(
-            &Visits::uniform(&self.shape),
-            &placement,
-            touched_bytes,
-            bytes,
-        )
+        let visits = Visits::uniform(&self.shape);
+        BlockProbabilities::new(&visits, &placement, touched_bytes, bytes)
     }
 
     /// The distance from a node's first byte to its last.
@@ -292,27 +263,18 @@ fn check_piece(bytes: u64) {
 /// The counts, in three lines.
 impl fmt::Display for Map {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "{} nodes of {} B on {} levels, in {} blocks of 64 B and {} pages",
-            self.len(),
-            self.node_bytes,
-            self.levels(),
-            self.pieces(64).count(),
-            self.pieces(4096).count()
-        )?;
-        writeln!(
-            f,
-            "parent and child in the same 64 B: {:.1}%; 256 B: {:.1}%; 4 KiB: {:.1}%",
-            self.share_within(64),
-            self.share_within(256),
-            self.share_within(4096)
-        )?;
+        let [within_64, within_256, within_page] = [64, 256, 4096].map(|n| self.share_within(n));
+        let [blocks, pages] = [64, 4096].map(|bytes| self.pieces(bytes).count());
+        let [touched, touched_pages] = [64, 4096].map(|bytes| self.touched_by_search(bytes));
         write!(
             f,
-            "the path to a node touches {:.1} blocks of 64 B in {:.1} pages",
-            self.touched_by_search(64),
-            self.touched_by_search(4096)
+            "{} nodes of {} B on {} levels, in {blocks} blocks of 64 B and {pages} pages\n\
+             parent and child in the same 64 B: {within_64:.1}%; 256 B: {within_256:.1}%; \
+             4 KiB: {within_page:.1}%\n\
+             the path to a node touches {touched:.1} blocks of 64 B in {touched_pages:.1} pages",
+            self.len(),
+            self.node_bytes,
+            self.levels()
         )
     }
 }
@@ -362,11 +324,9 @@ impl<'m> Piece<'m> {
 
     /// How many edges lead into the piece or out of it. O(nodes in it).
     pub fn edges_leaving(&self) -> usize {
-        let ends: usize = self
-            .nodes()
-            .map(|node| {
-                self.map.shape.children(node.number).len() + usize::from(node.parent.is_some())
-            })
+        let children = |number| self.map.shape.children(number).len();
+        let ends: usize = (self.nodes())
+            .map(|node| children(node.number) + usize::from(node.parent.is_some()))
             .sum();
         // An edge within has both of its ends here.
         ends - 2 * self.edges_within()

@@ -1,4 +1,4 @@
-//! The entry points, and the way from a traversal to a report.
+//! The entry points for boxes, and the phases of a morph.
 
 use crate::any::{Unshown, any};
 use crate::collect::{Collected, Nodes, Weigh, collect};
@@ -12,7 +12,6 @@ use crate::report::{Clock, Outcome, PhaseTimes, Report};
 use crate::size::{extent_of_sizes, node_extent};
 use crate::visit::{AnyLinks, Links, Visit};
 use ccmodel::{CacheGeometry, Machine, NodeExtent, PageSize};
-use std::time::Duration;
 
 /// Lays the nodes below `root` out for the cache, in the layout that the model predicts to be the
 /// best on this machine.
@@ -38,8 +37,7 @@ where
 /// ```
 /// # #[global_allocator]
 /// # static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
-/// use ccmodel::Layout;
-/// use ccmorph::{Morph, TreeNode};
+/// use ccmorph::{Layout, Morph, Operation, TreeNode};
 ///
 /// #[derive(TreeNode)]
 /// struct Node {
@@ -52,8 +50,8 @@ where
 /// for key in 0..1000 {
 ///     list = Some(Box::new(Node { key, next: list }));
 /// }
-/// let report = Morph::new().layout(Layout::DepthFirst).run(&mut list, Node::children)?;
-/// assert_eq!(report.nodes, 1000);
+/// let report = Morph::new().operation(Operation::Walk).run(&mut list, Node::children)?;
+/// assert_eq!((report.nodes, report.layout), (1000, Layout::Preorder));
 /// assert!(report.near_after.same_64 > 700);
 /// # Ok::<(), ccmorph::MorphError>(())
 /// ```
@@ -86,32 +84,11 @@ impl<'m> Morph<'m> {
         self
     }
 
-    /// Tells what the program does with the structure. The [layout](LayoutChoice::Auto), the
+    /// Sets what the program does with the structure. The [layout](LayoutChoice::Auto), the
     /// [predictions](Morph::predict) and the report are then for this operation.
     ///
-    /// Without it the layout is one for searches. The report then gives no verdict: whether a
+    /// Without it the layout is one for searches, and the report gives no verdict: whether a
     /// program that walks the structure gains from such a layout is not known.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[global_allocator]
-    /// # static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
-    /// use ccmorph::{Layout, Morph, Operation, TreeNode};
-    ///
-    /// #[derive(TreeNode)]
-    /// struct Expression {
-    ///     value: i64,
-    ///     #[child]
-    ///     operands: Vec<Box<Expression>>,
-    /// }
-    ///
-    /// let leaf = |value| Box::new(Expression { value, operands: Vec::new() });
-    /// let mut sum = Box::new(Expression { value: 0, operands: vec![leaf(1), leaf(2)] });
-    /// let report = Morph::new().operation(Operation::Walk).run(&mut sum, Expression::children)?;
-    /// assert_eq!((report.nodes, report.layout), (3, Layout::Preorder));
-    /// # Ok::<(), ccmorph::MorphError>(())
-    /// ```
     pub fn operation(mut self, operation: Operation) -> Morph<'m> {
         self.settings.operation = Some(operation);
         self
@@ -134,10 +111,10 @@ impl<'m> Morph<'m> {
     /// Reserves `hot_share` (from 0 to 1) of the first-level cache for the first nodes in traversal
     /// order, or, with weights, for the most accessed ones: thesis, section 2.2.2.
     ///
-    /// No other node of the structure maps to that part of the cache, so no walk through the rest
-    /// evicts the hot nodes. It costs memory: each page of the rest leaves the hot part free. It
-    /// pays for a small part of a structure that is in constant use while the rest streams through
-    /// the cache, and rarely for searches. [`Report::colour`] says what each level gains and loses.
+    /// No other node of the structure maps to that part of the cache. It costs memory: each page of
+    /// the rest leaves the hot part free. It pays for a small part of a structure that is in
+    /// constant use while the rest streams through the cache, and rarely for searches.
+    /// [`Report::colour`] says what each level gains and loses.
     ///
     /// The morph returns [`MorphError::ColourShare`] for a share outside of 0 to 1, and
     /// [`MorphError::ColourRoom`] where the share has no room for a node.
@@ -163,8 +140,8 @@ impl<'m> Morph<'m> {
         self
     }
 
-    /// Morphs under other global allocators than [`CcMalloc`](ccmalloc::CcMalloc), too. Without it
-    /// they give [`MorphError::NotCcMalloc`].
+    /// Accepts global allocators other than [`CcMalloc`](ccmalloc::CcMalloc), which otherwise give
+    /// [`MorphError::NotCcMalloc`].
     ///
     /// Nodes are then allocated in the order of the layout, and lie wherever the allocator puts
     /// them. [`Report::placed`] and [`Report::near_after`] tell the result.
@@ -182,18 +159,14 @@ impl<'m> Morph<'m> {
     ///
     /// Only the addresses of the nodes change. Each node stays a box of its own, which can be
     /// replaced, dropped or morphed again. Raw pointers to nodes dangle unless `traverse` shows
-    /// them, by [`back`](crate::back). Types that must not move are excluded by [`Movable`].
-    ///
-    /// Nodes of size zero stay; the report does not count them.
+    /// them, by [`back`](crate::back). Types that must not move are excluded by [`Movable`]. Nodes
+    /// of size zero stay; the report does not count them.
     ///
     /// Takes at most O(n log n) time and about three cache misses a node, most of which overlap.
     /// While it runs it needs memory for a second set of nodes and 28 to 40 bytes a node for lists
     /// ([`Report::lists_bytes`]); a link outside of the node that shows it takes 4 more, a pointer
     /// back 16, a weight 8 to 16. [Predictions](Morph::predict) double that. The stack does not
-    /// grow with the structure.
-    ///
-    /// [Depth-first](crate::Layout::DepthFirst) order is the cheapest.
-    /// `ccmorph/examples/instructions.rs` counts the instructions of a morph.
+    /// grow with the structure. [Depth-first](crate::Layout::DepthFirst) order is the cheapest.
     ///
     /// # Errors
     ///
@@ -212,7 +185,8 @@ impl<'m> Morph<'m> {
     ///
     /// # Panics
     ///
-    /// When `traverse` does. The structure is then as it was.
+    /// When `traverse`, or another closure of this type's methods, does. The structure is then as
+    /// it was.
     pub fn run<L, R, F>(&self, root: &mut R, mut traverse: F) -> Result<Report, MorphError>
     where
         L: Movable,
@@ -236,10 +210,6 @@ impl<'m> Morph<'m> {
     /// # Errors
     ///
     /// Those of [`run`](Morph::run) but [`MorphError::TwoHeaps`] and [`MorphError::NodeTooLarge`].
-    ///
-    /// # Panics
-    ///
-    /// When [`AnyLinks::show_any`] does. The structure is then as it was.
     pub fn run_any<A: AnyLinks + ?Sized>(&self, root: &mut A) -> Result<Report, MorphError> {
         self.run::<Box<Unshown>, _, _>(any(root), |_, _| {})
     }
@@ -255,35 +225,6 @@ impl<'m> Morph<'m> {
     /// # Errors
     ///
     /// Those of [`run`](Morph::run).
-    ///
-    /// # Panics
-    ///
-    /// When `traverse` or `weigh` does. The structure is then as it was.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[global_allocator]
-    /// # static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
-    /// use ccmorph::{Layout, Morph, TreeNode};
-    ///
-    /// #[derive(TreeNode)]
-    /// struct Word {
-    ///     text: &'static str,
-    ///     uses: u32,
-    ///     #[child]
-    ///     children: [Option<Box<Word>>; 2],
-    /// }
-    ///
-    /// let word = |text, uses| Some(Box::new(Word { text, uses, children: [None, None] }));
-    /// let mut words = word("morph", 3);
-    /// words.as_mut().unwrap().children = [word("a", 900), word("zygote", 1)];
-    ///
-    /// let morph = Morph::new().layout(Layout::Weighted);
-    /// let report = morph.run_weighted(&mut words, Word::children, |word| f64::from(word.uses))?;
-    /// assert_eq!(report.nodes, 3);
-    /// # Ok::<(), ccmorph::MorphError>(())
-    /// ```
     pub fn run_weighted<L, R, F, W>(
         &self,
         root: &mut R,
@@ -305,15 +246,11 @@ impl<'m> Morph<'m> {
     /// # Errors
     ///
     /// Those of [`run`](Morph::run).
-    ///
-    /// # Panics
-    ///
-    /// When `traverse` or `accesses` does. The structure is then as it was.
     pub fn run_weighted_by_accesses<L, R, F, W>(
         &self,
         root: &mut R,
-        mut traverse: F,
-        mut accesses: W,
+        traverse: F,
+        accesses: W,
     ) -> Result<Report, MorphError>
     where
         L: Movable,
@@ -321,14 +258,9 @@ impl<'m> Morph<'m> {
         F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
         W: FnMut(&L::Node) -> f64,
     {
-        let morph = Morph {
-            settings: Settings {
-                weights_are_accesses: true,
-                ..self.settings
-            },
-            ..*self
-        };
-        morph.run_with(root, &mut traverse, Some(&mut accesses), Home::reserve)
+        let mut morph = *self;
+        morph.settings.weights_are_accesses = true;
+        morph.run_weighted(root, traverse, accesses)
     }
 
     /// As [`run`](Morph::run), but orders the nodes by their keys. Nodes with equal keys keep the
@@ -337,16 +269,12 @@ impl<'m> Morph<'m> {
     /// For structures whose order is not that of ownership, such as the list of a cache whose
     /// entries a hash table owns. `key` is called once for each node, before `traverse`. The
     /// operation is a [walk](Operation::Walk) in this order, unless [another](Morph::operation) was
-    /// told. [Layout](Morph::layout) and [colours](Morph::colour) are not used. O(n log n)
+    /// set. [Layout](Morph::layout) and [colours](Morph::colour) are not used. O(n log n)
     /// comparisons.
     ///
     /// # Errors
     ///
     /// Those of [`run`](Morph::run).
-    ///
-    /// # Panics
-    ///
-    /// When `traverse`, `key` or a comparison does. The structure is then as it was.
     ///
     /// # Examples
     ///
@@ -403,9 +331,8 @@ impl<'m> Morph<'m> {
             keys.push(key(node));
             (keys.len() - 1) as f64
         };
-        let (collected, traverse) = self.collect(root, &mut traverse, Some(&mut weigh))?;
-        let Some(mut collected) = collected else {
-            return Ok(self.report_of_nothing::<L>(traverse));
+        let Some(mut collected) = self.collect(root, &mut traverse, Some(&mut weigh))? else {
+            return Ok(self.report_of_nothing::<L>());
         };
         let numbers = std::mem::take(&mut collected.weights);
         #[expect(
@@ -418,11 +345,7 @@ impl<'m> Morph<'m> {
         order.sort_by(|&a, &b| key_of(a).cmp(&key_of(b)));
         // No code of the user's runs from here on.
         drop(keys);
-        self.run_collected(collected, order, traverse, Home::reserve)
-    }
-
-    pub(crate) fn settings(&self) -> &Settings<'m> {
-        &self.settings
+        self.run_collected(collected, order, Home::reserve)
     }
 
     /// Morphs if the model predicts that it pays: an operation gets at least
@@ -430,36 +353,13 @@ impl<'m> Morph<'m> {
     /// the morph takes.
     ///
     /// For structures that keep changing: call it now and then with the number of operations
-    /// expected until the next call. The unit is the operation that the program
-    /// [told](Morph::operation), else a search. The traversal and the prediction take about half
-    /// the time of a morph.
+    /// expected until the next call. The unit is the operation that was [set](Morph::operation),
+    /// else a search. The traversal and the prediction take about half the time of a morph.
     ///
     /// # Errors
     ///
     /// Those of [`run`](Morph::run). [`MorphError::NotCcMalloc`], [`MorphError::OutOfMemory`] and
     /// those of colours occur only when the morph is worthwhile.
-    ///
-    /// # Panics
-    ///
-    /// When `traverse` does. The structure is then as it was.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[global_allocator]
-    /// # static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
-    /// use ccmorph::{Morph, Outcome};
-    ///
-    /// struct Node { children: Vec<Box<Node>> }
-    ///
-    /// let leaf = || Box::new(Node { children: Vec::new() });
-    /// let mut root = Box::new(Node { children: vec![leaf(), leaf()] });
-    /// // Three nodes are in the cache wherever they lie.
-    /// let outcome = Morph::new()
-    ///     .run_if_worthwhile(&mut root, |node, visit| visit(&mut node.children), 1000.0)?;
-    /// assert!(matches!(outcome, Outcome::NotWorthwhile { .. }));
-    /// # Ok::<(), ccmorph::MorphError>(())
-    /// ```
     pub fn run_if_worthwhile<L, R, F>(
         &self,
         root: &mut R,
@@ -471,8 +371,7 @@ impl<'m> Morph<'m> {
         R: Links<Link = L> + ?Sized,
         F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
     {
-        let (collected, traverse) = self.collect(root, &mut traverse, None)?;
-        let Some(collected) = collected else {
+        let Some(collected) = self.collect(root, &mut traverse, None)? else {
             return Ok(Outcome::Empty);
         };
         let (nodes, weights) = (&collected.nodes, &collected.weights);
@@ -484,81 +383,77 @@ impl<'m> Morph<'m> {
         if !gain.is_worthwhile(operations) {
             return Ok(Outcome::NotWorthwhile { gain });
         }
-        let report =
-            Box::new(self.run_collected(collected, Vec::new(), traverse, Home::reserve)?);
+        let report = Box::new(self.run_collected(collected, Vec::new(), Home::reserve)?);
         Ok(Outcome::Morphed { report, gain })
     }
 
-    /// Morphs into places that come from what `reserve` returns, which must allocate as the home
-    /// does.
-    pub(crate) fn run_with<L, R, F, P>(
+    pub(crate) fn settings(&self) -> &Settings<'m> {
+        &self.settings
+    }
+
+    /// Morphs into places that come from what `reserve` returns.
+    pub(crate) fn run_with<L, R, F>(
         &self,
         root: &mut R,
         traverse: &mut F,
         weigh: Option<Weigh<'_, L::Node>>,
-        reserve: impl Fn(L::Home, usize) -> Option<P>,
+        reserve: Reserve<L::Home>,
     ) -> Result<Report, MorphError>
     where
         L: Link,
         R: Links<Link = L> + ?Sized,
         F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
-        P: Placer,
     {
-        let (collected, traverse) = self.collect(root, traverse, weigh)?;
-        match collected {
-            Some(collected) => self.run_collected(collected, Vec::new(), traverse, reserve),
-            None => Ok(self.report_of_nothing::<L>(traverse)),
+        match self.collect(root, traverse, weigh)? {
+            Some(collected) => self.run_collected(collected, Vec::new(), reserve),
+            None => Ok(self.report_of_nothing::<L>()),
         }
     }
 
-    fn report_of_nothing<L: Link>(&self, traverse: Duration) -> Report {
-        let layout = self.settings.layout_of_nothing();
-        let mut report = Report::of_nothing(layout, size_of::<L::Node>());
-        report.times.traverse = traverse;
-        report
+    fn report_of_nothing<L: Link>(&self) -> Report {
+        Report::of_nothing(self.settings.layout_of_nothing(), size_of::<L::Node>())
     }
 
     /// Collects all nodes, if any can move, and measures the time.
-    #[expect(clippy::type_complexity, reason = "what `collect` gives, and a time")]
     fn collect<'a, L, R, F>(
         &self,
         root: &'a mut R,
         traverse: &mut F,
         weigh: Option<Weigh<'_, L::Node>>,
-    ) -> Result<(Option<Collected<'a, L::Home>>, Duration), MorphError>
+    ) -> Result<Option<Collected<'a, L::Home>>, MorphError>
     where
         L: Link + 'a,
         R: Links<Link = L> + ?Sized,
         F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
     {
         self.settings.check()?;
-        let layout = std::alloc::Layout::new::<L::Node>();
-        node_extent(layout)?;
+        if node_extent(std::alloc::Layout::new::<L::Node>())?.is_none() {
+            return Ok(None);
+        }
         let mut clock = Clock::start();
-        let collected = if layout.size() == 0 {
-            None
-        } else {
-            collect(root, traverse, weigh)?
-        };
-        Ok((collected, clock.lap()))
+        let mut collected = collect(root, traverse, weigh)?;
+        if let Some(collected) = &mut collected {
+            collected.time = clock.lap();
+        }
+        Ok(collected)
     }
 
     /// Runs the phases after the collection. `order` names each node once, or is empty where the
     /// settings decide. Not generic over the type of the nodes.
-    pub(crate) fn run_collected<H: Home, P: Placer>(
+    pub(crate) fn run_collected<H: Home>(
         &self,
         collected: Collected<'_, H>,
         order: Vec<u32>,
-        traverse: Duration,
-        reserve: impl Fn(H, usize) -> Option<P>,
+        reserve: Reserve<H>,
     ) -> Result<Report, MorphError> {
         let Collected {
             nodes,
             parents,
             weights,
+            time,
         } = collected;
         let mut times = PhaseTimes {
-            traverse,
+            traverse: time,
             ..PhaseTimes::default()
         };
         let mut clock = Clock::start();
@@ -573,16 +468,14 @@ impl<'m> Morph<'m> {
         times.plan = clock.lap();
 
         let out_of_memory = MorphError::OutOfMemory { bytes: room_bytes };
+        let reserve = |bytes| reserve(nodes.home, bytes);
         let (places, huge_pages) = match plan.way_to_match() {
             None => {
-                let placer = usize::try_from(room_bytes)
-                    .ok()
-                    .and_then(|bytes| reserve(nodes.home, bytes))
-                    .ok_or(out_of_memory)?;
+                let bytes = usize::try_from(room_bytes).map_err(|_| out_of_memory)?;
+                let placer = reserve(bytes).ok_or(out_of_memory)?;
                 self.allocate(&mut plan, &nodes, placer, room_bytes)?
             }
             Some(way_bytes) => {
-                let reserve = |bytes| reserve(nodes.home, bytes);
                 let placer = Matched::reserve(plan.placement(), node, way_bytes, reserve)
                     .ok_or(out_of_memory)?;
                 self.allocate(&mut plan, &nodes, placer, room_bytes)?
@@ -590,7 +483,27 @@ impl<'m> Morph<'m> {
         };
         times.allocate = clock.lap();
 
-        let report = self.report(&plan, &nodes, &places, huge_pages);
+        let (predicted_before, predicted_after) = plan.predictions(
+            &self.settings,
+            || nodes.addresses(),
+            || places.addresses(),
+            pages(huge_pages),
+        );
+        let mut report = Report {
+            nodes: nodes.len() - nodes.staying(),
+            span_bytes,
+            lists_bytes: nodes.list_bytes() + places.list_bytes() + plan.list_bytes(),
+            placed: places.as_asked(),
+            operation: plan.operation,
+            colour: plan.colour_report(&self.settings, huge_pages),
+            predicted_before,
+            predicted_after,
+            huge_pages,
+            ranking: std::mem::take(&mut plan.ranking),
+            ranked_for: plan.ranked_for,
+            basis: plan.basis,
+            ..Report::of_nothing(plan.layout, nodes.node_bytes(node))
+        };
         let walked = plan.walk().map(|walk| {
             let before = Distances::along(walk, |v| nodes.address(v));
             (before, Distances::along(walk, |v| places.address(v)))
@@ -601,14 +514,10 @@ impl<'m> Morph<'m> {
         let moved = unsafe { places.move_in(nodes, &parents) };
         let (before, after) = walked.unwrap_or(moved);
         times.relocate = clock.lap();
-        Ok(Report {
-            edges: before.count(),
-            near_before: before.nearness(),
-            near_after: after.nearness(),
-            span_bytes,
-            times,
-            ..report
-        })
+        report.edges = before.count();
+        (report.near_before, report.near_after) = (before.nearness(), after.nearness());
+        report.times = times;
+        Ok(report)
     }
 
     /// The extent to place nodes by: their size, the mean of several types, or with colours the
@@ -630,46 +539,14 @@ impl<'m> Morph<'m> {
         room_bytes: u64,
     ) -> Result<(NewPlaces<H>, bool), MorphError> {
         let huge_pages = !plan.has_page_gaps() && advise_huge_pages(&placer, room_bytes);
-        let placement = (plan.take_offsets(), room_bytes);
-        let places = if nodes.are_of_kinds() {
-            NewPlaces::allocate_each(placement, nodes, &mut placer, self.elsewhere)?
-        } else {
-            let of = (nodes.home, nodes.layout());
-            NewPlaces::allocate(placement, plan.node, of, &mut placer, self.elsewhere)?
-        };
+        let room = (plan.take_offsets(), room_bytes);
+        let places = NewPlaces::allocate(room, plan.node, nodes, &mut placer, self.elsewhere)?;
         Ok((places, huge_pages))
     }
-
-    /// The report without the span, the times and the nearness, while old and new places are known.
-    fn report<H: Home>(
-        &self,
-        plan: &Plan,
-        nodes: &Nodes<'_, H>,
-        places: &NewPlaces<H>,
-        huge_pages: bool,
-    ) -> Report {
-        let (predicted_before, predicted_after) = plan.predictions(
-            &self.settings,
-            || nodes.addresses(),
-            || places.addresses(),
-            pages(huge_pages),
-        );
-        Report {
-            nodes: nodes.len() - nodes.staying(),
-            lists_bytes: nodes.list_bytes() + places.list_bytes() + plan.list_bytes(),
-            placed: places.as_asked(),
-            operation: plan.operation,
-            ranking: plan.ranking.clone(),
-            ranked_for: plan.ranked_for,
-            basis: plan.basis,
-            colour: plan.colour_report(&self.settings, huge_pages),
-            predicted_before,
-            predicted_after,
-            huge_pages,
-            ..Report::of_nothing(plan.layout, nodes.node_bytes(plan.node))
-        }
-    }
 }
+
+/// What gets room for new places: [`Home::reserve`], but in tests.
+type Reserve<H> = fn(H, usize) -> Option<<H as Home>::Placer>;
 
 /// Asks for huge pages for the chunks under the places. Returns whether the system agreed for any.
 ///
@@ -685,10 +562,8 @@ fn advise_huge_pages(placer: &impl Placer, span_bytes: u64) -> bool {
     let mut chunks: Vec<*const u8> = (0..span_bytes)
         .step_by(ccmalloc::Region::SEGMENT_BYTES)
         .map(|offset| {
-            placer
-                .address(offset)
-                .map_addr(|address| address & !(huge_bytes - 1))
-                .cast_const()
+            let address = placer.address(offset).cast_const();
+            address.map_addr(|address| address & !(huge_bytes - 1))
         })
         .collect();
     chunks.dedup();

@@ -20,12 +20,11 @@ pub struct Nearness {
 pub(crate) struct Distances([usize; u64::BITS as usize]);
 
 impl Distances {
-    /// None yet.
     pub(crate) fn new() -> Distances {
         Distances([0; u64::BITS as usize])
     }
 
-    /// For nodes with these parents, at the addresses that `address` tells by their number. O(n).
+    /// The distances of nodes and their parents. `address` takes the number of a node. O(n).
     pub(crate) fn of(parents: &[u32], address: impl Fn(usize) -> u64) -> Distances {
         let mut distances = Distances::new();
         for (v, &parent) in parents.iter().enumerate() {
@@ -36,7 +35,7 @@ impl Distances {
         distances
     }
 
-    /// For a walk over nodes in this order, from each to the next. O(n).
+    /// The distances between each node of this order and the next. O(n).
     pub(crate) fn along(order: &[u32], address: impl Fn(usize) -> u64) -> Distances {
         let mut distances = Distances::new();
         for step in order.windows(2) {
@@ -51,12 +50,10 @@ impl Distances {
         self.0[((parent ^ child) | 1).ilog2() as usize] += 1;
     }
 
-    /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.0.iter().sum()
     }
 
-    /// How many are how near.
     pub(crate) fn nearness(&self) -> Nearness {
         let within = |bits: usize| self.0[..bits].iter().sum();
         Nearness {

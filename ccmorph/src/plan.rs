@@ -1,8 +1,7 @@
-//! Phase 2: decide where the nodes go. Knows addresses as numbers only, and moves nothing.
+//! Phase 2: decide where the nodes go. Treats addresses as numbers, and moves nothing.
 
 use crate::colour::{self, ColourChoice, ColourReport};
 use crate::error::MorphError;
-use crate::relocate::Offsets;
 use crate::size::{NodeSize, node_extent};
 use ccmodel::{
     Accesses, Basis, ColourError, Coloured, Colouring, Gain, Layout, Machine, NodeExtent, PageSize,
@@ -44,11 +43,11 @@ pub enum LayoutChoice {
     /// That is [depth-first](Layout::DepthFirst) order for lists, hash chains and most nodes above
     /// a block, and mostly [hierarchical](Layout::Hierarchical) for the rest.
     /// [`Report::basis`](crate::Report::basis) says what the choice rests on. Where one operation
-    /// reads a good part of a cache, it predicts too few misses, before and after alike:
+    /// reads a good part of a cache, predictions have too few misses, before and after alike:
     /// [`crowded_levels`](ccmodel::Prediction::crowded_levels) names the caches.
     #[default]
     Auto,
-    /// This one.
+    /// The given layout.
     Fixed(Layout),
 }
 
@@ -58,7 +57,7 @@ impl From<Layout> for LayoutChoice {
     }
 }
 
-/// What the user of a morph has decided.
+/// The settings of a morph.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Settings<'m> {
     pub(crate) layout: LayoutChoice,
@@ -67,7 +66,7 @@ pub(crate) struct Settings<'m> {
     /// The pages that the choice supposes; `None` to go by the size of the structure.
     pub(crate) pages: Option<PageSize>,
     pub(crate) predict: bool,
-    /// Whether weights count all operations that come by, rather than those that end.
+    /// Whether weights count all operations that pass a node, rather than those that end there.
     pub(crate) weights_are_accesses: bool,
     pub(crate) colour: Option<ColourChoice>,
 }
@@ -104,11 +103,10 @@ pub(crate) struct Plan {
     pub(crate) operation: Option<Operation>,
     /// The nodes in the order of the operation, where that is a walk.
     walk: Vec<u32>,
-    /// Of the structure, where it is still needed; else its parents are `parents`.
+    /// The structure, where it is still needed; else its parents are `parents`.
     shape: Option<Shape>,
     parents: Vec<u32>,
-    /// Whether there has never been a shape; the placement is that of [`Placement::depth_first`]
-    /// then.
+    /// Whether there has never been a shape; the placement is then [`Placement::depth_first`]'s.
     is_short: bool,
     pub(crate) node: NodeExtent,
     /// By node number how often operations end there, or empty for equally often.
@@ -119,27 +117,50 @@ pub(crate) struct Plan {
     coloured: Option<Coloured>,
     /// Where the last node ends, if sizes differ.
     end_bytes: Option<u64>,
-    /// What each layout promised, the best first; empty when none was asked.
+    /// The prediction of each layout, the best first; empty when none was predicted.
     pub(crate) ranking: Vec<(Layout, Prediction)>,
-    /// The pages that the ranking supposes.
+    /// The pages that the ranking assumes.
     pub(crate) ranked_for: Option<PageSize>,
     /// What the choice rests on, if there was one.
     pub(crate) basis: Option<Basis>,
 }
 
 impl Plan {
+    /// A placement of nodes, with nothing else known.
+    fn new(
+        operation: Option<Operation>,
+        node: NodeExtent,
+        (layout, placement): (Layout, Placement),
+    ) -> Plan {
+        Plan {
+            operation,
+            walk: Vec::new(),
+            shape: None,
+            parents: Vec::new(),
+            is_short: false,
+            node,
+            weights: Vec::new(),
+            layout,
+            placement,
+            coloured: None,
+            end_bytes: None,
+            ranking: Vec::new(),
+            ranked_for: None,
+            basis: None,
+        }
+    }
+
     /// Decides where the nodes go: in the given order, or, if it is empty, as the settings say. Not
     /// generic, so compiled once.
     pub(crate) fn make(
         settings: &Settings<'_>,
-        parents: Vec<u32>,
-        weights: Vec<f64>,
+        mut parents: Vec<u32>,
+        mut weights: Vec<f64>,
         order: Vec<u32>,
         node: NodeExtent,
     ) -> Result<Plan, MorphError> {
         let has_order = !order.is_empty();
         let operation = (settings.operation).or(has_order.then_some(Operation::Walk));
-        let mut parents = parents;
         if operation != Some(Operation::Walk) && !has_order {
             parents = match Plan::depth_first(settings, parents, &weights, node) {
                 Ok(plan) => return Ok(plan),
@@ -148,22 +169,18 @@ impl Plan {
         }
         // Parents come before their children by construction, so only their number can be wrong.
         let shape = Shape::from_parent_vec(parents).map_err(|_| MorphError::TooManyNodes)?;
-        let weights = if settings.weights_are_accesses && !weights.is_empty() {
-            ccmodel::ends_of_accesses(&shape, &weights)
-        } else {
-            weights
-        };
-        let (pages, machine) = (
-            settings.pages(shape.len(), node),
-            settings.machine_or_this(),
-        );
+        if settings.weights_are_accesses && !weights.is_empty() {
+            weights = ccmodel::ends_of_accesses(&shape, &weights);
+        }
+        let pages = settings.pages(shape.len(), node);
+        let machine = settings.machine_or_this();
         let walk = match operation {
             Some(Operation::Walk) if has_order => order.clone(),
             Some(Operation::Walk) => shape.preorder(),
             _ => Vec::new(),
         };
         let mut ranked = (Vec::new(), None, None);
-        let (layout, placement) = match settings.layout {
+        let placed = match settings.layout {
             _ if has_order => (Layout::Preorder, Placement::in_order(&order, node)),
             LayoutChoice::Auto if operation == Some(Operation::Walk) => {
                 (Layout::Preorder, Placement::in_order(&walk, node))
@@ -184,20 +201,12 @@ impl Plan {
         };
         let (ranking, ranked_for, basis) = ranked;
         let mut plan = Plan {
-            operation,
             walk,
-            shape: None,
-            parents: Vec::new(),
-            is_short: false,
-            node,
             weights,
-            layout,
-            placement,
-            coloured: None,
-            end_bytes: None,
             ranking,
             ranked_for,
             basis,
+            ..Plan::new(operation, node, placed)
         };
         if let Some(colour) = settings.colour.as_ref().filter(|_| !has_order) {
             plan.colour(colour, &shape, settings.machine)?;
@@ -233,20 +242,11 @@ impl Plan {
         };
         let pages = settings.pages(parents.len(), node);
         Ok(Plan {
-            operation: settings.operation,
-            walk: Vec::new(),
-            shape: None,
             parents,
             is_short: true,
-            node,
-            weights: Vec::new(),
-            layout: Layout::DepthFirst,
-            placement,
-            coloured: None,
-            end_bytes: None,
-            ranking: Vec::new(),
             ranked_for: is_chains.then_some(pages),
             basis: is_chains.then_some(Basis::Chains),
+            ..Plan::new(settings.operation, node, (Layout::DepthFirst, placement))
         })
     }
 
@@ -319,17 +319,16 @@ impl Plan {
         node: NodeExtent,
     ) -> Result<Gain, MorphError> {
         let before = Placement::from_offsets(addresses);
-        let (pages, machine) = (
-            settings.pages(parents.len(), node),
-            settings.machine_or_this(),
-        );
+        let pages = settings.pages(parents.len(), node);
+        let machine = settings.machine_or_this();
         if settings.layout == LayoutChoice::Auto
             && matches!(settings.operation, None | Some(Operation::Search))
         {
             let shape = Shape::from_parents(parents).map_err(|_| MorphError::TooManyNodes)?;
-            let ends = match settings.weights_are_accesses && !weights.is_empty() {
-                true => ccmodel::ends_of_accesses(&shape, weights),
-                false => weights.to_vec(),
+            let ends = if settings.weights_are_accesses && !weights.is_empty() {
+                ccmodel::ends_of_accesses(&shape, weights)
+            } else {
+                weights.to_vec()
             };
             let weights = (!ends.is_empty()).then_some(&ends[..]);
             let gain = ccmodel::morph_gain(&shape, &before, node, weights, pages, machine);
@@ -368,14 +367,26 @@ impl Plan {
         pages: PageSize,
         machine: &Machine,
     ) -> Prediction {
-        if let Some(walk) = self.walk() {
-            let accesses = Accesses::in_order(shape, placement, self.node.bytes, walk.to_vec());
-            return Predictor::of(&accesses).predict_accesses(&accesses, pages, machine);
-        }
-        if shape.is_chains() && self.operation != Some(Operation::Path) {
+        let accesses = if let Some(walk) = self.walk() {
+            Some(Accesses::in_order(
+                shape,
+                placement,
+                self.node.bytes,
+                walk.to_vec(),
+            ))
+        } else if shape.is_chains() && self.operation != Some(Operation::Path) {
             // Searches in one list read in one order, which `Accesses` know.
             let weights = Some(self.weights.as_slice()).filter(|weights| !weights.is_empty());
-            let accesses = Accesses::searches(shape, placement, self.node.bytes, weights);
+            Some(Accesses::searches(
+                shape,
+                placement,
+                self.node.bytes,
+                weights,
+            ))
+        } else {
+            None
+        };
+        if let Some(accesses) = accesses {
             return Predictor::of(&accesses).predict_accesses(&accesses, pages, machine);
         }
         let predictor = match self.operation {
@@ -428,17 +439,13 @@ impl Plan {
         }
     }
 
-    /// Hands the placement out, for good unless a prediction will need it.
-    pub(crate) fn take_offsets(&mut self) -> Offsets {
+    /// The offset of each node. Takes the placement out, unless a prediction will need it.
+    pub(crate) fn take_offsets(&mut self) -> Vec<u64> {
         if let Some(coloured) = &self.coloured {
-            return Offsets::Any(coloured.placement().clone());
+            return coloured.placement().offsets().to_vec();
         }
-        let placement = std::mem::replace(&mut self.placement, Placement::from_offsets(Vec::new()));
-        if self.is_short || self.layout == Layout::Preorder {
-            Offsets::Packed(placement)
-        } else {
-            Offsets::Any(placement)
-        }
+        let empty = Placement::from_offsets(Vec::new());
+        std::mem::replace(&mut self.placement, empty).into_offsets()
     }
 
     /// The size of a way, where addresses beyond a segment's matter.
@@ -450,12 +457,11 @@ impl Plan {
 
     /// Whether the placement has gaps of whole pages, which huge pages would fill with memory.
     pub(crate) fn has_page_gaps(&self) -> bool {
-        self.coloured
-            .as_ref()
-            .is_some_and(|coloured| coloured.gap_bytes() > coloured.lost_bytes())
+        let coloured = self.coloured.as_ref();
+        coloured.is_some_and(|coloured| coloured.gap_bytes() > coloured.lost_bytes())
     }
 
-    /// What colours there are, and what they gain at each level.
+    /// What the colours are, and what they gain at each level.
     pub(crate) fn colour_report(
         &self,
         settings: &Settings<'_>,
@@ -466,18 +472,23 @@ impl Plan {
         let way_bytes = coloured.colouring().geometry().way_bytes();
         let gain = colour::level_of(machine, way_bytes).and_then(|level| {
             let (predictor, pages) = (self.predictor(shape), pages(huge_pages));
-            coloured
-                .gain(
-                    &self.placement,
-                    &predictor,
-                    self.node,
-                    pages,
-                    machine,
-                    &level.name,
-                )
-                .ok()
+            let gain = coloured.gain(
+                &self.placement,
+                &predictor,
+                self.node,
+                pages,
+                machine,
+                &level.name,
+            );
+            gain.ok()
         });
-        Some(colour::report(coloured, gain))
+        Some(ColourReport {
+            colouring: coloured.colouring(),
+            hot_nodes: coloured.hot_nodes(),
+            gap_bytes: coloured.gap_bytes(),
+            lost_bytes: coloured.lost_bytes(),
+            gain,
+        })
     }
 
     fn predictor(&self, shape: &Shape) -> Predictor {
@@ -525,11 +536,7 @@ impl Plan {
 
     /// The size of the lists, in bytes. Offsets become places and are counted there.
     pub(crate) fn list_bytes(&self) -> u64 {
-        let node_bytes = if self.is_short {
-            size_of::<u32>()
-        } else {
-            3 * size_of::<u32>()
-        };
+        let node_bytes = if self.is_short { 4 } else { 12 };
         let nodes = self.parents().len();
         (nodes * node_bytes + self.weights.capacity() * size_of::<f64>()) as u64
     }
@@ -543,35 +550,5 @@ pub(crate) fn pages(huge: bool) -> PageSize {
         PageSize::Huge2M
     } else {
         PageSize::Small4K
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{NodeExtent, Plan, Settings};
-    use ccmodel::{Machine, PageSize, Shape};
-
-    #[test]
-    fn the_choice_knows_the_weights() {
-        let shape = Shape::random_binary(1 << 12, 1);
-        let node = NodeExtent::new(32, 8).unwrap();
-        // Nearly all operations end at a few nodes.
-        let weights: Vec<f64> = (1..=shape.len()).map(|v| 1e6 / (v * v) as f64).collect();
-        let machine = Machine::preset("thesis").unwrap();
-        let settings = Settings {
-            machine: Some(&machine),
-            ..Settings::default()
-        };
-        let made = |weights: &[f64]| {
-            let parents = shape.parents().to_vec();
-            Plan::make(&settings, parents, weights.to_vec(), Vec::new(), node).unwrap()
-        };
-        let pages = PageSize::Small4K;
-        let with =
-            ccmodel::choose_layout_weighted(&shape, node, &weights, pages, &machine).placement;
-        let without = ccmodel::choose_layout(&shape, node, pages, &machine).placement;
-        assert_ne!(with.offsets(), without.offsets());
-        assert_eq!(made(&weights).placement().offsets(), with.offsets());
-        assert_eq!(made(&[]).placement().offsets(), without.offsets());
     }
 }

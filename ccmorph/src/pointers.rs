@@ -1,9 +1,8 @@
-//! Pointers back: what a node holds of other nodes without owning them.
+//! Pointers back: parent pointers, predecessors in lists, threads through a tree.
 //!
-//! Parent pointers, predecessors in lists, threads through a tree: raw pointers that must follow
-//! when nodes move. A traversal shows them wrapped by [`back`](crate::back). Those that hold the
-//! address of a node that the traversal shows get its new address; all others, null and dangling
-//! ones too, stay as they are.
+//! They are raw pointers to nodes that they do not own, and follow when nodes move. A traversal
+//! shows them wrapped by [`back`](crate::back). Those that hold the address of a node that the
+//! traversal shows get its new address; all others, null and dangling ones too, stay as they are.
 //!
 //! Safe code cannot dereference a raw pointer, so changing one is safe. Code that does may rely on
 //! this: a pointer that was shown and held the address of a node holds afterwards the very pointer
@@ -20,12 +19,12 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// Places that hold pointers to nodes of type `T` which they do not own: `*mut T`, `*const T`,
+/// Places that hold pointers to nodes of type `T` that they do not own: `*mut T`, `*const T`,
 /// `NonNull<T>`, and options, cells, arrays, slices and vectors of them.
 ///
 /// # Examples
 ///
-/// For a type of one's own, hand on to the fields:
+/// For a type of your own, show the fields:
 ///
 /// ```
 /// use ccmorph::{Place, Pointers};

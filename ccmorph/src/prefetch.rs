@@ -1,17 +1,17 @@
-//! Asking for memory before it is needed.
+//! Prefetching.
 //!
-//! A morph touches each node of a structure that is scattered over memory, but in an order that it
-//! knows in advance: asking for the node that comes [`AHEAD`] steps later overlaps the misses,
-//! about 18-20 of which a core has in flight.
+//! A morph touches nodes that are scattered over memory, in an order that it knows in advance.
+//! Prefetching the node that comes [`AHEAD`] steps later overlaps the misses; a core has about 18
+//! to 20 in flight.
 
-/// How many steps before its use a node is asked for.
+/// How many steps before its use a node is prefetched.
 pub(crate) const AHEAD: usize = 24;
 
-/// Lines of a node that are asked for; the hardware follows on its own in larger ones.
+/// How many lines of a node are prefetched; the hardware follows on its own in larger ones.
 const LINES_MAX: usize = 4;
 const LINE_BYTES: usize = 64;
 
-/// Asks for the memory of an object of `bytes` at any address. Never faults, changes nothing.
+/// Prefetches an object of `bytes` at any address, valid or not.
 #[inline]
 pub(crate) fn object<T>(ptr: *const T, bytes: usize) {
     let mut at = ptr.cast::<u8>();

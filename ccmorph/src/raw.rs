@@ -3,28 +3,24 @@
 //! The caller promises what the borrow checker proves for [`Morph::run`]. A node that is reached
 //! twice is still an error.
 
-mod collector;
-mod seen;
-
-use crate::collect::{Collected, Nodes, Outside};
+use crate::collect::Collected;
 use crate::error::MorphError;
 use crate::link::{CcRegion, Global, Home};
 use crate::morph::Morph;
 use crate::prefetch;
-use crate::report::Report;
+use crate::report::{Clock, Report};
 use crate::size::node_extent;
-use crate::visit::{Addresses, ErasedLink, Found, Shown};
+use crate::visit::{Addresses, Collector, ErasedLink, Seen, Shown};
 use ccmodel::NO_NODE;
-use collector::RawCollector;
-use seen::Seen;
 use std::alloc::Layout;
-use std::time::{Duration, Instant};
+use std::marker::PhantomData;
 
-/// What a traversal of raw pointers tells of: the places of links and of pointers back.
+/// What a traversal of raw pointers shows the places of links and of pointers back to.
 #[derive(Debug)]
 pub struct RawVisit<'v, T> {
-    collector: &'v mut RawCollector<Seen>,
-    node: std::marker::PhantomData<*mut T>,
+    collector: &'v mut Collector<'static>,
+    seen: &'v mut Seen,
+    node: PhantomData<*mut T>,
 }
 
 impl<T> RawVisit<'_, T> {
@@ -37,13 +33,18 @@ impl<T> RawVisit<'_, T> {
         // SAFETY: readable (the caller's promise).
         let node = unsafe { place.read() };
         if !node.is_null() {
-            let layout = Layout::new::<T>();
-            self.collector.push(place.cast(), node.cast(), layout);
+            let is_new = self.seen.insert(node.cast());
+            push(
+                self.collector,
+                place.cast(),
+                node.cast(),
+                Layout::new::<T>(),
+                is_new,
+            );
         }
     }
 
-    /// The place of a pointer that owns nothing, and follows the node that it points to, if it
-    /// does.
+    /// The place of a pointer that owns nothing, and follows the node that it points to, if any.
     ///
     /// # Safety
     ///
@@ -51,8 +52,31 @@ impl<T> RawVisit<'_, T> {
     pub unsafe fn pointer(&mut self, place: *mut *mut T) {
         // SAFETY: readable (the caller's promise).
         let held = unsafe { place.read() };
-        let layout = Layout::new::<T>();
-        (self.collector.collector).push_pointer(place.cast(), held.cast(), layout);
+        (self.collector).push_pointer(place.cast(), held.cast(), Layout::new::<T>());
+    }
+}
+
+/// Records a link to a node of this layout, which the node being visited shows. `is_new` says
+/// whether the node's address is new; `None` where there was no memory to find out.
+#[inline]
+fn push(
+    collector: &mut Collector<'_>,
+    link: *mut (),
+    node: *mut u8,
+    layout: Layout,
+    is_new: Option<bool>,
+) {
+    match is_new {
+        Some(true) => {
+            let inside = collector.lies_in_visited::<*mut u8>(link.addr(), layout);
+            collector.push_shown(Shown { link, node }, inside);
+        }
+        Some(false) => collector.fail(MorphError::SharedNode),
+        None => {
+            let node_bytes = size_of::<Shown>() + Addresses::ENTRY_BYTES;
+            let bytes = ((collector.lists().len() + 1) * node_bytes) as u64;
+            collector.fail(MorphError::OutOfMemory { bytes });
+        }
     }
 }
 
@@ -92,47 +116,6 @@ impl Morph<'_> {
     /// # Panics
     ///
     /// When `traverse` does. Nothing has moved then.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[global_allocator]
-    /// # static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
-    /// use ccmorph::Morph;
-    /// use std::ptr::null_mut;
-    ///
-    /// struct Node { key: u32, next: *mut Node, previous: *mut Node }
-    ///
-    /// let mut head: *mut Node = null_mut();
-    /// for key in 0..100 {
-    ///     let node = Box::into_raw(Box::new(Node { key, next: head, previous: null_mut() }));
-    ///     if !head.is_null() {
-    ///         // SAFETY: a live node of this list.
-    ///         unsafe { (*head).previous = node };
-    ///     }
-    ///     head = node;
-    /// }
-    ///
-    /// // SAFETY: the nodes come from `Box`, and all pointers to them are shown.
-    /// let report = unsafe {
-    ///     Morph::new().run_raw(std::slice::from_mut(&mut head), |node, visit| {
-    ///         visit.link(&raw mut (*node).next);
-    ///         visit.pointer(&raw mut (*node).previous);
-    ///     })
-    /// }?;
-    /// assert_eq!(report.nodes, 100);
-    ///
-    /// // SAFETY: the head and the node after it are live.
-    /// unsafe {
-    ///     let second = (*head).next;
-    ///     assert_eq!(((*second).key, (*second).previous), (98, head));
-    /// }
-    /// # while !head.is_null() {
-    /// #     // SAFETY: each node is freed once.
-    /// #     head = unsafe { Box::from_raw(head) }.next;
-    /// # }
-    /// # Ok::<(), ccmorph::MorphError>(())
-    /// ```
     pub unsafe fn run_raw<T, F>(
         &self,
         roots: &mut [*mut T],
@@ -144,42 +127,39 @@ impl Morph<'_> {
         self.settings().check()?;
         let layout = Layout::new::<T>();
         node_extent(layout)?;
-        let begin = Instant::now();
-        let mut all = RawCollector::new(Seen::new(layout.size()));
+        let mut clock = Clock::start();
+        let (mut collector, mut seen) = (Collector::new(), Seen::new(layout.size()));
         let mut visit = RawVisit {
-            collector: &mut all,
-            node: std::marker::PhantomData,
+            collector: &mut collector,
+            seen: &mut seen,
+            node: PhantomData,
         };
         for root in roots {
             // SAFETY: the place is a reference's; the pointer is a link's by the caller's promise.
             unsafe { visit.link(root) };
         }
         let mut number = 0;
-        while let Some(&Shown { node, .. }) = all.collector.lists().shown().get(number as usize) {
-            let later = number as usize + prefetch::AHEAD;
-            if let Some(later) = all.collector.lists().shown().get(later) {
+        loop {
+            let shown = visit.collector.lists().shown();
+            let Some(&Shown { node, .. }) = shown.get(number as usize) else {
+                break;
+            };
+            if let Some(later) = shown.get(number as usize + prefetch::AHEAD) {
                 prefetch::object(later.node, layout.size());
             }
-            all.collector.visit(number, node);
-            let mut visit = RawVisit {
-                collector: &mut all,
-                node: std::marker::PhantomData,
-            };
+            visit.collector.visit(number, node);
             traverse(node.cast(), &mut visit);
-            all.collector.check()?;
+            visit.collector.check()?;
             number += 1;
         }
-        let found = all.finish(layout)?;
-        // SAFETY: links, nodes and pointers are what the caller promises; `push` found the nodes'
-        // addresses different; a link is a raw pointer. Nodes show their links and pointers in the
-        // order of their numbers.
-        let (nodes, parents) = unsafe { nodes(Global, layout, found, true) };
-        let collected = Collected {
-            nodes,
-            parents,
-            weights: Vec::new(),
-        };
-        self.run_collected(collected, Vec::new(), begin.elapsed(), Home::reserve)
+        let found = collector.finish(layout, None)?;
+        // SAFETY: links, nodes and pointers are what the caller promises until this returns; the
+        // nodes' addresses are different, which `seen` has found; a link is a raw pointer. Nodes
+        // are numbered in level order and show their pointers in the order of their numbers.
+        let mut collected =
+            unsafe { Collected::new(Global, (layout, ErasedLink::RAW), found, true) };
+        collected.time = clock.lap();
+        self.run_collected(collected, Vec::new(), Home::reserve)
     }
 
     /// Moves the nodes of a [`RawStructure`], which must be complete.
@@ -195,42 +175,17 @@ impl Morph<'_> {
     /// [`RawStructure::check`]. The structure is then as it was.
     pub unsafe fn run_structure(&self, structure: RawStructure) -> Result<Report, MorphError> {
         self.settings().check()?;
-        let RawStructure { layout, all, .. } = structure;
-        all.collector.check()?;
+        structure.check()?;
+        let layout = structure.layout;
         node_extent(layout)?;
-        let found = all.finish(layout)?;
-        // SAFETY: as the methods of `RawStructure` ask for; `push` found the nodes' addresses
-        // different.
-        let (nodes, parents) = unsafe { nodes(Unsized, layout, found, false) };
-        let collected = Collected {
-            nodes,
-            parents,
-            weights: Vec::new(),
-        };
-        self.run_collected(collected, Vec::new(), Duration::ZERO, Home::reserve)
+        let found = structure
+            .collector
+            .finish(layout, Some(structure.numbers))?;
+        // SAFETY: as the methods of `RawStructure` ask for until this returns; the nodes' addresses
+        // are different, which `numbers` has found; a link is a raw pointer.
+        let collected = unsafe { Collected::new(Unsized, (layout, ErasedLink::RAW), found, false) };
+        self.run_collected(collected, Vec::new(), Home::reserve)
     }
-}
-
-/// What was found, as nodes with raw pointers for links, and their parents. Nodes may be in level
-/// order or not.
-///
-/// # Safety
-///
-/// What was shown keeps the invariants of [`Nodes`] for `'a`.
-unsafe fn nodes<'a, H: Home>(
-    home: H,
-    layout: Layout,
-    found: Found<'static>,
-    are_in_level_order: bool,
-) -> (Nodes<'a, H>, Vec<u32>) {
-    let outside = match are_in_level_order {
-        true => Outside::Numbers(found.outside),
-        false => Outside::All,
-    };
-    let (links, pointers) = ((found.shown, outside), found.pointers);
-    // SAFETY: the caller's promise; the links are raw pointers.
-    let nodes = unsafe { Nodes::from_parts(home, layout, ErasedLink::raw(), links, pointers) };
-    (nodes, found.parents)
 }
 
 /// A structure whose nodes are known by address and size alone, as in C: objects of
@@ -272,17 +227,19 @@ unsafe fn nodes<'a, H: Home>(
 #[derive(Debug)]
 pub struct RawStructure {
     layout: Layout,
-    all: RawCollector<Addresses>,
+    collector: Collector<'static>,
+    numbers: Addresses,
     /// By number.
     nodes: Vec<*mut u8>,
 }
 
 impl RawStructure {
-    /// Of nodes of this size and alignment.
+    /// Creates a structure of nodes of this size and alignment.
     pub fn new(layout: Layout) -> RawStructure {
         RawStructure {
             layout,
-            all: RawCollector::new(Addresses::default()),
+            collector: Collector::new(),
+            numbers: Addresses::default(),
             nodes: Vec::new(),
         }
     }
@@ -317,21 +274,19 @@ impl RawStructure {
             parent == NO_NODE || (parent as usize) < number,
             "no node has the number {parent}"
         );
-        if self.nodes.try_reserve(1).is_err() {
-            self.all.fail_of_memory();
-            return None;
-        }
-        let owner = self.nodes.get(parent as usize);
-        (self.all.collector).visit(
-            parent,
-            owner.map_or(std::ptr::null(), |owner| owner.cast_const()),
-        );
-        self.all.push(link.cast(), node, self.layout);
-        if self.all.collector.lists().len() == number {
+        let owner =
+            (self.nodes.get(parent as usize)).map_or(std::ptr::null(), |it| it.cast_const());
+        self.collector.visit(parent, owner);
+        // Too large a number is an error of the collector.
+        let number_u32 = u32::try_from(number).unwrap_or(NO_NODE);
+        let has_room = self.nodes.try_reserve(1).is_ok() && self.numbers.try_reserve();
+        let is_new = has_room.then(|| self.numbers.insert(node, number_u32));
+        push(&mut self.collector, link.cast(), node, self.layout, is_new);
+        if self.collector.lists().len() == number {
             return None;
         }
         self.nodes.push(node);
-        u32::try_from(number).ok()
+        Some(number_u32)
     }
 
     /// Changes the place of the pointer that owns a node, where it is known only after the node.
@@ -344,7 +299,7 @@ impl RawStructure {
     ///
     /// When no node has this number.
     pub unsafe fn set_link(&mut self, number: u32, link: *mut *mut u8) {
-        self.all.collector.lists_mut().set_link(number, link.cast());
+        self.collector.set_link(number, link.cast());
     }
 
     /// Changes the size and the alignment of the nodes, where they are known only after the nodes.
@@ -366,23 +321,23 @@ impl RawStructure {
     pub unsafe fn pointer(&mut self, place: *mut *mut u8) {
         // SAFETY: readable (the caller's promise).
         let held = unsafe { place.read() };
-        self.all.collector.visit(NO_NODE, std::ptr::null());
-        self.all.collector.push_pointer(place, held, self.layout);
+        self.collector.visit(NO_NODE, std::ptr::null());
+        self.collector.push_pointer(place, held, self.layout);
     }
 
-    /// What is known to be wrong already, which the morph would give as its error.
+    /// Returns the error that the morph would return for what was added so far.
     ///
     /// # Errors
     ///
     /// [`MorphError::SharedNode`] when a node was added twice, [`MorphError::TooManyNodes`],
     /// [`MorphError::OutOfMemory`].
     pub fn check(&self) -> Result<(), MorphError> {
-        self.all.collector.check()
+        self.collector.check()
     }
 
     /// The number of the node that begins at this address. Expected O(1).
     pub fn number(&self, address: *const u8) -> Option<u32> {
-        self.all.known.number(address)
+        self.numbers.number(address)
     }
 
     /// The nodes, by number.
@@ -392,7 +347,7 @@ impl RawStructure {
 
     /// The parent of the node with this number; `None` for roots, and for numbers that no node has.
     pub fn parent(&self, number: u32) -> Option<u32> {
-        let parent = self.all.collector.lists().parents().get(number as usize);
+        let parent = self.collector.lists().parents().get(number as usize);
         parent.copied().filter(|&parent| parent != NO_NODE)
     }
 

@@ -1,4 +1,4 @@
-//! Phases 2 and 3: get the new places, then move into them.
+//! Phase 3: get the new places, then move into them.
 //!
 //! Getting the places can fail and is undone when it does; the structure has not been touched by
 //! then. Moving cannot fail:
@@ -10,10 +10,8 @@
 //! 3. the old places are freed.
 //!
 //! A link of step 1 that lies inside of another node, as only raw ones can, is copied along with
-//! that node, already changed.
-//!
-//! Step 2 is one pass: nodes and lists come in the order of the numbers, in which siblings are
-//! adjacent, so each place is waited for once. For other orders (a
+//! that node, already changed. Step 2 is one pass: siblings are adjacent in the order of the
+//! numbers, so each place is waited for once. For other orders (a
 //! [`RawStructure`](crate::RawStructure)) and for several types, step 1 writes all links. Nodes too
 //! large for a place stay, and their links keep their address.
 //!
@@ -35,237 +33,126 @@ use crate::link::{Home, Placer};
 use crate::nearness::Distances;
 use crate::prefetch;
 use crate::size::NodeSize;
-use ccmodel::{NO_NODE, NodeExtent, Placement};
+use ccmodel::{NO_NODE, NodeExtent};
 use levels::Levels;
 use std::alloc::Layout;
 
-/// What to do with places that lie elsewhere than they were asked for.
+/// What to do when a place lies elsewhere than it was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Elsewhere {
     /// Give up.
     Refuse,
-    /// Take them: they come one after the other in the order of the layout, which is all that one
-    /// can do.
+    /// Take it. Places are then allocated one after the other in the order of the layout.
     Accept,
-}
-
-/// Where nodes are to go.
-#[derive(Debug)]
-pub(crate) enum Offsets {
-    /// Packed: each at a multiple of the stride from the begin of its segment, each segment but the
-    /// last full, as [`Placement::depth_first`] gives them. Checked before anything relies on it.
-    Packed(Placement),
-    /// Anywhere.
-    Any(Placement),
 }
 
 /// New places for nodes; freed when dropped, unless the nodes [move in](NewPlaces::move_in).
 ///
-/// Invariant: `places[v]` is an uninitialised allocation of `home` for the layout that
-/// [`layout_of`] returns, owned by this value, and different for each `v`; or, where it returns
-/// none, the place of `v`, which stays.
+/// Invariants: `order` is empty, which stands for all numbers in turn, or names each node once. For
+/// the first `allocated` nodes of it, `places[v]` is an uninitialised allocation of `home` for the
+/// layout that [`layout_of`] returns, owned by this value, and different for each `v`; or, where it
+/// returns none, the place of `v`, which stays. The address of any other place is the offset for
+/// its node. Outside of [`allocate`](NewPlaces::allocate), all are allocated.
 #[derive(Debug)]
 pub(crate) struct NewPlaces<H: Home> {
     home: H,
     layout: Layout,
     /// By node number, where not all nodes are of this layout.
     sizes: Vec<NodeSize>,
+    order: Vec<u32>,
     places: Vec<*mut u8>,
-    order_bytes: u64,
+    allocated: usize,
     as_asked: bool,
 }
 
-/// Places that are being allocated; those that are there are freed when it is dropped.
-///
-/// Invariants: `order` is empty, which stands for all numbers in turn, or names each node once. For
-/// the first `allocated` nodes of it, `slots[v]` is a place as in [`NewPlaces`]; the address of any
-/// other slot is the offset for its node, as [`Placer::alloc_each`] takes it, or means nothing
-/// where there are `sizes`.
-struct Allocating<H: Home> {
-    home: H,
-    layout: Layout,
-    sizes: Vec<NodeSize>,
-    order: Vec<u32>,
-    slots: Vec<*mut u8>,
-    allocated: usize,
-}
-
-impl<H: Home> Allocating<H> {
-    /// The node whose place is allocated next. There must be one.
-    fn next(&self) -> usize {
-        self.nth(self.allocated)
-    }
-
-    /// The node whose place is allocated after `count` others.
-    fn nth(&self, count: usize) -> usize {
-        self.order.get(count).map_or(count, |&v| v as usize)
-    }
-
-    /// The offset at which a node shall lie that has no place yet.
-    fn offset(&self, v: usize) -> usize {
-        self.slots[v].addr()
-    }
-
-    /// Gives the [next](Allocating::next) node its place, an allocation as in [`NewPlaces`].
-    fn push(&mut self, place: *mut u8) {
-        let v = self.next();
-        self.slots[v] = place;
-        self.allocated += 1;
-    }
-
-    /// All places.
-    ///
-    /// # Panics
-    ///
-    /// When a node has none.
-    fn finish(mut self, as_asked: bool) -> NewPlaces<H> {
-        assert_eq!(self.allocated, self.slots.len(), "a node without a place");
-        self.allocated = 0;
-        NewPlaces {
-            home: self.home,
-            layout: self.layout,
-            sizes: std::mem::take(&mut self.sizes),
-            places: std::mem::take(&mut self.slots),
-            order_bytes: (self.order.len() * size_of::<u32>()) as u64,
-            as_asked,
-        }
-    }
-}
-
-impl<H: Home> Drop for Allocating<H> {
-    fn drop(&mut self) {
-        for v in (0..self.allocated).map(|count| self.nth(count)) {
-            if let Some(layout) = layout_of(&self.sizes, self.layout, v) {
-                // SAFETY: allocated by this home for this layout and owned by this value
-                // (invariant).
-                unsafe { self.home.free(self.slots[v], layout) };
-            }
-        }
-    }
-}
-
 impl<H: Home> NewPlaces<H> {
-    /// Allocates a place of `layout` for each node, below `room_bytes`.
+    /// Allocates a place for each node, below `room_bytes`; those that stay keep theirs. `node` is
+    /// the extent that the offsets are for.
     ///
-    /// `layout` must not be of size zero; `placer` allocates what `home` does. The list of offsets
-    /// becomes that of the places, as touching fresh memory is expensive.
+    /// `placer` must allocate what `nodes.home` does. The list of offsets becomes that of the
+    /// places, as touching fresh memory is expensive.
     pub(crate) fn allocate(
-        (placement, room_bytes): (Offsets, u64),
+        (offsets, room_bytes): (Vec<u64>, u64),
         node: NodeExtent,
-        (home, layout): (H, Layout),
+        nodes: &Nodes<'_, H>,
         placer: &mut impl Placer,
         elsewhere: Elsewhere,
     ) -> Result<NewPlaces<H>, MorphError> {
-        assert!(layout.size() > 0, "nodes of no size need no place");
-        let out_of_memory = MorphError::OutOfMemory { bytes: room_bytes };
-        let (offsets, is_packed) = match placement {
-            Offsets::Packed(placement) => {
-                let is_packed =
-                    placer.can_fill() && is_packed(placement.offsets(), node.stride_bytes());
-                (placement.into_offsets(), is_packed)
-            }
-            Offsets::Any(placement) => (placement.into_offsets(), false),
-        };
-        let slots = offsets
-            .into_iter()
-            .map(|offset| {
-                std::ptr::without_provenance_mut(usize::try_from(offset).unwrap_or(usize::MAX))
-            })
-            .collect();
-        let mut new = Allocating {
+        let (home, layout, sizes) = (nodes.home, nodes.layout(), nodes.sizes());
+        let is_one_type = sizes.is_empty();
+        assert!(
+            !is_one_type || layout.size() > 0,
+            "nodes of no size need no place"
+        );
+        let is_packed =
+            is_one_type && placer.can_fill() && is_packed(&offsets, node.stride_bytes());
+        assert_eq!(offsets.len(), nodes.len(), "an offset for each node");
+        let place = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
+        let mut new = NewPlaces {
             home,
             layout,
-            sizes: Vec::new(),
+            sizes,
             order: Vec::new(),
-            slots,
+            places: (offsets.into_iter())
+                .map(|offset| std::ptr::without_provenance_mut(place(offset)))
+                .collect(),
             allocated: 0,
+            as_asked: true,
         };
-        // SAFETY: the size is not zero, as asserted above; the offsets are packed, as was found
-        // above.
-        if is_packed && unsafe { placer.fill(layout, &mut new.slots) } {
-            new.allocated = new.slots.len();
+        let count = new.places.len();
+        if is_one_type {
+            // SAFETY: the size is not zero (asserted); the offsets are packed, as was found above.
+            if is_packed && unsafe { placer.fill(layout, &mut new.places) } {
+                new.allocated = count;
+            } else {
+                // SAFETY: as above.
+                new.allocated = unsafe { placer.alloc_each(layout, &mut new.places) };
+            }
+        } else {
+            new.order = by_offset(&new.places, room_bytes, node.stride_bytes());
         }
-        if new.allocated < new.slots.len() {
-            // SAFETY: the size is not zero, as asserted above.
-            new.allocated = unsafe { placer.alloc_each(layout, &mut new.slots) };
-        }
-        let mut as_asked = true;
         // One by one, as the first may tell why there are no more. Asking for all again could take
         // as long each time: a wrapper of the allocator may never give them together.
-        while new.allocated < new.slots.len() {
-            let offset = new.offset(new.next());
-            let place = if as_asked {
-                // SAFETY: the size is not zero, as asserted above.
+        while new.allocated < count {
+            let v = new.nth(new.allocated);
+            let Some(layout) = layout_of(&new.sizes, layout, v) else {
+                new.places[v] = nodes.shown()[v].node;
+                new.allocated += 1;
+                continue;
+            };
+            let offset = new.places[v].addr();
+            let place = if new.as_asked {
+                // SAFETY: the size is not zero: asserted, or the invariant of `NodeSize`.
                 unsafe { placer.alloc_at(offset, layout) }
             } else {
                 // SAFETY: as above.
                 unsafe { home.alloc(layout) }
             };
             if place.is_null() {
-                return Err(out_of_memory);
+                return Err(MorphError::OutOfMemory { bytes: room_bytes });
             }
-            let is_elsewhere = as_asked && place != placer.address(offset);
+            let is_elsewhere = new.as_asked && place != placer.address(offset);
             if is_elsewhere && elsewhere == Elsewhere::Accept {
-                as_asked = false;
-                if new.allocated == 0 {
+                new.as_asked = false;
+                if new.allocated == 0 && is_one_type {
                     // Nothing lies where it should, so only the order of the layout is left. This
                     // place is the first.
-                    new.order = by_offset(&new.slots, room_bytes, node.stride_bytes());
+                    new.order = by_offset(&new.places, room_bytes, node.stride_bytes());
                 }
             }
-            new.push(place);
+            let v = new.nth(new.allocated);
+            new.places[v] = place;
+            new.allocated += 1;
             if is_elsewhere && elsewhere == Elsewhere::Refuse {
                 return Err(MorphError::NotCcMalloc);
             }
         }
-        Ok(new.finish(as_asked))
+        Ok(new)
     }
 
-    /// As [`allocate`](NewPlaces::allocate), for nodes of several types; those that stay keep their
-    /// places.
-    pub(crate) fn allocate_each(
-        (Offsets::Packed(placement) | Offsets::Any(placement), room_bytes): (Offsets, u64),
-        nodes: &Nodes<'_, H>,
-        placer: &mut impl Placer,
-        elsewhere: Elsewhere,
-    ) -> Result<NewPlaces<H>, MorphError> {
-        let offsets = placement.into_offsets();
-        assert_eq!(offsets.len(), nodes.len(), "an offset for each node");
-        let mut order: Vec<u32> = (0..).take(offsets.len()).collect();
-        order.sort_unstable_by_key(|&v| offsets[v as usize]);
-        let mut new = Allocating {
-            home: nodes.home,
-            layout: nodes.layout(),
-            sizes: nodes.sizes(),
-            order,
-            slots: nodes.shown().iter().map(|shown| shown.node).collect(),
-            allocated: 0,
-        };
-        let mut as_asked = true;
-        while new.allocated < new.slots.len() {
-            let v = new.next();
-            let Some(layout) = layout_of(&new.sizes, new.layout, v) else {
-                new.push(nodes.shown()[v].node);
-                continue;
-            };
-            let offset = usize::try_from(offsets[v]).unwrap_or(usize::MAX);
-            let place = if as_asked {
-                // SAFETY: the size is not zero, as `NodeSize` has it.
-                unsafe { placer.alloc_at(offset, layout) }
-            } else {
-                // SAFETY: as above.
-                unsafe { new.home.alloc(layout) }
-            };
-            if place.is_null() {
-                return Err(MorphError::OutOfMemory { bytes: room_bytes });
-            }
-            new.push(place);
-            as_asked &= place == placer.address(offset);
-            if !as_asked && elsewhere == Elsewhere::Refuse {
-                return Err(MorphError::NotCcMalloc);
-            }
-        }
-        Ok(new.finish(as_asked))
+    /// The node whose place is allocated after `count` others.
+    fn nth(&self, count: usize) -> usize {
+        self.order.get(count).map_or(count, |&v| v as usize)
     }
 
     /// Whether all places are where they were asked for.
@@ -280,15 +167,12 @@ impl<H: Home> NewPlaces<H> {
 
     /// By node number: where the node will lie.
     pub(crate) fn addresses(&self) -> Vec<u64> {
-        self.places
-            .iter()
-            .map(|place| place.addr() as u64)
-            .collect()
+        (0..self.places.len()).map(|v| self.address(v)).collect()
     }
 
     /// What the lists take, in bytes.
     pub(crate) fn list_bytes(&self) -> u64 {
-        self.order_bytes + (self.places.len() * size_of::<*mut u8>()) as u64
+        (size_of_val(&self.order[..]) + size_of_val(&self.places[..])) as u64
     }
 
     /// Moves each node to its new place and frees the old one. Cannot fail, and runs no user code.
@@ -310,11 +194,8 @@ impl<H: Home> NewPlaces<H> {
     ) -> (Distances, Distances) {
         assert_eq!(self.layout, nodes.layout(), "places of another layout");
         assert_eq!(self.home, nodes.home, "places of another allocator");
-        assert_eq!(
-            self.places.len(),
-            nodes.len(),
-            "places for another number of nodes"
-        );
+        assert_eq!(self.places.len(), nodes.len(), "places for other nodes");
+        assert_eq!(self.allocated, nodes.len(), "a node without a place");
         assert_eq!(parents.len(), nodes.len(), "not all nodes have a parent");
         assert!(self.sizes == nodes.sizes(), "places of other sizes");
         if let Outside::Numbers(outside) = nodes.outside() {
@@ -324,6 +205,7 @@ impl<H: Home> NewPlaces<H> {
             );
         }
         // From here on the places belong to the links.
+        self.allocated = 0;
         let places = std::mem::take(&mut self.places);
 
         write_outside(&nodes, &places);
@@ -354,6 +236,18 @@ impl<H: Home> NewPlaces<H> {
     }
 }
 
+impl<H: Home> Drop for NewPlaces<H> {
+    fn drop(&mut self) {
+        for v in (0..self.allocated).map(|count| self.nth(count)) {
+            if let Some(layout) = layout_of(&self.sizes, self.layout, v) {
+                // SAFETY: allocated by this home for this layout and owned by this value
+                // (invariant).
+                unsafe { self.home.free(self.places[v], layout) };
+            }
+        }
+    }
+}
+
 /// The layout of a node's place: that of its size, if sizes are known, or else `layout`; `None` for
 /// nodes that stay.
 #[inline]
@@ -363,8 +257,11 @@ fn layout_of(sizes: &[NodeSize], layout: Layout, v: usize) -> Option<Layout> {
 
 /// Writes the links and pointers that do not lie in the node that showed them.
 fn write_outside<H: Home>(nodes: &Nodes<'_, H>, places: &[*mut u8]) {
-    let (shown, link) = (nodes.shown(), nodes.link());
-    let write = |v: usize| {
+    let shown = nodes.shown();
+    let write = |v: usize, later: Option<usize>| {
+        if let Some(later) = later.and_then(|later| shown.get(later)) {
+            prefetch::object(later.link, nodes.link().bytes);
+        }
         // SAFETY: `point_to` is for this link, which is borrowed for 'a, unused since it was shown,
         // and disjoint from all others (invariant of `Nodes`). The place is an allocation of the
         // same home (asserted by the caller) for the node's layout that only this list knows; it is
@@ -375,20 +272,11 @@ fn write_outside<H: Home>(nodes: &Nodes<'_, H>, places: &[*mut u8]) {
     match nodes.outside() {
         Outside::Numbers(numbers) => {
             for (at, &v) in numbers.iter().enumerate() {
-                if let Some(&later) = numbers.get(at + prefetch::AHEAD) {
-                    prefetch::object(shown[later as usize].link, link.bytes);
-                }
-                write(v as usize);
+                let later = numbers.get(at + prefetch::AHEAD);
+                write(v as usize, later.map(|&later| later as usize));
             }
         }
-        Outside::All => {
-            for v in 0..shown.len() {
-                if let Some(later) = shown.get(v + prefetch::AHEAD) {
-                    prefetch::object(later.link, link.bytes);
-                }
-                write(v);
-            }
-        }
+        Outside::All => (0..shown.len()).for_each(|v| write(v, Some(v + prefetch::AHEAD))),
     }
     for pointer in nodes.pointers() {
         // SAFETY: the place is borrowed for 'a and holds a raw pointer, which may be overwritten
@@ -407,10 +295,8 @@ fn copy_all<H: Home>(
     debug_assert!(nodes.pointers_inside().is_empty(), "pointers left to write");
     let shown = nodes.shown();
     for (v, &to) in places.iter().enumerate() {
-        if let (Some(shown), Some(&to)) = (
-            shown.get(v + prefetch::AHEAD),
-            places.get(v + prefetch::AHEAD),
-        ) {
+        let later = v + prefetch::AHEAD;
+        if let (Some(shown), Some(&to)) = (shown.get(later), places.get(later)) {
             prefetch::object(shown.node, nodes.layout().size());
             prefetch::object(to, nodes.layout().size());
         }
@@ -426,19 +312,8 @@ fn copy_all<H: Home>(
     )
 }
 
-impl<H: Home> Drop for NewPlaces<H> {
-    fn drop(&mut self) {
-        for (v, &place) in self.places.iter().enumerate() {
-            if let Some(layout) = layout_of(&self.sizes, self.layout, v) {
-                // SAFETY: allocated by this home for this layout and owned by this value
-                // (invariant).
-                unsafe { self.home.free(place, layout) };
-            }
-        }
-    }
-}
-
-/// Whether these are the packed offsets of objects of `stride_bytes`, in any order. O(n).
+/// Whether these are packed offsets of objects of `stride_bytes`, in any order: each at a multiple
+/// of the stride from the begin of its segment, each segment but the last full. O(n).
 fn is_packed(offsets: &[u64], stride_bytes: u64) -> bool {
     const SEGMENT_BYTES: u64 = ccmodel::Layout::SEGMENT_BYTES;
     if !(1..=SEGMENT_BYTES).contains(&stride_bytes) {
@@ -469,26 +344,26 @@ fn is_packed(offsets: &[u64], stride_bytes: u64) -> bool {
     true
 }
 
-/// All node numbers by ascending offset, the addresses of `slots`. O(n) where at most one node
+/// All node numbers by ascending offset, the addresses of `places`. O(n) where at most one node
 /// begins in each stride, as in all layouts; O(n log n) where there are large gaps.
-fn by_offset(slots: &[*mut u8], end_bytes: u64, stride_bytes: u64) -> Vec<u32> {
+fn by_offset(places: &[*mut u8], end_bytes: u64, stride_bytes: u64) -> Vec<u32> {
     const STRIDES_PER_NODE_MAX: usize = 4;
     let strides = usize::try_from(end_bytes / stride_bytes + 1).unwrap_or(usize::MAX);
-    if strides / STRIDES_PER_NODE_MAX <= slots.len() {
+    if strides / STRIDES_PER_NODE_MAX <= places.len() {
         let mut node_in = vec![NO_NODE; strides];
-        for (v, offset) in (0..).zip(slots) {
+        for (v, offset) in (0..).zip(places) {
             let stride = usize::try_from(offset.addr() as u64 / stride_bytes);
             if let Some(node) = stride.ok().and_then(|stride| node_in.get_mut(stride)) {
                 *node = v;
             }
         }
         node_in.retain(|&v| v != NO_NODE);
-        if node_in.len() == slots.len() {
+        if node_in.len() == places.len() {
             return node_in;
         }
     }
-    let mut order: Vec<u32> = (0..).take(slots.len()).collect();
-    order.sort_unstable_by_key(|&v| slots[v as usize].addr());
+    let mut order: Vec<u32> = (0..).take(places.len()).collect();
+    order.sort_unstable_by_key(|&v| places[v as usize].addr());
     order
 }
 

@@ -7,27 +7,27 @@ use ccmodel::{Basis, Gain, Layout, PageSize, Prediction, WORTHWHILE_SPEEDUP};
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// What came of [`Morph::run_if_worthwhile`](crate::Morph::run_if_worthwhile).
+/// The result of [`Morph::run_if_worthwhile`](crate::Morph::run_if_worthwhile).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// It pays, and was done.
+    /// The morph pays, and was done.
     Morphed {
         /// What was done.
         report: Box<Report>,
-        /// What was expected of it.
+        /// The predicted gain.
         gain: Gain,
     },
-    /// It does not pay, and nothing has moved.
+    /// The morph does not pay, and nothing has moved.
     NotWorthwhile {
-        /// What it would have brought and cost, and after how many operations it would have paid.
+        /// The predicted gain.
         gain: Gain,
     },
     /// There was no node that could be moved.
     Empty,
 }
 
-/// What a morph did, and what it should be worth.
+/// What a morph did, and its predicted gain.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
@@ -42,8 +42,8 @@ pub struct Report {
     /// Whether each node lies where the layout wants it; `false` only [under another
     /// allocator](crate::Morph::under_any_allocator).
     pub placed: bool,
-    /// The operation that the morph was [told](crate::Morph::operation), or a walk for an
-    /// [order](crate::Morph::run_ordered_by). `None` if none was told: the layout is then for
+    /// The [operation](crate::Morph::operation) that was set, or a walk for an
+    /// [order](crate::Morph::run_ordered_by). `None` if none was set: the layout is then for
     /// searches.
     pub operation: Option<Operation>,
     /// The layout used; [`Preorder`](Layout::Preorder) also where the program
@@ -51,8 +51,6 @@ pub struct Report {
     pub layout: Layout,
     /// The predictions under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto), the layout taken
     /// first, then the best first; see [`basis`](Report::basis). Empty otherwise.
-    ///
-    /// They assume the pages of [`ranked_for`](Report::ranked_for).
     pub ranking: Vec<(Layout, Prediction)>,
     /// The pages that the ranking assumes, by the size of the nodes.
     /// [`huge_pages`](Report::huge_pages) may differ; only
@@ -61,17 +59,16 @@ pub struct Report {
     pub ranked_for: Option<PageSize>,
     /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto), what the choice rests on.
     pub basis: Option<Basis>,
-    /// What the colours of a cache were used for, when [asked for](crate::Morph::colour).
+    /// The use of a cache's colours, when [asked for](crate::Morph::colour).
     pub colour: Option<ColourReport>,
     /// The predicted cost of an operation before, if [asked for](crate::Morph::predict); of a
-    /// search when no operation was told.
+    /// search when no operation was set.
     pub predicted_before: Option<Prediction>,
-    /// The predicted cost of an operation now, if asked for or known from the choice; of a search
-    /// when no operation was told.
+    /// The same now; also if it is known from the choice.
     pub predicted_after: Option<Prediction>,
     /// How many nodes have a parent. For a [walk](Operation::Walk), the number of its steps.
     pub edges: usize,
-    /// How close children lay to their parents, or each node of a walk to the one before.
+    /// How close children lay to their parents, or each node of a walk to the one before it.
     pub near_before: Nearness,
     /// The same now.
     pub near_after: Nearness,
@@ -82,7 +79,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// For a structure without nodes that could move.
+    /// The report on a structure without nodes that could move.
     pub(crate) fn of_nothing(layout: Layout, node_bytes: usize) -> Report {
         Report {
             nodes: 0,
@@ -111,17 +108,17 @@ impl Report {
         self.nodes as u64 * self.node_bytes as u64
     }
 
-    /// Whether the operation that the morph was told is faster than before, by the predictions.
+    /// Whether the operation that was set is faster than before, by the predictions.
     ///
     /// [`Unknown`](Verdict::Unknown) without an [operation](crate::Morph::operation) or
     /// [predictions](crate::Morph::predict), and where searches or paths touch so much of a cache
     /// that predictions fail ([`Prediction::crowded_levels`]).
     pub fn verdict(&self) -> Verdict {
-        let (Some(operation), Some(before), Some(after)) = (
-            self.operation,
-            &self.predicted_before,
-            &self.predicted_after,
-        ) else {
+        let predicted = self
+            .predicted_before
+            .as_ref()
+            .zip(self.predicted_after.as_ref());
+        let (Some(operation), Some((before, after))) = (self.operation, predicted) else {
             return Verdict::Unknown;
         };
         let is_crowded = |prediction: &Prediction| prediction.crowded_levels().next().is_some();
@@ -138,59 +135,47 @@ impl Report {
 
     /// The predicted speedup of an operation, if predictions were made and are not zero.
     pub fn predicted_speedup(&self) -> Option<f64> {
-        let (before, after) = (
-            self.predicted_before.as_ref()?.ns,
-            self.predicted_after.as_ref()?.ns,
-        );
+        let before = self.predicted_before.as_ref()?.ns;
+        let after = self.predicted_after.as_ref()?.ns;
         (after > 0.0).then_some(before / after)
     }
 }
 
-/// Some lines for people; programs read the fields.
+/// Some lines of text for people.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report {
-            nodes,
-            node_bytes,
-            layout,
-            ..
-        } = self;
         write!(
             f,
-            "{nodes} nodes of {node_bytes} B laid out as {layout} over {} KiB in {:.1?}",
+            "{} nodes of {} B laid out as {} over {} KiB in {:.1?}",
+            self.nodes,
+            self.node_bytes,
+            self.layout,
             self.span_bytes.div_ceil(1024),
             self.times.total()
         )?;
         if self.edges > 0 {
-            let percent = |count: usize| 100.0 * count as f64 / self.edges as f64;
             let pair = match self.operation {
                 Some(Operation::Walk) => "one node and the next",
                 _ => "parent and child",
             };
             write!(f, "\n{pair} in the same")?;
+            let (before, after) = (self.near_before, self.near_after);
             for (what, before, after) in [
-                ("64 B", self.near_before.same_64, self.near_after.same_64),
-                ("256 B", self.near_before.same_256, self.near_after.same_256),
-                (
-                    "4 KiB",
-                    self.near_before.same_page,
-                    self.near_after.same_page,
-                ),
+                ("64 B", before.same_64, after.same_64),
+                ("256 B", before.same_256, after.same_256),
+                ("4 KiB", before.same_page, after.same_page),
             ] {
-                write!(
-                    f,
-                    " {what}: {:.1}% -> {:.1}%;",
-                    percent(before),
-                    percent(after)
-                )?;
+                let percent = |count: usize| 100.0 * count as f64 / self.edges as f64;
+                let (before, after) = (percent(before), percent(after));
+                write!(f, " {what}: {before:.1}% -> {after:.1}%;")?;
             }
         }
         if let Some(colour) = &self.colour {
+            let lost = colour.lost_bytes.div_ceil(1024);
             write!(
                 f,
-                "\n{} hot nodes by colour; {} KiB lost to gaps",
-                colour.hot_nodes,
-                colour.lost_bytes.div_ceil(1024)
+                "\n{} hot nodes by colour; {lost} KiB lost to gaps",
+                colour.hot_nodes
             )?;
             if let Some(gain) = &colour.gain {
                 write!(f, ", {:+.1} ns predicted to be saved a search", gain.ns())?;
@@ -203,16 +188,16 @@ impl fmt::Display for Report {
                 "\npredicted ns a {operation}: {:.0} -> {:.0}; ",
                 before.ns, after.ns
             )?;
-            match (self.operation, self.verdict()) {
-                (None, _) => f.write_str("of walks it says nothing (see `Morph::operation`)"),
-                (_, verdict) => write!(f, "{verdict}"),
-            }?;
+            match self.operation {
+                None => f.write_str("of walks it says nothing (see `Morph::operation`)")?,
+                Some(_) => write!(f, "{}", self.verdict())?,
+            }
         }
         Ok(())
     }
 }
 
-/// What a morph did to the operation that it was told.
+/// What a morph did to the operation that was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
@@ -222,7 +207,7 @@ pub enum Verdict {
     Same,
     /// It is predicted to be slower, by at least [`WORTHWHILE_SPEEDUP`].
     Worse,
-    /// Nothing is known of it.
+    /// The predictions are not enough to tell.
     Unknown,
 }
 
@@ -258,7 +243,7 @@ impl PhaseTimes {
     }
 }
 
-/// Tells how long each phase takes.
+/// Measures how long each phase takes.
 pub(crate) struct Clock(Instant);
 
 impl Clock {

@@ -1,11 +1,11 @@
-//! Sizes of nodes: which can be placed, and by what extent.
+//! The sizes of nodes that can be placed, and their extents.
 
 use crate::error::MorphError;
 use ccmalloc::Region;
 use ccmodel::NodeExtent;
 use std::alloc::Layout;
 
-/// The layout of a node that can be placed, which is not empty, or that it cannot.
+/// The layout of a node, which is not empty, or none for a node that stays.
 // Invariant: `bytes` is 0, or this is the size and the alignment of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NodeSize {
@@ -14,7 +14,7 @@ pub(crate) struct NodeSize {
 }
 
 impl NodeSize {
-    /// Of a node that stays where it is.
+    /// For a node that stays.
     pub(crate) const STAYS: NodeSize = NodeSize { bytes: 0, align: 1 };
 
     pub(crate) fn of(layout: Layout) -> NodeSize {
@@ -62,7 +62,8 @@ pub(crate) fn node_extent(layout: Layout) -> Result<Option<NodeExtent>, MorphErr
         .map_err(|_| too_large)
 }
 
-/// As [`node_extent`], of the mean of these sizes, or the largest. `None` where all nodes stay.
+/// The [extent](node_extent) of the mean of these sizes, or of the largest. `None` where all nodes
+/// stay.
 pub(crate) fn extent_of_sizes(sizes: &[NodeSize], is_largest: bool) -> Option<NodeExtent> {
     let (mut nodes, mut bytes, mut largest) = (0, 0, (0, 1));
     for layout in sizes.iter().filter_map(|size| size.layout()) {

@@ -20,14 +20,9 @@
 //!    can hold a reference of that lifetime.
 //!
 //! With one `'a` for all nodes, all collected links and their nodes are valid and disjoint at once.
-//! Safe code could then replace the boxes one by one:
-//!
-//! ```text
-//! *link = Box::new(*std::mem::replace(link, ..));
-//! ```
-//!
-//! A hidden node is not moved, but stays the property of its owner, which is. What does not
-//! compile, in turn for the three points:
+//! Safe code could then replace the boxes one by one: `*link = Box::new(*replace(link, ..))`. A
+//! hidden node is not moved, but stays the property of its owner. What the three points exclude
+//! does not compile:
 //!
 //! ```compile_fail,E0499
 //! # struct Node { left: Option<Box<Node>> }
@@ -52,7 +47,7 @@
 //! ```compile_fail,E0597
 //! # struct Node { left: Option<Box<Node>> }
 //! # let mut root = Some(Box::new(Node { left: None }));
-//! // Showing a link that is about to go.
+//! // Showing a link of a local variable.
 //! let _ = ccmorph::ccmorph(&mut root, |node, visit| {
 //!     let mut local = node.left.take();
 //!     visit(&mut local);
@@ -77,12 +72,11 @@ use crate::error::MorphError;
 use crate::link::{Global, Home, Link};
 use crate::pointers::{Place, Pointers};
 use crate::size::NodeSize;
-pub(crate) use addresses::Addresses;
+pub(crate) use addresses::{Addresses, Seen};
 use ccmodel::NO_NODE;
 pub(crate) use lists::Lists;
 use lists::try_reserve_one;
 use std::alloc::Layout;
-use std::fmt;
 
 /// One or more places that own nodes, or point back to some: a box, an optional one, or a
 /// collection of them.
@@ -124,13 +118,11 @@ pub trait Links {
     fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Self::Link>);
 }
 
-/// What a traversal calls for each field of a node that holds [`Links`].
-///
-/// `'a` is the lifetime of the node's borrow, which each link must share.
+/// What a traversal calls for each field of a node that holds [`Links`]. Each link must share the
+/// lifetime `'a` of the node's borrow.
 pub type Visit<'v, 'a, L> = dyn FnMut(&'a mut (dyn Links<Link = L> + 'a)) + 'v;
 
-/// What a node owns: places that own nodes of any types. A field marked `#[child]` may be of such a
-/// type.
+/// A type that owns nodes of any types, such as the type of a field marked `#[child]`.
 ///
 /// [`#[derive(TreeNode)]`](macro@crate::TreeNode) implements it. By hand, show the fields; no
 /// implementation can be unsound, see [the traversal's contract](crate#why-this-is-safe).
@@ -143,36 +135,7 @@ pub type Visit<'v, 'a, L> = dyn FnMut(&'a mut (dyn Links<Link = L> + 'a)) + 'v;
 ///
 /// # Examples
 ///
-/// Statements own expressions, which own statements:
-///
-/// ```
-/// # #[global_allocator]
-/// # static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
-/// use ccmorph::{Morph, TreeNode, ccmorph};
-///
-/// #[derive(TreeNode)]
-/// enum Statement {
-///     Evaluate(#[child] Expression),
-///     While { #[child] condition: Expression, #[child] body: Vec<Statement> },
-/// }
-///
-/// #[derive(TreeNode)]
-/// enum Expression {
-///     Number(f64),
-///     Sum(#[child] Box<Expression>, #[child] Box<Expression>),
-///     Block(#[child] Vec<Statement>),
-/// }
-///
-/// use Expression::{Block, Number, Sum};
-/// let sum = Sum(Box::new(Number(1.0)), Box::new(Block(vec![Statement::Evaluate(Number(2.0))])));
-/// let mut program = vec![Statement::While { condition: sum, body: Vec::new() }];
-///
-/// // Two vectors' buffers and two boxes.
-/// assert_eq!(Morph::new().run_any(&mut program)?.nodes, 4);
-/// # Ok::<(), ccmorph::MorphError>(())
-/// ```
-///
-/// Trait objects. The supertrait is all that it takes:
+/// Trait objects, whose trait needs a supertrait:
 ///
 /// ```
 /// # #[global_allocator]
@@ -195,13 +158,14 @@ pub type Visit<'v, 'a, L> = dyn FnMut(&'a mut (dyn Links<Link = L> + 'a)) + 'v;
 ///     fn area(&self) -> f64 { self.0.iter().map(|shape| shape.area()).sum() }
 /// }
 ///
-/// let mut all: Box<dyn Shape> = Box::new(Group(vec![Box::new(Square(1.0)),
-/// Box::new(Square(2.0))])); assert_eq!(Morph::new().run_any(&mut all)?.nodes, 4);
+/// let squares: Vec<Box<dyn Shape>> = vec![Box::new(Square(1.0)), Box::new(Square(2.0))];
+/// let mut all: Box<dyn Shape> = Box::new(Group(squares));
+/// assert_eq!(Morph::new().run_any(&mut all)?.nodes, 4);
 /// assert_eq!(all.area(), 5.0);
 /// # Ok::<(), ccmorph::MorphError>(())
 /// ```
 ///
-/// What it is not for does not compile, and the message says what to do instead:
+/// `Rc` and other trait objects do not compile, and the message says what to do instead:
 ///
 /// ```compile_fail,E0277
 /// #[derive(ccmorph::TreeNode)]
@@ -234,16 +198,14 @@ pub type Visit<'v, 'a, L> = dyn FnMut(&'a mut (dyn Links<Link = L> + 'a)) + 'v;
 )]
 pub trait AnyLinks: Unpin {
     /// Shows `visitor` what owns nodes, in the order in which the nodes count as siblings, and
-    /// pointers back.
-    ///
-    /// By default there is nothing to show: the node has no children.
+    /// pointers back. Shows nothing by default: the node has no children.
     fn show_any<'a>(&'a mut self, visitor: &mut AnyVisitor<'_, 'a>) {
         let _ = visitor;
     }
 }
 
 /// How to visit nodes of one type, and write links to them, in a structure of several types.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 #[expect(
     unreachable_pub,
     reason = "part of `Visitor`, whose fields are private"
@@ -259,22 +221,15 @@ pub struct Kind<'a> {
     pub(crate) visit: unsafe fn(Shown, &mut AnyVisitor<'_, 'a>),
 }
 
-impl fmt::Debug for Kind<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kind").finish_non_exhaustive()
-    }
-}
-
 /// What a node of a structure of several types is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Each<'a> {
     pub(crate) size: NodeSize,
-    /// `None` for a node of the type that the traversal is for.
+    /// `None` for a node of the type that the traversal is for, whose size is filled in at the end.
     pub(crate) kind: Option<&'a Kind<'a>>,
 }
 
 impl Each<'_> {
-    /// A node of the type that the traversal is for. Its size is filled in at the end.
     pub(crate) const OF_ONE_TYPE: Self = Each {
         size: NodeSize::STAYS,
         kind: None,
@@ -313,8 +268,7 @@ impl ErasedLink {
         }
     }
 
-    /// A box of a node of any type, which begins with its pointer: [`AnyLinks`] looks whether it
-    /// does.
+    /// A box of a node of any type. It must begin with its pointer, which [`AnyLinks`] checks.
     pub(crate) const fn box_of<T: ?Sized>() -> ErasedLink {
         const { assert!(align_of::<Box<T>>() == align_of::<*mut u8>()) };
         ErasedLink {
@@ -324,12 +278,10 @@ impl ErasedLink {
     }
 
     /// A raw pointer.
-    pub(crate) const fn raw() -> ErasedLink {
-        ErasedLink {
-            bytes: size_of::<*mut u8>(),
-            point_to: None,
-        }
-    }
+    pub(crate) const RAW: ErasedLink = ErasedLink {
+        bytes: size_of::<*mut u8>(),
+        point_to: None,
+    };
 
     /// Makes a link own another node.
     ///
@@ -365,7 +317,7 @@ pub(crate) fn lies_in(place: usize, place_bytes: usize, node: *const u8, layout:
     place.wrapping_sub(node.addr()) < inner_offsets(place_bytes, layout)
 }
 
-/// From this offset on in a node, no place of `place_bytes` [lies in](lies_in) it.
+/// The first offset in a node at which no place of `place_bytes` [lies in](lies_in) it.
 #[inline]
 pub(crate) fn inner_offsets(place_bytes: usize, layout: Layout) -> usize {
     if layout.align() < align_of::<*mut u8>() {
@@ -411,13 +363,15 @@ pub(crate) struct Collector<'a> {
 }
 
 /// All that was shown, less the pointers that point to no node.
+#[derive(Debug)]
 pub(crate) struct Found<'a> {
     pub(crate) shown: Vec<Shown>,
     pub(crate) parents: Vec<u32>,
     pub(crate) each: Vec<Each<'a>>,
     pub(crate) outside: Vec<u32>,
-    /// Anywhere, and inside of the nodes that showed them.
-    pub(crate) pointers: (Vec<Pointer>, Vec<Pointer>),
+    pub(crate) pointers: Vec<Pointer>,
+    /// More of these, inside of the nodes that showed them.
+    pub(crate) pointers_inside: Vec<Pointer>,
 }
 
 impl<'a> Collector<'a> {
@@ -439,8 +393,9 @@ impl<'a> Collector<'a> {
         &self.lists
     }
 
-    pub(crate) fn lists_mut(&mut self) -> &mut Lists {
-        &mut self.lists
+    /// Changes the place of a link. Panics when there is no node of this number.
+    pub(crate) fn set_link(&mut self, number: u32, link: *mut ()) {
+        self.lists.set_link(number, link);
     }
 
     /// What the node with this number is, if its type is not that of the traversal.
@@ -455,9 +410,9 @@ impl<'a> Collector<'a> {
         (self.visited, self.visited_node) = (number, node);
     }
 
-    /// Notes a link that lies `inside` of the node being visited, or not.
+    /// Records a link that lies `inside` of the node being visited, or not.
     pub(crate) fn push_shown(&mut self, shown: Shown, inside: bool) {
-        // What cannot be numbered is not going to be a link.
+        // A node that cannot be numbered is an error of `Lists::push`.
         if !inside && let Ok(number) = u32::try_from(self.lists.len()) {
             push(&mut self.outside, number, &mut self.error);
         }
@@ -466,7 +421,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Notes a node of this layout and kind; one of no size is skipped.
+    /// Records a node of this layout and kind; one of no size is skipped.
     pub(crate) fn push_kind(&mut self, shown: Shown, layout: Layout, kind: &'a Kind<'a>) {
         if layout.size() == 0 {
             return;
@@ -488,10 +443,8 @@ impl<'a> Collector<'a> {
     }
 
     fn each_out_of_memory(&self) -> MorphError {
-        let bytes = (self.lists.len() + 1) * size_of::<Each<'_>>();
-        MorphError::OutOfMemory {
-            bytes: bytes as u64,
-        }
+        let bytes = ((self.lists.len() + 1) * size_of::<Each<'_>>()) as u64;
+        MorphError::OutOfMemory { bytes }
     }
 
     /// Whether a place that holds a `P` lies in the node that is being visited, of this layout.
@@ -507,8 +460,8 @@ impl<'a> Collector<'a> {
         self.error.get_or_insert(error);
     }
 
-    /// Notes a place that holds `held`. The node being visited is of this layout; where its type is
-    /// unknown, of one in which no pointer [lies](lies_in).
+    /// Records a place that holds `held`. The node being visited is of this layout; where its type
+    /// is unknown, of one in which no pointer [lies](lies_in).
     pub(crate) fn push_pointer(&mut self, place: *mut *mut u8, held: *mut u8, layout: Layout) {
         if held.is_null() {
             return;
@@ -518,12 +471,13 @@ impl<'a> Collector<'a> {
             && (self.lists.shown().get(target as usize))
                 .is_some_and(|shown| shown.node.addr() == held.addr())
         {
-            let pointer = Pointer { place, target };
-            if self.lies_in_visited::<*mut u8>(place.addr(), layout) {
-                push(&mut self.inside, pointer, &mut self.error);
+            let is_inside = self.lies_in_visited::<*mut u8>(place.addr(), layout);
+            let list = if is_inside {
+                &mut self.inside
             } else {
-                push(&mut self.known, pointer, &mut self.error);
-            }
+                &mut self.known
+            };
+            push(list, Pointer { place, target }, &mut self.error);
         } else {
             push(&mut self.others, (place, held), &mut self.error);
         }
@@ -573,7 +527,8 @@ impl<'a> Collector<'a> {
             parents,
             each: self.each,
             outside: self.outside,
-            pointers: (self.known, self.inside),
+            pointers: self.known,
+            pointers_inside: self.inside,
         })
     }
 }
@@ -586,7 +541,7 @@ pub(crate) struct OfOneType<'a, H> {
 }
 
 impl<'a, H: Home> OfOneType<'a, H> {
-    /// Notes a link to a node of the type that the traversal is for, or else of this kind.
+    /// Records a link to a node of the type that the traversal is for, or else of this kind.
     #[inline]
     fn push<L: Link<Home = H>>(&mut self, link: &'a mut L, kind: Option<&'a Kind<'a>>) {
         let home = link.home();
@@ -623,9 +578,7 @@ impl<'a, H: Home> OfOneType<'a, H> {
     }
 }
 
-/// What [`Links::show`] tells of: the links, and the pointers back.
-///
-/// `'a` is the lifetime of the borrow that they share.
+/// Takes the links, and the pointers back, that [`Links::show`] shows. They share the borrow `'a`.
 // Invariant: `kind` is that of `L`, or `None` where `L` leads to the nodes that the traversal is
 // for.
 #[derive(Debug)]
@@ -635,7 +588,6 @@ pub struct Visitor<'v, 'a, L: Link> {
 }
 
 impl<'v, 'a, L: Link + 'a> Visitor<'v, 'a, L> {
-    /// What notes links to nodes of the type that the traversal is for.
     #[inline]
     pub(crate) fn of(all: &'v mut OfOneType<'a, L::Home>) -> Visitor<'v, 'a, L> {
         Visitor { all, kind: None }
@@ -686,9 +638,8 @@ fn show_pointers<'a, T: 'a, P: Pointers<T> + ?Sized>(
     });
 }
 
-/// What [`AnyLinks::show_any`] tells of: links to nodes of any types, and pointers back.
-///
-/// `'a` is the lifetime of the borrow that they share.
+/// Takes the links to nodes of any types, and the pointers back, that [`AnyLinks::show_any`] shows.
+/// They share the borrow `'a`.
 #[derive(Debug)]
 pub struct AnyVisitor<'v, 'a> {
     pub(crate) collector: &'v mut Collector<'a>,

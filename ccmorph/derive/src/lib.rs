@@ -1,48 +1,34 @@
 //! The derive macro of `ccmorph`; use it from there.
 //!
-//! What it makes of a struct:
+//! What it generates for a struct:
 //!
 //! ```text
 //! impl TreeNode for Node {
 //!     type Link = Box<Node>;
 //!     fn children<'n>(&'n mut self, visit: &mut Visit<'_, 'n, Self::Link>) {
 //!         match self {
-//!             Self { left: field_0, right: field_1, up: field_2, .. } => {
+//!             Self { left: field_0, up: field_1, .. } => {
 //!                 visit(child(field_0).links());
-//!                 visit(child(field_1).links());
-//!                 visit(child(field_2).pointers());
-//!             }
-//!         }
-//!     }
-//! }
-//!
-//! impl AnyLinks for Node {
-//!     fn show_any<'n>(&'n mut self, visitor: &mut AnyVisitor<'_, 'n>) {
-//!         match self {
-//!             Self { left: field_0, right: field_1, up: field_2, .. } => {
-//!                 child(field_0).show(visitor);
-//!                 child(field_1).show(visitor);
-//!                 visitor.pointers(field_2);
+//!                 visit(child(field_1).pointers());
 //!             }
 //!         }
 //!     }
 //! }
 //! ```
 //!
-//! Which `links` that is depends on the field's type, which a macro does not know: it is the method
-//! of `Child` itself, which gives the field, where the field implements `Links` for links of the
-//! type `Self::Link`; else that of a trait, which gives `any(field)`. So it is with `show`, for
-//! what implements `AnyLinks` and what implements `Links` alone.
+//! and an `impl AnyLinks` with `child(field_0).show(visitor)` and `visitor.pointers(field_1)`. An
+//! enum has an arm for each variant.
+//!
+//! A macro does not know the field's type: `links` is the inherent method of `Child`, which returns
+//! the field, where the field implements `Links` for links of the type `Self::Link`; else that of a
+//! trait, which returns `any(field)`. `show` distinguishes `AnyLinks` from `Links` in the same way.
 //!
 //! Where a field names the type with an allocator, as in `Box<Node, &Heap>`, `Link` is `<Field as
 //! Links>::Link`, and there is no `AnyLinks`, which is for plain boxes.
 //!
-//! In truth all of these names begin with `__ccmorph_`. Hygiene keeps them apart from a user's
-//! variables, but neither from lifetimes nor from constants and statics, which a pattern of their
-//! name would mean.
-//!
-//! An enum has one such arm for each variant. Everything that is generated for a field carries the
-//! span of its type, so that the compiler's complaint about a field without links points there.
+//! All of these names begin with `__ccmorph_`, as hygiene does not separate them from lifetimes,
+//! constants and statics. The tokens generated for a field have the span of its type, so that the
+//! compiler's error about a field without links points there.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{IdentFragment, ToTokens, format_ident, quote, quote_spanned};
@@ -71,15 +57,13 @@ fn tree_node(input: &DeriveInput) -> Result<TokenStream> {
         links: None,
     };
     let arms: Vec<Arm> = match &input.data {
-        Data::Struct(data) => vec![arm(&quote!(Self), &data.fields, &mut children, &mut errors)],
-        Data::Enum(data) => data
-            .variants
-            .iter()
+        Data::Struct(data) => vec![arm(quote!(Self), &data.fields, &mut children, &mut errors)],
+        Data::Enum(data) => (data.variants.iter())
             .map(|variant| {
                 errors.forbid_marks(&variant.attrs, "a variant");
                 let name = &variant.ident;
                 arm(
-                    &quote!(Self::#name),
+                    quote!(Self::#name),
                     &variant.fields,
                     &mut children,
                     &mut errors,
@@ -87,10 +71,9 @@ fn tree_node(input: &DeriveInput) -> Result<TokenStream> {
             })
             .collect(),
         Data::Union(data) => {
-            return Err(Error::new(
-                data.union_token.span,
-                "`TreeNode` cannot be derived for a union: which of its fields holds links is not known",
-            ));
+            let message = "`TreeNode` cannot be derived for a union: it is not known which field \
+                           holds links";
+            return Err(Error::new(data.union_token.span, message));
         }
     };
     if children.count == 0 {
@@ -114,7 +97,7 @@ fn tree_node(input: &DeriveInput) -> Result<TokenStream> {
         }
         None => {
             let visitor = own_name("visitor", Span::mixed_site());
-            // As the trait asks for, and what only a user of the type can know.
+            // The trait requires it; whether it holds depends on the parameters.
             let mut generics = input.generics.clone();
             if generics.type_params().next().is_some() {
                 let unpin = parse_quote!(Self: ::core::marker::Unpin);
@@ -163,7 +146,7 @@ fn tree_node(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// What a field is marked as.
+/// The mark of a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mark {
     /// `#[child]`: links.
@@ -200,15 +183,14 @@ impl Arm {
 }
 
 /// The arm of a struct or a variant.
-fn arm(path: &TokenStream, fields: &Fields, children: &mut Children, errors: &mut Errors) -> Arm {
+fn arm(path: TokenStream, fields: &Fields, children: &mut Children, errors: &mut Errors) -> Arm {
     let (mut patterns, mut visits, mut shows) = (Vec::new(), Vec::new(), Vec::new());
     for (member, field) in fields.members().zip(fields) {
         let Some(mark) = errors.mark(&field.attrs) else {
             continue;
         };
-        // `member` may be a position: these work as names in braces, so tuples need no case of
-        // their own. Complaints point at the field's type, but names are resolved as the macro's
-        // own.
+        // `member` may be a position, which works as a name in braces. Errors point at the field's
+        // type, but names are resolved as the macro's own.
         let at_type = Span::mixed_site().located_at(field.ty.span());
         let binding = own_name(format!("field_{}", visits.len()), at_type);
         let (visit, visitor) = (own_name("visit", at_type), own_name("visitor", at_type));
@@ -246,7 +228,7 @@ fn arm(path: &TokenStream, fields: &Fields, children: &mut Children, errors: &mu
         }
     }
     Arm {
-        path: path.clone(),
+        path,
         patterns,
         visits,
         shows,
@@ -273,12 +255,12 @@ fn names_allocator(ty: TokenStream, owner: &str) -> bool {
     false
 }
 
-/// A name that no item of the user's has.
+/// A name that no item of the user has.
 fn own_name(name: impl IdentFragment, span: Span) -> Ident {
     format_ident!("__ccmorph_{}", name, span = span)
 }
 
-/// Complaints so far; all are reported at once.
+/// The errors so far; all are reported at once.
 #[derive(Default)]
 struct Errors(Option<Error>);
 
@@ -290,8 +272,7 @@ impl Errors {
         }
     }
 
-    /// What a field is marked as; complains where it is marked twice or has other arguments than
-    /// there are.
+    /// The mark of a field. It is an error to mark it twice or with other arguments.
     fn mark(&mut self, attributes: &[Attribute]) -> Option<Mark> {
         let mut found = None;
         for attribute in attributes.iter().filter(|attribute| is_mark(attribute)) {
@@ -303,10 +284,9 @@ impl Errors {
                     Mark::EachChild
                 }
                 other => {
-                    let message = if is_child {
-                        "`#[child]` takes no argument but `each`, for what iterates over links"
-                    } else {
-                        "`#[parent]` and `#[pointer]` take no arguments"
+                    let message = match is_child {
+                        true => "`#[child]` takes no argument but `each`, for collections",
+                        false => "`#[parent]` and `#[pointer]` take no arguments",
                     };
                     self.push(Error::new_spanned(other, message));
                     Mark::Pointer

@@ -2,7 +2,7 @@
 //!
 //! The lifetimes are those of [`Links`](crate::Links), for the same reason: an index that was shown
 //! is borrowed until the end of the morph, so all of them can be rewritten at once, after the last
-//! call of the user's code and before any other. What was shown cannot be shown again, nor changed:
+//! call of user code. An index that was shown cannot be shown again, nor changed:
 //!
 //! ```compile_fail,E0499
 //! # let mut nodes = [[1_u32, 2]; 3];
@@ -39,8 +39,8 @@ use std::num::NonZero;
 /// A number that no node of the slice has, such as `u32::MAX`, -1 or `None`, means "no node" and
 /// stays as it is.
 ///
-/// The trait cannot be implemented elsewhere, so that what reads and writes indices is known not to
-/// panic. An own type that wraps an index implements [`Indices`] instead.
+/// This trait cannot be implemented elsewhere, so that reading and writing an index cannot panic. A
+/// type of your own that wraps an index implements [`Indices`] instead.
 pub trait NodeIndex: Slot {}
 
 /// Access to the integer. Sealed: public by name of the trait above only.
@@ -59,7 +59,7 @@ pub trait Slot {
 
 /// One or more [`NodeIndex`]es: an integer, an optional one, or a collection of them.
 ///
-/// Implement it for an own type that wraps an index; there is nothing to get wrong.
+/// Implement it for a type of your own that wraps an index; no implementation can be wrong.
 ///
 /// # Examples
 ///
@@ -75,7 +75,7 @@ pub trait Slot {
 /// }
 /// ```
 ///
-/// What sits in a `Cell` or an atomic is shown by the traversal as `node.next.get_mut()`.
+/// Show an index in a `Cell` or an atomic as `node.next.get_mut()`.
 pub trait Indices {
     /// Calls `visit` for each index, in the order in which the nodes count as siblings.
     fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn NodeIndex));
@@ -157,9 +157,8 @@ collections! {
     [I: Indices] Indices, Box<[I]>: iter_mut;
 }
 
-/// What a traversal of an index tree shows a node's indices to.
-///
-/// `'a` is the lifetime of the node's borrow, which each index must share.
+/// What a traversal of an index tree shows a node's indices to. Each index must share the lifetime
+/// `'a` of the node's borrow.
 pub struct IndexVisit<'v, 'a> {
     pub(super) walk: &'v mut Walk<'a>,
     /// The node whose indices are shown, by the number of its visit, or
@@ -170,16 +169,14 @@ pub struct IndexVisit<'v, 'a> {
 impl<'a> IndexVisit<'_, 'a> {
     /// Shows the indices of children, which shall lie near the node.
     ///
-    /// A node that was shown before, as child of this node or another one, stays where that puts
-    /// it: shared children and cycles are fine, and the first way on which a node is reached is the
-    /// one that counts.
+    /// A node keeps the first parent that showed it: shared children and cycles are fine.
     #[inline]
     pub fn child<I: Indices + ?Sized>(&mut self, indices: &'a mut I) {
         indices.show(&mut |index| self.walk.child(index, self.parent));
     }
 
-    /// Shows other indices of nodes, such as that of the parent: they are renumbered, and have no
-    /// say in where nodes lie.
+    /// Shows other indices of nodes, such as that of the parent: they are renumbered, and do not
+    /// affect the order.
     #[inline]
     pub fn reference<I: Indices + ?Sized>(&mut self, indices: &'a mut I) {
         indices.show(&mut |index| {

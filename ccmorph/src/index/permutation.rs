@@ -1,4 +1,4 @@
-//! Who went where.
+//! Where each item went.
 
 use crate::prefetch;
 
@@ -57,6 +57,7 @@ impl Permutation {
     /// Where the item went that was at `old`.
     ///
     /// # Panics
+    ///
     /// When `old` is not below [`len`](Permutation::len).
     pub fn new_of(&self, old: usize) -> usize {
         self.new_of[old] as usize
@@ -70,12 +71,13 @@ impl Permutation {
     /// Where the item was that is at `new`.
     ///
     /// # Panics
+    ///
     /// When `new` is not below [`len`](Permutation::len).
     pub fn old_of(&self, new: usize) -> usize {
         self.old_of[new] as usize
     }
 
-    /// The way back. O(n).
+    /// The inverse. O(n).
     pub fn inverse(&self) -> Permutation {
         Permutation {
             new_of: self.old_of.clone(),
@@ -84,24 +86,19 @@ impl Permutation {
     }
 
     /// Brings `items` into the new order: what is at `old` goes to
-    /// [`new_of(old)`](Permutation::new_of).
-    ///
-    /// O(n) swaps, and eight bytes an item of memory until it returns. The cache misses of an item
-    /// overlap with those of the others.
+    /// [`new_of(old)`](Permutation::new_of). O(n) swaps, and eight bytes an item of memory.
     ///
     /// # Panics
+    ///
     /// When there are more or fewer items than [`len`](Permutation::len); nothing has moved then.
     pub fn apply<U>(&self, items: &mut [U]) {
-        // Following the cycles of the permutation needs less memory, but each step waits for the
-        // one before. Here the places are filled in their order, so that what is needed later is
-        // known and can be asked for: 4 M items of 32 bytes in a random order take 140 to 230 ms,
-        // and 630 to 770 ms by cycles.
-        assert_eq!(
-            items.len(),
-            self.len(),
-            "a permutation of {} items cannot be applied to {}",
-            self.len(),
-            items.len()
+        // Following the cycles of the permutation takes less memory, but each step waits for the
+        // one before. Here places are filled in their order, so later items can be prefetched: 4 M
+        // items of 32 bytes in a random order take 140 to 230 ms, and 630 to 770 ms by cycles.
+        let (own, given) = (self.len(), items.len());
+        assert!(
+            own == given,
+            "a permutation of {own} items cannot be applied to {given}"
         );
         // Where the item is that was at `old`, and which one is at a place, as far as places above
         // `new` go.

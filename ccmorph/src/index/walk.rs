@@ -5,7 +5,7 @@ use super::permutation::Permutation;
 use crate::prefetch;
 use ccmodel::NO_NODE;
 
-/// Tells the weight of a node.
+/// Returns the weight of a node.
 pub(super) type Weigh<'w, T> = &'w mut dyn FnMut(&T) -> f64;
 
 /// What a walk has found. Nodes are numbered by their visit; their *position* is the one in the
@@ -24,17 +24,16 @@ pub(super) struct Walk<'a> {
     parents: Vec<u32>,
     /// How many of the nodes hang below the roots: the first ones.
     reached: usize,
-    /// Every place that holds the number of a node of the slice,
+    /// Every place that holds the number of a node of the slice, and that node's position.
     places: Vec<&'a mut dyn NodeIndex>,
-    /// and the position of that node.
     targets: Vec<u32>,
-    /// By number: what the user said that the node weighs; empty without weights.
+    /// By number; empty without weights.
     weights: Vec<f64>,
 }
 
 impl<'a> Walk<'a> {
     /// Visits each node once: those below the roots that `show_roots` shows, breadth-first, then
-    /// what is left, in the same way from each node on that no other one has shown by then. O(n).
+    /// the rest, breadth-first from each node on that no other one has shown by then. O(n).
     ///
     /// `nodes` has fewer than [`NO_NODE`] items. `weigh` is called for a node before `traverse` is.
     pub(super) fn run<T, F>(
@@ -110,7 +109,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Notes a place, and returns the position of the node that it numbers, when it does.
+    /// Records a place, and returns the position of the node that it numbers, if any.
     pub(super) fn reference(&mut self, index: &'a mut dyn NodeIndex) -> Option<u32> {
         let at = index.get()?.checked_sub(self.first_index)?;
         if at >= self.number_at.len() {
@@ -158,8 +157,7 @@ impl<'a> Walk<'a> {
     /// Rewrites all indices for nodes that go to `permutation.new_of(position)`, or none: `Err` has
     /// a new index that does not fit its place.
     ///
-    /// O(places). Runs no code but that of the sealed [`Slot`](super::link::Slot), which does not
-    /// panic.
+    /// O(places). Does not panic, as the sealed [`Slot`](super::link::Slot) does not.
     pub(super) fn renumber(self, permutation: &Permutation) -> Result<(), usize> {
         let Walk {
             mut places,
@@ -167,40 +165,36 @@ impl<'a> Walk<'a> {
             first_index,
             ..
         } = self;
-        // By themselves, so that the misses overlap.
+        // In a loop of their own, so that the misses overlap.
         for target in &mut targets {
             *target = permutation.new_number(*target);
         }
         let index = |target: u32| first_index.checked_add(target as usize);
-        for (number, &target) in targets.iter().enumerate() {
-            if let Some(later) = places.get(number + prefetch::AHEAD) {
-                prefetch::object(std::ptr::from_ref(&**later).cast::<u8>(), 1);
-            }
-            if !index(target).is_some_and(|index| places[number].can_hold(index)) {
-                return Err(index(target).unwrap_or(usize::MAX));
-            }
-        }
-        for (number, &target) in targets.iter().enumerate() {
-            if let Some(later) = places.get(number + prefetch::AHEAD) {
-                prefetch::object(std::ptr::from_ref(&**later).cast::<u8>(), 1);
-            }
-            if let Some(index) = index(target) {
-                places[number].set(index);
+        for is_written in [false, true] {
+            for (number, &target) in targets.iter().enumerate() {
+                if let Some(later) = places.get(number + prefetch::AHEAD) {
+                    prefetch::object(std::ptr::from_ref(&**later).cast::<u8>(), 1);
+                }
+                match index(target) {
+                    Some(index) if is_written => places[number].set(index),
+                    Some(index) if places[number].can_hold(index) => {}
+                    index => return Err(index.unwrap_or(usize::MAX)),
+                }
             }
         }
         Ok(())
     }
 }
 
-/// The nodes of a slice, each borrowed for itself until it is visited.
+/// The nodes of a slice, each borrowed until it is visited.
 struct Unvisited<'a, T> {
-    /// Where the first one lies; only addresses are made of it.
+    /// Where the first one lies, for prefetching.
     first: *const T,
     nodes: Vec<Option<&'a mut T>>,
 }
 
 impl<T> Unvisited<'_, T> {
-    /// Asks for a node and for its entry.
+    /// Prefetches a node and its entry.
     fn prefetch(&self, at: usize) {
         prefetch::object(&raw const self.nodes[at], 1);
         prefetch::object(self.first.wrapping_add(at), size_of::<T>());

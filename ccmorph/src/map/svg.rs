@@ -9,11 +9,10 @@
 //! │  │▇▇│▇▇│▇ │ │▇▇│▇▇│▇▇│▇▇│             lines for the edges that leave a block
 //! ```
 //!
-//! Hand-written SVG without style sheets, scripts or fonts of its own. Bars of one colour are one
-//! path, lines of one kind are another one: some 20 bytes a node or edge. Lines between pages lie
-//! under the bars, so that the colours stay clean.
+//! Bars of one colour are one path, and so are lines of one kind: some 20 bytes a node or edge.
+//! Lines between pages lie under the bars, so that the colours stay clean.
 
-use super::{Map, MappedNode, palette};
+use super::{Map, MappedNode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -55,7 +54,7 @@ impl MapStyle {
         }
     }
 
-    /// Sets the first line. Any text.
+    /// Sets the first line.
     pub fn title(mut self, title: impl Into<String>) -> MapStyle {
         self.title = title.into();
         self
@@ -68,21 +67,20 @@ impl MapStyle {
         self
     }
 
-    /// Limits the number of pages. Of more than this, those are shown that the
-    /// [path](MapStyle::path_to) leads through, then those that searches touch most often.
+    /// Limits the number of pages. Those of the [path](MapStyle::path_to) come first, then those
+    /// that searches touch most often.
     pub fn pages(mut self, pages_max: usize) -> MapStyle {
         self.pages_max = pages_max;
         self
     }
 
-    /// Limits the number of lines for edges. Of more than this, those of the smallest depth are
-    /// drawn.
+    /// Limits the number of lines for edges. Those of the smallest depth come first.
     pub fn edges(mut self, edges_max: usize) -> MapStyle {
         self.edges_max = edges_max;
         self
     }
 
-    /// Draws the way from the root to this node, the way of one search.
+    /// Draws the path from the root to this node, which a search takes.
     pub fn path_to(mut self, number: u32) -> MapStyle {
         self.path_to = Some(number);
         self
@@ -92,7 +90,7 @@ impl MapStyle {
 const PAGE_BYTES: u64 = 4096;
 /// A row of a panel.
 const ROW_BYTES: u64 = 1024;
-/// What lies between two wider gaps: about what an access to memory brings in.
+/// The bytes between two wider gaps: about what an access to memory brings in.
 const GROUP_BYTES: u64 = 256;
 
 const MARGIN: f64 = 16.0;
@@ -108,8 +106,12 @@ const PANEL_HEIGHT: f64 = 4.0 * ROW_HEIGHT + 3.0 * ROW_GAP;
 const PANEL_GAP: f64 = 16.0;
 const HEADER_HEIGHT: f64 = 96.0;
 const WIDTH: f64 = 2.0 * MARGIN + COLUMNS as f64 * PANEL_WIDTH + (COLUMNS - 1) as f64 * PANEL_GAP;
-/// More colours cannot be told apart.
-const COLOURS_MAX: u32 = 32;
+/// The colours of depths, from the root to the deepest: the scale `viridis` (S. van der Walt and
+/// N. Smith, 2015, in the public domain), which is also clear in print and to colour-blind readers.
+const COLOURS: [&str; 9] = [
+    "#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30",
+    "#fde725",
+];
 
 /// Stroke attributes of a kind of line.
 const IN_PAGE: &str = r##"stroke="#333" stroke-width="0.7""##;
@@ -139,7 +141,9 @@ struct Drawing<'m> {
     /// The position of each page that is shown.
     panels: BTreeMap<u64, usize>,
     pages: usize,
-    levels: u32,
+    /// How many depths there are, and how many colours they get.
+    levels: usize,
+    colours: usize,
     text: String,
 }
 
@@ -156,10 +160,10 @@ impl<'m> Drawing<'m> {
             .map_or_else(Vec::new, |number| map.path_to(number));
         let page_of = |address: u64| address / PAGE_BYTES;
         let pages: BTreeSet<u64> = map.addresses.iter().copied().map(page_of).collect();
-        let mut busiest: Vec<(u64, f64)> = match map.is_empty() {
-            true => Vec::new(),
-            false => map.probabilities(PAGE_BYTES).end_blocks().to_vec(),
-        };
+        let mut busiest: Vec<(u64, f64)> = Vec::new();
+        if !map.is_empty() {
+            busiest.extend(map.probabilities(PAGE_BYTES).end_blocks());
+        }
         busiest.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         // Pages of the path come first. Nodes may reach into pages in which none begins.
         let mut shown = BTreeSet::new();
@@ -169,13 +173,15 @@ impl<'m> Drawing<'m> {
                 shown.insert(page);
             }
         }
+        let levels = map.levels() as usize;
         Drawing {
             map,
             style,
             path,
             panels: shown.into_iter().zip(0..).collect(),
             pages: pages.len(),
-            levels: map.levels(),
+            levels,
+            colours: levels.clamp(1, COLOURS.len()),
             text: String::new(),
         }
     }
@@ -204,29 +210,26 @@ impl<'m> Drawing<'m> {
         self.path();
         self.page_labels();
         if hidden > 0 {
-            let note = match hidden {
-                1 => "1 more page is not shown: searches touch it less often.".to_owned(),
-                _ => format!("{hidden} more pages are not shown: searches touch them less often."),
-            };
+            let pages = counted(hidden as u64, "page");
+            let note = format!("Not shown: {pages} that searches touch less often.");
             self.label((MARGIN, height - MARGIN), 11, &note);
         }
         self.text.push_str("</svg>\n");
         self.text
     }
 
+    /// A text with a light border, so that it can be read on top of lines.
     fn label(&mut self, (x, y): (f64, f64), size: u32, text: &str) {
         put!(
             self,
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\">{text}</text>"
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" stroke=\"#fff\" \
+             stroke-width=\"3\" paint-order=\"stroke\">{text}</text>"
         );
     }
 
     fn header(&mut self, title: &str) {
         let (map, block_bytes) = (self.map, self.style.block_bytes);
-        put!(
-            self,
-            "<text x=\"{MARGIN}\" y=\"30\" font-size=\"18\" font-weight=\"bold\">{title}</text>"
-        );
+        self.label((MARGIN, 30.0), 18, title);
         let counts = format!(
             "{} nodes of {} B in {} blocks of {block_bytes} B and {} pages",
             map.len(),
@@ -264,24 +267,16 @@ impl<'m> Drawing<'m> {
     /// The scale of depths, and the kinds of lines.
     fn legend(&mut self) {
         const SCALE_WIDTH: f64 = 160.0;
-        const RIGHT: f64 = WIDTH - MARGIN;
-        let left = RIGHT - SCALE_WIDTH;
-        let colours = self.colours();
-        let step = SCALE_WIDTH / f64::from(colours);
-        let mut scale = vec![String::new(); colours as usize];
-        for (colour, part) in (0..).zip(&mut scale) {
-            let x = left + step * f64::from(colour);
+        let left = WIDTH - MARGIN - SCALE_WIDTH;
+        let step = SCALE_WIDTH / self.colours as f64;
+        let mut scale = vec![String::new(); self.colours];
+        for (colour, part) in scale.iter_mut().enumerate() {
+            let x = left + step * colour as f64;
             rect(part, (x, 16.0), (x + step + 0.3, 26.0));
         }
         self.bars(scale);
-        let end = "font-size=\"11\" text-anchor=\"end\"";
-        let (x, deepest) = (left - 6.0, self.levels.saturating_sub(1));
-        put!(self, "<text x=\"{x:.1}\" y=\"25\" {end}>depth</text>");
-        put!(
-            self,
-            "<text x=\"{RIGHT:.1}\" y=\"38\" {end}>{deepest}</text>"
-        );
-        self.label((left, 38.0), 11, "0");
+        let deepest = self.levels.saturating_sub(1);
+        self.label((left, 38.0), 11, &format!("depth 0 to {deepest}"));
         let lines = [
             (IN_PAGE, "edge within a page"),
             (BETWEEN_PAGES, "edge between pages"),
@@ -316,10 +311,7 @@ impl<'m> Drawing<'m> {
     /// Labels above each panel, drawn over the lines.
     fn page_labels(&mut self) {
         let map = self.map;
-        let first_page = map
-            .pieces(PAGE_BYTES)
-            .next()
-            .map_or(0, |page| page.address());
+        let first_page = (map.pieces(PAGE_BYTES).next()).map_or(0, |page| page.address());
         for piece in map.pieces(PAGE_BYTES) {
             let Some(&panel) = self.panels.get(&(piece.address() / PAGE_BYTES)) else {
                 continue;
@@ -331,22 +323,15 @@ impl<'m> Drawing<'m> {
                 counted(piece.nodes().len() as u64, "node"),
                 counted(piece.edges_leaving() as u64, "edge")
             );
-            // Letters of this size are about 5.3 wide.
-            let (left, top, width) = (x - 2.0, y - 13.5, 5.3 * label.chars().count() as f64 + 4.0);
-            put!(
-                self,
-                "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"12\" \
-                 fill=\"#fff\" fill-opacity=\"0.8\"/>"
-            );
             self.label((x, y - 4.0), 10, &label);
         }
     }
 
     fn nodes(&mut self) {
         let block_bytes = self.style.block_bytes;
-        let mut bars = vec![String::new(); self.colours() as usize];
+        let mut bars = vec![String::new(); self.colours];
         for node in self.map.nodes() {
-            let bars = &mut bars[self.colour_of(node.depth) as usize];
+            let bars = &mut bars[node.depth as usize * self.colours / self.levels];
             let end = node.address.saturating_add(self.node_bytes());
             // At most two pages of a larger node.
             let first_block = node.address / block_bytes;
@@ -373,9 +358,9 @@ impl<'m> Drawing<'m> {
 
     /// Draws paths, each in the colour of its index.
     fn bars(&mut self, bars: Vec<String>) {
-        let colours = self.colours();
-        for (colour, bars) in (0..).zip(bars).filter(|(_, bars)| !bars.is_empty()) {
-            let colour = palette::colour(colour, colours);
+        let steps = (self.colours - 1).max(1);
+        for (colour, bars) in bars.iter().enumerate().filter(|(_, bars)| !bars.is_empty()) {
+            let colour = COLOURS[colour * (COLOURS.len() - 1) / steps];
             put!(self, "<path fill=\"{colour}\" d=\"{bars}\"/>");
         }
     }
@@ -390,9 +375,11 @@ impl<'m> Drawing<'m> {
             leaves.then_some((node, self.middle(&parent)?, self.middle(&node)?))
         });
         for (node, (x, y), (to_x, to_y)) in ends.take(self.style.edges_max) {
-            let lines = match self.map.is_with_parent(&node, PAGE_BYTES) {
-                true => &mut in_page,
-                false => &mut between_pages,
+            let is_in_page = self.map.is_with_parent(&node, PAGE_BYTES);
+            let lines = if is_in_page {
+                &mut in_page
+            } else {
+                &mut between_pages
             };
             let _ = write!(lines, "M{x:.1} {y:.1}L{to_x:.1} {to_y:.1}");
         }
@@ -427,22 +414,12 @@ impl<'m> Drawing<'m> {
         (self.map.node_bytes as u64).max(1)
     }
 
-    fn colours(&self) -> u32 {
-        self.levels.clamp(1, COLOURS_MAX)
-    }
-
-    fn colour_of(&self, depth: u32) -> u32 {
-        let colour = u64::from(depth) * u64::from(self.colours()) / u64::from(self.levels.max(1));
-        u32::try_from(colour).unwrap_or(0)
-    }
-
     /// The middle of a node, or of its part in the block in which it begins, if that is shown.
     fn middle(&self, node: &MappedNode) -> Option<(f64, f64)> {
         let (x, y) = corner(*self.panels.get(&(node.address / PAGE_BYTES))?);
         let offset = node.address % PAGE_BYTES;
-        let bytes = self
-            .node_bytes()
-            .min(self.style.block_bytes - offset % self.style.block_bytes);
+        let block_bytes = self.style.block_bytes;
+        let bytes = self.node_bytes().min(block_bytes - offset % block_bytes);
         let (left, top) = self.in_panel(offset);
         let (right, bottom) = self.in_panel_end(offset, bytes);
         Some((
@@ -451,7 +428,7 @@ impl<'m> Drawing<'m> {
         ))
     }
 
-    /// The upper left corner of what begins at this offset in a page.
+    /// The upper left corner of the memory at this offset in a page.
     fn in_panel(&self, offset: u64) -> (f64, f64) {
         let (row, column) = (offset / ROW_BYTES, offset % ROW_BYTES);
         let block_bytes = self.style.block_bytes;
@@ -462,7 +439,7 @@ impl<'m> Drawing<'m> {
         (x, row as f64 * (ROW_HEIGHT + ROW_GAP))
     }
 
-    /// The lower right corner of what begins at an offset, and ends in the same block.
+    /// The lower right corner of `bytes` at an offset, which end in the same block.
     fn in_panel_end(&self, offset: u64, bytes: u64) -> (f64, f64) {
         let (x, y) = self.in_panel(offset);
         let share = bytes as f64 / self.style.block_bytes as f64;
@@ -498,15 +475,11 @@ fn rect(path: &mut String, (left, top): (f64, f64), (right, bottom): (f64, f64))
     );
 }
 
-/// Text for an XML document. Characters that XML does not allow become U+FFFD.
+/// Text for an XML document. Control characters and others that XML forbids become U+FFFD.
 fn escape(text: &str) -> String {
-    let allowed = |letter: char| match letter {
-        '\t' | '\n' | '\r' => letter,
-        '\u{fffe}' | '\u{ffff}' => '\u{fffd}',
-        _ if letter.is_control() => '\u{fffd}',
-        _ => letter,
-    };
-    let text: String = text.chars().map(allowed).collect();
+    let is_allowed =
+        |letter: char| !letter.is_control() && !matches!(letter, '\u{fffe}' | '\u{ffff}');
+    let text = text.replace(|letter| !is_allowed(letter), "\u{fffd}");
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

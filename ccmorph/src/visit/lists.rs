@@ -7,15 +7,13 @@ use std::collections::TryReserveError;
 
 /// How many entries a list gets room for at first.
 const FIRST: usize = 64;
-/// By how much a list grows, in turn, until it has room for [`LARGE`] entries.
-const STEP: usize = 32;
-/// From this many entries on, lists grow to twice their size.
+/// By what factor a list grows until it has room for [`LARGE`] entries, and doubles from then on.
 ///
-/// An allocator moves lists of that length by changing the mapping of their pages. Smaller ones it
-/// copies: grown by doubling, each entry of a small structure would be copied once more than it is
-/// written, which was a twentieth of a morph's instructions, and half of its misses in a
-/// direct-mapped cache, where both places fall into the same sets. Memory that is only reserved
+/// Doubling from the start would copy each entry of a small structure once more than it is written:
+/// a twentieth of a morph's instructions, and half of its misses in a direct-mapped cache. Larger
+/// lists an allocator moves by changing the mapping of their pages. Memory that is only reserved
 /// costs next to nothing.
+const STEP: usize = 32;
 const LARGE: usize = FIRST * STEP * STEP;
 
 /// Links with the nodes that they own, and the parents of the nodes, by node number.
@@ -56,7 +54,7 @@ impl Lists {
     ///
     /// # Safety
     ///
-    /// - [`has_room`](Lists::has_room) says so.
+    /// [`has_room`](Lists::has_room) is true.
     #[inline]
     pub(crate) unsafe fn push_within(&mut self, shown: Shown, parent: u32) {
         // SAFETY: the list is shorter than `room`, and that is no more than its capacity
@@ -85,7 +83,6 @@ impl Lists {
         Ok(())
     }
 
-    /// How many nodes there are.
     pub(crate) fn len(&self) -> usize {
         self.shown.len()
     }
@@ -102,23 +99,17 @@ impl Lists {
         &self.parents
     }
 
-    /// Changes the place of a link.
-    ///
-    /// # Panics
-    ///
-    /// When there is no node of this number.
+    /// Changes the place of a link. Panics when there is no node of this number.
     pub(crate) fn set_link(&mut self, number: u32, link: *mut ()) {
         self.shown[number as usize].link = link;
     }
 
-    /// Both lists.
     pub(crate) fn into_parts(self) -> (Vec<Shown>, Vec<u32>) {
         (self.shown, self.parents)
     }
 }
 
-/// Adds an entry for which there is room: without a look at the capacity, which takes longer than
-/// all else.
+/// Adds an entry without a look at the capacity, which takes longer than all else.
 ///
 /// # Safety
 ///
@@ -134,11 +125,7 @@ unsafe fn push_within<T>(list: &mut Vec<T>, entry: T) {
     unsafe { list.set_len(len + 1) };
 }
 
-/// Makes room for one more entry.
-///
-/// # Errors
-///
-/// Where there is no memory for it.
+/// Makes room for one more entry, or returns an error where there is no memory for it.
 #[inline]
 pub(crate) fn try_reserve_one<T>(list: &mut Vec<T>) -> Result<(), TryReserveError> {
     if list.len() < list.capacity() {

@@ -1,14 +1,11 @@
 //! Colours: the first nodes have a part of a cache's sets for themselves, by their addresses.
 
-use crate::tree::{Link, Node, Picture, alive, build};
-use ccmodel::LevelKind;
+use crate::traversals::assert_same;
+use crate::tree::{Link, Node, Picture, alive, build, keys_up_to};
 use ccmodel::evidence::ColourProbe;
+use ccmodel::{Level, LevelKind};
 use ccmorph::{CacheGeometry, Layout, Machine, Morph, MorphError, TreeNode};
 use std::rc::Rc;
-
-fn shuffled(count: u32) -> Vec<u32> {
-    (0..count).map(|i| i.wrapping_mul(0x9e37_79b9)).collect()
-}
 
 /// Morphs with half of the sets for the first nodes, and checks where all of them lie; returns how
 /// many are hot.
@@ -28,11 +25,8 @@ fn check<P: Clone + PartialEq + std::fmt::Debug + Unpin>(
     for (v, &address) in after.addresses.iter().enumerate() {
         let is_hot = v < colour.hot_nodes;
         for byte in [address, address + size_of::<Node<P>>() - 1] {
-            assert_eq!(
-                byte % way_bytes < way_bytes / 2,
-                is_hot,
-                "node {v} at {address:#x}"
-            );
+            let in_hot_part = byte % way_bytes < way_bytes / 2;
+            assert_eq!(in_hot_part, is_hot, "node {v} at {address:#x}");
         }
     }
     if way_bytes <= 4096 {
@@ -46,7 +40,7 @@ fn check<P: Clone + PartialEq + std::fmt::Debug + Unpin>(
 #[test]
 fn hot_nodes_lie_in_their_part_of_each_way() {
     let token = Rc::new(());
-    let mut root = build(&shuffled(60_000), &token, |key| key);
+    let mut root = build(&keys_up_to(60_000), &token, |key| key);
     assert_eq!(size_of::<Node<u32>>(), 32);
     for (sets, block, ways) in [
         (64, 64, 12),
@@ -69,7 +63,7 @@ fn hot_nodes_lie_in_their_part_of_each_way() {
             );
         }
     }
-    let mut odd = build(&shuffled(5_000), &token, |key| [key; 9]);
+    let mut odd = build(&keys_up_to(5_000), &token, |key| [key; 9]);
     let geometry = CacheGeometry::new(128, 64, 4).unwrap();
     assert!(check(&mut odd, geometry, Layout::DepthFirst) > 0);
     drop((root, odd));
@@ -79,7 +73,7 @@ fn hot_nodes_lie_in_their_part_of_each_way() {
 #[test]
 fn the_first_level_of_this_machine_is_coloured_and_reported() {
     let token = Rc::new(());
-    let mut root = build(&shuffled(200_000), &token, |key| key);
+    let mut root = build(&keys_up_to(200_000), &token, |key| key);
     let plain = Morph::new().run(&mut root, Node::children).unwrap();
     assert!(plain.colour.is_none());
     let report = Morph::new()
@@ -90,30 +84,27 @@ fn the_first_level_of_this_machine_is_coloured_and_reported() {
     let colour = report.colour.clone().unwrap();
     let gain = colour.gain.unwrap();
     assert!(gain.levels().count() >= 2);
+    let is_finite = |misses: f64, ns: f64| misses.is_finite() && ns.is_finite();
     assert!(
         gain.levels()
-            .all(|(name, misses, ns)| !name.is_empty() && misses.is_finite() && ns.is_finite())
+            .all(|(name, misses, ns)| !name.is_empty() && is_finite(misses, ns))
     );
     assert!(
         report.to_string().contains("hot nodes by colour"),
         "{report}"
     );
     // Half of each page of the rest.
-    let bytes = report.bytes();
-    assert!(
-        (bytes / 2..=bytes * 2).contains(&colour.lost_bytes),
-        "{}",
-        colour.lost_bytes
-    );
+    let (bytes, lost) = (report.bytes(), colour.lost_bytes);
+    assert!((bytes / 2..=bytes * 2).contains(&lost), "{lost}");
     drop(root);
     assert_eq!(alive(&token), 0);
 }
 
 #[test]
-fn weights_say_who_is_hot() {
+fn the_heaviest_nodes_are_hot() {
     let token = Rc::new(());
-    let mut root = build(&shuffled(20_000), &token, |key| key);
-    let favourite = shuffled(20_000)[19_999];
+    let mut root = build(&keys_up_to(20_000), &token, |key| key);
+    let favourite = keys_up_to(20_000)[19_999];
     let geometry = CacheGeometry::new(64, 64, 1).unwrap();
     let weigh = |node: &Node<u32>| f64::from(u8::from(node.key == favourite));
     let morph = Morph::new()
@@ -124,35 +115,32 @@ fn weights_say_who_is_hot() {
         .unwrap();
     let mut at = root.as_deref().unwrap();
     loop {
-        assert!(
-            std::ptr::from_ref(at).addr() % 4096 < 2048,
-            "on the way to the favourite"
-        );
+        let offset = std::ptr::from_ref(at).addr() % 4096;
+        assert!(offset < 2048, "on the path to the favourite");
         if at.key == favourite {
             break;
         }
-        at = if favourite < at.key {
+        let child = if favourite < at.key {
             &at.left
         } else {
             &at.right
-        }
-        .as_deref()
-        .unwrap();
+        };
+        at = child.as_deref().unwrap();
     }
     drop(root);
     assert_eq!(alive(&token), 0);
 }
 
 #[test]
-fn shares_and_caches_that_make_no_sense_are_told() {
+fn invalid_shares_and_caches_are_errors() {
     let token = Rc::new(());
-    let mut root = build(&shuffled(1000), &token, |key| [key; 30]);
+    let mut root = build(&keys_up_to(1000), &token, |key| [key; 30]);
     let before = Picture::of(&root);
     for share in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
         let result = Morph::new().colour(share).run(&mut root, Node::children);
         assert_eq!(result.unwrap_err(), MorphError::ColourShare);
     }
-    // All for the hot ones: nothing is left for the rest.
+    // No room is left for the other nodes.
     let result = Morph::new().colour(1.0).run(&mut root, Node::children);
     assert!(matches!(
         result,
@@ -163,11 +151,7 @@ fn shares_and_caches_that_make_no_sense_are_told() {
         .colour_for(large, 0.5)
         .run(&mut root, Node::children);
     assert!(matches!(result, Err(MorphError::ColourWay { way_bytes, .. }) if way_bytes == 4 << 20));
-    let after = Picture::of(&root);
-    assert_eq!(
-        (before.nodes, before.addresses),
-        (after.nodes, after.addresses)
-    );
+    assert_same(&before, &Picture::of(&root));
     let none = Morph::new()
         .colour(0.0)
         .run(&mut root, Node::children)
@@ -180,7 +164,7 @@ fn shares_and_caches_that_make_no_sense_are_told() {
 #[test]
 fn larger_caches_are_predicted_where_a_probe_has_shown_that_colours_reach_them() {
     let token = Rc::new(());
-    let mut root = build(&shuffled(100_000), &token, |key| key);
+    let mut root = build(&keys_up_to(100_000), &token, |key| key);
     let geometry = CacheGeometry::new(2048, 64, 16).unwrap();
     let mut machine = Machine::this().clone();
     for (other_ns, known) in [(19.0, false), (12.0, true)] {
@@ -192,11 +176,8 @@ fn larger_caches_are_predicted_where_a_probe_has_shown_that_colours_reach_them()
         }];
         let morph = Morph::new().machine(&machine).colour_for(geometry, 0.5);
         let report = morph.run(&mut root, Node::children).unwrap();
-        let caches = machine
-            .levels
-            .iter()
-            .filter(|level| level.kind == LevelKind::Data)
-            .count();
+        let is_cache = |level: &&Level| level.kind == LevelKind::Data;
+        let caches = machine.levels.iter().filter(is_cache).count();
         let colour = report.colour.unwrap();
         assert_eq!(colour.gain.is_some(), known && caches > 1, "{other_ns} ns");
     }

@@ -20,29 +20,24 @@ where
 
 #[test]
 fn generics_lifetimes_and_where_clauses_are_kept() {
-    fn leaf<K: Ord, V: Default + Copy>(key: K, text: &str) -> Option<Box<Generic<'_, K, V, 2>>> {
+    fn leaf(key: &str, text: &'static str) -> Option<Box<Generic<'static, String, u16, 2>>> {
         Some(Box::new(Generic {
-            key,
+            key: key.to_owned(),
             text,
-            values: [V::default(); 2],
+            values: [7; 2],
             left: None,
             right: None,
         }))
     }
 
-    let text = String::from("borrowed");
-    let mut root: Option<Box<Generic<'_, String, u16, 2>>> = leaf("root".to_owned(), &text);
+    let mut root = leaf("root", "borrowed");
     let node = root.as_mut().unwrap();
-    node.left = leaf("left".to_owned(), &text[..2]);
-    node.right = leaf("right".to_owned(), &text[2..]);
+    (node.left, node.right) = (leaf("left", "bo"), leaf("right", "rrowed"));
     assert_eq!(ccmorph(&mut root, Generic::children).unwrap().nodes, 3);
     let node = root.unwrap();
     let (left, right) = (node.left.unwrap(), node.right.unwrap());
-    assert_eq!(
-        (&*left.key, &*right.key, left.text, right.text),
-        ("left", "right", "bo", "rrowed")
-    );
-    assert_eq!(node.values, [0, 0]);
+    assert_eq!((&*left.key, left.text, left.values), ("left", "bo", [7; 2]));
+    assert_eq!((&*right.key, right.text), ("right", "rrowed"));
 }
 
 #[derive(TreeNode)]
@@ -55,11 +50,13 @@ enum Expression {
         #[child]
         sides: [Box<Expression>; 2],
     },
-    Call(String, #[child] Vec<Expression2>),
+    Call(String, #[child] Vec<Argument>),
+    /// A variant of the name of an associated type.
+    Link(#[child] Box<Expression>),
 }
 
-/// Children of a variant that are links of links.
-type Expression2 = Option<Box<Expression>>;
+/// Links of links.
+type Argument = Option<Box<Expression>>;
 
 impl Expression {
     fn value(&self) -> f64 {
@@ -67,11 +64,10 @@ impl Expression {
             Expression::Number(number) => *number,
             Expression::Nothing => 0.0,
             Expression::Negated(inner) => -inner.value(),
-            Expression::Binary {
-                operator: '+',
-                sides: [a, b],
-            } => a.value() + b.value(),
-            Expression::Binary { sides: [a, b], .. } => a.value() * b.value(),
+            Expression::Binary { operator, sides } => {
+                let [a, b] = sides.each_ref().map(|side| side.value());
+                if *operator == '+' { a + b } else { a * b }
+            }
             Expression::Call(name, arguments) => {
                 assert_eq!(name, "sum");
                 arguments
@@ -80,6 +76,7 @@ impl Expression {
                     .map(|argument| argument.value())
                     .sum()
             }
+            Expression::Link(inner) => inner.value(),
         }
     }
 }
@@ -87,39 +84,19 @@ impl Expression {
 #[test]
 fn enums_are_nodes() {
     let number = |n| Box::new(Expression::Number(n));
-    let sum = Box::new(Expression::Binary {
-        operator: '+',
-        sides: [number(2.0), number(3.0)],
-    });
+    let binary = |operator, sides| Box::new(Expression::Binary { operator, sides });
+    let sum = binary('+', [number(2.0), number(3.0)]);
     let call = Expression::Call("sum".to_owned(), vec![Some(sum), None, Some(number(4.0))]);
-    let product = Expression::Binary {
-        operator: '*',
-        sides: [Box::new(call), Box::new(Expression::Negated(number(0.5)))],
-    };
-    let mut root = Box::new(product);
-    let before = root.value();
-    assert_eq!(ccmorph(&mut root, Expression::children).unwrap().nodes, 8);
-    assert_eq!(root.value().to_bits(), before.to_bits());
-    assert_eq!(before.to_bits(), (-4.5f64).to_bits());
+    let link = Box::new(Expression::Link(Box::new(call)));
+    let mut root = binary('*', [link, Box::new(Expression::Negated(number(0.5)))]);
+    assert_eq!(root.value().to_bits(), (-4.5f64).to_bits());
+    assert_eq!(ccmorph(&mut root, Expression::children).unwrap().nodes, 9);
+    assert_eq!(root.value().to_bits(), (-4.5f64).to_bits());
+    let mut nothing = Box::new(Expression::Nothing);
     assert_eq!(
-        ccmorph(&mut Box::new(Expression::Nothing), Expression::children)
-            .unwrap()
-            .nodes,
+        ccmorph(&mut nothing, Expression::children).unwrap().nodes,
         1
     );
-}
-
-/// A variant of the name of an associated type.
-#[derive(TreeNode)]
-enum Chain {
-    Link(#[child] Box<Chain>),
-    End,
-}
-
-#[test]
-fn variants_may_be_called_link() {
-    let mut root = Box::new(Chain::Link(Box::new(Chain::End)));
-    assert_eq!(ccmorph(&mut root, Chain::children).unwrap().nodes, 2);
 }
 
 #[derive(TreeNode)]
@@ -132,13 +109,8 @@ fn tuples_are_nodes() {
     root.1 = Some(leaf(1));
     root.2 = vec![leaf(2), leaf(3)];
     assert_eq!(ccmorph(&mut root, TreeNode::children).unwrap().nodes, 4);
-    let texts: Vec<String> = root
-        .1
-        .iter()
-        .chain(&root.2)
-        .map(|node| node.0.to_string())
-        .collect();
-    assert_eq!(texts, ["1", "2", "3"]);
+    let texts = root.1.iter().chain(&root.2).map(|node| node.0.to_string());
+    assert!(texts.eq(["1", "2", "3"]));
 }
 
 #[test]
@@ -154,14 +126,8 @@ fn macros_may_make_nodes() {
         };
     }
     node!(Made, Option<Box<Made>>);
-    let mut root = Made {
-        visit: 1,
-        link_0: None,
-    };
-    root.link_0 = Some(Box::new(Made {
-        visit: 2,
-        link_0: None,
-    }));
+    let made = |visit, link_0| Made { visit, link_0 };
+    let mut root = made(1, Some(Box::new(made(2, None))));
     let mut shown = 0;
     root.children(&mut |_links| shown += 1);
     assert_eq!(shown, 1);
@@ -169,7 +135,7 @@ fn macros_may_make_nodes() {
     assert_eq!((root.visit, root.link_0.unwrap().visit), (1, 2));
 }
 
-/// What other crates call a small vector, as far as it matters here: something with `iter_mut`.
+/// A collection of another crate, with `iter_mut`.
 struct Few<T>(Vec<T>);
 
 impl<T> Few<T> {
@@ -217,7 +183,7 @@ fn collections_that_iterate_over_links_are_children() {
 }
 
 mod names_that_are_taken {
-    //! Items and lifetimes of the names that one might give in the macro.
+    //! Items and lifetimes of names that a macro might use.
     #![expect(
         non_upper_case_globals,
         reason = "what a pattern of the name would mean"
@@ -243,7 +209,7 @@ mod names_that_are_taken {
     }
 
     #[test]
-    fn items_and_lifetimes_of_any_name_are_in_nobodys_way() {
+    fn items_and_lifetimes_may_have_any_name() {
         assert_eq!(visit + link + field_0 + field_1 + field_2, 15);
         let text = "text";
         let leaf = || {

@@ -29,18 +29,11 @@ struct InHeap<'h> {
 
 impl Unpin for InHeap<'_> {}
 
-fn keys_in_order(root: &Option<ApiBox<InCcMalloc, CcMalloc>>) -> Vec<u32> {
-    let (mut keys, mut stack, mut at) = (Vec::new(), Vec::new(), root.as_ref());
-    loop {
-        while let Some(node) = at {
-            stack.push(node);
-            at = node.left.as_ref();
-        }
-        let Some(node) = stack.pop() else {
-            return keys;
-        };
+fn keys_in_order(root: &Option<ApiBox<InCcMalloc, CcMalloc>>, keys: &mut Vec<u32>) {
+    if let Some(node) = root {
+        keys_in_order(&node.left, keys);
         keys.push(node.key);
-        at = node.right.as_ref();
+        keys_in_order(&node.right, keys);
     }
 }
 
@@ -62,7 +55,9 @@ quickcheck! {
         }
         let mut sorted = keys.clone();
         sorted.sort_unstable();
-        assert_eq!(keys_in_order(&root), sorted);
+        let mut found = Vec::new();
+        keys_in_order(&root, &mut found);
+        assert_eq!(found, sorted);
         assert_eq!(Rc::strong_count(&token), keys.len() + 1);
         drop(root);
         Rc::strong_count(&token) == 1
@@ -92,7 +87,8 @@ quickcheck! {
         }
         let (mut before, mut after) = (Vec::new(), Vec::new());
         flat(&root, &mut before);
-        let report = Morph::new().layout(Layout::VanEmdeBoas).run(&mut root, InHeap::children).unwrap();
+        let morph = Morph::new().layout(Layout::VanEmdeBoas);
+        let report = morph.run(&mut root, InHeap::children).unwrap();
         flat(&root, &mut after);
         assert_eq!((report.nodes, report.placed), (numbers.len() + 1, true));
         for (old, new) in before.iter().zip(&after) {
@@ -144,6 +140,7 @@ struct Raw {
 
 /// A tree of raw nodes: heap-shaped, `count` of them.
 fn raw_tree(count: usize) -> Vec<*mut Raw> {
+    crate::begin();
     let node = |key| {
         Box::into_raw(Box::new(Raw {
             key,

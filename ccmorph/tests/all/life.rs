@@ -1,7 +1,10 @@
 //! Morphs in the life of a structure: between inserts and removals, again and again, in several
 //! threads.
 
-use crate::tree::{LAYOUTS, Link, Node, Picture, alive, build, find, insert, morph_checked};
+use crate::traversals::assert_same;
+use crate::tree::{
+    LAYOUTS, Link, Node, Picture, alive, build, find, insert, keys_up_to, morph_checked,
+};
 use allocator_api2::boxed::Box as ApiBox;
 use ccmalloc::Heap;
 use ccmorph::{Layout, LayoutChoice, Machine, Morph, Outcome, TreeNode};
@@ -25,13 +28,9 @@ enum Op {
 impl Arbitrary for Op {
     fn arbitrary(g: &mut Gen) -> Op {
         let key = u32::from(u8::arbitrary(g));
-        let auto = LayoutChoice::Auto;
-        let choices: Vec<LayoutChoice> = LAYOUTS
-            .into_iter()
-            .map(LayoutChoice::from)
-            .chain([auto])
-            .collect();
-        let choice = *g.choose(&choices).unwrap_or(&auto);
+        let mut choices = LAYOUTS.map(LayoutChoice::from).to_vec();
+        choices.push(LayoutChoice::Auto);
+        let choice = *g.choose(&choices).unwrap();
         match u8::arbitrary(g) % 16 {
             0..9 => Op::Insert(key),
             9 => Op::Prune(key),
@@ -46,7 +45,7 @@ fn keys<P: Clone>(root: &Link<P>) -> Vec<u32> {
     Picture::of(root)
         .nodes
         .into_iter()
-        .map(|(_, _, key, _)| key)
+        .map(|node| node.2)
         .collect()
 }
 
@@ -90,24 +89,19 @@ quickcheck! {
 }
 
 #[test]
-fn each_node_can_be_dropped_on_its_own() {
+fn each_node_can_be_dropped_alone() {
     let token = Rc::new(());
-    let order: Vec<u32> = (0..3000)
-        .map(|i: u32| i.wrapping_mul(0x9e37_79b9))
-        .collect();
     for layout in LAYOUTS {
-        let mut root = build(&order, &token, |key| key);
+        let mut root = build(&keys_up_to(3000), &token, |key| key);
         morph_checked(&mut root, Morph::new().layout(layout));
-        // All boxes apart, then dropped in an order of their own, with new ones made in between.
-        let mut apart = Vec::new();
-        let mut stack: Vec<_> = root.take().into_iter().collect();
+        // All boxes apart, then dropped in the order of their keys, with new ones made in between.
+        let (mut apart, mut stack) = (Vec::new(), Vec::from_iter(root));
         while let Some(mut node) = stack.pop() {
-            stack.extend(node.left.take());
-            stack.extend(node.right.take());
+            stack.extend(node.left.take().into_iter().chain(node.right.take()));
             apart.push(node);
         }
         apart.sort_by_key(|node| node.key);
-        assert_eq!(apart.len(), order.len());
+        assert_eq!(apart.len(), 3000);
         let mut filler = Vec::new();
         while let Some(node) = apart.pop() {
             assert_eq!(node.key, node.payload);
@@ -116,66 +110,55 @@ fn each_node_can_be_dropped_on_its_own() {
             assert_eq!(alive(&token), apart.len());
         }
         assert!(filler.iter().all(|bytes| **bytes == [0xab; 48]));
-        assert!(apart.is_empty());
     }
 }
 
 #[test]
 fn threads_morph_at_the_same_time_and_drop_what_others_morphed() {
     #[derive(TreeNode)]
-    struct Plain {
-        key: u64,
-        #[child]
-        children: [Option<Box<Plain>>; 2],
-    }
+    struct Plain(u64, #[child] [Option<Box<Plain>>; 2]);
 
     fn grow(keys: std::ops::Range<u64>) -> Option<Box<Plain>> {
         let middle = keys.start + (keys.end - keys.start) / 2;
-        (!keys.is_empty()).then(|| {
-            let children = [grow(keys.start..middle), grow(middle + 1..keys.end)];
-            Box::new(Plain {
-                key: middle,
-                children,
-            })
-        })
+        let below = || [grow(keys.start..middle), grow(middle + 1..keys.end)];
+        (!keys.is_empty()).then(|| Box::new(Plain(middle, below())))
     }
 
     fn sum(node: &Option<Box<Plain>>) -> u64 {
-        node.as_ref().map_or(0, |node| {
-            node.key + sum(&node.children[0]) + sum(&node.children[1])
-        })
+        node.as_ref()
+            .map_or(0, |node| node.0 + node.1.iter().map(sum).sum::<u64>())
     }
 
-    let threads: Vec<_> = (0..4)
-        .map(|_| {
-            std::thread::spawn(|| {
-                let mut root = grow(0..5000);
-                for layout in LAYOUTS {
-                    let report = Morph::new()
-                        .layout(layout)
-                        .run(&mut root, Plain::children)
-                        .unwrap();
-                    assert_eq!(report.nodes, 5000);
-                }
-                root
-            })
-        })
-        .collect();
-    for thread in threads {
+    let morphed = || {
+        let mut root = grow(0..5000);
+        for layout in LAYOUTS {
+            let report = Morph::new().layout(layout).run(&mut root, Plain::children);
+            assert_eq!(report.unwrap().nodes, 5000);
+        }
+        root
+    };
+    for thread in [(); 4].map(|()| std::thread::spawn(morphed)) {
         let mut root = thread.join().unwrap();
-        // Nodes that another thread allocated, and which has ended, are moved here.
+        // Nodes of a thread that has ended are moved here.
         let report = Morph::new().run(&mut root, Plain::children).unwrap();
-        assert_eq!(report.nodes, 5000);
-        assert_eq!(sum(&root), 4999 * 5000 / 2);
+        assert_eq!((report.nodes, sum(&root)), (5000, 4999 * 5000 / 2));
     }
 }
 
 #[test]
-fn what_a_morph_leaves_serves_the_next() {
-    let token = Rc::new(());
-    let order: Vec<u32> = (0..200_000)
-        .map(|i: u32| i.wrapping_mul(0x9e37_79b9))
-        .collect();
+fn the_next_morph_uses_what_a_morph_leaves() {
+    type HeapLink<'h> = ApiBox<HeapNode<'h>, &'h Heap>;
+    #[derive(TreeNode)]
+    struct HeapNode<'h> {
+        key: u32,
+        _payload: u64,
+        #[child]
+        children: [Option<ApiBox<HeapNode<'h>, &'h Heap>>; 2],
+    }
+    impl Unpin for HeapNode<'_> {}
+
+    let order = keys_up_to(200_000);
+    // A heap of its own, whose size no other test changes.
     let heap = Heap::new().unwrap();
     let mut root: Option<HeapLink<'_>> = None;
     for &key in &order {
@@ -186,47 +169,30 @@ fn what_a_morph_leaves_serves_the_next() {
         }
         let node = HeapNode {
             key,
-            token: Rc::clone(&token),
+            _payload: 0,
             children: [None, None],
         };
         *at = Some(ApiBox::new_in(node, &heap));
     }
-    // A heap of its own, whose size no other test changes.
+    let morph = Morph::new().layout(Layout::VanEmdeBoas);
     let mut sizes = Vec::new();
     for _ in 0..30 {
-        let report = Morph::new()
-            .layout(Layout::VanEmdeBoas)
-            .run(&mut root, HeapNode::children);
-        assert_eq!(report.unwrap().nodes, order.len());
+        let report = morph.run(&mut root, HeapNode::children).unwrap();
+        assert_eq!(report.nodes, order.len());
         sizes.push(heap.stats().chunk_bytes);
     }
     // Old and new places at once, and no more from round to round.
     let largest = |sizes: &[usize]| sizes.iter().copied().max();
     assert!(largest(&sizes[15..]) <= largest(&sizes[..15]), "{sizes:?}");
-    // Node by node: half of what is left can be used for something else at once.
+    // Half of what is left can be used for something else at once.
     let before = heap.stats().chunk_bytes;
-    let filler: Vec<_> = (0..order.len() / 2)
-        .map(|_| ApiBox::new_in([0u64; 4], &heap))
-        .collect();
+    let filler = (0..order.len() / 2).map(|_| ApiBox::new_in([0u64; 4], &heap));
+    let filler: Vec<_> = filler.collect();
     assert!(
         heap.stats().chunk_bytes <= before,
         "the old places were not used again"
     );
     drop((filler, root));
-    assert_eq!(alive(&token), 0);
-}
-
-type HeapLink<'h> = ApiBox<HeapNode<'h>, &'h Heap>;
-
-impl Unpin for HeapNode<'_> {}
-
-#[derive(TreeNode)]
-struct HeapNode<'h> {
-    key: u32,
-    #[expect(dead_code, reason = "counted, not read")]
-    token: Rc<()>,
-    #[child]
-    children: [Option<ApiBox<HeapNode<'h>, &'h Heap>>; 2],
 }
 
 #[test]
@@ -254,12 +220,9 @@ fn destructors_that_panic_are_not_run_by_a_morph() {
         Box::new(Fused { fuse, children })
     };
     let mut root = node(vec![node(vec![]), node(vec![node(vec![])]), node(vec![])]);
-    assert_eq!(
-        Morph::new().run(&mut root, Fused::children).unwrap().nodes,
-        5
-    );
-    assert_eq!(drops.get(), 0);
-    // The second destructor panics, on its way down; the others run all the same, each once.
+    let report = Morph::new().run(&mut root, Fused::children).unwrap();
+    assert_eq!((report.nodes, drops.get()), (5, 0));
+    // The second destructor panics; the others still run, each once.
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(root)));
     assert!(result.is_err());
     assert_eq!(drops.get(), 5);
@@ -267,12 +230,9 @@ fn destructors_that_panic_are_not_run_by_a_morph() {
 }
 
 #[test]
-fn a_morph_that_does_not_pay_is_left() {
+fn a_morph_that_does_not_pay_is_not_done() {
     let token = Rc::new(());
-    let order: Vec<u32> = (0..100_000)
-        .map(|i: u32| i.wrapping_mul(0x9e37_79b9))
-        .collect();
-    let mut root = build(&order, &token, |key| key);
+    let mut root = build(&keys_up_to(100_000), &token, |key| key);
     let machine = Machine::thesis();
     for layout in [LayoutChoice::Auto, Layout::VanEmdeBoas.into()] {
         let shuffle = Morph::new().layout(Layout::Random { seed: 5 });
@@ -286,11 +246,7 @@ fn a_morph_that_does_not_pay_is_left() {
         };
         assert!(gain.saved_ns() > 0.0 && gain.cost_ns > 0.0);
         assert!(gain.break_even_operations > 1.0 && gain.break_even_operations.is_finite());
-        let left = Picture::of(&root);
-        assert_eq!(
-            (&before.nodes, &before.addresses),
-            (&left.nodes, &left.addresses)
-        );
+        assert_same(&before, &Picture::of(&root));
 
         let enough = gain.break_even_operations * 1.01;
         let Ok(Outcome::Morphed {
@@ -300,17 +256,12 @@ fn a_morph_that_does_not_pay_is_left() {
         else {
             panic!("{enough} operations were said to pay");
         };
-        assert_eq!((report.nodes, &again), (order.len(), &gain));
+        assert_eq!((report.nodes, &again), (100_000, &gain));
         let after = Picture::of(&root);
         assert_eq!(before.nodes, after.nodes);
-        assert!(
-            before
-                .addresses
-                .iter()
-                .zip(&after.addresses)
-                .all(|(old, new)| old != new)
-        );
-        // What has been won cannot be won again.
+        let mut moved = before.addresses.iter().zip(&after.addresses);
+        assert!(moved.all(|(old, new)| old != new));
+        // A second morph gains nothing.
         let outcome = morph.run_if_worthwhile(&mut root, Node::children, enough);
         assert!(matches!(outcome, Ok(Outcome::NotWorthwhile { .. })));
     }

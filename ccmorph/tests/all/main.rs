@@ -1,8 +1,10 @@
-//! ccmorph under the allocator that it is made for. Whatever gives `MorphError::NotCcMalloc` here
-//! fails.
+//! ccmorph under the allocator that it is made for.
 
 #[global_allocator]
 static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
+
+/// Called first by tests of modules that `declared` runs, too.
+fn begin() {}
 
 mod any;
 mod colour;

@@ -1,8 +1,8 @@
 //! Maps: their counts against counting by hand, and their pictures against the rules of XML.
 
-use crate::tree::{Link, Node, build};
-use ccmodel::{Layout, NO_NODE};
-use ccmorph::{IndexMorph, Map, MapStyle, Morph, TreeNode, map};
+use crate::tree::{Link, Node, build, keys_up_to};
+use ccmodel::NO_NODE;
+use ccmorph::{IndexMorph, Layout, Map, MapStyle, Morph, TreeNode, map};
 use quickcheck::quickcheck;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -38,7 +38,8 @@ quickcheck! {
         assert_eq!(map.pieces(bytes).count(), by_piece.len());
         for (found, (&number, nodes)) in map.pieces(bytes).zip(&by_piece) {
             assert_eq!(found.address(), number * bytes);
-            assert!(found.nodes().map(|node| (node.address, node.number)).eq(nodes.iter().copied()));
+            let found_nodes = found.nodes().map(|node| (node.address, node.number));
+            assert!(found_nodes.eq(nodes.iter().copied()));
             let leaving = (0..parents.len())
                 .filter_map(|v| up(v).map(|up| (piece(up), piece(v))))
                 .filter(|ends| (ends.0 == number) != (ends.1 == number))
@@ -65,7 +66,12 @@ quickcheck! {
         bytes < 32 || (map.touched_by_search(bytes) - mean).abs() < 1e-6 * mean.max(1.0)
     }
 
-    fn pictures_are_well_formed(seeds: Vec<(u16, u32)>, node_bytes: u8, pages: u8, title: String) -> bool {
+    fn pictures_are_well_formed(
+        seeds: Vec<(u16, u32)>,
+        node_bytes: u8,
+        pages: u8,
+        title: String
+    ) -> bool {
         let (parents, addresses) = forest(&seeds);
         let map = Map::new(&parents, addresses, usize::from(node_bytes) * 8).unwrap();
         let mut style = MapStyle::new()
@@ -117,8 +123,8 @@ fn check_xml(text: &str) {
 }
 
 fn check_text(text: &str) {
+    let known = ["&lt;", "&gt;", "&amp;"];
     for (at, _) in text.match_indices('&') {
-        let known = ["&lt;", "&gt;", "&amp;"];
         assert!(
             known.iter().any(|entity| text[at..].starts_with(entity)),
             "{text}"
@@ -142,44 +148,41 @@ fn every_node_is_a_bar_and_every_leaving_edge_a_line() {
     let addresses = vec![0x10000, 0x10018, 0x10040, 0x11ff8];
     let map = Map::new(&[NO_NODE, 0, 0, 2], addresses, 24).unwrap();
     let svg = map.to_svg(&MapStyle::new());
-    let path_with =
-        |mark: &str| -> Vec<&str> { svg.lines().filter(|line| line.contains(mark)).collect() };
-    // Three depths; the node at the page's end reaches into a page that is not shown.
-    let bars: usize = ["#440154", "#21918c", "#fde725"]
-        .iter()
-        .map(|colour| {
-            // The first one is in the legend.
-            path_with(&format!("<path fill=\"{colour}\""))[1]
-                .matches('M')
-                .count()
-        })
-        .sum();
+    let lines = |mark: &str| {
+        svg.lines()
+            .filter(|line| line.contains(mark))
+            .collect::<Vec<_>>()
+    };
+    // Three depths; the node at the page's end reaches into a page that is not shown. The first
+    // path of each colour is in the legend.
+    let bars = ["#440154", "#21918c", "#fde725"].map(|colour| {
+        let paths = lines(&format!("<path fill=\"{colour}\""));
+        paths[1].matches('M').count()
+    });
+    let bars: usize = bars.iter().sum();
     assert_eq!(bars, 4);
     // Again, one of each is in the legend.
-    assert_eq!(path_with("stroke=\"#333\"").len(), 2);
-    assert_eq!(path_with("stroke=\"#d1495b\"").len(), 2);
-    assert!(
-        svg.contains("page 0 · 3 nodes · 1 edge out")
-            && svg.contains("page 1 · 1 node · 1 edge out")
-    );
-    assert!(svg.contains(
-        "edges that stay in a block 33.3%, in 256 B 66.7%, in a page 66.7%; 2 leave their block"
-    ));
+    assert_eq!(lines("stroke=\"#333\"").len(), 2);
+    assert_eq!(lines("stroke=\"#d1495b\"").len(), 2);
+    for text in [
+        "page 0 · 3 nodes · 1 edge out",
+        "page 1 · 1 node · 1 edge out",
+        "edges that stay in a block 33.3%, in 256 B 66.7%, in a page 66.7%; 2 leave their block",
+    ] {
+        assert!(svg.contains(text), "{text}");
+    }
     let without = map.to_svg(&MapStyle::new().edges(0).pages(1));
-    assert!(without.contains("1 more page is not shown"));
+    assert!(without.contains("Not shown: 1 page that"));
     assert_eq!(without.matches("stroke=\"#333\"").count(), 1);
 }
 
 #[test]
 fn of_a_tree_before_and_after() {
     let token = Rc::new(());
-    let keys: Vec<u32> = (0..5000_u32).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
-    let mut root: Link<[u8; 0]> = build(&keys, &token, |_| []);
+    let mut root: Link<[u8; 0]> = build(&keys_up_to(5000), &token, |_| []);
     let before = map(&mut root, Node::children).unwrap();
-    let report = Morph::new()
-        .layout(Layout::VanEmdeBoas)
-        .run(&mut root, Node::children)
-        .unwrap();
+    let morph = Morph::new().layout(Layout::VanEmdeBoas);
+    let report = morph.run(&mut root, Node::children).unwrap();
     let after = map(&mut root, Node::children).unwrap();
     for (map, near) in [(&before, report.near_before), (&after, report.near_after)] {
         assert_eq!((map.len(), map.edges(), map.node_bytes()), (5000, 4999, 32));
@@ -187,12 +190,8 @@ fn of_a_tree_before_and_after() {
         assert_eq!(map.edges_within(256), near.same_256);
         assert_eq!(map.edges_within(4096), near.same_page);
     }
-    assert!(
-        before
-            .nodes()
-            .zip(after.nodes())
-            .all(|(a, b)| (a.depth, a.parent) == (b.depth, b.parent))
-    );
+    let mut pairs = before.nodes().zip(after.nodes());
+    assert!(pairs.all(|(a, b)| (a.depth, a.parent) == (b.depth, b.parent)));
     // Pieces as large as a node count the nodes on the way, wherever those were before.
     assert!(after.touched_by_search(64) < 0.8 * after.touched_by_search(32));
     assert!(after.touched_by_search(64) < 0.9 * before.touched_by_search(64));
@@ -201,11 +200,8 @@ fn of_a_tree_before_and_after() {
         text.starts_with("5000 nodes of 32 B on ") && text.lines().count() == 3,
         "{text}"
     );
-    let address = |map: &Map| map.node(0).address;
-    assert_eq!(
-        address(&after),
-        std::ptr::from_ref(&**root.as_ref().unwrap()).addr() as u64
-    );
+    let root = std::ptr::from_ref(&**root.as_ref().unwrap());
+    assert_eq!(after.node(0).address, root.addr() as u64);
 }
 
 #[test]
@@ -215,7 +211,7 @@ fn of_a_slice() {
         .map(&mut nodes, &mut 1_u8, |node, visit| visit.child(node))
         .unwrap();
     let begin = nodes.as_ptr().addr() as u64;
-    let found: Vec<(u64, u32)> = map
+    let found: Vec<_> = map
         .nodes()
         .map(|node| (node.address - begin, node.depth))
         .collect();

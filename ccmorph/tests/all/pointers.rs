@@ -1,7 +1,7 @@
 //! Pointers back: they follow the nodes that they point to, and only these.
 
 use crate::tree::LAYOUTS;
-use ccmorph::{Links, Morph, TreeNode, Visitor, back, ccmorph};
+use ccmorph::{Layout, LayoutChoice, Links, Morph, TreeNode, Visitor, back, ccmorph};
 use quickcheck::{TestResult, quickcheck};
 use std::cell::Cell;
 use std::ptr::{NonNull, null, null_mut};
@@ -35,6 +35,7 @@ impl Links for List {
 
 impl List {
     fn of(values: &[u32]) -> List {
+        crate::begin();
         let mut list = List {
             first: None,
             last: null_mut(),
@@ -74,15 +75,6 @@ impl List {
         }
         assert!(std::ptr::eq(self.last, previous));
         values
-    }
-
-    /// Drops without recursion.
-    fn clear(&mut self) {
-        let mut at = self.first.take();
-        while let Some(mut item) = at {
-            at = item.next.take();
-        }
-        self.last = null_mut();
     }
 }
 
@@ -134,8 +126,7 @@ fn the_rest_of_a_list_is_morphed_alone() {
     assert!(std::ptr::eq(third.previous, second));
 }
 
-/// A tree with all kinds of pointers: to the parent, to the root, to a sibling that comes later, to
-/// itself.
+/// A tree with pointers to the parent, to the root, to other nodes and to the node itself.
 struct Threaded {
     key: u32,
     left: Option<Box<Threaded>>,
@@ -192,7 +183,7 @@ quickcheck! {
             insert(&mut root, key);
         }
         let all = nodes(&mut root);
-        // By numbers, so that what must hold can be said again after the morph.
+        // By numbers, which hold after the morph as well.
         let far = |v: usize| (v.wrapping_mul(7).wrapping_add(step)) % all.len();
         for (v, &node) in all.iter().enumerate() {
             // SAFETY: live nodes, to which no reference is in use.
@@ -232,8 +223,30 @@ quickcheck! {
 fn a_list_of_a_million_items_needs_no_stack() {
     let values: Vec<u32> = (0..if cfg!(miri) { 100 } else { 1_000_000 }).collect();
     let mut list = List::of(&values);
-    let report = ccmorph(&mut list, Item::children).unwrap();
-    assert_eq!(report.nodes, values.len());
-    assert_eq!(list.check(), values);
-    list.clear();
+    for choice in [
+        LayoutChoice::Auto,
+        Layout::SubtreeCluster { block_bytes: 64 }.into(),
+        Layout::VanEmdeBoas.into(),
+        Layout::ClusterVanEmdeBoas { block_bytes: 4096 }.into(),
+    ] {
+        let report = Morph::new()
+            .layout(choice)
+            .run(&mut list, Item::children)
+            .unwrap();
+        assert_eq!(
+            (report.nodes, report.edges),
+            (values.len(), values.len() - 1)
+        );
+        // Two nodes of 24 B to a line, at least.
+        assert!(
+            report.near_after.same_64 >= values.len() / 100 * 49,
+            "{report}"
+        );
+        assert_eq!(list.check(), values);
+    }
+    // Item by item, as dropping all at once would recurse.
+    let mut at = list.first.take();
+    while let Some(mut item) = at {
+        at = item.next.take();
+    }
 }

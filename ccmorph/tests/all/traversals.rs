@@ -1,9 +1,9 @@
 //! What traversals may do: panic, hide links, change nodes, show links that are anywhere.
 
-use crate::tree::{Link, Node, Picture, alive, build};
-use ccmodel::{Layout, Machine};
+use crate::tree::{Link, Node, Picture, alive, build, keys_up_to};
 use ccmorph::{
-    LayoutChoice, Links, Morph, MorphError, PageSize, TreeNode, Visit, Visitor, ccmorph,
+    Layout, LayoutChoice, Links, Machine, Morph, MorphError, PageSize, TreeNode, Visit, Visitor,
+    ccmorph,
 };
 use quickcheck::quickcheck;
 use std::collections::BTreeMap;
@@ -12,30 +12,43 @@ use std::rc::Rc;
 
 const KEYS: [u32; 9] = [50, 20, 80, 10, 30, 70, 90, 25, 35];
 
+/// Asserts that nothing has moved or changed.
+pub(crate) fn assert_same<P: PartialEq + std::fmt::Debug>(a: &Picture<P>, b: &Picture<P>) {
+    assert_eq!((&a.nodes, &a.addresses), (&b.nodes, &b.addresses));
+}
+
 quickcheck! {
-    fn a_panic_at_any_call_changes_nothing(keys: Vec<u32>, call: usize, after_showing: bool) -> bool {
+    fn a_panic_at_any_call_changes_nothing(keys: Vec<u32>, call: usize, after: bool) -> bool {
         let token = Rc::new(());
         let mut root = build(&keys, &token, |key| key);
-        let before = Picture::of(&root);
-        let mut calls_left = call % (keys.len() + 1);
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            ccmorph(&mut root, |node, visit| {
-                if calls_left == 0 && !after_showing {
-                    std::panic::resume_unwind(Box::new("before"));
+        for is_weighing in [false, true] {
+            let before = Picture::of(&root);
+            let mut calls_left = call % (keys.len() + 1);
+            let mut step = |may_panic: bool| {
+                if may_panic && calls_left == 0 {
+                    std::panic::resume_unwind(Box::new("now"));
                 }
-                visit(&mut node.left);
-                if calls_left == 0 {
-                    std::panic::resume_unwind(Box::new("after"));
+                calls_left = calls_left.wrapping_sub(usize::from(may_panic));
+            };
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                if is_weighing {
+                    return Morph::new().run_weighted(&mut root, Node::children, |_| {
+                        step(true);
+                        1.0
+                    });
                 }
-                calls_left -= 1;
-                visit(&mut node.right);
-            })
-        }));
-        let after = Picture::of(&root);
-        assert_eq!(before.nodes, after.nodes);
-        match result {
-            Err(_) => assert_eq!(before.addresses, after.addresses),
-            Ok(report) => assert_eq!(report.unwrap().nodes, alive(&token)),
+                ccmorph(&mut root, |node, visit| {
+                    step(!after);
+                    visit(&mut node.left);
+                    step(after);
+                    visit(&mut node.right);
+                })
+            }));
+            match result {
+                Err(_) => assert_same(&before, &Picture::of(&root)),
+                Ok(report) => assert_eq!(report.unwrap().nodes, alive(&token)),
+            }
+            assert_eq!(before.nodes, Picture::of(&root).nodes);
         }
         drop(root);
         alive(&token) == 0
@@ -44,20 +57,15 @@ quickcheck! {
 
 #[test]
 fn hidden_nodes_stay() {
-    let token = Rc::new(());
-    let mut root = build(&KEYS, &token, |key| key);
+    let mut root = build(&KEYS, &Rc::new(()), |key| key);
     let before = Picture::of(&root);
     let report = ccmorph(&mut root, |node, visit| visit(&mut node.left)).unwrap();
     let after = Picture::of(&root);
     assert_eq!(before.nodes, after.nodes);
-    let moved: Vec<u32> = (0..KEYS.len())
-        .filter(|&v| before.addresses[v] != after.addresses[v])
-        .map(|v| after.nodes[v].2)
-        .collect();
-    assert_eq!(moved, [50, 20, 10], "the leftmost path");
+    let has_moved = |&v: &usize| before.addresses[v] != after.addresses[v];
+    let moved = (0..KEYS.len()).filter(has_moved).map(|v| after.nodes[v].2);
+    assert!(moved.eq([50, 20, 10]), "the leftmost path");
     assert_eq!((report.nodes, report.edges), (3, 2));
-    drop(root);
-    assert_eq!(alive(&token), 0);
 }
 
 #[test]
@@ -73,18 +81,14 @@ fn a_traversal_may_change_nodes_before_it_shows_them() {
         visit(&mut node.left);
         visit(&mut node.right);
     });
-    assert_eq!(report.unwrap().nodes, 8);
-    assert_eq!(alive(&token), 8);
-    let picture = Picture::of(&root);
+    assert_eq!((report.unwrap().nodes, alive(&token)), (8, 8));
+    let nodes = Picture::of(&root).nodes;
+    assert!(nodes.iter().all(|&(_, _, key, payload)| payload == key + 1));
     assert!(
-        picture
-            .nodes
+        nodes
             .iter()
-            .all(|&(_, _, key, payload)| payload == key + 1)
-    );
-    assert_eq!(
-        picture.nodes.iter().map(|node| node.2).collect::<Vec<_>>(),
-        [50, 80, 20, 90, 70, 30, 35, 25]
+            .map(|node| node.2)
+            .eq([50, 80, 20, 90, 70, 30, 35, 25])
     );
 }
 
@@ -92,24 +96,18 @@ fn a_traversal_may_change_nodes_before_it_shows_them() {
 fn links_may_be_outside_of_nodes() {
     // Links in memory that outlives the morph, and which no node owns.
     let token = Rc::new(());
-    let array = [
-        build(&KEYS, &token, |key| key),
-        None,
-        build(&[1, 2], &token, |key| key),
-    ];
-    let array = Box::into_raw(Box::new(array));
-    // SAFETY: a box made just now, of which this is the only reference until it is a box again
-    // below.
+    let tree = |keys: &[u32]| build(keys, &token, |key| key);
+    let array = Box::into_raw(Box::new([tree(&KEYS), None, tree(&[1, 2])]));
+    // SAFETY: a box made just now; this is the only reference until it is a box again below.
     let mut outside = Some(unsafe { &mut *array });
-    let mut root = build(&[5], &token, |key| key);
+    let mut root = tree(&[5]);
     let report = ccmorph(&mut root, |node, visit| {
         if let Some(links) = outside.take() {
             visit(links);
         }
         node.children(visit);
     });
-    assert_eq!(report.unwrap().nodes, 12);
-    assert_eq!(alive(&token), 12);
+    assert_eq!((report.unwrap().nodes, alive(&token)), (12, 12));
     assert_eq!(root.unwrap().key, 5);
     // SAFETY: from `Box::into_raw` above; the reference made from it was used up by the traversal.
     let array = unsafe { Box::from_raw(array) };
@@ -130,7 +128,6 @@ fn links_in_collections_and_own_types() {
         rare: Option<Vec<Option<Box<Trie>>>>,
         fixed: Box<[[Option<Box<Trie>>; 2]]>,
     }
-    #[derive(Default)]
     struct Pair(Option<Box<Trie>>, Option<Box<Trie>>);
     impl Links for Pair {
         type Link = Box<Trie>;
@@ -157,41 +154,40 @@ fn links_in_collections_and_own_types() {
             next += 1;
             (levels > 0).then(|| grow(next, levels - 1))
         };
+        let by_letter = "ab".chars().filter_map(|letter| Some((letter, child()?)));
         Box::new(Trie {
             value,
-            by_letter: "ab"
-                .chars()
-                .filter_map(|letter| Some((letter, child()?)))
-                .collect(),
+            by_letter: by_letter.collect(),
             fallback: Pair(child(), child()),
             rare: Some(vec![child(), None, child()]),
             fixed: Box::new([[child(), None], [None, child()]]),
         })
     }
 
-    fn values(node: &Trie) -> Vec<u32> {
+    fn values(node: &Trie, found: &mut Vec<u32>) {
+        found.push(node.value);
+        let fixed = node.fixed.iter().flatten().flatten();
         let links = node
             .by_letter
             .values()
             .chain(&node.fallback.0)
             .chain(&node.fallback.1);
-        let links = links
+        for child in links
             .chain(node.rare.iter().flatten().flatten())
-            .chain(node.fixed.iter().flatten().flatten());
-        [node.value]
-            .into_iter()
-            .chain(links.flat_map(|child| values(child)))
-            .collect()
+            .chain(fixed)
+        {
+            values(child, found);
+        }
     }
 
     let mut root = grow(0, 4);
-    let before = values(&root);
-    let report = Morph::new()
-        .layout(Layout::VanEmdeBoas)
-        .run(&mut root, Trie::children)
-        .unwrap();
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    values(&root, &mut before);
+    let morph = Morph::new().layout(Layout::VanEmdeBoas);
+    let report = morph.run(&mut root, Trie::children).unwrap();
     assert_eq!(report.nodes, 1 + 8 + 64 + 512 + 4096);
-    assert_eq!(values(&root), before);
+    values(&root, &mut after);
+    assert_eq!(before, after);
 }
 
 #[test]
@@ -201,24 +197,15 @@ fn many_roots_are_one_forest() {
     let mut table: Vec<Link<u32>> = (0..64).map(|_| None).collect();
     for key in 0..1000u32 {
         let slot = &mut table[key as usize % 64];
-        let next = slot.take();
-        *slot = Some(Box::new(Node {
-            key,
-            payload: key,
-            token: Rc::clone(&token),
-            left: None,
-            right: next,
-        }));
+        let right = slot.take();
+        *slot = build(&[key], &token, |key| key);
+        slot.as_mut().unwrap().right = right;
     }
     let report = ccmorph(table.as_mut_slice(), Node::children).unwrap();
     assert_eq!((report.nodes, report.edges), (1000, 1000 - 64));
     for (slot, link) in (0..).zip(&table) {
-        let mut keys = Vec::new();
-        let mut at = link;
-        while let Some(node) = at {
-            keys.push(node.key);
-            at = &node.right;
-        }
+        let nodes = std::iter::successors(link.as_deref(), |node| node.right.as_deref());
+        let keys: Vec<u32> = nodes.map(|node| node.key).collect();
         assert!(keys.is_sorted_by(|a, b| a > b) && keys.iter().all(|key| key % 64 == slot));
     }
     drop(table);
@@ -226,46 +213,41 @@ fn many_roots_are_one_forest() {
 }
 
 #[test]
+fn a_root_with_a_million_children() {
+    #[derive(TreeNode)]
+    #[expect(clippy::vec_box, reason = "links are boxes")]
+    struct Wide(usize, #[child] Vec<Box<Wide>>);
+
+    const CHILDREN: usize = 1_000_000;
+    let child = |number| Box::new(Wide(number, Vec::new()));
+    let mut root = Box::new(Wide(CHILDREN, (0..CHILDREN).map(child).collect()));
+    for layout in crate::tree::LAYOUTS {
+        let report = Morph::new()
+            .layout(layout)
+            .run(&mut root, Wide::children)
+            .unwrap();
+        assert_eq!((report.nodes, report.edges), (CHILDREN + 1, CHILDREN));
+    }
+    assert_eq!(root.0, CHILDREN);
+    assert!(root.1.iter().map(|child| child.0).eq(0..CHILDREN));
+}
+
+#[test]
 fn settings_are_obeyed() {
-    let token = Rc::new(());
-    let keys: Vec<u32> = (0..50_000)
-        .map(|i: u32| i.wrapping_mul(0x9e37_79b9))
-        .collect();
-    let mut root = build(&keys, &token, |key| key);
+    let mut root = build(&keys_up_to(50_000), &Rc::new(()), |key| key);
     let machine = Machine::thesis();
-    let auto = Morph::new()
-        .machine(&machine)
-        .run(&mut root, Node::children)
-        .unwrap();
+    let mut run = |morph: Morph<'_>| morph.run(&mut root, Node::children).unwrap();
+    let auto = run(Morph::new().machine(&machine));
     assert!(!auto.huge_pages, "too small a structure");
     assert_eq!(auto.ranked_for, Some(PageSize::Small4K));
     // The layout taken, then the others.
     assert!(auto.ranking[1..].is_sorted_by(|a, b| a.1.ns <= b.1.ns));
-    let fixed = Morph::new()
-        .layout(Layout::DepthFirst)
-        .run(&mut root, Node::children)
-        .unwrap();
-    assert!(
-        fixed.ranking.is_empty()
-            && fixed.ranked_for.is_none()
-            && fixed.predicted_before.is_none()
-            && fixed.predicted_after.is_none()
-    );
-    let told = Morph::new()
-        .layout(Layout::DepthFirst)
-        .predict(true)
-        .run(&mut root, Node::children)
-        .unwrap();
+    let fixed = run(Morph::new().layout(Layout::DepthFirst));
+    assert!(fixed.ranking.is_empty() && fixed.ranked_for.is_none());
+    assert!(fixed.predicted_before.is_none() && fixed.predicted_after.is_none());
+    let told = run(Morph::new().layout(Layout::DepthFirst).predict(true));
     assert!(told.predicted_before.is_some() && told.predicted_after.is_some());
     assert_eq!(told.near_before, fixed.near_after);
-    assert_eq!(
-        Morph::new()
-            .layout(LayoutChoice::Auto)
-            .run(&mut root, Node::children)
-            .unwrap()
-            .nodes,
-        keys.len()
-    );
     let text = told.to_string();
     assert!(
         text.starts_with("50000 nodes of 32 B laid out as dfs"),
@@ -275,9 +257,8 @@ fn settings_are_obeyed() {
 }
 
 #[test]
-fn a_machine_that_cannot_be_is_refused_before_anything_moves() {
-    let token = Rc::new(());
-    let mut root = build(&KEYS, &token, |key| key);
+fn an_invalid_machine_is_an_error_before_anything_moves() {
+    let mut root = build(&KEYS, &Rc::new(()), |key| key);
     let before = Picture::of(&root);
     for block_bytes in [0, 48] {
         let mut machine = Machine::thesis();
@@ -290,18 +271,12 @@ fn a_machine_that_cannot_be_is_refused_before_anything_moves() {
             assert_eq!(result.unwrap_err(), MorphError::InvalidMachine);
         }
     }
-    let after = Picture::of(&root);
-    assert_eq!(before.nodes, after.nodes);
-    assert_eq!(before.addresses, after.addresses);
-    drop(root);
-    assert_eq!(alive(&token), 0);
+    assert_same(&before, &Picture::of(&root));
 }
 
 #[test]
 fn weights_by_ends_and_by_accesses_say_the_same() {
-    let token = Rc::new(());
-    let keys: Vec<u32> = (0..3000u32).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
-    let mut root = build(&keys, &token, |_| 0u32);
+    let mut root = build(&keys_up_to(3000), &Rc::new(()), |_| 0u32);
     let ends = |key: u32| key % 7;
     // Accesses of a node: what ends at it or anywhere below.
     fn count(node: &mut Node<u32>, ends: &dyn Fn(u32) -> u32) -> u32 {
@@ -313,53 +288,24 @@ fn weights_by_ends_and_by_accesses_say_the_same() {
     assert!(count(root.as_mut().unwrap(), &ends) > 0);
     let order = |root: &Link<u32>| {
         let picture = Picture::of(root);
-        let mut numbers: Vec<usize> = (0..keys.len()).collect();
+        let mut numbers: Vec<usize> = (0..3000).collect();
         numbers.sort_by_key(|&v| picture.addresses[v]);
         (picture.nodes, numbers)
     };
     let morph = Morph::new().layout(Layout::Weighted);
     let report = morph.run_weighted(&mut root, Node::children, |node| f64::from(ends(node.key)));
-    assert_eq!(report.unwrap().nodes, keys.len());
+    assert_eq!(report.unwrap().nodes, 3000);
     let by_ends = order(&root);
-    let report =
-        morph.run_weighted_by_accesses(&mut root, Node::children, |node| f64::from(node.payload));
-    assert_eq!(report.unwrap().nodes, keys.len());
+    let accesses = |node: &Node<u32>| f64::from(node.payload);
+    let report = morph.run_weighted_by_accesses(&mut root, Node::children, accesses);
+    assert_eq!(report.unwrap().nodes, 3000);
     assert_eq!(order(&root), by_ends);
-    // Weights of no sense are no danger.
+    // Any number is accepted.
     for weight in [f64::NAN, f64::INFINITY, -1.0, f64::MAX] {
         for choice in [LayoutChoice::Auto, Layout::Weighted.into()] {
             let morph = Morph::new().layout(choice);
             let report = morph.run_weighted(&mut root, Node::children, |_| weight);
-            assert_eq!(report.unwrap().nodes, keys.len());
+            assert_eq!(report.unwrap().nodes, 3000);
         }
     }
-    drop(root);
-    assert_eq!(alive(&token), 0);
-}
-
-#[test]
-fn a_panic_while_weighing_changes_nothing() {
-    let token = Rc::new(());
-    let mut root = build(&KEYS, &token, |key| key);
-    let before = Picture::of(&root);
-    for call in 0..KEYS.len() {
-        let mut calls = 0;
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            Morph::new().run_weighted(&mut root, Node::children, |_| {
-                calls += 1;
-                if calls > call {
-                    std::panic::resume_unwind(Box::new("now"));
-                }
-                1.0
-            })
-        }));
-        assert!(result.is_err());
-        let after = Picture::of(&root);
-        assert_eq!(
-            (&before.nodes, &before.addresses),
-            (&after.nodes, &after.addresses)
-        );
-    }
-    drop(root);
-    assert_eq!(alive(&token), 0);
 }

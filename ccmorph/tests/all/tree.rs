@@ -1,7 +1,7 @@
 //! The search tree that most tests morph, and the checks that hold for any structure.
 
-use ccmodel::{Layout, NO_NODE, NodeExtent, Shape};
-use ccmorph::{Morph, Report, TreeNode};
+use ccmodel::{NO_NODE, NodeExtent, Shape};
+use ccmorph::{Layout, Morph, Report, TreeNode};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -48,6 +48,11 @@ pub(crate) fn find<P>(mut at: &mut Link<P>, key: u32) -> &mut Link<P> {
     at
 }
 
+/// This many keys in a scattered order.
+pub(crate) fn keys_up_to(count: u32) -> Vec<u32> {
+    (0..count).map(|i| i.wrapping_mul(0x9e37_79b9)).collect()
+}
+
 /// Inserts a key unless it is there.
 pub(crate) fn insert<P>(
     root: &mut Link<P>,
@@ -69,6 +74,7 @@ pub(crate) fn insert<P>(
 }
 
 pub(crate) fn build<P>(keys: &[u32], token: &Rc<()>, payload: impl Fn(u32) -> P) -> Link<P> {
+    crate::begin();
     let mut root = None;
     for &key in keys {
         insert(&mut root, key, token, &payload);
@@ -77,7 +83,7 @@ pub(crate) fn build<P>(keys: &[u32], token: &Rc<()>, payload: impl Fn(u32) -> P)
 }
 
 /// What a morph must keep: the tree in breadth-first order, each node with its parent's number,
-/// which way it hangs, its key and its payload; beside it the addresses, which it must change.
+/// whether it is a right child, its key and its payload; and the addresses, which it must change.
 #[derive(Debug)]
 pub(crate) struct Picture<P> {
     pub(crate) nodes: Vec<(u32, bool, u32, P)>,
@@ -95,14 +101,13 @@ impl<P: Clone> Picture<P> {
             queue.extend(node.right.as_deref().map(|right| (number, true, right)));
             at += 1;
         }
+        let addresses = queue
+            .iter()
+            .map(|&(_, _, node)| std::ptr::from_ref(node).addr());
         Picture {
-            nodes: queue
-                .iter()
+            addresses: addresses.collect(),
+            nodes: (queue.iter())
                 .map(|&(up, right, node)| (up, right, node.key, node.payload.clone()))
-                .collect(),
-            addresses: queue
-                .iter()
-                .map(|&(_, _, node)| std::ptr::from_ref(node).addr())
                 .collect(),
         }
     }
@@ -133,8 +138,7 @@ where
         return report;
     }
 
-    // The addresses are those of the layout: the same within each segment but for where the segment
-    // is.
+    // The addresses are those of the layout, within each segment.
     let parents: Vec<u32> = after.nodes.iter().map(|node| node.0).collect();
     let shape = Shape::from_parents(&parents).unwrap();
     let bytes = u32::try_from(size_of::<Node<P>>().next_multiple_of(8)).unwrap();
@@ -145,30 +149,26 @@ where
     let mut segment_at: HashMap<u64, u64> = HashMap::new();
     for (&offset, &address) in placement.offsets().iter().zip(&after.addresses) {
         let begin = (address as u64).wrapping_sub(offset % Layout::SEGMENT_BYTES);
-        let segment = *segment_at
+        let segment = segment_at
             .entry(offset / Layout::SEGMENT_BYTES)
             .or_insert(begin);
-        assert_eq!(
-            begin, segment,
-            "node at offset {offset} is not where the layout wants it"
-        );
+        assert_eq!(begin, *segment, "node at offset {offset} is elsewhere");
     }
-    let near = |addresses: &[usize], bytes: usize| {
-        let edges = parents
-            .iter()
-            .zip(addresses)
-            .filter(|&(&up, _)| up != NO_NODE);
-        edges
-            .filter(|&(&up, &address)| addresses[up as usize] / bytes == address / bytes)
-            .count()
-    };
     for (counts, addresses) in [
         (report.near_before, &before.addresses),
         (report.near_after, &after.addresses),
     ] {
-        assert_eq!(counts.same_64, near(addresses, 64));
-        assert_eq!(counts.same_256, near(addresses, 256));
-        assert_eq!(counts.same_page, near(addresses, 4096));
+        let near = |bytes: usize| {
+            let edges = parents
+                .iter()
+                .zip(addresses)
+                .filter(|&(&up, _)| up != NO_NODE);
+            edges
+                .filter(|&(&up, &at)| addresses[up as usize] / bytes == at / bytes)
+                .count()
+        };
+        let found = [counts.same_64, counts.same_256, counts.same_page];
+        assert_eq!(found, [64, 256, 4096].map(near));
     }
     report
 }

@@ -1,51 +1,50 @@
-//! Plain boxes under global allocators that are made of `CcMalloc`, and do more than pass requests
+//! Plain boxes under global allocators that are made of `CcMalloc` and do more than pass requests
 //! on. A process of its own, as it has only one of them.
 //!
-//! Such allocators are why a morph asks the global allocator for each of the places that it has
-//! chosen: whatever comes back is what a node may be moved to, wherever it lies. And whatever they
-//! do, no place is lost, none is given out twice, and what `CcMalloc` counts is right.
+//! A morph asks the global allocator for each of the places that it has chosen. Whatever comes back
+//! is a place that a node may be moved to. No place is lost, none is given out twice, and what
+//! `CcMalloc` counts is right.
 
 use ccmalloc::CcMalloc;
-use ccmodel::Layout as Order;
-use ccmorph::{Morph, MorphError, TreeNode, back};
+use ccmodel::{Layout as Order, Machine};
+use ccmorph::{AnyLinks, Morph, MorphError, TreeNode, back};
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// What the allocator does with requests for nodes of this test's, of [`NODE_BYTES`]; all others
-/// are passed on, but for the last.
+/// What the allocator does with requests for nodes. It passes all others on, except for `NoLists`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum How {
     /// Passes them on.
     AsItIs,
-    /// Has none.
+    /// Returns null.
     Fails,
-    /// Asks for two, hands the second on, and gives the first one back.
+    /// Allocates two, returns the second, and frees the first.
     SecondOfTwo,
-    /// Asks for two, hands the first on, and gives the second one back.
+    /// Allocates two, returns the first, and frees the second.
     FirstOfTwo,
-    /// Takes one, gives it back, and asks again.
+    /// Allocates one, frees it, and allocates again.
     TwiceTheSame,
-    /// Asks for memory of its own first, of another layout.
+    /// Allocates memory of its own first, of another layout.
     AndItsOwn,
-    /// Hands on memory of zeros.
+    /// Allocates zeroed memory.
     Zeros,
-    /// Asks for it near to the object that was handed on before.
+    /// Allocates near the object that was returned before.
     NearTheLast,
-    /// Asks for an object of half the size, and lets that grow.
+    /// Allocates an object of half the size, and grows it.
     Grown,
-    /// Asks for more, and hands on a part.
+    /// Allocates more, and returns a part.
     Header,
-    /// Asks for more than that.
+    /// Allocates more.
     RoundedUp,
-    /// Asks for a stricter alignment.
+    /// Allocates with a larger alignment.
     Aligned,
-    /// Passes them on, and has no memory for lists.
+    /// Passes them on, and returns null for lists.
     NoLists,
 }
 
 impl How {
-    /// Whether it concerns single requests: objects are freed as those are that were passed on.
+    /// Whether objects are freed as those that were passed on.
     fn is_passing(self) -> bool {
         !matches!(self, How::Header | How::RoundedUp | How::Aligned)
     }
@@ -71,36 +70,36 @@ static GLOBAL: Wrapper = Wrapper;
 
 thread_local! {
     static HOW: Cell<How> = const { Cell::new(How::AsItIs) };
-    /// Requests that are passed on before.
+    /// How many requests are passed on before.
     static BEFORE: Cell<usize> = const { Cell::new(0) };
-    /// Nodes that live.
+    /// How many nodes there are.
     static ALIVE: Cell<usize> = const { Cell::new(0) };
     static LAST: Cell<*mut u8> = const { Cell::new(std::ptr::null_mut()) };
 }
 
 impl Wrapper {
-    /// What is asked for instead.
+    /// The layout to allocate instead.
     fn larger(how: How, layout: Layout) -> Layout {
         let (bytes, align) = match how {
-            How::Header => (layout.size() + 16, layout.align()),
-            How::RoundedUp => (layout.size() + 8, layout.align()),
-            How::Aligned => (layout.size(), 16),
+            How::Header => (layout.size() + NODE_ALIGN, layout.align()),
+            How::RoundedUp => (2 * layout.size(), layout.align()),
+            How::Aligned => (layout.size(), 8 * NODE_ALIGN),
             _ => return layout,
         };
         Layout::from_size_align(bytes, align).expect("a small layout")
     }
 }
 
-/// Where the part of an object that is handed on begins.
+/// Where the part of an object that is returned begins.
 fn header_bytes(how: How) -> usize {
-    if how == How::Header { 16 } else { 0 }
+    if how == How::Header { NODE_ALIGN } else { 0 }
 }
 
-// SAFETY: what is handed on is an object of `CcMalloc` for the layout or a part of one that has the
-// size, nothing else refers to it, and it goes back there. Nothing unwinds.
+// SAFETY: it returns an object of `CcMalloc` for the layout or a part of one that has the
+// size, to which nothing else refers, and frees it there. Nothing unwinds.
 unsafe impl GlobalAlloc for Wrapper {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if layout.size() != NODE_BYTES {
+        if layout.align() != NODE_ALIGN {
             if HOW.get() == How::NoLists && layout.size() > 128 {
                 return std::ptr::null_mut();
             }
@@ -117,17 +116,11 @@ unsafe impl GlobalAlloc for Wrapper {
             match how {
                 How::AsItIs | How::NoLists => CcMalloc.alloc(layout),
                 How::Fails => return std::ptr::null_mut(),
-                How::SecondOfTwo => {
-                    let first = CcMalloc.alloc(layout);
-                    let second = CcMalloc.alloc(layout);
-                    CcMalloc.dealloc(first, layout);
-                    second
-                }
-                How::FirstOfTwo => {
-                    let first = CcMalloc.alloc(layout);
-                    let second = CcMalloc.alloc(layout);
-                    CcMalloc.dealloc(second, layout);
-                    first
+                How::SecondOfTwo | How::FirstOfTwo => {
+                    let mut two = [CcMalloc.alloc(layout), CcMalloc.alloc(layout)];
+                    two.rotate_left(usize::from(how == How::SecondOfTwo));
+                    CcMalloc.dealloc(two[1], layout);
+                    two[0]
                 }
                 How::TwiceTheSame => {
                     let first = CcMalloc.alloc(layout);
@@ -135,7 +128,6 @@ unsafe impl GlobalAlloc for Wrapper {
                     CcMalloc.alloc(layout)
                 }
                 How::AndItsOwn => {
-                    // While places are handed over, what `CcMalloc` knows is right as at any time.
                     if !cfg!(miri) && ccmalloc::check().is_err() {
                         return std::ptr::null_mut();
                     }
@@ -152,8 +144,8 @@ unsafe impl GlobalAlloc for Wrapper {
                     None => CcMalloc.alloc(layout),
                 },
                 How::Grown => {
-                    let half = Layout::from_size_align_unchecked(NODE_BYTES / 2, layout.align());
-                    CcMalloc.realloc(CcMalloc.alloc(half), half, NODE_BYTES)
+                    let half = Layout::from_size_align_unchecked(layout.size() / 2, layout.align());
+                    CcMalloc.realloc(CcMalloc.alloc(half), half, layout.size())
                 }
                 How::Header | How::RoundedUp | How::Aligned => CcMalloc
                     .alloc(Wrapper::larger(how, layout))
@@ -166,7 +158,7 @@ unsafe impl GlobalAlloc for Wrapper {
     }
 
     unsafe fn dealloc(&self, object: *mut u8, layout: Layout) {
-        if layout.size() != NODE_BYTES {
+        if layout.align() != NODE_ALIGN {
             // SAFETY: the caller's promise.
             return unsafe { CcMalloc.dealloc(object, layout) };
         }
@@ -178,7 +170,11 @@ unsafe impl GlobalAlloc for Wrapper {
     }
 }
 
+/// The alignment of nodes, which no list has.
+const NODE_ALIGN: usize = 32;
+
 #[derive(TreeNode)]
+#[repr(align(32))]
 struct Node {
     key: usize,
     token: Rc<()>,
@@ -189,17 +185,11 @@ struct Node {
     others: Vec<Box<Node>>,
     #[parent]
     up: *const Node,
-    _more: [u64; 2],
 }
-
-/// A size that nothing else here allocates.
-const NODE_BYTES: usize = size_of::<Node>();
-const _: () = assert!(NODE_BYTES == 72);
 
 const NODES: usize = if cfg!(miri) { 12 } else { 700 };
 
-/// A tree of [`NODES`] nodes, each of which but the first hangs on the one with half its number or
-/// so.
+/// A tree of [`NODES`] nodes, with three children each.
 fn tree(token: &Rc<()>) -> Option<Box<Node>> {
     fn node(key: usize, token: &Rc<()>) -> Box<Node> {
         let below = |key: usize| (key < NODES).then(|| node(key, token));
@@ -207,12 +197,8 @@ fn tree(token: &Rc<()>) -> Option<Box<Node>> {
             key,
             token: Rc::clone(token),
             left: below(3 * key + 1),
-            others: [below(3 * key + 2), below(3 * key + 3)]
-                .into_iter()
-                .flatten()
-                .collect(),
+            others: (2..4).filter_map(|kid| below(3 * key + kid)).collect(),
             up: std::ptr::null(),
-            _more: [0; 2],
         })
     }
     fn tie(node: &mut Node) {
@@ -227,7 +213,7 @@ fn tree(token: &Rc<()>) -> Option<Box<Node>> {
     Some(root)
 }
 
-/// Where each node lies, by key; everything in the nodes must be right.
+/// The addresses of the nodes, by key. Checks the nodes.
 fn addresses(root: &Option<Box<Node>>, token: &Rc<()>) -> Vec<usize> {
     fn look(node: &Node, token: &Rc<()>, addresses: &mut [usize]) {
         assert!(Rc::ptr_eq(&node.token, token));
@@ -245,48 +231,34 @@ fn addresses(root: &Option<Box<Node>>, token: &Rc<()>) -> Vec<usize> {
     addresses
 }
 
-/// Checks what `CcMalloc` knows; under Miri that takes longer than all else, and other tests have
-/// it.
-fn check() {
+/// Morphs under an allocator that does so with all nodes from the number `before` on.
+fn under<T>((how, before): (How, usize), morph: impl FnOnce() -> T) -> T {
+    let (was, alive) = (HOW.replace(how), ALIVE.get());
+    BEFORE.set(before);
+    let result = morph();
+    HOW.set(was);
     if !cfg!(miri) {
         ccmalloc::check().unwrap();
     }
-}
-
-/// A morph under an allocator that does so with all nodes from the number `before` on.
-fn morph(
-    root: &mut Option<Box<Node>>,
-    (how, before): (How, usize),
-    morph: Morph<'_>,
-) -> Result<ccmorph::Report, MorphError> {
-    let was = HOW.replace(how);
-    BEFORE.set(before);
-    let result = morph.run(root, |node, visit| {
-        visit(&mut node.left);
-        visit(&mut node.others);
-        visit(back(&mut node.up));
-    });
-    HOW.set(was);
-    check();
-    assert_eq!(ALIVE.get(), NODES);
+    assert_eq!(ALIVE.get(), alive);
     result
 }
 
 #[test]
-fn whatever_becomes_of_a_request_no_node_is_harmed() {
+fn no_answer_to_a_request_harms_a_node() {
     let token = Rc::new(());
     let steps = [1, 0, NODES / 2, NODES - 1];
     let orders = [Order::DepthFirst, Order::VanEmdeBoas];
     // Under Miri, few: each case takes long there.
     let (few, step) = if cfg!(miri) { (1, 4) } else { (usize::MAX, 1) };
     for how in PASSING.into_iter().step_by(step) {
-        for before in steps.iter().take(few) {
+        for &before in steps.iter().take(few) {
             for &order in orders.iter().take(few) {
                 let case = format!("{how:?} from {before} on, {order}");
                 let mut root = tree(&token);
                 let old = addresses(&root, &token);
                 let plain = Morph::new().layout(order);
-                let result = morph(&mut root, (how, *before), plain);
+                let result = under((how, before), || plain.run(&mut root, Node::children));
                 let new = addresses(&root, &token);
                 match &result {
                     Ok(report) => {
@@ -303,12 +275,12 @@ fn whatever_becomes_of_a_request_no_node_is_harmed() {
                 }
                 let passes_on = matches!(how, How::AsItIs | How::Zeros | How::AndItsOwn);
                 assert!(result.is_ok() || !passes_on, "{case}");
-                let result = morph(&mut root, (how, *before), plain.under_any_allocator());
+                let any = plain.under_any_allocator();
+                let result = under((how, before), || any.run(&mut root, Node::children));
                 addresses(&root, &token);
                 assert_eq!(result.is_err(), how == How::Fails, "{case}");
                 drop(root);
                 assert_eq!((ALIVE.get(), Rc::strong_count(&token)), (0, 1), "{case}");
-                check();
             }
         }
     }
@@ -323,101 +295,147 @@ fn nodes_that_are_parts_of_objects_move() {
         for order in [Order::DepthFirst, Order::VanEmdeBoas] {
             let old = addresses(&root, &token);
             let plain = Morph::new().layout(order);
-            let result = morph(&mut root, (how, 0), plain);
+            let result = under((how, 0), || plain.run(&mut root, Node::children));
             assert_eq!(result.unwrap_err(), MorphError::NotCcMalloc);
             assert_eq!(addresses(&root, &token), old);
-            let result = morph(&mut root, (how, 0), plain.under_any_allocator());
+            let any = plain.under_any_allocator();
+            let result = under((how, 0), || any.run(&mut root, Node::children));
             assert!(!result.unwrap().placed);
             assert_ne!(addresses(&root, &token), old);
         }
         drop(root);
         assert_eq!((ALIVE.get(), Rc::strong_count(&token)), (0, 1));
         HOW.set(How::AsItIs);
-        check();
     }
+}
+
+trait Part: AnyLinks {
+    fn sum(&self) -> u64;
+}
+
+/// Owns nodes of several types: elements of a vector, trait objects, and one that stays.
+#[derive(TreeNode)]
+#[repr(align(32))]
+struct Branch {
+    #[child]
+    part: Box<dyn Part>,
+    #[child]
+    branches: Vec<Branch>,
+    #[child]
+    large: Option<Box<Large>>,
+    #[pointer]
+    first: *const Branch,
+}
+
+#[derive(TreeNode)]
+struct Large([u64; 600], #[child] Option<Box<Leaf>>);
+
+#[repr(align(32))]
+struct Leaf(u64);
+
+impl AnyLinks for Leaf {}
+
+impl Part for Leaf {
+    fn sum(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Part for Branch {
+    fn sum(&self) -> u64 {
+        assert!(self.branches.is_empty() || self.first == self.branches.as_ptr());
+        let large = self.large.as_ref().unwrap();
+        let below: u64 = self.branches.iter().map(Part::sum).sum();
+        self.part.sum() + below + large.0[599] + large.1.as_ref().unwrap().0
+    }
+}
+
+fn branch(depth: u64) -> Branch {
+    let (branches, part): (Vec<Branch>, Box<dyn Part>) = match depth.checked_sub(1) {
+        None => (Vec::new(), Box::new(Leaf(7))),
+        Some(below) => (vec![branch(below), branch(below)], Box::new(branch(below))),
+    };
+    Branch {
+        first: branches.as_ptr(),
+        part,
+        large: Some(Box::new(Large([depth; 600], Some(Box::new(Leaf(depth)))))),
+        branches,
+    }
+}
+
+#[test]
+fn a_failure_at_any_step_changes_nothing_of_several_types() {
+    let mut root = branch(if cfg!(miri) { 1 } else { 3 });
+    let (sum, nodes) = (root.sum(), ALIVE.get());
+    // This machine cannot be looked at under Miri.
+    let machine = Machine::thesis();
+    let morph = Morph::new().machine(&machine);
+    let plain = morph.layout(Order::DepthFirst);
+    for step in 0..nodes {
+        for how in [How::Fails, How::SecondOfTwo] {
+            let error = under((how, step), || plain.run_any(&mut root)).unwrap_err();
+            assert_eq!(
+                error == MorphError::NotCcMalloc,
+                how == How::SecondOfTwo,
+                "{error}"
+            );
+            assert_eq!(root.sum(), sum);
+        }
+    }
+    for order in [Order::DepthFirst, Order::VanEmdeBoas, Order::Hierarchical] {
+        for (how, placed) in [(How::AsItIs, true), (How::SecondOfTwo, false)] {
+            let morph = morph.layout(order).under_any_allocator();
+            let report = under((how, 0), || morph.run_any(&mut root)).unwrap();
+            assert_eq!(
+                (report.nodes, report.placed, root.sum()),
+                (nodes, placed, sum)
+            );
+        }
+    }
+    drop(root);
+    assert_eq!(ALIVE.get(), 0);
 }
 
 #[test]
 fn no_memory_to_look_pointers_up_is_an_error() {
     struct Item {
-        key: usize,
-        next: *mut Item,
-        next_but_one: *mut Item,
+        next: Option<Box<Item>>,
+        next_but_one: *const Item,
     }
-    let mut head: *mut Item = std::ptr::null_mut();
-    for key in 0..NODES {
-        // SAFETY: null, or the item that was made before.
-        let next_but_one = unsafe { head.as_ref() }.map_or(head, |item| item.next);
-        head = Box::into_raw(Box::new(Item {
-            key,
-            next: head,
-            next_but_one,
-        }));
-    }
-    let first = head;
-    let mut how = How::NoLists;
-    for _ in 0..2 {
-        let mut items = 0;
-        // SAFETY: the items come from boxes, and all pointers to them are shown.
-        let result = unsafe {
-            Morph::new().run_raw(std::slice::from_mut(&mut head), |item, visit| {
-                visit.link(&raw mut (*item).next);
-                visit.pointer(&raw mut (*item).next_but_one);
-                items += 1;
-                if items == NODES {
-                    HOW.set(how);
-                }
-            })
-        };
-        HOW.set(How::AsItIs);
-        if how == How::NoLists {
-            let entries = NODES as u64 * 8;
-            assert!(matches!(result, Err(MorphError::OutOfMemory { bytes }) if bytes >= entries));
-            assert_eq!(head, first);
-        } else {
-            assert_eq!(result.unwrap().nodes, NODES);
-            assert_ne!(head, first);
-        }
-        how = How::AsItIs;
-    }
-    let mut keys = (0..NODES).rev();
-    while !head.is_null() {
-        // SAFETY: an item of the list, which is freed here, once.
-        let item = unsafe { Box::from_raw(head) };
-        assert_eq!(Some(item.key), keys.next());
-        // SAFETY: null, or the next item, which is live.
-        let after_next = unsafe { item.next.as_ref() }.map_or(item.next, |next| next.next);
-        assert_eq!(item.next_but_one, after_next);
-        head = item.next;
-    }
-    assert_eq!(keys.next(), None);
-
-    // And of boxes.
-    struct Link {
-        next: Option<Box<Link>>,
-        next_but_one: *const Link,
-    }
-    let mut list: Option<Box<Link>> = None;
+    let mut list: Option<Box<Item>> = None;
     for _ in 0..NODES {
-        let next_but_one = list.as_ref().and_then(|link| link.next.as_deref());
+        let next_but_one = list.as_ref().and_then(|item| item.next.as_deref());
         let next_but_one = next_but_one.map_or(std::ptr::null(), std::ptr::from_ref);
-        list = Some(Box::new(Link {
+        list = Some(Box::new(Item {
             next: list,
             next_but_one,
         }));
     }
-    let mut links = 0;
-    let result = Morph::new().run(&mut list, |link, visit| {
-        visit(&mut link.next);
-        visit(back(&mut link.next_but_one));
-        links += 1;
-        if links == NODES {
-            HOW.set(How::NoLists);
+    for how in [How::NoLists, How::AsItIs] {
+        let first = std::ptr::from_ref(list.as_deref().unwrap());
+        let mut items = 0;
+        let result = Morph::new().run(&mut list, |item, visit| {
+            visit(&mut item.next);
+            visit(back(&mut item.next_but_one));
+            items += 1;
+            if items == NODES {
+                HOW.set(how);
+            }
+        });
+        HOW.set(How::AsItIs);
+        let entries = NODES as u64 * 8;
+        match result {
+            Ok(report) => assert_eq!((report.nodes, how), (NODES, How::AsItIs)),
+            Err(error) => {
+                assert!(matches!(error, MorphError::OutOfMemory { bytes } if bytes >= entries));
+                assert!(how == How::NoLists && std::ptr::eq(list.as_deref().unwrap(), first));
+            }
         }
-    });
-    HOW.set(How::AsItIs);
-    assert!(matches!(result, Err(MorphError::OutOfMemory { .. })));
-    while let Some(link) = list {
-        list = link.next;
+    }
+    while let Some(item) = list {
+        let after_next = item.next.as_ref().and_then(|next| next.next.as_deref());
+        let after_next = after_next.map_or(std::ptr::null(), std::ptr::from_ref);
+        assert_eq!(item.next_but_one, after_next);
+        list = item.next;
     }
 }
