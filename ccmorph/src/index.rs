@@ -43,37 +43,20 @@ use walk::{Walk, Weigh};
 /// use ccmorph::IndexMorph;
 ///
 /// const NONE: u32 = u32::MAX;
-/// struct Node {
-///     key: u64,
-///     left: u32,
-///     right: u32,
-///     parent: u32,
-/// }
+/// struct Node { key: u64, left: u32, right: u32, parent: u32 }
 ///
-/// // A search tree that grew by random inserts.
-/// let mut nodes: Vec<Node> = Vec::new();
-/// let mut root = NONE;
-/// for i in 0..10_000u64 {
-///     let key = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-///     let new = nodes.len() as u32;
-///     let (mut parent, mut link) = (NONE, &mut root);
-///     while *link != NONE {
-///         parent = *link;
-///         let node = &mut nodes[parent as usize];
-///         link = if key < node.key { &mut node.left } else { &mut node.right };
-///     }
-///     *link = new;
-///     nodes.push(Node { key, left: NONE, right: NONE, parent });
-/// }
-///
+/// // A search tree whose root came last.
+/// let node = |key, left, right, parent| Node { key, left, right, parent };
+/// let mut nodes = vec![node(3, NONE, NONE, 2), node(1, NONE, NONE, 2), node(2, 1, 0, NONE)];
+/// let mut root = 2;
 /// let report = IndexMorph::new().run(&mut nodes, &mut root, |node, visit| {
 ///     visit.child(&mut node.left);
 ///     visit.child(&mut node.right);
 ///     visit.reference(&mut node.parent);
 /// })?;
-/// assert_eq!((report.morph.nodes, report.reached), (10_000, 10_000));
-/// assert!(report.morph.near_after.same_64 > 10 * report.morph.near_before.same_64);
-/// assert!(nodes[root as usize].parent == NONE);
+/// assert_eq!((report.morph.nodes, report.reached, root), (3, 3, 0));
+/// let left = &nodes[nodes[root as usize].left as usize];
+/// assert_eq!((left.key, left.parent), (1, root));
 /// # Ok::<(), ccmorph::MorphError>(())
 /// ```
 #[derive(Clone, Copy, Debug)]

@@ -189,53 +189,31 @@ pub use visit::{AnyLinks, AnyVisitor, Links, Visit, Visitor};
 ///
 /// ```compile_fail
 /// #[derive(ccmorph::TreeNode)]
-/// struct Node {
-///     #[child]
-///     count: u32, // holds no links
-/// }
+/// struct Node(#[child] u32); // holds no links
 /// ```
 ///
 /// ```compile_fail
 /// #[derive(ccmorph::TreeNode)]
-/// struct Node {
-///     left: Option<Box<Node>>, // no field is marked
-/// }
+/// struct Node(Option<Box<Node>>); // no field is marked
 /// ```
 ///
 /// ```compile_fail
 /// #[derive(ccmorph::TreeNode)]
-/// struct Node {
-///     #[child(weak)] // takes no arguments
-///     left: Option<Box<Node>>,
-/// }
+/// struct Node(#[child(weak)] Option<Box<Node>>); // takes no such argument
+/// ```
+///
+/// ```compile_fail
+/// #[derive(ccmorph::TreeNode)] // a field owns a node or not, but not both
+/// struct Node(#[child] Option<Box<Node>>, #[child] #[parent] Option<Box<Node>>);
 /// ```
 ///
 /// ```compile_fail
 /// #[derive(ccmorph::TreeNode)]
-/// struct Node {
-///     #[child]
-///     left: Option<Box<Node>>,
-///     #[child]
-///     #[parent] // owns it or not, but not both
-///     right: Option<Box<Node>>,
-/// }
+/// struct Node(#[child] Option<Box<Node>>, #[parent] Option<Box<Node>>); // the second owns
 /// ```
 ///
 /// ```compile_fail
-/// #[derive(ccmorph::TreeNode)]
-/// struct Node {
-///     #[child]
-///     left: Option<Box<Node>>,
-///     #[parent]
-///     up: Option<Box<Node>>, // owns what it points to
-/// }
-/// ```
-///
-/// ```compile_fail
-/// #[derive(ccmorph::TreeNode)]
-/// union Node { // which field holds the links is not known
-///     #[child]
-///     left: std::mem::ManuallyDrop<Option<Box<Node>>>,
-/// }
+/// #[derive(ccmorph::TreeNode)] // it is not known which field holds the links
+/// union Node { #[child] left: std::mem::ManuallyDrop<Option<Box<Node>>> }
 /// ```
 pub use ccmorph_derive::TreeNode;

@@ -190,40 +190,7 @@ impl Morph<'_> {
 
 /// A structure whose nodes are known by address and size alone, as in C: objects of
 /// [`CcMalloc`](ccmalloc::CcMalloc) that [`ccmalloc::raw::deallocate`] frees.
-///
-/// # Examples
-///
-/// ```
-/// use ccmorph::{Morph, RawStructure};
-/// use std::alloc::Layout;
-///
-/// // Nodes that hold a pointer to the next one.
-/// let layout = Layout::new::<*mut u8>();
-/// let node = || ccmalloc::raw::allocate(layout.size(), layout.align(), None);
-/// let mut head = node();
-/// let second = node();
-/// // SAFETY: fresh objects of the size of a pointer.
-/// unsafe {
-///     head.cast::<*mut u8>().write(second);
-///     second.cast::<*mut u8>().write(std::ptr::null_mut());
-/// }
-///
-/// let mut list = RawStructure::new(layout);
-/// // SAFETY: live objects, and the places of the pointers that own them.
-/// unsafe {
-///     let number = list.node(head, None, (&raw mut head).cast());
-///     list.node(second, number, head.cast());
-///     Morph::new().run_structure(list)?;
-/// }
-/// // SAFETY: the objects, where they lie now; each is freed once.
-/// unsafe {
-///     let second = head.cast::<*mut u8>().read();
-///     assert!(second.cast::<*mut u8>().read().is_null());
-///     ccmalloc::raw::deallocate(second);
-///     ccmalloc::raw::deallocate(head);
-/// }
-/// # Ok::<(), ccmorph::MorphError>(())
-/// ```
+/// `ccmalloc/capi/src/reorganize.rs` in the repository uses it for structures of C programs.
 #[derive(Debug)]
 pub struct RawStructure {
     layout: Layout,
