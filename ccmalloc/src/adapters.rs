@@ -1,16 +1,15 @@
-//! The allocator traits of other crates, one module a feature: all that each of them is, is
-//! [`HintAllocator`] without a hint of the caller's.
+//! The allocator traits of other crates, one module a feature: [`HintAllocator`] without a hint.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use crate::first_class::{Heap, NearHeap};
+use crate::first_class::Heap;
 use crate::global::CcMalloc;
-use crate::hint::{AllocError, HintAllocator, Near, allocate_near_target};
+use crate::hint::{AllocError, HintAllocator, WithHint, allocate_near_target};
 use crate::thin::{IntoThin, NewNear};
 
-/// Gives an object a larger layout, and zeroes what it has more. The object is as it was after an
-/// error.
+/// Gives an object a larger layout, and zeroes the bytes that it gains. The object is as it was
+/// after an error.
 ///
 /// # Safety
 /// - As for [`HintAllocator::resize_near`], and `new` is no smaller than `old`.
@@ -33,12 +32,12 @@ unsafe fn grow_zeroed(
     Ok(grown)
 }
 
-/// Implements the `Allocator` of the module `api` for one allocator of ours.
+/// Implements the `Allocator` of the module `api` for a `HintAllocator`.
 macro_rules! allocator {
-    ([$($lifetime:lifetime)?] $allocator:ty) => {
+    ([$($generics:tt)*] $allocator:ty) => {
         // SAFETY: the contract is that of `HintAllocator`, which the type has promised to keep.
         // `deallocate`, `grow` and `shrink` get what was allocated here or by a clone.
-        unsafe impl$(<$lifetime>)? api::Allocator for $allocator {
+        unsafe impl<$($generics)*> api::Allocator for $allocator {
             #[inline]
             fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, api::AllocError> {
                 Ok(self.allocate_near(layout, None)?)
@@ -56,19 +55,34 @@ macro_rules! allocator {
             }
 
             #[inline]
-            unsafe fn grow(&self, object: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, api::AllocError> {
+            unsafe fn grow(
+                &self,
+                object: NonNull<u8>,
+                old: Layout,
+                new: Layout,
+            ) -> Result<NonNull<[u8]>, api::AllocError> {
                 // SAFETY: the caller's promise.
                 Ok(unsafe { self.resize_near(object, old, new, None) }?)
             }
 
             #[inline]
-            unsafe fn grow_zeroed(&self, object: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, api::AllocError> {
+            unsafe fn grow_zeroed(
+                &self,
+                object: NonNull<u8>,
+                old: Layout,
+                new: Layout,
+            ) -> Result<NonNull<[u8]>, api::AllocError> {
                 // SAFETY: the caller's promise.
                 Ok(unsafe { grow_zeroed(self, object, old, new) }?)
             }
 
             #[inline]
-            unsafe fn shrink(&self, object: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, api::AllocError> {
+            unsafe fn shrink(
+                &self,
+                object: NonNull<u8>,
+                old: Layout,
+                new: Layout,
+            ) -> Result<NonNull<[u8]>, api::AllocError> {
                 // SAFETY: the caller's promise.
                 Ok(unsafe { self.resize_near(object, old, new, None) }?)
             }
@@ -77,8 +91,7 @@ macro_rules! allocator {
 }
 
 /// Implements the traits of one crate for all our allocators, and ours for its box and vector.
-///
-/// The macro takes the paths of the crate's module `alloc`, its `Box` and its `Vec`.
+/// Takes the paths of the crate's module `alloc`, its `Box` and its `Vec`.
 macro_rules! adapt {
     ($module:ident, $alloc:path, $boxed:path, $vec:path) => {
         mod $module {
@@ -95,9 +108,8 @@ macro_rules! adapt {
             }
 
             allocator!([] CcMalloc);
-            allocator!([] Near);
-            allocator!(['h] &'h Heap);
-            allocator!(['h] NearHeap<'h>);
+            allocator!([] &Heap);
+            allocator!([A: HintAllocator] WithHint<A>);
 
             const _: () = assert!(size_of::<Box<u64, CcMalloc>>() == size_of::<usize>());
             const _: () = assert!(size_of::<Option<Box<u64, CcMalloc>>>() == size_of::<usize>());
@@ -121,47 +133,25 @@ macro_rules! adapt {
                 }
             }
 
-            impl<T: ?Sized> IntoThin for Box<T, Near> {
-                type Thin = Box<T, CcMalloc>;
+            impl<T: ?Sized, A: HintAllocator + api::Allocator> IntoThin for Box<T, WithHint<A>> {
+                type Thin = Box<T, A>;
 
                 fn into_thin(self) -> Self::Thin {
-                    let (value, Near { .. }) = Box::into_raw_with_allocator(self);
-                    // SAFETY: allocated by `Near`, so by `CcMalloc`, for a value of this layout;
+                    let (value, allocator) = Box::into_raw_with_allocator(self);
+                    // SAFETY: allocated by the inner allocator for a value of this layout;
                     // ownership passes on.
-                    unsafe { Box::from_raw_in(value, CcMalloc) }
+                    unsafe { Box::from_raw_in(value, allocator.inner) }
                 }
             }
 
-            impl<'h, T: ?Sized> IntoThin for Box<T, NearHeap<'h>> {
-                type Thin = Box<T, &'h Heap>;
+            impl<T, A: HintAllocator + api::Allocator> IntoThin for Vec<T, WithHint<A>> {
+                type Thin = Vec<T, A>;
 
                 fn into_thin(self) -> Self::Thin {
-                    let (value, near) = Box::into_raw_with_allocator(self);
-                    // SAFETY: allocated in this heap for a value of this layout, and the heap stays
-                    // borrowed; ownership passes on.
-                    unsafe { Box::from_raw_in(value, near.heap()) }
-                }
-            }
-
-            impl<T> IntoThin for Vec<T, Near> {
-                type Thin = Vec<T, CcMalloc>;
-
-                fn into_thin(self) -> Self::Thin {
-                    let (items, len, capacity, Near { .. }) = self.into_raw_parts_with_alloc();
-                    // SAFETY: the parts of a vector whose memory is `CcMalloc`'s; ownership passes
-                    // on.
-                    unsafe { Vec::from_raw_parts_in(items, len, capacity, CcMalloc) }
-                }
-            }
-
-            impl<'h, T> IntoThin for Vec<T, NearHeap<'h>> {
-                type Thin = Vec<T, &'h Heap>;
-
-                fn into_thin(self) -> Self::Thin {
-                    let (items, len, capacity, near) = self.into_raw_parts_with_alloc();
-                    // SAFETY: the parts of a vector whose memory is the heap's, which stays
-                    // borrowed; ownership passes on.
-                    unsafe { Vec::from_raw_parts_in(items, len, capacity, near.heap()) }
+                    let (items, len, capacity, allocator) = self.into_raw_parts_with_alloc();
+                    // SAFETY: the parts of a vector whose memory is the inner allocator's;
+                    // ownership passes on.
+                    unsafe { Vec::from_raw_parts_in(items, len, capacity, allocator.inner) }
                 }
             }
         }

@@ -1,16 +1,15 @@
 //! Heaps that a program makes for itself: [`Heap`].
 //!
-//! A `Heap` is a core, the struct that each thread has for its heap, owned by a value. `inventory`
-//! knows what to unmap when it is dropped, and `whole` hands cores from one `Heap` to the next.
+//! A `Heap` owns a core, the struct that each thread has for its heap. `inventory` records what to
+//! unmap when it is dropped, and `whole` passes cores from one `Heap` to the next.
 //!
-//! # Why no thread but one is ever in a core
+//! # Why only one thread at a time is in a core
 //!
-//! The core's cells are touched through `&Heap`, `&mut Heap` and `Drop`. `Heap` is not `Sync`, so
+//! The core's cells are accessed through `&Heap`, `&mut Heap` and `Drop`. `Heap` is not `Sync`, so
 //! all shared references are on one thread at a time, and `&Heap` is not `Send`: a `Box<T, &Heap>`
 //! stays on its thread. The heap can be moved to another thread only while nothing borrows it, and
 //! the move orders what was done before and after. Nothing in a core refers to the thread that made
-//! it: tags name the core. So that thread may end, and dropping a heap needs no thread-local state
-//! of this allocator.
+//! it: tags name the core. So dropping a heap needs no thread-local state of this allocator.
 //!
 //! Other threads reach a core only through atomics: `placement` reads its counters; a hint that
 //! points into it is compared with *their* heap's address; and an object that unsafe code hands to
@@ -20,9 +19,9 @@
 //! # Why nothing outlives its memory
 //!
 //! Values that hold `&'a Heap` own the objects. While such a value, a clone, or a leaked reference
-//! (`Box::leak` asks for `A: 'a`) may be used, the heap is borrowed and cannot be dropped or
+//! (`Box::leak` requires `A: 'a`) may be used, the heap is borrowed and cannot be dropped or
 //! emptied. Afterwards only raw pointers name the objects; destructors of forgotten ones do not
-//! run, which is safe. `Box::pin_in` asks for `A: 'static`, which only a `&'static Heap` is, and
+//! run, which is safe. `Box::pin_in` requires `A: 'static`, which only a `&'static Heap` is, and
 //! that is never dropped.
 
 mod inventory;
@@ -32,7 +31,6 @@ use core::alloc::Layout;
 use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
-use core::num::NonZero;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr::NonNull;
 
@@ -43,19 +41,16 @@ use crate::outcome::{OUTCOMES, counts};
 use crate::policy::{Policy, default_policy};
 use crate::size_class::Class;
 use crate::stats::PlacementReport;
-use crate::target::target;
 use crate::thread;
 
-/// A heap of one's own: its objects lie apart from all others, near their hints by a policy of its
-/// own, and go one by one or all at once.
-///
+/// A heap whose objects lie apart from all others, near their hints by a policy of its own, and are
+/// freed one by one or all at once.
 /// `&Heap` is an allocator: give it to `Box::new_in`, to a `HashMap` of hashbrown, or to anything
 /// that takes an allocator of the `allocator-api2` crate. [`Heap::near`] is one that carries a
 /// hint. Code that allocates by hand has [`Heap::alloc`], [`Heap::dealloc`] and [`Heap::realloc`].
 ///
 /// Dropping the heap gives its memory back to the OS at once, in time that depends on the number of
 /// chunks of 2 MiB and of large objects. Destructors of objects that are still in it do not run.
-///
 /// The heap's own structure, 32 KiB and 128 B a chunk (and 32 KiB more for a chunk with hinted
 /// objects), is kept for the next heap.
 ///
@@ -77,13 +72,13 @@ use crate::thread;
 /// let next = Box::new_in(Node { key: 2, next: None }, heap.near(&head));
 /// head.next = Some(next.into_thin());
 /// assert_eq!(heap.placement().same_block, 1); // in the head's cache block
-/// assert_eq!(head.key + head.next.as_ref().map_or(0, |next| next.key), 3);
+/// # assert_eq!(head.key + head.next.as_ref().map_or(0, |next| next.key), 3);
 /// drop(head);
 /// drop(heap); // and all of its memory
 /// # }
 /// ```
 ///
-/// What was allocated cannot outlive the heap,
+/// An object cannot outlive the heap,
 ///
 /// ```compile_fail,E0505
 /// # use allocator_api2::boxed::Box;
@@ -127,8 +122,7 @@ pub struct Heap {
 // module's documentation.
 unsafe impl Send for Heap {}
 
-// No method of a heap runs code of its caller's, so that a panic finds none half done: what follows
-// a caught panic sees a heap as good as any.
+// No method of a heap runs user code, so that a panic finds none half done.
 impl UnwindSafe for Heap {}
 impl RefUnwindSafe for Heap {}
 
@@ -161,38 +155,6 @@ impl Heap {
         // SAFETY: this value owns the core, and the calling thread has a reference to it that no
         // other thread has (not `Sync`).
         unsafe { Own::new(self.core) }
-    }
-
-    /// An allocator that allocates in this heap, near `hint` or what it points to: see
-    /// [`near`](crate::near). Objects of this heap that were placed by a hint get neighbours.
-    /// **Any hint is safe.**
-    ///
-    /// What it allocates may be freed and resized by `&Heap` as well; see
-    /// [`IntoThin`](crate::IntoThin) for boxes and vectors.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[cfg(feature = "allocator-api2")] {
-    /// use allocator_api2::{boxed::Box, vec::Vec};
-    ///
-    /// let heap = ccmalloc::Heap::new().expect("memory");
-    /// let key = Box::new_in(17u64, heap.near(&()));
-    /// let mut values = Vec::new_in(heap.near(&key));
-    /// values.extend([1u32, 2, 3]);
-    /// assert_eq!(heap.placement().same_block, 1); // the values, in the key's cache block
-    /// # }
-    /// ```
-    #[must_use]
-    #[inline]
-    #[cfg_attr(debug_assertions, track_caller)]
-    pub fn near<T: ?Sized>(&self, hint: &T) -> NearHeap<'_> {
-        let hint = target(Some(self.own()), hint);
-        // As for `CcMalloc::near`.
-        NearHeap {
-            heap: self,
-            hint: NonZero::new(hint).unwrap_or(NonZero::<usize>::MIN),
-        }
     }
 
     /// Allocates `layout`, near `hint` if there is one. `None` when out of memory.
@@ -263,7 +225,7 @@ impl Heap {
         NonNull::new(object).or_else(|| self.alloc_unhinted(layout))
     }
 
-    /// As [`Heap::alloc`], and all bytes are 0. Fresh memory from the OS is not touched for that.
+    /// As [`Heap::alloc`], and all bytes are 0. Does not touch fresh memory from the OS.
     #[must_use]
     pub fn alloc_zeroed(&self, layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
         if layout.size() == 0 {
@@ -369,9 +331,10 @@ impl Heap {
     /// # #[cfg(feature = "allocator-api2")] {
     /// let mut heap = ccmalloc::Heap::new().expect("memory");
     /// for round in 0..3u64 {
-    ///     let numbers = allocator_api2::boxed::Box::leak(allocator_api2::boxed::Box::new_in([round; 1000], &heap));
+    ///     let numbers = allocator_api2::boxed::Box::new_in([round; 1000], &heap);
     ///     assert_eq!(numbers.iter().sum::<u64>(), 1000 * round);
-    ///     heap.clear(); // takes `&mut`: nothing can refer into the heap here
+    ///     std::mem::forget(numbers);
+    ///     heap.clear(); // takes `&mut`: nothing can refer into the heap after this
     ///     assert_eq!(heap.stats().chunk_bytes, 0);
     /// }
     /// # }
@@ -445,25 +408,4 @@ pub struct HeapStats {
     pub chunk_bytes: usize,
     /// Bytes of mappings of their own, for larger objects.
     pub large_bytes: usize,
-}
-
-/// An allocator in a [`Heap`] that carries a hint; see [`Heap::near`].
-#[derive(Clone, Copy, Debug)]
-pub struct NearHeap<'h> {
-    heap: &'h Heap,
-    hint: NonZero<usize>,
-}
-
-impl<'h> NearHeap<'h> {
-    /// The heap.
-    #[must_use]
-    pub fn heap(&self) -> &'h Heap {
-        self.heap
-    }
-
-    /// The address near which it allocates. Not good for access.
-    #[must_use]
-    pub fn hint(&self) -> NonNull<u8> {
-        NonNull::without_provenance(self.hint)
-    }
 }

@@ -1,4 +1,4 @@
-//! The public face: the global allocator, and allocation with a hint.
+//! The global allocator, and allocation with a hint.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::NonNull;
@@ -24,7 +24,7 @@ use crate::thread::{self, Ambient, AmbientGuard};
 pub struct CcMalloc;
 
 impl CcMalloc {
-    /// The allocator.
+    /// Creates the allocator.
     #[must_use]
     pub const fn new() -> Self {
         Self
@@ -61,13 +61,11 @@ unsafe impl GlobalAlloc for CcMalloc {
     }
 }
 
-/// Whether the program has said that its global allocator is this one.
 static IS_DECLARED_GLOBAL: AtomicBool = AtomicBool::new(false);
 
 /// Declares that the program's global allocator is [`CcMalloc`], so that code with many objects may
-/// call `CcMalloc` directly. The guide of `ccmorph` says what its morphs gain.
-///
-/// Without it, such code asks the global allocator for each object, as a wrapper may keep count.
+/// call `CcMalloc` directly, as `ccmorph` does. Otherwise such code asks the global allocator for
+/// each object, as a wrapper may keep count.
 ///
 /// Takes effect at once, in all threads, and for good.
 ///
@@ -82,7 +80,7 @@ static IS_DECLARED_GLOBAL: AtomicBool = AtomicBool::new(false);
 /// #[global_allocator]
 /// static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
 ///
-/// // SAFETY: as is to be seen just above.
+/// // SAFETY: the global allocator is declared just above.
 /// unsafe { ccmalloc::declare_global() };
 /// assert!(ccmalloc::is_declared_global());
 /// ```
@@ -129,11 +127,8 @@ pub unsafe fn cc_dealloc_each(objects: impl IntoIterator<Item = NonNull<u8>>, la
 /// let layout = Layout::new::<[u64; 3]>();
 /// let parent = ccmalloc::cc_alloc(layout, None).expect("memory");
 /// let child = ccmalloc::cc_alloc(layout, Some(parent)).expect("memory");
-/// let grandchild = ccmalloc::cc_alloc(layout, Some(child)).expect("memory");
-/// assert_eq!(child.addr().get() / 64, grandchild.addr().get() / 64, "both lie in one cache block");
 /// // SAFETY: each was allocated above with this layout, and is freed once.
 /// unsafe {
-///     ccmalloc::cc_dealloc(grandchild, layout);
 ///     ccmalloc::cc_dealloc(child, layout);
 ///     ccmalloc::cc_dealloc(parent, layout);
 /// }
@@ -147,7 +142,7 @@ pub fn cc_alloc(layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>
     })
 }
 
-/// As [`cc_alloc`], with a policy of its own.
+/// As [`cc_alloc`], with this policy.
 #[inline]
 #[must_use]
 pub fn cc_alloc_with(
@@ -199,19 +194,15 @@ pub unsafe fn cc_dealloc(object: NonNull<u8>, layout: Layout) {
 /// # What a hint means
 ///
 /// If `hint` lies in an object that was placed by a hint itself, it means that object: `&*node`,
-/// `&node.key` and a link inside the node, empty or not, all mean the node.
-///
-/// Otherwise `hint` means the first object placed by a hint that a pointer in the first 64 bytes of
-/// the value leads to. So a variable that holds a `&Node`, a `Box`, an `Rc`, an `Option` of these,
-/// a raw pointer or a `Vec` is as good a hint as the object behind it. One pointer is followed, not
-/// a chain.
+/// `&node.key` and a link inside the node, empty or not, all mean the node. Otherwise it means the
+/// first object placed by a hint that a pointer in the first 64 bytes of the value leads to. So a
+/// variable that holds a `&Node`, a `Box`, an `Rc`, an `Option` of these, a raw pointer or a `Vec`
+/// is as good a hint as the object behind it. One pointer is followed, not a chain.
 ///
 /// An object can get neighbours only if
 ///
 /// - **it was placed by a hint itself.** Other objects have no room beside them. Start a structure
-///   with `near(&(), ..)`: its first node then gets a cache block with room for more. (The first
-///   child of a node without a hint finds no place near it. Later children join the first one, if
-///   the first 64 bytes of the node hold a pointer to it.)
+///   with `near(&(), ..)`: its first node then gets a cache block with room for more.
 /// - **the calling thread allocated it.** Threads do not share cache blocks. Give a structure that
 ///   several threads grow a [`Heap`](crate::Heap), and keep both behind one lock.
 ///
@@ -221,7 +212,7 @@ pub unsafe fn cc_dealloc(object: NonNull<u8>, layout: Layout) {
 /// [`set_hint_warnings`](crate::set_hint_warnings)).
 ///
 /// Calls may be nested: the innermost hint holds. Objects of more than 512 bytes are allocated as
-/// without a hint. Allocations outside of `near` cost nothing more for it.
+/// without a hint.
 ///
 /// # Examples
 ///
@@ -245,13 +236,11 @@ pub fn near<T: ?Sized, R>(hint: &T, f: impl FnOnce() -> R) -> R {
     run_ambient(Ambient::Near(target(thread::existing(), hint), None), f)
 }
 
-/// As [`near`], with a policy of its own.
+/// As [`near`], with this policy.
 #[cfg_attr(debug_assertions, track_caller)]
 pub fn near_with<T: ?Sized, R>(hint: &T, policy: Policy, f: impl FnOnce() -> R) -> R {
-    run_ambient(
-        Ambient::Near(target(thread::existing(), hint), Some(policy)),
-        f,
-    )
+    let hint = target(thread::existing(), hint);
+    run_ambient(Ambient::Near(hint, Some(policy)), f)
 }
 
 fn run_ambient<R>(ambient: Ambient, f: impl FnOnce() -> R) -> R {
@@ -274,8 +263,7 @@ pub fn advise_huge_pages(ptr: *const u8, bytes: usize) -> bool {
     crate::sys::advise_huge(ptr, bytes)
 }
 
-/// Goes through all metadata of the calling thread's heap, and describes the first contradiction.
-/// For tests.
+/// Checks all metadata of the calling thread's heap, and describes the first contradiction.
 #[doc(hidden)]
 pub fn check() -> Result<(), &'static str> {
     thread::check()

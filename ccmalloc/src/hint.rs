@@ -1,4 +1,4 @@
-//! Allocators that take a hint with each request, and values that carry one.
+//! Allocators that take a hint with each request, and allocators that carry one.
 
 use core::alloc::Layout;
 use core::error::Error;
@@ -6,7 +6,7 @@ use core::fmt;
 use core::num::NonZero;
 use core::ptr::NonNull;
 
-use crate::first_class::{Heap, NearHeap};
+use crate::first_class::Heap;
 use crate::global::CcMalloc;
 use crate::target::target;
 use crate::thread;
@@ -28,8 +28,8 @@ impl Error for AllocError {}
 /// An allocator that takes a hint with each request: a pointer to an object that is likely to be
 /// used together with the new one.
 ///
-/// For collections that place their nodes themselves. `None` asks for any place, or, of a value
-/// that carries a hint ([`Near`], [`NearHeap`]), for one near that. **Any hint is safe**; see
+/// For collections that place their nodes themselves. `None` asks for any place, or, of an
+/// allocator that carries a hint ([`WithHint`]), for one near that. **Any hint is safe**; see
 /// [`cc_alloc`](crate::cc_alloc).
 ///
 /// Where the allocator implements one of the `Allocator` traits as well, both allocate and free the
@@ -43,6 +43,7 @@ impl Error for AllocError {}
 /// - moving or cloning the allocator changes nothing about that, and any clone may free the object.
 ///
 /// # Examples
+///
 ///
 /// A stack whose nodes lie near each other, in any allocator that takes hints:
 ///
@@ -75,21 +76,12 @@ impl Error for AllocError {}
 ///     }
 /// }
 ///
-/// impl<A: HintAllocator> Drop for Stack<A> {
-///     fn drop(&mut self) {
-///         while self.pop().is_some() {}
-///     }
-/// }
-///
-/// fn sum<A: HintAllocator>(allocator: A) -> Result<u64, AllocError> {
-///     let mut stack = Stack { top: None, allocator };
-///     for value in 1..=100 {
-///         stack.push(value)?;
-///     }
-///     Ok(std::iter::from_fn(|| stack.pop()).sum())
-/// }
-/// assert_eq!(sum(CcMalloc), Ok(5050));
-/// assert_eq!(sum(&Heap::new().expect("memory")), Ok(5050));
+/// let heap = Heap::new().expect("memory");
+/// let mut stack = Stack { top: None, allocator: &heap };
+/// (1..=100).try_for_each(|value| stack.push(value))?;
+/// assert_eq!(std::iter::from_fn(|| stack.pop()).sum::<u64>(), 5050);
+/// # let _ = Stack { top: None, allocator: CcMalloc }.pop();
+/// # Ok::<(), AllocError>(())
 /// ```
 pub unsafe trait HintAllocator {
     /// Allocates `layout`, near `hint`. A layout of size 0 gives an aligned address that stands for
@@ -144,15 +136,35 @@ pub unsafe trait HintAllocator {
     unsafe fn free(&self, object: NonNull<u8>, layout: Layout);
 }
 
-/// [`CcMalloc`] with a hint for all that it allocates: [`CcMalloc::near`].
+/// An allocator with a hint for all that it allocates: [`CcMalloc::near`], [`Heap::near`].
 ///
 /// It copies an address, which is usable from any thread, though only a hint into memory of the
-/// allocating thread has an effect. `CcMalloc` may free and resize what it allocates, so that a
-/// `Box<T, Near>` of two words can become a `Box<T, CcMalloc>` of one
+/// allocating thread or heap has an effect. The allocator inside may free and resize what it
+/// allocates, so that a `Box<T, Near>` of two words can become a `Box<T, CcMalloc>` of one
 /// ([`IntoThin`](crate::IntoThin)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Near {
+pub struct WithHint<A> {
+    pub(crate) inner: A,
     hint: NonZero<usize>,
+}
+
+/// [`CcMalloc`] with a hint.
+pub type Near = WithHint<CcMalloc>;
+/// A [`Heap`] with a hint.
+pub type NearHeap<'h> = WithHint<&'h Heap>;
+
+impl<A> WithHint<A> {
+    fn new(inner: A, hint: usize) -> WithHint<A> {
+        // `target` returns the address of a reference or of an object, neither of which is 0.
+        let hint = NonZero::new(hint).unwrap_or(NonZero::<usize>::MIN);
+        WithHint { inner, hint }
+    }
+
+    /// The address near which it allocates. It may not be accessed.
+    #[must_use]
+    pub fn hint(&self) -> NonNull<u8> {
+        NonNull::without_provenance(self.hint)
+    }
 }
 
 impl CcMalloc {
@@ -166,44 +178,41 @@ impl CcMalloc {
     /// use allocator_api2::boxed::Box;
     /// use ccmalloc::{CcMalloc, IntoThin};
     ///
-    /// struct Node { key: u64, next: Option<Box<Node, CcMalloc>> }
-    ///
     /// let watch = ccmalloc::watch();
-    /// let node = |key| Node { key, next: None };
-    /// let mut head = Box::new_in(node(1), CcMalloc.near(&())).into_thin();
-    /// let next = Box::new_in(node(2), CcMalloc.near(&head));
-    /// head.next = Some(next.into_thin());
+    /// let parent: Box<u64, CcMalloc> = Box::new_in(1, CcMalloc.near(&())).into_thin();
+    /// let child = Box::new_in(2, CcMalloc.near(&parent));
     /// assert_eq!(watch.report().same_block, 1);
-    /// # assert_eq!(head.key + head.next.as_ref().map_or(0, |next| next.key), 3);
+    /// # assert_eq!(*parent + *child, 3);
     /// # }
     /// ```
     #[must_use]
     #[inline]
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn near<T: ?Sized>(&self, hint: &T) -> Near {
-        let hint = target(thread::existing(), hint);
-        // What `target` gives is the address of a reference or of an object, neither of which is 0.
-        Near {
-            hint: NonZero::new(hint).unwrap_or(NonZero::<usize>::MIN),
-        }
+        WithHint::new(CcMalloc, target(thread::existing(), hint))
     }
 }
 
-impl Near {
-    /// The address near which it allocates. Not good for access.
+impl Heap {
+    /// An allocator that allocates in this heap, near `hint` or what it points to: see
+    /// [`near`](crate::near). Objects of this heap that were placed by a hint get neighbours.
+    /// **Any hint is safe.**
+    ///
+    /// What it allocates may be freed and resized by `&Heap` as well; see
+    /// [`IntoThin`](crate::IntoThin) for boxes and vectors.
     #[must_use]
-    pub fn hint(&self) -> NonNull<u8> {
-        NonNull::without_provenance(self.hint)
+    #[inline]
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub fn near<T: ?Sized>(&self, hint: &T) -> NearHeap<'_> {
+        WithHint::new(self, target(Some(self.own()), hint))
     }
 }
 
-/// The object of `layout` that `start` is, if there is one.
+/// The object of `layout` that starts at `start`.
 #[inline]
 fn object(start: Option<NonNull<u8>>, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
-    match start {
-        Some(start) => Ok(NonNull::slice_from_raw_parts(start, layout.size())),
-        None => Err(AllocError),
-    }
+    let start = start.ok_or(AllocError)?;
+    Ok(NonNull::slice_from_raw_parts(start, layout.size()))
 }
 
 /// The object of a layout without bytes.
@@ -213,7 +222,7 @@ fn nothing(layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
     object(start, layout)
 }
 
-/// Allocates near what `hint` means, by `CcMalloc`.
+/// Allocates near what `hint` means, from `CcMalloc`.
 #[inline]
 #[cfg_attr(debug_assertions, track_caller)]
 pub(crate) fn allocate_near_target<T: ?Sized>(
@@ -223,10 +232,8 @@ pub(crate) fn allocate_near_target<T: ?Sized>(
     if layout.size() == 0 {
         return nothing(layout);
     }
-    object(
-        NonNull::new(thread::alloc_near_target(layout, hint)),
-        layout,
-    )
+    let start = NonNull::new(thread::alloc_near_target(layout, hint));
+    object(start, layout)
 }
 
 // SAFETY: as `CcMalloc`'s `GlobalAlloc`, for layouts with bytes; the others have no memory. All
@@ -292,57 +299,46 @@ unsafe impl HintAllocator for CcMalloc {
     }
 }
 
-/// Implements [`HintAllocator`] for an allocator that carries a hint, by the one inside.
-macro_rules! with_hint {
-    ($near:ty: |$this:ident| $inner:expr) => {
-        // SAFETY: the inner allocator with another choice of hints, which are not part of the
-        // contract.
-        unsafe impl HintAllocator for $near {
-            #[inline]
-            fn allocate_near(
-                &self,
-                layout: Layout,
-                hint: Option<NonNull<u8>>,
-            ) -> Result<NonNull<[u8]>, AllocError> {
-                let $this = self;
-                $inner.allocate_near(layout, hint.or(Some(self.hint())))
-            }
+// SAFETY: the inner allocator with another choice of hints, which are not part of the contract.
+unsafe impl<A: HintAllocator> HintAllocator for WithHint<A> {
+    #[inline]
+    fn allocate_near(
+        &self,
+        layout: Layout,
+        hint: Option<NonNull<u8>>,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        self.inner.allocate_near(layout, hint.or(Some(self.hint())))
+    }
 
-            #[inline]
-            fn allocate_near_zeroed(
-                &self,
-                layout: Layout,
-                hint: Option<NonNull<u8>>,
-            ) -> Result<NonNull<[u8]>, AllocError> {
-                let $this = self;
-                $inner.allocate_near_zeroed(layout, hint.or(Some(self.hint())))
-            }
+    #[inline]
+    fn allocate_near_zeroed(
+        &self,
+        layout: Layout,
+        hint: Option<NonNull<u8>>,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        self.inner
+            .allocate_near_zeroed(layout, hint.or(Some(self.hint())))
+    }
 
-            #[inline]
-            unsafe fn resize_near(
-                &self,
-                start: NonNull<u8>,
-                old: Layout,
-                new: Layout,
-                hint: Option<NonNull<u8>>,
-            ) -> Result<NonNull<[u8]>, AllocError> {
-                let $this = self;
-                // SAFETY: the caller's promise; the inner allocator allocates what this one does.
-                unsafe { $inner.resize_near(start, old, new, hint.or(Some(self.hint()))) }
-            }
+    #[inline]
+    unsafe fn resize_near(
+        &self,
+        start: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+        hint: Option<NonNull<u8>>,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        let hint = hint.or(Some(self.hint()));
+        // SAFETY: the caller's promise; the inner allocator allocates what this one does.
+        unsafe { self.inner.resize_near(start, old, new, hint) }
+    }
 
-            #[inline]
-            unsafe fn free(&self, start: NonNull<u8>, layout: Layout) {
-                let $this = self;
-                // SAFETY: as above.
-                unsafe { $inner.free(start, layout) };
-            }
-        }
-    };
+    #[inline]
+    unsafe fn free(&self, start: NonNull<u8>, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { self.inner.free(start, layout) };
+    }
 }
-
-with_hint!(Near: |_near| CcMalloc);
-with_hint!(NearHeap<'_>: |near| near.heap());
 
 // SAFETY: objects of a core are disjoint and as large and aligned as asked for, by the same code as
 // a thread's. The heap stays borrowed while the reference or a copy can be used, and is neither
@@ -374,15 +370,13 @@ unsafe impl HintAllocator for &Heap {
         new: Layout,
         hint: Option<NonNull<u8>>,
     ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: the caller's promise. The heap has not been cleared since, since it has been
-        // borrowed.
+        // SAFETY: the caller's promise. The heap is borrowed, so it has not been cleared since.
         object(unsafe { self.realloc(start, old, new, hint) }, new)
     }
 
     #[inline]
     unsafe fn free(&self, start: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's promise. The heap has not been cleared since, since it has been
-        // borrowed.
+        // SAFETY: as above.
         unsafe { self.dealloc(start, layout) };
     }
 }

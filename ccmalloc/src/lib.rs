@@ -223,12 +223,12 @@ mod target;
 mod thin;
 mod thread;
 
-pub use first_class::{Heap, HeapStats, NearHeap};
+pub use first_class::{Heap, HeapStats};
 pub use global::{
     CcMalloc, advise_huge_pages, cc_alloc, cc_alloc_with, cc_dealloc, cc_dealloc_each, cc_realloc,
     check, contains, declare_global, is_declared_global, near, near_with,
 };
-pub use hint::{AllocError, HintAllocator, Near};
+pub use hint::{AllocError, HintAllocator, Near, NearHeap, WithHint};
 pub use policy::{
     Policy, default_policy, reserved_blocks, set_default_policy, set_reserved_blocks,
 };

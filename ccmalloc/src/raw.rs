@@ -1,12 +1,12 @@
 //! Allocation for callers that free without a layout, such as C.
 //!
-//! Rust's contract tells a free how the object was allocated. Here, the pointer must do. The
-//! chunk's metadata says what its slot is used for, a slab's header how large its objects are, a
-//! co-location slot's end map where the object ends, and the registry how long a mapping is.
+//! The pointer says how the object was allocated: the chunk's metadata says what its slot is used
+//! for, a slab's header how large its objects are, a co-location slot's end map where the object
+//! ends, and the registry how long a mapping is.
 //!
 //! A C program may pass any pointer to `free`, so each function asks the registry before it reads
-//! through an address: two dependent loads. So *every* free of what is not this allocator's ends in
-//! one line on stderr and an abort. `ccmalloc/capi/README.md` has the instructions.
+//! through an address: two dependent loads. So *every* free of a foreign pointer ends in one line
+//! on stderr and an abort.
 //!
 //! ```
 //! use ccmalloc::raw;
@@ -65,7 +65,7 @@ pub fn allocate_natural(bytes: usize) -> *mut u8 {
     thread::alloc_natural(bytes)
 }
 
-/// As [`allocate`] near `hint`, with a policy of its own.
+/// As [`allocate`] near `hint`, with this policy.
 #[inline]
 #[must_use]
 pub fn allocate_with(bytes: usize, align: usize, hint: NonNull<u8>, policy: Policy) -> *mut u8 {
@@ -82,10 +82,8 @@ pub fn allocate_zeroed(bytes: usize, align: usize) -> *mut u8 {
     Layout::from_size_align(bytes, align).map_or(null_mut(), thread::alloc_zeroed)
 }
 
-/// Frees an object, whatever its size; null is fine and frees nothing.
-///
-/// What is found not to be a live object of this allocator ends the process: one line on stderr,
-/// and an abort.
+/// Frees an object, whatever its size, or null. Aborts with one line on stderr when it finds that
+/// this is no live object of this allocator.
 ///
 /// # Safety
 /// - `object` is null, or a live object of this allocator, allocated by any of its functions, and
@@ -117,8 +115,8 @@ pub unsafe fn deallocate(object: *mut u8) {
     unsafe { deallocate_slow(object) };
 }
 
-/// As [`deallocate`], for a caller that also knows a size: one that is larger than the object is
-/// found out, and ends the process.
+/// As [`deallocate`], for a caller that also knows a size. Aborts when it is larger than the
+/// object.
 ///
 /// # Safety
 /// - As for [`deallocate`].
@@ -150,7 +148,6 @@ unsafe fn deallocate_slow(object: *mut u8) {
     }
 }
 
-/// What a pointer leads to.
 enum Found<'a> {
     /// A slot of some heap's chunk.
     Slot(SlotRef<'a>),
@@ -158,16 +155,15 @@ enum Found<'a> {
     Mapping(usize),
 }
 
-/// What lies at `address`, which may be anything; `None` for null. Aborts with a message when
-/// nothing of this allocator does.
+/// The memory at `address`, which may be any number; `None` for null. Aborts with a message when it
+/// is not this allocator's.
 #[inline]
 fn find<'a>(address: usize) -> Option<Found<'a>> {
     match registry::owner(address) {
         // The first slot of a chunk is metadata.
         Owner::Heap(_) if address - chunk_base(address) >= SLOT_BYTES => {
-            // SAFETY: a chunk, by the registry's word. Its owner may unmap it only when no object
-            // is left in it, and the caller says that there is one at `address`. (A caller that
-            // lies races with the unmapping: that free may fault.)
+            // SAFETY: a chunk, by the registry. Its owner may unmap it only when no object is left
+            // in it, and the caller promises that there is one at `address`.
             Some(Found::Slot(unsafe { SlotRef::containing(address) }))
         }
         Owner::LargeStart { .. } | Owner::LargeHeld(_)
@@ -183,7 +179,7 @@ fn find<'a>(address: usize) -> Option<Found<'a>> {
     }
 }
 
-/// How many bytes from `object` on may be used: at least as many as were asked for. 0 for null.
+/// How many bytes from `object` on may be used, at least those that were requested. 0 for null.
 ///
 /// # Safety
 /// - `object` is null, or a live object of this allocator.

@@ -1,4 +1,4 @@
-//! What became of the hints, and how much memory the allocator holds.
+//! The results of hints, and how much memory the allocator holds.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -9,8 +9,8 @@ use crate::heap::{ALL_HEAPS, Heap};
 use crate::outcome::{OUTCOMES, counts};
 use crate::thread;
 
-/// How many hinted objects came to lie where: of the whole process ([`placement`]), of one thread
-/// since some moment ([`watch`]), or of one [`Heap`](crate::Heap::placement).
+/// Where hinted objects lie: of the whole process ([`placement`]), of one thread since some moment
+/// ([`watch`]), or of one [`Heap`](crate::Heap::placement).
 ///
 /// `Display` prints one line: the counts in percent, and a verdict.
 ///
@@ -76,10 +76,8 @@ impl PlacementReport {
             + self.elsewhere
             + self.not_usable
     }
-}
 
-impl PlacementReport {
-    /// What to make of the counts, of at least one object.
+    /// The verdict on the counts of at least one object.
     fn verdict(&self) -> &'static str {
         let hinted = self.hinted();
         let close = self.same_block + self.same_group;
@@ -164,7 +162,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// What became of the thread's hints since then. O(1).
+    /// Where the thread's hinted objects lie since then. O(1).
     #[must_use]
     pub fn report(&self) -> PlacementReport {
         self.placed.map_or(PlacementReport::default(), |placed| {
@@ -173,11 +171,8 @@ impl Watch {
     }
 }
 
-/// Reports what became of the hints so far, in all threads and all values of [`Heap`](crate::Heap),
-/// those that have ended too.
-///
-/// Costs a walk over the heaps, one a thread. Counts of threads that allocate meanwhile may lag by
-/// a few.
+/// Reports where hinted objects lie so far, of all threads and all values of [`Heap`](crate::Heap),
+/// also those that have ended. Walks over the heaps, one a thread.
 #[must_use]
 pub fn placement() -> PlacementReport {
     let mut sums = [0u64; OUTCOMES];

@@ -6,26 +6,6 @@
 use crate::hint::AllocError;
 
 /// `Box::new_near(value, &neighbour)`, for each `Box<T, CcMalloc>` that the crate's features know.
-///
-/// # Examples
-///
-/// ```
-/// # #[cfg(feature = "allocator-api2")] {
-/// use allocator_api2::boxed::Box;
-/// use ccmalloc::{CcMalloc, NewNear};
-///
-/// struct Tree { key: u64, left: Option<Box<Tree, CcMalloc>>, right: Option<Box<Tree, CcMalloc>> }
-/// let leaf = |key| Tree { key, left: None, right: None };
-///
-/// let watch = ccmalloc::watch();
-/// let mut root = Box::new_near(leaf(2), &()); // near nothing, but with room for what comes
-/// root.left = Some(Box::new_near(leaf(1), &root));
-/// root.right = Some(Box::new_near(leaf(3), &root));
-/// assert_eq!(watch.report().same_block, 1); // two such nodes fit a block
-/// assert_eq!(size_of_val(&root.left), size_of::<usize>());
-/// # assert_eq!(root.key + root.left.as_ref().map_or(0, |left| left.key), 3);
-/// # }
-/// ```
 pub trait NewNear<T>: Sized {
     /// Allocates near `neighbour` or what it points to (see [`near`](crate::near)), and moves
     /// `value` there.
@@ -51,8 +31,8 @@ pub trait NewNear<T>: Sized {
 ///
 /// ```
 /// # #[cfg(feature = "allocator-api2")] {
-/// use allocator_api2::{boxed::Box, vec::Vec};
-/// use ccmalloc::{CcMalloc, Heap, IntoThin};
+/// use allocator_api2::boxed::Box;
+/// use ccmalloc::{CcMalloc, IntoThin};
 ///
 /// let neighbour = Box::new_in(1u64, CcMalloc.near(&()));
 /// let watch = ccmalloc::watch();
@@ -60,12 +40,6 @@ pub trait NewNear<T>: Sized {
 /// let thin: Box<u64, CcMalloc> = near.into_thin();
 /// assert_eq!((size_of_val(&thin), *thin), (size_of::<usize>(), 2));
 /// assert_eq!(watch.report().same_block, 1);
-///
-/// let heap = Heap::new().expect("memory");
-/// let mut numbers = Vec::new_in(heap.near(&()));
-/// numbers.push(3u64);
-/// let numbers: Vec<u64, &Heap> = numbers.into_thin();
-/// assert_eq!(numbers[0], 3);
 /// # }
 /// ```
 pub trait IntoThin {

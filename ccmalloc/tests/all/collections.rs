@@ -7,34 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
 use ccmalloc::{CcMalloc, Heap, IntoThin, NewNear};
-use quickcheck::quickcheck;
 
 use crate::times;
-
-#[derive(Clone, Debug)]
-enum Op {
-    Push(u32),
-    Pop,
-    Extend(Vec<u32>),
-    Truncate(usize),
-    ShrinkToFit,
-    Reserve(usize),
-    Clear,
-}
-
-impl quickcheck::Arbitrary for Op {
-    fn arbitrary(g: &mut quickcheck::Gen) -> Self {
-        match u8::arbitrary(g) % 16 {
-            0..=6 => Op::Push(u32::arbitrary(g)),
-            7 => Op::Pop,
-            8..=10 => Op::Extend(Vec::arbitrary(g)),
-            11 => Op::Truncate(usize::arbitrary(g) % 200),
-            12 | 13 => Op::ShrinkToFit,
-            14 => Op::Reserve(usize::arbitrary(g) % times(300_000)),
-            _ => Op::Clear,
-        }
-    }
-}
 
 /// The tests for one version of the traits.
 macro_rules! suite {
@@ -44,52 +18,6 @@ macro_rules! suite {
             use $api::alloc::Allocator;
             use $api::boxed::Box;
             use $api::vec::Vec;
-
-            type Program = std::vec::Vec<Op>;
-
-            fn follows_std<A: Allocator>(program: &Program, allocator: A) {
-                let mut ours = Vec::new_in(allocator);
-                let mut model = std::vec::Vec::new();
-                for op in program {
-                    match op {
-                        Op::Push(item) => {
-                            ours.push(*item);
-                            model.push(*item);
-                        }
-                        Op::Pop => assert_eq!(ours.pop(), model.pop()),
-                        Op::Extend(items) => {
-                            ours.extend_from_slice(items);
-                            model.extend_from_slice(items);
-                        }
-                        Op::Truncate(len) => {
-                            ours.truncate(*len);
-                            model.truncate(*len);
-                        }
-                        Op::ShrinkToFit => ours.shrink_to_fit(),
-                        Op::Reserve(items) => ours.reserve_exact(*items),
-                        Op::Clear => {
-                            ours.clear();
-                            model.clear();
-                        }
-                    }
-                    assert_eq!(ours.as_slice(), model.as_slice());
-                }
-            }
-
-            quickcheck! {
-                fn vectors_are_like_the_standard_librarys(program: Program) -> bool {
-                    let heap = Heap::new().unwrap();
-                    let neighbour = Box::new_in(0u8, CcMalloc);
-                    let inside = Box::new_in(0u8, &heap);
-                    follows_std(&program, CcMalloc);
-                    follows_std(&program, CcMalloc.near(&*neighbour));
-                    follows_std(&program, &heap);
-                    follows_std(&program, heap.near(&*inside));
-                    drop(inside);
-                    heap.check().unwrap();
-                    ccmalloc::check().is_ok()
-                }
-            }
 
             fn keeps_the_contract<A: Allocator>(allocator: A) {
                 let layouts = [
@@ -171,7 +99,7 @@ macro_rules! suite {
             }
 
             #[test]
-            fn boxes_are_born_near_and_become_thin() {
+            fn boxes_are_allocated_near_and_become_thin() {
                 let block = |address: *const u64| address.addr() / 64;
                 let first = Box::new_near(1u64, &());
                 let second = Box::new_near(2u64, &*first);
@@ -210,7 +138,7 @@ macro_rules! suite {
             }
 
             #[test]
-            fn destructors_may_panic_and_be_left_out() {
+            fn destructors_may_panic_and_not_run() {
                 let dropped = std::cell::Cell::new(0);
                 let mut heap = Heap::new().unwrap();
                 for round in 0..3 {
@@ -289,14 +217,12 @@ fn a_box_may_be_made_on_one_thread_and_freed_on_another() {
     let boxes: Vec<Box<usize, ccmalloc::Near>> = (0..times(1000))
         .map(|i| Box::new_in(i, CcMalloc.near(&i)))
         .collect();
-    let thin = std::thread::spawn(move || {
+    let thin = crate::in_thread(move || {
         boxes
             .into_iter()
             .map(IntoThin::into_thin)
             .collect::<Vec<Box<usize, CcMalloc>>>()
-    })
-    .join()
-    .unwrap();
+    });
     assert!(thin.iter().enumerate().all(|(i, number)| **number == i));
     drop(thin);
     ccmalloc::check().unwrap();

@@ -1,334 +1,42 @@
-//! Heaps of one's own: random programs over several of them, what becomes of their memory, threads,
-//! misuse.
+//! First-class heaps: their memory, threads, misuse.
 
 use std::alloc::Layout;
 use std::cell::RefCell;
 use std::ptr::NonNull;
 use std::sync::{Mutex, mpsc};
 
-use ccmalloc::{CcMalloc, Heap, HintAllocator, Policy, cc_alloc, cc_dealloc, cc_realloc, stats};
-use quickcheck::{Arbitrary, Gen, quickcheck};
+use ccmalloc::{CcMalloc, Heap, HintAllocator, Policy, cc_dealloc, cc_realloc, stats};
+use quickcheck::quickcheck;
 
-use crate::operation::any_bytes;
-use crate::shadow::{Object, Ranges};
+use crate::operation::{Op, World};
+use crate::shadow::{Home, Object};
 use crate::times;
 
-#[derive(Clone, Debug)]
-enum Hint {
-    None,
-    /// A live object of any heap, or of the thread's.
-    Live(usize),
-    /// An address that was freed, or went with its heap.
-    Stale(usize),
-    Wild(usize),
-}
+/// A world that changes threads.
+struct Moved(World);
 
-#[derive(Clone, Debug)]
-enum Op {
-    Make(u8),
-    Drop(usize),
-    Clear(usize),
-    Alloc {
-        heap: usize,
-        layout: Layout,
-        zeroed: bool,
-        hint: Hint,
-    },
-    /// An object of the thread's heap: something for hints to point at.
-    AllocOutside(Layout),
-    Free(usize, usize),
-    /// Unsafe code may hand an object of a heap to `cc_dealloc` or `cc_realloc`, on another thread
-    /// at that.
-    FreeElsewhere(usize, usize),
-    ResizeElsewhere(usize, usize),
-    Resize {
-        heap: usize,
-        object: usize,
-        layout: Layout,
-        hint: Hint,
-    },
-    Check,
-}
-
-fn any_layout(g: &mut Gen) -> Layout {
-    let align_log2 = *g
-        .choose(&[0, 0, 1, 2, 3, 3, 3, 3, 4, 4, 5, 6, 7, 9, 12, 14, 16, 21])
-        .unwrap();
-    Layout::from_size_align(any_bytes(g), 1 << align_log2).unwrap()
-}
-
-impl Arbitrary for Hint {
-    fn arbitrary(g: &mut Gen) -> Self {
-        match u8::arbitrary(g) % 8 {
-            0 => Hint::None,
-            1..=5 => Hint::Live(usize::arbitrary(g)),
-            6 => Hint::Stale(usize::arbitrary(g)),
-            _ => Hint::Wild(usize::arbitrary(g)),
-        }
-    }
-}
-
-impl Arbitrary for Op {
-    fn arbitrary(g: &mut Gen) -> Self {
-        match u8::arbitrary(g) % 64 {
-            0 | 1 => Op::Make(u8::arbitrary(g)),
-            2 => Op::Drop(usize::arbitrary(g)),
-            3 => Op::Clear(usize::arbitrary(g)),
-            4..=5 => Op::AllocOutside(any_layout(g)),
-            6..=25 => Op::Free(usize::arbitrary(g), usize::arbitrary(g)),
-            26..=28 => Op::FreeElsewhere(usize::arbitrary(g), usize::arbitrary(g)),
-            29 => Op::ResizeElsewhere(usize::arbitrary(g), usize::arbitrary(g)),
-            30..=35 => Op::Resize {
-                heap: usize::arbitrary(g),
-                object: usize::arbitrary(g),
-                layout: any_layout(g),
-                hint: Hint::arbitrary(g),
-            },
-            36 | 37 => Op::Check,
-            _ => Op::Alloc {
-                heap: usize::arbitrary(g),
-                layout: any_layout(g),
-                zeroed: u8::arbitrary(g) < 20,
-                hint: Hint::arbitrary(g),
-            },
-        }
-    }
-}
-
-/// A heap and what lives in it.
-struct Populated {
-    heap: Heap,
-    live: Vec<Object>,
-}
-
-#[derive(Default)]
-struct World {
-    heaps: Vec<Populated>,
-    outside: Vec<Object>,
-    ranges: Ranges,
-    stale: Vec<NonNull<u8>>,
-    step: usize,
-}
-
-// SAFETY: addresses in `stale` are only ever hints; the rest is `Send` by itself.
-unsafe impl Send for World {}
-
-impl World {
-    fn hint(&self, hint: &Hint) -> Option<NonNull<u8>> {
-        let live = || {
-            let inside = self.heaps.iter().flat_map(|heap| &heap.live);
-            inside.chain(&self.outside)
-        };
-        match *hint {
-            Hint::None => None,
-            Hint::Live(n) => live()
-                .nth(n % live().count().max(1))
-                .map(|object| object.start),
-            Hint::Stale(n) => self.stale.get(n % self.stale.len().max(1)).copied(),
-            Hint::Wild(address) => NonNull::new(std::ptr::without_provenance_mut(address)),
-        }
-    }
-
-    /// Takes an object of a heap out of the books.
-    fn take(&mut self, heap: usize, object: usize) -> Option<(usize, Object)> {
-        let heap = heap % self.heaps.len().max(1);
-        let live = &mut self.heaps.get_mut(heap)?.live;
-        if live.is_empty() {
-            return None;
-        }
-        let index = object % live.len();
-        let object = live.swap_remove(index);
-        self.forget(&object);
-        Some((heap, object))
-    }
-
-    fn forget(&mut self, object: &Object) {
-        if object.layout.size() != 0 {
-            self.ranges.remove(object);
-            self.stale.push(object.start);
-        }
-    }
-
-    fn enter(&mut self, object: &Object) {
-        // What has no bytes has no memory, and no address of its own.
-        if object.layout.size() != 0 {
-            self.ranges.insert(object);
-        }
-    }
-
-    fn forget_all_of(&mut self, heap: usize) {
-        for object in std::mem::take(&mut self.heaps[heap].live) {
-            self.forget(&object);
-            // Checks the contents once more; the memory goes with the heap.
-            object.release();
-        }
-    }
-
-    fn run(&mut self, op: &Op) {
-        self.step += 1;
-        match *op {
-            Op::Make(policy) if self.heaps.len() < 6 => {
-                let heap = match policy % 4 {
-                    0 => Heap::with_policy(Policy::Closest),
-                    1 => Heap::with_policy(Policy::FirstFit),
-                    2 => Heap::with_policy(Policy::NewBlock),
-                    _ => Heap::new(),
-                }
-                .expect("memory");
-                self.heaps.push(Populated {
-                    heap,
-                    live: Vec::new(),
-                });
-            }
-            Op::Drop(heap) if !self.heaps.is_empty() => {
-                let heap = heap % self.heaps.len();
-                self.forget_all_of(heap);
-                drop(self.heaps.swap_remove(heap));
-            }
-            Op::Clear(heap) if !self.heaps.is_empty() => {
-                let heap = heap % self.heaps.len();
-                self.forget_all_of(heap);
-                let heap = &mut self.heaps[heap].heap;
-                heap.clear();
-                assert_eq!(heap.stats(), Default::default());
-                heap.check().unwrap();
-            }
-            Op::Alloc {
-                heap,
-                layout,
-                zeroed,
-                ref hint,
-            } if !self.heaps.is_empty() => {
-                let hint = self.hint(hint);
-                let heap = heap % self.heaps.len();
-                let start = if zeroed {
-                    let start = self.heaps[heap].heap.alloc_zeroed(layout, hint).unwrap();
-                    // SAFETY: fresh, initialised, and this large.
-                    let bytes =
-                        unsafe { std::slice::from_raw_parts(start.as_ptr(), layout.size()) };
-                    assert!(bytes.iter().all(|&byte| byte == 0));
-                    start
-                } else {
-                    self.heaps[heap].heap.alloc(layout, hint).unwrap()
-                };
-                assert!(
-                    layout.size() == 0 || self.heaps[heap].heap.contains(start.as_ptr()),
-                    "{layout:?}"
-                );
-                // SAFETY: fresh from the heap with this layout.
-                let object = unsafe { Object::adopt(start, layout, self.step * 37) };
-                self.enter(&object);
-                self.heaps[heap].live.push(object);
-            }
-            Op::AllocOutside(layout) if self.outside.len() < 20 => {
-                let start = cc_alloc(layout, None).unwrap();
-                assert!(
-                    self.heaps
-                        .iter()
-                        .all(|heap| !heap.heap.contains(start.as_ptr()))
-                );
-                // SAFETY: fresh from ccmalloc with this layout.
-                let object = unsafe { Object::adopt(start, layout, self.step * 37) };
-                self.ranges.insert(&object);
-                self.outside.push(object);
-            }
-            Op::Free(heap, object) => {
-                if let Some((heap, object)) = self.take(heap, object) {
-                    let (start, layout) = object.release();
-                    // SAFETY: allocated in this heap with this layout, and given up here.
-                    unsafe { self.heaps[heap].heap.dealloc(start, layout) };
-                }
-            }
-            Op::FreeElsewhere(heap, object) => {
-                if let Some((_, object)) = self.take(heap, object)
-                    && object.layout.size() != 0
-                {
-                    std::thread::spawn(move || object.free()).join().unwrap();
-                }
-            }
-            Op::ResizeElsewhere(heap, object) => {
-                if let Some((_, mut object)) = self.take(heap, object)
-                    && object.layout.size() != 0
-                {
-                    let bytes = object.layout.size() * 3;
-                    object.resize(bytes, None);
-                    // It may have stayed where it was, or have become the thread's.
-                    object.free();
-                }
-            }
-            Op::Resize {
-                heap,
-                object,
-                layout,
-                ref hint,
-            } => {
-                let hint = self.hint(hint);
-                if let Some((heap, mut object)) = self.take(heap, object) {
-                    object.resize_by(layout, |start, old| {
-                        // SAFETY: allocated in this heap with this layout; replaced by the result.
-                        unsafe { self.heaps[heap].heap.realloc(start, old, layout, hint) }.unwrap()
-                    });
-                    self.enter(&object);
-                    self.heaps[heap].live.push(object);
-                }
-            }
-            Op::Check => {
-                for Populated { heap, .. } in &self.heaps {
-                    heap.check().unwrap();
-                }
-                ccmalloc::check().unwrap();
-            }
-            Op::Make(_) | Op::Drop(_) | Op::Clear(_) | Op::Alloc { .. } | Op::AllocOutside(_) => {}
-        }
-    }
-
-    fn finish(mut self) {
-        for object in std::mem::take(&mut self.outside) {
-            self.ranges.remove(&object);
-            object.free();
-        }
-        self.run(&Op::Check);
-        // Half of the heaps object by object, half as they are.
-        for heap in (0..self.heaps.len()).rev() {
-            if heap % 2 == 0 {
-                self.forget_all_of(heap);
-            }
-            while let Some((_, object)) = self.take(heap, 0) {
-                let (start, layout) = object.release();
-                // SAFETY: allocated in this heap with this layout, and given up here.
-                unsafe { self.heaps[heap].heap.dealloc(start, layout) };
-            }
-            self.heaps[heap].heap.check().unwrap();
-            self.heaps.truncate(heap);
-        }
-        ccmalloc::check().unwrap();
-    }
-}
+// SAFETY: it has no region, and addresses that were freed are only hints; the rest is `Send`.
+unsafe impl Send for Moved {}
 
 quickcheck! {
-    fn any_program_over_heaps_keeps_contents_apart(programs: Vec<Vec<Op>>) -> bool {
-        let mut world = World::default();
-        world.run(&Op::Make(3));
-        for op in programs.iter().flatten() {
-            world.run(op);
-        }
-        world.finish();
-        true
-    }
-
     fn heaps_outlive_the_threads_that_made_them(programs: Vec<Vec<Op>>) -> bool {
-        let mut world = World::default();
+        let mut world = Moved(World::default());
         for program in programs {
             // Each program on a thread of its own, which ends before the next begins.
-            world = std::thread::spawn(move || {
-                world.run(&Op::Make(0));
-                program.iter().for_each(|op| world.run(op));
-                world
-            })
-            .join()
-            .unwrap();
+            world = crate::in_thread(move || {
+                let mut moved = world;
+                moved.0.run(&Op::Make(0));
+                program.iter().for_each(|op| moved.0.run(op));
+                moved.0.run(&Op::Settle);
+                moved
+            });
         }
-        std::thread::spawn(move || world.finish()).join().is_ok()
+        std::thread::spawn(move || {
+            let moved = world;
+            moved.0.finish();
+        })
+        .join()
+        .is_ok()
     }
 }
 
@@ -414,7 +122,7 @@ fn many_heaps_come_and_go_without_a_trace() {
         }
         if round % 2 == 0 {
             heaps.truncate(1);
-            std::thread::spawn(move || drop(heaps)).join().unwrap();
+            crate::in_thread(move || drop(heaps));
         }
         if round == 20 {
             first = (crate::process::limits::mapped_bytes(), stats().heaps);
@@ -467,7 +175,7 @@ fn mappings_are_resized_freed_and_left_to_their_heap() {
     let address = heap.alloc(mebibytes(3), None).unwrap().addr();
     // SAFETY: none but that ccmalloc takes its objects from any thread; the heap lives on.
     let free = move || unsafe { cc_dealloc(NonNull::without_provenance(address), mebibytes(3)) };
-    std::thread::spawn(free).join().unwrap();
+    crate::in_thread(free);
     let object = heap.alloc(mebibytes(3), None).unwrap();
     assert!(heap.stats().large_bytes <= 4 << 20);
     // SAFETY: as above; the result is the thread's object.
@@ -489,15 +197,13 @@ fn what_others_free_is_used_again() {
                 heap.alloc(layout, hint).unwrap().addr()
             })
             .collect();
-        std::thread::spawn(move || {
+        crate::in_thread(move || {
             for object in objects {
                 // SAFETY: none but that ccmalloc takes its objects from any thread; the heap lives
                 // on.
                 unsafe { cc_dealloc(NonNull::without_provenance(object), layout) };
             }
-        })
-        .join()
-        .unwrap();
+        });
         heap.check().unwrap();
     }
     assert!(
@@ -527,7 +233,7 @@ fn others_free_while_the_heap_allocates() {
                     let start = heap.alloc(layout, hint.filter(|_| i % 2 == 0)).unwrap();
                     hint = Some(start);
                     // SAFETY: fresh from the heap with this layout.
-                    unsafe { Object::adopt(start, layout, round + i) }
+                    unsafe { Object::adopt(start, layout, Home::Heap(0), round + i) }
                 })
                 .collect();
             // Every other one is left to the other thread, which frees it while this one goes on.
@@ -570,7 +276,7 @@ fn heaps_come_and_go_on_many_threads_at_once() {
                         let hint = (i % 2 == thread % 2).then(NonNull::dangling);
                         let start = heap.alloc_zeroed(layout, hint).unwrap();
                         // SAFETY: fresh from the heap with this layout, which it goes with.
-                        let object = unsafe { Object::adopt(start, layout, i) };
+                        let object = unsafe { Object::adopt(start, layout, Home::Heap(0), i) };
                         object.release();
                     }
                     heap.check().unwrap();
@@ -699,25 +405,23 @@ fn heaps_die_with_thread_locals_and_after_their_threads() {
     let some = move |heap: &Heap| -> Vec<Object> {
         (0..times(2000))
             // SAFETY: fresh from the heap with this layout.
-            .map(|i| unsafe { Object::adopt(heap.alloc(layout, None).unwrap(), layout, i) })
+            .map(|i| unsafe {
+                Object::adopt(heap.alloc(layout, None).unwrap(), layout, Home::Heap(0), i)
+            })
             .collect()
     };
     for _ in 0..20 {
-        let (heap, objects) = std::thread::spawn(move || {
+        let (heap, objects) = crate::in_thread(move || {
             let heap = Heap::new().unwrap();
             let objects = some(&heap);
             (heap, objects)
-        })
-        .join()
-        .unwrap();
+        });
         // The thread that made the heap has ended, and its own heap may be another thread's by now.
-        std::thread::spawn(move || {
+        crate::in_thread(move || {
             heap.check().unwrap();
             let more = some(&heap);
             LATE.set(Some((heap, more)));
-        })
-        .join()
-        .unwrap();
+        });
         // Gone with that thread's locals.
         drop(objects);
     }
@@ -758,11 +462,11 @@ fn child() {
                 heap.dealloc(object, layout);
             }
             "twice elsewhere" => {
-                std::thread::spawn(elsewhere).join().unwrap();
-                std::thread::spawn(elsewhere).join().unwrap();
+                crate::in_thread(elsewhere);
+                crate::in_thread(elsewhere);
             }
             "elsewhere and here" => {
-                std::thread::spawn(elsewhere).join().unwrap();
+                crate::in_thread(elsewhere);
                 heap.dealloc(object, layout);
                 // What others have freed is seen when it is taken in.
                 heap.check().unwrap();

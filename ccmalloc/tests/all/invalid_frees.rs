@@ -170,9 +170,7 @@ fn child() {
         }
         "double free by another thread and its owner" => {
             if maker == "own" {
-                std::thread::spawn(move || free(address, layout))
-                    .join()
-                    .unwrap();
+                crate::in_thread(move || free(address, layout));
             } else {
                 free(address, layout);
             }

@@ -32,10 +32,23 @@ const fn times(count: usize) -> usize {
     }
 }
 
+/// Whether each of the objects holds its number.
+fn are_numbered<const WORDS: usize>(objects: &[Box<[u64; WORDS]>]) -> bool {
+    (0..)
+        .zip(objects)
+        .all(|(number, object)| **object == [number; WORDS])
+}
+
+/// Runs `body` in a thread of its own.
+fn in_thread<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> T {
+    std::thread::spawn(body).join().unwrap()
+}
+
+/// Runs the test `name` alone in a child process. Returns `true` in that process, and `false` in
+/// the parent when the test has passed. (Miri starts no process, and runs one test at a time.)
+///
 /// For tests of how much memory the process has, and of where objects lie: a thread may take over
-/// the heap of one that ended, and with it what still lives there. `true` in a process that runs
-/// the test `name` and no other; elsewhere, runs it in such a process, and gives `false` when it
-/// has passed there. (Miri starts no process, and runs one test at a time.)
+/// the heap of one that ended, with the objects that are left in it.
 fn alone(name: &str) -> bool {
     const ALONE: &str = "CCMALLOC_TEST_ALONE";
     if cfg!(miri) || std::env::var_os(ALONE).is_some() {

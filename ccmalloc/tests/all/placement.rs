@@ -35,7 +35,7 @@ fn a_hint_with_room_beside_it_is_joined_in_its_block() {
     }
     for bytes in [8, 16, 24, 32] {
         let layout = Layout::from_size_align(bytes, 8).unwrap();
-        std::thread::spawn(move || {
+        crate::in_thread(move || {
             let first = opening(layout);
             let mates: Vec<_> = (1..64 / bytes)
                 .map(|_| cc_alloc(layout, Some(first)).unwrap())
@@ -48,9 +48,7 @@ fn a_hint_with_room_beside_it_is_joined_in_its_block() {
             assert_ne!(block(next), block(first), "{bytes}: the block was full");
             assert_eq!(page(next), page(first), "{bytes}: the page was not");
             free_all(mates.into_iter().chain([first, next]), layout);
-        })
-        .join()
-        .unwrap();
+        });
     }
 }
 
@@ -61,7 +59,7 @@ fn policies_choose_their_blocks() {
     }
     let layout = Layout::new::<[u64; 8]>();
     let small = Layout::new::<[u64; 4]>();
-    std::thread::spawn(move || {
+    crate::in_thread(move || {
         // Blocks 0..8 of a fresh page are full, but half of block 2 and half of block 5 are free.
         let blocks: Vec<_> = (0..8).map(|_| opening(layout)).collect();
         assert!(
@@ -90,9 +88,7 @@ fn policies_choose_their_blocks() {
             small,
         );
         free_all([0, 1, 3, 4, 6, 7].map(|i: usize| blocks[i]), layout);
-    })
-    .join()
-    .unwrap();
+    });
 }
 
 #[test]
@@ -113,7 +109,7 @@ fn closest_lies_one_behind_the_other() {
     ] {
         let layout = Layout::from_size_align(bytes, align).unwrap();
         let step = bytes.next_multiple_of(align.max(8));
-        std::thread::spawn(move || {
+        crate::in_thread(move || {
             let mut objects =
                 vec![cc_alloc_with(layout, Some(NonNull::dangling()), Policy::Closest).unwrap()];
             for i in 1..200 {
@@ -151,9 +147,7 @@ fn closest_lies_one_behind_the_other() {
             ccmalloc::check().unwrap();
             free_all(objects, layout);
             ccmalloc::check().unwrap();
-        })
-        .join()
-        .unwrap();
+        });
     }
 }
 
@@ -179,7 +173,7 @@ fn closest_prefers_room_beside_the_hint_to_its_run() {
 #[test]
 fn a_run_ends_with_its_page() {
     let layout = Layout::new::<[u64; 3]>();
-    std::thread::spawn(move || {
+    crate::in_thread(move || {
         for round in 0..3 {
             // Two slots full, the last object in the middle of a word; then all goes back, and
             // others take the memory.
@@ -203,9 +197,7 @@ fn a_run_ends_with_its_page() {
             assert_eq!(all.len(), plain.len() + hinted.len(), "{round}");
             free_all(plain.into_iter().chain(hinted), layout);
         }
-    })
-    .join()
-    .unwrap();
+    });
 }
 
 #[test]
@@ -215,7 +207,7 @@ fn what_has_no_neighbour_lies_where_something_was_freed() {
     }
     let layout = Layout::new::<[u64; 6]>();
     for policy in [Policy::Closest, Policy::FirstFit, Policy::NewBlock] {
-        std::thread::spawn(move || {
+        crate::in_thread(move || {
             let nowhere = Some(NonNull::dangling());
             let objects: Vec<_> = (0..300)
                 .map(|_| cc_alloc_with(layout, nowhere, policy).unwrap())
@@ -231,9 +223,7 @@ fn what_has_no_neighbour_lies_where_something_was_freed() {
             assert!(!objects.contains(&other), "once only");
             ccmalloc::check().unwrap();
             free_all(objects.into_iter().chain([other]), layout);
-        })
-        .join()
-        .unwrap();
+        });
     }
 }
 
@@ -242,7 +232,7 @@ fn near_reaches_std_types() {
     if !crate::alone("placement::near_reaches_std_types") {
         return;
     }
-    std::thread::spawn(|| {
+    crate::in_thread(|| {
         let root = near(&(), || Box::new([0u64; 2]));
         let (a, b) = near(&*root, || (Box::new([1u64; 2]), Box::new([2u64; 2])));
         let line = |object: &[u64; 2]| (&raw const *object).addr() / 64;
@@ -259,15 +249,13 @@ fn near_reaches_std_types() {
         assert_eq!((line(&inner), line(&outer)), (line(&far), line(&root)));
         let plain = Box::new([6u64; 2]);
         assert_ne!(line(&plain), line(&root));
-    })
-    .join()
-    .unwrap();
+    });
 }
 
 #[test]
 fn freed_room_serves_the_next_hint() {
     let layout = Layout::new::<[u64; 2]>();
-    std::thread::spawn(move || {
+    crate::in_thread(move || {
         let first = opening(layout);
         let mates: Vec<_> = (0..3)
             .map(|_| cc_alloc(layout, Some(first)).unwrap())
@@ -276,9 +264,7 @@ fn freed_room_serves_the_next_hint() {
         unsafe { cc_dealloc(mates[1], layout) };
         assert_eq!(cc_alloc(layout, Some(first)), Some(mates[1]));
         free_all(mates.into_iter().chain([first]), layout);
-    })
-    .join()
-    .unwrap();
+    });
 }
 
 #[test]
@@ -288,22 +274,20 @@ fn larger_objects_start_at_a_block() {
     }
     for bytes in [65, 72, 100, 128, 200, 511, 512] {
         let layout = Layout::from_size_align(bytes, 8).unwrap();
-        std::thread::spawn(move || {
+        crate::in_thread(move || {
             let first = opening(layout);
             let second = cc_alloc(layout, Some(first)).unwrap();
             assert_eq!((first.addr().get() % 64, second.addr().get() % 64), (0, 0));
             assert_eq!(page(first), page(second));
             free_all([first, second], layout);
-        })
-        .join()
-        .unwrap();
+        });
     }
 }
 
 #[test]
 fn co_located_objects_grow_in_place_while_they_can() {
     let layout = Layout::from_size_align(16, 8).unwrap();
-    std::thread::spawn(move || {
+    crate::in_thread(move || {
         let object = opening(layout);
         // SAFETY: allocated with this layout, and replaced by the result.
         let grown = unsafe { cc_realloc(object, layout, 64, None) }.unwrap();
@@ -317,9 +301,7 @@ fn co_located_objects_grow_in_place_while_they_can() {
         let joined = cc_alloc(Layout::new::<u64>(), Some(shrunk)).unwrap();
         assert_eq!(block(joined), block(shrunk), "and has room again");
         free_all([neighbour, shrunk, joined], Layout::new::<u64>());
-    })
-    .join()
-    .unwrap();
+    });
 }
 
 #[test]
@@ -344,7 +326,7 @@ fn a_million_hinted_objects_come_and_go() {
         return;
     }
     let layout = Layout::new::<[u64; 3]>();
-    std::thread::spawn(move || {
+    crate::in_thread(move || {
         let chunks = ccmalloc::stats().chunk_bytes;
         let mut objects = vec![opening(layout)];
         for i in 1..crate::times(200_000) {
@@ -356,9 +338,7 @@ fn a_million_hinted_objects_come_and_go() {
         free_all(objects, layout);
         ccmalloc::check().unwrap();
         assert!(ccmalloc::stats().chunk_bytes < chunks + (64 << 20));
-    })
-    .join()
-    .unwrap();
+    });
 }
 
 #[test]

@@ -4,94 +4,67 @@ use std::alloc::{Layout, dealloc};
 
 use ccmalloc::{Region, check};
 
-#[test]
-fn objects_lie_where_they_are_told() {
-    for (bytes, align) in [
-        (8, 8),
-        (24, 8),
-        (32, 32),
-        (40, 8),
-        (64, 64),
-        (100, 4),
-        (4096, 4096),
-        (4000, 8),
-    ] {
-        let layout = Layout::from_size_align(bytes, align).unwrap();
-        let stride = bytes.next_multiple_of(align.max(8));
-        let mut region = Region::reserve(crate::times(40) * Region::SEGMENT_BYTES).unwrap();
-        let mut objects = Vec::new();
-        let mut offset = 0;
-        while offset + stride <= crate::times(40) * Region::SEGMENT_BYTES {
-            let left = Region::SEGMENT_BYTES - offset % Region::SEGMENT_BYTES;
-            if left < stride {
-                offset += left;
-                continue;
-            }
-            let object = region.alloc_at(offset, layout);
-            assert_eq!(object, region.address(offset), "{bytes} {offset}");
-            // SAFETY: fresh, and this large.
-            unsafe { object.write_bytes(1, bytes) };
-            objects.push(object);
-            offset += stride;
-        }
-        check().unwrap();
-        drop(region);
-        check().unwrap();
-        for object in objects {
-            // SAFETY: an ordinary allocation with this layout.
-            unsafe { dealloc(object, layout) };
-        }
-        check().unwrap();
-    }
-}
-
 /// Offsets as addresses.
 fn places(offsets: impl Iterator<Item = usize>) -> Vec<*mut u8> {
     offsets.map(std::ptr::without_provenance_mut).collect()
 }
 
+fn free_all(objects: impl IntoIterator<Item = *mut u8>, layout: Layout) {
+    for object in objects {
+        // SAFETY: an ordinary allocation with this layout.
+        unsafe { dealloc(object, layout) };
+    }
+    check().unwrap();
+}
+
 #[test]
-fn many_objects_lie_where_they_are_told() {
+fn objects_lie_where_they_are_told() {
     for (bytes, align, stride) in [
         (8, 8, 8),
         (24, 8, 24),
         (24, 8, 32),
         (20, 4, 64),
         (32, 32, 32),
+        (40, 8, 40),
+        (64, 64, 64),
+        (100, 4, 104),
         (512, 8, 512),
         (520, 8, 520),
+        (4000, 8, 4000),
         (4096, 4096, 4096),
     ] {
         let layout = Layout::from_size_align(bytes, align).unwrap();
-        let count = crate::times(3) * (Region::SEGMENT_BYTES / stride) - 5;
         let in_segment = Region::SEGMENT_BYTES / stride;
+        let count = crate::times(3) * in_segment - 5;
         // In another order than that of the offsets.
+        let offset = |i: usize| i / in_segment * Region::SEGMENT_BYTES + i % in_segment * stride;
         let half = count / 2;
-        let offsets: Vec<usize> = (half..count)
-            .chain(0..half)
-            .map(|i| i / in_segment * Region::SEGMENT_BYTES + i % in_segment * stride)
-            .collect();
-        let mut region =
-            Region::reserve(count.div_ceil(in_segment) * Region::SEGMENT_BYTES).unwrap();
-        let mut objects = places(offsets.iter().copied());
-        assert_eq!(region.alloc_each(layout, &mut objects), offsets.len());
-        check().unwrap();
-        for (&object, &offset) in objects.iter().zip(&offsets) {
-            assert_eq!(object, region.address(offset), "{bytes} {offset}");
-            // SAFETY: fresh, and this large.
-            unsafe { object.write_bytes(1, bytes) };
+        let offsets: Vec<usize> = (half..count).chain(0..half).map(offset).collect();
+        let segments = count.div_ceil(in_segment);
+        // One by one, and all at once.
+        for at_once in [false, true] {
+            let mut region = Region::reserve(segments * Region::SEGMENT_BYTES).unwrap();
+            let mut objects = places(offsets.iter().copied());
+            if at_once {
+                assert_eq!(region.alloc_each(layout, &mut objects), count);
+            } else {
+                let one = |offset: &usize| region.alloc_at(*offset, layout);
+                objects = offsets.iter().map(one).collect();
+            }
+            check().unwrap();
+            for (&object, &offset) in objects.iter().zip(&offsets) {
+                assert_eq!(object, region.address(offset), "{bytes} {offset}");
+                // SAFETY: fresh, and this large.
+                unsafe { object.write_bytes(1, bytes) };
+            }
+            // No place is allocated again, nor any behind it.
+            let mut again = places(offsets.iter().copied());
+            assert_eq!(region.alloc_each(layout, &mut again), 0);
+            assert_eq!(again, places(offsets.iter().copied()));
+            check().unwrap();
+            drop(region);
+            free_all(objects, layout);
         }
-        // What is taken is not handed out again, and nothing behind it either.
-        let mut again = places(offsets.iter().copied());
-        assert_eq!(region.alloc_each(layout, &mut again), 0);
-        assert_eq!(again, places(offsets.iter().copied()));
-        check().unwrap();
-        drop(region);
-        for object in objects {
-            // SAFETY: an ordinary allocation with this layout.
-            unsafe { dealloc(object, layout) };
-        }
-        check().unwrap();
     }
 }
 
@@ -110,10 +83,7 @@ fn many_objects_end_with_the_first_that_has_no_place() {
         assert_eq!(region.alloc_each(layout, &mut objects), 2, "{last}");
         assert_eq!(objects[2..], places([last, 96].into_iter()));
         check().unwrap();
-        for &object in &objects[..2] {
-            // SAFETY: an ordinary allocation with this layout.
-            unsafe { dealloc(object, layout) };
-        }
+        free_all(objects.into_iter().take(2), layout);
     }
     let nothing = &mut places([0].into_iter());
     assert_eq!(region.alloc_each(Layout::new::<()>(), nothing), 0);
@@ -208,8 +178,7 @@ fn impossible_places_give_ordinary_objects() {
         assert!(!object.is_null());
         assert_ne!(object, region.address(offset));
         assert_eq!(object.addr() % layout.align(), 0);
-        // SAFETY: an ordinary allocation with this layout.
-        unsafe { dealloc(object, layout) };
+        free_all([object], layout);
     }
     // SAFETY: allocated above with this layout.
     unsafe { dealloc(taken, layout) };
@@ -222,16 +191,14 @@ fn a_region_that_is_not_used_gives_everything_back() {
     if !crate::alone("region::a_region_that_is_not_used_gives_everything_back") {
         return;
     }
-    std::thread::spawn(|| {
+    crate::in_thread(|| {
         for _ in 0..crate::times(50) {
             let region = Region::reserve(64 << 20).unwrap();
             assert!(!region.address((64 << 20) - 1).is_null());
         }
         assert!(ccmalloc::stats().chunk_bytes < 400 << 20);
         check().unwrap();
-    })
-    .join()
-    .unwrap();
+    });
 }
 
 #[test]
@@ -247,24 +214,23 @@ fn alignments_that_only_large_objects_have_are_not_placed() {
         let layout = Layout::from_size_align(8, 1 << shift).unwrap();
         let object = region.alloc_at(0, layout);
         assert!(!object.is_null());
-        // SAFETY: an ordinary allocation with this layout.
-        unsafe { dealloc(object, layout) };
+        free_all([object], layout);
     }
     check().unwrap();
 }
 
 #[test]
 fn a_region_keeps_its_room_while_it_lives() {
-    std::thread::spawn(|| {
+    crate::in_thread(|| {
         let layout = Layout::new::<[u64; 8]>();
         let mut region = Region::reserve(2 * Region::SEGMENT_BYTES).unwrap();
         let object = region.alloc_at(0, layout);
         assert_eq!(object, region.address(0));
         // SAFETY: allocated just above with this layout.
         unsafe { dealloc(object, layout) };
-        // Things that start anywhere, and enough of them to want every page there is.
-        let strangers: Vec<Box<[u64; 8]>> = (0..crate::times(5000))
-            .map(|i| ccmalloc::near(&i, || Box::new([i as u64; 8])))
+        // Enough objects that start anywhere to want every page there is.
+        let others: Vec<Box<[u64; 8]>> = (0..crate::times(5000) as u64)
+            .map(|i| ccmalloc::near(&i, || Box::new([i; 8])))
             .collect();
         let objects: Vec<*mut u8> = (0..2 * Region::SEGMENT_BYTES / 64)
             .map(|i| {
@@ -275,18 +241,7 @@ fn a_region_keeps_its_room_while_it_lives() {
             .collect();
         drop(region);
         check().unwrap();
-        assert!(
-            strangers
-                .iter()
-                .enumerate()
-                .all(|(i, stranger)| stranger[0] == i as u64)
-        );
-        for object in objects {
-            // SAFETY: allocated above with this layout.
-            unsafe { dealloc(object, layout) };
-        }
-        check().unwrap();
-    })
-    .join()
-    .unwrap();
+        assert!(crate::are_numbered(&others));
+        free_all(objects, layout);
+    });
 }

@@ -1,5 +1,5 @@
-//! A shadow of what is live: byte ranges and their contents, kept outside of the allocator under
-//! test.
+//! A shadow of the live objects: byte ranges and their contents, kept outside of the allocator
+//! under test.
 
 use std::alloc::Layout;
 use std::collections::BTreeMap;
@@ -7,11 +7,23 @@ use std::ptr::NonNull;
 
 use ccmalloc::raw;
 
+/// Where an object was allocated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Home {
+    /// By the thread, with a layout.
+    Thread,
+    /// By the thread, by size as in C.
+    C,
+    /// In the heap of this number.
+    Heap(usize),
+}
+
 /// A live object and the byte that it is filled with.
 #[derive(Debug)]
 pub(crate) struct Object {
     pub(crate) start: NonNull<u8>,
     pub(crate) layout: Layout,
+    pub(crate) home: Home,
     fill: u8,
 }
 
@@ -23,20 +35,38 @@ impl Object {
     ///
     /// # Safety
     /// - `start` was allocated by ccmalloc with `layout`, and is not used elsewhere.
-    pub(crate) unsafe fn adopt(start: NonNull<u8>, layout: Layout, number: usize) -> Self {
+    pub(crate) unsafe fn adopt(
+        start: NonNull<u8>,
+        layout: Layout,
+        home: Home,
+        number: usize,
+    ) -> Self {
         assert_eq!(start.addr().get() % layout.align(), 0, "{layout:?}");
         let object = Self {
             start,
             layout,
+            home,
             fill: (number % 251).to_le_bytes()[0],
         };
         object.fill();
         object
     }
 
+    /// Fills the object, with C's also the bytes behind it that may be used.
     fn fill(&self) {
+        let bytes = match self.home {
+            // SAFETY: the object is live.
+            Home::C => unsafe { raw::usable_bytes(self.start.as_ptr()) },
+            _ => self.layout.size(),
+        };
+        assert!(bytes >= self.layout.size(), "{self:?}: {bytes}");
         // SAFETY: the object is live and has this many bytes.
-        unsafe { self.start.write_bytes(self.fill, self.layout.size()) };
+        unsafe { self.start.write_bytes(self.fill, bytes) };
+    }
+
+    /// Objects of no size in a heap have neither memory nor an address of their own.
+    pub(crate) fn has_memory(&self) -> bool {
+        self.layout.size() > 0 || !matches!(self.home, Home::Heap(_))
     }
 
     fn check(&self, bytes: usize) {
@@ -54,26 +84,33 @@ impl Object {
         (self.start, self.layout)
     }
 
+    /// Frees the object by one of the functions that may free it on any thread.
     pub(crate) fn free(self) {
-        let by_address = !self.fill.is_multiple_of(2);
-        let (start, layout) = self.release();
-        if !by_address {
-            // SAFETY: allocated with this layout, and given up here.
-            unsafe { ccmalloc::cc_dealloc(start, layout) };
+        if !self.has_memory() {
             return;
         }
-        // As C does it, from the address alone.
-        // SAFETY: the object is live.
-        let usable_bytes = unsafe { raw::usable_bytes(start.as_ptr()) };
-        assert!(
-            usable_bytes >= layout.size(),
-            "{start:?}, {layout:?}: {usable_bytes}"
-        );
-        // SAFETY: a live object, given up here.
-        unsafe { raw::deallocate(start.as_ptr()) };
+        let (home, way) = (self.home, self.fill % 3);
+        let (start, layout) = self.release();
+        // SAFETY: allocated with this layout and live, and given up here.
+        unsafe {
+            match way {
+                0 if home == Home::C => raw::deallocate_sized(start.as_ptr(), layout.size()),
+                0 => ccmalloc::cc_dealloc(start, layout),
+                _ => raw::deallocate(start.as_ptr()),
+            }
+        }
     }
 
     pub(crate) fn resize(&mut self, bytes: usize, hint: Option<NonNull<u8>>) {
+        if self.home == Home::C {
+            let layout =
+                Layout::from_size_align(bytes, raw::natural_align(bytes)).expect("a layout");
+            return self.resize_by(layout, |start, _| {
+                // SAFETY: live, and replaced by the result.
+                NonNull::new(unsafe { raw::reallocate(start.as_ptr(), bytes, hint) })
+                    .expect("memory")
+            });
+        }
         let layout = Layout::from_size_align(bytes, self.layout.align()).expect("a layout");
         self.resize_by(layout, |start, old| {
             // SAFETY: allocated with this layout; replaced by the result.
@@ -97,7 +134,7 @@ impl Object {
     }
 }
 
-/// Which addresses are in use.
+/// The addresses in use.
 #[derive(Debug, Default)]
 pub(crate) struct Ranges(BTreeMap<usize, usize>);
 

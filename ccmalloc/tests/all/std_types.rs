@@ -11,21 +11,11 @@ fn vectors_grow_through_every_kind_of_memory() {
     for i in 0..3_000_000u32 {
         vector.push(i);
     }
-    assert!(
-        vector
-            .iter()
-            .enumerate()
-            .all(|(i, &value)| i == value as usize)
-    );
+    assert!((0..).zip(&vector).all(|(i, &value)| i == value));
     for bytes in [2_000_000, 300_000, 200_000, 20_000, 5_000, 100, 1] {
         vector.truncate(bytes / 4);
         vector.shrink_to_fit();
-        assert!(
-            vector
-                .iter()
-                .enumerate()
-                .all(|(i, &value)| i == value as usize)
-        );
+        assert!((0..).zip(&vector).all(|(i, &value)| i == value));
     }
 }
 
@@ -132,7 +122,7 @@ fn maps_of_strings() {
 
 #[test]
 fn objects_freed_last_are_used_first_and_may_be_forgotten() {
-    std::thread::spawn(|| {
+    crate::in_thread(|| {
         for bytes in [8usize, 24, 100, 640, 5000, 16_384] {
             let layout = Layout::from_size_align(bytes, 8).unwrap();
             let allocate = || {
@@ -165,7 +155,5 @@ fn objects_freed_last_are_used_first_and_may_be_forgotten() {
             objects.drain(..).for_each(free);
             ccmalloc::check().unwrap();
         }
-    })
-    .join()
-    .unwrap();
+    });
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier, mpsc};
 
 use ccmalloc::{cc_alloc, check, stats};
 
-use crate::shadow::Object;
+use crate::shadow::{Home, Object};
 use crate::times;
 
 #[test]
@@ -28,7 +28,9 @@ fn producers_and_consumers() {
                             let start = cc_alloc(layout, previous.filter(|_| i % 2 == 0)).unwrap();
                             previous = Some(start);
                             // SAFETY: fresh from ccmalloc with this layout.
-                            unsafe { Object::adopt(start, layout, producer * 100 + i) }
+                            unsafe {
+                                Object::adopt(start, layout, Home::Thread, producer * 100 + i)
+                            }
                         })
                         .collect();
                     sender.send(batch).unwrap();
@@ -52,7 +54,9 @@ fn two_threads_free_into_one_slab_at_once() {
     for _ in 0..times(20) {
         let objects: Vec<Object> = (0..times(4096))
             // SAFETY: fresh from ccmalloc with this layout.
-            .map(|i| unsafe { Object::adopt(cc_alloc(layout, None).unwrap(), layout, i) })
+            .map(|i| unsafe {
+                Object::adopt(cc_alloc(layout, None).unwrap(), layout, Home::Thread, i)
+            })
             .collect();
         let barrier = Arc::new(Barrier::new(2));
         let (mut even, mut odd) = (Vec::new(), Vec::new());
@@ -77,11 +81,7 @@ fn two_threads_free_into_one_slab_at_once() {
             // Meanwhile the owner allocates from the same slabs.
             let own: Vec<Box<[u64; 3]>> =
                 (0..times(1000)).map(|i| Box::new([i as u64; 3])).collect();
-            assert!(
-                own.iter()
-                    .enumerate()
-                    .all(|(i, object)| **object == [i as u64; 3])
-            );
+            assert!(crate::are_numbered(&own));
             worker.join().unwrap();
         }
     }
@@ -94,19 +94,17 @@ fn memory_of_ended_threads_is_used_again() {
         return;
     }
     let survivors: Vec<Vec<u64>> = (0..4)
-        .map(|i| std::thread::spawn(move || vec![i; 1000]).join().unwrap())
+        .map(|i| crate::in_thread(move || vec![i; 1000]))
         .collect();
     let before = stats().chunk_bytes;
     for _ in 0..times(200) {
-        std::thread::spawn(|| {
+        crate::in_thread(|| {
             let objects: Vec<Box<u64>> = (0..2000).map(Box::new).collect();
             assert_eq!(
                 objects.iter().map(|object| **object).sum::<u64>(),
                 1999 * 1000
             );
-        })
-        .join()
-        .unwrap();
+        });
     }
     // 200 heaps of their own would take 400 MiB.
     assert!(
@@ -138,27 +136,23 @@ thread_local! {
 #[test]
 fn destructors_of_thread_locals_may_allocate() {
     for _ in 0..times(20) {
-        std::thread::spawn(|| {
+        crate::in_thread(|| {
             LATE.with(|late| late.borrow_mut().push(String::from("first")));
             CHATTY.with(|chatty| {
                 *chatty.borrow_mut() = Some(Chatty((0..50).map(|i| i.to_string()).collect()));
             });
-        })
-        .join()
-        .unwrap();
+        });
     }
 }
 
 #[test]
 fn hints_of_other_threads_are_harmless() {
-    let theirs: Vec<Box<u64>> = std::thread::spawn(|| {
+    let theirs: Vec<Box<u64>> = crate::in_thread(|| {
         let root = Box::new(0);
         (0..100)
             .map(|i| ccmalloc::near(&*root, || Box::new(i)))
             .collect()
-    })
-    .join()
-    .unwrap();
+    });
     let ours: Vec<Box<u64>> = theirs
         .iter()
         .map(|their| ccmalloc::near(&**their, || Box::new(**their + 1)))
@@ -209,7 +203,7 @@ fn heaps_are_as_many_as_threads_at_a_time() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for i in 0..times(300) {
-                    std::thread::spawn(move || vec![i; 100]).join().unwrap();
+                    crate::in_thread(move || vec![i; 100]);
                 }
             });
         }

@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use ccmalloc::{CcMalloc, cc_alloc, check};
 
-use super::stage;
-
 const LAYOUTS: [(usize, usize); 6] = [
     (24, 8),
     (64, 64),
@@ -61,13 +59,6 @@ extern "C" fn before_main() {
 // that the loader passes are not looked at.
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn() = before_main;
-
-#[cfg(target_os = "linux")]
-#[cfg_attr(miri, ignore = "starts a process")]
-#[test]
-fn objects_made_before_main_are_like_any_other() {
-    stage("early");
-}
 
 /// Frees them: some here, in another thread than the one that made them, some in a third.
 pub(super) fn objects_from_before_main() {

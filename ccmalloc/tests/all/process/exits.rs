@@ -1,5 +1,4 @@
-//! The ends of threads, and of the process: what runs after the allocator thought that all was
-//! over.
+//! The ends of threads and of the process.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::{Cell, RefCell};
@@ -10,32 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use ccmalloc::{CcMalloc, check, near, stats};
 
-use super::{bare_thread, early, stage, work};
-
-#[cfg_attr(miri, ignore = "starts a process")]
-#[test]
-fn destructors_of_keys_on_both_sides_of_ours() {
-    stage("exits: keys");
-}
-
-#[cfg_attr(miri, ignore = "starts a process")]
-#[test]
-fn destructors_of_locals_of_the_standard_librarys_types() {
-    stage("exits: locals");
-}
-
-#[cfg_attr(miri, ignore = "starts a process")]
-#[test]
-fn every_kind_of_object_outlives_its_thread() {
-    stage("exits: late frees");
-}
-
-#[cfg_attr(miri, ignore = "starts a process")]
-#[test]
-fn handlers_run_after_main() {
-    let printed = stage("exits: atexit");
-    assert!(printed.contains(AFTER_MAIN), "{printed}");
-}
+use super::{bare_thread, early, work};
 
 /// An allocation of its own.
 type Item<const WORDS: usize> = Box<[u64; WORDS]>;
@@ -114,7 +88,7 @@ pub(super) fn destructors_of_keys() {
     }
     assert!(RUNS.load(Ordering::Relaxed) >= 5 * 20 * 3);
     for seed in 0..10 {
-        std::thread::spawn(move || work(seed)).join().unwrap();
+        crate::in_thread(move || work(seed));
     }
     assert!(stats().heaps < 60, "{}", stats().heaps);
 }
@@ -155,7 +129,7 @@ pub(super) fn destructors_of_locals() {
         ))
     }
     for order in 0..3 {
-        std::thread::spawn(move || {
+        crate::in_thread(move || {
             if order != 1 {
                 FIRST.with_borrow_mut(|first| first.push(Box::new([0; 10])));
             }
@@ -164,9 +138,7 @@ pub(super) fn destructors_of_locals() {
                 LAST.with_borrow_mut(|last| last.push(String::from("last")));
             }
             NEVER_BEFORE.with_borrow_mut(|other| *other = fill());
-        })
-        .join()
-        .unwrap();
+        });
     }
     check().unwrap();
 }
@@ -191,29 +163,17 @@ pub(super) fn frees_after_the_owner() {
             (0..10).map(Arc::new).collect(),
         )
     }
-    let ended: Vec<Objects> = (0..8)
-        .map(|n| std::thread::spawn(move || make(n)).join().unwrap())
-        .collect();
+    let ended: Vec<Objects> = (0..8).map(|n| crate::in_thread(move || make(n))).collect();
     for (number, objects) in ended.into_iter().enumerate() {
         let verify_and_drop = move || {
             let (boxes, span, mapping, shared) = objects;
-            assert!(
-                boxes
-                    .iter()
-                    .enumerate()
-                    .all(|(n, object)| **object == [n as u64; 3])
-            );
+            assert!(crate::are_numbered(&boxes));
             assert!(span.iter().all(|&byte| byte == 1) && mapping.iter().all(|&byte| byte == 2));
-            assert!(
-                shared
-                    .iter()
-                    .enumerate()
-                    .all(|(n, item)| **item == n as u64)
-            );
+            assert!((0..).zip(&shared).all(|(n, item)| **item == n));
         };
         // By a thread that adopts a heap meanwhile, and by one that has its own.
         if number % 2 == 0 {
-            std::thread::spawn(verify_and_drop).join().unwrap();
+            crate::in_thread(verify_and_drop);
         } else {
             verify_and_drop();
         }
@@ -221,17 +181,13 @@ pub(super) fn frees_after_the_owner() {
     }
 }
 
-const AFTER_MAIN: &str = "freed and allocated after main";
+pub(super) const AFTER_MAIN: &str = "freed and allocated after main";
 static KEPT: Mutex<Vec<Item<3>>> = Mutex::new(Vec::new());
 
 pub(super) fn handlers_at_exit() {
     extern "C" fn handler() {
         let kept = std::mem::take(&mut *KEPT.lock().unwrap());
-        let fine = kept.len() == 200
-            && kept
-                .iter()
-                .enumerate()
-                .all(|(n, object)| **object == [n as u64; 3]);
+        let fine = kept.len() == 200 && crate::are_numbered(&kept);
         drop(kept);
         work(2);
         let layout = Layout::new::<[u64; 100]>();

@@ -5,25 +5,7 @@ use std::sync::mpsc;
 
 use ccmalloc::{check, near};
 
-use super::{bare_thread, stage, work};
-
-#[cfg_attr(miri, ignore = "starts a process")]
-#[test]
-fn forks_among_threads_that_allocate() {
-    stage("fork: among threads");
-}
-
-#[cfg_attr(miri, ignore = "starts a process")]
-#[test]
-fn forks_during_first_allocations() {
-    stage("fork: first");
-}
-
-#[cfg_attr(miri, ignore = "starts a process")]
-#[test]
-fn a_child_frees_its_parents_objects() {
-    stage("fork: parent's objects");
-}
+use super::{bare_thread, work};
 
 /// Runs `body` and a check of the heap in a child; returns its status, 0 when all is well.
 fn in_child(body: impl FnOnce()) -> i32 {
@@ -103,10 +85,10 @@ pub(super) fn during_first_allocations() {
 /// threads that had ended.
 pub(super) fn objects_of_the_parent() {
     /// An allocation of its own.
-    type Item = Box<[usize; 3]>;
+    type Item = Box<[u64; 3]>;
     fn objects(seed: usize) -> Vec<Item> {
         let root = Box::new(seed);
-        (0..500)
+        (0..500u64)
             .map(|i| {
                 if i % 2 == 0 {
                     Box::new([i; 3])
@@ -117,14 +99,9 @@ pub(super) fn objects_of_the_parent() {
             .collect()
     }
     fn verify(objects: &[Item]) {
-        assert!(
-            objects
-                .iter()
-                .enumerate()
-                .all(|(i, object)| **object == [i; 3])
-        );
+        assert!(crate::are_numbered(objects));
     }
-    let ended = std::thread::spawn(|| objects(1)).join().unwrap();
+    let ended = crate::in_thread(|| objects(1));
     let (give, take) = mpsc::channel();
     let (end, wait) = mpsc::channel::<()>();
     let living = std::thread::spawn(move || {
@@ -145,11 +122,9 @@ pub(super) fn objects_of_the_parent() {
             assert!(span.iter().all(|&byte| byte == 9) && mapping.iter().all(|&byte| byte == 8));
             // Some here, some in a thread of the child's.
             drop((own, span));
-            std::thread::spawn(move || drop((objects, ended, mapping)))
-                .join()
-                .unwrap();
+            crate::in_thread(move || drop((objects, ended, mapping)));
             for seed in 0..4 {
-                std::thread::spawn(move || work(seed)).join().unwrap();
+                crate::in_thread(move || work(seed));
             }
         });
         assert_eq!(status, 0);

@@ -8,27 +8,6 @@ use ccmalloc::{CcMalloc, Region, cc_alloc, cc_dealloc, cc_realloc, check};
 
 use super::{bare_thread, stage};
 
-#[cfg(target_os = "linux")]
-#[cfg_attr(miri, ignore = "starts a process")]
-#[test]
-fn a_limit_on_memory_gives_null() {
-    stage("limits: address space");
-}
-
-#[cfg(target_os = "linux")]
-#[cfg_attr(miri, ignore = "starts a process")]
-#[test]
-fn each_mapping_may_fail() {
-    stage("limits: steps");
-}
-
-#[cfg(target_os = "linux")]
-#[cfg_attr(miri, ignore = "starts a process")]
-#[test]
-fn growing_mappings_leaks_no_address_space() {
-    stage("limits: growth");
-}
-
 /// Sets the soft limit on address space, or lifts it to the hard one.
 fn limit(bytes: Option<usize>) {
     let mut limit = libc::rlimit {
@@ -91,9 +70,7 @@ pub(super) fn out_of_address_space() {
         check().unwrap();
     }
     // A new thread's heap, which has kept nothing yet.
-    std::thread::spawn(move || kept_memory_makes_room_for_any_alignment(limit_bytes))
-        .join()
-        .unwrap();
+    crate::in_thread(move || kept_memory_makes_room_for_any_alignment(limit_bytes));
 }
 
 fn kept_memory_makes_room_for_any_alignment(limit_bytes: usize) {
@@ -257,7 +234,7 @@ pub(super) fn every_mapping_fails_once() {
 #[cfg(target_os = "linux")]
 #[test]
 fn what_a_small_program_frees_is_used_again() {
-    stage("limits: small programs");
+    stage("memory: small programs");
 }
 
 /// Two chunks and a little more, three times over: no huge page for the little, and no fresh memory
@@ -277,7 +254,7 @@ pub(super) fn small_programs_stay_small() {
 #[cfg(target_os = "linux")]
 #[test]
 fn what_pieces_leave_of_their_slots_is_not_resident() {
-    stage("limits: pieces");
+    stage("memory: pieces");
 }
 
 /// Pieces of 32 KiB and a header, as pools of a program's own take them; enough of them for huge
@@ -292,13 +269,6 @@ pub(super) fn pieces_of_pools_waste_little() {
         "{grown} KiB for {} pieces of 32 KiB",
         pieces.len()
     );
-}
-
-#[cfg(target_os = "linux")]
-#[cfg_attr(miri, ignore = "starts a process")]
-#[test]
-fn any_room_serves_spans_when_memory_is_refused() {
-    stage("limits: spans");
 }
 
 /// A chunk with huge pages has room for a span that is better not there.

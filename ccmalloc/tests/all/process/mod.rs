@@ -1,5 +1,5 @@
-//! What the whole process goes through: before `main` and after it, fork, signals, limits on
-//! memory. Each scene in a child process of its own.
+//! Scenes in child processes of their own: before `main` and after it, fork, signals, limits on
+//! memory.
 
 mod early;
 mod exits;
@@ -7,11 +7,11 @@ mod fork;
 pub(crate) mod limits;
 mod signals;
 
-use std::process::{Command, Output};
+use std::process::Command;
 
 const WHAT: &str = "CCMALLOC_TEST_PROCESS";
 
-/// What children play, by name.
+/// The scenes, by name.
 const SCENES: &[(&str, fn())] = &[
     ("early", early::objects_from_before_main),
     ("exits: keys", exits::destructors_of_keys),
@@ -24,20 +24,16 @@ const SCENES: &[(&str, fn())] = &[
     ("limits: address space", limits::out_of_address_space),
     ("limits: steps", limits::every_mapping_fails_once),
     ("limits: growth", limits::mappings_grow_without_leaks),
-    ("limits: pieces", limits::pieces_of_pools_waste_little),
-    ("limits: small programs", limits::small_programs_stay_small),
+    ("memory: pieces", limits::pieces_of_pools_waste_little),
+    ("memory: small programs", limits::small_programs_stay_small),
     ("limits: spans", limits::spans_take_what_room_there_is),
     ("signals: reading", signals::a_handler_that_reads),
     ("signals: ambient", signals::a_handler_under_near),
 ];
 
-/// Plays `scene` in a child process, which must end well; returns what it printed.
+/// Runs a scene in a child process, which must end well; returns what it printed.
 fn stage(scene: &str) -> String {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = Command::new(std::env::current_exe().unwrap())
+    let output = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
             "process::child",
@@ -47,15 +43,32 @@ fn stage(scene: &str) -> String {
         .env(WHAT, scene)
         .output()
         .unwrap();
-    let (stdout, stderr) = (
-        String::from_utf8_lossy(&stdout),
-        String::from_utf8_lossy(&stderr),
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{scene}: {}\n{stdout}{stderr}",
+        output.status
     );
-    assert!(status.success(), "{scene}: {status}\n{stdout}{stderr}");
-    stdout.into_owned()
+    stdout
 }
 
-/// Not a test of its own: plays what [`WHAT`] names, in the child.
+#[cfg_attr(miri, ignore = "starts processes")]
+#[test]
+fn every_scene_ends_well() {
+    let is_for_linux = |name: &str| name == "early" || name.starts_with("limits");
+    for (name, _) in SCENES {
+        // Tests of their own.
+        if name.starts_with("memory") || (is_for_linux(name) && cfg!(not(target_os = "linux"))) {
+            continue;
+        }
+        let printed = stage(name);
+        let is_right = *name != "exits: atexit" || printed.contains(exits::AFTER_MAIN);
+        assert!(is_right, "{name}: {printed}");
+    }
+}
+
+/// Not a test of its own: runs the scene that [`WHAT`] names, in the child.
 #[test]
 fn child() {
     if let Ok(what) = std::env::var(WHAT) {

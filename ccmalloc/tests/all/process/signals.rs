@@ -11,20 +11,6 @@ use std::time::{Duration, Instant};
 
 use ccmalloc::{cc_alloc, cc_dealloc, check, contains, near};
 
-use super::stage;
-
-#[cfg_attr(miri, ignore = "starts a process")]
-#[test]
-fn a_handler_may_read_at_any_time() {
-    stage("signals: reading");
-}
-
-#[cfg_attr(miri, ignore = "starts a process")]
-#[test]
-fn a_handler_leaves_the_ambient_hint_as_it_was() {
-    stage("signals: ambient");
-}
-
 static SIGNALS: AtomicUsize = AtomicUsize::new(0);
 static WRONG: AtomicUsize = AtomicUsize::new(0);
 static ROOT: AtomicPtr<u64> = AtomicPtr::new(null_mut());
