@@ -115,26 +115,23 @@
 //! | remote free | a free by a thread that does not own the object's arena |
 //! | opening | an empty block for a hinted object that has no neighbour to join |
 //!
-//! An allocation without a hint: [`CcMalloc`]'s `alloc` → `thread::alloc` looks the size class up,
-//! takes an object off the bin's free list, and sets its bit in the map of live objects
-//! (`Heap::pop`); if the list is empty, `Own::refill` fills it from a slab's map. A free: the
-//! masked address gives the chunk's metadata; the slab's tag says that it is this thread's, and the
-//! object's bit is cleared and the object put on the free list (`Heap::push`). Neither uses an
-//! atomic read-modify-write, and neither touches the object. A remote free goes to `free_remote`.
+//! An allocation without a hint: `thread::alloc` looks the size class up, takes an object off the
+//! bin's free list, and sets its bit in the map of live objects (`Heap::pop`); if the list is
+//! empty, `Own::refill` fills it from a slab's map. A free: the masked address gives the chunk's
+//! metadata; the slab's tag says that it is this thread's, and the object's bit is cleared and the
+//! object put on the free list (`Heap::push`). Neither uses an atomic read-modify-write, and
+//! neither touches the object. A remote free goes to `free_remote`.
 //!
 //! An allocation with a hint: `Own::alloc_near` asks the registry whether the hint lies in a
 //! co-location page of this heap, reads the page's free map (one cache line), and takes the hint's
 //! block, else another on its page by the [`Policy`], else (where blocks are reserved) a tied page,
 //! else a new block.
 //!
-//! A [`Heap`] takes the same ways with a core of its own in place of the thread's.
-//!
 //! The modules' documentation has the details: `geometry` (units), `chunk` (where metadata lies),
 //! `heap` and `slabs` (without hints), `colocate` (with hints), `pages` (free granules and ends of
 //! objects), `remote` and `protocol` (remote frees), `registry` (membership), `large`, `slots` and
 //! `extents` (what is kept, and what goes back to the OS), `first_class` (heaps of the program's).
-//! The repository's `docs/ccmalloc.md` follows an allocation and a free through all of them, and
-//! explains each abort message.
+//! `docs/ccmalloc.md` in the repository explains each abort message.
 //!
 //! # When it does not help
 //!

@@ -50,27 +50,7 @@ collections! {
 
 /// A node that can show its children; derived for structs and enums by
 /// [`#[derive(TreeNode)]`](macro@crate::TreeNode).
-///
-/// # Examples
-///
-/// By hand, for a node some of whose children stay where they are:
-///
-/// ```
-/// use ccmorph::{TreeNode, Visit};
-///
-/// struct Node { children: std::collections::BTreeMap<char, Box<Node>> }
-///
-/// impl TreeNode for Node {
-///     type Link = Box<Node>;
-///     fn children<'a>(&'a mut self, visit: &mut Visit<'_, 'a, Box<Node>>) {
-///         for (name, child) in &mut self.children {
-///             if *name != '_' {
-///                 visit(child);
-///             }
-///         }
-///     }
-/// }
-/// ```
+/// By hand, call `visit` for each field that holds links.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not show its children",
     note = "`#[derive(ccmorph::TreeNode)]`, with `#[child]` on the fields that own nodes"

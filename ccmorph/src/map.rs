@@ -47,10 +47,6 @@ use std::fmt;
 /// }
 /// let map = map(&mut list, |node, visit| visit(&mut node.next))?;
 /// assert_eq!((map.len(), map.edges(), map.levels()), (100, 99, 100));
-/// for page in map.pieces(4096) {
-///     let depths: Vec<u32> = page.nodes().map(|node| node.depth).collect();
-///     println!("{:#x}: nodes of depths {depths:?}", page.address());
-/// }
 /// println!("{map}");
 /// # Ok::<(), ccmorph::MorphError>(())
 /// ```

@@ -81,25 +81,9 @@ use std::alloc::Layout;
 /// One or more places that own nodes, or point back to some: a box, an optional one, or a
 /// collection of them.
 ///
-/// Implement it for a type that holds links, such as a hash table's bucket. No implementation can
-/// be unsound, see [the traversal's contract](crate#why-this-is-safe).
-///
-/// # Examples
-///
-/// ```
-/// use ccmorph::{Links, Visitor};
-///
-/// struct Node { next: Option<Box<Node>> }
-/// struct List { length: usize, first: Option<Box<Node>>, last: *mut Node }
-///
-/// impl Links for List {
-///     type Link = Box<Node>;
-///     fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Box<Node>>) {
-///         self.first.show(visitor);
-///         visitor.pointers(&mut self.last);
-///     }
-/// }
-/// ```
+/// Implement it for a type that holds links, such as a hash table's bucket: `show` each field that
+/// holds links, and pass pointers to [`Visitor::pointers`]. No implementation can be unsound, see
+/// [the traversal's contract](crate#why-this-is-safe).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` holds no links to nodes of one type",
     label = "holds no boxes of the nodes that are morphed",

@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::thread;
 
-use crate::explore;
 use crate::primitive::AtomicPtr;
 use crate::protocol::{Dirty, DirtyNode, DirtyStack, Linked, RemoteWord, TaggedStack};
+use crate::{explore, spawn};
 
 /// A heap, aligned as the stack's heads want it.
 #[repr(align(32768))]
@@ -132,8 +131,7 @@ fn a_heap_has_one_owner_at_a_time() {
     explore(|| {
         let world = World::new(2);
         let threads = [(); 2].map(|()| {
-            let world = Arc::clone(&world);
-            thread::spawn(move || {
+            spawn(&world, move |world| {
                 let heap = world.abandoned.pop().expect("there is one for each");
                 heap.work();
                 world.abandon(heap);
@@ -155,19 +153,16 @@ fn a_head_that_left_and_returned_is_noticed() {
     static BOTH_TAKEN: AtomicUsize = AtomicUsize::new(0);
     explore(|| {
         let world = World::new(2);
-        let slow = {
-            let world = Arc::clone(&world);
-            thread::spawn(move || {
-                // The other may have both.
-                let Some(heap) = world.abandoned.pop() else {
-                    BOTH_TAKEN.fetch_add(1, Ordering::Relaxed);
-                    return 0;
-                };
-                heap.work();
-                world.abandon(heap);
-                1
-            })
-        };
+        let slow = spawn(&world, move |world| {
+            // The other may have both.
+            let Some(heap) = world.abandoned.pop() else {
+                BOTH_TAKEN.fetch_add(1, Ordering::Relaxed);
+                return 0;
+            };
+            heap.work();
+            world.abandon(heap);
+            1
+        });
         let mut turns = 0;
         let first = world.abandoned.pop();
         let second = world.abandoned.pop();
@@ -197,18 +192,15 @@ fn a_new_owner_sees_what_the_last_one_wrote() {
     explore(|| {
         let world = World::new(1);
         let heap = world.abandoned.pop().expect("it is there");
-        let next = {
-            let world = Arc::clone(&world);
-            thread::spawn(move || {
-                let Some(heap) = world.abandoned.pop() else {
-                    return 0;
-                };
-                assert_eq!(heap.work(), 2);
-                TAKEN_OVER.fetch_add(1, Ordering::Relaxed);
-                world.abandon(heap);
-                1
-            })
-        };
+        let next = spawn(&world, move |world| {
+            let Some(heap) = world.abandoned.pop() else {
+                return 0;
+            };
+            assert_eq!(heap.work(), 2);
+            TAKEN_OVER.fetch_add(1, Ordering::Relaxed);
+            world.abandon(heap);
+            1
+        });
         assert_eq!(heap.work(), 1);
         world.abandon(heap);
         let turns = 1 + next.join().unwrap();
@@ -222,17 +214,14 @@ fn looking_through_abandoned_heaps_loses_none() {
     static MET: AtomicUsize = AtomicUsize::new(0);
     explore(|| {
         let world = World::new(2);
-        let visitor = {
-            let world = Arc::clone(&world);
-            thread::spawn(move || {
-                let mut turns = 0;
-                world.abandoned.visit(2, |heap| {
-                    heap.work();
-                    turns += 1;
-                });
-                turns
-            })
-        };
+        let visitor = spawn(&world, move |world| {
+            let mut turns = 0;
+            world.abandoned.visit(2, |heap| {
+                heap.work();
+                turns += 1;
+            });
+            turns
+        });
         let mut turns = 0;
         match world.abandoned.pop() {
             Some(heap) => {
@@ -258,22 +247,16 @@ fn what_is_freed_during_a_handover_is_found() {
     explore(|| {
         let world = World::new(1);
         let heap = world.abandoned.pop().expect("it is there");
-        let freer = {
-            let world = Arc::clone(&world);
-            thread::spawn(move || world.free(&world.heaps[0]))
-        };
-        let adopter = {
-            let world = Arc::clone(&world);
-            thread::spawn(move || {
-                let Some(heap) = world.abandoned.pop() else {
-                    return (0, 0);
-                };
-                heap.work();
-                let found = heap.collect();
-                world.abandon(heap);
-                (1, found)
-            })
-        };
+        let freer = spawn(&world, move |world| world.free(&world.heaps[0]));
+        let adopter = spawn(&world, move |world| {
+            let Some(heap) = world.abandoned.pop() else {
+                return (0, 0);
+            };
+            heap.work();
+            let found = heap.collect();
+            world.abandon(heap);
+            (1, found)
+        });
         heap.work();
         let by_first = heap.collect();
         world.abandon(heap);

@@ -1,16 +1,14 @@
 //! Runs the protocols of `ccmalloc/src/protocol`, the very files, under the model checker [loom].
 //!
-//! Each test is a small program of two or three threads. loom runs it again for every order in
-//! which the threads' operations on atomics can follow each other (with at most [`PREEMPTIONS`]
-//! preemptions) and for every value that the memory model lets a load see, and checks each access
-//! to an `UnsafeCell` for a data race. What stands for an object, a chunk or a heap here is such a
-//! cell: a free bit that came too early, a heap that two threads own or a chunk that is unmapped
-//! while somebody looks at it shows as a race.
+//! Each test is a small program of two or three threads. loom runs it for every order of the
+//! threads' operations on atomics (with at most [`PREEMPTIONS`] preemptions) and for every value
+//! that the memory model lets a load see, and checks each access to an `UnsafeCell` for a data
+//! race. Objects, chunks and heaps are such cells here: a free bit that is set too early, a heap
+//! that two threads own or a chunk that is unmapped while a thread reads it is a race.
 //!
-//! loom does not give sequential consistency to a location's initial value, which is why the models
-//! run a protocol once (`warm_up`) before they start their threads. Where a model could check
-//! nothing, because no interleaving gets to what it is about, a counter of the interleavings that
-//! did says so.
+//! loom does not give sequential consistency to a location's initial value, so the models run a
+//! protocol once (`warm_up`) before they start their threads. Counters show that some interleavings
+//! reached the case that a test is about.
 #![cfg(test)]
 
 #[path = "../../src/protocol/mod.rs"]
@@ -30,4 +28,13 @@ fn explore(program: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = model.preemption_bound.or(Some(PREEMPTIONS));
     model.check(program);
+}
+
+/// Runs `body` on `shared` in a thread of its own.
+fn spawn<S: 'static, T: 'static>(
+    shared: &loom::sync::Arc<S>,
+    body: impl FnOnce(&S) -> T + 'static,
+) -> loom::thread::JoinHandle<T> {
+    let shared = loom::sync::Arc::clone(shared);
+    loom::thread::spawn(move || body(&shared))
 }

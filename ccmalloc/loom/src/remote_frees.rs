@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loom::cell::{Cell, UnsafeCell};
 use loom::sync::Arc;
-use loom::thread;
 
-use crate::explore;
 use crate::protocol::{Dirty, DirtyNode, DirtyStack, RemoteWord};
+use crate::{explore, spawn};
 
 /// Places of a chunk that the models use, and objects of each.
 const PLACES: usize = 2;
@@ -137,10 +136,7 @@ fn no_bit_is_missed_while_the_owner_looks() {
     static WHILE: AtomicUsize = AtomicUsize::new(0);
     explore(|| {
         let heap = Arc::new(Heap::new());
-        let freers = [0, 1].map(|object| {
-            let heap = Arc::clone(&heap);
-            thread::spawn(move || heap.free(0, 0, 0, object))
-        });
+        let freers = [0, 1].map(|object| spawn(&heap, move |heap| heap.free(0, 0, 0, object)));
         let early = heap.collect();
         WHILE.fetch_add(usize::from(early == 1), Ordering::Relaxed);
         for freer in freers {
@@ -159,14 +155,11 @@ fn no_bit_is_missed_while_the_owner_looks() {
 fn a_thread_that_frees_again_is_heard_again() {
     explore(|| {
         let heap = Arc::new(Heap::new());
-        let freer = {
-            let heap = Arc::clone(&heap);
-            thread::spawn(move || {
-                heap.free(0, 0, 0, 0);
-                heap.free(0, 0, 0, 1);
-                heap.free(0, 0, 1, 0);
-            })
-        };
+        let freer = spawn(&heap, move |heap| {
+            heap.free(0, 0, 0, 0);
+            heap.free(0, 0, 0, 1);
+            heap.free(0, 0, 1, 0);
+        });
         let early = heap.collect() + heap.collect();
         freer.join().unwrap();
         assert_eq!(early + heap.collect(), 3);
@@ -178,8 +171,7 @@ fn several_places_and_chunks_are_announced_at_once() {
     explore(|| {
         let heap = Arc::new(Heap::new());
         let freers = [0, 1].map(|number| {
-            let heap = Arc::clone(&heap);
-            thread::spawn(move || {
+            spawn(&heap, move |heap| {
                 // One chunk for both, and one more for the second.
                 heap.free(0, 0, number, 0);
                 if number == 1 {
@@ -202,10 +194,7 @@ fn a_node_that_is_pushed_anew_does_not_cut_the_rest_off() {
         // Both chunks are on the stack, the first one on top, when the owner begins.
         heap.free(1, 1, 0, 0);
         heap.free(0, 0, 0, 0);
-        let freer = {
-            let heap = Arc::clone(&heap);
-            thread::spawn(move || heap.free(0, 0, 0, 1))
-        };
+        let freer = spawn(&heap, move |heap| heap.free(0, 0, 0, 1));
         let early = heap.collect();
         freer.join().unwrap();
         assert_eq!(early + heap.collect(), 3);
@@ -229,10 +218,7 @@ fn a_chunk_is_not_looked_at_after_its_last_bit() {
     static EARLY: AtomicUsize = AtomicUsize::new(0);
     explore(|| {
         let heap = Arc::new(Heap::new());
-        let freers = [0, 1].map(|object| {
-            let heap = Arc::clone(&heap);
-            thread::spawn(move || heap.free(0, 0, 0, object))
-        });
+        let freers = [0, 1].map(|object| spawn(&heap, move |heap| heap.free(0, 0, 0, object)));
         heap.collect();
         let mut unmapped = usize::from(unmap_if_empty(&heap));
         EARLY.fetch_add(unmapped, Ordering::Relaxed);
@@ -256,8 +242,7 @@ fn a_late_look_at_a_chunk_is_noticed() {
     explore(|| {
         let heap = Arc::new(Heap::new());
         let freers = [0, 1].map(|object| {
-            let heap = Arc::clone(&heap);
-            thread::spawn(move || {
+            spawn(&heap, move |heap| {
                 heap.free(0, 0, 0, object);
                 heap.chunks[0].mapped.with(|_| ());
             })
@@ -275,19 +260,13 @@ fn a_descriptor_serves_its_next_chunk_while_the_last_is_still_announced() {
     static REUSED: AtomicUsize = AtomicUsize::new(0);
     explore(|| {
         let heap = Arc::new(Heap::new());
-        let freers = [0, 1].map(|object| {
-            let heap = Arc::clone(&heap);
-            thread::spawn(move || heap.free(0, 0, 0, object))
-        });
+        let freers = [0, 1].map(|object| spawn(&heap, move |heap| heap.free(0, 0, 0, object)));
         heap.collect();
         if unmap_if_empty(&heap) {
             // The first chunk's frees may still be on their way to the stack.
             REUSED.fetch_add(1, Ordering::Relaxed);
             heap.descs[0].chunk.set(Some(1));
-            let late = {
-                let heap = Arc::clone(&heap);
-                thread::spawn(move || heap.free(0, 1, 0, 0))
-            };
+            let late = spawn(&heap, move |heap| heap.free(0, 1, 0, 0));
             let early = heap.collect();
             late.join().unwrap();
             for freer in freers {
@@ -311,10 +290,7 @@ fn a_descriptor_serves_its_next_chunk_while_the_last_is_still_announced() {
 fn of_two_frees_of_one_object_one_is_told() {
     explore(|| {
         let heap = Arc::new(Heap::new());
-        let freers = [0, 1].map(|_| {
-            let heap = Arc::clone(&heap);
-            thread::spawn(move || heap.chunks[0].words[0].set(1))
-        });
+        let freers = [0, 1].map(|_| spawn(&heap, move |heap| heap.chunks[0].words[0].set(1)));
         let first = freers.map(|freer| freer.join().unwrap());
         assert_eq!(first.iter().filter(|&&first| first).count(), 1);
     });

@@ -59,23 +59,8 @@ pub trait Slot {
 
 /// One or more [`NodeIndex`]es: an integer, an optional one, or a collection of them.
 ///
-/// Implement it for a type of your own that wraps an index; no implementation can be wrong.
-///
-/// # Examples
-///
-/// ```
-/// use ccmorph::{Indices, NodeIndex};
-///
-/// struct NodeId(u32);
-///
-/// impl Indices for NodeId {
-///     fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn NodeIndex)) {
-///         visit(&mut self.0);
-///     }
-/// }
-/// ```
-///
-/// Show an index in a `Cell` or an atomic as `node.next.get_mut()`.
+/// Implement it for a type of your own that wraps an index, by `visit(&mut self.0)`; no
+/// implementation can be wrong. Show an index in a `Cell` or an atomic as `node.next.get_mut()`.
 pub trait Indices {
     /// Calls `visit` for each index, in the order in which the nodes count as siblings.
     fn show<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn NodeIndex));
