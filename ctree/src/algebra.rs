@@ -26,7 +26,6 @@ pub trait SortedSet<T>: Copy {
     /// Iterates over all keys in order.
     fn iter(self) -> Self::Iter;
 
-    /// Whether the set has a key that equals `key`.
     fn contains(self, key: T) -> bool;
 }
 
@@ -347,94 +346,68 @@ impl<I: fmt::Debug, T: fmt::Debug> fmt::Debug for MergeIterInner<I, T> {
     }
 }
 
-/// The keys that are in one of two sets and not in both, in order.
-#[must_use = "this returns the difference as an iterator, without modifying either input set"]
-#[derive(Clone, Debug)]
-#[expect(
-    unnameable_types,
-    reason = "named by the aliases in `set` and `frozen_set`"
-)]
-pub struct SymmetricDifference<I, T>(MergeIterInner<I, T>);
+/// Defines an iterator over two merged sets.
+macro_rules! merged {
+    (
+        $(#[$doc:meta])*
+        $name:ident, |$merge:ident| $next:expr, |$left_len:ident, $right_len:ident| $least:expr
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        #[expect(unnameable_types, reason = "named by the aliases in `set` and `frozen_set`")]
+        pub struct $name<I, T>(MergeIterInner<I, T>);
 
-impl<T: Ord + Copy, I: ExactSizeIterator<Item = T>> SymmetricDifference<I, T> {
-    pub(crate) fn new<S: SortedSet<T, Iter = I>>(left: S, right: S) -> Self {
-        SymmetricDifference(MergeIterInner::new(left, right))
-    }
-}
-
-impl<T: Ord + Copy, I: ExactSizeIterator<Item = T>> Iterator for SymmetricDifference<I, T> {
-    type Item = T;
-
-    fn next(&mut self) -> Option<T> {
-        loop {
-            match self.0.next() {
-                (Some(_), Some(_)) => {}
-                (left, right) => return left.or(right),
+        impl<T: Ord + Copy, I: ExactSizeIterator<Item = T>> $name<I, T> {
+            pub(crate) fn new<S: SortedSet<T, Iter = I>>(left: S, right: S) -> Self {
+                $name(MergeIterInner::new(left, right))
             }
         }
-    }
 
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let (left_len, right_len) = self.0.lens();
-        (0, left_len.checked_add(right_len))
-    }
+        impl<T: Ord + Copy, I: ExactSizeIterator<Item = T>> Iterator for $name<I, T> {
+            type Item = T;
 
-    fn min(mut self) -> Option<T> {
-        self.next()
-    }
+            fn next(&mut self) -> Option<T> {
+                let $merge = &mut self.0;
+                $next
+            }
+
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                let ($left_len, $right_len) = self.0.lens();
+                ($least, $left_len.checked_add($right_len))
+            }
+
+            fn min(mut self) -> Option<T> {
+                self.next()
+            }
+        }
+    };
 }
 
-/// The keys that are in at least one of two sets, in order.
-#[must_use = "this returns the union as an iterator, without modifying either input set"]
-#[derive(Clone, Debug)]
-#[expect(
-    unnameable_types,
-    reason = "named by the aliases in `set` and `frozen_set`"
-)]
-pub struct Union<I, T>(MergeIterInner<I, T>);
-
-impl<T: Ord + Copy, I: ExactSizeIterator<Item = T>> Union<I, T> {
-    pub(crate) fn new<S: SortedSet<T, Iter = I>>(left: S, right: S) -> Self {
-        Union(MergeIterInner::new(left, right))
-    }
+merged! {
+    /// The keys that are in one of two sets and not in both, in order.
+    #[must_use = "this returns the difference as an iterator, without modifying either input set"]
+    SymmetricDifference, |merge| loop {
+        match merge.next() {
+            (Some(_), Some(_)) => {}
+            (left, right) => return left.or(right),
+        }
+    }, |left_len, right_len| 0
 }
 
-impl<T: Ord + Copy, I: ExactSizeIterator<Item = T>> Iterator for Union<I, T> {
-    type Item = T;
-
-    fn next(&mut self) -> Option<T> {
-        let (left, right) = self.0.next();
+merged! {
+    /// The keys that are in at least one of two sets, in order.
+    #[must_use = "this returns the union as an iterator, without modifying either input set"]
+    Union, |merge| {
+        let (left, right) = merge.next();
         left.or(right)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let (left_len, right_len) = self.0.lens();
-        (left_len.max(right_len), left_len.checked_add(right_len))
-    }
-
-    fn min(mut self) -> Option<T> {
-        self.next()
-    }
+    }, |left_len, right_len| left_len.max(right_len)
 }
 
-impl<T, I, S> FusedIterator for Difference<I, T, S>
-where
-    T: Ord + Copy,
-    I: ExactSizeIterator<Item = T>,
-    S: SortedSet<T>,
-{
-}
-impl<T, I, S> FusedIterator for Intersection<I, T, S>
-where
-    T: Ord + Copy,
-    I: ExactSizeIterator<Item = T>,
-    S: SortedSet<T>,
-{
-}
-impl<T: Ord + Copy, I: ExactSizeIterator<Item = T>> FusedIterator for SymmetricDifference<I, T> {}
-impl<T: Ord + Copy, I: ExactSizeIterator<Item = T>> FusedIterator for Union<I, T> {}
+impl<T, I, S> FusedIterator for Difference<I, T, S> where Self: Iterator {}
+impl<T, I, S> FusedIterator for Intersection<I, T, S> where Self: Iterator {}
+impl<T, I> FusedIterator for SymmetricDifference<I, T> where Self: Iterator {}
+impl<T, I> FusedIterator for Union<I, T> where Self: Iterator {}
 
-/// Whether all keys of `left` are in `right`.
 pub(crate) fn is_subset<T: Ord, S: SortedSet<T>>(left: S, right: S) -> bool {
     let (mut keys, mut others) = (left.iter(), right.iter());
     if keys.len() > others.len() {

@@ -12,7 +12,6 @@ use core::ptr::NonNull;
 
 /// Size of a cache line, the unit that moves between memory and cache.
 pub(crate) const LINE_BYTES: usize = 64;
-/// Size of a huge page.
 pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// Owner of one allocation of raw bytes.

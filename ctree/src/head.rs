@@ -2,15 +2,13 @@
 //! integers that lie in the node.
 //!
 //! A tree keeps the head of each key beside the others of its node, in lanes that are searched by
-//! SIMD. Only keys whose head equals that of the query are compared in full. What is a head:
+//! SIMD. Only keys whose head equals that of the query are compared in full. Heads are:
 //!
-//! | keys | head | equal heads |
-//! |---|---|---|
-//! | integers up to 64 bits, `char` | none: the key itself is the lane | equal keys |
-//! | `String`, `&str`, `Box<str>`, `Vec<u8>`, `&[u8]`, `Box<[u8]>` | eight bytes, big-endian, after the prefix that all keys of the node share | undecided |
-//! | `u128`, `i128`, [`TotalF64`], [`TotalF32`], tuples of integers (the list is [`recognised`]) | the 64 most significant bits | undecided |
-//! | a type of yours that implements [`Head`], in a map made by `with_heads` | what you return | undecided |
-//! | any other `K: Ord` | none: keys are compared by `Ord` | |
+//! - integers up to 64 bits and `char` have none: the key itself is the lane;
+//! - byte strings: eight bytes, big-endian, after the prefix that all keys of the node share;
+//! - `u128`, `i128`, [`TotalF64`], [`TotalF32`], tuples of integers: the 64 most significant bits;
+//! - a type that implements [`Head`], in a map made by `with_heads`: what that returns;
+//! - any other `K: Ord` has none: keys are compared by `Ord`.
 //!
 //! As in `lane`, types are recognised by identity, since specialisation is not stable and `K: Ord`
 //! is the only bound that users see.
@@ -58,39 +56,16 @@ pub unsafe trait Head: Ord {
     fn head(&self) -> u64;
 }
 
-/// An integer as the most significant bits of a head.
-trait Bits: Ord {
-    /// Its size.
-    const BITS: u32;
-    /// The integer in the most significant bits, in the order of unsigned integers.
-    fn bits(&self) -> u64;
-}
-
-macro_rules! impl_bits {
+/// Implements heads for integers: the integer in the most significant bits, in the order of unsigned
+/// integers.
+macro_rules! impl_integer_heads {
     ($($unsigned:ty, $signed:ty;)*) => {$(
-        impl Bits for $unsigned {
-            const BITS: u32 = <$unsigned>::BITS;
-            #[inline]
-            fn bits(&self) -> u64 {
-                // Lossless: no integer here has more than 64 bits.
-                (*self as u64) << (u64::BITS - <$unsigned>::BITS)
-            }
-        }
-
-        impl Bits for $signed {
-            const BITS: u32 = <$signed>::BITS;
-            #[inline]
-            fn bits(&self) -> u64 {
-                // The flipped sign bit puts negative numbers first.
-                self.cast_unsigned().bits() ^ (1 << (u64::BITS - 1))
-            }
-        }
-
         // SAFETY: the types have no lifetimes.
         unsafe impl Head for $unsigned {
             #[inline]
             fn head(&self) -> u64 {
-                self.bits()
+                // Lossless: no integer here has more than 64 bits.
+                (*self as u64) << (u64::BITS - <$unsigned>::BITS)
             }
         }
 
@@ -98,13 +73,14 @@ macro_rules! impl_bits {
         unsafe impl Head for $signed {
             #[inline]
             fn head(&self) -> u64 {
-                self.bits()
+                // The flipped sign bit puts negative numbers first.
+                self.cast_unsigned().head() ^ (1 << (u64::BITS - 1))
             }
         }
     )*};
 }
 
-impl_bits! {
+impl_integer_heads! {
     u8, i8;
     u16, i16;
     u32, i32;
@@ -112,40 +88,42 @@ impl_bits! {
     usize, isize;
 }
 
-// SAFETY: the type has no lifetimes.
-unsafe impl Head for char {
-    #[inline]
-    fn head(&self) -> u64 {
-        u32::from(*self).head()
+/// Implements heads for types without lifetimes.
+macro_rules! impl_heads {
+    ($($key:ty, |$value:ident| $head:expr;)*) => {$(
+        // SAFETY: the type has no lifetimes.
+        unsafe impl Head for $key {
+            #[inline]
+            fn head(&self) -> u64 {
+                let $value = *self;
+                $head
+            }
+        }
+    )*};
+}
+
+impl_heads! {
+    char, |char| u32::from(char).head();
+    bool, |bool| u8::from(bool).head();
+    u128, |number| (number >> 64) as u64;
+    i128, |number| number.cast_unsigned().head() ^ (1 << (u64::BITS - 1));
+    TotalF64, |float| ordered(float.0.to_bits());
+    TotalF32, |float| ordered(u64::from(float.0.to_bits()) << 32);
+}
+
+/// The bits of a float in the order of floats: of negative ones all are flipped, since these are
+/// ordered by magnitude backwards, of the others the sign only.
+#[inline]
+fn ordered(bits: u64) -> u64 {
+    if bits >> 63 == 1 {
+        !bits
+    } else {
+        bits | 1 << 63
     }
 }
 
-// SAFETY: the type has no lifetimes.
-unsafe impl Head for bool {
-    #[inline]
-    fn head(&self) -> u64 {
-        u8::from(*self).head()
-    }
-}
-
-// SAFETY: the type has no lifetimes.
-unsafe impl Head for u128 {
-    #[inline]
-    fn head(&self) -> u64 {
-        (*self >> 64) as u64
-    }
-}
-
-// SAFETY: the type has no lifetimes.
-unsafe impl Head for i128 {
-    #[inline]
-    fn head(&self) -> u64 {
-        self.cast_unsigned().head() ^ (1 << (u64::BITS - 1))
-    }
-}
-
-/// The heads of pairs and triples: the first integer, then as much of the rest as there is room
-/// for.
+/// Implements heads for pairs and triples: the first integer, then as much of the rest as there is
+/// room for.
 macro_rules! impl_pair_heads {
     ($($first:ty)*) => {$(
         // SAFETY: which function is called does not depend on lifetimes: the first component has
@@ -153,7 +131,7 @@ macro_rules! impl_pair_heads {
         unsafe impl<B: Head> Head for ($first, B) {
             #[inline]
             fn head(&self) -> u64 {
-                self.0.bits() | self.1.head().checked_shr(<$first as Bits>::BITS).unwrap_or(0)
+                self.0.head() | self.1.head().checked_shr(<$first>::BITS).unwrap_or(0)
             }
         }
 
@@ -161,7 +139,7 @@ macro_rules! impl_pair_heads {
         unsafe impl Head for ($first, $first, $first) {
             #[inline]
             fn head(&self) -> u64 {
-                self.0.bits() | (self.1, self.2).head().checked_shr(<$first as Bits>::BITS).unwrap_or(0)
+                (self.0, (self.1, self.2)).head()
             }
         }
     )*};
@@ -253,17 +231,6 @@ macro_rules! impl_total {
                 $total(float)
             }
         }
-
-        // SAFETY: the type has no lifetimes.
-        unsafe impl Head for $total {
-            #[inline]
-            fn head(&self) -> u64 {
-                // Negative floats are ordered by magnitude backwards: all their bits are flipped,
-                // of the others the sign only.
-                let (bits, sign) = (self.0.to_bits(), <$float>::to_bits(-0.0));
-                (if bits & sign != 0 { !bits } else { bits | sign }).bits()
-            }
-        }
     )*};
 }
 
@@ -289,7 +256,6 @@ pub(crate) fn common_prefix(left: &[u8], right: &[u8]) -> usize {
     left.iter().zip(right).take_while(|(l, r)| l == r).count()
 }
 
-/// Whether `K` is a byte string: see [`bytes_of`].
 #[inline(always)]
 pub(crate) fn is_byte_string<K: ?Sized>() -> bool {
     let id = typeid::of::<K>();
@@ -303,8 +269,7 @@ pub(crate) fn is_byte_string<K: ?Sized>() -> bool {
         || id == TypeId::of::<Box<[u8]>>()
 }
 
-/// The bytes of a key or query that is one of the byte strings known here, all of which are ordered
-/// as these bytes are.
+/// The bytes of a key or query that is a byte string, which is ordered as these bytes are.
 #[inline(always)]
 pub(crate) fn bytes_of<Q: ?Sized>(query: &Q) -> Option<&[u8]> {
     /// `query` as a `T` of the same size class, if it is one.
@@ -339,11 +304,7 @@ pub(crate) fn bytes_of<Q: ?Sized>(query: &Q) -> Option<&[u8]> {
 }
 
 /// The function that gives the heads of `K`, if it is one of the types of fixed size that are
-/// recognised.
-///
-/// These are `u128`, `i128`, [`TotalF32`], [`TotalF64`]; pairs of two equal integer types of any
-/// width; pairs of `u32`, `u64` and `usize` in any combination; triples of three equal ones of
-/// `u8`, `u16`, `u32`, `u64`, `i32`, `i64`.
+/// recognised: see the list below.
 #[inline(always)]
 #[expect(
     clippy::disallowed_methods,
@@ -359,14 +320,18 @@ pub(crate) fn recognised<K>() -> Option<fn(&K) -> u64> {
                 let head: fn(&$known) -> u64 = <$known as Head>::head;
                 // SAFETY: none of these types has lifetimes, so that equal ids mean that `K` is
                 // this very type, and the two function types are one.
-                return Some(unsafe { core::mem::transmute::<fn(&$known) -> u64, fn(&K) -> u64>(head) });
+                return Some(unsafe {
+                    core::mem::transmute::<fn(&$known) -> u64, fn(&K) -> u64>(head)
+                });
             }
         )*};
     }
     any_of! {
-        (u64, u64) (u32, u32) (i64, i64) (i32, i32) (usize, usize) (u16, u16) (u8, u8) (i16, i16) (i8, i8) (isize, isize)
+        (u64, u64) (u32, u32) (i64, i64) (i32, i32) (usize, usize)
+        (u16, u16) (u8, u8) (i16, i16) (i8, i8) (isize, isize)
         (u32, u64) (u64, u32) (usize, u32) (u32, usize) (usize, u64) (u64, usize)
-        (u8, u8, u8) (u16, u16, u16) (u32, u32, u32) (u64, u64, u64) (i32, i32, i32) (i64, i64, i64)
+        (u8, u8, u8) (u16, u16, u16) (u32, u32, u32) (u64, u64, u64)
+        (i32, i32, i32) (i64, i64, i64)
         u128 i128 TotalF64 TotalF32
     }
     None
@@ -400,7 +365,10 @@ mod tests {
 
     quickcheck! {
         fn integers(a: i64, b: i64) -> bool {
-            keeps_order(&a, &b) && keeps_order(&(a as i32), &(b as i32)) && keeps_order(&(a as u16), &(b as u16)) && keeps_order(&(a as i8), &(b as i8))
+            keeps_order(&a, &b)
+                && keeps_order(&(a as i32), &(b as i32))
+                && keeps_order(&(a as u16), &(b as u16))
+                && keeps_order(&(a as i8), &(b as i8))
         }
         fn wide_integers(a: u128, b: u128) -> bool {
             keeps_order(&a, &b) && keeps_order(&a.cast_signed(), &b.cast_signed())
@@ -408,21 +376,28 @@ mod tests {
         fn tuples(a: (u32, u32), b: (u32, u32)) -> bool {
             let narrow = |pair: (u32, u32)| (pair.0 as u8, pair.1);
             let signed = |pair: (u32, u32)| (pair.0 as i16, (pair.1 as i32, pair.0 as i8));
-            keeps_order(&a, &b) && keeps_order(&narrow(a), &narrow(b)) && keeps_order(&signed(a), &signed(b)) && keeps_order(&(a.0, a.0, a.1), &(b.0, b.0, b.1))
+            keeps_order(&a, &b)
+                && keeps_order(&narrow(a), &narrow(b))
+                && keeps_order(&signed(a), &signed(b))
+                && keeps_order(&(a.0, a.0, a.1), &(b.0, b.0, b.1))
         }
         fn wide_tuples(a: (u64, u64), b: (u64, u64)) -> bool {
-            keeps_order(&a, &b) && keeps_order(&(a.0, a.1 as u32), &(b.0, b.1 as u32)) && keeps_order(&(a.0, 1u64, a.1), &(b.0, 1u64, b.1))
+            keeps_order(&a, &b)
+                && keeps_order(&(a.0, a.1 as u32), &(b.0, b.1 as u32))
+                && keeps_order(&(a.0, 1u64, a.1), &(b.0, 1u64, b.1))
         }
         fn floats(a: f64, b: f64) -> bool {
-            keeps_order(&TotalF64(a), &TotalF64(b)) && keeps_order(&TotalF32(a as f32), &TotalF32(b as f32))
+            keeps_order(&TotalF64(a), &TotalF64(b))
+                && keeps_order(&TotalF32(a as f32), &TotalF32(b as f32))
         }
         fn strings(a: String, b: String) -> bool {
-            keeps_order(&a, &b) && keeps_order(&a.as_str(), &b.as_str()) && keeps_order(&a.clone().into_bytes(), &b.clone().into_bytes())
+            keeps_order(&a, &b) && keeps_order(&a.as_bytes(), &b.as_bytes())
         }
         fn heads_behind_a_shared_prefix(prefix: Vec<u8>, a: Vec<u8>, b: Vec<u8>) -> bool {
             let (a, b) = ([prefix.clone(), a].concat(), [prefix.clone(), b].concat());
-            let (head_a, head_b) = (head_of_bytes(&a, prefix.len()), head_of_bytes(&b, prefix.len()));
-            common_prefix(&a, &b) >= prefix.len() && (if a <= b { head_a <= head_b } else { head_a >= head_b })
+            let head = |bytes: &[u8]| head_of_bytes(bytes, prefix.len());
+            common_prefix(&a, &b) >= prefix.len()
+                && (head(&a).cmp(&head(&b)) == a.cmp(&b) || head(&a) == head(&b))
         }
     }
 

@@ -173,7 +173,6 @@ pub(crate) fn same_integer<K, Q: ?Sized>(query: &Q) -> Option<&K> {
     }
 }
 
-/// `queries` as a slice of `K`, when `K` is an integer and `Q` the same one.
 #[inline(always)]
 pub(crate) fn same_integers<K, Q>(queries: &[Q]) -> Option<&[K]> {
     if LaneKind::of::<K>().is_some() && typeid::of::<Q>() == typeid::of::<K>() {

@@ -70,7 +70,7 @@ extern crate alloc;
 extern crate std;
 
 // Modules, lowest first; each uses only those before it: `error`, `block`, `narrow`, `lane`,
-// `head`, `plan`, `simd`, `tree`, `rank_iter`, `algebra`, `set_traits`, `frozen`, `map`, `set`,
+// `head`, `plan`, `simd`, `tree`, `rank_iter`, `algebra`, `traits`, `frozen`, `map`, `set`,
 // `serde`, `mapped`.
 mod algebra;
 mod block;
@@ -87,8 +87,8 @@ mod rank_iter;
 #[cfg(feature = "serde")]
 mod serde;
 pub mod set;
-mod set_traits;
 mod simd;
+mod traits;
 mod tree;
 
 pub use error::{CheckError, OrderError};

@@ -43,7 +43,6 @@ impl Narrowing {
         }
     }
 
-    /// The head of a key, given by its ordered bits.
     #[inline(always)]
     pub(crate) fn head(self, ordered_bits: u64) -> u32 {
         let head = ordered_bits.saturating_sub(self.min) >> (self.shift & 63);
@@ -56,7 +55,6 @@ impl Narrowing {
 pub(crate) trait Lane: Copy + Ord + Debug {
     /// Whether 32 bits are less than the whole of it.
     const NARROWS: bool;
-    /// The largest one.
     const LARGEST: Self;
 
     /// 64 bits in the order of the integers.

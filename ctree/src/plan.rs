@@ -86,7 +86,6 @@ pub(crate) struct Plan {
     lanes: usize,
     /// Separators in a node of the index: as many, or with narrow ones twice as many.
     index_lanes: usize,
-    /// Whether separators are narrow.
     is_narrow: bool,
     /// How they were made of keys, then. (Not an `Option`: code that is inlined works on it before
     /// it asks whether it is there, which is as good, but not to those who check what is
@@ -158,7 +157,6 @@ impl Plan {
         })
     }
 
-    /// Number of entries.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -207,25 +205,21 @@ impl Plan {
             .wrapping_add(leaf.wrapping_mul(self.leaf_bytes))
     }
 
-    /// From one leaf to the next.
     #[inline(always)]
     pub(crate) fn leaf_bytes(&self) -> usize {
         self.leaf_bytes
     }
 
-    /// Number of leaves.
     pub(crate) fn leaf_count(&self) -> usize {
         self.leaf_count
     }
 
-    /// Leaves below one child of a node of an index level.
     fn child_leaves(&self, level: usize) -> usize {
         (level + 1..self.height).fold(1, |leaves: usize, _| {
             leaves.saturating_mul(self.index_lanes + 1)
         })
     }
 
-    /// Number of nodes in an index level.
     pub(crate) fn node_count(&self, level: usize) -> usize {
         let child_count = self.leaf_count.div_ceil(self.child_leaves(level));
         child_count.div_ceil(self.index_lanes + 1)

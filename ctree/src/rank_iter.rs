@@ -1,4 +1,5 @@
-//! Ranges of entries, for maps that read the entry of a rank in constant time.
+//! Iterators of several kinds of maps: over ranges of ranks, for maps that read the entry of a rank
+//! in constant time, and over one half of each owned entry.
 
 use core::ops::{Bound, Range};
 
@@ -64,6 +65,72 @@ macro_rules! impl_rank_iterator {
     };
 }
 pub(crate) use impl_rank_iterator;
+
+/// Defines an iterator over one half of each entry of an `IntoIter`.
+macro_rules! half_of_entries {
+    (
+        $(#[$doc:meta])*
+        $name:ident<K, V $(, $alloc:ident)?> -> $item:ident, $half:tt, { $($more:tt)* }
+    ) => {
+        $(#[$doc])*
+        pub struct $name<K, V $(, $alloc: Allocator = Global)?> {
+            entries: IntoIter<K, V $(, $alloc)?>,
+        }
+
+        impl<K, V $(, $alloc: Allocator)?> $name<K, V $(, $alloc)?> {
+            #[inline]
+            pub(super) fn new(entries: IntoIter<K, V $(, $alloc)?>) -> Self {
+                $name { entries }
+            }
+
+            /// What is left, for reading.
+            pub(crate) fn iter(&self) -> impl Iterator<Item = &$item> {
+                self.entries.iter().map(|entry| entry.$half)
+            }
+        }
+
+        impl<K, V $(, $alloc: Allocator)?> Iterator for $name<K, V $(, $alloc)?> {
+            type Item = $item;
+
+            #[inline]
+            fn next(&mut self) -> Option<$item> {
+                self.entries.next().map(|entry| entry.$half)
+            }
+
+            #[inline]
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                self.entries.size_hint()
+            }
+
+            #[inline]
+            fn last(mut self) -> Option<$item> {
+                self.next_back()
+            }
+
+            $($more)*
+        }
+
+        impl<K, V $(, $alloc: Allocator)?> DoubleEndedIterator for $name<K, V $(, $alloc)?> {
+            #[inline]
+            fn next_back(&mut self) -> Option<$item> {
+                self.entries.next_back().map(|entry| entry.$half)
+            }
+        }
+
+        impl<K, V $(, $alloc: Allocator)?> ExactSizeIterator for $name<K, V $(, $alloc)?> {}
+        impl<K, V $(, $alloc: Allocator)?> FusedIterator for $name<K, V $(, $alloc)?> {}
+
+        impl<K, V $(, $alloc: Allocator)?> fmt::Debug for $name<K, V $(, $alloc)?>
+        where
+            $item: fmt::Debug,
+        {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_list().entries(self.iter()).finish()
+            }
+        }
+    };
+}
+pub(crate) use half_of_entries;
 
 /// The ranks within `bounds` in a map of `len` entries, given the number of keys less than one, and
 /// less than or equal to one.

@@ -17,28 +17,21 @@ use crate::map::CTreeMap;
 use crate::set::CTreeSet;
 use crate::tree::{Builder, Options};
 
-impl<K: Serialize, V: Serialize, A: Allocator> Serialize for CTreeMap<K, V, A> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self)
-    }
+macro_rules! impl_serialize {
+    ($([$($params:tt)*] $type:ty, $collect:ident;)*) => {$(
+        impl<$($params)*> Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.$collect(self)
+            }
+        }
+    )*};
 }
 
-impl<K: Serialize, V: Serialize> Serialize for FrozenCTreeMap<K, V> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self)
-    }
-}
-
-impl<K: Serialize, A: Allocator> Serialize for CTreeSet<K, A> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self)
-    }
-}
-
-impl<K: Serialize> Serialize for FrozenCTreeSet<K> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self)
-    }
+impl_serialize! {
+    [K: Serialize, V: Serialize, A: Allocator] CTreeMap<K, V, A>, collect_map;
+    [K: Serialize, V: Serialize] FrozenCTreeMap<K, V>, collect_map;
+    [K: Serialize, A: Allocator] CTreeSet<K, A>, collect_seq;
+    [K: Serialize] FrozenCTreeSet<K>, collect_seq;
 }
 
 impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Deserialize<'de> for CTreeMap<K, V> {

@@ -18,7 +18,7 @@ use ctree::{CTreeMap, TotalF64};
 use kinds::{Counted, Headed, Huge, Key, Plain, Value, Weightless};
 use libfuzzer_sys::fuzz_target;
 use operation::{Choices, Op};
-use program::{Kind, World};
+use program::World;
 
 /// What is left of the input.
 struct Bytes<'a>(&'a [u8]);
@@ -43,9 +43,9 @@ impl Choices for Bytes<'_> {
     }
 }
 
-fn run<K: Key, V: Value>(kind: Kind<K, V>, bytes: &mut Bytes<'_>) {
+fn run<K: Key, V: Value>(make: fn() -> CTreeMap<K, V>, bytes: &mut Bytes<'_>) {
     let alive = Counted::alive();
-    let mut world = World::new(kind);
+    let mut world = World::new(make);
     while !bytes.0.is_empty() {
         world.run(&Op::any(bytes));
     }
@@ -56,19 +56,19 @@ fn run<K: Key, V: Value>(kind: Kind<K, V>, bytes: &mut Bytes<'_>) {
 fuzz_target!(|input: &[u8]| {
     let bytes = &mut Bytes(input);
     match bytes.byte() % 14 {
-        0 => run::<u8, Huge>(Kind::Plain, bytes),
-        1 => run::<u64, u64>(Kind::Plain, bytes),
-        2 => run::<u64, Huge>(Kind::Plain, bytes),
-        3 => run::<u64, Huge>(Kind::By(CTreeMap::with_ranks), bytes),
-        4 => run::<i32, Weightless>(Kind::By(CTreeMap::with_ranks), bytes),
-        5 => run::<char, ()>(Kind::Plain, bytes),
-        6 => run::<TotalF64, Counted>(Kind::Plain, bytes),
-        7 => run::<String, Huge>(Kind::Plain, bytes),
-        8 => run::<(u32, u32), u64>(Kind::Plain, bytes),
-        9 => run::<Plain, Huge>(Kind::Plain, bytes),
-        10 => run::<Headed, Huge>(Kind::By(CTreeMap::with_heads), bytes),
-        11 => run::<Headed, ()>(Kind::By(CTreeMap::with_heads), bytes),
-        12 => run::<Reverse<u64>, Counted>(Kind::By(CTreeMap::with_ranks), bytes),
-        _ => run::<(), Counted>(Kind::Plain, bytes),
+        0 => run::<u8, Huge>(CTreeMap::new, bytes),
+        1 => run::<u64, u64>(CTreeMap::new, bytes),
+        2 => run::<u64, Huge>(CTreeMap::new, bytes),
+        3 => run::<u64, Huge>(CTreeMap::with_ranks, bytes),
+        4 => run::<i32, Weightless>(CTreeMap::with_ranks, bytes),
+        5 => run::<char, ()>(CTreeMap::new, bytes),
+        6 => run::<TotalF64, Counted>(CTreeMap::new, bytes),
+        7 => run::<String, Huge>(CTreeMap::new, bytes),
+        8 => run::<(u32, u32), u64>(CTreeMap::new, bytes),
+        9 => run::<Plain, Huge>(CTreeMap::new, bytes),
+        10 => run::<Headed, Huge>(CTreeMap::with_heads, bytes),
+        11 => run::<Headed, ()>(CTreeMap::with_heads, bytes),
+        12 => run::<Reverse<u64>, Counted>(CTreeMap::with_ranks, bytes),
+        _ => run::<(), Counted>(CTreeMap::new, bytes),
     }
 });

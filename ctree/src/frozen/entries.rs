@@ -5,7 +5,6 @@ use core::ops::Range;
 use super::key_tree::KeyTree;
 use super::strided::Strided;
 
-/// Where the keys are.
 pub(super) enum Keys<'a, K> {
     /// In the leaves of a [`LaneTree`](super::lane_tree::LaneTree).
     Lanes(Strided<K>),
@@ -31,7 +30,6 @@ impl<K> Copy for Keys<'_, K> {}
 pub(super) struct Entries<'a, K, V> {
     keys: Keys<'a, K>,
     values: Strided<V>,
-    /// The ranks that are left.
     pub(super) ranks: Range<usize>,
 }
 
@@ -65,7 +63,6 @@ impl<'a, K, V> Entries<'a, K, V> {
         }
     }
 
-    /// The address of the value of a rank.
     #[inline(always)]
     pub(super) fn value(&self, rank: usize) -> *mut V {
         self.values.at(rank)

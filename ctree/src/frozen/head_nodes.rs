@@ -23,14 +23,12 @@ const EAGER_LINES_MAX: usize = 8;
 
 /// What the heads of a key type are.
 pub(super) enum HeadsOf<K> {
-    /// Bytes of a string.
     Bytes,
     /// A number for each key.
     Fixed(fn(&K) -> u64),
 }
 
 impl<K> HeadsOf<K> {
-    /// The heads of `K`, if it has any. Folds to a constant.
     #[inline(always)]
     pub(super) fn of() -> Option<HeadsOf<K>> {
         if is_byte_string::<K>() {
@@ -139,7 +137,6 @@ impl HeadNodes {
         self.prefix_bytes
     }
 
-    /// The root.
     #[inline(always)]
     pub(super) fn root(&self) -> At {
         At {
@@ -189,7 +186,6 @@ impl HeadNodes {
         }
     }
 
-    /// Number of nodes in a level.
     #[inline(always)]
     fn node_count(&self, level: usize) -> usize {
         let end = match level.checked_sub(1) {
@@ -199,7 +195,6 @@ impl HeadNodes {
         end - self.level_at[level]
     }
 
-    /// The heads of a node.
     #[inline(always)]
     pub(super) fn node(&self, at: At) -> &[u64; NODE_HEADS] {
         assert!(at.node < self.node_count(at.level), "{at:?} does not exist");
@@ -210,7 +205,6 @@ impl HeadNodes {
         unsafe { node.as_ref() }
     }
 
-    /// Bytes allocated.
     pub(super) fn memory_bytes(&self) -> usize {
         self.block.bytes() + self.level_at.capacity() * size_of::<usize>()
     }
@@ -259,7 +253,6 @@ impl HeadNodes {
 
 /// A query of any type, if it has the heads that keys of type `K` have.
 pub(super) enum AnyQuery<'a> {
-    /// A byte string.
     Bytes(BytesQuery<'a>),
     /// A query of the very type of the keys, with a head of its own.
     Fixed(FixedQuery),

@@ -37,7 +37,6 @@ use crate::simd::{prefetch, prefetch_bytes};
 const LEVEL_BITS: u32 = 4;
 /// Children of a node.
 const FAN_OUT: usize = 1 << LEVEL_BITS;
-/// Keys in a node.
 const NODE_KEYS: usize = FAN_OUT - 1;
 
 /// Lines of a node that are requested when a search reaches it.
@@ -131,7 +130,6 @@ impl<K> KeyTree<K> {
         self.index.len() == keys_from_level(self.len(), 1)
     }
 
-    /// Number of keys.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.leaves.len() + self.index.len()
@@ -146,7 +144,6 @@ impl<K> KeyTree<K> {
             + heads_bytes
     }
 
-    /// The keys of a level.
     #[inline(always)]
     fn level(&self, level: u32) -> &[K] {
         if level == 0 {
@@ -268,7 +265,6 @@ impl<K> KeyTree<K> {
     }
 }
 
-/// Binary search within a node.
 #[inline(always)]
 fn search_node<K: Borrow<Q>, Q: ?Sized + Ord>(keys: &[K], query: &Q) -> Result<usize, usize> {
     if !core::mem::needs_drop::<K>() {

@@ -228,7 +228,6 @@ impl<K, V> LaneTree<K, V> {
         (displaced.saturating_mul(KEYS_PER_DISPLACED_MIN) <= entries.len()).then_some(narrowing)
     }
 
-    /// Number of entries.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.plan.len()
@@ -242,7 +241,6 @@ impl<K, V> LaneTree<K, V> {
         Strided::new(base, Self::LANES.trailing_zeros(), Self::LEAF_BYTES)
     }
 
-    /// The addresses of the values if they are joined.
     #[inline(always)]
     fn joined_values(&self) -> Strided<V> {
         // SAFETY: the keys of the first leaf lie inside the block, and their end is at most one
@@ -271,7 +269,6 @@ impl<K, V> LaneTree<K, V> {
         }
     }
 
-    /// The key of `rank`.
     #[inline(always)]
     pub(super) fn key(&self, rank: usize) -> &K {
         assert!(rank < self.len(), "rank {rank} of {}", self.len());
@@ -280,7 +277,6 @@ impl<K, V> LaneTree<K, V> {
         unsafe { &*self.keys().at(rank) }
     }
 
-    /// The value of `rank`.
     #[inline(always)]
     pub(super) fn value(&self, rank: usize) -> &V {
         assert!(rank < self.len(), "rank {rank} of {}", self.len());
@@ -289,7 +285,6 @@ impl<K, V> LaneTree<K, V> {
         unsafe { &*self.values().at(rank) }
     }
 
-    /// The value of `rank`, to change it.
     #[inline(always)]
     pub(super) fn value_mut(&mut self, rank: usize) -> &mut V {
         assert!(rank < self.len(), "rank {rank} of {}", self.len());
@@ -321,7 +316,6 @@ impl<K, V> LaneTree<K, V> {
         EagerValues::new(first, stride_bytes, lines, size_of::<V>())
     }
 
-    /// Where `query` belongs.
     #[inline(always)]
     fn place(&self, query: &K) -> Place {
         let query = NonNull::from(query).cast();
@@ -385,7 +379,6 @@ impl<K, V> LaneTree<K, V> {
         })
     }
 
-    /// The value of `query`.
     #[inline(always)]
     pub(super) fn get(&self, query: &K) -> Option<&V> {
         let value = self.value_place(query, self.values())?;
@@ -498,7 +491,6 @@ pub(crate) struct IntoIter<K, V> {
 }
 
 impl<K, V> IntoIter<K, V> {
-    /// Entries left.
     pub(super) fn len(&self) -> usize {
         self.end - self.start
     }

@@ -3,13 +3,14 @@
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::cmp::Ordering;
-use core::fmt;
 use core::ops::{Range, RangeBounds};
 
 use super::entries::{self, Entries};
 use super::key_tree::KeyTree;
 use super::lane_tree::{LaneTree, Wanted};
-use super::map_iter::{IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Values, ValuesMut};
+use super::map_iter::{
+    IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Owned, Values, ValuesMut,
+};
 use super::strided::Strided;
 use crate::error::{CheckError, Fault};
 use crate::lane::{same_integer, same_integers};
@@ -147,7 +148,6 @@ impl<K, V> FrozenCTreeMap<K, V> {
         Err(start)
     }
 
-    /// The key of a rank below `len`.
     #[inline]
     fn key(&self, rank: usize) -> &K {
         match &self.repr {
@@ -156,7 +156,6 @@ impl<K, V> FrozenCTreeMap<K, V> {
         }
     }
 
-    /// The value of a rank below `len`.
     #[inline]
     fn value(&self, rank: usize) -> &V {
         match &self.repr {
@@ -393,7 +392,6 @@ impl<K, V> FrozenCTreeMap<K, V> {
         }
     }
 
-    /// The ranks that lie within bounds.
     fn ranks_within<Q: ?Sized + Ord>(&self, bounds: &impl RangeBounds<Q>) -> Range<usize>
     where
         K: Borrow<Q> + Ord,
@@ -431,7 +429,6 @@ impl<K, V> FrozenCTreeMap<K, V> {
         unsafe { Iter::new(self.entries(ranks)) }
     }
 
-    /// The keys within bounds, for sets.
     pub(super) fn range_keys<Q: ?Sized + Ord>(&self, range: &impl RangeBounds<Q>) -> Keys<'_, K, V>
     where
         K: Borrow<Q> + Ord,
@@ -573,15 +570,9 @@ impl<K, V> IntoIterator for FrozenCTreeMap<K, V> {
     fn into_iter(self) -> IntoIter<K, V> {
         match self.repr {
             Repr::Tree { keys, values } => {
-                IntoIter::from_tree(keys.into_iter(), values.into_iter())
+                IntoIter(Owned::Tree(keys.into_iter(), values.into_iter()))
             }
-            Repr::Lanes(tree) => IntoIter::from_lanes(tree.into_iter()),
+            Repr::Lanes(tree) => IntoIter(Owned::Lanes(tree.into_iter())),
         }
-    }
-}
-
-impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for FrozenCTreeMap<K, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.iter()).finish()
     }
 }

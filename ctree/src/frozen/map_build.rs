@@ -1,18 +1,19 @@
-//! How a [`FrozenCTreeMap`] is built: collect the entries, bring them into order, hand them to the
-//! tree that suits the keys.
-//!
-//! The number of entries decides where each one goes, so that they are collected first; for a while
-//! they are held twice.
+//! How a [`FrozenCTreeMap`] is built. The number of entries decides where each one goes: they are
+//! collected and sorted first.
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
+use core::fmt;
 
 use super::key_tree::KeyTree;
 use super::lane_tree::LaneTree;
 use super::map::{FrozenCTreeMap, Repr};
+use super::map_iter::{Iter, IterMut};
 use crate::block::advise_vec;
 use crate::error::OrderError;
 use crate::lane::LaneKind;
+use crate::traits::impl_map_traits;
 
 impl<K, V> FrozenCTreeMap<K, V> {
     /// Builds the map from entries in the order of their keys, which nothing here relies on for
@@ -105,3 +106,12 @@ pub(crate) fn keep_last<K: Ord, V>(entries: &mut Vec<(K, V)>) {
         equal
     });
 }
+
+impl<K, V> From<BTreeMap<K, V>> for FrozenCTreeMap<K, V> {
+    /// Moves the entries over in O(n), without a comparison.
+    fn from(map: BTreeMap<K, V>) -> FrozenCTreeMap<K, V> {
+        FrozenCTreeMap::from_sorted_vec(map.into_iter().collect())
+    }
+}
+
+impl_map_traits!(FrozenCTreeMap<K, V>, FrozenCTreeMap::from_unsorted_vec);

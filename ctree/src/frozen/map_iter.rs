@@ -11,26 +11,24 @@ use core::marker::PhantomData;
 use super::entries::Entries;
 use super::key_tree;
 use super::lane_tree;
-use crate::rank_iter::impl_rank_iterator;
+use crate::rank_iter::{half_of_entries, impl_rank_iterator};
 
-/// An iterator that borrows the map. `$shared` is the type of its clone for reading.
-macro_rules! borrowing_iterator {
+/// An iterator that borrows the map, and uses the addresses of its values as `$value`s. It becomes
+/// a `$shared` for reading.
+macro_rules! iterator {
     (
-        $(#[$doc:meta])* $name:ident, $value:ty, $contract:literal, $shared:ident,
-        $item:ty, |$iter:ident, $rank:ident| $read:expr, $($debug:path)?, $($debug_key:path)?
+        $(#[$doc:meta])* $name:ident($value:ty) -> $item:ty, |$iter:ident, $rank:ident| $read:expr,
+        $shared:ident: $($param:ident $(: $debug:path)?),*
     ) => {
         $(#[$doc])*
         pub struct $name<'a, K, V> {
             entries: Entries<'a, K, V>,
-            /// What the addresses in `entries` are used as.
             marker: PhantomData<(&'a K, $value)>,
         }
 
         impl<'a, K, V> $name<'a, K, V> {
-            /// Iterates over `entries`.
-            ///
             /// # Safety
-            #[doc = $contract]
+            /// For `'a` no reference to one of the values is used that conflicts with the items.
             pub(super) unsafe fn new(entries: Entries<'a, K, V>) -> Self {
                 $name { entries, marker: PhantomData }
             }
@@ -38,7 +36,7 @@ macro_rules! borrowing_iterator {
 
         impl_rank_iterator!(['a, K, V] $name<'a, K, V>, $item, entries.ranks, |$iter, $rank| $read);
 
-        impl<K $(: $debug_key)?, V $(: $debug)?> fmt::Debug for $name<'_, K, V> {
+        impl<$($param $(: $debug)?),*> fmt::Debug for $name<'_, K, V> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 // SAFETY: this borrows the iterator, so that no `&mut` to a value that is left is
                 // made meanwhile.
@@ -49,95 +47,51 @@ macro_rules! borrowing_iterator {
     };
 }
 
-/// An iterator that borrows the map shared.
-macro_rules! shared_iterator {
-    (
-        $(#[$doc:meta])* $name:ident, $item:ty, |$iter:ident, $rank:ident| $read:expr,
-        $($debug:path)?, $($debug_key:path)?
-    ) => {
-        borrowing_iterator! {
-            $(#[$doc])* $name, &'a V, "For `'a` no `&mut` to one of the values is used.", $name,
-            $item, |$iter, $rank| $read, $($debug)?, $($debug_key)?
-        }
-
-        impl<K, V> Clone for $name<'_, K, V> {
-            fn clone(&self) -> Self {
-                $name { entries: self.entries.clone(), marker: PhantomData }
-            }
-        }
-    };
-}
-
-/// An iterator that borrows the map exclusively.
-macro_rules! exclusive_iterator {
-    (
-        $(#[$doc:meta])* $name:ident, $shared:ident, $item:ty,
-        |$iter:ident, $rank:ident| $read:expr, $($debug:path)?, $($debug_key:path)?
-    ) => {
-        borrowing_iterator! {
-            $(#[$doc])* $name, &'a mut V,
-            "For `'a` only this iterator reaches the values.", $shared,
-            $item, |$iter, $rank| $read, $($debug)?, $($debug_key)?
-        }
-    };
-}
-
-/// The key of a rank.
-macro_rules! key {
-    ($iter:ident, $rank:ident) => {
-        // SAFETY: the rank was one of those left.
-        unsafe { $iter.entries.key($rank) }
-    };
-}
-
-/// The value of a rank, to read.
-macro_rules! value {
-    ($iter:ident, $rank:ident) => {
-        // SAFETY: by the contract of `Entries` the value is initialised, and by that of `new` it
-        // may be borrowed shared for `'a`.
-        unsafe { &*$iter.entries.value($rank) }
-    };
-}
-
-/// The value of a rank, to change.
-macro_rules! value_mut {
-    ($iter:ident, $rank:ident) => {
-        // SAFETY: by the contract of `Entries` the value is initialised, by that of `new` it may be
-        // borrowed mutably for `'a`, and no rank is returned twice.
-        unsafe { &mut *$iter.entries.value($rank) }
-    };
-}
-
-shared_iterator! {
+iterator! {
     /// The entries of a map, from [`FrozenCTreeMap::iter`](super::FrozenCTreeMap::iter) and
     /// [`range`](super::FrozenCTreeMap::range).
-    Iter, (&'a K, &'a V), |iter, rank| (key!(iter, rank), value!(iter, rank)),
-    fmt::Debug, fmt::Debug
+    Iter(&'a V) -> (&'a K, &'a V), |iter, rank| {
+        // SAFETY: the rank was one of those left. By the contract of `Entries` its value is
+        // initialised, and by that of `new` it may be borrowed shared for `'a`.
+        unsafe { (iter.entries.key(rank), &*iter.entries.value(rank)) }
+    }, Iter: K: fmt::Debug, V: fmt::Debug
 }
 
-shared_iterator! {
+iterator! {
     /// The keys of a map, from [`FrozenCTreeMap::keys`](super::FrozenCTreeMap::keys).
-    Keys, &'a K, |iter, rank| key!(iter, rank), , fmt::Debug
+    Keys(&'a V) -> &'a K, |iter, rank| {
+        // SAFETY: the rank was one of those left.
+        unsafe { iter.entries.key(rank) }
+    }, Keys: K: fmt::Debug, V
 }
 
-shared_iterator! {
+iterator! {
     /// The values of a map in the order of their keys, from
     /// [`FrozenCTreeMap::values`](super::FrozenCTreeMap::values).
-    Values, &'a V, |iter, rank| value!(iter, rank), fmt::Debug,
+    Values(&'a V) -> &'a V, |iter, rank| {
+        // SAFETY: as for `Iter`.
+        unsafe { &*iter.entries.value(rank) }
+    }, Values: K, V: fmt::Debug
 }
 
-exclusive_iterator! {
+iterator! {
     /// The entries of a map with mutable values, from
     /// [`FrozenCTreeMap::iter_mut`](super::FrozenCTreeMap::iter_mut) and
     /// [`range_mut`](super::FrozenCTreeMap::range_mut).
-    IterMut, Iter, (&'a K, &'a mut V), |iter, rank| (key!(iter, rank), value_mut!(iter, rank)),
-    fmt::Debug, fmt::Debug
+    IterMut(&'a mut V) -> (&'a K, &'a mut V), |iter, rank| {
+        // SAFETY: as for `Iter`, but by the contract of `new` the value may be borrowed mutably for
+        // `'a`, and no rank is returned twice.
+        unsafe { (iter.entries.key(rank), &mut *iter.entries.value(rank)) }
+    }, Iter: K: fmt::Debug, V: fmt::Debug
 }
 
-exclusive_iterator! {
+iterator! {
     /// The mutable values of a map, from
     /// [`FrozenCTreeMap::values_mut`](super::FrozenCTreeMap::values_mut).
-    ValuesMut, Values, &'a mut V, |iter, rank| value_mut!(iter, rank), fmt::Debug,
+    ValuesMut(&'a mut V) -> &'a mut V, |iter, rank| {
+        // SAFETY: as for `IterMut`.
+        unsafe { &mut *iter.entries.value(rank) }
+    }, Values: K, V: fmt::Debug
 }
 
 /// The entries within bounds, from [`FrozenCTreeMap::range`](super::FrozenCTreeMap::range).
@@ -147,7 +101,18 @@ pub type Range<'a, K, V> = Iter<'a, K, V>;
 /// [`FrozenCTreeMap::range_mut`](super::FrozenCTreeMap::range_mut).
 pub type RangeMut<'a, K, V> = IterMut<'a, K, V>;
 
-/// Splits an iterator that borrows the map.
+macro_rules! impl_clone {
+    ($($name:ident)*) => {$(
+        impl<K, V> Clone for $name<'_, K, V> {
+            fn clone(&self) -> Self {
+                $name { entries: self.entries.clone(), marker: PhantomData }
+            }
+        }
+    )*};
+}
+
+impl_clone!(Iter Keys Values);
+
 #[cfg(feature = "rayon")]
 macro_rules! impl_split_at {
     ($($name:ident)*) => {$(
@@ -171,35 +136,24 @@ impl_split_at!(Iter IterMut);
 
 /// The owned entries of a map, from
 /// [`FrozenCTreeMap::into_iter`](super::FrozenCTreeMap#impl-IntoIterator-for-FrozenCTreeMap<K,+V>).
-pub struct IntoIter<K, V> {
-    repr: IntoIterRepr<K, V>,
-}
+pub struct IntoIter<K, V>(pub(super) Owned<K, V>);
 
 /// The two kinds of trees, being taken apart.
-enum IntoIterRepr<K, V> {
-    Tree {
-        keys: key_tree::IntoIter<K>,
-        values: vec::IntoIter<V>,
-    },
+pub(super) enum Owned<K, V> {
+    /// Keys and as many values.
+    Tree(key_tree::IntoIter<K>, vec::IntoIter<V>),
     Lanes(lane_tree::IntoIter<K, V>),
 }
 
 impl<K, V> IntoIter<K, V> {
-    /// From keys and as many values.
-    pub(super) fn from_tree(
-        keys: key_tree::IntoIter<K>,
-        values: vec::IntoIter<V>,
-    ) -> IntoIter<K, V> {
-        IntoIter {
-            repr: IntoIterRepr::Tree { keys, values },
-        }
-    }
-
-    /// From the entries of a lane tree.
-    pub(super) fn from_lanes(entries: lane_tree::IntoIter<K, V>) -> IntoIter<K, V> {
-        IntoIter {
-            repr: IntoIterRepr::Lanes(entries),
-        }
+    /// The entries left, for reading.
+    fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        let (tree, lanes) = match &self.0 {
+            Owned::Tree(keys, values) => (Some(keys.iter().zip(values.as_slice())), None),
+            Owned::Lanes(entries) => (None, Some(entries.iter())),
+        };
+        let tree = tree.into_iter().flatten();
+        tree.chain(lanes.into_iter().flatten())
     }
 }
 
@@ -208,17 +162,17 @@ impl<K, V> Iterator for IntoIter<K, V> {
 
     #[inline]
     fn next(&mut self) -> Option<(K, V)> {
-        match &mut self.repr {
-            IntoIterRepr::Tree { keys, values } => keys.next().zip(values.next()),
-            IntoIterRepr::Lanes(entries) => entries.next(),
+        match &mut self.0 {
+            Owned::Tree(keys, values) => keys.next().zip(values.next()),
+            Owned::Lanes(entries) => entries.next(),
         }
     }
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let len = match &self.repr {
-            IntoIterRepr::Tree { values, .. } => values.len(),
-            IntoIterRepr::Lanes(entries) => entries.len(),
+        let len = match &self.0 {
+            Owned::Tree(_, values) => values.len(),
+            Owned::Lanes(entries) => entries.len(),
         };
         (len, Some(len))
     }
@@ -227,9 +181,9 @@ impl<K, V> Iterator for IntoIter<K, V> {
 impl<K, V> DoubleEndedIterator for IntoIter<K, V> {
     #[inline]
     fn next_back(&mut self) -> Option<(K, V)> {
-        match &mut self.repr {
-            IntoIterRepr::Tree { keys, values } => keys.next_back().zip(values.next_back()),
-            IntoIterRepr::Lanes(entries) => entries.next_back(),
+        match &mut self.0 {
+            Owned::Tree(keys, values) => keys.next_back().zip(values.next_back()),
+            Owned::Lanes(entries) => entries.next_back(),
         }
     }
 }
@@ -237,88 +191,20 @@ impl<K, V> DoubleEndedIterator for IntoIter<K, V> {
 impl<K, V> ExactSizeIterator for IntoIter<K, V> {}
 impl<K, V> FusedIterator for IntoIter<K, V> {}
 
-impl<K, V> IntoIter<K, V> {
-    /// Writes the list of what `item` makes of each entry left.
-    fn fmt_list<'a, T: fmt::Debug>(
-        &'a self,
-        f: &mut fmt::Formatter<'_>,
-        item: impl Fn((&'a K, &'a V)) -> T,
-    ) -> fmt::Result {
-        let mut list = f.debug_list();
-        match &self.repr {
-            IntoIterRepr::Tree { keys, values } => {
-                list.entries(keys.iter().zip(values.as_slice()).map(item))
-            }
-            IntoIterRepr::Lanes(entries) => list.entries(entries.iter().map(item)),
-        };
-        list.finish()
-    }
-}
-
 impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for IntoIter<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.fmt_list(f, |entry| entry)
+        f.debug_list().entries(self.iter()).finish()
     }
-}
-
-/// The two iterators that keep one half of each owned entry.
-macro_rules! half_of_entries {
-    ($(#[$doc:meta])* $name:ident, $item:ident, $half:tt) => {
-        $(#[$doc])*
-        pub struct $name<K, V> {
-            entries: IntoIter<K, V>,
-        }
-
-        impl<K, V> $name<K, V> {
-            /// One half of each of `entries`.
-            pub(super) fn new(entries: IntoIter<K, V>) -> Self {
-                $name { entries }
-            }
-        }
-
-        impl<K, V> Iterator for $name<K, V> {
-            type Item = $item;
-
-            #[inline]
-            fn next(&mut self) -> Option<$item> {
-                self.entries.next().map(|entry| entry.$half)
-            }
-
-            #[inline]
-            fn size_hint(&self) -> (usize, Option<usize>) {
-                self.entries.size_hint()
-            }
-        }
-
-        impl<K, V> DoubleEndedIterator for $name<K, V> {
-            #[inline]
-            fn next_back(&mut self) -> Option<$item> {
-                self.entries.next_back().map(|entry| entry.$half)
-            }
-        }
-
-        impl<K, V> ExactSizeIterator for $name<K, V> {}
-        impl<K, V> FusedIterator for $name<K, V> {}
-
-        impl<K, V> fmt::Debug for $name<K, V>
-        where
-            $item: fmt::Debug,
-        {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.entries.fmt_list(f, |entry| entry.$half)
-            }
-        }
-    };
 }
 
 half_of_entries! {
     /// The owned keys of a map, from
     /// [`FrozenCTreeMap::into_keys`](super::FrozenCTreeMap::into_keys).
-    IntoKeys, K, 0
+    IntoKeys<K, V> -> K, 0, {}
 }
 
 half_of_entries! {
     /// The owned values of a map, from
     /// [`FrozenCTreeMap::into_values`](super::FrozenCTreeMap::into_values).
-    IntoValues, V, 1
+    IntoValues<K, V> -> V, 1, {}
 }

@@ -11,78 +11,14 @@
 //! ranks.
 //!
 //! # Misuse that must not compile
-//! Each case follows a twin that compiles and differs in the one thing that is wrong.
-//!
-//! Iterators that give `&mut V` are invariant in `V`: through a shortened one, a short-lived value
-//! could be put into the map.
-//! ```
-//! use ctree::frozen_map::{Iter, Values};
-//! fn shorter<'a, 'b>(x: Iter<'a, u64, &'static str>) -> Iter<'a, u64, &'b str> { x }
-//! fn shorter_values<'a, 'b>(x: Values<'a, u64, &'static str>) -> Values<'a, u64, &'b str> { x }
+//! As for [`map`](crate::map#misuse-that-must-not-compile).
+//! ```compile_fail
+//! use ctree::frozen_map::IterMut as M;
+//! fn shorter<'a, 'b>(x: M<'a, u8, &'static str>) -> M<'a, u8, &'b str> { x }
 //! ```
 //! ```compile_fail
-//! use ctree::frozen_map::IterMut;
-//! fn shorter<'a, 'b>(x: IterMut<'a, u64, &'static str>) -> IterMut<'a, u64, &'b str> { x }
-//! ```
-//! ```compile_fail
-//! use ctree::frozen_map::ValuesMut;
-//! fn shorter<'a, 'b>(x: ValuesMut<'a, u64, &'static str>) -> ValuesMut<'a, u64, &'b str> { x }
-//! ```
-//!
-//! A map of values that are bound to a thread stays there, and so do iterators that change or own
-//! them.
-//! ```
-//! fn send<T: Send>(_: T) {}
-//! let mut map = ctree::FrozenCTreeMap::from([(1u64, std::sync::Arc::new(1))]);
-//! send(map.iter_mut());
-//! send(map.clone().into_iter());
-//! send(map);
-//! ```
-//! ```compile_fail,E0277
-//! fn send<T: Send>(_: T) {}
-//! let map = ctree::FrozenCTreeMap::from([(1u64, std::rc::Rc::new(1))]);
-//! send(map);
-//! ```
-//! ```compile_fail,E0277
-//! fn send<T: Send>(_: T) {}
-//! let mut map = ctree::FrozenCTreeMap::from([(1u64, std::rc::Rc::new(1))]);
-//! send(map.iter_mut());
-//! ```
-//! ```compile_fail,E0277
-//! fn send<T: Send>(_: T) {}
-//! let map = ctree::FrozenCTreeMap::from([(1u64, std::rc::Rc::new(1))]);
-//! send(map.into_iter());
-//! ```
-//!
-//! Other threads do not read values that change through a shared reference.
-//! ```
-//! fn send<T: Send>(_: T) {}
-//! fn share<T: Sync>(_: &T) {}
-//! let map = ctree::FrozenCTreeMap::from([(1u64, std::sync::atomic::AtomicU32::new(1))]);
-//! send(map.iter());
-//! share(&map);
-//! ```
-//! ```compile_fail,E0277
-//! fn send<T: Send>(_: T) {}
-//! let map = ctree::FrozenCTreeMap::from([(1u64, std::cell::Cell::new(1))]);
-//! send(map.iter());
-//! ```
-//! ```compile_fail,E0277
-//! fn share<T: Sync>(_: &T) {}
-//! let map = ctree::FrozenCTreeMap::from([(1u64, std::cell::Cell::new(1))]);
-//! share(&map);
-//! ```
-//!
-//! A value whose drop uses what it borrows is dropped first.
-//! ```
-//! struct Shout<'a>(&'a str);
-//! impl Drop for Shout<'_> {
-//!     fn drop(&mut self) { println!("{}!", self.0) }
-//! }
-//! let (text, map);
-//! text = String::from("value");
-//! map = ctree::FrozenCTreeMap::from([(1u64, Shout(&text))]);
-//! assert_eq!(map.len(), 1);
+//! use ctree::frozen_map::ValuesMut as M;
+//! fn shorter<'a, 'b>(x: M<'a, u8, &'static str>) -> M<'a, u8, &'b str> { x }
 //! ```
 //! ```compile_fail,E0597
 //! struct Shout<'a>(&'a str);
@@ -93,16 +29,6 @@
 //! text = String::from("value");
 //! map = ctree::FrozenCTreeMap::from([(1u64, Shout(&text))]);
 //! assert_eq!(map.len(), 1);
-//! ```
-//!
-//! Results of lookups and items of iterators do not outlive the map.
-//! ```
-//! let mut map = ctree::FrozenCTreeMap::from([(1u64, 10)]);
-//! let mut results = [None];
-//! map.get_many(&[1], &mut results);
-//! assert_eq!(results, [Some(&10)]);
-//! assert_eq!(map.values_mut().next(), Some(&mut 10));
-//! drop(map);
 //! ```
 //! ```compile_fail,E0505
 //! let map = ctree::FrozenCTreeMap::from([(1u64, 10)]);
@@ -126,11 +52,9 @@ mod lane_tree;
 mod map;
 mod map_build;
 mod map_iter;
-mod map_traits;
 #[cfg(feature = "rayon")]
 mod parallel;
 mod set;
-mod set_ops;
 mod strided;
 
 #[cfg(test)]
@@ -154,8 +78,9 @@ pub mod frozen_map {
 
 /// Iterators over [`FrozenCTreeSet`], and over two of them.
 pub mod frozen_set {
-    pub use super::set::{IntoIter, Iter, Range};
-    pub use super::set_ops::{Difference, Intersection, SymmetricDifference, Union};
+    pub use super::set::{
+        Difference, Intersection, IntoIter, Iter, Range, SymmetricDifference, Union,
+    };
 }
 
 #[cfg(test)]

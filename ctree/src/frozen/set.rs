@@ -8,8 +8,9 @@ use core::ops::RangeBounds;
 use super::lane_tree::Wanted;
 use super::map::FrozenCTreeMap;
 use super::map_iter::{IntoKeys, Keys};
+use crate::algebra::{self, SortedSet, impl_set_algebra};
 use crate::error::{CheckError, OrderError};
-use crate::set_traits::impl_set_traits;
+use crate::traits::impl_set_traits;
 
 /// The keys of a set, from [`FrozenCTreeSet::iter`].
 pub type Iter<'a, K> = Keys<'a, K, ()>;
@@ -20,6 +21,18 @@ pub type Range<'a, K> = Keys<'a, K, ()>;
 /// The owned keys of a set, from
 /// [`FrozenCTreeSet::into_iter`](FrozenCTreeSet#impl-IntoIterator-for-FrozenCTreeSet<K>).
 pub type IntoIter<K> = IntoKeys<K, ()>;
+
+/// The keys of one set that are not in the other, in order.
+pub type Difference<'a, K> = algebra::Difference<Iter<'a, K>, &'a K, &'a FrozenCTreeSet<K>>;
+
+/// The keys that are in both of two sets, in order.
+pub type Intersection<'a, K> = algebra::Intersection<Iter<'a, K>, &'a K, &'a FrozenCTreeSet<K>>;
+
+/// The keys that are in one of two sets and not in both, in order.
+pub type SymmetricDifference<'a, K> = algebra::SymmetricDifference<Iter<'a, K>, &'a K>;
+
+/// The keys that are in at least one of two sets, in order.
+pub type Union<'a, K> = algebra::Union<Iter<'a, K>, &'a K>;
 
 /// An ordered set that is built once and then searched: no pointers, as few cache misses as the
 /// data allows.
@@ -73,11 +86,6 @@ impl<K> FrozenCTreeSet<K> {
     {
         let map = FrozenCTreeMap::from_sorted_iter(keys.into_iter().map(|key| (key, ())))?;
         Ok(FrozenCTreeSet { map })
-    }
-
-    /// Moves the keys of a `BTreeSet` over in O(n), without a comparison; the same as `From`.
-    pub fn from_btree_set(set: BTreeSet<K>) -> FrozenCTreeSet<K> {
-        FrozenCTreeSet::from_ascending(set.into_iter())
     }
 
     /// Number of keys.
@@ -228,7 +236,7 @@ impl<K> FrozenCTreeSet<K> {
 impl<K> From<BTreeSet<K>> for FrozenCTreeSet<K> {
     /// Moves the keys over in O(n), without a comparison.
     fn from(set: BTreeSet<K>) -> FrozenCTreeSet<K> {
-        FrozenCTreeSet::from_btree_set(set)
+        FrozenCTreeSet::from_ascending(set.into_iter())
     }
 }
 
@@ -243,3 +251,7 @@ impl<K> IntoIterator for FrozenCTreeSet<K> {
 }
 
 impl_set_traits!(FrozenCTreeSet<K>);
+
+impl_set_algebra!(FrozenCTreeSet<K>, |_like, keys| {
+    FrozenCTreeSet::from_ascending(keys)
+});

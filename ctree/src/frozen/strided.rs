@@ -17,7 +17,6 @@ pub(super) struct Strided<T> {
 }
 
 impl<T> Strided<T> {
-    /// Groups of `1 << group_bits` things, `stride_bytes` apart, the first at `base`.
     #[inline(always)]
     pub(super) fn new(base: NonNull<u8>, group_bits: u32, stride_bytes: usize) -> Strided<T> {
         Strided {
@@ -40,7 +39,6 @@ impl<T> Strided<T> {
         Strided::new(NonNull::from(slice).cast(), 0, size_of::<T>())
     }
 
-    /// Address of slot `slot` in group `group`, as [`at`](Strided::at).
     #[inline(always)]
     pub(super) fn at_slot(self, group: usize, slot: usize) -> *mut T {
         let offset_bytes = group

@@ -8,8 +8,7 @@ use allocator_api2::alloc::{Allocator, Global};
 
 use super::entry::{Entry, OccupiedEntry, VacantEntry};
 use super::into_iter::{IntoIter, IntoKeys, IntoValues};
-use super::iter::{Iter, IterMut, Keys, Values, ValuesMut};
-use super::range::{Range, RangeMut};
+use super::iter::{Iter, IterMut, Keys, Range, RangeMut, Values, ValuesMut};
 use super::walk::{RangeWalk, Walk};
 use crate::Head;
 use crate::tree::{Edge, Found, Options, Place, Tree};
@@ -151,7 +150,6 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         CTreeMap::with_options(alloc, Options::HEADED)
     }
 
-    /// An empty map.
     #[inline]
     pub(super) const fn with_options(alloc: A, options: Options<K, V>) -> CTreeMap<K, V, A> {
         CTreeMap {
@@ -193,26 +191,20 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         self.tree.clear();
     }
 
-    /// The place of the first entry.
     #[inline]
     fn first_place(&self) -> Option<Place> {
-        let root = self.tree.root()?;
+        let root = self.tree.root()?.0;
         let form = self.tree.form();
-        // SAFETY: the root is the root of this tree, which is borrowed meanwhile.
-        let mut edge = unsafe { form.first_edge(root) };
-        // SAFETY: the edge is one of this tree, which has nodes.
-        unsafe { form.next(&mut edge) }
+        // SAFETY: the root is a node of this tree, and the edge one of its edges.
+        unsafe { form.next(&mut form.first_edge_below(root)) }
     }
 
-    /// The place of the last entry.
     #[inline]
     fn last_place(&self) -> Option<Place> {
-        let root = self.tree.root()?;
+        let root = self.tree.root()?.0;
         let form = self.tree.form();
-        // SAFETY: the root is the root of this tree, which is borrowed meanwhile.
-        let mut edge = unsafe { form.last_edge(root) };
-        // SAFETY: the edge is one of this tree, which has nodes.
-        unsafe { form.prev(&mut edge) }
+        // SAFETY: the root is a node of this tree, and the edge one of its edges.
+        unsafe { form.prev(&mut form.last_edge_below(root)) }
     }
 
     /// Key and value at a place.

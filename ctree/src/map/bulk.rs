@@ -367,3 +367,20 @@ pub(crate) fn from_unsorted<K: Ord, V>(mut entries: Vec<(K, V)>) -> CTreeMap<K, 
         tree: builder.finish(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::CTreeMap;
+
+    #[test]
+    fn maps_stay_with_ranks_or_without() {
+        let mut ranked = CTreeMap::with_ranks();
+        let mut plain: CTreeMap<u32, ()> = (0..1000).map(|key| (key, ())).collect();
+        ranked.append(&mut plain);
+        assert!(ranked.tree.has_ranks() && !plain.tree.has_ranks());
+        assert_eq!((ranked.rank(&500), plain.len()), (500, 0));
+        assert_eq!(ranked.check(), Ok(()));
+        assert!(ranked.split_off(&600).tree.has_ranks());
+        assert!(ranked.clone().tree.has_ranks());
+    }
+}

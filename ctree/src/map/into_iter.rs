@@ -14,6 +14,7 @@ use allocator_api2::alloc::{Allocator, Global};
 use super::CTreeMap;
 use super::iter::{Iter, first_is_min};
 use super::walk::Walk;
+use crate::rank_iter::half_of_entries;
 use crate::tree::Tree;
 
 /// The owned entries of a map in the order of their keys, from `CTreeMap::into_iter`.
@@ -168,83 +169,26 @@ impl<K: fmt::Debug, V: fmt::Debug, A: Allocator> fmt::Debug for IntoIter<K, V, A
     }
 }
 
-/// The two iterators that keep one half of each owned entry.
-macro_rules! half_of_entries {
-    ($(#[$doc:meta])* $name:ident -> $item:ident, $half:tt, { $($more:tt)* }) => {
-        $(#[$doc])*
-        pub struct $name<K, V, A: Allocator = Global> {
-            entries: IntoIter<K, V, A>,
-        }
-
-        impl<K, V, A: Allocator> $name<K, V, A> {
-            /// One half of each of `entries`.
-            #[inline]
-            pub(super) fn new(entries: IntoIter<K, V, A>) -> Self {
-                $name { entries }
-            }
-
-            /// What is left, for reading.
-            pub(crate) fn iter(&self) -> impl Iterator<Item = &$item> {
-                self.entries.iter().map(|entry| entry.$half)
-            }
-        }
-
-        impl<K, V, A: Allocator> Iterator for $name<K, V, A> {
-            type Item = $item;
-
-            #[inline]
-            fn next(&mut self) -> Option<$item> {
-                self.entries.next().map(|entry| entry.$half)
-            }
-
-            #[inline]
-            fn size_hint(&self) -> (usize, Option<usize>) {
-                self.entries.size_hint()
-            }
-
-            #[inline]
-            fn last(mut self) -> Option<$item> {
-                self.next_back()
-            }
-
-            $($more)*
-        }
-
-        impl<K, V, A: Allocator> DoubleEndedIterator for $name<K, V, A> {
-            #[inline]
-            fn next_back(&mut self) -> Option<$item> {
-                self.entries.next_back().map(|entry| entry.$half)
-            }
-        }
-
-        impl<K, V, A: Allocator> ExactSizeIterator for $name<K, V, A> {}
-        impl<K, V, A: Allocator> FusedIterator for $name<K, V, A> {}
-
-        impl<K, V, A: Allocator + Default> Default for $name<K, V, A> {
-            /// An iterator over nothing.
-            fn default() -> Self {
-                $name { entries: IntoIter::default() }
-            }
-        }
-
-        impl<K, V, A: Allocator> fmt::Debug for $name<K, V, A>
-        where
-            $item: fmt::Debug,
-        {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_list().entries(self.iter()).finish()
-            }
-        }
-    };
-}
-
 half_of_entries! {
     /// The owned keys of a map in order, from [`CTreeMap::into_keys`](super::CTreeMap::into_keys).
-    IntoKeys -> K, 0, { first_is_min!(); }
+    IntoKeys<K, V, A> -> K, 0, { first_is_min!(); }
 }
 
 half_of_entries! {
     /// The owned values of a map in the order of their keys, from
     /// [`CTreeMap::into_values`](super::CTreeMap::into_values).
-    IntoValues -> V, 1, {}
+    IntoValues<K, V, A> -> V, 1, {}
 }
+
+macro_rules! impl_default {
+    ($($name:ident)*) => {$(
+        impl<K, V, A: Allocator + Default> Default for $name<K, V, A> {
+            /// An iterator over nothing.
+            fn default() -> Self {
+                $name::new(IntoIter::default())
+            }
+        }
+    )*};
+}
+
+impl_default!(IntoKeys IntoValues);

@@ -1,53 +1,86 @@
-//! Iterators that borrow a [`CTreeMap`](super::CTreeMap) whole: they know how many entries are
-//! left.
+//! Iterators that borrow a [`CTreeMap`](super::CTreeMap). Those of a whole map know how many
+//! entries are left; those of a range end where their two ends meet.
 
 use core::fmt;
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
 
-use super::walk::Walk;
+use super::walk::{RangeWalk, Walk};
 
-/// The methods of `Iterator` that follow from how one entry becomes one item. The iterator has a
-/// field `walk`.
-macro_rules! forward {
-    (|$key:ident, $value:ident| $item:expr) => {
-        #[inline]
-        fn next(&mut self) -> Option<Self::Item> {
-            self.walk.next().map(|($key, $value)| $item)
+/// An iterator over the entries of a `$walk`, each of which becomes an item by `$of_entry`. It uses
+/// the addresses of the entries as a `$marker`.
+macro_rules! iterator {
+    (
+        $(#[$doc:meta])*
+        $name:ident($walk:ident) -> $item:ty, $marker:ty, |$key:pat_param, $value:pat_param|
+        $of_entry:expr, { $($forward:tt)* } { $($backward:tt)* }
+    ) => {
+        $(#[$doc])*
+        #[must_use = "iterators are lazy and do nothing unless consumed"]
+        pub struct $name<'a, K, V> {
+            walk: $walk<K, V>,
+            marker: PhantomData<$marker>,
         }
 
-        #[inline]
-        fn last(mut self) -> Option<Self::Item> {
-            self.next_back()
+        impl<'a, K, V> $name<'a, K, V> {
+            /// # Safety
+            /// For `'a` the nodes are neither changed nor freed, and no reference to one of the
+            /// entries left is used that conflicts with the items.
+            #[inline(always)]
+            pub(super) unsafe fn new(walk: $walk<K, V>) -> Self {
+                $name { walk, marker: PhantomData }
+            }
         }
 
-        #[inline]
-        fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
-            self.walk
-                .fold(init, |result, ($key, $value)| f(result, $item))
+        impl<'a, K, V> Iterator for $name<'a, K, V> {
+            type Item = $item;
+
+            #[inline]
+            fn next(&mut self) -> Option<Self::Item> {
+                self.walk.next().map(|($key, $value)| $of_entry)
+            }
+
+            #[inline]
+            fn last(mut self) -> Option<Self::Item> {
+                self.next_back()
+            }
+
+            #[inline]
+            fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
+                self.walk
+                    .fold(init, |result, ($key, $value)| f(result, $of_entry))
+            }
+
+            $($forward)*
+        }
+
+        impl<'a, K, V> DoubleEndedIterator for $name<'a, K, V> {
+            #[inline]
+            fn next_back(&mut self) -> Option<Self::Item> {
+                self.walk.next_back().map(|($key, $value)| $of_entry)
+            }
+
+            #[inline]
+            fn rfold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
+                self.walk
+                    .rfold(init, |result, ($key, $value)| f(result, $of_entry))
+            }
+
+            $($backward)*
+        }
+
+        impl<K, V> FusedIterator for $name<'_, K, V> {}
+
+        impl<K, V> Default for $name<'_, K, V> {
+            /// An iterator over nothing.
+            fn default() -> Self {
+                $name { walk: $walk::NONE, marker: PhantomData }
+            }
         }
     };
 }
-pub(super) use forward;
 
-/// The same for `DoubleEndedIterator`.
-macro_rules! backward {
-    (|$key:ident, $value:ident| $item:expr) => {
-        #[inline]
-        fn next_back(&mut self) -> Option<Self::Item> {
-            self.walk.next_back().map(|($key, $value)| $item)
-        }
-
-        #[inline]
-        fn rfold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
-            self.walk
-                .rfold(init, |result, ($key, $value)| f(result, $item))
-        }
-    };
-}
-pub(super) use backward;
-
-/// What items in the order of the keys allow: the smallest is the first.
+/// Methods of items in the order of the keys: the smallest is the first.
 macro_rules! first_is_min {
     () => {
         #[inline]
@@ -69,7 +102,7 @@ macro_rules! first_is_min {
 }
 pub(super) use first_is_min;
 
-/// What a known length allows.
+/// Methods of an iterator that knows its length.
 macro_rules! counted {
     () => {
         #[inline]
@@ -90,7 +123,7 @@ macro_rules! counted {
     };
 }
 
-/// What a known length allows from the back.
+/// The same from the back.
 macro_rules! counted_back {
     () => {
         #[inline]
@@ -101,190 +134,112 @@ macro_rules! counted_back {
     };
 }
 
-/// An iterator that borrows the map shared.
-macro_rules! shared_iterator {
-    (
-        $(#[$doc:meta])*
-        $name:ident -> $item:ty, |$key:ident, $value:ident| $of_entry:expr, { $($more:tt)* }
-    ) => {
-        $(#[$doc])*
-        #[must_use = "iterators are lazy and do nothing unless consumed"]
-        pub struct $name<'a, K, V> {
-            walk: Walk<K, V>,
-            /// What the addresses of the walk are used as.
-            marker: PhantomData<(&'a K, &'a V)>,
-        }
+iterator! {
+    /// The entries of a map in the order of their keys, from
+    /// [`CTreeMap::iter`](super::CTreeMap::iter).
+    Iter(Walk) -> (&'a K, &'a V), (&'a K, &'a V), |key, value| {
+        // SAFETY: the walk gives addresses of entries, which by the contract of `new` may be
+        // borrowed shared for `'a`.
+        unsafe { (&*key, &*value) }
+    }, { first_is_min!(); counted!(); } { counted_back!(); }
+}
 
-        impl<'a, K, V> $name<'a, K, V> {
-            /// Iterates over what `walk` walks over.
-            ///
-            /// # Safety
-            /// For `'a` the nodes are neither changed nor freed, and no `&mut` to one of the
-            /// entries left is used.
-            #[inline(always)]
-            pub(super) unsafe fn new(walk: Walk<K, V>) -> Self {
-                $name { walk, marker: PhantomData }
-            }
-        }
+iterator! {
+    /// The keys of a map in order, from [`CTreeMap::keys`](super::CTreeMap::keys).
+    Keys(Walk) -> &'a K, (&'a K, &'a V), |key, _| {
+        // SAFETY: as for `Iter`.
+        unsafe { &*key }
+    }, { first_is_min!(); counted!(); } { counted_back!(); }
+}
 
-        impl<'a, K, V> Iterator for $name<'a, K, V> {
-            type Item = $item;
+iterator! {
+    /// The values of a map in the order of their keys, from
+    /// [`CTreeMap::values`](super::CTreeMap::values).
+    Values(Walk) -> &'a V, (&'a K, &'a V), |_, value| {
+        // SAFETY: as for `Iter`.
+        unsafe { &*value }
+    }, { counted!(); } { counted_back!(); }
+}
 
-            forward!(|$key, $value| $of_entry);
-            counted!();
-            $($more)*
-        }
+iterator! {
+    /// The entries within bounds, from [`CTreeMap::range`](super::CTreeMap::range).
+    Range(RangeWalk) -> (&'a K, &'a V), (&'a K, &'a V), |key, value| {
+        // SAFETY: as for `Iter`.
+        unsafe { (&*key, &*value) }
+    }, { first_is_min!(); } {}
+}
 
-        impl<'a, K, V> DoubleEndedIterator for $name<'a, K, V> {
-            backward!(|$key, $value| $of_entry);
-            counted_back!();
-        }
+// The markers of mutable iterators make them invariant in `K` and `V`: through a shortened iterator,
+// values that live too short could be put into the map.
+iterator! {
+    /// The entries of a map in the order of their keys, with mutable values, from
+    /// [`CTreeMap::iter_mut`](super::CTreeMap::iter_mut).
+    IterMut(Walk) -> (&'a K, &'a mut V), &'a mut (K, V), |key, value| {
+        // SAFETY: the walk gives addresses of entries, each once; by the contract of `new` no other
+        // code reaches them for `'a`.
+        unsafe { (&*key, &mut *value) }
+    }, { first_is_min!(); counted!(); } { counted_back!(); }
+}
 
-        impl<K, V> ExactSizeIterator for $name<'_, K, V> {}
-        impl<K, V> FusedIterator for $name<'_, K, V> {}
+iterator! {
+    /// The mutable values of a map in the order of their keys, from
+    /// [`CTreeMap::values_mut`](super::CTreeMap::values_mut).
+    ValuesMut(Walk) -> &'a mut V, &'a mut (K, V), |_, value| {
+        // SAFETY: as for `IterMut`.
+        unsafe { &mut *value }
+    }, { counted!(); } { counted_back!(); }
+}
 
+iterator! {
+    /// The entries within bounds, with mutable values, from
+    /// [`CTreeMap::range_mut`](super::CTreeMap::range_mut).
+    RangeMut(RangeWalk) -> (&'a K, &'a mut V), &'a mut (K, V), |key, value| {
+        // SAFETY: as for `IterMut`.
+        unsafe { (&*key, &mut *value) }
+    }, { first_is_min!(); } {}
+}
+
+macro_rules! impl_clone {
+    ($($name:ident)*) => {$(
         impl<K, V> Clone for $name<'_, K, V> {
             #[inline]
             fn clone(&self) -> Self {
                 $name { walk: self.walk, marker: PhantomData }
             }
         }
-
-        impl<K, V> Default for $name<'_, K, V> {
-            /// An iterator over nothing.
-            fn default() -> Self {
-                $name { walk: Walk::NONE, marker: PhantomData }
-            }
-        }
-    };
+    )*};
 }
 
-/// An iterator that borrows the map mutably.
-macro_rules! exclusive_iterator {
-    (
-        $(#[$doc:meta])*
-        $name:ident, for reading $shared:ident -> $item:ty, |$key:ident, $value:ident| $of_entry:expr, { $($more:tt)* }
-    ) => {
-        $(#[$doc])*
-        #[must_use = "iterators are lazy and do nothing unless consumed"]
-        pub struct $name<'a, K, V> {
-            walk: Walk<K, V>,
-            /// What the addresses of the walk are used as. Invariant in `K` and `V`: through a
-            /// shortened iterator, values that live too short could be put into the map.
-            marker: PhantomData<&'a mut (K, V)>,
-        }
+impl_clone!(Iter Keys Values Range);
 
-        impl<'a, K, V> $name<'a, K, V> {
-            /// Iterates over what `walk` walks over.
-            ///
-            /// # Safety
-            /// For `'a` the nodes are neither changed nor freed, and no other code reaches the
-            /// entries left.
-            #[inline(always)]
-            pub(super) unsafe fn new(walk: Walk<K, V>) -> Self {
-                $name { walk, marker: PhantomData }
-            }
-
-            /// The entries left, for reading.
-            fn shared(&self) -> $shared<'_, K, V> {
-                // SAFETY: the result borrows this iterator, which alone reaches the entries left,
-                // so that meanwhile no `&mut` to one is made; the nodes stay as they are for longer
-                // than that.
-                unsafe { $shared::new(self.walk) }
-            }
-        }
-
-        impl<'a, K, V> Iterator for $name<'a, K, V> {
-            type Item = $item;
-
-            forward!(|$key, $value| $of_entry);
-            counted!();
-            $($more)*
-        }
-
-        impl<'a, K, V> DoubleEndedIterator for $name<'a, K, V> {
-            backward!(|$key, $value| $of_entry);
-            counted_back!();
-        }
-
+macro_rules! impl_exact_size {
+    ($($name:ident)*) => {$(
         impl<K, V> ExactSizeIterator for $name<'_, K, V> {}
-        impl<K, V> FusedIterator for $name<'_, K, V> {}
-
-        impl<K, V> Default for $name<'_, K, V> {
-            /// An iterator over nothing.
-            fn default() -> Self {
-                $name { walk: Walk::NONE, marker: PhantomData }
-            }
-        }
-    };
+    )*};
 }
 
-shared_iterator! {
-    /// The entries of a map in the order of their keys, from
-    /// [`CTreeMap::iter`](super::CTreeMap::iter).
-    Iter -> (&'a K, &'a V), |key, value| {
-        // SAFETY: the walk gives addresses of entries, which by the contract of `new` may be
-        // borrowed shared for `'a`.
-        unsafe { (&*key, &*value) }
-    }, { first_is_min!(); }
-}
+impl_exact_size!(Iter Keys Values IterMut ValuesMut);
 
-shared_iterator! {
-    /// The keys of a map in order, from [`CTreeMap::keys`](super::CTreeMap::keys).
-    Keys -> &'a K, |key, _value| {
-        // SAFETY: the walk gives addresses of entries, which by the contract of `new` may be
-        // borrowed shared for `'a`.
-        unsafe { &*key }
-    }, { first_is_min!(); }
-}
-
-shared_iterator! {
-    /// The values of a map in the order of their keys, from
-    /// [`CTreeMap::values`](super::CTreeMap::values).
-    Values -> &'a V, |_key, value| {
-        // SAFETY: the walk gives addresses of entries, which by the contract of `new` may be
-        // borrowed shared for `'a`.
-        unsafe { &*value }
-    }, {}
-}
-
-exclusive_iterator! {
-    /// The entries of a map in the order of their keys, the values to change, from
-    /// [`CTreeMap::iter_mut`](super::CTreeMap::iter_mut).
-    IterMut, for reading Iter -> (&'a K, &'a mut V), |key, value| {
-        // SAFETY: the walk gives addresses of entries, each once; by the contract of `new` nobody
-        // else reaches them for `'a`.
-        unsafe { (&*key, &mut *value) }
-    }, { first_is_min!(); }
-}
-
-exclusive_iterator! {
-    /// The values of a map in the order of their keys, to change them, from
-    /// [`CTreeMap::values_mut`](super::CTreeMap::values_mut).
-    ValuesMut, for reading Values -> &'a mut V, |_key, value| {
-        // SAFETY: the walk gives addresses of entries, each once; by the contract of `new` nobody
-        // else reaches them for `'a`.
-        unsafe { &mut *value }
-    }, {}
-}
-
-/// `Debug`: the list of the items left.
+/// `Debug`: the list of the items left, by an iterator that borrows them shared.
 macro_rules! impl_debug {
-    ($(<$($param:ident $(: $bound:path)?),*> $name:ident, |$iterator:ident| $shared:expr;)*) => {$(
+    ($(<$($param:ident $(: $bound:path)?),*> $name:ident as $shared:ident;)*) => {$(
         impl<$($param $(: $bound)?),*> fmt::Debug for $name<'_, K, V> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let $iterator = self;
-                f.debug_list().entries($shared).finish()
+                // SAFETY: the new iterator borrows this one, so that no `&mut` to one of the
+                // entries left is made meanwhile; the nodes stay as they are for longer than that.
+                let shared: $shared<'_, K, V> = unsafe { $shared::new(self.walk) };
+                f.debug_list().entries(shared).finish()
             }
         }
     )*};
 }
-pub(super) use impl_debug;
 
 impl_debug! {
-    <K: fmt::Debug, V: fmt::Debug> Iter, |iterator| iterator.clone();
-    <K: fmt::Debug, V> Keys, |iterator| iterator.clone();
-    <K, V: fmt::Debug> Values, |iterator| iterator.clone();
-    <K: fmt::Debug, V: fmt::Debug> IterMut, |iterator| iterator.shared();
-    <K, V: fmt::Debug> ValuesMut, |iterator| iterator.shared();
+    <K: fmt::Debug, V: fmt::Debug> Iter as Iter;
+    <K: fmt::Debug, V> Keys as Keys;
+    <K, V: fmt::Debug> Values as Values;
+    <K: fmt::Debug, V: fmt::Debug> Range as Range;
+    <K: fmt::Debug, V: fmt::Debug> IterMut as Iter;
+    <K, V: fmt::Debug> ValuesMut as Values;
+    <K: fmt::Debug, V: fmt::Debug> RangeMut as Range;
 }

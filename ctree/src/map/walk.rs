@@ -147,7 +147,7 @@ fn end_in_leaf(front: Edge, back: Edge, len: usize) -> usize {
 
 /// The entry behind the edge `front`, in whatever node; `None` at `back` and at the end of the
 /// tree. Where the walk is still within a leaf, it has just begun, and the leaves that follow are
-/// asked for.
+/// prefetched.
 ///
 /// By values, and with values as the result: a walk whose address is not taken stays in registers.
 ///
@@ -164,7 +164,7 @@ unsafe fn cross_front<K, V>(
     let mut edge = front;
     if edge == Edge::NOWHERE {
         // SAFETY: by the contract.
-        edge = unsafe { form.first_edge(root) };
+        edge = unsafe { form.first_edge_below(root.0) };
         if edge == back {
             return None;
         }
@@ -172,7 +172,7 @@ unsafe fn cross_front<K, V>(
     // SAFETY: this is an edge of the tree, by the contract or as found above.
     unsafe {
         if edge.slot < form.len(edge.leaf) {
-            form.request_leaves_after(edge.leaf, &mut index);
+            form.prefetch_leaves_after(edge.leaf, &mut index);
         }
         let place = form.next_near(&mut edge, &mut index)?;
         let end = end_in_leaf(edge, back, form.len(edge.leaf));
@@ -201,7 +201,7 @@ unsafe fn cross_back<K, V>(
     let mut edge = back;
     if edge == Edge::NOWHERE {
         // SAFETY: by the contract.
-        edge = unsafe { form.last_edge(root) };
+        edge = unsafe { form.last_edge_below(root.0) };
         if edge == front {
             return None;
         }
@@ -258,7 +258,6 @@ impl<K, V> Walk<K, V> {
         }
     }
 
-    /// Entries left.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.left

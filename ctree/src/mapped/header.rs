@@ -70,7 +70,6 @@ pub(super) struct Sums {
     pub(super) sums: u64,
 }
 
-/// What the bytes of a range are, which lies in the header.
 fn range(at: usize, bytes: usize) -> Range<usize> {
     at..at + bytes
 }
@@ -121,7 +120,6 @@ fn header_sum(page: &Page) -> u64 {
     checksum(&page)
 }
 
-/// The fields for the names of two types.
 #[derive(Clone, Debug)]
 pub(super) struct TypeNames {
     key: [u8; NAME_BYTES],
@@ -129,7 +127,6 @@ pub(super) struct TypeNames {
 }
 
 impl TypeNames {
-    /// The names of `K` and `V`, or the one that is too long.
     pub(super) fn of<K: StoredKey + ?Sized, V: Stored + ?Sized>() -> Result<TypeNames, String> {
         let field = |name: String| name_field(&name).ok_or(name);
         Ok(TypeNames {

@@ -13,7 +13,6 @@ macro_rules! iterator {
         $(#[$doc])*
         pub struct $name<'a, K: StoredKey + ?Sized, V: Stored + ?Sized> {
             tree: &'a Tree<K, V>,
-            /// The ranks that are left.
             ranks: Range<usize>,
         }
 

@@ -36,7 +36,6 @@ pub(super) const PAGE_BYTES: usize = 4096;
 /// What the keys of a leaf fill if they are of fixed width but no integers.
 const WIDE_KEYS_BYTES: usize = 4 * LINE_BYTES;
 
-/// Size of one checksum.
 pub(super) const SUM_BYTES: usize = size_of::<u64>();
 
 /// The checksum of pages, index and header: XXH3 of 64 bits, with seed 0.
@@ -54,26 +53,21 @@ pub(super) fn checksum(bytes: &[u8]) -> u64 {
 pub(super) struct Shape {
     /// What a key takes in a leaf.
     pub(super) key_bytes: usize,
-    /// Whether that is a reference to the key heap.
     pub(super) keys_in_heap: bool,
     /// The integer that keys are, if any.
     pub(super) lane: Option<LaneKind>,
-    /// What a value takes.
     pub(super) value_bytes: usize,
-    /// Whether that is a reference to the value heap.
     pub(super) values_in_heap: bool,
     /// Keys in a leaf, at least one; all leaves but the last are full.
     pub(super) leaf_keys: usize,
     /// Where the values start in a leaf, which is where its keys end.
     pub(super) leaf_values_at: usize,
-    /// From one leaf to the next.
     pub(super) leaf_bytes: usize,
     /// Whether values lie in the leaves.
     pub(super) joined: bool,
 }
 
 impl Shape {
-    /// The shape of maps from `K` to `V`.
     #[inline(always)]
     pub(super) fn of<K: StoredKey + ?Sized, V: Stored + ?Sized>() -> Shape {
         let key_bytes = K::FIXED_BYTES.unwrap_or(HEAP_CELL_BYTES);
@@ -141,11 +135,9 @@ impl Section {
 /// `file_bytes`, which is at most `isize::MAX`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
-    /// Entries.
     pub(super) len: usize,
     /// Leaves.
     pub(super) leaf_count: usize,
-    /// The leaves.
     pub(super) leaves: Section,
     /// The values, unless joined.
     pub(super) values: Section,
@@ -219,7 +211,6 @@ impl Layout {
         })
     }
 
-    /// Keys in a leaf, none if there is no such leaf.
     #[inline(always)]
     pub(super) fn keys_in(&self, shape: Shape, leaf: usize) -> usize {
         self.len
@@ -235,7 +226,6 @@ impl Layout {
             .wrapping_add(leaf.wrapping_mul(shape.leaf_bytes))
     }
 
-    /// Where the value in `slot` of `leaf` starts in the file.
     #[inline(always)]
     pub(super) fn value_at(&self, shape: Shape, leaf: usize, slot: usize) -> usize {
         if shape.joined {

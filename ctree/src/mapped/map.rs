@@ -245,13 +245,11 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         self.len() == 0
     }
 
-    /// The key of a rank below `len`.
     #[inline]
     fn key(&self, rank: usize) -> K::Ref<'_> {
         K::load(self.tree.key_bytes(rank))
     }
 
-    /// The value of a rank below `len`.
     #[inline]
     fn value(&self, rank: usize) -> V::Ref<'_> {
         V::load(self.tree.value_bytes(rank))
@@ -405,7 +403,6 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         Values::new(&self.tree, 0..self.len())
     }
 
-    /// The ranks that lie within bounds.
     fn ranks_within<Q: Borrow<K> + ?Sized>(&self, bounds: &impl RangeBounds<Q>) -> Range<usize> {
         rank_iter::ranks_within::<K>(
             (
@@ -428,7 +425,6 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
         Iter::new(&self.tree, self.ranks_within(&range))
     }
 
-    /// The keys of [`range`](Self::range), for sets.
     pub(super) fn key_range<Q: Borrow<K> + ?Sized>(
         &self,
         range: &impl RangeBounds<Q>,

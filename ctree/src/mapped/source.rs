@@ -94,7 +94,6 @@ impl Opened {
         }
     }
 
-    /// Reads `bytes` bytes, after [`header`](Opened::header) has read the first page.
     pub(super) fn read(mut self, header: &Page, bytes: usize) -> Result<Source, OpenError> {
         let mut memory = anonymous(bytes)?;
         let (first, rest) = memory.split_at_mut(PAGE_BYTES);
@@ -113,7 +112,6 @@ fn anonymous(bytes: usize) -> io::Result<MmapMut> {
 }
 
 impl Source {
-    /// Takes a copy of `bytes`.
     pub(super) fn copy_of(bytes: &[u8]) -> Result<Source, OpenError> {
         let mut memory = anonymous(bytes.len())?;
         memory.copy_from_slice(bytes);

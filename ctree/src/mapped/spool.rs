@@ -40,7 +40,6 @@ impl Spool {
         self.bytes
     }
 
-    /// Adds bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.bytes += bytes.len() as u64;
         self.writer.write_all(bytes)

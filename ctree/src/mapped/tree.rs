@@ -114,7 +114,6 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Tree<K, V> {
         Shape::of::<K, V>()
     }
 
-    /// Number of entries.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.layout.len
@@ -125,7 +124,6 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Tree<K, V> {
         &self.source
     }
 
-    /// Bytes of this process's memory.
     pub(super) fn memory_bytes(&self) -> usize {
         let copy = if self.source.in_memory() {
             self.layout.file_bytes
@@ -155,14 +153,12 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Tree<K, V> {
             .unwrap_or_default()
     }
 
-    /// What the leaf holds for a key.
     #[inline(always)]
     fn key_cell(&self, leaf: usize, slot: usize) -> &[u8] {
         let at = self.layout.leaf_at(Self::shape(), leaf) + slot * Self::shape().key_bytes;
         self.cell(at, Self::shape().key_bytes)
     }
 
-    /// The bytes of the key in a slot below `keys_in(leaf)`.
     #[inline(always)]
     fn key_in(&self, leaf: usize, slot: usize) -> &[u8] {
         let cell = self.key_cell(leaf, slot);
@@ -371,7 +367,6 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Tree<K, V> {
         }
     }
 
-    /// Requests the keys of a leaf that lie in the heap.
     fn request_heap(&self, leaf: usize) {
         let heap = self.layout.key_heap;
         if let Some(last) = self.layout.keys_in(Self::shape(), leaf).checked_sub(1) {
@@ -523,7 +518,6 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> Tree<K, V> {
         Ok(())
     }
 
-    /// Whether a search for a key ends at its rank.
     fn finds(&self, key: &[u8], rank: usize) -> bool {
         K::with_stored(key, |key| self.search(key) == Ok(rank))
     }

@@ -13,9 +13,6 @@ mod iter;
 mod parallel;
 mod traits;
 
-#[cfg(test)]
-mod tests;
-
 pub use algebra::{Difference, Intersection, SymmetricDifference, Union};
 pub use base::CTreeSet;
 pub use cursor::{Cursor, CursorMut};

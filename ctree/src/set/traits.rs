@@ -9,7 +9,7 @@ use super::CTreeSet;
 use super::iter::Iter;
 use crate::FrozenCTreeSet;
 use crate::map::CTreeMap;
-use crate::set_traits::impl_set_traits;
+use crate::traits::impl_set_traits;
 use crate::tree::Options;
 
 impl<K: Clone, A: Allocator + Clone> Clone for CTreeSet<K, A> {

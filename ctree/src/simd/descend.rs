@@ -191,7 +191,6 @@ struct Next {
 }
 
 impl Next {
-    /// Prefetches a node.
     #[inline(always)]
     fn request(self, node: usize) {
         let node = self

@@ -19,7 +19,6 @@ use crate::plan::NODE_BYTES;
 
 /// Heads in a node; behind them stands the number of bytes that they leave out.
 pub(crate) const NODE_HEADS: usize = NODE_BYTES / size_of::<u64>() - 1;
-/// Children of a node.
 const FAN_OUT: usize = NODE_HEADS + 1;
 
 /// A query that has heads.

@@ -310,7 +310,6 @@ pub(crate) struct EagerValues {
     stride_bytes: usize,
     /// Lines to prefetch; 0 if the values of a leaf fill too many.
     lines: usize,
-    /// Size of one value.
     value_bytes: usize,
 }
 
@@ -331,7 +330,6 @@ impl EagerValues {
         }
     }
 
-    /// No values.
     pub(crate) const NONE: EagerValues = EagerValues {
         first: 0,
         stride_bytes: 0,
@@ -376,7 +374,6 @@ impl EagerValues {
     }
 }
 
-/// Lines that `bytes` bytes at `start` lie in, none when there are no bytes.
 #[inline(always)]
 pub(crate) fn lines_spanned(start: *const u8, bytes: usize) -> usize {
     if bytes == 0 {
@@ -385,13 +382,11 @@ pub(crate) fn lines_spanned(start: *const u8, bytes: usize) -> usize {
     (start.addr() % LINE_BYTES + bytes).div_ceil(LINE_BYTES)
 }
 
-/// Prefetches all lines of `bytes` bytes at `start`.
 #[inline(always)]
 pub(crate) fn prefetch_bytes(start: *const u8, bytes: usize) {
     prefetch_lines(start, lines_spanned(start, bytes));
 }
 
-/// Prefetches `lines` lines from that of `start` on.
 #[inline(always)]
 fn prefetch_lines(start: *const u8, lines: usize) {
     for line in 0..lines {

@@ -25,13 +25,10 @@ const _: () = assert!(LANE_BYTES.is_multiple_of(NODE_BYTES));
 /// Where a node keeps what a search needs beside the lanes, in bytes from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NodeMap {
-    /// The number of entries, a `u16`.
     pub(crate) len_at: usize,
     /// The pointers to children, in inner nodes.
     pub(crate) children_at: usize,
-    /// The values.
     pub(crate) values_at: usize,
-    /// Size of a value.
     pub(crate) value_bytes: usize,
     /// Lines of values that a single search prefetches.
     pub(crate) eager_value_lines: usize,

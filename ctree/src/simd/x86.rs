@@ -44,7 +44,6 @@ pub(super) fn has_avx2() -> bool {
     has!("avx2", "popcnt")
 }
 
-/// Prefetches the line of `address`.
 #[inline(always)]
 pub(super) fn prefetch(address: *const u8) {
     // SAFETY: a prefetch is a hint that never faults, whatever the address (Intel SDM, PREFETCHh),

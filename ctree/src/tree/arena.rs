@@ -34,7 +34,6 @@ const PREFETCHED_MAX: usize = 16 * LINE_BYTES;
 
 /// A chunk's record, right behind its nodes, so that these start on the chunk's boundary.
 struct Chunk {
-    /// The chunk before it.
     previous: Option<NonNull<Chunk>>,
     /// What it was allocated with, and where.
     layout: Layout,
@@ -42,12 +41,10 @@ struct Chunk {
     nodes_bytes: usize,
 }
 
-/// How the nodes of an arena lie in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeMemory {
     /// Size, a multiple of the alignment, and alignment, that of a line at least.
     pub(crate) layout: Layout,
-    /// Start of the [`Header`].
     pub(crate) header_at: usize,
 }
 
@@ -173,7 +170,6 @@ impl Arena {
         }
     }
 
-    /// Bytes of all chunks.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }

@@ -28,7 +28,6 @@ pub(crate) struct Builder<K, V, A: Allocator> {
     /// A whole tree, except that nodes at its right edge may have no entries, and that counts are
     /// not set. The prefixes of nodes at the right edge are 0.
     tree: Tree<K, V, A>,
-    /// The last leaf, if the tree has nodes.
     last_leaf: NodePtr,
     /// The entry that was pushed last.
     last: Option<Place>,
@@ -44,12 +43,10 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
         }
     }
 
-    /// Number of entries so far.
     pub(crate) fn len(&self) -> usize {
         self.tree.len()
     }
 
-    /// The last key pushed.
     pub(crate) fn last_key(&self) -> Option<&K> {
         // SAFETY: the entry has not been moved since.
         self.last
@@ -247,7 +244,6 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
         }
     }
 
-    /// The tree.
     pub(crate) fn finish(mut self) -> Tree<K, V, A> {
         let form = self.tree.form();
         if form.has_counts()

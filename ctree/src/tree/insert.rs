@@ -254,10 +254,10 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     unsafe fn growth(&self, edge: Edge) -> Growth {
         // SAFETY: the leaf is a node of this tree.
         unsafe {
-            if edge.slot == 0 && self.form().entry_before(edge.leaf).is_none() {
+            if edge.slot == 0 && self.form().entry_beside::<false>(edge.leaf).is_none() {
                 Growth::AtStart
             } else if edge.slot == self.form().len(edge.leaf)
-                && self.form().entry_after(edge.leaf).is_none()
+                && self.form().entry_beside::<true>(edge.leaf).is_none()
             {
                 Growth::AtEnd
             } else {

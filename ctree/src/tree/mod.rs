@@ -61,9 +61,6 @@ use crate::Head;
 use crate::simd::Isa;
 use arena::Arena;
 
-#[cfg(test)]
-mod tests;
-
 /// An arena keeps `1 / FREE_SHARE` of its bytes, and a few nodes, free before it returns memory to
 /// the allocator.
 const FREE_SHARE: usize = 16;
@@ -73,7 +70,6 @@ const FREE_NODES_KEPT: usize = 1;
 /// The place of an entry: a slot of a node, leaf or inner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The node.
     pub(crate) node: NodePtr,
     /// Below the node's length.
     pub(crate) slot: usize,
@@ -83,7 +79,6 @@ pub(crate) struct Place {
 /// before `slot`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Edge {
-    /// The leaf.
     pub(crate) leaf: NodePtr,
     /// At most the leaf's length.
     pub(crate) slot: usize,
@@ -107,7 +102,7 @@ impl Edge {
 
 /// The root of a tree that has nodes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Root(NodePtr);
+pub(crate) struct Root(pub(crate) NodePtr);
 
 impl Root {
     /// Stays the root when the node `from` moves to `to`.
@@ -135,9 +130,7 @@ unsafe impl Sync for Root {}
 /// What a search found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Found {
-    /// The entry.
     Entry(Place),
-    /// The gap where it would be.
     Gap(Edge),
 }
 
@@ -177,7 +170,6 @@ impl<K, V> Options<K, V> {
         marker: PhantomData,
     };
 
-    /// With ranks.
     pub(crate) const RANKED: Self = Options {
         ranked: true,
         ..Self::PLAIN
@@ -241,9 +233,7 @@ impl ErasedHead {
 struct Store {
     /// The constant that this was copied from; none in the constant itself.
     origin: Option<&'static Store>,
-    /// [`drop_entries`] for the types of the tree.
     drop_entries: unsafe fn(root: NodePtr, flags: Flags),
-    /// [`first_leaf_layout`] for the types of the tree.
     first_leaf_layout: fn(flags: Flags) -> Layout,
     /// The user's heads.
     head: Option<ErasedHead>,
@@ -275,7 +265,6 @@ struct Flags {
     isa: Isa,
     /// Whether inner nodes count.
     ranked: bool,
-    /// Whether the user gave heads.
     user_heads: bool,
     /// Whether the root is a first leaf: allocated by itself, of fewer entries.
     first_leaf: bool,
@@ -311,7 +300,6 @@ pub(crate) struct Tree<K, V, A: Allocator> {
 struct RawTree<A: Allocator> {
     /// The root, or none in a tree that never had an entry.
     root: Option<NodePtr>,
-    /// Number of entries.
     len: usize,
     store: NonNull<Store>,
     flags: Flags,
@@ -369,7 +357,6 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         }
     }
 
-    /// The function of the user's heads.
     #[inline(always)]
     fn user_head(&self) -> Option<fn(&K) -> u64> {
         if !self.raw.flags.user_heads {
@@ -400,7 +387,6 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         self.raw.flags.height = u8::try_from(height).expect("a tree has less than 256 levels");
     }
 
-    /// Number of entries.
     #[inline(always)]
     pub(crate) const fn len(&self) -> usize {
         self.raw.len
@@ -411,7 +397,6 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         &self.raw.alloc
     }
 
-    /// Bytes allocated.
     pub(crate) fn memory_bytes(&self) -> usize {
         if self.raw.flags.first_leaf {
             return self.form().memory(true).layout.size();
@@ -420,7 +405,6 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         store.leaves.bytes() + store.inners.bytes()
     }
 
-    /// Levels of nodes.
     pub(crate) fn level_count(&self) -> usize {
         self.raw.root.map_or(0, |_| self.height() + 1)
     }
@@ -647,7 +631,6 @@ impl Flags {
     }
 }
 
-/// What the first leaf of a tree with these flags is allocated with.
 fn first_leaf_layout<K, V>(flags: Flags) -> Layout {
     flags.form::<K, V>().memory(true).layout
 }
@@ -690,7 +673,6 @@ unsafe fn drop_entries<K, V>(root: NodePtr, flags: Flags) {
 }
 
 impl<A: Allocator> RawTree<A> {
-    /// The store, to read.
     #[inline(always)]
     fn store(&self) -> &Store {
         // SAFETY: a constant, or in memory of the tree's, which is borrowed.

@@ -38,7 +38,6 @@ pub(crate) struct Header {
     pub(crate) parent: Option<NodePtr>,
     /// Leading bytes of the keys that their heads leave out; 0 unless the keys are byte strings.
     pub(crate) prefix_bytes: u32,
-    /// Number of entries.
     pub(crate) len: u16,
     /// Number of levels below.
     pub(crate) level: u8,
@@ -134,7 +133,6 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Whether the only node is a first leaf.
     #[inline(always)]
     pub(crate) fn is_first_leaf(self) -> bool {
         self.first
@@ -152,7 +150,6 @@ impl<K, V> Form<K, V> {
         self.shape().capacity
     }
 
-    /// Whether lanes are heads.
     #[inline(always)]
     pub(crate) fn has_heads(self) -> bool {
         self.headed
@@ -164,7 +161,6 @@ impl<K, V> Form<K, V> {
         self.ranked
     }
 
-    /// How a leaf or an inner node lies in memory.
     #[inline]
     pub(crate) fn memory(self, leaf: bool) -> NodeMemory {
         let shape = self.shape();

@@ -82,7 +82,7 @@ impl<K, V> Form<K, V> {
     unsafe fn found_at_end(self, edge: Edge, query: &K) -> Found {
         // SAFETY: the edge is at a leaf of the tree; keys and query are integers of one type.
         unsafe {
-            match self.entry_after(edge.leaf) {
+            match self.entry_beside::<true>(edge.leaf) {
                 Some(place) if same_integer_value(&*self.key_at(place.node, place.slot), query) => {
                     Found::Entry(place)
                 }
@@ -166,7 +166,6 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         self.find(query)
     }
 
-    /// [`find`](Self::find) for keys that are no integers.
     fn find_among_others<Q: ?Sized + Ord>(&self, root: NodePtr, query: &Q) -> Found
     where
         K: Borrow<Q>,

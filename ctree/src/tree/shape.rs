@@ -55,21 +55,16 @@ pub(crate) struct Shape {
     pub(crate) capacity: usize,
     /// Lanes, or 0 where there are none.
     pub(crate) lane_count: usize,
-    /// Start of the keys.
     pub(crate) keys_at: usize,
-    /// Start of the values.
     pub(crate) values_at: usize,
-    /// Start of the [`Header`].
     pub(crate) header_at: usize,
     /// Start of the pointers to children in an inner node.
     pub(crate) children_at: usize,
     /// Start of the numbers of entries below each child in an inner node of a tree with ranks.
     pub(crate) counts_at: usize,
-    /// Size of a leaf.
     pub(crate) leaf_bytes: usize,
     /// Size of an inner node without counts.
     pub(crate) inner_bytes: usize,
-    /// Size of an inner node with counts.
     pub(crate) counted_inner_bytes: usize,
     /// Alignment of nodes.
     pub(crate) align: usize,
@@ -80,9 +75,7 @@ pub(crate) struct Shape {
 /// What the lanes of a tree are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lanes {
-    /// The keys themselves.
     Keys,
-    /// Heads of the keys.
     Heads,
     /// There are none.
     Absent,

@@ -4,11 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::ops::Bound;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use ctree::frozen_map::{
-    IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Range, RangeMut, Values, ValuesMut,
-};
 use ctree::{FrozenCTreeMap, FrozenCTreeSet, OrderError};
 
 /// Every size up to a few nodes, and around the powers where a level is added.
@@ -250,40 +246,4 @@ fn mutable_references_to_all_values_can_be_held_together() {
     assert_eq!((joined[&0], joined[&999]), (999, 0));
     assert_eq!((apart[&0], apart[&999]), ([999; 8], [0; 8]));
     assert!(joined.values().skip(1).take(998).copied().eq(1..999));
-}
-
-#[test]
-fn types_are_send_sync_and_covariant_as_those_of_std() {
-    fn all<T: Send + Sync + UnwindSafe + RefUnwindSafe + Debug>() {}
-    all::<FrozenCTreeMap<u64, String>>();
-    all::<FrozenCTreeMap<String, u64>>();
-    all::<FrozenCTreeSet<u64>>();
-    all::<Iter<'_, u64, u64>>();
-    all::<Range<'_, u64, u64>>();
-    all::<Keys<'_, u64, u64>>();
-    all::<Values<'_, u64, u64>>();
-    all::<IntoIter<u64, u64>>();
-    all::<IntoKeys<u64, u64>>();
-    all::<IntoValues<u64, u64>>();
-    fn exclusive<T: Send + Sync + Debug>() {}
-    exclusive::<IterMut<'_, u64, u64>>();
-    exclusive::<RangeMut<'_, u64, u64>>();
-    exclusive::<ValuesMut<'_, u64, u64>>();
-
-    fn shorter<'a>(
-        map: FrozenCTreeMap<&'static str, &'static str>,
-    ) -> FrozenCTreeMap<&'a str, &'a str> {
-        map
-    }
-    assert_eq!(shorter([("key", "value")].into()).len(), 1);
-}
-
-#[test]
-fn values_may_borrow_what_is_dropped_first() {
-    // As with std's maps, dropping a map uses no borrowed value: this compiles only with a drop
-    // check as std's.
-    let (map, text);
-    text = String::from("value");
-    map = FrozenCTreeMap::from([(1u64, text.as_str())]);
-    assert_eq!(map.get(&1), Some(&"value"));
 }

@@ -1,31 +1,40 @@
-//! The public face of `ctree`, from outside, under an allocator that counts.
+//! Tests of the public interface, under an allocator that counts.
 
-mod doubles;
+/// Implements the other traits of an order by that of `Ord::cmp`.
+macro_rules! ordered_by_cmp {
+    ($name:ident) => {
+        impl PartialOrd for $name {
+            fn partial_cmp(&self, other: &$name) -> Option<Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+
+        impl PartialEq for $name {
+            fn eq(&self, other: &$name) -> bool {
+                self.cmp(other) == Ordering::Equal
+            }
+        }
+
+        impl Eq for $name {}
+    };
+}
+
 mod dynamic;
 mod edges;
 mod frozen_heads;
 mod frozen_narrow;
-mod frozen_sets;
+mod frozen_panics;
+mod frozen_program;
 #[cfg(feature = "mmap")]
 mod mapped;
 mod memory;
-mod model;
 #[cfg(feature = "rayon")]
 mod parallel;
-#[allow(
-    dead_code,
-    unused_imports,
-    unused_qualifications,
-    clippy::all,
-    reason = "only the type checker reads it, and the signatures are the standard library's"
-)]
-#[rustfmt::skip]
-mod std_signatures;
+#[cfg(feature = "serde")]
+mod serialization;
 
-/// `count`, or a small part of it under Miri, which takes a thousand times as long, or when
-/// `QUICKCHECK_TESTS` asks for few cases, as it does under the sanitizers.
+/// `count`, or a part of it under Miri, or where `QUICKCHECK_TESTS` asks for few cases.
 fn times(count: usize) -> usize {
-    // The number of cases that quickcheck takes by default.
     const USUAL_CASES: usize = 100;
     let cases = std::env::var("QUICKCHECK_TESTS")
         .ok()

@@ -106,6 +106,18 @@ fn maps_are_built_and_extended() {
     let one_by_one: CTreeMap<u64, u64> = entries.iter().copied().collect();
     let parallel: CTreeMap<u64, u64> = entries.par_iter().copied().collect();
     assert_eq!((parallel.check(), &parallel), (Ok(()), &one_by_one));
+    let frozen: FrozenCTreeMap<u64, u64> = entries.par_iter().copied().collect();
+    assert_eq!(frozen.check(), Ok(()));
+    assert!(frozen.iter().eq(&one_by_one));
+    let texts = entries
+        .par_iter()
+        .map(|(key, value)| (key.to_string(), *value));
+    let frozen: FrozenCTreeMap<String, u64> = texts.collect();
+    assert_eq!((frozen.check(), frozen.len()), (Ok(()), parallel.len()));
+    let frozen: FrozenCTreeSet<u64> = entries.par_iter().map(|entry| entry.0).collect();
+    assert!(frozen.iter().eq(parallel.keys()));
+    let none: FrozenCTreeMap<u64, u64> = entries[..0].par_iter().copied().collect();
+    assert_eq!((none.len(), none.check()), (0, Ok(())));
 
     let mut extended = CTreeMap::with_ranks();
     extended.insert(u64::MAX, 0);

@@ -212,7 +212,7 @@ fn add_derived(items: &mut Vec<Item>, module: &str, block: &syn::ItemStruct) {
                     }
                 }
             }
-            let parameters = super::generate::tidy(&generics.params.to_token_stream());
+            let parameters = super::item::tidy(&generics.params.to_token_stream());
             items.push(Item {
                 module: module.to_owned(),
                 owner: block.ident.to_string(),

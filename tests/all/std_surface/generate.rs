@@ -17,14 +17,11 @@ use syn::{
     ReceiverKind, TraitItemFn, Type, TypeReference, WherePredicate,
 };
 
-use super::item::Item;
+use super::item::{Item, tidy};
 
 /// The file for a list.
 pub(super) fn file(items: &[Item]) -> String {
-    let mut text = String::from(
-        "//! Made by `tests/all/std_surface`, and not to be edited: calls each stable method of the standard\n\
-         //! library's collections, needs each trait.\n",
-    );
+    let mut text = String::new();
     for module in ["map", "set"] {
         let of_module: Vec<&Item> = items.iter().filter(|item| item.module == module).collect();
         let collection = if module == "map" { "Map" } else { "Set" };
@@ -277,27 +274,4 @@ fn implemented(item: &Item, number: usize) -> String {
 ",
         turbofish(&generics)
     )
-}
-
-/// Tokens as one would write them.
-pub(super) fn tidy(tokens: &impl ToString) -> String {
-    const TIDIER: [(&str, &str); 14] = [
-        (" :: ", "::"),
-        ("& ", "&"),
-        (" < ", "<"),
-        (" <", "<"),
-        ("< ", "<"),
-        (" >", ">"),
-        (" , ", ", "),
-        (" ,", ","),
-        (" ;", ";"),
-        (" : ", ": "),
-        (" :", ":"),
-        ("? ", "?"),
-        ("FnMut (", "FnMut("),
-        ("FnOnce (", "FnOnce("),
-    ];
-    TIDIER.iter().fold(tokens.to_string(), |text, (from, to)| {
-        text.replace(from, to)
-    })
 }

@@ -2,6 +2,9 @@
 
 use std::fmt::Write;
 
+/// The version of the standard library that the list is of.
+pub(super) const VERSION: &str = "1.95.0";
+
 /// A method or an implemented trait of the standard library.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Item {
@@ -33,8 +36,8 @@ impl Item {
 /// The text form: a line for each item, with its parts separated by bars.
 pub(super) fn write(items: &[Item]) -> String {
     let mut text = format!(
-        "# Stable methods and traits of Rust {}: module | type | since | impl | method, or associated types. Made by `std_surface`.\n",
-        super::VERSION
+        "# Stable methods and traits of Rust {VERSION}: module | type | since | impl | method, or \
+         associated types. Made by `std_surface`.\n",
     );
     for item in items {
         let Item {
@@ -65,4 +68,27 @@ pub(super) fn parse(text: &str) -> Vec<Item> {
             }
         })
         .collect()
+}
+
+/// Tokens as one would write them.
+pub(super) fn tidy(tokens: &impl ToString) -> String {
+    const TIDIER: [(&str, &str); 14] = [
+        (" :: ", "::"),
+        ("& ", "&"),
+        (" < ", "<"),
+        (" <", "<"),
+        ("< ", "<"),
+        (" >", ">"),
+        (" , ", ", "),
+        (" ,", ","),
+        (" ;", ";"),
+        (" : ", ": "),
+        (" :", ":"),
+        ("? ", "?"),
+        ("FnMut (", "FnMut("),
+        ("FnOnce (", "FnOnce("),
+    ];
+    TIDIER.iter().fold(tokens.to_string(), |text, (from, to)| {
+        text.replace(from, to)
+    })
 }

@@ -3,12 +3,12 @@
 //!
 //! 1. `std.txt` lists what the standard library has: extracted from its source, which `rustup
 //!    component add rust-src` installs.
-//! 2. `ctree/tests/all/std_signatures.rs` is made from the list. For each method it has one of the
+//! 2. `build.rs` makes the module `signatures` from the list. For each method it has one of the
 //!    same signature that does nothing but call ours; for each implemented trait a function with
 //!    the same bounds that needs ours to implement it. That it compiles is the proof.
 //! 3. `docs/ctree-std.md` is the list as a page for users.
 //!
-//! The test below holds each file against what it is made from. To write them anew:
+//! The test compares the list and the page with what they are made from. To write them again:
 //!
 //! ```text
 //! STD_SURFACE=write cargo test -p tests --test all std_surface
@@ -18,15 +18,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 mod extract;
-mod generate;
 mod item;
 mod page;
 
-/// The version of the standard library that the list is of.
-const VERSION: &str = "1.95.0";
+#[allow(
+    dead_code,
+    unused_imports,
+    unused_qualifications,
+    clippy::all,
+    reason = "only the type checker reads it, and the signatures are the standard library's"
+)]
+mod signatures {
+    include!(concat!(env!("OUT_DIR"), "/std_signatures.rs"));
+}
 
 const LIST: &str = "tests/all/std_surface/std.txt";
-const SIGNATURES: &str = "ctree/tests/all/std_signatures.rs";
 const PAGE: &str = "docs/ctree-std.md";
 
 /// A file of the repository.
@@ -49,8 +55,8 @@ fn assert_is(path: &str, expected: &str) {
         .position(|(a, b)| a != b);
     let line = line.unwrap_or_else(|| found.lines().count().min(expected.lines().count()));
     panic!(
-        "{} differs from what it is made from in line {}, which should be\n{}\nAll of them are written anew by\nSTD_SURFACE=write cargo test -p tests --test all std_surface",
-        path,
+        "{path} differs from what it is made from in line {}, which should be\n{}\n\
+         Both are written again by\nSTD_SURFACE=write cargo test -p tests --test all std_surface",
         line + 1,
         expected.lines().nth(line).unwrap_or("(none)"),
     );
@@ -63,7 +69,7 @@ fn std_source() -> Option<PathBuf> {
         String::from_utf8(output.stdout).ok()
     };
     let version = rustc(&["--version"])?;
-    if version.split(' ').nth(1) != Some(VERSION) {
+    if version.split(' ').nth(1) != Some(item::VERSION) {
         return None;
     }
     let sysroot = rustc(&["--print", "sysroot"])?;
@@ -77,10 +83,12 @@ fn each_file_is_what_it_is_made_from() {
     if let Some(source) = std_source() {
         assert_is(LIST, &item::write(&extract::items(&source)));
     } else {
-        eprintln!("there is no source of Rust {VERSION} here: the list is taken as it is");
+        eprintln!(
+            "there is no source of Rust {} here: the list is taken as it is",
+            item::VERSION
+        );
     }
     let items = item::parse(&std::fs::read_to_string(file(LIST)).unwrap());
-    assert_is(SIGNATURES, &generate::file(&items));
     assert_is(PAGE, &page::page(&items));
     // So many there are in Rust 1.95, and the standard library takes nothing away.
     let methods = items.iter().filter(|item| item.is_method()).count();

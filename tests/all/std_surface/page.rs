@@ -13,11 +13,11 @@ pub(super) fn page(items: &[Item]) -> String {
 `CTreeMap` and `CTreeSet`, their entries and their iterators have every stable method and trait of
 Rust {version}'s `BTreeMap` and `BTreeSet`: {methods} methods and {traits} implemented traits, with
 the same signatures. `tests/all/std_surface` makes this page from the standard library's source, and
-with it `ctree/tests/all/std_signatures.rs`. That file calls each method with std's signature and
-requires each trait under std's bounds, so it compiles only if all of them match:
+with it a module that calls each method with std's signature and requires each trait under std's
+bounds, so that it compiles only if all of them match:
 
 ```text
-cargo test -p cctree -p tests --test all std_s
+cargo test -p tests --test all std_surface
 ```
 
 Random programs in `ctree/tests/all/dynamic` compare what the methods do, and the auto traits and
@@ -25,7 +25,7 @@ variance of all types. For the standard library's `A: Allocator`, read the trait
 `allocator-api2`. The crate's documentation says what `ctree` has beyond this list:
 `cargo doc -p cctree --open`.
 ",
-        version = super::VERSION,
+        version = super::item::VERSION,
         traits = items.len() - methods,
     );
     for (module, collection) in [("map", "CTreeMap"), ("set", "CTreeSet")] {

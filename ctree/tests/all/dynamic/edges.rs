@@ -8,7 +8,7 @@ use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ctree::map::Entry;
-use ctree::{CTreeMap, CTreeSet};
+use ctree::{CTreeMap, CTreeSet, FrozenCTreeMap, Head};
 
 use super::kinds::{Counted, Value};
 use crate::times;
@@ -23,19 +23,7 @@ impl Ord for Marked {
     }
 }
 
-impl PartialOrd for Marked {
-    fn partial_cmp(&self, other: &Marked) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Marked {
-    fn eq(&self, other: &Marked) -> bool {
-        self.0 == other.0
-    }
-}
-
-impl Eq for Marked {}
+ordered_by_cmp!(Marked);
 
 /// The mark of a number.
 fn mark(number: u32) -> char {
@@ -72,6 +60,7 @@ fn of_equal_keys_the_one_stays_that_stays_in_std() {
         assert_eq!(map.insert(Marked(7, 'c'), 2), Some(1));
     });
     with_both!(|map| map.extend((100..300).map(|n| (Marked(n, 'b'), n + 1))));
+    with_both!(|map| map.append(&mut (5..8).map(|n| (Marked(n, 'b'), n + 1)).collect()));
     with_both!(|map| {
         *map.entry(Marked(9, 'b')).or_insert(0) += 1;
         assert_eq!(map.entry(Marked(9, 'c')).key().1, 'a');
@@ -86,6 +75,8 @@ fn of_equal_keys_the_one_stays_that_stays_in_std() {
     let source = || (0..500).map(|n| (Marked(n % 90, mark(n / 90)), n));
     let (ours, theirs): (CTreeMap<_, _>, BTreeMap<_, _>) = (source().collect(), source().collect());
     assert_eq!(marks(ours.iter()), marks(theirs.iter()));
+    let frozen: FrozenCTreeMap<_, _> = source().collect();
+    assert_eq!(marks(frozen.iter()), marks(theirs.iter()));
 
     let mut ours: CTreeSet<Marked> = (0..100).map(|n| Marked(n, 'a')).collect();
     assert!(!ours.insert(Marked(4, 'b')));
@@ -482,8 +473,146 @@ fn std_collections_convert() {
     let ours = CTreeMap::from(theirs.clone());
     assert!(ours.iter().eq(&theirs));
     assert_eq!(BTreeMap::from(ours), theirs);
+    let ours = CTreeMap::from(FrozenCTreeMap::from(theirs.clone()));
+    assert_eq!(ours.check(), Ok(()));
+    assert!(ours.into_iter().eq(theirs));
     let theirs: BTreeSet<String> = (0..200).map(|n| n.to_string()).collect();
     let ours = CTreeSet::from(theirs.clone());
     assert!(ours.iter().eq(&theirs));
     assert_eq!(BTreeSet::from(ours), theirs);
+}
+
+/// Enough entries for four levels of small entries, and for chunks of huge pages.
+#[test]
+#[cfg_attr(miri, ignore = "takes hours")]
+fn large_maps_change_as_those_of_std() {
+    const KEYS: u64 = 1 << 20;
+    let mut state = 1u64;
+    let mut random = move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) % KEYS
+    };
+    let (mut map, mut model) = (CTreeMap::new(), BTreeMap::new());
+    let mut levels_max = 0;
+    for round in 0..16 {
+        for _ in 0..50_000 {
+            let key = random();
+            assert_eq!(map.insert(key, round), model.insert(key, round));
+        }
+        levels_max = levels_max.max(map.level_count());
+        let at = random();
+        match round % 4 {
+            0 => {
+                for key in at..at + KEYS / 8 {
+                    assert_eq!(map.remove(&key), model.remove(&key));
+                }
+            }
+            1 | 2 => {
+                let (mut high, high_model) = (map.split_off(&at), model.split_off(&at));
+                assert_eq!((map.check(), high.check()), (Ok(()), Ok(())));
+                assert!(map.iter().eq(&model) && high.iter().eq(&high_model));
+                map = map.clone();
+                high.append(&mut map);
+                (map, model) = (high, model.into_iter().chain(high_model).collect());
+            }
+            _ => {
+                map.retain(|key, _| key % 8 != at % 8);
+                model.retain(|key, _| key % 8 != at % 8);
+                map.compact();
+            }
+        }
+        assert_eq!(map.check(), Ok(()));
+        assert!(map.iter().eq(&model));
+    }
+    assert!(levels_max > 3, "{levels_max} levels");
+}
+
+#[test]
+fn ends_grow_into_full_nodes() {
+    let grown = |keys: &mut dyn Iterator<Item = u64>| {
+        let mut map = CTreeMap::new();
+        for key in keys {
+            map.insert(key, key);
+        }
+        assert_eq!(map.check(), Ok(()));
+        assert!(map.level_count() >= 3 && map.memory_usage() < 40 * map.len());
+    };
+    let len = if cfg!(miri) { 2000 } else { 100_000 };
+    grown(&mut (0..len));
+    grown(&mut (0..len).rev());
+}
+
+/// Splits a map of many levels at each of its gaps.
+fn splits_everywhere<K: Ord + Clone>(make: fn() -> CTreeMap<K, [u64; 128]>, key: fn(u64) -> K) {
+    // A prime, so that the multiples of another number go through all indices.
+    let len = if cfg!(miri) { 41 } else { 331 };
+    for at in 0..=len {
+        let mut map = make();
+        for index in (0..len).map(|index| index * 137 % len) {
+            map.insert(key(index), [index; 128]);
+        }
+        assert!(map.level_count() > 2);
+        let right = map.split_off(&key(at));
+        for (part, indices) in [(map, 0..at), (right, at..len)] {
+            assert_eq!(part.check(), Ok(()), "split of {len} at {at}");
+            let expected = indices.map(|index| (key(index), [index; 128]));
+            assert!(part.into_iter().eq(expected), "split of {len} at {at}");
+        }
+    }
+}
+
+#[test]
+fn maps_split_at_each_gap() {
+    /// A key that shares its head with another.
+    #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+    struct Coarse(u64);
+    // SAFETY: the type has no lifetimes.
+    unsafe impl Head for Coarse {
+        fn head(&self) -> u64 {
+            self.0 / 2
+        }
+    }
+    splits_everywhere(CTreeMap::new, |index| index);
+    splits_everywhere(CTreeMap::with_ranks, |index| {
+        format!("{:03}/a/common/{index:03}", index / 100)
+    });
+    splits_everywhere(CTreeMap::with_heads, Coarse);
+}
+
+#[test]
+fn an_iterator_that_has_ended_is_not_asked_again() {
+    /// Gives entries again after its end.
+    struct Unfused(u32);
+    impl Iterator for Unfused {
+        type Item = (u32, [u64; 64]);
+        fn next(&mut self) -> Option<(u32, [u64; 64])> {
+            self.0 += 1;
+            (self.0 < 6000 || self.0 > 6001).then_some((self.0, [0; 64]))
+        }
+    }
+    let mut map = CTreeMap::new();
+    map.extend(Unfused(0));
+    assert_eq!(map.len(), 5999);
+    assert_eq!(map.last_key_value(), Some((&5999, &[0; 64])));
+}
+
+#[test]
+fn debug_prints_what_is_left() {
+    let mut map = CTreeMap::from([(1, 'a'), (2, 'b'), (3, 'c')]);
+    let mut iter = map.iter_mut();
+    iter.next();
+    assert_eq!(format!("{iter:?}"), "[(2, 'b'), (3, 'c')]");
+    assert_eq!(format!("{:?}", map.range(2..)), "[(2, 'b'), (3, 'c')]");
+    assert_eq!(format!("{:?}", map.values_mut()), "['a', 'b', 'c']");
+    assert_eq!(
+        format!("{:?}", map.lower_bound(Bound::Included(&2))),
+        "Cursor { prev: Some((1, 'a')), next: Some((2, 'b')) }"
+    );
+    assert_eq!(
+        format!("{:?}", map.extract_if(2.., |_, _| true)),
+        "ExtractIf { peek: Some((2, 'b')), .. }"
+    );
+    assert_eq!(format!("{:?}", map.into_values()), "['a', 'b', 'c']");
 }

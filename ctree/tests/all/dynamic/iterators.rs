@@ -1,5 +1,5 @@
-//! Iterators and ranges at every place, and that all types are as movable, shareable and covariant
-//! as the standard library's.
+//! Iterators and ranges at every place; auto traits and variance, compared with the standard
+//! library's.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, btree_map, btree_set};
@@ -10,32 +10,22 @@ use std::ops::Bound;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 
-use ctree::{CTreeMap, CTreeSet, map, set};
+use ctree::{CTreeMap, CTreeSet, FrozenCTreeMap, FrozenCTreeSet, frozen_map, map, set};
 
+use super::program::is_refused;
 use crate::times;
 
-/// Takes `front` elements from the front, all others from the back, and asserts what they are and
-/// how many are said to be left.
+/// [`ends_meet`] of an iterator that knows its length.
 fn meets<T: PartialEq + Debug>(
-    mut iterator: impl ExactSizeIterator<Item = T> + DoubleEndedIterator + FusedIterator,
+    iterator: impl ExactSizeIterator<Item = T> + DoubleEndedIterator + FusedIterator,
     expected: &[T],
     front: usize,
 ) {
-    for (taken, expected_item) in expected[..front].iter().enumerate() {
-        assert_eq!(iterator.len(), expected.len() - taken);
-        assert_eq!(iterator.next().as_ref(), Some(expected_item));
-    }
-    for (left, expected_item) in expected.iter().enumerate().skip(front).rev() {
-        assert_eq!(iterator.len(), left + 1 - front);
-        assert_eq!(iterator.next_back().as_ref(), Some(expected_item));
-    }
-    for _ in 0..3 {
-        assert_eq!(iterator.len(), 0);
-        assert!(iterator.next().is_none() && iterator.next_back().is_none());
-    }
+    assert_eq!(iterator.len(), expected.len());
+    ends_meet(iterator, expected, front);
 }
 
-/// As [`meets`], of an iterator that does not know its length.
+/// Takes `front` elements from the front and all others from the back, and compares them.
 fn ends_meet<T: PartialEq + Debug>(
     mut iterator: impl DoubleEndedIterator<Item = T> + FusedIterator,
     expected: &[T],
@@ -118,15 +108,7 @@ fn all_ranges<V: Clone + Ord + Debug>(value: fn(u16) -> V, len: u16) {
     let mut ranges = 0;
     for start in bounds().step_by(if cfg!(miri) { 7 } else { 1 }) {
         for end in bounds().step_by(if cfg!(miri) { 5 } else { 1 }) {
-            let refused = match (start, end) {
-                (Bound::Excluded(start), Bound::Excluded(end)) => start >= end,
-                (
-                    Bound::Included(start) | Bound::Excluded(start),
-                    Bound::Included(end) | Bound::Excluded(end),
-                ) => start > end,
-                _ => false,
-            };
-            if refused {
+            if is_refused(&(start, end)) {
                 continue;
             }
             ranges += 1;
@@ -138,9 +120,19 @@ fn all_ranges<V: Clone + Ord + Debug>(value: fn(u16) -> V, len: u16) {
             );
             assert!(ours.clone().rev().eq(expected.iter().rev().copied()));
             assert_eq!(ours.clone().min(), expected.first().copied());
-            assert_eq!(ours.last(), expected.last().copied());
             let middle = expected.len() / 2;
-            ends_meet(map.range((start, end)), &expected, middle);
+            ends_meet(ours.clone(), &expected, middle);
+            // The loops over leaves, with the ends anywhere.
+            let mut rest = ours.clone();
+            rest.by_ref().take(middle).for_each(drop);
+            rest.next_back();
+            let left = &expected[middle..expected.len().max(middle + 1) - 1];
+            let (mut folded, mut folded_back) = (Vec::new(), Vec::new());
+            rest.clone().for_each(|entry| folded.push(entry));
+            rest.rev().for_each(|entry| folded_back.push(entry));
+            folded_back.reverse();
+            assert_eq!((folded.as_slice(), folded_back.as_slice()), (left, left));
+            assert_eq!(ours.last(), expected.last().copied());
             assert_eq!(map.range_mut((start, end)).count(), expected.len());
         }
     }
@@ -195,7 +187,7 @@ macro_rules! alike {
 }
 
 macro_rules! all_types_alike {
-    ($key:ty, $value:ty) => {
+    ($key:ty, $value:ty) => {{
         alike! {
             CTreeMap<$key, $value> as BTreeMap<$key, $value>;
             map::Iter<'static, $key, $value> as btree_map::Iter<'static, $key, $value>;
@@ -220,7 +212,12 @@ macro_rules! all_types_alike {
             set::SymmetricDifference<'static, $key> as btree_set::SymmetricDifference<'static, $key>;
             set::Union<'static, $key> as btree_set::Union<'static, $key>;
         }
-    };
+        type FrozenIter = frozen_map::Iter<'static, $key, $value>;
+        alike!(FrozenCTreeMap<$key, $value> as BTreeMap<$key, $value>: Send, Sync);
+        alike!(FrozenIter as btree_map::Iter<'static, $key, $value>: Send, Sync);
+        alike!(frozen_map::IntoIter<$key, $value> as btree_map::IntoIter<$key, $value>: Send, Sync);
+        alike!(FrozenCTreeSet<$key> as BTreeSet<$key>: Send, Sync);
+    }};
 }
 
 #[test]
@@ -238,6 +235,13 @@ fn auto_traits_are_those_of_std() {
     all_types_alike!(std::marker::PhantomPinned, u8);
     all_types_alike!(u8, std::marker::PhantomPinned);
     type ExtractIf<K> = map::ExtractIf<'static, K, u8, std::ops::RangeFull, Pick<K, u8>>;
+    type FrozenIterMut<V> = frozen_map::IterMut<'static, u8, V>;
+    assert!(implements!(FrozenIterMut<u8>: Send) && !implements!(FrozenIterMut<Rc<u8>>: Send));
+    type CursorMut<V> = map::CursorMut<'static, u8, V>;
+    assert!(implements!(CursorMut<u8>: Send) && !implements!(CursorMut<Rc<u8>>: Send));
+    assert!(implements!(CursorMut<u8>: Sync) && !implements!(CursorMut<Cell<u8>>: Sync));
+    type Cursor<V> = map::Cursor<'static, u8, V>;
+    assert!(implements!(Cursor<u8>: Send) && !implements!(Cursor<Cell<u8>>: Send));
     assert!(implements!(ExtractIf<u64>: Send) && implements!(ExtractIf<u64>: Sync));
     assert!(!implements!(ExtractIf<Rc<u8>>: Send) && !implements!(ExtractIf<Rc<u8>>: Sync));
 }
@@ -278,6 +282,7 @@ covariant! {
     into_iter_is_covariant: map::IntoIter;
     into_keys_is_covariant: map::IntoKeys;
     into_values_is_covariant: map::IntoValues;
+    frozen_map_is_covariant: FrozenCTreeMap;
 }
 
 covariant! {
@@ -286,6 +291,9 @@ covariant! {
     values_is_covariant<'_, K, V>: map::Values;
     range_is_covariant<'_, K, V>: map::Range;
     cursor_is_covariant<'_, K, V>: map::Cursor;
+    frozen_iter_is_covariant<'_, K, V>: frozen_map::Iter;
+    frozen_keys_is_covariant<'_, K, V>: frozen_map::Keys;
+    frozen_values_is_covariant<'_, K, V>: frozen_map::Values;
 }
 
 covariant! {
@@ -300,15 +308,18 @@ covariant! {
 covariant! {
     set_is_covariant<K>: CTreeSet;
     set_into_iter_is_covariant<K>: set::IntoIter;
+    frozen_set_is_covariant<K>: FrozenCTreeSet;
 }
 
 #[test]
 fn maps_and_sets_may_borrow_what_is_dropped_first() {
     // Dropping them uses no borrowed key or value: this compiles only with a drop check as std's.
-    let (map, set, text);
+    let (map, set, frozen, text);
     text = String::from("text");
     map = CTreeMap::from([(text.as_str(), text.as_str())]);
     set = CTreeSet::from([text.as_str()]);
+    frozen = FrozenCTreeMap::from([(1u64, text.as_str())]);
+    assert_eq!(frozen.get(&1), Some(&"text"));
     assert!(set.iter().eq(map.keys()) && map.values().eq(["text"].iter()));
 }
 

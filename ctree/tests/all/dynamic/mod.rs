@@ -3,10 +3,10 @@
 mod allocators;
 mod edges;
 mod iterators;
-mod kinds;
-mod lawless;
-mod operation;
-mod panics;
-mod program;
+pub(crate) mod kinds;
+pub(crate) mod lawless;
+pub(crate) mod operation;
+pub(crate) mod panics;
+pub(crate) mod program;
 mod programs;
 mod set_program;

@@ -18,14 +18,14 @@ use ctree::{CTreeMap, CTreeSet, Head};
 
 /// How many objects of a test live, and after how many calls of user code one panics.
 #[derive(Default)]
-struct Fuse {
-    alive: Cell<usize>,
-    calls_left: Cell<Option<usize>>,
+pub(crate) struct Fuse {
+    pub(crate) alive: Cell<usize>,
+    pub(crate) calls_left: Cell<Option<usize>>,
 }
 
 impl Fuse {
     /// One call of user code.
-    fn burn(&self) {
+    pub(crate) fn burn(&self) {
         match self.calls_left.get() {
             // A second panic while the first unwinds would abort, whoever catches the first.
             Some(0) if !std::thread::panicking() => {
@@ -44,7 +44,7 @@ impl Fuse {
 struct Number(u32);
 
 /// An object that is counted while it lives.
-struct Piece {
+pub(crate) struct Piece {
     number: Number,
     fuse: Rc<Fuse>,
     /// What a second drop, or the use of a dropped piece, would find out under the interpreter and
@@ -53,7 +53,7 @@ struct Piece {
 }
 
 impl Piece {
-    fn new(number: u32, fuse: &Rc<Fuse>) -> Piece {
+    pub(crate) fn new(number: u32, fuse: &Rc<Fuse>) -> Piece {
         fuse.alive.set(fuse.alive.get() + 1);
         Piece {
             number: Number(number),
@@ -85,19 +85,7 @@ impl Ord for Piece {
     }
 }
 
-impl PartialOrd for Piece {
-    fn partial_cmp(&self, other: &Piece) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Piece {
-    fn eq(&self, other: &Piece) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Piece {}
+ordered_by_cmp!(Piece);
 
 impl Hash for Piece {
     fn hash<H: Hasher>(&self, state: &mut H) {

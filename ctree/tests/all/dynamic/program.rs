@@ -14,19 +14,11 @@ use ctree::{CTreeMap, map};
 use super::kinds::{Key, Value};
 use super::operation::{Bounds, Ends, EntryWay, KeyNumber, OccupiedWay, Op, Run, Step};
 
-/// How to make the empty maps that programs run on.
-pub(crate) enum Kind<K, V> {
-    /// `CTreeMap::new`; these are also built from iterators.
-    Plain,
-    /// Some other function: maps with ranks, with heads of the user's.
-    By(fn() -> CTreeMap<K, V>),
-}
-
 /// A map and its model.
 pub(crate) struct World<K, V> {
     ours: CTreeMap<K, V>,
     theirs: BTreeMap<K, V>,
-    kind: Kind<K, V>,
+    make: fn() -> CTreeMap<K, V>,
     levels_max: usize,
 }
 
@@ -151,7 +143,7 @@ pub(crate) fn keys_of<K: Key>((start, end): Bounds) -> (Bound<K>, Bound<K>) {
 }
 
 /// Takes all elements from the ends that are named.
-fn take_all<T>(mut iterator: impl DoubleEndedIterator<Item = T>, ends: Ends) -> Vec<T> {
+pub(crate) fn take_all<T>(mut iterator: impl DoubleEndedIterator<Item = T>, ends: Ends) -> Vec<T> {
     let mut fronts = ends.fronts();
     std::iter::from_fn(|| {
         if fronts.next()? {
@@ -208,21 +200,13 @@ impl<K: Key, V: Value> World<K, V> {
         if fits < 2000 { fits } else { 2000 }
     };
 
-    pub(crate) fn new(kind: Kind<K, V>) -> World<K, V> {
-        let mut world = World {
-            ours: CTreeMap::new(),
+    /// Empty maps; `make` makes ours.
+    pub(crate) fn new(make: fn() -> CTreeMap<K, V>) -> World<K, V> {
+        World {
+            ours: make(),
             theirs: BTreeMap::new(),
-            kind,
+            make,
             levels_max: 0,
-        };
-        world.ours = world.empty();
-        world
-    }
-
-    fn empty(&self) -> CTreeMap<K, V> {
-        match self.kind {
-            Kind::Plain => CTreeMap::new(),
-            Kind::By(make) => make(),
         }
     }
 
@@ -234,7 +218,7 @@ impl<K: Key, V: Value> World<K, V> {
 
     /// The maps of these keys: ours made as this world's is.
     fn others(&self, run: Run) -> (CTreeMap<K, V>, BTreeMap<K, V>) {
-        let mut ours = self.empty();
+        let mut ours = (self.make)();
         ours.extend(Self::entries(run));
         (ours, Self::entries(run).collect())
     }
@@ -245,14 +229,6 @@ impl<K: Key, V: Value> World<K, V> {
     /// When they do not agree, or ours finds itself broken.
     pub(crate) fn run(&mut self, op: &Op) {
         match op {
-            Op::Insert(..)
-            | Op::Remove(_)
-            | Op::RemoveEntry(_)
-            | Op::Get(_)
-            | Op::GetMut(..)
-            | Op::Entry(..)
-            | Op::EndEntry(..)
-            | Op::Pop(..) => self.run_one(op),
             Op::GetMany(run, others) => self.get_many(*run, others),
             Op::InsertMany(run) => {
                 self.ours.insert_many(Self::entries(*run));
@@ -403,6 +379,7 @@ impl<K: Key, V: Value> World<K, V> {
                 assert_eq!(self.ours.get_index(*rank), self.theirs.iter().nth(*rank));
             }
             Op::Compare(run) => self.compare(*run),
+            one => self.run_one(one),
         }
         self.levels_max = self.levels_max.max(self.ours.level_count());
         if self.theirs.len() > Self::LEN_MAX {
@@ -692,7 +669,7 @@ impl<K: Key, V: Value> World<K, V> {
                 .map(|(key, value)| (key, value))
                 .eq(&self.theirs)
         );
-        let built = if sorted {
+        let mut built = if sorted {
             CTreeMap::from_sorted_iter(entries).expect("the entries of a map are in order")
         } else {
             // As they were, some with another value, all in reverse, some again with the value that
@@ -708,14 +685,8 @@ impl<K: Key, V: Value> World<K, V> {
             let again = entries.iter().filter(|(key, _)| picks(3, key)).cloned();
             all.chain(again).collect()
         };
-        self.ours = match self.kind {
-            Kind::Plain => built,
-            Kind::By(make) => {
-                let mut ours = make();
-                ours.extend(built);
-                ours
-            }
-        };
+        self.ours = (self.make)();
+        self.ours.append(&mut built);
     }
 
     fn cursor(&mut self, lower: bool, bound: Bound<KeyNumber>, steps: &[Step]) {

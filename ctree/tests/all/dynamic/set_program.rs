@@ -1,87 +1,20 @@
-//! Random programs on a `CTreeSet` and a `BTreeSet`.
+//! The programs of the maps on a `CTreeSet` and a `BTreeSet`, which take the keys of each operation
+//! and ignore the values; and what only sets do.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::ops::Bound;
 
 use ctree::set::Entry;
 use ctree::{CTreeSet, TotalF64};
-use quickcheck::{Arbitrary, Gen, QuickCheck};
+use quickcheck::{Gen, QuickCheck};
 
 use super::kinds::{Headed, Key};
-use super::operation::{Bounds, Choices, Ends, KeyNumber, Run, Step, any_bound, any_key};
-use super::program::{Length, assert_walk, hash_of, is_refused, keys_of, picks, place_of};
+use super::operation::{Op, Run};
+use super::program::{Length, assert_walk, hash_of, is_refused, keys_of, picks};
 use crate::memory::held_bytes;
 use crate::times;
-
-/// One step of a program.
-#[derive(Clone, Debug)]
-enum Op {
-    Insert(KeyNumber),
-    Replace(KeyNumber),
-    Entry(KeyNumber, u8),
-    Get(KeyNumber),
-    Remove(KeyNumber),
-    Take(KeyNumber),
-    Pop(bool, u8),
-    InsertMany(Run),
-    Extend(Run),
-    RemoveMany(Run),
-    ContainsMany(Run),
-    /// Everything that two sets can be asked together.
-    Algebra(Run),
-    Range(Bounds, Ends),
-    Iterate(Ends),
-    MoveOut(Ends, usize),
-    Retain(u8),
-    ExtractIf(Bounds, u8, usize),
-    Append(Run),
-    SplitOff(KeyNumber, bool),
-    Clear,
-    Clone(Option<Run>),
-    Compact,
-    Rebuild(bool),
-    Cursor(bool, Bound<KeyNumber>, Vec<Step>),
-    Rank(KeyNumber),
-    Index(usize),
-}
-
-impl Arbitrary for Op {
-    fn arbitrary(g: &mut Gen) -> Op {
-        match g.byte() % 60 {
-            0..5 => Op::Insert(any_key(g)),
-            5 => Op::Entry(any_key(g), g.byte()),
-            6 => Op::Replace(any_key(g)),
-            7 | 8 => Op::Get(any_key(g)),
-            9..13 => Op::Remove(any_key(g)),
-            13 => Op::Take(any_key(g)),
-            14 => Op::Pop(g.flip(), g.byte() % 40),
-            15..19 => Op::InsertMany(Run::any(g)),
-            19 | 20 => Op::Extend(Run::any(g)),
-            21..25 => Op::RemoveMany(Run::any(g)),
-            25 | 26 => Op::ContainsMany(Run::any(g)),
-            27..33 => Op::Algebra(Run::any(g)),
-            33..36 => Op::Range((any_bound(g), any_bound(g)), Ends::any(g)),
-            36 => Op::Iterate(Ends::any(g)),
-            37 => Op::MoveOut(Ends::any(g), g.below(300)),
-            38 => Op::Retain(g.byte() % 8),
-            39 | 40 => Op::ExtractIf((any_bound(g), any_bound(g)), g.byte() % 8, g.below(100)),
-            41..43 => Op::Append(Run::any(g)),
-            43..46 => Op::SplitOff(any_key(g), g.flip()),
-            46 if g.byte() < 64 => Op::Clear,
-            46 | 47 => Op::Clone(None),
-            48 => Op::Clone(Some(Run::any(g))),
-            49 => Op::Compact,
-            50 | 51 => Op::Rebuild(g.flip()),
-            52..56 => {
-                let (lower, bound, steps) = (g.flip(), any_bound(g), g.below(30));
-                Op::Cursor(lower, bound, (0..steps).map(|_| Step::any(g)).collect())
-            }
-            56 | 57 => Op::Rank(any_key(g)),
-            _ => Op::Index(g.below(1000)),
-        }
-    }
-}
 
 /// A set and its model.
 struct World<K> {
@@ -104,13 +37,13 @@ impl<K: Key> World<K> {
     fn run(&mut self, op: &Op) {
         let (ours, theirs) = (&mut self.ours, &mut self.theirs);
         match op {
-            Op::Insert(key) => {
+            Op::Insert(key, _) => {
                 assert_eq!(ours.insert(K::nth(*key)), theirs.insert(K::nth(*key)));
             }
-            Op::Replace(key) => {
+            Op::TryInsert(key, _) | Op::GetMut(key, _) => {
                 assert_eq!(ours.replace(K::nth(*key)), theirs.replace(K::nth(*key)));
             }
-            Op::Entry(key, way) => {
+            Op::Entry(key, _, way) => {
                 let key = K::nth(*key);
                 let entry = ours.entry(key.clone());
                 assert_eq!(entry.get(), &key);
@@ -137,25 +70,24 @@ impl<K: Key> World<K> {
                 let key = K::nth(*key);
                 assert_eq!(ours.remove(&key), theirs.remove(&key));
             }
-            Op::Take(key) => {
+            Op::RemoveEntry(key) => {
                 let key = K::nth(*key);
                 assert_eq!(ours.take(&key), theirs.take(&key));
             }
-            Op::Pop(first, times) => {
-                for _ in 0..*times {
-                    if *first {
-                        assert_eq!(ours.pop_first(), theirs.pop_first());
-                    } else {
-                        assert_eq!(ours.pop_last(), theirs.pop_last());
-                    }
-                }
+            Op::EndEntry(first, ..) | Op::Pop(first, _) => {
+                let popped = if *first {
+                    (ours.pop_first(), theirs.pop_first())
+                } else {
+                    (ours.pop_last(), theirs.pop_last())
+                };
+                assert_eq!(popped.0, popped.1);
             }
             Op::InsertMany(run) => {
                 ours.insert_many(keys(*run));
                 theirs.extend(keys::<K>(*run));
             }
             Op::Extend(run) => {
-                ours.extend(keys::<K>(*run));
+                ours.extend(keys(*run));
                 theirs.extend(keys::<K>(*run));
             }
             Op::RemoveMany(run) => {
@@ -163,15 +95,20 @@ impl<K: Key> World<K> {
                     assert_eq!(ours.remove::<K>(&key), theirs.remove(&key));
                 }
             }
-            Op::ContainsMany(run) => {
+            Op::GetMany(run, _) => {
                 let keys: Vec<K> = keys(*run).collect();
                 let expected: Vec<bool> = keys.iter().map(|key| theirs.contains(key)).collect();
                 let mut found: Vec<bool> = expected.iter().map(|is_there| !is_there).collect();
                 ours.contains_many(&keys, &mut found);
                 assert_eq!(found, expected);
             }
-            Op::Algebra(run) => self.algebra(*run),
-            Op::Range(bounds, ends) => {
+            Op::Compare(run) | Op::Merge(run, _) => {
+                let others = self.others(*run);
+                assert_algebra((&self.ours, &self.theirs), (&others.0, &others.1));
+                assert_algebra((&others.0, &others.1), (&self.ours, &self.theirs));
+                assert_algebra((&self.ours, &self.theirs), (&self.ours, &self.theirs));
+            }
+            Op::Range(bounds, ends) | Op::RangeMut(bounds, ends, _) => {
                 let range = keys_of::<K>(*bounds);
                 if !is_refused(&range) {
                     let range = (range.0.as_ref(), range.1.as_ref());
@@ -182,26 +119,25 @@ impl<K: Key> World<K> {
                     assert_eq!(ours.max(), theirs.max());
                 }
             }
-            Op::Iterate(ends) => {
+            Op::Iterate(ends) | Op::IterateMut(ends, _) => {
                 assert_walk(ours.iter(), theirs.iter(), *ends, Length::Exact);
                 assert_walk((&*ours).into_iter(), theirs.iter(), *ends, Length::Exact);
                 assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
-                assert_eq!(format!("{:?}", ours.iter()), format!("{:?}", theirs.iter()));
-                assert!(*ours == *theirs);
-                assert!(*theirs == *ours);
+                assert!(*ours == *theirs && *theirs == *ours);
                 assert_eq!(ours.iter().last(), theirs.iter().last());
                 assert_eq!(ours.iter().max(), theirs.iter().max());
             }
+            Op::Jump(front, back) => {
+                let (mut ours, mut theirs) = (ours.iter(), theirs.iter());
+                assert_eq!(ours.nth(*front), theirs.nth(*front));
+                assert_eq!(ours.nth_back(*back), theirs.nth_back(*back));
+                assert_eq!(ours.count(), theirs.count());
+            }
             Op::MoveOut(ends, stop) => {
-                assert_walk(
-                    ours.clone().into_iter(),
-                    theirs.clone(),
-                    *ends,
-                    Length::Exact,
-                );
+                let copies = (ours.clone(), theirs.clone());
+                assert_walk(copies.0.into_iter(), copies.1, *ends, Length::Exact);
                 let mut rest = ours.clone().into_iter();
                 let taken = rest.by_ref().take(*stop).count();
-                assert_eq!(taken, theirs.len().min(*stop));
                 assert_eq!(rest.len(), theirs.len() - taken);
             }
             Op::Retain(one_in) => {
@@ -219,24 +155,20 @@ impl<K: Key> World<K> {
                         .collect();
                     let taken = ours.extract_if(range, |key| picks(*one_in, key));
                     assert_eq!(taken.take(*stop).collect::<Vec<K>>(), expected);
-                    for key in &expected {
-                        assert!(theirs.remove(key));
-                    }
+                    theirs.retain(|key| expected.binary_search(key).is_err());
                 }
             }
-            Op::Append(run) => {
+            Op::Append(run, _) => {
                 let mut others = self.others(*run);
                 self.ours.append(&mut others.0);
                 self.theirs.append(&mut others.1);
-                assert!(others.0.is_empty());
-                assert_eq!(others.0.check(), Ok(()));
+                assert_eq!((others.0.len(), others.0.check()), (0, Ok(())));
             }
             Op::SplitOff(key, keep_lower) => {
                 let key = K::nth(*key);
                 let (our_upper, their_upper) = (ours.split_off(&key), theirs.split_off(&key));
                 assert_eq!(our_upper.check(), Ok(()));
                 assert!(our_upper.iter().eq(&their_upper));
-                assert!(ours.iter().eq(&*theirs));
                 if !keep_lower {
                     (self.ours, self.theirs) = (our_upper, their_upper);
                 }
@@ -245,11 +177,7 @@ impl<K: Key> World<K> {
                 ours.clear();
                 theirs.clear();
             }
-            Op::Clone(None) => {
-                let copy = ours.clone();
-                assert_eq!(copy, *ours);
-                self.ours = copy;
-            }
+            Op::Clone(None) => *ours = ours.clone(),
             Op::Clone(Some(run)) => {
                 let mut copy = self.others(*run).0;
                 copy.clone_from(&self.ours);
@@ -262,14 +190,25 @@ impl<K: Key> World<K> {
             }
             Op::Rebuild(sorted) => {
                 let keys: Vec<K> = std::mem::take(ours).into_iter().collect();
-                assert!(keys.iter().eq(&*theirs));
                 *ours = if *sorted {
                     CTreeSet::from_sorted_iter(keys).expect("the keys of a set are in order")
                 } else {
                     keys.iter().rev().chain(&keys).cloned().collect()
                 };
             }
-            Op::Cursor(lower, bound, steps) => self.cursor(*lower, *bound, steps),
+            Op::Cursor(_, bound, _) | Op::Walk(_, bound, _) => {
+                let bound = bound.map(K::nth);
+                let mut shared = ours.lower_bound(bound.as_ref());
+                assert_eq!(shared.clone().next(), shared.peek_next());
+                assert_eq!(shared.prev(), ours.lower_bound(bound.as_ref()).peek_prev());
+                let next = ours.upper_bound(bound.as_ref()).peek_next().cloned();
+                let mut cursor = ours.upper_bound_mut(bound.as_ref());
+                assert_eq!(cursor.remove_next(), next);
+                if let Some(next) = next {
+                    assert!(cursor.insert_after(next.clone()).is_ok());
+                    assert!(cursor.insert_before(next).is_err());
+                }
+            }
             Op::Rank(key) => {
                 let key = K::nth(*key);
                 let rank = theirs.range(..&key).count();
@@ -286,121 +225,40 @@ impl<K: Key> World<K> {
         assert_eq!(self.ours.last(), self.theirs.last());
         assert_eq!(self.ours.is_empty(), self.theirs.is_empty());
     }
+}
 
-    fn algebra(&self, run: Run) {
-        let (ours, theirs) = (&self.ours, &self.theirs);
-        let (our_other, their_other) = self.others(run);
-        // One of the sets may be the other, and either may be the larger.
-        for (a, b, c, d) in [
-            (ours, theirs, &our_other, &their_other),
-            (&our_other, &their_other, ours, theirs),
-            (ours, theirs, ours, theirs),
-        ] {
-            assert_forward(a.difference(c), b.difference(d));
-            assert_forward(a.symmetric_difference(c), b.symmetric_difference(d));
-            assert_forward(a.intersection(c), b.intersection(d));
-            assert_forward(a.union(c), b.union(d));
-            assert_eq!(
-                format!("{:?}", a.intersection(c).max()),
-                format!("{:?}", b.intersection(d).max())
-            );
-            assert_eq!(a.is_disjoint(c), b.is_disjoint(d));
-            assert_eq!(a.is_subset(c), b.is_subset(d));
-            assert_eq!(a.is_superset(c), b.is_superset(d));
-            assert_eq!(a.cmp(c), b.cmp(d));
-            assert_eq!(a == c, b == d);
-            for (mine, other) in [
-                (a - c, b - d),
-                (a ^ c, b ^ d),
-                (a & c, b & d),
-                (a | c, b | d),
-            ] {
-                assert_eq!(mine.check(), Ok(()));
-                assert!(mine.iter().eq(&other));
-                assert_eq!(hash_of(&mine), hash_of(&other));
-            }
-        }
-    }
+/// A set and its model.
+type Both<'a, K> = (&'a CTreeSet<K>, &'a BTreeSet<K>);
 
-    fn cursor(&mut self, lower: bool, bound: Bound<KeyNumber>, steps: &[Step]) {
-        let mut keys: Vec<K> = std::mem::take(&mut self.theirs).into_iter().collect();
-        let bound = bound.map(K::nth);
-        let mut left = place_of(keys.iter(), lower, bound.as_ref());
-        let shared = if lower {
-            self.ours.lower_bound(bound.as_ref())
-        } else {
-            self.ours.upper_bound(bound.as_ref())
-        };
-        assert_eq!(shared.peek_next(), keys.get(left));
-        let mut cursor = if lower {
-            self.ours.lower_bound_mut(bound.as_ref())
-        } else {
-            self.ours.upper_bound_mut(bound.as_ref())
-        };
-        for step in steps {
-            match *step {
-                Step::Next => {
-                    let expected = keys.get(left);
-                    left += usize::from(expected.is_some());
-                    assert_eq!(cursor.next(), expected);
-                }
-                Step::Prev => {
-                    let expected = left.checked_sub(1).map(|prev| &keys[prev]);
-                    left -= usize::from(expected.is_some());
-                    assert_eq!(cursor.prev(), expected);
-                }
-                Step::Peek | Step::Change(..) => {
-                    let mut walk = cursor.as_cursor();
-                    assert_eq!(walk.next(), keys.get(left));
-                    if left < keys.len() {
-                        assert_eq!(walk.prev(), keys.get(left));
-                    }
-                }
-                Step::InsertBefore(key, _) | Step::InsertAfter(key, _) => {
-                    let key = K::nth(key);
-                    let fits = left.checked_sub(1).is_none_or(|prev| keys[prev] < key)
-                        && keys.get(left).is_none_or(|next| key < *next);
-                    let before = matches!(step, Step::InsertBefore(..));
-                    let inserted = if before {
-                        cursor.insert_before(key.clone())
-                    } else {
-                        cursor.insert_after(key.clone())
-                    };
-                    assert_eq!(inserted.is_ok(), fits);
-                    if fits {
-                        keys.insert(left, key);
-                        left += usize::from(before);
-                    }
-                }
-                Step::RemoveNext => {
-                    let expected = (left < keys.len()).then(|| keys.remove(left));
-                    assert_eq!(cursor.remove_next(), expected);
-                }
-                Step::RemovePrev => {
-                    let expected = left.checked_sub(1).map(|prev| keys.remove(prev));
-                    left -= usize::from(expected.is_some());
-                    assert_eq!(cursor.remove_prev(), expected);
-                }
-            }
-            assert_eq!(cursor.peek_next(), keys.get(left));
-            assert_eq!(
-                cursor.peek_prev(),
-                left.checked_sub(1).map(|prev| &keys[prev])
-            );
-        }
-        self.theirs = keys.into_iter().collect();
+/// Compares all that two sets do together with what their models do.
+fn assert_algebra<K: Key>((a, b): Both<'_, K>, (c, d): Both<'_, K>) {
+    assert_forward(a.difference(c), b.difference(d));
+    assert_forward(a.symmetric_difference(c), b.symmetric_difference(d));
+    assert_forward(a.intersection(c), b.intersection(d));
+    assert_forward(a.union(c), b.union(d));
+    assert_eq!(a.is_disjoint(c), b.is_disjoint(d));
+    assert_eq!(a.is_subset(c), b.is_subset(d));
+    assert_eq!(a.is_superset(c), b.is_superset(d));
+    assert_eq!((a.cmp(c), a == c), (b.cmp(d), b == d));
+    for (mine, other) in [
+        (a - c, b - d),
+        (a ^ c, b ^ d),
+        (a & c, b & d),
+        (a | c, b | d),
+    ] {
+        assert_eq!(mine.check(), Ok(()));
+        assert!(mine.iter().eq(&other));
+        assert_eq!(hash_of(&mine), hash_of(&other));
     }
 }
 
 /// Asserts that two lazy results are the same, also when they are copied on the way.
 fn assert_forward<'a, K: Key + 'a>(
-    ours: impl Iterator<Item = &'a K> + Clone,
+    mut ours: impl Iterator<Item = &'a K> + Clone,
     theirs: impl Iterator<Item = &'a K> + Clone,
 ) {
     let expected: Vec<&K> = theirs.clone().collect();
-    assert!(ours.clone().eq(theirs.clone()));
     assert_eq!(ours.clone().min(), theirs.min());
-    let mut ours = ours;
     for taken in 0..=expected.len() {
         let (least, most) = ours.size_hint();
         let left = expected.len() - taken;
@@ -456,4 +314,70 @@ programs! {
     sets_of_keys_with_heads: Headed, CTreeSet::with_heads;
     sets_of_reversed_integers_with_ranks: Reverse<u64>, CTreeSet::with_ranks;
     sets_of_nothing: (), CTreeSet::new;
+}
+
+#[test]
+fn key_ranges_touch_or_do_not() {
+    let set = |keys: std::ops::Range<u64>| -> (CTreeSet<u64>, BTreeSet<u64>) {
+        (keys.clone().collect(), keys.collect())
+    };
+    let sets = [0..0, 5..6, 5..10, 0..10, 10..20, 0..11, 0..20, 0..2000].map(set);
+    for left in &sets {
+        for right in &sets {
+            assert_algebra((&left.0, &left.1), (&right.0, &right.1));
+        }
+    }
+}
+
+#[test]
+fn cursors_change_sets() {
+    let mut set = CTreeSet::from([1, 5]);
+    let mut cursor = set.lower_bound_mut(Bound::Included(&5));
+    assert!(cursor.insert_before(3).is_ok() && cursor.insert_after(4).is_ok());
+    assert_eq!(cursor.peek_prev(), Some(&3));
+    assert_eq!(cursor.as_cursor().peek_next(), Some(&4));
+    assert_eq!(cursor.remove_prev(), Some(3));
+    assert_eq!(cursor.next(), Some(&4));
+    assert_eq!(cursor.prev(), Some(&4));
+    assert_eq!(
+        format!("{cursor:?}"),
+        "CursorMut { prev: Some(1), next: Some(4) }"
+    );
+    assert!(set.iter().eq(&[1, 4, 5]));
+}
+
+#[test]
+fn iterators_are_printed_as_those_of_std() {
+    macro_rules! printed {
+        ($set:ident) => {{
+            let texts = std::cell::RefCell::new(Vec::new());
+            let print = |iterator: &dyn Debug| {
+                texts.borrow_mut().push(format!("{iterator:?}"));
+                texts.borrow_mut().push(format!("{iterator:#?}"));
+            };
+            let set = |keys: std::ops::Range<u32>| keys.collect::<$set<u32>>();
+            let (few, many, none) = (set(3..4), set(0..64), set(0..0));
+            let (low, high, end) = (set(0..5), set(2..8), set(4..6));
+            print(&(&low.iter(), &low.range(1..), &low.clone().into_iter()));
+            for (left, right) in [
+                (&low, &high),
+                (&few, &many),
+                (&many, &few),
+                (&low, &end),
+                (&low, &none),
+            ] {
+                let mut difference = left.difference(right);
+                let mut intersection = left.intersection(right);
+                let mut union = left.union(right);
+                let mut symmetric = left.symmetric_difference(right);
+                for _ in 0..4 {
+                    print(&(&difference, &intersection, &union, &symmetric));
+                    let _one = (difference.next(), intersection.next());
+                    let _two = (union.next(), symmetric.next());
+                }
+            }
+            texts.into_inner()
+        }};
+    }
+    assert_eq!(printed!(CTreeSet), printed!(BTreeSet));
 }
