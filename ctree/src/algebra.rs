@@ -446,7 +446,7 @@ macro_rules! impl_set_algebra {
             }
         }
 
-        impl<K $(, $alloc: Allocator)?> $set<K $(, $alloc)?> {
+        impl<K: Ord $(, $alloc: Allocator)?> $set<K $(, $alloc)?> {
             /// The keys of this set that are not in `other`, in order.
             ///
             /// # Examples
@@ -458,10 +458,7 @@ macro_rules! impl_set_algebra {
             /// assert_eq!(a.union(&b).collect::<Vec<_>>(), [&1, &2, &3]);
             /// assert_eq!(a.symmetric_difference(&b).collect::<Vec<_>>(), [&1, &3]);
             /// ```
-            pub fn difference<'a>(&'a self, other: &'a Self) -> Difference<'a, K $(, $alloc)?>
-            where
-                K: Ord,
-            {
+            pub fn difference<'a>(&'a self, other: &'a Self) -> Difference<'a, K $(, $alloc)?> {
                 Difference::new(self, other)
             }
 
@@ -469,54 +466,36 @@ macro_rules! impl_set_algebra {
             pub fn symmetric_difference<'a>(
                 &'a self,
                 other: &'a Self,
-            ) -> SymmetricDifference<'a, K>
-            where
-                K: Ord,
-            {
+            ) -> SymmetricDifference<'a, K> {
                 SymmetricDifference::new(self, other)
             }
 
             /// The keys that are in both sets, in order. Which of two equal keys is not specified.
-            pub fn intersection<'a>(&'a self, other: &'a Self) -> Intersection<'a, K $(, $alloc)?>
-            where
-                K: Ord,
-            {
+            pub fn intersection<'a>(&'a self, other: &'a Self) -> Intersection<'a, K $(, $alloc)?> {
                 Intersection::new(self, other)
             }
 
             /// The keys that are in at least one of both sets, in order; of two equal ones that of
             /// this set.
-            pub fn union<'a>(&'a self, other: &'a Self) -> Union<'a, K>
-            where
-                K: Ord,
-            {
+            pub fn union<'a>(&'a self, other: &'a Self) -> Union<'a, K> {
                 Union::new(self, other)
             }
 
             /// Whether the sets have no key in common.
             #[must_use]
-            pub fn is_disjoint(&self, other: &Self) -> bool
-            where
-                K: Ord,
-            {
+            pub fn is_disjoint(&self, other: &Self) -> bool {
                 self.intersection(other).next().is_none()
             }
 
             /// Whether all keys of this set are in `other`.
             #[must_use]
-            pub fn is_subset(&self, other: &Self) -> bool
-            where
-                K: Ord,
-            {
+            pub fn is_subset(&self, other: &Self) -> bool {
                 $crate::algebra::is_subset(self, other)
             }
 
             /// Whether all keys of `other` are in this set.
             #[must_use]
-            pub fn is_superset(&self, other: &Self) -> bool
-            where
-                K: Ord,
-            {
+            pub fn is_superset(&self, other: &Self) -> bool {
                 other.is_subset(self)
             }
         }

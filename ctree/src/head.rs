@@ -36,21 +36,6 @@ use core::hash::{Hash, Hasher};
 /// must not depend on lifetimes: write it for all lifetimes of the type (`unsafe impl<'a> Head for
 /// Key<'a>`), never for one of them (`unsafe impl Head for Key<'static>`). For types without
 /// lifetimes there is nothing to observe.
-///
-/// # Examples
-/// ```
-/// use ctree::Head;
-///
-/// #[derive(PartialEq, Eq, PartialOrd, Ord)]
-/// struct Event { second: u32, sensor: u32, name: String }
-///
-/// // SAFETY: the type has no lifetimes.
-/// unsafe impl Head for Event {
-///     fn head(&self) -> u64 {
-///         u64::from(self.second) << 32 | u64::from(self.sensor)
-///     }
-/// }
-/// ```
 pub unsafe trait Head: Ord {
     /// The head: `a <= b` implies `a.head() <= b.head()`.
     fn head(&self) -> u64;

@@ -1,13 +1,9 @@
 //! Which key types are machine integers, decided without a bound on the key type.
 //!
-//! The SIMD search needs to know that `K` is, say, `u64`, but the public methods ask for `K: Ord`
-//! alone. A trait of ours would have to be implemented for every key type, and specialisation is
-//! not stable. What is left is *type identity*: [`typeid::of`] gives the [`TypeId`] of any type,
-//! `'static` or not. It promises that equal types have equal ids; two types that differ only in
-//! lifetimes may share one. The types compared here are integers, which have no lifetimes, so that
-//! an equal id means the very same type.
-//!
-//! All of it folds to a constant in optimised code: there is no test left at run time.
+//! The public methods ask for `K: Ord` alone, and specialisation is not stable. [`typeid::of`] gives
+//! the [`TypeId`] of any type, `'static` or not; two types that differ only in lifetimes may share
+//! one. Integers have no lifetimes, so that an equal id means the very same type. All of it folds to
+//! a constant in optimised code.
 
 use core::any::TypeId;
 use core::ptr;

@@ -1,20 +1,18 @@
 //! Narrow separators: 32 bits of a 64-bit key, so that twice as many fit into a node of the index.
 //!
-//! A search waits for memory, level after level, and reads an index that competes with the leaves
-//! for the nearest caches. With separators of 4 B in the place of 8 B a node has 33 children, not
-//! 17, and the index half the size: 4 levels and 0.5 MB in the place of 5 and 1 MB for 2 million
-//! keys.
+//! With separators of 4 B in the place of 8 B a node has 33 children, not 17, and the index half the
+//! size: 4 levels and 0.5 MB in the place of 5 and 1 MB for 2 million keys.
 //!
 //! ```text
-//! head(q) = the top 32 bits of q - min, counted from the top bit of max - min; 0 below min, all ones above max
+//! head(q) = the top 32 bits of q - min, counted from the top bit of max - min;
+//!           0 below min, all ones above max
 //! ```
 //!
-//! **Heads keep the order, but not strictly**: `a <= b` implies `head(a) <= head(b)`. A search for
-//! `q` goes to the first leaf whose largest key has a head that is not below that of `q`. If that
-//! key is itself below `q`, with the same head, then `q` belongs in a later leaf, which the search
-//! finds by comparing keys. Such **displaced** keys are counted when a tree is built. If there are
-//! more than one in [`KEYS_PER_DISPLACED_MIN`], as with a few clusters of keys in a wide range, the
-//! index has separators of full width.
+//! `a <= b` implies `head(a) <= head(b)`. A search for `q` goes to the first leaf whose largest key
+//! has a head that is not below that of `q`. If that key is itself below `q`, with the same head,
+//! then `q` belongs in a later leaf, which the search finds by comparing keys. Such **displaced**
+//! keys are counted when a tree is built. If there are more than one in [`KEYS_PER_DISPLACED_MIN`],
+//! the index has separators of full width.
 
 use core::fmt::Debug;
 

@@ -1,23 +1,20 @@
 //! Where everything lies in the memory of an integer-keyed tree: arithmetic only, no memory.
 //!
 //! ```text
-//! block:  | level 0: root | level 1 | ... | last index level | leaf 0 | leaf 1 | ...        | last leaf  |
+//! block:  | level 0: root | level 1 | ... | last index level | leaf 0 | leaf 1 | ... | last leaf |
 //!
-//! node:   | s0 s1 s2 .. s7 | s8 .. s15 |                      16 separators of 8 B, two lines; children are computed:
-//!           lane j = largest key below child node*17 + j      child of node k for query q is k*17 + |{ j : sj < q }|
-//!
-//! leaf:   | k0 k1 k2 .. k7 | k8 .. k15 | v0 .. v7 | v8 .. v15 |      entry r is slot r % 16 of leaf r / 16
+//! node:   | s0 s1 s2 .. s7 | s8 .. s15 |        16 separators of 8 B, two lines
+//! leaf:   | k0 k1 k2 .. k7 | k8 .. k15 | v0 .. v7 | v8 .. v15 |
 //! ```
-//!
-//! (Drawn for keys and values of 8 B. A node is always two lines: 32 lanes of 4 B, 64 of 2 B, 128
-//! of 1 B.) There are no pointers and no counters: nothing has to be read before the keys of a
-//! node, and the rank of an entry is its place.
+//! Lane j of node k is the largest key below its child j. The child for query q is node
+//! `17 k + |{ j : sj < q }|` of the next level; entry r is slot `r % 16` of leaf `r / 16`. (Drawn
+//! for keys and values of 8 B. A node is always two lines: 32 lanes of 4 B, 64 of 2 B, 128 of 1 B.
+//! `docs/ctree-frozen.md` has the sizes that were measured.)
 //!
 //! **Absent lanes hold the largest integer.** No query is greater, so that they are never counted,
 //! and the largest integer itself is a key like any other: found by its rank, which is below `len`,
-//! not by its value. The last child of a level has an absent lane instead of a separator; a query
-//! above all keys thus ends in the last leaf rather than beside it. From this alone follows,
-//! whatever the other lanes hold, that a search stays inside the block:
+//! not by its value. The last child of a level has an absent lane instead of a separator. From this
+//! alone follows, whatever the other lanes hold, that a search stays inside the block:
 //!
 //! - A node that is not the last of its level has all `LANES + 1` children, and a count is at most
 //!   `LANES`.
@@ -27,28 +24,8 @@
 //!   its keys. So the rank is <= `len`.
 //!
 //! **Separators may be narrower than keys**: 32 lanes of 4 B over leaves of 16 keys of 8 B, where
-//! [`narrow`](crate::narrow) says that it pays. All said above holds of them too, but for one
-//! thing: the leaf that the index leads to may lie before the one that a query belongs to, and a
-//! search goes on from there.
-//!
-//! **Why two lines a node?** A search waits once for each level that is not in a cache, and the
-//! lines of a node arrive together, while each line is a request of its own and displaces another.
-//! Measured with 2,097,151 random keys and values of 8 B, as the ratio of the time of std's
-//! `BTreeMap` to that of a search written for each size (a program apart, whole searches inlined;
-//! Intel Xeon, family 6 model 207, AVX-512, 2 MB L2, busy; CPU time, lower third of nine
-//! interleaved rounds with 160 MB written between them; 2026-11-20):
-//!
-//! | separators | lines a node | keys a leaf | levels | dependent | independent | batches of 64 |
-//! |---|---|---|---|---|---|---|
-//! | 8 B | 2 | 16 | 5 | 2.27 | 8.96 | 25.8 |
-//! | 4 B | 1 | 16 | 5 | 2.49 | 9.54 | 29.0 |
-//! | **4 B** | **2** | **16** | **4** | **2.54** | **10.2** | **29.2** |
-//! | 4 B | 4 | 16 | 3 | 2.74 | 10.6 | 27.4 |
-//! | 4 B | 2 | 8 | 4 | 2.43 | 9.99 | 28.1 |
-//! | 4 B | 2 | 32 | 4 | 2.86 | 11.0 | 25.3 |
-//!
-//! Four lines gain where a lookup waits, and lose where many are under way; two are the best at
-//! batches and within a tenth of the best elsewhere.
+//! [`narrow`](crate::narrow) says that it pays. The leaf that the index leads to may then lie before
+//! the one that a query belongs to, and a search goes on from there.
 
 use crate::block::LINE_BYTES;
 use crate::narrow::Narrowing;
@@ -87,9 +64,8 @@ pub(crate) struct Plan {
     /// Separators in a node of the index: as many, or with narrow ones twice as many.
     index_lanes: usize,
     is_narrow: bool,
-    /// How they were made of keys, then. (Not an `Option`: code that is inlined works on it before
-    /// it asks whether it is there, which is as good, but not to those who check what is
-    /// initialised.)
+    /// How they were made of keys, then. (Not an `Option`: the optimiser reads it before it asks
+    /// whether it is there, which checkers of uninitialised memory report.)
     narrowing: Narrowing,
     /// Size of the whole.
     block_bytes: usize,

@@ -132,21 +132,9 @@ macro_rules! half_of_entries {
 }
 pub(crate) use half_of_entries;
 
-/// The ranks within `bounds` in a map of `len` entries, given the number of keys less than one, and
-/// less than or equal to one.
-///
-/// # Panics
-/// As `BTreeMap::range`: if the start is greater than the end, or both are equal and excluded,
-/// unless the map is empty.
-pub(crate) fn ranks_within<Q: ?Sized + Ord>(
-    (start, end): (Bound<&Q>, Bound<&Q>),
-    len: usize,
-    lower_bound: impl Fn(&Q) -> usize,
-    upper_bound: impl Fn(&Q) -> usize,
-) -> Range<usize> {
-    if len == 0 {
-        return 0..0;
-    }
+/// Asserts that a range is one that `BTreeMap::range` accepts.
+#[inline]
+pub(crate) fn assert_range<Q: ?Sized + Ord>(start: Bound<&Q>, end: Bound<&Q>) {
     match (start, end) {
         (Bound::Excluded(start), Bound::Excluded(end)) if start == end => {
             panic!("range start and end are equal and excluded");
@@ -159,6 +147,23 @@ pub(crate) fn ranks_within<Q: ?Sized + Ord>(
         }
         _ => {}
     }
+}
+
+/// The ranks within a range in a map of `len` entries, given the number of keys less than one, and
+/// less than or equal to one.
+///
+/// # Panics
+/// As `BTreeMap::range`, unless the map is empty.
+pub(crate) fn ranks_within<Q: ?Sized + Ord>(
+    (start, end): (Bound<&Q>, Bound<&Q>),
+    len: usize,
+    lower_bound: impl Fn(&Q) -> usize,
+    upper_bound: impl Fn(&Q) -> usize,
+) -> Range<usize> {
+    if len == 0 {
+        return 0..0;
+    }
+    assert_range(start, end);
     let start = match start {
         Bound::Included(key) => lower_bound(key),
         Bound::Excluded(key) => upper_bound(key),

@@ -34,8 +34,6 @@ pub(super) struct Entries<'a, K, V> {
 }
 
 impl<'a, K, V> Entries<'a, K, V> {
-    /// The entries of `ranks`.
-    ///
     /// # Safety
     /// The invariants above hold.
     pub(super) unsafe fn new(
@@ -50,8 +48,6 @@ impl<'a, K, V> Entries<'a, K, V> {
         }
     }
 
-    /// The key of a rank.
-    ///
     /// # Safety
     /// `rank` is or was one of `ranks`.
     #[inline(always)]

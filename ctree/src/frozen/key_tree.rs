@@ -1,8 +1,8 @@
 //! The tree for keys of any ordered type: every key lives in exactly one place, pointers are
 //! computed.
 //!
-//! Separators cannot be copies, as for integers: a key may own memory. So the keys themselves are
-//! moved into the index, as in a classical B-tree, every sixteenth of a level to the next:
+//! A key may own memory, so that separators cannot be copies: the keys themselves are moved into the
+//! index, every sixteenth of a level to the next.
 //!
 //! ```text
 //! level 1                        k15                            k31           ...
@@ -11,16 +11,12 @@
 //! ```
 //!
 //! **A rank tells where its key lies.** Write it in base 16: the number of trailing digits 15 is
-//! the level, and the rest is its place there, less one sixteenth of the keys that went up. Level
-//! `l` holds `n >> 4l` less `n >> 4(l + 1)` keys, and the levels above hold `n >> 4(l + 1)`. So
+//! the level, and the rest is its place there, less one sixteenth of the keys that went up. So
 //! neither pointers nor offsets are stored: one vector for the leaves, and one for the levels above
 //! with the root first. There is no unsafe code.
 //!
-//! **Keys with heads** have [`head_nodes`](super::head_nodes) beside them, which lead the search if
-//! there are more than a few keys.
-//!
-//! Other searches compare at most four keys in a node, log2(n) in all, that lie together; a binary
-//! search over an array would touch a new line with almost every comparison. The lines of a node
+//! Keys with heads have [`head_nodes`](super::head_nodes) beside them, which lead the search if
+//! there are more than a few keys. Other searches compare at most four keys in a node, whose lines
 //! are requested together.
 
 use alloc::vec::{self, Vec};

@@ -1,22 +1,12 @@
 //! The tree for integer keys: one block of lanes (see [`plan`](crate::plan)), searched by SIMD.
 //!
-//! **Where the values lie.** Values that need no drop and have at most [`JOINED_VALUE_BYTES_MAX`]
-//! bytes follow the keys of their leaf, which saves requests to memory. Others are a `Vec` in key
-//! order, which drops them: nothing in this module can be dropped twice. Measured with 2 million
-//! `u64` keys, nanoseconds a lookup (Intel Xeon, family 6 model 207, 2 virtual cores, AVX-512,
-//! 2026-11-20, medians of three alternating runs on a busy machine):
+//! Values that need no drop and have at most [`JOINED_VALUE_BYTES_MAX`] bytes follow the keys of
+//! their leaf, which saves requests to memory. Others are a `Vec` in key order, which drops them:
+//! nothing in this module can be dropped twice. While a search waits for the keys of a leaf, the
+//! lines of its values are prefetched if there are at most [`EAGER_LINES_MAX`]. `docs/ctree-frozen.md` has
+//! what was measured.
 //!
-//! | value | independent, joined / apart | dependent, joined / apart | `get_many_with`, joined / apart |
-//! |---|---|---|---|
-//! | 8 B  | 44 / 43 | 181 / 174 | 23 / 27 |
-//! | 16 B | 46 / 54 | 185 / 219 | 29 / 42 |
-//!
-//! **Prefetching values.** While a search waits for the keys of a leaf, the lines of its values are
-//! prefetched if there are at most [`EAGER_LINES_MAX`]. On the same machine, with values of 24 and
-//! 32 B, this made dependent lookups 1.4 and 1.5 times as fast and independent ones, which wait for
-//! bandwidth, 1.3 to 1.5 times as slow.
-//!
-//! **Unsafe code.** Memory is read and written here, in [`lane_block`] and in [`simd`], on a
+//! Memory is read and written here, in [`lane_block`] and in [`simd`], on a
 //! [`block`](crate::block). The iterators ([`entries`](super::entries),
 //! [`map_iter`](super::map_iter)) turn the addresses of [`strided`](super::strided) into
 //! references.

@@ -320,14 +320,6 @@ impl<K, V> FrozenCTreeMap<K, V> {
     ///
     /// As [`get_many`](Self::get_many), but each value is handed over while its line is in the
     /// cache.
-    ///
-    /// # Examples
-    /// ```
-    /// let map: ctree::FrozenCTreeMap<u64, u64> = (0..100).map(|n| (n, n * n)).collect();
-    /// let mut sum = 0;
-    /// map.get_many_with(&[5, 500, 7], |_, value| sum += value.unwrap_or(&0));
-    /// assert_eq!(sum, 25 + 49);
-    /// ```
     #[inline]
     pub fn get_many_with<'a, Q: Ord>(
         &'a self,
@@ -518,7 +510,9 @@ impl<K, V> FrozenCTreeMap<K, V> {
         // meanwhile.
         unsafe { Entries::new(keys, values, ranks) }
     }
+}
 
+impl<K: Ord, V> FrozenCTreeMap<K, V> {
     /// Checks the whole structure: the order of the keys, the separators and fillers of the index,
     /// and that each key is found.
     ///
@@ -526,10 +520,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
     ///
     /// # Errors
     /// What is wrong first. With a lawful `Ord` nothing ever is.
-    pub fn check(&self) -> Result<(), CheckError>
-    where
-        K: Ord,
-    {
+    pub fn check(&self) -> Result<(), CheckError> {
         let fault = |fault| Err(CheckError::new(fault));
         match &self.repr {
             Repr::Tree { keys, values } => {

@@ -39,30 +39,18 @@ impl<K, V> FrozenCTreeMap<K, V> {
             repr: Repr::Tree { keys, values },
         }
     }
+}
 
+impl<K: Ord, V> FrozenCTreeMap<K, V> {
     /// Builds the map from entries that the caller claims are strictly ascending, and checks that.
     ///
     /// Computes in O(n), with n - 1 comparisons, and holds the entries twice for a while.
     ///
     /// # Errors
     /// The index of the first key that is not greater than the key before it.
-    ///
-    /// # Examples
-    /// ```
-    /// use ctree::FrozenCTreeMap;
-    ///
-    /// let map = FrozenCTreeMap::from_sorted_iter([(1, "one"), (3, "three")])?;
-    /// assert_eq!(map[&3], "three");
-    /// let error = FrozenCTreeMap::from_sorted_iter([(1, "one"), (3, "three"), (3, "drei")]).unwrap_err();
-    /// assert_eq!(error.index(), 2);
-    /// # Ok::<(), ctree::OrderError>(())
-    /// ```
     pub fn from_sorted_iter(
         entries: impl IntoIterator<Item = (K, V)>,
-    ) -> Result<FrozenCTreeMap<K, V>, OrderError>
-    where
-        K: Ord,
-    {
+    ) -> Result<FrozenCTreeMap<K, V>, OrderError> {
         let mut entries = entries.into_iter();
         // A hint is believed once an entry has been seen, as `Vec::from_iter` does: of no entries
         // there may be any number announced.
@@ -85,10 +73,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
 
     /// Builds the map from entries in any order; of equal keys the last entry stays, as in a
     /// `BTreeMap`.
-    pub(super) fn from_unsorted_vec(mut entries: Vec<(K, V)>) -> FrozenCTreeMap<K, V>
-    where
-        K: Ord,
-    {
+    pub(super) fn from_unsorted_vec(mut entries: Vec<(K, V)>) -> FrozenCTreeMap<K, V> {
         // The sort is stable and takes O(n) where the input is sorted already.
         entries.sort_by(|(left, _), (right, _)| left.cmp(right));
         keep_last(&mut entries);

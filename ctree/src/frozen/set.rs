@@ -73,21 +73,6 @@ impl<K> FrozenCTreeSet<K> {
         ))
     }
 
-    /// Builds the set from keys that the caller claims are strictly ascending, and checks that, in
-    /// O(n).
-    ///
-    /// # Errors
-    /// The index of the first key that is not greater than the key before it.
-    pub fn from_sorted_iter(
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<FrozenCTreeSet<K>, OrderError>
-    where
-        K: Ord,
-    {
-        let map = FrozenCTreeMap::from_sorted_iter(keys.into_iter().map(|key| (key, ())))?;
-        Ok(FrozenCTreeSet { map })
-    }
-
     /// Number of keys.
     #[inline]
     pub fn len(&self) -> usize {
@@ -220,15 +205,26 @@ impl<K> FrozenCTreeSet<K> {
     pub fn iter(&self) -> Iter<'_, K> {
         self.map.keys()
     }
+}
+
+impl<K: Ord> FrozenCTreeSet<K> {
+    /// Builds the set from keys that the caller claims are strictly ascending, and checks that, in
+    /// O(n).
+    ///
+    /// # Errors
+    /// The index of the first key that is not greater than the key before it.
+    pub fn from_sorted_iter(
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<FrozenCTreeSet<K>, OrderError> {
+        let map = FrozenCTreeMap::from_sorted_iter(keys.into_iter().map(|key| (key, ())))?;
+        Ok(FrozenCTreeSet { map })
+    }
 
     /// Checks the whole structure, as [`FrozenCTreeMap::check`] does.
     ///
     /// # Errors
     /// What is wrong first. With a lawful `Ord` nothing ever is.
-    pub fn check(&self) -> Result<(), CheckError>
-    where
-        K: Ord,
-    {
+    pub fn check(&self) -> Result<(), CheckError> {
         self.map.check()
     }
 }

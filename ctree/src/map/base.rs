@@ -11,15 +11,16 @@ use super::into_iter::{IntoIter, IntoKeys, IntoValues};
 use super::iter::{Iter, IterMut, Keys, Range, RangeMut, Values, ValuesMut};
 use super::walk::{RangeWalk, Walk};
 use crate::Head;
+use crate::rank_iter::assert_range;
 use crate::tree::{Edge, Found, Options, Place, Tree};
 
-/// An ordered map to use where lookups miss the cache: what
-/// [`BTreeMap`](alloc::collections::BTreeMap) does, method for method, and more.
+/// An ordered map for lookups that miss the cache, with all methods of
+/// [`BTreeMap`](alloc::collections::BTreeMap) and more.
 ///
 /// Keys may be of any type with [`Ord`]. Keys that are integers, characters, strings, byte slices
 /// or common tuples of integers are searched by SIMD over integers that stand for their order;
-/// [`with_heads`](Self::with_heads) does the same for a type of your own. All others are compared,
-/// as few times as a binary search makes.
+/// [`with_heads`](Self::with_heads) does the same for a type of your own. All others are found by
+/// binary search in each node.
 ///
 /// # Beyond `BTreeMap`
 /// - many keys at once, with their cache misses overlapped: [`get_many`](Self::get_many),
@@ -34,26 +35,21 @@ use crate::tree::{Edge, Found, Options, Place, Tree};
 ///
 /// # Cost
 /// A lookup, insertion or removal visits one node a level, O(log n) levels, and waits for memory
-/// once a level. Iterating visits the entries in the order in which they lie in memory, node by
-/// node.
+/// once a level.
 ///
 /// # Memory
-/// A map takes 32 bytes on 64-bit targets, and the size of its allocator where that is not zero.
-/// Ranks and heads add nothing to that. An empty map allocates nothing, a small one a node of at
-/// most 256 bytes, unless one entry is larger than that; with its next node it takes memory in
-/// chunks, which grow to 2 MiB.
+/// A map takes 32 bytes on 64-bit targets, and the size of its allocator. An empty map allocates
+/// nothing, a small one a node of at most 256 bytes, unless one entry is larger than that. Larger
+/// maps take memory in chunks, which grow to 2 MiB.
 ///
-/// Memory goes back to the allocator as entries leave the map, through [`remove`](Self::remove),
-/// [`pop_first`](Self::pop_first), [`retain`](Self::retain) and all other methods that remove:
-/// nodes are a third full at least on average, and when more than a sixteenth of them are empty,
-/// others move to their places and whole chunks are freed. A map that was emptied entry by entry
-/// keeps one node. [`clear`](Self::clear) returns all memory, and [`into_iter`](Self::into_iter)
-/// returns the nodes that it has passed. [`compact`](Self::compact) makes the nodes full again.
+/// Nodes are at least a third full on average. When more than a sixteenth of them are empty, others
+/// move to their places and whole chunks are freed. A map that was emptied entry by entry keeps one
+/// node. [`clear`](Self::clear) frees all memory, [`into_iter`](Self::into_iter) the nodes that it
+/// has passed, and [`compact`](Self::compact) makes the nodes full again.
 ///
 /// # A wrong `Ord`
-/// As for `BTreeMap`, an order that is not total, or that changes while a key is in the map, is a
-/// logic error: the map may then lose entries from sight, give wrong answers or panic. It is never
-/// undefined behaviour.
+/// As for `BTreeMap`, an order that is not total, or that changes while a key is in the map, may
+/// lead to wrong answers or panics, never to undefined behaviour.
 ///
 /// # Examples
 /// ```
@@ -184,9 +180,7 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         self.len() == 0
     }
 
-    /// Drops all entries and returns all memory to the allocator. The map stays what it was made:
-    /// [with ranks](Self::with_ranks),
-    /// [with heads](Self::with_heads), with its allocator.
+    /// Drops all entries and frees all memory. Ranks, heads and the allocator stay.
     pub fn clear(&mut self) {
         self.tree.clear();
     }
@@ -207,8 +201,6 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         unsafe { form.prev(&mut form.last_edge_below(root)) }
     }
 
-    /// Key and value at a place.
-    ///
     /// # Safety
     /// `place` is the place of an entry of this tree, as it is now.
     #[inline(always)]
@@ -223,8 +215,6 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         }
     }
 
-    /// Key and value at a place, the value to change.
-    ///
     /// # Safety
     /// `place` is the place of an entry of this tree, as it is now.
     #[inline(always)]
@@ -241,13 +231,6 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     }
 
     /// The value of `key`.
-    ///
-    /// # Examples
-    /// ```
-    /// let map = ctree::CTreeMap::from([(1, "one")]);
-    /// assert_eq!(map.get(&1), Some(&"one"));
-    /// assert_eq!(map.get(&2), None);
-    /// ```
     #[inline]
     pub fn get<Q: ?Sized + Ord>(&self, key: &Q) -> Option<&V>
     where
@@ -295,132 +278,7 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         matches!(self.tree.find(key), Found::Entry(_))
     }
 
-    /// The entry with the smallest key.
-    #[inline]
-    pub fn first_key_value(&self) -> Option<(&K, &V)>
-    where
-        K: Ord,
-    {
-        // SAFETY: the place was just found, and the map is borrowed since.
-        self.first_place()
-            .map(|place| unsafe { self.entry_at(place) })
-    }
-
-    /// The entry with the largest key.
-    #[inline]
-    pub fn last_key_value(&self) -> Option<(&K, &V)>
-    where
-        K: Ord,
-    {
-        // SAFETY: the place was just found, and the map is borrowed since.
-        self.last_place()
-            .map(|place| unsafe { self.entry_at(place) })
-    }
-
-    /// The entry with the smallest key, to change or remove it.
-    pub fn first_entry(&mut self) -> Option<OccupiedEntry<'_, K, V, A>>
-    where
-        K: Ord,
-    {
-        let place = self.first_place()?;
-        // SAFETY: the place was just found, and the map is borrowed mutably since.
-        Some(unsafe { OccupiedEntry::new(self, place) })
-    }
-
-    /// The entry with the largest key, to change or remove it.
-    pub fn last_entry(&mut self) -> Option<OccupiedEntry<'_, K, V, A>>
-    where
-        K: Ord,
-    {
-        let place = self.last_place()?;
-        // SAFETY: the place was just found, and the map is borrowed mutably since.
-        Some(unsafe { OccupiedEntry::new(self, place) })
-    }
-
-    /// Removes the entry with the smallest key. Keeps and returns memory as
-    /// [`remove`](Self::remove) does.
-    ///
-    /// # Examples
-    /// ```
-    /// let mut queue = ctree::CTreeMap::from([(2, "later"), (1, "now")]);
-    /// assert_eq!(queue.pop_first(), Some((1, "now")));
-    /// assert_eq!(queue.pop_first(), Some((2, "later")));
-    /// assert_eq!(queue.pop_first(), None);
-    /// ```
-    pub fn pop_first(&mut self) -> Option<(K, V)>
-    where
-        K: Ord,
-    {
-        self.first_entry().map(OccupiedEntry::remove_entry)
-    }
-
-    /// Removes the entry with the largest key. Keeps and returns memory as [`remove`](Self::remove)
-    /// does.
-    pub fn pop_last(&mut self) -> Option<(K, V)>
-    where
-        K: Ord,
-    {
-        self.last_entry().map(OccupiedEntry::remove_entry)
-    }
-
-    /// Sets the value of `key`, and gives the value that it had.
-    ///
-    /// When the key is there already, it stays, and the new one is dropped; this matters for keys
-    /// that are equal without being the same.
-    ///
-    /// # Examples
-    /// ```
-    /// let mut map = ctree::CTreeMap::new();
-    /// assert_eq!(map.insert(37, "a"), None);
-    /// assert_eq!(map.insert(37, "b"), Some("a"));
-    /// assert_eq!(map[&37], "b");
-    /// ```
-    #[inline]
-    pub fn insert(&mut self, key: K, value: V) -> Option<V>
-    where
-        K: Ord,
-    {
-        match self.tree.find_to_change(&key) {
-            Found::Entry(place) => {
-                // Now, and not when the old value stands in the return slot, where it is lost if
-                // this panics.
-                drop(key);
-                // SAFETY: the place was just found, and the map is borrowed mutably since.
-                let (_, old) = unsafe { self.entry_at_mut(place) };
-                Some(mem::replace(old, value))
-            }
-            Found::Gap(edge) => {
-                // SAFETY: the edge was just found, and the map is borrowed mutably since.
-                unsafe { self.tree.insert_at(edge, key, value) };
-                None
-            }
-        }
-    }
-
-    /// Puts `key` into the place of the key that equals it, which is given back and whose value
-    /// stays; or inserts it with `value`.
-    pub(crate) fn replace_key(&mut self, key: K, value: V) -> Option<K>
-    where
-        K: Ord,
-    {
-        match self.tree.find_to_change(&key) {
-            Found::Entry(place) => {
-                // SAFETY: the place was just found, and the map is borrowed mutably since.
-                let old = unsafe { &mut *self.tree.form().key_at(place.node, place.slot) };
-                Some(mem::replace(old, key))
-            }
-            Found::Gap(edge) => {
-                // SAFETY: the edge was just found, and the map is borrowed mutably since.
-                unsafe { self.tree.insert_at(edge, key, value) };
-                None
-            }
-        }
-    }
-
-    /// Removes the entry of `key`, and gives its value.
-    ///
-    /// Memory that is no longer needed goes back to the allocator, a chunk at a time: see [the
-    /// type](Self#memory).
+    /// Removes the entry of `key`, and returns its value. See [the type](Self#memory) on memory.
     #[inline]
     pub fn remove<Q: ?Sized + Ord>(&mut self, key: &Q) -> Option<V>
     where
@@ -445,72 +303,39 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         }
     }
 
-    /// The entry of `key`, to look at, change, insert or remove, with one search.
-    ///
-    /// # Examples
-    /// ```
-    /// let mut counts = ctree::CTreeMap::new();
-    /// for word in ["a", "b", "a"] {
-    ///     *counts.entry(word).or_insert(0) += 1;
-    /// }
-    /// assert_eq!(counts["a"], 2);
-    /// ```
-    #[inline]
-    pub fn entry(&mut self, key: K) -> Entry<'_, K, V, A>
-    where
-        K: Ord,
-    {
-        match self.tree.find_to_change(&key) {
-            // SAFETY: the place was just found, and the map is borrowed mutably since.
-            Found::Entry(place) => Entry::Occupied(unsafe { OccupiedEntry::new(self, place) }),
-            // SAFETY: the edge was just found, and the map is borrowed mutably since.
-            Found::Gap(edge) => Entry::Vacant(unsafe { VacantEntry::new(self, key, edge) }),
-        }
-    }
-
     /// All entries in the order of their keys.
     #[inline]
     pub fn iter(&self) -> Iter<'_, K, V> {
-        // SAFETY: the result borrows the map, so that its nodes stay as they are.
-        let walk = unsafe { Walk::over(&self.tree) };
-        // SAFETY: the result borrows the map shared.
-        unsafe { Iter::new(walk) }
+        // SAFETY: the result borrows the map shared, so that its nodes stay as they are.
+        unsafe { Iter::new(Walk::over(&self.tree)) }
     }
 
     /// All entries in the order of their keys, the values to change.
     #[inline]
     pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
-        // SAFETY: the result borrows the map, so that its nodes stay as they are.
-        let walk = unsafe { Walk::over(&self.tree) };
-        // SAFETY: the result borrows the map mutably.
-        unsafe { IterMut::new(walk) }
+        // SAFETY: the result borrows the map mutably, so that its nodes stay as they are.
+        unsafe { IterMut::new(Walk::over(&self.tree)) }
     }
 
     /// All keys in order.
     #[inline]
     pub fn keys(&self) -> Keys<'_, K, V> {
-        // SAFETY: the result borrows the map, so that its nodes stay as they are.
-        let walk = unsafe { Walk::over(&self.tree) };
-        // SAFETY: the result borrows the map shared.
-        unsafe { Keys::new(walk) }
+        // SAFETY: the result borrows the map shared, so that its nodes stay as they are.
+        unsafe { Keys::new(Walk::over(&self.tree)) }
     }
 
     /// All values in the order of their keys.
     #[inline]
     pub fn values(&self) -> Values<'_, K, V> {
-        // SAFETY: the result borrows the map, so that its nodes stay as they are.
-        let walk = unsafe { Walk::over(&self.tree) };
-        // SAFETY: the result borrows the map shared.
-        unsafe { Values::new(walk) }
+        // SAFETY: the result borrows the map shared, so that its nodes stay as they are.
+        unsafe { Values::new(Walk::over(&self.tree)) }
     }
 
     /// All values in the order of their keys, to change them.
     #[inline]
     pub fn values_mut(&mut self) -> ValuesMut<'_, K, V> {
-        // SAFETY: the result borrows the map, so that its nodes stay as they are.
-        let walk = unsafe { Walk::over(&self.tree) };
-        // SAFETY: the result borrows the map mutably.
-        unsafe { ValuesMut::new(walk) }
+        // SAFETY: the result borrows the map mutably, so that its nodes stay as they are.
+        unsafe { ValuesMut::new(Walk::over(&self.tree)) }
     }
 
     /// The keys, owned, in order. The values are dropped on the way.
@@ -537,18 +362,7 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
             return RangeWalk::NONE;
         }
         let (start, end) = (bounds.start_bound(), bounds.end_bound());
-        match (start, end) {
-            (Bound::Excluded(start), Bound::Excluded(end)) if start == end => {
-                panic!("range start and end are equal and excluded");
-            }
-            (
-                Bound::Included(start) | Bound::Excluded(start),
-                Bound::Included(end) | Bound::Excluded(end),
-            ) if start > end => {
-                panic!("range start is greater than range end");
-            }
-            _ => {}
-        }
+        assert_range(start, end);
         let start = self.edge_at_start(start);
         let end = match end {
             Bound::Included(key) => Some(self.tree.upper_edge(key)),
@@ -609,6 +423,96 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         let walk = self.walk_within(&range);
         // SAFETY: the result borrows the map mutably.
         unsafe { RangeMut::new(walk) }
+    }
+}
+
+impl<K: Ord, V, A: Allocator> CTreeMap<K, V, A> {
+    /// The entry with the smallest key.
+    #[inline]
+    pub fn first_key_value(&self) -> Option<(&K, &V)> {
+        // SAFETY: the place was just found, and the map is borrowed since.
+        self.first_place()
+            .map(|place| unsafe { self.entry_at(place) })
+    }
+
+    /// The entry with the largest key.
+    #[inline]
+    pub fn last_key_value(&self) -> Option<(&K, &V)> {
+        // SAFETY: the place was just found, and the map is borrowed since.
+        self.last_place()
+            .map(|place| unsafe { self.entry_at(place) })
+    }
+
+    /// The entry with the smallest key, to change or remove it.
+    pub fn first_entry(&mut self) -> Option<OccupiedEntry<'_, K, V, A>> {
+        let place = self.first_place()?;
+        // SAFETY: the place was just found, and the map is borrowed mutably since.
+        Some(unsafe { OccupiedEntry::new(self, place) })
+    }
+
+    /// The entry with the largest key, to change or remove it.
+    pub fn last_entry(&mut self) -> Option<OccupiedEntry<'_, K, V, A>> {
+        let place = self.last_place()?;
+        // SAFETY: the place was just found, and the map is borrowed mutably since.
+        Some(unsafe { OccupiedEntry::new(self, place) })
+    }
+
+    /// Removes the entry with the smallest key.
+    pub fn pop_first(&mut self) -> Option<(K, V)> {
+        self.first_entry().map(OccupiedEntry::remove_entry)
+    }
+
+    /// Removes the entry with the largest key.
+    pub fn pop_last(&mut self) -> Option<(K, V)> {
+        self.last_entry().map(OccupiedEntry::remove_entry)
+    }
+
+    /// Sets the value of `key`, and returns the value that it had. A stored key that equals `key`
+    /// stays.
+    #[inline]
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        match self.tree.find_to_change(&key) {
+            Found::Entry(place) => {
+                // Before the old value stands in the return slot, where it is lost if this panics.
+                drop(key);
+                // SAFETY: the place was just found, and the map is borrowed mutably since.
+                let (_, old) = unsafe { self.entry_at_mut(place) };
+                Some(mem::replace(old, value))
+            }
+            Found::Gap(edge) => {
+                // SAFETY: the edge was just found, and the map is borrowed mutably since.
+                unsafe { self.tree.insert_at(edge, key, value) };
+                None
+            }
+        }
+    }
+
+    /// Puts `key` into the place of the key that equals it, which is given back and whose value
+    /// stays; or inserts it with `value`.
+    pub(crate) fn replace_key(&mut self, key: K, value: V) -> Option<K> {
+        match self.tree.find_to_change(&key) {
+            Found::Entry(place) => {
+                // SAFETY: the place was just found, and the map is borrowed mutably since.
+                let old = unsafe { &mut *self.tree.form().key_at(place.node, place.slot) };
+                Some(mem::replace(old, key))
+            }
+            Found::Gap(edge) => {
+                // SAFETY: the edge was just found, and the map is borrowed mutably since.
+                unsafe { self.tree.insert_at(edge, key, value) };
+                None
+            }
+        }
+    }
+
+    /// The entry of `key`, to look at, change, insert or remove, with one search.
+    #[inline]
+    pub fn entry(&mut self, key: K) -> Entry<'_, K, V, A> {
+        match self.tree.find_to_change(&key) {
+            // SAFETY: the place was just found, and the map is borrowed mutably since.
+            Found::Entry(place) => Entry::Occupied(unsafe { OccupiedEntry::new(self, place) }),
+            // SAFETY: the edge was just found, and the map is borrowed mutably since.
+            Found::Gap(edge) => Entry::Vacant(unsafe { VacantEntry::new(self, key, edge) }),
+        }
     }
 }
 

@@ -36,22 +36,61 @@ const SMALL_BYTES: usize = 2 << 20;
 const FEW_RATIO: usize = 8;
 
 impl<K, V, A: Allocator> CTreeMap<K, V, A> {
+    /// Builds a map from entries in order; nothing checks the order.
+    pub(crate) fn from_ascending<I>(
+        entries: I,
+        alloc: A,
+        options: Options<K, V>,
+    ) -> CTreeMap<K, V, A>
+    where
+        I: IntoIterator<Item = (K, V)>,
+    {
+        let mut builder = Builder::new_in(alloc, options);
+        for (key, value) in entries {
+            builder.push(key, value);
+        }
+        CTreeMap {
+            tree: builder.finish(),
+        }
+    }
+
+    /// Splits the map: the entries whose keys are `key` or greater become the result.
+    ///
+    /// Takes O(log n + m), where m is the number of entries in the smaller of the two parts, or
+    /// about so: only these entries are moved.
+    pub fn split_off<Q: ?Sized + Ord>(&mut self, key: &Q) -> Self
+    where
+        K: Borrow<Q> + Ord,
+        A: Clone,
+    {
+        if self.tree.root().is_none() {
+            return self.new_like();
+        }
+        let edge = self.tree.lower_edge(key);
+        // SAFETY: the edge was just found in this tree.
+        let tree = unsafe { self.tree.split_off(edge) };
+        CTreeMap { tree }
+    }
+
+    /// Moves the entries into as few nodes as hold them, in the order of the keys, and frees the
+    /// others. Takes O(n).
+    ///
+    /// Worth it after many removals, or when a map that grew by random insertions is going to be
+    /// read for long.
+    pub fn compact(&mut self) {
+        self.tree.compact();
+    }
+}
+
+impl<K: Ord, V, A: Allocator> CTreeMap<K, V, A> {
     /// Inserts entries in the order in which they come, as [`insert`](Self::insert) does one by
     /// one.
     ///
     /// The nodes where they go are asked for ahead of time, a batch at a time, so that their cache
     /// misses overlap. When the iterator panics, up to 64 of the entries that it gave before are
     /// dropped instead of inserted. [`Extend`] is the same.
-    ///
-    /// # Examples
-    /// ```
-    /// let mut map = ctree::CTreeMap::from([(1, "a")]);
-    /// map.insert_many([(2, "b"), (1, "c")]);
-    /// assert_eq!(map.into_iter().collect::<Vec<_>>(), [(1, "c"), (2, "b")]);
-    /// ```
     pub fn insert_many<I>(&mut self, entries: I)
     where
-        K: Ord,
         I: IntoIterator<Item = (K, V)>,
     {
         let batch_len = const {
@@ -96,7 +135,6 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         options: Options<K, V>,
     ) -> Result<CTreeMap<K, V, A>, OrderError>
     where
-        K: Ord,
         I: IntoIterator<Item = (K, V)>,
     {
         let mut builder = Builder::new_in(alloc, options);
@@ -114,24 +152,6 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         })
     }
 
-    /// Builds a map from entries in order; nothing checks the order.
-    pub(crate) fn from_ascending<I>(
-        entries: I,
-        alloc: A,
-        options: Options<K, V>,
-    ) -> CTreeMap<K, V, A>
-    where
-        I: IntoIterator<Item = (K, V)>,
-    {
-        let mut builder = Builder::new_in(alloc, options);
-        for (key, value) in entries {
-            builder.push(key, value);
-        }
-        CTreeMap {
-            tree: builder.finish(),
-        }
-    }
-
     /// Moves all entries of `other` over, which is empty then. For a key that is in both maps, the
     /// key stays and the value is that of `other`.
     ///
@@ -141,18 +161,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     /// When a comparison panics, `other` is empty and this map keeps what was merged so far, as
     /// std's map does, or all of its own entries where `other` is much shorter. The other entries
     /// are dropped.
-    ///
-    /// # Examples
-    /// ```
-    /// let mut a = ctree::CTreeMap::from([(1, "a"), (3, "c")]);
-    /// let mut b = ctree::CTreeMap::from([(3, "d"), (4, "e")]);
-    /// a.append(&mut b);
-    /// assert!(b.is_empty());
-    /// assert_eq!(a.into_iter().collect::<Vec<_>>(), [(1, "a"), (3, "d"), (4, "e")]);
-    /// ```
     pub fn append(&mut self, other: &mut Self)
     where
-        K: Ord,
         A: Clone,
     {
         if other.is_empty() {
@@ -191,7 +201,6 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     /// ```
     pub fn merge(&mut self, other: Self, mut conflict: impl FnMut(&K, V, V) -> V)
     where
-        K: Ord,
         A: Clone,
     {
         if other.len() > self.len() / FEW_RATIO {
@@ -214,7 +223,6 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     /// [`merge`](Self::merge) in O(n + m): takes both maps apart.
     fn merge_all(&mut self, other: Self, conflict: impl FnMut(&K, V, V) -> V)
     where
-        K: Ord,
         A: Clone,
     {
         /// Gives the map what was merged, also when a comparison panics.
@@ -238,41 +246,6 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         };
         let builder = merged.builder.insert(builder);
         merge(left, other.into_iter(), builder, conflict);
-    }
-
-    /// Splits the map: the entries whose keys are `key` or greater become the result.
-    ///
-    /// Takes O(log n + m), where m is the number of entries in the smaller of the two parts, or
-    /// about so: only these entries are moved.
-    ///
-    /// # Examples
-    /// ```
-    /// let mut low = ctree::CTreeMap::from([(1, "a"), (2, "b"), (3, "c")]);
-    /// let high = low.split_off(&2);
-    /// assert_eq!(low.into_keys().collect::<Vec<_>>(), [1]);
-    /// assert_eq!(high.into_keys().collect::<Vec<_>>(), [2, 3]);
-    /// ```
-    pub fn split_off<Q: ?Sized + Ord>(&mut self, key: &Q) -> Self
-    where
-        K: Borrow<Q> + Ord,
-        A: Clone,
-    {
-        if self.tree.root().is_none() {
-            return self.new_like();
-        }
-        let edge = self.tree.lower_edge(key);
-        // SAFETY: the edge was just found in this tree.
-        let tree = unsafe { self.tree.split_off(edge) };
-        CTreeMap { tree }
-    }
-
-    /// Moves the entries into as few nodes as hold them, in the order of the keys, and frees the
-    /// others. Takes O(n).
-    ///
-    /// Worth it after many removals, or when a map that grew by random insertions is going to be
-    /// read for long.
-    pub fn compact(&mut self) {
-        self.tree.compact();
     }
 }
 
@@ -316,7 +289,7 @@ fn merge<K: Ord, V, A: Allocator>(
     }
 }
 
-impl<K, V> CTreeMap<K, V> {
+impl<K: Ord, V> CTreeMap<K, V> {
     /// Builds a map from entries that the caller claims are strictly ascending, and checks that.
     /// Takes O(n), with n - 1 comparisons; the nodes are full.
     ///
@@ -335,7 +308,6 @@ impl<K, V> CTreeMap<K, V> {
     /// ```
     pub fn from_sorted_iter<I>(entries: I) -> Result<CTreeMap<K, V>, OrderError>
     where
-        K: Ord,
         I: IntoIterator<Item = (K, V)>,
     {
         CTreeMap::from_sorted_iter_in(entries, Global, Options::PLAIN)

@@ -79,8 +79,6 @@ unsafe fn step_prev<K, V>(form: Form<K, V>, edge: &mut Edge) -> Option<Place> {
 }
 
 impl<'a, K, V> Cursor<'a, K, V> {
-    /// The entry at a place.
-    ///
     /// # Safety
     /// `place` is the place of an entry of the tree of this cursor.
     #[inline]

@@ -41,7 +41,7 @@ pub struct OccupiedError<'a, K, V, A: Allocator = Global> {
     pub value: V,
 }
 
-impl<K, V, A: Allocator> CTreeMap<K, V, A> {
+impl<K: Ord, V, A: Allocator> CTreeMap<K, V, A> {
     /// Inserts an entry, unless its key is in the map.
     ///
     /// Takes O(log n), with one search.
@@ -57,10 +57,7 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     /// let error = map.try_insert(37, "b").unwrap_err();
     /// assert_eq!((error.entry.key(), error.entry.get(), error.value), (&37, &"a", "b"));
     /// ```
-    pub fn try_insert(&mut self, key: K, value: V) -> Result<&mut V, OccupiedError<'_, K, V, A>>
-    where
-        K: Ord,
-    {
+    pub fn try_insert(&mut self, key: K, value: V) -> Result<&mut V, OccupiedError<'_, K, V, A>> {
         match self.entry(key) {
             Entry::Occupied(entry) => Err(OccupiedError { entry, value }),
             Entry::Vacant(entry) => Ok(entry.insert(value)),
@@ -88,13 +85,6 @@ impl<'a, K: Ord, V, A: Allocator> Entry<'a, K, V, A> {
     }
 
     /// The value, to change it, after inserting what `default` makes of the key if there was none.
-    ///
-    /// # Examples
-    /// ```
-    /// let mut lengths = ctree::CTreeMap::new();
-    /// lengths.entry("poneyland").or_insert_with_key(|key| key.len());
-    /// assert_eq!(lengths["poneyland"], 9);
-    /// ```
     #[inline]
     pub fn or_insert_with_key<F: FnOnce(&K) -> V>(self, default: F) -> &'a mut V {
         match self {
@@ -116,15 +106,6 @@ impl<'a, K: Ord, V, A: Allocator> Entry<'a, K, V, A> {
     }
 
     /// Changes the value if there is one.
-    ///
-    /// # Examples
-    /// ```
-    /// let mut map = ctree::CTreeMap::new();
-    /// for _ in 0..3 {
-    ///     map.entry("hits").and_modify(|hits| *hits += 1).or_insert(42);
-    /// }
-    /// assert_eq!(map["hits"], 44);
-    /// ```
     #[inline]
     pub fn and_modify<F>(self, f: F) -> Self
     where
@@ -164,8 +145,6 @@ impl<'a, K: Ord, V: Default, A: Allocator> Entry<'a, K, V, A> {
 }
 
 impl<'a, K, V, A: Allocator> VacantEntry<'a, K, V, A> {
-    /// The entry of `key`, to be inserted at `edge`.
-    ///
     /// # Safety
     /// `edge` is an edge of the tree of `map`, as it is now.
     #[inline(always)]
@@ -204,8 +183,6 @@ impl<'a, K: Ord, V, A: Allocator> VacantEntry<'a, K, V, A> {
 }
 
 impl<'a, K, V, A: Allocator> OccupiedEntry<'a, K, V, A> {
-    /// The entry at `place`.
-    ///
     /// # Safety
     /// `place` is the place of an entry of the tree of `map`, as it is now.
     #[inline(always)]

@@ -130,7 +130,7 @@ impl<K: fmt::Debug, V: fmt::Debug, R, F, A: Allocator> fmt::Debug for ExtractIf<
     }
 }
 
-impl<K, V, A: Allocator> CTreeMap<K, V, A> {
+impl<K: Ord, V, A: Allocator> CTreeMap<K, V, A> {
     /// Removes the entries within `range` that `pred` chooses, and gives them in the order of their
     /// keys, each when asked for.
     ///
@@ -149,7 +149,6 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     /// ```
     pub fn extract_if<F, R>(&mut self, range: R, pred: F) -> ExtractIf<'_, K, V, R, F, A>
     where
-        K: Ord,
         R: RangeBounds<K>,
         F: FnMut(&K, &mut V) -> bool,
     {
@@ -164,16 +163,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     ///
     /// Keeps and returns memory as [`remove`](Self::remove) does; [`compact`](Self::compact)
     /// afterwards fills the nodes again.
-    ///
-    /// # Examples
-    /// ```
-    /// let mut map: ctree::CTreeMap<i32, i32> = (0..8).map(|n| (n, n * 10)).collect();
-    /// map.retain(|key, _| key % 2 == 0);
-    /// assert_eq!(map.into_iter().collect::<Vec<_>>(), [(0, 0), (2, 20), (4, 40), (6, 60)]);
-    /// ```
     pub fn retain<F>(&mut self, mut f: F)
     where
-        K: Ord,
         F: FnMut(&K, &mut V) -> bool,
     {
         let mut extraction = Extraction::new(self, ..);

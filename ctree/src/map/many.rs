@@ -146,7 +146,9 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     pub fn level_count(&self) -> usize {
         self.tree.level_count()
     }
+}
 
+impl<K: Ord, V, A: Allocator> CTreeMap<K, V, A> {
     /// Checks the whole structure: the order of the keys, the fill of the nodes, and all that nodes
     /// say about their keys and children.
     ///
@@ -154,10 +156,7 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     ///
     /// # Errors
     /// What is wrong first. With a lawful `Ord` nothing ever is.
-    pub fn check(&self) -> Result<(), CheckError>
-    where
-        K: Ord,
-    {
+    pub fn check(&self) -> Result<(), CheckError> {
         self.tree.check()
     }
 }

@@ -101,8 +101,6 @@ struct PartIter<I: Items> {
 }
 
 impl<I: Items> Part<I> {
-    /// The entries of a tree.
-    ///
     /// # Safety
     /// The invariant holds for all entries of the tree.
     unsafe fn whole<A: Allocator>(tree: &Tree<I::Key, I::Value, A>) -> Self {

@@ -69,8 +69,6 @@ impl Opened {
         Ok(page)
     }
 
-    /// Maps the first `bytes` bytes.
-    ///
     /// # Safety
     /// Nothing changes or shortens the file while the mapping lives.
     pub(super) unsafe fn map(self, bytes: usize) -> Result<Source, OpenError> {

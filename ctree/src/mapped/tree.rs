@@ -6,10 +6,9 @@
 //!       -> for variable length: heap (in the file)       -> key to compare with, value
 //! ```
 //!
-//! **Memory safety** rests on the length of the file, which is checked when it is opened, and on
-//! its layout, which is computed ([`Layout`]). After each search the numbers of leaf and slot are
-//! limited to the bounds of the layout. An offset into a heap, and the length found there, are read
-//! once and then compared with the bounds of the heap. All else is slices.
+//! Memory safety rests on the length of the file, which is checked when it is opened, and on its
+//! layout, which is computed ([`Layout`]). After each search the numbers of leaf and slot are
+//! limited to the bounds of the layout. All else is slices.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -32,14 +31,7 @@ use super::write::filler;
 /// Most lines of a leaf, or of its keys in the heap, that are prefetched.
 const EAGER_LINES_MAX: usize = 8;
 
-/// Integers whose searches take a step together. Nanoseconds of processor time per query of a long
-/// batch, keys and values of 8 B, and bbtree 0.1.7's file map in the same run (Intel Xeon, family 6
-/// model 207, 2 virtual cores, busy, 2026-11-20):
-///
-/// | entries | 16 | 32 | 64 | bbtree |
-/// |---|---|---|---|---|
-/// | 2,097,151 | 33.7 | 35.5 | 35.8 | 147 |
-/// | 20,000 (in the cache) | 10.1 | 9.0 | 9.4 | 51 |
+/// Integers whose searches take a step together: see `docs/ctree-frozen.md`.
 const STEP: usize = 16;
 const _: () = assert!(STEP <= BATCH);
 

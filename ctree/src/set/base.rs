@@ -59,7 +59,9 @@ impl<K> CTreeSet<K> {
             map: CTreeMap::with_heads(),
         }
     }
+}
 
+impl<K: Ord> CTreeSet<K> {
     /// Builds a set from keys that the caller claims are strictly ascending, and checks that. Takes
     /// O(n), with n - 1 comparisons; the nodes are full.
     ///
@@ -67,7 +69,6 @@ impl<K> CTreeSet<K> {
     /// The index of the first key that is not greater than the key before it.
     pub fn from_sorted_iter<I>(keys: I) -> Result<CTreeSet<K>, OrderError>
     where
-        K: Ord,
         I: IntoIterator<Item = K>,
     {
         let map = CTreeMap::from_sorted_iter(keys.into_iter().map(|key| (key, ())))?;
@@ -138,13 +139,6 @@ impl<K, A: Allocator> CTreeSet<K, A> {
     ///
     /// # Panics
     /// When the start is greater than the end, or both are equal and excluded.
-    ///
-    /// # Examples
-    /// ```
-    /// let set = ctree::CTreeSet::from([3, 5, 8]);
-    /// assert_eq!(set.range(4..).next(), Some(&5)); // the successor
-    /// assert_eq!(set.range(..=4).next_back(), Some(&3)); // the predecessor
-    /// ```
     #[inline]
     pub fn range<Q: ?Sized + Ord, R>(&self, range: R) -> Range<'_, K>
     where
@@ -172,69 +166,6 @@ impl<K, A: Allocator> CTreeSet<K, A> {
         self.map.get_key_value(key).map(|(key, ())| key)
     }
 
-    /// The smallest key.
-    #[inline]
-    #[must_use]
-    pub fn first(&self) -> Option<&K>
-    where
-        K: Ord,
-    {
-        self.map.first_key_value().map(|(key, ())| key)
-    }
-
-    /// The largest key.
-    #[inline]
-    #[must_use]
-    pub fn last(&self) -> Option<&K>
-    where
-        K: Ord,
-    {
-        self.map.last_key_value().map(|(key, ())| key)
-    }
-
-    /// Removes the smallest key.
-    pub fn pop_first(&mut self) -> Option<K>
-    where
-        K: Ord,
-    {
-        self.map.pop_first().map(|(key, ())| key)
-    }
-
-    /// Removes the largest key.
-    pub fn pop_last(&mut self) -> Option<K>
-    where
-        K: Ord,
-    {
-        self.map.pop_last().map(|(key, ())| key)
-    }
-
-    /// Adds a key; returns whether it is new. A key that equals one in the set is dropped: see
-    /// [`replace`](Self::replace).
-    #[inline]
-    pub fn insert(&mut self, key: K) -> bool
-    where
-        K: Ord,
-    {
-        self.map.insert(key, ()).is_none()
-    }
-
-    /// Adds a key, replacing the one that equals it, and returns that.
-    ///
-    /// # Examples
-    /// ```
-    /// let mut set = ctree::CTreeSet::new();
-    /// assert_eq!(set.replace(String::from("word")), None);
-    /// let roomy = String::with_capacity(100) + "word";
-    /// assert_eq!(set.replace(roomy), Some(String::from("word")));
-    /// assert!(set.first().is_some_and(|word| word.capacity() >= 100));
-    /// ```
-    pub fn replace(&mut self, key: K) -> Option<K>
-    where
-        K: Ord,
-    {
-        self.map.replace_key(key, ())
-    }
-
     /// Removes a key; returns whether it was there.
     #[inline]
     pub fn remove<Q: ?Sized + Ord>(&mut self, key: &Q) -> bool
@@ -253,35 +184,6 @@ impl<K, A: Allocator> CTreeSet<K, A> {
         self.map.remove_entry(key).map(|(key, ())| key)
     }
 
-    /// Keeps the keys for which `f` returns true, visited in order.
-    pub fn retain<F>(&mut self, mut f: F)
-    where
-        K: Ord,
-        F: FnMut(&K) -> bool,
-    {
-        self.map.retain(|key, ()| f(key));
-    }
-
-    /// Removes the keys within `range` for which `pred` returns true, lazily and in order. See
-    /// [`CTreeMap::extract_if`].
-    pub fn extract_if<F, R>(&mut self, range: R, pred: F) -> ExtractIf<'_, K, R, F, A>
-    where
-        K: Ord,
-        R: RangeBounds<K>,
-        F: FnMut(&K) -> bool,
-    {
-        ExtractIf::new(Extraction::new(&mut self.map, range), pred)
-    }
-
-    /// Moves all keys of `other` into this set. See [`CTreeMap::append`].
-    pub fn append(&mut self, other: &mut Self)
-    where
-        K: Ord,
-        A: Clone,
-    {
-        self.map.append(&mut other.map);
-    }
-
     /// Splits the set: the keys that are `key` or greater become the result.
     pub fn split_off<Q: ?Sized + Ord>(&mut self, key: &Q) -> Self
     where
@@ -291,16 +193,6 @@ impl<K, A: Allocator> CTreeSet<K, A> {
         CTreeSet {
             map: self.map.split_off(key),
         }
-    }
-
-    /// Adds keys in the given order, prefetching the nodes where they go. See
-    /// [`CTreeMap::insert_many`].
-    pub fn insert_many<I>(&mut self, keys: I)
-    where
-        K: Ord,
-        I: IntoIterator<Item = K>,
-    {
-        self.map.insert_many(keys.into_iter().map(|key| (key, ())));
     }
 
     /// Whether each of many keys is in the set: `results[i]` becomes that of `keys[i]`. See
@@ -348,15 +240,85 @@ impl<K, A: Allocator> CTreeSet<K, A> {
     pub fn memory_usage(&self) -> usize {
         self.map.memory_usage()
     }
+}
+
+impl<K: Ord, A: Allocator> CTreeSet<K, A> {
+    /// The smallest key.
+    #[inline]
+    #[must_use]
+    pub fn first(&self) -> Option<&K> {
+        self.map.first_key_value().map(|(key, ())| key)
+    }
+
+    /// The largest key.
+    #[inline]
+    #[must_use]
+    pub fn last(&self) -> Option<&K> {
+        self.map.last_key_value().map(|(key, ())| key)
+    }
+
+    /// Removes the smallest key.
+    pub fn pop_first(&mut self) -> Option<K> {
+        self.map.pop_first().map(|(key, ())| key)
+    }
+
+    /// Removes the largest key.
+    pub fn pop_last(&mut self) -> Option<K> {
+        self.map.pop_last().map(|(key, ())| key)
+    }
+
+    /// Adds a key; returns whether it is new. A key that equals one in the set is dropped: see
+    /// [`replace`](Self::replace).
+    #[inline]
+    pub fn insert(&mut self, key: K) -> bool {
+        self.map.insert(key, ()).is_none()
+    }
+
+    /// Adds a key, replacing the one that equals it, and returns that.
+    pub fn replace(&mut self, key: K) -> Option<K> {
+        self.map.replace_key(key, ())
+    }
+
+    /// Keeps the keys for which `f` returns true, visited in order.
+    pub fn retain<F>(&mut self, mut f: F)
+    where
+        F: FnMut(&K) -> bool,
+    {
+        self.map.retain(|key, ()| f(key));
+    }
+
+    /// Removes the keys within `range` for which `pred` returns true, lazily and in order. See
+    /// [`CTreeMap::extract_if`].
+    pub fn extract_if<F, R>(&mut self, range: R, pred: F) -> ExtractIf<'_, K, R, F, A>
+    where
+        R: RangeBounds<K>,
+        F: FnMut(&K) -> bool,
+    {
+        ExtractIf::new(Extraction::new(&mut self.map, range), pred)
+    }
+
+    /// Moves all keys of `other` into this set. See [`CTreeMap::append`].
+    pub fn append(&mut self, other: &mut Self)
+    where
+        A: Clone,
+    {
+        self.map.append(&mut other.map);
+    }
+
+    /// Adds keys in the given order, prefetching the nodes where they go. See
+    /// [`CTreeMap::insert_many`].
+    pub fn insert_many<I>(&mut self, keys: I)
+    where
+        I: IntoIterator<Item = K>,
+    {
+        self.map.insert_many(keys.into_iter().map(|key| (key, ())));
+    }
 
     /// Checks the whole structure, as [`CTreeMap::check`] does.
     ///
     /// # Errors
     /// What is wrong first. With a lawful `Ord` nothing ever is.
-    pub fn check(&self) -> Result<(), CheckError>
-    where
-        K: Ord,
-    {
+    pub fn check(&self) -> Result<(), CheckError> {
         self.map.check()
     }
 }

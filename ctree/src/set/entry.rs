@@ -25,7 +25,7 @@ pub struct VacantEntry<'a, K, A: Allocator = Global> {
     inner: map::VacantEntry<'a, K, (), A>,
 }
 
-impl<K, A: Allocator> CTreeSet<K, A> {
+impl<K: Ord, A: Allocator> CTreeSet<K, A> {
     /// Searches for `key` once, to look at it, insert it or remove it.
     ///
     /// # Examples
@@ -42,10 +42,7 @@ impl<K, A: Allocator> CTreeSet<K, A> {
     /// }
     /// assert_eq!((once.len(), again.len()), (2, 1));
     /// ```
-    pub fn entry(&mut self, key: K) -> Entry<'_, K, A>
-    where
-        K: Ord,
-    {
+    pub fn entry(&mut self, key: K) -> Entry<'_, K, A> {
         match self.map.entry(key) {
             map::Entry::Occupied(inner) => Entry::Occupied(OccupiedEntry { inner }),
             map::Entry::Vacant(inner) => Entry::Vacant(VacantEntry { inner }),

@@ -1,7 +1,7 @@
 //! The search among heads: 64 bits of each key, for keys that are not integers.
 //!
 //! ```text
-//! node:  | h0 h1 h2 .. h7 | h8 .. h14 skip |      15 heads and a number, two lines; children as in `key_tree`: 16 to a node
+//! node:  | h0 h1 h2 .. h7 | h8 .. h14 skip |      15 heads and a number, two lines; 16 children
 //! ```
 //!
 //! **The heads of a node begin where its keys begin to differ.** If the separators around a node

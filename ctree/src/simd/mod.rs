@@ -1,19 +1,12 @@
 //! Search among integer lanes, by the widest vectors that the machine has.
 //!
-//! ```text
-//! one search:    node = 0
-//!                for each index level, root first:      count = lanes of the node that are < query
-//!                                                       node  = node * (LANES + 1) + count
-//!                in leaf `node`:                        rank  = node * LANES + lanes of the leaf that are < query
-//! ```
+//! A search takes the number of lanes of a node that are less than the query: the child, or in a leaf
+//! the rank. A count is two (AVX-512) or four (AVX2) vector comparisons and a population count. No
+//! branch depends on a key: nothing is mispredicted, and the processor runs ahead into the next
+//! search. Both lines of a node are requested at once.
 //!
-//! A count is two (AVX-512) or four (AVX2) vector comparisons and a population count. No branch
-//! depends on a key: nothing is mispredicted, and the processor runs ahead into the next search.
-//! Both lines of a node are requested at once.
-//!
-//! **A batch descends level by level**: each query requests its next node, so that the misses
-//! overlap. Pipelines that hold queries at different depths were slower in a prototype (14.5-16 ns
-//! a query instead of 10.7).
+//! A batch descends level by level: each query prefetches its next node, so that the misses
+//! overlap.
 //!
 //! [`Isa::detect`] finds the instructions of the machine when a tree is built. A whole search or
 //! batch then runs inside one function compiled for them, whatever flags the program was built

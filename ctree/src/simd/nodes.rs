@@ -147,8 +147,6 @@ unsafe fn find_in_leaf<L: Lane, Count: CountLess<L>>(
     }
 }
 
-/// The child of a node.
-///
 /// # Safety
 /// As for [`find`]; `node` is one of the inner nodes, and `slot` at most its length.
 #[inline(always)]

@@ -78,8 +78,6 @@ impl NodeMemory {
         unsafe { node.add(at).cast() }
     }
 
-    /// The header.
-    ///
     /// # Safety
     /// `node` is memory for such a node.
     unsafe fn header(self, node: NodePtr) -> *mut Header {
@@ -375,8 +373,6 @@ impl Arena {
         unsafe { chunk.add(1).cast() }
     }
 
-    /// Frees all chunks.
-    ///
     /// # Safety
     /// `alloc` is the allocator of all calls of [`take`](Self::take); no node is in use, and
     /// nothing behind a record.

@@ -28,8 +28,6 @@ pub(super) struct Neighbours {
 }
 
 impl<K, V> Form<K, V> {
-    /// The children on both sides of a separator.
-    ///
     /// # Safety
     /// `parent` is an inner node of this form, `slot < len`.
     pub(super) unsafe fn neighbours(self, parent: NodePtr, slot: usize) -> Neighbours {

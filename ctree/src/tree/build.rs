@@ -144,8 +144,6 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
         }
     }
 
-    /// Writes an entry to its place.
-    ///
     /// # Safety
     /// [`next_place`](Self::next_place) has just returned `place`.
     #[inline]

@@ -108,8 +108,6 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     }
 }
 
-/// Counts the leaves and the inner nodes below a node, itself included.
-///
 /// # Safety
 /// `node` is a node of a tree of this form.
 unsafe fn count_nodes<K, V>(form: Form<K, V>, node: NodePtr, counts: &mut [usize; 2]) {

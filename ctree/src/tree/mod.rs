@@ -1,23 +1,15 @@
 //! The tree below the dynamic map and set: a B-tree of wide nodes that are searched by SIMD.
 //!
-//! **A B-tree, not a B+-tree.** Entries lie in leaves and in inner nodes, each in one place, so
-//! that keys of any type can be separators without being cloned. A node has room for some thirty
-//! entries (see [`shape`]) and may hold any number of them: at least one, or none in the root of an
-//! empty tree.
+//! Entries lie in leaves and in inner nodes, each in one place, so that keys of any type can be
+//! separators without being cloned. A node has room for some thirty entries (see [`shape`]) and may
+//! hold any number of them: at least one, or none in the root of an empty tree.
 //!
-//! **Places and edges.** An entry is named by its node and slot, a [`Place`]; a gap between two
-//! neighbouring entries by its [`Edge`], always at a leaf. Each gap has exactly one edge, so that
-//! two walks that approach each other know when they meet. Both are valid until the tree is
-//! changed.
+//! An entry is named by its node and slot, a [`Place`]; a gap between two neighbouring entries by its
+//! [`Edge`], always at a leaf. Each gap has exactly one edge, so that two walks that approach each
+//! other know when they meet. Both are valid until the tree is changed.
 //!
-//! **What the parts do**, lowest first; a part knows of those before it only:
-//! - [`shape`]: offsets in a node, from the types;
-//! - [`node`]: memory of nodes, moving entries and children; not that keys are sorted;
-//! - [`arena`]: where nodes come from;
-//! - [`navigate`]: from an edge to the entry before or after it;
-//! - [`fences`]: which leading bytes the heads of a node of byte strings may leave out;
-//! - [`balance`]: entries between neighbouring nodes;
-//! - [`search`], [`insert`], [`remove`], [`build`], [`check`]: what the names say.
+//! The parts, lowest first: [`shape`], [`node`], [`arena`], [`navigate`], [`fences`], [`balance`],
+//! [`search`], [`insert`], [`remove`], [`build`], [`check`].
 //!
 //! **What is trusted.** The tree's own structure: nodes, lengths, pointers, and initialised slots.
 //! The order of the keys is not: a wrong `Ord`, a wrong [`Head`](crate::Head), a key that changes

@@ -176,8 +176,6 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// The header.
-    ///
     /// # Safety
     /// `node` is the memory of a node of this form.
     #[inline(always)]
@@ -186,8 +184,6 @@ impl<K, V> Form<K, V> {
         unsafe { node.add(self.shape().header_at).cast() }
     }
 
-    /// Number of entries.
-    ///
     /// # Safety
     /// `node` is a node of this form.
     #[inline(always)]
@@ -214,8 +210,6 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Number of levels below, 0 for a leaf.
-    ///
     /// # Safety
     /// `node` is a node of this form.
     #[inline(always)]
@@ -224,8 +218,6 @@ impl<K, V> Form<K, V> {
         usize::from(unsafe { (*self.header(node).as_ptr()).level })
     }
 
-    /// The inner node above, none for the root.
-    ///
     /// # Safety
     /// `node` is a node of this form.
     #[inline(always)]
@@ -234,8 +226,6 @@ impl<K, V> Form<K, V> {
         unsafe { (*self.header(node).as_ptr()).parent }
     }
 
-    /// Makes `parent` the inner node above.
-    ///
     /// # Safety
     /// `node` is a node of this form.
     #[inline(always)]
@@ -254,8 +244,6 @@ impl<K, V> Form<K, V> {
         unsafe { (*self.header(node).as_ptr()).prefix_bytes as usize }
     }
 
-    /// Where the key of a slot lies.
-    ///
     /// # Safety
     /// `node` is a node of this form, `slot <= capacity`.
     #[inline(always)]
@@ -274,8 +262,6 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Where the value of a slot lies.
-    ///
     /// # Safety
     /// `node` is a node of this form, `slot <= capacity`.
     #[inline(always)]
@@ -294,8 +280,6 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Where the head of a slot lies.
-    ///
     /// # Safety
     /// `node` is a node of this form, which has heads, `slot <= capacity`.
     #[inline(always)]
@@ -305,8 +289,6 @@ impl<K, V> Form<K, V> {
         unsafe { node.cast::<u64>().as_ptr().add(slot) }
     }
 
-    /// Where the pointer to a child lies.
-    ///
     /// # Safety
     /// `node` is an inner node of this form, `index <= capacity + 1`.
     #[inline(always)]
@@ -320,8 +302,6 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// A child.
-    ///
     /// # Safety
     /// `node` is an inner node of this form, `index <= len`.
     #[inline(always)]
@@ -330,8 +310,6 @@ impl<K, V> Form<K, V> {
         unsafe { self.child_at(node, index).read() }
     }
 
-    /// Makes `child` the child `index`, and `node` its parent.
-    ///
     /// # Safety
     /// `node` is an inner node of this form, `index <= capacity`, `child` is a node of this form.
     #[inline]

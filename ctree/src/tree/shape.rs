@@ -1,25 +1,22 @@
 //! Where everything lies in a node: arithmetic on types, evaluated by the compiler.
 //!
 //! ```text
-//! leaf     | lanes: 4 lines, 32 of u64 | keys    | values          | header |
-//! inner    | lanes                     | keys    | values          | header | children            | counts            |
-//! u64:     0                           -         256               496      512                   760
+//! leaf     | lanes: 4 lines, 32 of u64 | keys | values | header |
+//! inner    | lanes                     | keys | values | header | children | counts |
+//! u64:     0                           -      256      496      512        760
 //! ```
 //!
-//! - **Lanes** are what a search compares by SIMD, and they come first, so that their lines are
-//!   asked for before anything else is known. Of integer keys they *are* the keys. Otherwise they
+//! - **Lanes** are what a search compares by SIMD. They come first, so that their lines are
+//!   requested before anything else is known. Of integer keys they *are* the keys. Otherwise they
 //!   are the keys' heads (see `head`), if the map has heads, and absent if not. Lanes without an
-//!   entry hold the largest integer, so that a search needs not know how many there are.
-//! - **Keys** are the lanes of integer keys, else an array of their own.
-//! - Leaves and inner nodes share the offsets of all that both have: the place of an entry is a
-//!   node and a slot, whatever the node.
+//!   entry hold the largest integer, so that a search need not know how many there are.
+//! - Leaves and inner nodes share the offsets of all that both have.
 //! - The **first leaf** of a map is of the same kind, smaller, and aligned to no line. No SIMD
 //!   reads it.
-//! - **Counts** of the entries below each child are there in maps with ranks only, and nothing else
-//!   lies behind them.
+//! - **Counts** of the entries below each child are there in maps with ranks only.
 //!
-//! **How many entries?** As many as there are lanes in [`LANE_BYTES`], a few less where that saves
-//! a line; for large keys and values as many as fit into [`ENTRY_BYTES_MAX`], but at least
+//! A node has as many entries as there are lanes in [`LANE_BYTES`], a few less where that saves a
+//! line; for large keys and values as many as fit into [`ENTRY_BYTES_MAX`], but at least
 //! [`CAPACITY_MIN`]. The table of sizes that were tried is in the guide, `docs/ctree.md`.
 
 use core::mem::offset_of;
