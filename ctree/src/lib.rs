@@ -71,7 +71,7 @@ extern crate std;
 
 // Modules, lowest first; each uses only those before it: `error`, `block`, `narrow`, `lane`,
 // `head`, `plan`, `simd`, `tree`, `rank_iter`, `algebra`, `traits`, `frozen`, `map`, `set`,
-// `serde`, `mapped`.
+// `parallel`, `serde`, `mapped`.
 mod algebra;
 mod block;
 mod error;
@@ -82,6 +82,8 @@ pub mod map;
 #[cfg(all(feature = "mmap", unix, target_pointer_width = "64"))]
 mod mapped;
 mod narrow;
+#[cfg(feature = "rayon")]
+mod parallel;
 mod plan;
 mod rank_iter;
 #[cfg(feature = "serde")]

@@ -96,59 +96,7 @@ impl<K, V> LaneTree<K, V> {
     /// # Panics
     /// When there are no entries, `K` is not an integer, or the size overflows.
     pub(crate) fn from_sorted(entries: Vec<(K, V)>) -> LaneTree<K, V> {
-        let tree = Self::without_entries(&entries);
-        let (keys, joined_values) = (tree.keys(), tree.joined_values());
-        let mut values = Vec::new();
-        if !Self::joined() {
-            values.reserve_exact(entries.len());
-            advise_vec(&values);
-        }
-        for (rank, (key, value)) in entries.into_iter().enumerate() {
-            // SAFETY: `rank < plan.len()`: this is the aligned place of a key within the block.
-            unsafe { keys.at(rank).write(key) };
-            if Self::joined() {
-                // SAFETY: the same for a value.
-                unsafe { joined_values.at(rank).write(value) };
-            } else {
-                values.push(value);
-            }
-        }
-        // SAFETY: all keys are written, and the values are joined or in `values`.
-        unsafe { tree.finish(values) }
-    }
-
-    /// [`from_sorted`](LaneTree::from_sorted) with the help of other threads.
-    ///
-    /// # Panics
-    /// As `from_sorted`, and when values are not [joined](LaneTree::joined).
-    #[cfg(feature = "rayon")]
-    pub(super) fn from_sorted_parallel(entries: Vec<(K, V)>) -> LaneTree<K, V>
-    where
-        K: Send,
-        V: Send,
-    {
-        use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
-
-        assert!(Self::joined(), "values that own nothing lie in the leaves");
-        let tree = Self::without_entries(&entries);
-        let (keys, joined_values) = (tree.keys(), tree.joined_values());
-        entries
-            .into_par_iter()
-            .enumerate()
-            .for_each(|(rank, (key, value))| {
-                // SAFETY: `rank < plan.len()`: this is the aligned place of one key within the
-                // block.
-                unsafe { keys.at(rank).write(key) };
-                // SAFETY: the same of the value.
-                unsafe { joined_values.at(rank).write(value) };
-            });
-        // SAFETY: all keys and all values, which are joined, are written.
-        unsafe { tree.finish(Vec::new()) }
-    }
-
-    /// A tree with room for `entries`, not to be used before [`finish`](LaneTree::finish).
-    fn without_entries(entries: &[(K, V)]) -> LaneTree<K, V> {
-        let Some(plan) = Self::plan(entries) else {
+        let Some(plan) = Self::plan(&entries) else {
             panic!("capacity overflow: {} entries", entries.len());
         };
         assert!(
@@ -157,27 +105,33 @@ impl<K, V> LaneTree<K, V> {
             Self::LEAF_BYTES,
             plan.leaf_bytes()
         );
-        LaneTree {
+        let mut tree = LaneTree::<K, V> {
             block: Block::new(plan.block_bytes()),
             plan,
             isa: Isa::detect(),
             eager: EagerValues::NONE,
             values: Vec::new(),
             marker: PhantomData,
+        };
+        let (keys, joined_values) = (tree.keys(), tree.joined_values());
+        if !Self::joined() {
+            tree.values.reserve_exact(entries.len());
+            advise_vec(&tree.values);
         }
-    }
-
-    /// Fills in what follows from the entries.
-    ///
-    /// # Safety
-    /// - The keys of all ranks are written, and nothing else refers to the block;
-    /// - the values are written, if they are joined, and otherwise `values` has them all.
-    unsafe fn finish(mut self, values: Vec<V>) -> LaneTree<K, V> {
-        self.values = values;
+        for (rank, (key, value)) in entries.into_iter().enumerate() {
+            // SAFETY: `rank < plan.len()`: this is the aligned place of a key within the block.
+            unsafe { keys.at(rank).write(key) };
+            if Self::joined() {
+                // SAFETY: the same for a value.
+                unsafe { joined_values.at(rank).write(value) };
+            } else {
+                tree.values.push(value);
+            }
+        }
         // SAFETY: the block was made for this plan and kind, and all keys are written.
-        unsafe { lane_block::fill(Self::kind(), self.block.base(), &self.plan) };
-        self.eager = self.eager_values();
-        self
+        unsafe { lane_block::fill(Self::kind(), tree.block.base(), &tree.plan) };
+        tree.eager = tree.eager_values();
+        tree
     }
 
     /// The plan for the entries: with narrow separators if they save a level or much of the index,

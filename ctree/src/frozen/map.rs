@@ -18,8 +18,7 @@ use crate::rank_iter;
 use crate::simd::BATCH;
 
 /// Fewest queries that are searched for together. A batch of three took 12 ns a query, single
-/// lookups 6.7 (10 keys, values of 8 B), 300 against 217 to 250 (2 million). From four on they are
-/// even in a large map. (On the machine that `lane_tree` names, busy.)
+/// lookups 6.7 (10 keys, values of 8 B). From four on they are even in a large map.
 const BATCH_MIN: usize = 4;
 
 /// An ordered map that is built once: no pointers, as few cache misses as the data allows.
@@ -36,15 +35,11 @@ const BATCH_MIN: usize = 4;
 ///
 /// # Cost
 /// A lookup among n integer keys of 8 B reads one node of two lines in each of log33(n / 16) index
-/// levels, and one leaf; the lines of a node are requested together. The index has 1/32 of the
-/// size of the keys, so that mostly the leaf alone misses the cache. (For keys in tight clusters in
-/// a wide range, log17(n / 16) levels and 1/16.) Keys compared by 64 bits of each go through
-/// log16(n) nodes of two lines; a `String` itself is read where these are equal, mostly once. Other
-/// types need at most log2(n) comparisons, rounded up to four for each of log16(n) nodes.
-///
-/// # Threads
-/// No lookup writes anything: lookups from many threads do not wait for each other. To change a map
-/// that others read, build another one and exchange the two, behind an `Arc` in a lock.
+/// levels, and one leaf. The index has 1/32 of the size of the keys, so that mostly the leaf alone
+/// misses the cache. (For keys in tight clusters in a wide range, log17(n / 16) levels and 1/16.)
+/// Keys compared by 64 bits of each go through log16(n) nodes of two lines; a `String` itself is
+/// read where these are equal, mostly once. Other types need four comparisons in each of log16(n)
+/// nodes.
 ///
 /// # A wrong `Ord`
 /// As for `BTreeMap`, lookups may then miss keys, and building from unsorted input may panic. It is
@@ -59,7 +54,7 @@ const BATCH_MIN: usize = 4;
 /// assert_eq!(squares.get(&145), None);
 /// assert_eq!(squares.lower_bound(&145), 13); // thirteen squares are less than 145
 /// assert_eq!(squares.get_index(13), Some((&169, &13)));
-/// assert_eq!(squares.range(100..=200).map(|(square, _)| *square).collect::<Vec<_>>(), [100, 121, 144, 169, 196]);
+/// assert_eq!(squares.range(100..=200).next(), Some((&100, &10)));
 /// ```
 pub struct FrozenCTreeMap<K, V> {
     pub(super) repr: Repr<K, V>,
@@ -219,11 +214,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
         self.search(key).is_ok()
     }
 
-    /// Number of keys less than `query`: the rank of the first key that is not, or `len` when there
-    /// is none.
-    ///
-    /// [`get_index`](Self::get_index) reads the entry of a rank in constant time, and the
-    /// difference of two ranks is a number of entries.
+    /// Number of keys less than `query`: the rank of the first key that is not, or `len`.
     ///
     /// # Examples
     /// ```
@@ -241,8 +232,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
         self.search(query).unwrap_or_else(|rank| rank)
     }
 
-    /// Number of keys less than or equal to `query`: the rank of the first key greater than it, or
-    /// `len` when there is none.
+    /// Number of keys less than or equal to `query`.
     #[inline]
     pub fn upper_bound<Q: ?Sized + Ord>(&self, query: &Q) -> usize
     where
@@ -400,17 +390,16 @@ impl<K, V> FrozenCTreeMap<K, V> {
     /// constant time an entry.
     ///
     /// # Panics
-    /// As `BTreeMap::range`: if the start is greater than the end, or both are equal and excluded,
-    /// unless the map is empty.
+    /// As `BTreeMap::range`, unless the map is empty.
     ///
     /// # Examples
     /// ```
     /// use std::ops::Bound;
     ///
-    /// let map: ctree::FrozenCTreeMap<String, u32> = ["ash", "beech", "elm", "oak"].map(|tree| (tree.to_owned(), 1)).into();
-    /// let trees: Vec<_> = map.range::<str, _>((Bound::Excluded("ash"), Bound::Included("elm"))).map(|(tree, _)| tree).collect();
-    /// assert_eq!(trees, ["beech", "elm"]);
-    /// assert_eq!(map.range::<str, _>((Bound::Unbounded, Bound::Excluded("m"))).len(), 3);
+    /// let trees = ["ash", "beech", "elm", "oak"].map(|tree| (tree.to_owned(), 1));
+    /// let map = ctree::FrozenCTreeMap::from(trees);
+    /// let range = map.range::<str, _>((Bound::Excluded("ash"), Bound::Included("elm")));
+    /// assert!(range.map(|(tree, _)| tree).eq(["beech", "elm"]));
     /// ```
     pub fn range<Q: ?Sized + Ord, R: RangeBounds<Q>>(&self, range: R) -> Iter<'_, K, V>
     where

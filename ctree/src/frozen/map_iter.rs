@@ -113,27 +113,6 @@ macro_rules! impl_clone {
 
 impl_clone!(Iter Keys Values);
 
-#[cfg(feature = "rayon")]
-macro_rules! impl_split_at {
-    ($($name:ident)*) => {$(
-        impl<K, V> $name<'_, K, V> {
-            /// The first `index` of the entries that are left, and the others.
-            pub(super) fn split_at(self, index: usize) -> (Self, Self) {
-                let (mut left, mut right) = (self.entries.clone(), self.entries);
-                let middle = left.ranks.start + index.min(left.ranks.len());
-                left.ranks.end = middle;
-                right.ranks.start = middle;
-                // SAFETY: the two have no entry in common, and each has some of those of this
-                // iterator.
-                unsafe { ($name::new(left), $name::new(right)) }
-            }
-        }
-    )*};
-}
-
-#[cfg(feature = "rayon")]
-impl_split_at!(Iter IterMut);
-
 /// The owned entries of a map, from
 /// [`FrozenCTreeMap::into_iter`](super::FrozenCTreeMap#impl-IntoIterator-for-FrozenCTreeMap<K,+V>).
 pub struct IntoIter<K, V>(pub(super) Owned<K, V>);

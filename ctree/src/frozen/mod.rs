@@ -52,8 +52,6 @@ mod lane_tree;
 mod map;
 mod map_build;
 mod map_iter;
-#[cfg(feature = "rayon")]
-mod parallel;
 mod set;
 mod strided;
 
@@ -63,8 +61,6 @@ mod tests;
 pub use map::FrozenCTreeMap;
 #[cfg(feature = "rayon")]
 pub(crate) use map_build::keep_last;
-#[cfg(feature = "rayon")]
-pub(crate) use parallel::sort_in_parallel;
 pub use set::FrozenCTreeSet;
 
 /// Iterators over [`FrozenCTreeMap`].
@@ -72,8 +68,6 @@ pub mod frozen_map {
     pub use super::map_iter::{
         IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Range, RangeMut, Values, ValuesMut,
     };
-    #[cfg(feature = "rayon")]
-    pub use super::parallel::ParIter;
 }
 
 /// Iterators over [`FrozenCTreeSet`], and over two of them.

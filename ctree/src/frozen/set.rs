@@ -62,7 +62,7 @@ impl<K> FrozenCTreeSet<K> {
     }
 
     /// The set of a map's keys.
-    pub(super) fn from_map(map: FrozenCTreeMap<K, ()>) -> FrozenCTreeSet<K> {
+    pub(crate) fn from_map(map: FrozenCTreeMap<K, ()>) -> FrozenCTreeSet<K> {
         FrozenCTreeSet { map }
     }
 
@@ -85,8 +85,7 @@ impl<K> FrozenCTreeSet<K> {
         self.map.is_empty()
     }
 
-    /// Bytes that the set has allocated: index and keys, filler included; not what keys own
-    /// elsewhere.
+    /// Bytes that the set has allocated, not counting what keys own.
     pub fn memory_usage(&self) -> usize {
         self.map.memory_usage()
     }
@@ -109,8 +108,7 @@ impl<K> FrozenCTreeSet<K> {
         self.map.get_key_value(key).map(|(key, ())| key)
     }
 
-    /// Number of keys less than `query`: the rank of the first key that is not, or `len` when there
-    /// is none. See [`FrozenCTreeMap::lower_bound`].
+    /// Number of keys less than `query`. See [`FrozenCTreeMap::lower_bound`].
     #[doc(alias = "rank")]
     #[inline]
     pub fn lower_bound<Q: ?Sized + Ord>(&self, query: &Q) -> usize
@@ -120,8 +118,7 @@ impl<K> FrozenCTreeSet<K> {
         self.map.lower_bound(query)
     }
 
-    /// Number of keys less than or equal to `query`: the rank of the first key greater than it, or
-    /// `len` when there is none.
+    /// Number of keys less than or equal to `query`.
     #[inline]
     pub fn upper_bound<Q: ?Sized + Ord>(&self, query: &Q) -> usize
     where
@@ -192,8 +189,7 @@ impl<K> FrozenCTreeSet<K> {
     /// The keys within bounds, in order.
     ///
     /// # Panics
-    /// As [`FrozenCTreeMap::range`]: when the set is not empty, and the start is greater than the
-    /// end or both are equal and excluded.
+    /// As [`FrozenCTreeMap::range`].
     pub fn range<Q: ?Sized + Ord, R: RangeBounds<Q>>(&self, range: R) -> Range<'_, K>
     where
         K: Borrow<Q> + Ord,

@@ -20,12 +20,10 @@ const BATCH_MAX: usize = 64;
 /// Room for a batch of large entries, in bytes: moving them costs more than waiting for them.
 const BATCH_BYTES: usize = 16 << 10;
 
-/// Bytes of entries in a map that is small enough to insert one by one: it lives in the caches,
-/// where there is nothing to wait for.
+/// Bytes of entries in a map that is small enough to insert one by one: it lives in the caches.
 ///
-/// A quarter more random entries of 16 B, into a map with full nodes (Emerald Rapids, 2 MB of L2,
-/// busy; ns an entry): batched 61, one by one 52 (5,000 entries); 101 and 92 (50,000); 666 and 994
-/// (2 million).
+/// Random entries of 16 B (Emerald Rapids, 2 MB of L2, busy; ns an entry): batched 61, one by one 52
+/// (5,000 entries); 101 and 92 (50,000); 666 and 994 (2 million).
 const SMALL_BYTES: usize = 2 << 20;
 
 /// One map is this many times as long as the other when inserting the one into the other beats
@@ -56,8 +54,7 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
 
     /// Splits the map: the entries whose keys are `key` or greater become the result.
     ///
-    /// Takes O(log n + m), where m is the number of entries in the smaller of the two parts, or
-    /// about so: only these entries are moved.
+    /// Takes O(log n + m), where m is the number of entries in about the smaller of the two parts.
     pub fn split_off<Q: ?Sized + Ord>(&mut self, key: &Q) -> Self
     where
         K: Borrow<Q> + Ord,
@@ -86,9 +83,9 @@ impl<K: Ord, V, A: Allocator> CTreeMap<K, V, A> {
     /// Inserts entries in the order in which they come, as [`insert`](Self::insert) does one by
     /// one.
     ///
-    /// The nodes where they go are asked for ahead of time, a batch at a time, so that their cache
-    /// misses overlap. When the iterator panics, up to 64 of the entries that it gave before are
-    /// dropped instead of inserted. [`Extend`] is the same.
+    /// The nodes where they go are prefetched, a batch at a time, so that their cache misses overlap.
+    /// When the iterator panics, up to 64 of the entries that it gave before are dropped. [`Extend`]
+    /// is the same.
     pub fn insert_many<I>(&mut self, entries: I)
     where
         I: IntoIterator<Item = (K, V)>,
@@ -155,12 +152,9 @@ impl<K: Ord, V, A: Allocator> CTreeMap<K, V, A> {
     /// Moves all entries of `other` over, which is empty then. For a key that is in both maps, the
     /// key stays and the value is that of `other`.
     ///
-    /// Takes O(n + m), or O(m log n) when `other` is much shorter. Each map stays what it was made:
-    /// with ranks, with heads.
-    ///
-    /// When a comparison panics, `other` is empty and this map keeps what was merged so far, as
-    /// std's map does, or all of its own entries where `other` is much shorter. The other entries
-    /// are dropped.
+    /// Takes O(n + m), or O(m log n) when `other` is much shorter. When a comparison panics, `other`
+    /// is empty and this map keeps what was merged so far, or all of its own entries where `other`
+    /// is much shorter.
     pub fn append(&mut self, other: &mut Self)
     where
         A: Clone,
@@ -190,8 +184,7 @@ impl<K: Ord, V, A: Allocator> CTreeMap<K, V, A> {
     /// `conflict` makes the value of that key, of this map's value and of that of `other`.
     ///
     /// Costs as much as [`append`](Self::append). When a comparison or `conflict` panics, this map
-    /// keeps what was merged so far, or its own entries, without that of the conflict, where
-    /// `other` is much shorter. The other entries are dropped.
+    /// keeps what was merged so far, or its own entries, without that of the conflict.
     ///
     /// # Examples
     /// ```

@@ -12,10 +12,9 @@ use crate::tree::Found;
 impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     /// The values of many keys: `results[i]` becomes that of `keys[i]`.
     ///
-    /// The searches go down the tree together, so that their cache misses overlap: many times as
-    /// fast as single lookups in a map that does not fit into the caches. When the values are used
-    /// only after a long batch, their lines may have been displaced again:
-    /// [`get_many_with`](Self::get_many_with) hands each over while it is in the cache.
+    /// The searches go down the tree together, so that their cache misses overlap. After a long
+    /// batch the values may have left the cache: [`get_many_with`](Self::get_many_with) hands each
+    /// over while it is there.
     ///
     /// # Panics
     /// When `keys` and `results` differ in length.

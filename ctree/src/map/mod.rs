@@ -89,8 +89,6 @@ mod extract_if;
 mod into_iter;
 mod iter;
 mod many;
-#[cfg(feature = "rayon")]
-pub mod parallel;
 mod traits;
 mod walk;
 

@@ -1,15 +1,13 @@
 //! The double-ended walk over the entries of a tree, which all iterators of maps and sets use.
 //!
-//! Almost every step stays within a leaf. An end of a walk is therefore an [`Edge`], and at the
-//! front also the length of its leaf: a step reads only the entry. Behind the last entry of a leaf
-//! come an entry of an inner node and the next leaf ([`Ends::cross_front`], [`Ends::cross_back`]).
-//! `fold`, and what std builds on it, goes leaf by leaf.
+//! Almost every step stays within a leaf: an end of a walk is an [`Edge`], and at the front also the
+//! length of its leaf. Behind the last entry of a leaf come an entry of an inner node and the next
+//! leaf ([`Ends::cross_front`], [`Ends::cross_back`]). `fold` goes leaf by leaf.
 //!
-//! [`Walk`] counts the entries left, which gives iterators over a whole map their exact length.
-//! [`RangeWalk`] stops where its two edges meet: the number of entries between two keys is unknown.
+//! [`Walk`] counts the entries left. [`RangeWalk`] stops where its two edges meet.
 //!
-//! An end is looked up when it is first used, and is [`Edge::NOWHERE`] until then: a search costs a
-//! cache miss a level, and `map.range(key..).next()` does not need the last leaf.
+//! An end is looked up when it is first used, and is [`Edge::NOWHERE`] until then:
+//! `map.range(key..).next()` does not need the last leaf.
 
 use allocator_api2::alloc::Allocator;
 
@@ -149,7 +147,7 @@ fn end_in_leaf(front: Edge, back: Edge, len: usize) -> usize {
 /// tree. Where the walk is still within a leaf, it has just begun, and the leaves that follow are
 /// prefetched.
 ///
-/// By values, and with values as the result: a walk whose address is not taken stays in registers.
+/// Takes and returns values: a walk whose address is not taken stays in registers.
 ///
 /// # Safety
 /// `root` is the root of a tree of this form; the edges are edges of it, or `Edge::NOWHERE`.
@@ -436,9 +434,8 @@ impl<K, V> Walk<K, V> {
 /// is at most the slot of the back one. So a step from the front within a leaf needs one
 /// comparison, and steps from the back keep that true.
 ///
-/// Where the order of the keys contradicts itself, the edge of a range's start may lie behind that
-/// of its end. Then they never meet: the front end goes on to the last entry and the back end to
-/// the first one, and no entry is given out twice either.
+/// With a wrong `Ord`, the edge of a range's start may lie behind that of its end. Then they never
+/// meet: each end goes on to the end of the tree, and no entry is given out twice either.
 pub(crate) struct RangeWalk<K, V> {
     ends: Ends<K, V>,
 }
@@ -488,36 +485,6 @@ impl<K, V> RangeWalk<K, V> {
                 end_in_leaf(edge, ends.back, len).min(edge.slot + MIN_LEN_FOR_PREFETCH);
         }
         RangeWalk { ends }
-    }
-
-    /// A walk over the entries between two edges, the first of which is not behind the second.
-    ///
-    /// # Safety
-    /// - `root` is the root of a tree of this form, and the edges are edges of it.
-    /// - For as long as the walk or a copy of it is used, the nodes of the tree are neither changed
-    ///   nor freed.
-    #[cfg(feature = "rayon")]
-    pub(crate) unsafe fn between_edges(
-        form: Form<K, V>,
-        root: Root,
-        [front, back]: [Edge; 2],
-    ) -> Self {
-        let ends = Ends {
-            form,
-            root: Some(root),
-            front,
-            // SAFETY: this is a leaf of the tree.
-            front_end: end_in_leaf(front, back, unsafe { form.len(front.leaf) }),
-            back,
-            ..Ends::NONE
-        };
-        RangeWalk { ends }
-    }
-
-    /// Key and value of an entry beside the walk.
-    #[cfg(feature = "rayon")]
-    pub(crate) fn entry(&self, place: Place) -> Entry<K, V> {
-        self.ends.entry(place)
     }
 
     /// The first of the entries left.

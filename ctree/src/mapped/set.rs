@@ -14,9 +14,9 @@ use super::stored::{AsStored, StoredKey};
 
 /// An ordered set that is a file: written once, then looked up in place.
 ///
-/// What [`MappedCTreeMap`] says about keys, writing, opening, untrusted files and cost holds here.
-/// A file of a set is a file of a map to `()`: a map from [`OpenOptions`](super::OpenOptions)
-/// becomes a set by `From`.
+/// What [`MappedCTreeMap`] says about keys, writing, opening, errors, untrusted files and cost holds
+/// here. A file of a set is a file of a map to `()`: a map from
+/// [`OpenOptions`](super::OpenOptions) becomes a set by `From`.
 ///
 /// # Examples
 /// ```
@@ -35,9 +35,6 @@ pub struct MappedCTreeSet<K: StoredKey + ?Sized> {
 impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
     /// Writes a file of `keys`, which must be strictly ascending, and returns their number. See
     /// [`MappedCTreeMap::write`].
-    ///
-    /// # Errors
-    /// See [`WriteError`].
     pub fn write<B: AsStored<K>>(
         path: impl AsRef<Path>,
         keys: impl IntoIterator<Item = B>,
@@ -47,9 +44,6 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
 
     /// [`write`](Self::write) for keys in any order, which are sorted in memory; of equal keys the
     /// last stays.
-    ///
-    /// # Errors
-    /// See [`WriteError`].
     pub fn write_unsorted<B: AsStored<K>>(
         path: impl AsRef<Path>,
         keys: impl IntoIterator<Item = B>,
@@ -58,9 +52,6 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
     }
 
     /// Writes the bytes of a file, from the start of `out` on. See [`MappedCTreeMap::write_to`].
-    ///
-    /// # Errors
-    /// See [`WriteError`].
     pub fn write_to<B: AsStored<K>>(
         out: impl Write + Seek,
         keys: impl IntoIterator<Item = B>,
@@ -69,9 +60,6 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
     }
 
     /// The bytes that a file of `keys` would have.
-    ///
-    /// # Errors
-    /// See [`WriteError`].
     pub fn to_bytes<B: AsStored<K>>(
         keys: impl IntoIterator<Item = B>,
     ) -> Result<Vec<u8>, WriteError> {
@@ -79,9 +67,6 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
     }
 
     /// Maps a file. See [`OpenOptions::open`](super::OpenOptions::open).
-    ///
-    /// # Errors
-    /// See [`OpenError`].
     ///
     /// # Safety
     /// As for [`MappedCTreeMap::open`].
@@ -92,41 +77,26 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
 
     /// Maps a file that the kernel protects against changes. See
     /// [`OpenOptions::open_immutable`](super::OpenOptions::open_immutable).
-    ///
-    /// # Errors
-    /// See [`OpenError`]; `NotImmutable` for an ordinary file.
     pub fn open_immutable(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         MappedCTreeMap::open_immutable(path).map(Self::from)
     }
 
     /// Reads a whole file into memory. See [`OpenOptions::read`](super::OpenOptions::read).
-    ///
-    /// # Errors
-    /// See [`OpenError`].
     pub fn read(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         MappedCTreeMap::read(path).map(Self::from)
     }
 
     /// Copies the bytes of a file.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, OpenError> {
         MappedCTreeMap::from_bytes(bytes).map(Self::from)
     }
 
     /// Reads and checks the whole file. See [`MappedCTreeMap::verify`].
-    ///
-    /// # Errors
-    /// The first fault.
     pub fn verify(&self) -> Result<(), VerifyError> {
         self.map.verify()
     }
 
     /// Reads and maps all pages of the file. See [`MappedCTreeMap::warm`].
-    ///
-    /// # Errors
-    /// That of the operating system.
     pub fn warm(&self) -> io::Result<()> {
         self.map.warm()
     }
@@ -167,8 +137,7 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
         self.map.contains_many(keys, results);
     }
 
-    /// Number of keys less than `query`: the rank of the first key that is not, or `len` when there
-    /// is none.
+    /// Number of keys less than `query`.
     #[doc(alias = "rank")]
     #[inline]
     pub fn lower_bound(&self, query: &K) -> usize {

@@ -1,9 +1,9 @@
 //! The bytes of a file: a mapping, or a copy in memory. Only this module knows the operating
 //! system.
 //!
-//! A path from outside may name anything. Its metadata is checked before it is opened, since
-//! opening alone can rewind a tape; it is opened without blocking, since a pipe would wait for a
-//! writer; and the open file is checked again, since the name may have changed.
+//! A path may name anything. Its metadata is checked before it is opened, since opening alone can
+//! rewind a tape; it is opened without blocking, since a pipe would wait for a writer; and the open
+//! file is checked again, since the name may have changed.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

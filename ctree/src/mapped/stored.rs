@@ -1,10 +1,8 @@
 //! Which types files can hold, how they become bytes, and what bytes become.
 //!
-//! A file may hold any bytes. So every type is read by a **total** function, which makes some value
-//! of any bytes: a `bool` is whether the byte is not zero; a number that is no `char` becomes
-//! [`char::REPLACEMENT_CHARACTER`]; text ends before its first byte that is not UTF-8. A damaged
-//! file may give wrong answers, but no undefined behaviour and no panic; `verify` finds what was
-//! replaced.
+//! A file may hold any bytes. So every type is read by a total function, which makes some value of
+//! any bytes: a number that is no `char` becomes [`char::REPLACEMENT_CHARACTER`]; text ends before
+//! its first byte that is not UTF-8. `verify` finds what was replaced.
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;
@@ -26,14 +24,12 @@ pub(super) const HEAP_CELL_BYTES: usize = size_of::<u64>();
 
 /// A fixed-width type that a file holds as its bytes, in the byte order of the machine.
 ///
-/// Implemented for the integers of fixed width, `f32`, `f64`, `()`, and arrays of plain types; not
-/// for `usize` and `isize`, whose width differs between machines, nor for tuples, whose layout may
-/// differ between compilations. (`bool` and `char` are not plain, but files hold them as well: see
-/// [`Stored`].)
+/// Implemented for the integers of fixed width, `f32`, `f64`, `()`, and arrays of plain types.
+/// (`bool` and `char` are not plain, but files hold them as well: see [`Stored`].)
 ///
 /// The derives of the crate `zerocopy`, version 0.8 with its feature `derive`, check that a type of
 /// your own has no padding and that every pattern of bytes is a value. It must be `repr(C)` or
-/// `repr(transparent)`. Its values should mean the same in another process: no handles.
+/// `repr(transparent)`.
 ///
 /// # Examples
 /// ```
@@ -54,7 +50,8 @@ pub(super) const HEAP_CELL_BYTES: usize = size_of::<u64>();
 ///     }
 /// }
 ///
-/// let bytes = MappedCTreeMap::<str, Place>::to_bytes([("Ulm", Place { latitude: 48.4, longitude: 10.0 })])?;
+/// let ulm = Place { latitude: 48.4, longitude: 10.0 };
+/// let bytes = MappedCTreeMap::<str, Place>::to_bytes([("Ulm", ulm)])?;
 /// let places = MappedCTreeMap::<str, Place>::from_bytes(&bytes)?;
 /// assert_eq!(places.get("Ulm").map(|place| place.latitude), Some(48.4));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -167,22 +164,6 @@ pub trait StoredKey: Stored + Ord {
 }
 
 /// What can be written as a `T`: values, references to them, and what owns text or bytes.
-///
-/// ([`Borrow`] does not do: a `&String`, as a `&BTreeMap<String, u32>` gives, does not borrow as a
-/// `str`.)
-///
-/// # Examples
-/// ```
-/// use ctree::MappedCTreeMap;
-/// use std::collections::BTreeMap;
-///
-/// let owned = BTreeMap::from([("one".to_string(), vec![1]), ("two".to_string(), vec![1, 2])]);
-/// let borrowed = [("one", [1].as_slice()), ("two", &[1, 2])];
-/// let bytes = MappedCTreeMap::<str, [u8]>::to_bytes(&owned)?;
-/// assert_eq!(bytes, MappedCTreeMap::<str, [u8]>::to_bytes(borrowed)?);
-/// assert_eq!(bytes, MappedCTreeMap::<str, [u8]>::to_bytes(owned)?);
-/// # Ok::<(), ctree::WriteError>(())
-/// ```
 pub trait AsStored<T: ?Sized> {
     /// The value to write.
     fn as_stored(&self) -> &T;

@@ -8,10 +8,10 @@
 //!          header                                  over the zeros that the file began with
 //! ```
 //!
-//! **All or nothing.** The file is written under another name in the same folder, flushed, and
-//! renamed over the old one in one step. Then the folder is flushed, so that the new name survives
-//! a loss of power. Whatever happens before, the old file is untouched. An error or a panic removes
-//! the new one; a process that is killed leaves a file named `.ctree-*.tmp`.
+//! The file is written under another name in the same folder, flushed, and renamed over the old one
+//! in one step. Then the folder is flushed, so that the new name survives a loss of power. An error
+//! or a panic before removes the new file; a process that is killed leaves a file named
+//! `.ctree-*.tmp`.
 
 use alloc::vec;
 use alloc::vec::Vec;

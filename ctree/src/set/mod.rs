@@ -9,8 +9,6 @@ mod base;
 mod cursor;
 mod entry;
 mod iter;
-#[cfg(feature = "rayon")]
-mod parallel;
 mod traits;
 
 pub use algebra::{Difference, Intersection, SymmetricDifference, Union};

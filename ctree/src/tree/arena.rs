@@ -2,9 +2,8 @@
 //!
 //! A chunk of [`CHUNK_BYTES_MAX`] lies on a huge page, so that a lookup in a large map does not
 //! miss the TLB at every level. The first chunk holds one node. Further ones double the arena up to
-//! [`DOUBLED_BYTES_MAX`], then add a quarter of it, up to whole huge pages. An allocator that
-//! refuses to align so far is asked for chunks of [`CHUNK_BYTES_REFUSED`] instead, each time after
-//! it was asked for a large one: it may only have been short of memory.
+//! [`DOUBLED_BYTES_MAX`], then add a quarter of it, up to whole huge pages. Where the allocator does
+//! not give a huge page, a chunk has [`CHUNK_BYTES_REFUSED`].
 //!
 //! Nodes that are given back go to a free list. The chunks are a stack:
 //! [`Tree::trim`](super::Tree::trim) moves nodes from its end to free places and returns the chunks
@@ -22,8 +21,7 @@ use crate::simd::prefetch_bytes;
 
 /// Size of the chunks of a large map.
 const CHUNK_BYTES_MAX: usize = HUGE_PAGE_BYTES;
-/// Size of the chunks of a large map whose allocator has no huge pages to give: it may know of no
-/// such alignment, or have little memory left.
+/// Size of the chunks of a large map whose allocator refuses huge pages.
 const CHUNK_BYTES_REFUSED: usize = 64 << 10;
 /// An arena of more than this grows by a quarter at a time instead of doubling: a map then holds a
 /// fifth more than it needs at most.
@@ -86,8 +84,8 @@ impl NodeMemory {
     }
 }
 
-/// What a chunk is allocated with, and how it is divided: some bytes to align the nodes within, the
-/// nodes, the record, and what the caller asked for.
+/// What a chunk is allocated with. It has some bytes to align the nodes within, the nodes, the
+/// record, and what the caller asked for.
 struct ChunkPlan {
     layout: Layout,
     nodes_bytes: usize,

@@ -1,10 +1,9 @@
 //! Insertion at a gap.
 //!
 //! A leaf that is full first gives entries to a neighbour that has room, and is split only when
-//! there is none: leaves of a map that grew in random order are then fuller (see the table in the
-//! guide), which saves memory and, with it, misses. Where a map grows at one of its ends, the full
-//! node stays full and the new neighbour starts empty, so that ascending and descending insertion
-//! fill the nodes.
+//! there is none: leaves are then fuller. Where a map grows at one of its ends, the full node stays
+//! full and the new neighbour starts empty, so that ascending and descending insertion fill the
+//! nodes.
 //!
 //! All nodes that a cascade of splits needs are made before anything is moved: an allocator that
 //! panics leaves the tree as it was.

@@ -35,8 +35,6 @@ mod fences;
 mod insert;
 mod navigate;
 pub(crate) mod node;
-#[cfg(feature = "rayon")]
-mod piece;
 mod ranks;
 mod remove;
 mod search;
@@ -46,8 +44,6 @@ pub(crate) mod shape;
 pub(crate) use build::Builder;
 pub(crate) use navigate::NO_GUESS;
 pub(crate) use node::{Form, NodePtr};
-#[cfg(feature = "rayon")]
-pub(crate) use piece::Piece;
 
 use crate::Head;
 use crate::simd::Isa;

@@ -77,8 +77,8 @@ const MOVED_BY_ITEM_MAX: usize = 8;
 
 /// Moves `count` items to higher addresses; the ranges may overlap.
 ///
-/// A few small items are moved one by one: a `memmove` would load them as vectors, which have to
-/// wait if their parts were stored just before, by the insertion before this one.
+/// A few small items are moved one by one: a `memmove` would load them as vectors, which wait if
+/// their parts were stored just before, by the previous insertion.
 ///
 /// # Safety
 /// As for [`ptr::copy`]; `to` is not below `from`.
@@ -339,9 +339,8 @@ impl<K, V> Form<K, V> {
 
     /// Which child of `parent` a node is.
     ///
-    /// Found by a walk over the children: 4 lines at most. An index kept in each child would have
-    /// to be changed in all children behind an insertion, each a line of its own, most of them out
-    /// of the cache.
+    /// Searches the pointers, which lie in 4 lines at most. An index kept in each child would change
+    /// in all children behind an insertion, most of them out of the cache.
     ///
     /// # Safety
     /// `parent` is an inner node of this form, and `child` one of its children.
@@ -500,10 +499,7 @@ impl<K, V> Form<K, V> {
         }
     }
 
-    /// Moves `count` entries to slots of another node that hold nothing. Recomputes the heads of
-    /// byte strings if the nodes leave out different prefixes.
-    ///
-    /// The source's slots then hold nothing; neither length changes.
+    /// Moves `count` entries to slots of another node that hold nothing. Neither length changes.
     ///
     /// # Safety
     /// Both are different nodes of this form; the `count` slots at `from_slot` are initialised and

@@ -1,10 +1,8 @@
 //! Searches: by lanes for integers, by heads where there are any, by comparisons for all other
 //! keys.
 //!
-//! What a query may be: any borrowed form of the key that `Borrow` allows. The fast paths are for
-//! the forms that are known to have the key's order: the key type itself, and byte strings for byte
-//! strings. Any other form is compared by its own `Ord` with every key that a binary search meets,
-//! heads or not.
+//! Lanes and heads serve queries that are known to have the key's order: the key type itself, and
+//! byte strings for byte strings. Any other borrowed form is compared by its own `Ord`.
 
 use core::borrow::Borrow;
 use core::cmp::Ordering;
@@ -142,9 +140,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
 
     /// [`find`](Self::find) when an insertion will follow, if there is no entry.
     ///
-    /// A vector that is loaded from a few words which were stored just before waits until they have
-    /// left the core's store buffer. In a small map that grows, the keys have been moved just
-    /// before, by the insertion before this one; there a search word by word is faster.
+    /// A vector load of words that were stored just before, by the previous insertion, waits for the
+    /// store buffer. In a small map a search word by word is faster.
     #[inline]
     pub(crate) fn find_to_change<Q: ?Sized + Ord>(&self, query: &Q) -> Found
     where

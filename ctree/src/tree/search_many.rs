@@ -24,12 +24,12 @@ const _: () = assert!(BATCH <= simd::BATCH);
 /// Fewest queries for which a batch is worth its set-up.
 const BATCH_MIN: usize = 4;
 
-/// The same for keys that are searched by heads, each of which has more lines to ask for.
+/// Queries by heads that go down together: each has more lines to prefetch.
 const BATCH_BY_HEADS: usize = 32;
 
 /// Where a query of a batch has come to.
 #[derive(Clone)]
-struct Way {
+struct Position {
     /// A node of the level that the batch has come to, or that of the entry.
     node: NodePtr,
     /// Of a leaf, the slots whose heads are that of the query; of an entry that was found, its slot
@@ -39,9 +39,9 @@ struct Way {
     found: bool,
 }
 
-impl Way {
+impl Position {
     const fn at(node: NodePtr) -> Self {
-        Way {
+        Position {
             node,
             slots: 0..0,
             found: false,
@@ -124,9 +124,9 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
 
     /// [`find_many`](Self::find_many) by heads; `head` gives the head of a query behind a prefix.
     ///
-    /// Three things of a leaf are far away, one behind the other: its heads, the key whose head is
-    /// that of the query, and what this key refers to. A batch asks for each of them for all
-    /// queries before it looks at any.
+    /// Three things of a leaf may miss the cache: its heads, the key whose head is that of the query,
+    /// and what this key refers to. A batch prefetches each of them for all queries before it reads
+    /// any.
     fn find_many_by_heads<Q: Ord>(
         &self,
         root: NodePtr,
@@ -137,45 +137,53 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         K: Borrow<Q>,
     {
         let (form, isa) = (self.form(), self.raw.flags.isa);
-        let mut ways = [const { Way::at(NodePtr::dangling()) }; BATCH_BY_HEADS];
+        let mut positions = [const { Position::at(NodePtr::dangling()) }; BATCH_BY_HEADS];
         let mut index = 0;
         for batch in queries.chunks(BATCH_BY_HEADS) {
-            let ways = &mut ways[..batch.len()];
-            ways.fill(Way::at(root));
+            let positions = &mut positions[..batch.len()];
+            positions.fill(Position::at(root));
             for level in (1..=self.height()).rev() {
-                for (way, query) in ways.iter_mut().zip(batch).filter(|(way, _)| !way.found) {
+                for (position, query) in positions
+                    .iter_mut()
+                    .zip(batch)
+                    .filter(|(position, _)| !position.found)
+                {
                     // SAFETY: the node is an inner node of this tree, and has heads.
-                    unsafe { self.step_by_heads(way, query, &head, level) };
+                    unsafe { self.step_by_heads(position, query, &head, level) };
                 }
             }
-            for (way, query) in ways.iter_mut().zip(batch).filter(|(way, _)| !way.found) {
+            for (position, query) in positions
+                .iter_mut()
+                .zip(batch)
+                .filter(|(position, _)| !position.found)
+            {
                 // SAFETY: the node is a leaf of this tree, and has heads.
                 unsafe {
-                    let head = head(query, form.prefix_bytes(way.node));
-                    way.slots = form.slots_of_head(isa, way.node, head);
-                    if !way.slots.is_empty() {
-                        prefetch(form.key_at(way.node, way.slots.start));
-                        prefetch(form.value_at(way.node, way.slots.start));
+                    let head = head(query, form.prefix_bytes(position.node));
+                    position.slots = form.slots_of_head(isa, position.node, head);
+                    if !position.slots.is_empty() {
+                        prefetch(form.key_at(position.node, position.slots.start));
+                        prefetch(form.value_at(position.node, position.slots.start));
                     }
                 }
             }
             if form.has_prefixes() {
-                for way in ways
+                for position in positions
                     .iter()
-                    .filter(|way| !way.found && !way.slots.is_empty())
+                    .filter(|position| !position.found && !position.slots.is_empty())
                 {
                     // SAFETY: the slot is one of an entry, whose key is not written while the tree
                     // is borrowed.
-                    let key = unsafe { &*form.key_at(way.node, way.slots.start) };
+                    let key = unsafe { &*form.key_at(position.node, position.slots.start) };
                     prefetch(bytes_of(key).unwrap_or_default().as_ptr());
                 }
             }
-            for (way, query) in ways.iter().zip(batch) {
-                let Way {
+            for (position, query) in positions.iter().zip(batch) {
+                let Position {
                     node,
                     ref slots,
                     found,
-                } = *way;
+                } = *position;
                 let slot = if found {
                     Ok(slots.start)
                 } else {
@@ -188,15 +196,15 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         }
     }
 
-    /// Brings a query of a batch from an inner node to its child, which is asked for, or to the
+    /// Takes a query of a batch from an inner node to its child, which is prefetched, or to the
     /// entry.
     ///
     /// # Safety
-    /// `way.node` is an inner node of this tree, of this level, and has heads.
+    /// `position.node` is an inner node of this tree, of this level, and has heads.
     #[inline(always)]
     unsafe fn step_by_heads<Q: Ord>(
         &self,
-        way: &mut Way,
+        position: &mut Position,
         query: &Q,
         head: impl Fn(&Q, usize) -> u64,
         level: usize,
@@ -206,16 +214,16 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         let form = self.form();
         // SAFETY: the slots are those of entries of the node, and an inner node has one child more.
         unsafe {
-            let head = head(query, form.prefix_bytes(way.node));
-            let slots = form.slots_of_head(self.raw.flags.isa, way.node, head);
-            match form.search_keys(way.node, slots.start, slots.end, query) {
+            let head = head(query, form.prefix_bytes(position.node));
+            let slots = form.slots_of_head(self.raw.flags.isa, position.node, head);
+            match form.search_keys(position.node, slots.start, slots.end, query) {
                 Ok(slot) => {
-                    way.slots = slot..slot;
-                    way.found = true;
+                    position.slots = slot..slot;
+                    position.found = true;
                 }
                 Err(slot) => {
-                    way.node = form.child(way.node, slot);
-                    let (start, shape) = (way.node.as_ptr(), form.shape());
+                    position.node = form.child(position.node, slot);
+                    let (start, shape) = (position.node.as_ptr(), form.shape());
                     prefetch_fixed::<{ LANE_BYTES / LINE_BYTES }>(start);
                     prefetch(start.wrapping_add(shape.header_at));
                     if level > 1 {
@@ -226,7 +234,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         }
     }
 
-    /// Brings the nodes on the way to each key into the cache, if keys are integers: for insertions
+    /// Brings the nodes on the path to each key into the cache, if keys are integers: for insertions
     /// that are about to follow.
     pub(crate) fn prefetch_many(&self, entries: &[(K, V)]) {
         let (Some(root), Some(kind)) = (self.raw.root, LaneKind::of::<K>()) else {

@@ -101,7 +101,7 @@ impl<K: Key, V: Value> World<K, V> {
             }
             Op::Range(bounds, ends) => {
                 let range = keys_of::<K>(*bounds);
-                if theirs.is_empty() || !is_refused(&range) {
+                if !is_refused(&range) {
                     let range = (range.0.as_ref(), range.1.as_ref());
                     let expected: Vec<(&K, &V)> = theirs.range::<K, _>(range).collect();
                     assert_walk(ours.range::<K, _>(range), expected, *ends, Length::Exact);
