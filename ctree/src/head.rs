@@ -41,8 +41,8 @@ pub unsafe trait Head: Ord {
     fn head(&self) -> u64;
 }
 
-/// Implements heads for integers: the integer in the most significant bits, in the order of unsigned
-/// integers.
+/// Implements heads for integers: the integer in the most significant bits, in the order of
+/// unsigned integers.
 macro_rules! impl_integer_heads {
     ($($unsigned:ty, $signed:ty;)*) => {$(
         // SAFETY: the types have no lifetimes.

@@ -1,9 +1,9 @@
 //! Which key types are machine integers, decided without a bound on the key type.
 //!
-//! The public methods ask for `K: Ord` alone, and specialisation is not stable. [`typeid::of`] gives
-//! the [`TypeId`] of any type, `'static` or not; two types that differ only in lifetimes may share
-//! one. Integers have no lifetimes, so that an equal id means the very same type. All of it folds to
-//! a constant in optimised code.
+//! The public methods ask for `K: Ord` alone, and specialisation is not stable. [`typeid::of`]
+//! gives the [`TypeId`] of any type, `'static` or not; two types that differ only in lifetimes may
+//! share one. Integers have no lifetimes, so that an equal id means the very same type. All of it
+//! folds to a constant in optimised code.
 
 use core::any::TypeId;
 use core::ptr;

@@ -13,11 +13,11 @@
 //!   file, opened without being read.
 //!
 //! ```text
-//! dynamic: entries and pointers in each node             frozen: a level is an array, child c of node k is node 17 k + c
+//! dynamic: entries and pointers in each node     frozen: child c of node k is node 17 k + c
 //!
-//!        | k0 .. k29  v0 .. v29  c0 .. c30 |                           | s0 .. s15 |
-//!          /            |            \                               /      |      \
-//!  | k .. v .. |   | k .. v .. |   | k .. v .. |          | k0 .. k15 v0 .. v15 | k16 .. k31 v16 .. v31 | ...
+//!      | k0 .. k29  v0 .. v29  c0 .. c30 |                     | s0 .. s15 |
+//!        /            |            \                            /         \
+//!  | k .. v .. | | k .. v .. | | k .. v .. |     | k0 .. k15 v0 .. v15 | k16 .. k31 v16 .. v31 |
 //! ```
 //!
 //! The guide, `docs/ctree.md` in the repository, shows how they work, which one to take, and what

@@ -1,7 +1,7 @@
 //! Narrow separators: 32 bits of a 64-bit key, so that twice as many fit into a node of the index.
 //!
-//! With separators of 4 B in the place of 8 B a node has 33 children, not 17, and the index half the
-//! size: 4 levels and 0.5 MB in the place of 5 and 1 MB for 2 million keys.
+//! With separators of 4 B in the place of 8 B a node has 33 children, not 17, and the index half
+//! the size: 4 levels and 0.5 MB in the place of 5 and 1 MB for 2 million keys.
 //!
 //! ```text
 //! head(q) = the top 32 bits of q - min, counted from the top bit of max - min;

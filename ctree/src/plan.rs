@@ -24,8 +24,8 @@
 //!   its keys. So the rank is <= `len`.
 //!
 //! **Separators may be narrower than keys**: 32 lanes of 4 B over leaves of 16 keys of 8 B, where
-//! [`narrow`](crate::narrow) says that it pays. The leaf that the index leads to may then lie before
-//! the one that a query belongs to, and a search goes on from there.
+//! [`narrow`](crate::narrow) says that it pays. The leaf that the index leads to may then lie
+//! before the one that a query belongs to, and a search goes on from there.
 
 use crate::block::LINE_BYTES;
 use crate::narrow::Narrowing;

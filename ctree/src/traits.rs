@@ -1,5 +1,5 @@
-//! The traits that follow from the entries of a map, or the keys of a set, in order: for dynamic and
-//! frozen maps and sets.
+//! The traits that follow from the entries of a map, or the keys of a set, in order: for dynamic
+//! and frozen maps and sets.
 
 /// Implements the traits of `$map`, whose iterators are `Iter` and `IterMut`, given how it is made
 /// from a vector of entries in any order.

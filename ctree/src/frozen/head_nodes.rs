@@ -198,9 +198,9 @@ impl HeadNodes {
     #[inline(always)]
     pub(super) fn node(&self, at: At) -> &[u64; NODE_HEADS] {
         assert!(at.node < self.node_count(at.level), "{at:?} does not exist");
-        let node: NonNull<[u64; NODE_HEADS]> =
-            // SAFETY: the node is inside the block.
-            unsafe { self.block.base().add((self.level_at[at.level] + at.node) * NODE_BYTES).cast() };
+        let offset = (self.level_at[at.level] + at.node) * NODE_BYTES;
+        // SAFETY: the node is inside the block.
+        let node: NonNull<[u64; NODE_HEADS]> = unsafe { self.block.base().add(offset).cast() };
         // SAFETY: by the invariants the node is initialised; it is never written to again.
         unsafe { node.as_ref() }
     }

@@ -1,8 +1,8 @@
 //! The tree for keys of any ordered type: every key lives in exactly one place, pointers are
 //! computed.
 //!
-//! A key may own memory, so that separators cannot be copies: the keys themselves are moved into the
-//! index, every sixteenth of a level to the next.
+//! A key may own memory, so that separators cannot be copies: the keys themselves are moved into
+//! the index, every sixteenth of a level to the next.
 //!
 //! ```text
 //! level 1                        k15                            k31           ...

@@ -123,7 +123,9 @@ pub(super) unsafe fn check(kind: LaneKind, base: NonNull<u8>, plan: &Plan) -> Re
                 // initialised with this type.
                 Separator::Whole(key) => unsafe { lane::<L>(base, plan, lane_at).read() == key },
                 // SAFETY: the same, with a narrowing.
-                Separator::Narrow(head) => unsafe { lane::<u32>(base, plan, lane_at).read() == head },
+                Separator::Narrow(head) => unsafe {
+                    lane::<u32>(base, plan, lane_at).read() == head
+                },
             };
             if holds { Ok(()) } else { Err(lane_at) }
         };

@@ -3,8 +3,8 @@
 //! Values that need no drop and have at most [`JOINED_VALUE_BYTES_MAX`] bytes follow the keys of
 //! their leaf, which saves requests to memory. Others are a `Vec` in key order, which drops them:
 //! nothing in this module can be dropped twice. While a search waits for the keys of a leaf, the
-//! lines of its values are prefetched if there are at most [`EAGER_LINES_MAX`]. `docs/ctree-frozen.md` has
-//! what was measured.
+//! lines of its values are prefetched if there are at most [`EAGER_LINES_MAX`].
+//! `docs/ctree-frozen.md` has what was measured.
 //!
 //! Memory is read and written here, in [`lane_block`] and in [`simd`], on a
 //! [`block`](crate::block). The iterators ([`entries`](super::entries),

@@ -22,8 +22,8 @@ const BATCH_BYTES: usize = 16 << 10;
 
 /// Bytes of entries in a map that is small enough to insert one by one: it lives in the caches.
 ///
-/// Random entries of 16 B (Emerald Rapids, 2 MB of L2, busy; ns an entry): batched 61, one by one 52
-/// (5,000 entries); 101 and 92 (50,000); 666 and 994 (2 million).
+/// Random entries of 16 B (Emerald Rapids, 2 MB of L2, busy; ns an entry): batched 61, one by one
+/// 52 (5,000 entries); 101 and 92 (50,000); 666 and 994 (2 million).
 const SMALL_BYTES: usize = 2 << 20;
 
 /// One map is this many times as long as the other when inserting the one into the other beats
@@ -83,9 +83,9 @@ impl<K: Ord, V, A: Allocator> CTreeMap<K, V, A> {
     /// Inserts entries in the order in which they come, as [`insert`](Self::insert) does one by
     /// one.
     ///
-    /// The nodes where they go are prefetched, a batch at a time, so that their cache misses overlap.
-    /// When the iterator panics, up to 64 of the entries that it gave before are dropped. [`Extend`]
-    /// is the same.
+    /// The nodes where they go are prefetched, a batch at a time, so that their cache misses
+    /// overlap. When the iterator panics, up to 64 of the entries that it gave before are dropped.
+    /// [`Extend`] is the same.
     pub fn insert_many<I>(&mut self, entries: I)
     where
         I: IntoIterator<Item = (K, V)>,
@@ -152,9 +152,9 @@ impl<K: Ord, V, A: Allocator> CTreeMap<K, V, A> {
     /// Moves all entries of `other` over, which is empty then. For a key that is in both maps, the
     /// key stays and the value is that of `other`.
     ///
-    /// Takes O(n + m), or O(m log n) when `other` is much shorter. When a comparison panics, `other`
-    /// is empty and this map keeps what was merged so far, or all of its own entries where `other`
-    /// is much shorter.
+    /// Takes O(n + m), or O(m log n) when `other` is much shorter. When a comparison panics,
+    /// `other` is empty and this map keeps what was merged so far, or all of its own entries where
+    /// `other` is much shorter.
     pub fn append(&mut self, other: &mut Self)
     where
         A: Clone,
@@ -295,8 +295,8 @@ impl<K: Ord, V> CTreeMap<K, V> {
     ///
     /// let map = CTreeMap::from_sorted_iter([(1, "one"), (3, "three")])?;
     /// assert_eq!(map[&3], "three");
-    /// let error = CTreeMap::from_sorted_iter([(1, "one"), (3, "three"), (3, "drei")]).unwrap_err();
-    /// assert_eq!(error.index(), 2);
+    /// let twice = CTreeMap::from_sorted_iter([(1, "one"), (3, "three"), (3, "drei")]);
+    /// assert_eq!(twice.unwrap_err().index(), 2);
     /// # Ok::<(), ctree::OrderError>(())
     /// ```
     pub fn from_sorted_iter<I>(entries: I) -> Result<CTreeMap<K, V>, OrderError>

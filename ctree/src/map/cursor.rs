@@ -247,7 +247,7 @@ impl<K: Ord, V, A: Allocator> CursorMut<'_, K, V, A> {
     /// let mut map = ctree::CTreeMap::from([(10, "ten"), (30, "thirty")]);
     /// let mut cursor = map.lower_bound_mut(Bound::Included(&20));
     /// assert!(cursor.insert_before(20, "twenty").is_ok());
-    /// assert!(cursor.insert_before(15, "fifteen").is_err()); // the key before the cursor is 20 now
+    /// assert!(cursor.insert_before(15, "fifteen").is_err()); // 20 comes before the cursor
     /// assert_eq!(cursor.peek_prev(), Some((&20, &mut "twenty")));
     /// assert_eq!(map.len(), 3);
     /// ```

@@ -169,8 +169,8 @@ iterator! {
     }, { first_is_min!(); } {}
 }
 
-// The markers of mutable iterators make them invariant in `K` and `V`: through a shortened iterator,
-// values that live too short could be put into the map.
+// The markers of mutable iterators make them invariant in `K` and `V`: through a shortened
+// iterator, values that live too short could be put into the map.
 iterator! {
     /// The entries of a map in the order of their keys, with mutable values, from
     /// [`CTreeMap::iter_mut`](super::CTreeMap::iter_mut).

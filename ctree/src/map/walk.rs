@@ -1,8 +1,8 @@
 //! The double-ended walk over the entries of a tree, which all iterators of maps and sets use.
 //!
-//! Almost every step stays within a leaf: an end of a walk is an [`Edge`], and at the front also the
-//! length of its leaf. Behind the last entry of a leaf come an entry of an inner node and the next
-//! leaf ([`Ends::cross_front`], [`Ends::cross_back`]). `fold` goes leaf by leaf.
+//! Almost every step stays within a leaf: an end of a walk is an [`Edge`], and at the front also
+//! the length of its leaf. Behind the last entry of a leaf come an entry of an inner node and the
+//! next leaf ([`Ends::cross_front`], [`Ends::cross_back`]). `fold` goes leaf by leaf.
 //!
 //! [`Walk`] counts the entries left. [`RangeWalk`] stops where its two edges meet.
 //!

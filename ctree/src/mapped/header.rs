@@ -2,15 +2,15 @@
 //!
 //! ```text
 //!    0  magic            89 'c' 't' 'r' 'e' 'e' 0D 0A: no text: line ends must not be changed
-//!    8  byte order       u32 0x01020304, as the machine writes it; all numbers below are in that order
+//!    8  byte order       u32 0x01020304, the order of all numbers below
 //!   12  version          u32 2
 //!   16  header checksum  u64, of the page with this field 0
 //!   24  file length      u64
 //!   32  entries          u64
 //!   40  key bytes        u32, what a key takes in a leaf       44  value bytes   u32
-//!   48  kinds            u32, bits: 1 keys in heap, 2 values in heap, 4 integer keys, 8 values in leaves
+//!   48  kinds            u32: 1 keys in heap, 2 values in heap, 4 integer keys, 8 values in leaves
 //!   52  keys in a leaf   u32                                   56  leaf bytes    u64
-//!   64  six sections     u64 start, u64 length: leaves, values, key heap, value heap, index, checksums
+//!   64  six sections     u64 start, u64 length: leaves, values, two heaps, index, checksums
 //!  160  index checksum   u64                                  168  checksum of the checksums  u64
 //!  176  key type         u8 length, 95 bytes of name
 //!  272  value type       u8 length, 95 bytes of name

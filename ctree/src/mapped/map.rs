@@ -41,15 +41,15 @@ use crate::rank_iter;
 /// read raises `SIGBUS`, which ends the process; `read` reports it as an error.
 ///
 /// # Untrusted files
-/// Whatever bytes a file holds, there is no undefined behaviour and no panic. Truncated files, files
-/// of other types or versions, and damage in header or index are refused with an [`OpenError`].
-/// [`verify`](Self::verify) reads the whole file and finds damage elsewhere; lookups check no sums,
-/// and may give wrong answers in a damaged file.
+/// Whatever bytes a file holds, there is no undefined behaviour and no panic. Truncated files,
+/// files of other types or versions, and damage in header or index are refused with an
+/// [`OpenError`]. [`verify`](Self::verify) reads the whole file and finds damage elsewhere; lookups
+/// check no sums, and may give wrong answers in a damaged file.
 ///
 /// # Cost
-/// A lookup searches the index in memory, as [`FrozenCTreeMap`](crate::FrozenCTreeMap) does, and one
-/// leaf of the file, which does not cross a page. Keys and values of variable length cost one more
-/// miss each.
+/// A lookup searches the index in memory, as [`FrozenCTreeMap`](crate::FrozenCTreeMap) does, and
+/// one leaf of the file, which does not cross a page. Keys and values of variable length cost one
+/// more miss each.
 ///
 /// # A wrong `Ord`
 /// If the order of `K` is not total, or not that of the program that wrote the file, lookups may

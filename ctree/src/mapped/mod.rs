@@ -1,9 +1,9 @@
 //! Maps and sets that are files: written once, opened without being read.
 //!
 //! ```text
-//! memory:  index: a FrozenCTreeSet of one key between every two leaves                   1/16 of the keys
+//! memory:  index: a FrozenCTreeSet of one key between every two leaves       1/16 of the keys
 //!                                   |  number of the leaf
-//! file:    header | leaf 0 | leaf 1 | ... | values, heaps | separators | checksums       mapped, or copied
+//! file:    header | leaf 0 | leaf 1 | ... | values, heaps | separators | checksums
 //! ```
 //!
 //! The file is a format, not an image of this library's memory: its leaves are searched in place,

@@ -14,8 +14,8 @@ use super::stored::{AsStored, StoredKey};
 
 /// An ordered set that is a file: written once, then looked up in place.
 ///
-/// What [`MappedCTreeMap`] says about keys, writing, opening, errors, untrusted files and cost holds
-/// here. A file of a set is a file of a map to `()`: a map from
+/// What [`MappedCTreeMap`] says about keys, writing, opening, errors, untrusted files and cost
+/// holds here. A file of a set is a file of a map to `()`: a map from
 /// [`OpenOptions`](super::OpenOptions) becomes a set by `From`.
 ///
 /// # Examples

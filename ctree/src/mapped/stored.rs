@@ -390,7 +390,10 @@ macro_rules! fixed_key {
             }
 
             #[inline]
-            fn leaves_of<Q: Borrow<$key>>(index: &Self::Index, queries: &[Q], leaves: &mut [usize]) {
+            fn leaves_of<Q>(index: &Self::Index, queries: &[Q], leaves: &mut [usize])
+            where
+                Q: Borrow<$key>,
+            {
                 if LaneKind::of::<$key>().is_some() {
                     return leaves_of_integers(index, queries, leaves);
                 }

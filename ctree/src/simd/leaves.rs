@@ -29,7 +29,8 @@ pub(crate) unsafe fn count_in_leaves(
     by_lane!(kind, Lane => {
         // SAFETY: the caller's promise on `queries`; `ranks` is borrowed mutably and thus another
         // slice.
-        let queries = unsafe { core::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), ranks.len()) };
+        let queries =
+            unsafe { core::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), ranks.len()) };
         // SAFETY: the caller's promise on the leaves.
         unsafe { <Lane as Search>::count_in_leaves(isa, leaves, leaf_bytes, queries, ranks) }
     });

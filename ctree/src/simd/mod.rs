@@ -1,9 +1,9 @@
 //! Search among integer lanes, by the widest vectors that the machine has.
 //!
-//! A search takes the number of lanes of a node that are less than the query: the child, or in a leaf
-//! the rank. A count is two (AVX-512) or four (AVX2) vector comparisons and a population count. No
-//! branch depends on a key: nothing is mispredicted, and the processor runs ahead into the next
-//! search. Both lines of a node are requested at once.
+//! A search takes the number of lanes of a node that are less than the query: the child, or in a
+//! leaf the rank. A count is two (AVX-512) or four (AVX2) vector comparisons and a population
+//! count. No branch depends on a key: nothing is mispredicted, and the processor runs ahead into
+//! the next search. Both lines of a node are requested at once.
 //!
 //! A batch descends level by level: each query prefetches its next node, so that the misses
 //! overlap.
@@ -239,7 +239,8 @@ pub(crate) unsafe fn lower_bound_many(
     );
     by_lane!(kind, Lane => {
         // SAFETY: the caller's promise on `queries`; `ranks` is another slice.
-        let queries = unsafe { core::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), ranks.len()) };
+        let queries =
+            unsafe { core::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), ranks.len()) };
         // SAFETY: the caller's promise on `base` and `plan`.
         unsafe { <Lane as Search>::lower_bound_many(isa, base, plan, eager, queries, ranks) }
     });
@@ -287,7 +288,8 @@ pub(crate) unsafe fn find_many(
 ) {
     by_lane!(kind, Lane => {
         // SAFETY: the caller's promise on `queries`; `hits` is another slice.
-        let queries = unsafe { core::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), hits.len()) };
+        let queries =
+            unsafe { core::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), hits.len()) };
         // SAFETY: the caller's promise on the tree.
         unsafe { <Lane as Search>::find_many(isa, root, height, map, queries, hits) }
     });

@@ -78,9 +78,11 @@ macro_rules! count_by_avx512 {
                 // bytes on a line boundary, as a 512-bit load requires.
                 let (low, high) = unsafe {
                     let query = $fill(query as _);
-                    ($less(_mm512_load_si512(node), query), $less(_mm512_load_si512(node.add(1)), query))
+                    let (low, high) = (_mm512_load_si512(node), _mm512_load_si512(node.add(1)));
+                    ($less(low, query), $less(high, query))
                 };
-                let bits = <$bits>::from(low) | (<$bits>::from(high) << (size_of::<__m512i>() / size_of::<$lane>()));
+                let lanes = size_of::<__m512i>() / size_of::<$lane>();
+                let bits = <$bits>::from(low) | (<$bits>::from(high) << lanes);
                 bits.count_ones() as usize
             }
         }

@@ -2,8 +2,8 @@
 //!
 //! A chunk of [`CHUNK_BYTES_MAX`] lies on a huge page, so that a lookup in a large map does not
 //! miss the TLB at every level. The first chunk holds one node. Further ones double the arena up to
-//! [`DOUBLED_BYTES_MAX`], then add a quarter of it, up to whole huge pages. Where the allocator does
-//! not give a huge page, a chunk has [`CHUNK_BYTES_REFUSED`].
+//! [`DOUBLED_BYTES_MAX`], then add a quarter of it, up to whole huge pages. Where the allocator
+//! does not give a huge page, a chunk has [`CHUNK_BYTES_REFUSED`].
 //!
 //! Nodes that are given back go to a free list. The chunks are a stack:
 //! [`Tree::trim`](super::Tree::trim) moves nodes from its end to free places and returns the chunks

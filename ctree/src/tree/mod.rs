@@ -4,9 +4,9 @@
 //! separators without being cloned. A node has room for some thirty entries (see [`shape`]) and may
 //! hold any number of them: at least one, or none in the root of an empty tree.
 //!
-//! An entry is named by its node and slot, a [`Place`]; a gap between two neighbouring entries by its
-//! [`Edge`], always at a leaf. Each gap has exactly one edge, so that two walks that approach each
-//! other know when they meet. Both are valid until the tree is changed.
+//! An entry is named by its node and slot, a [`Place`]; a gap between two neighbouring entries by
+//! its [`Edge`], always at a leaf. Each gap has exactly one edge, so that two walks that approach
+//! each other know when they meet. Both are valid until the tree is changed.
 //!
 //! The parts, lowest first: [`shape`], [`node`], [`arena`], [`navigate`], [`fences`], [`balance`],
 //! [`search`], [`insert`], [`remove`], [`build`], [`check`].

@@ -339,8 +339,8 @@ impl<K, V> Form<K, V> {
 
     /// Which child of `parent` a node is.
     ///
-    /// Searches the pointers, which lie in 4 lines at most. An index kept in each child would change
-    /// in all children behind an insertion, most of them out of the cache.
+    /// Searches the pointers, which lie in 4 lines at most. An index kept in each child would
+    /// change in all children behind an insertion, most of them out of the cache.
     ///
     /// # Safety
     /// `parent` is an inner node of this form, and `child` one of its children.

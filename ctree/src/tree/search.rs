@@ -140,8 +140,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
 
     /// [`find`](Self::find) when an insertion will follow, if there is no entry.
     ///
-    /// A vector load of words that were stored just before, by the previous insertion, waits for the
-    /// store buffer. In a small map a search word by word is faster.
+    /// A vector load of words that were stored just before, by the previous insertion, waits for
+    /// the store buffer. In a small map a search word by word is faster.
     #[inline]
     pub(crate) fn find_to_change<Q: ?Sized + Ord>(&self, query: &Q) -> Found
     where

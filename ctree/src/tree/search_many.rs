@@ -124,9 +124,9 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
 
     /// [`find_many`](Self::find_many) by heads; `head` gives the head of a query behind a prefix.
     ///
-    /// Three things of a leaf may miss the cache: its heads, the key whose head is that of the query,
-    /// and what this key refers to. A batch prefetches each of them for all queries before it reads
-    /// any.
+    /// Three things of a leaf may miss the cache: its heads, the key whose head is that of the
+    /// query, and what this key refers to. A batch prefetches each of them for all queries before
+    /// it reads any.
     fn find_many_by_heads<Q: Ord>(
         &self,
         root: NodePtr,
@@ -234,8 +234,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         }
     }
 
-    /// Brings the nodes on the path to each key into the cache, if keys are integers: for insertions
-    /// that are about to follow.
+    /// Brings the nodes on the path to each key into the cache, if keys are integers: for
+    /// insertions that are about to follow.
     pub(crate) fn prefetch_many(&self, entries: &[(K, V)]) {
         let (Some(root), Some(kind)) = (self.raw.root, LaneKind::of::<K>()) else {
             return;

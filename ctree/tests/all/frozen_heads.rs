@@ -156,7 +156,8 @@ macro_rules! values_with_heads {
                     $make
                 };
                 let keys: Vec<$key> = keys.iter().map(make).collect();
-                let queries: Vec<$key> = queries.iter().map(make).chain(keys.iter().take(50).copied()).collect();
+                let held = keys.iter().take(50).copied();
+                let queries: Vec<$key> = queries.iter().map(make).chain(held).collect();
                 agree::<$key, $key>(&keys, &queries.iter().collect::<Vec<_>>());
                 true
             }
@@ -168,8 +169,14 @@ macro_rules! values_with_heads {
 values_with_heads! {
     pairs_of_u64: (u64, u64), |low, high| (high.cast_unsigned(), low.cast_unsigned());
     pairs_of_i64: (i64, i64), |low, high| (high, low);
-    signed_wide_integers: i128, |low, high| (i128::from(high) << 64) | i128::from(low.cast_unsigned());
-    wide_integers: u128, |low, high| (u128::from(high.cast_unsigned()) << 64) | u128::from(low.cast_unsigned());
-    double_floats: TotalF64, |low, high| TotalF64(f64::from_bits((low ^ high.rotate_left(17)).cast_unsigned()));
-    single_floats: TotalF32, |low, high| TotalF32(f32::from_bits(((low ^ high) & 0xffff_ffff).cast_unsigned().try_into().unwrap()));
+    signed_wide_integers: i128,
+        |low, high| (i128::from(high) << 64) | i128::from(low.cast_unsigned());
+    wide_integers: u128,
+        |low, high| (u128::from(high.cast_unsigned()) << 64) | u128::from(low.cast_unsigned());
+    double_floats: TotalF64,
+        |low, high| TotalF64(f64::from_bits((low ^ high.rotate_left(17)).cast_unsigned()));
+    single_floats: TotalF32, |low, high| {
+        let bits = ((low ^ high) & 0xffff_ffff).cast_unsigned();
+        TotalF32(f32::from_bits(bits.try_into().unwrap()))
+    };
 }

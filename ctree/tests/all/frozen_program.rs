@@ -1,5 +1,5 @@
-//! The programs of the dynamic maps on a `FrozenCTreeMap` and a `BTreeMap`: what changes the entries
-//! builds the frozen map again.
+//! The programs of the dynamic maps on a `FrozenCTreeMap` and a `BTreeMap`: what changes the
+//! entries builds the frozen map again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

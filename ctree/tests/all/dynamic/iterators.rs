@@ -201,15 +201,18 @@ macro_rules! all_types_alike {
             map::Range<'static, $key, $value> as btree_map::Range<'static, $key, $value>;
             map::RangeMut<'static, $key, $value> as btree_map::RangeMut<'static, $key, $value>;
             map::Entry<'static, $key, $value> as btree_map::Entry<'static, $key, $value>;
-            map::VacantEntry<'static, $key, $value> as btree_map::VacantEntry<'static, $key, $value>;
-            map::OccupiedEntry<'static, $key, $value> as btree_map::OccupiedEntry<'static, $key, $value>;
+            map::VacantEntry<'static, $key, $value>
+                as btree_map::VacantEntry<'static, $key, $value>;
+            map::OccupiedEntry<'static, $key, $value>
+                as btree_map::OccupiedEntry<'static, $key, $value>;
             CTreeSet<$key> as BTreeSet<$key>;
             set::Iter<'static, $key> as btree_set::Iter<'static, $key>;
             set::IntoIter<$key> as btree_set::IntoIter<$key>;
             set::Range<'static, $key> as btree_set::Range<'static, $key>;
             set::Difference<'static, $key> as btree_set::Difference<'static, $key>;
             set::Intersection<'static, $key> as btree_set::Intersection<'static, $key>;
-            set::SymmetricDifference<'static, $key> as btree_set::SymmetricDifference<'static, $key>;
+            set::SymmetricDifference<'static, $key>
+                as btree_set::SymmetricDifference<'static, $key>;
             set::Union<'static, $key> as btree_set::Union<'static, $key>;
         }
         type FrozenIter = frozen_map::Iter<'static, $key, $value>;
@@ -259,7 +262,9 @@ macro_rules! covariant {
     )*};
     ($($name:ident<'_, K, V>: $($type:ident)::+;)*) => {$(
         #[expect(dead_code, reason = "only the type checker reads it")]
-        fn $name<'a>(it: $($type)::+<'static, &'static str, &'static str>) -> $($type)::+<'a, &'a str, &'a str> {
+        fn $name<'a>(
+            it: $($type)::+<'static, &'static str, &'static str>,
+        ) -> $($type)::+<'a, &'a str, &'a str> {
             it
         }
     )*};

@@ -79,7 +79,8 @@ programs! {
     integers_to_huge_values: u64 => Huge, CTreeMap::new, levels 4;
     integers_to_huge_values_with_ranks: u64 => Huge, CTreeMap::with_ranks, levels 4;
     signed_integers_to_weightless_values: i32 => Weightless, CTreeMap::new, levels 2;
-    signed_integers_to_weightless_values_with_ranks: i32 => Weightless, CTreeMap::with_ranks, levels 2;
+    signed_integers_to_weightless_values_with_ranks:
+        i32 => Weightless, CTreeMap::with_ranks, levels 2;
     texts_to_counted_values: String => Counted, CTreeMap::new, levels 3;
     texts_to_counted_values_with_ranks: String => Counted, CTreeMap::with_ranks, levels 3;
     borrowed_texts_to_integers: &'static str => u64, CTreeMap::new, levels 3;

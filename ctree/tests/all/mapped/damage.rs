@@ -134,12 +134,14 @@ fn truncated_and_extended_files_are_refused() {
 fn other_types_versions_and_machines_are_refused() {
     let bytes = MappedCTreeMap::<u64, u64>::to_bytes([(1, 1)]).unwrap();
     fn key_type<K: StoredKey + ?Sized>(bytes: &[u8]) -> bool {
-        matches!(MappedCTreeMap::<K, u64>::from_bytes(bytes), Err(OpenError::KeyType { found }) if found == "u64")
+        let map = MappedCTreeMap::<K, u64>::from_bytes(bytes);
+        matches!(map, Err(OpenError::KeyType { found }) if found == "u64")
     }
     assert!(key_type::<i64>(&bytes) && key_type::<u32>(&bytes) && key_type::<str>(&bytes));
     assert!(key_type::<[u8; 8]>(&bytes) && key_type::<[u64; 1]>(&bytes));
     fn value_type<V: Stored + ?Sized>(bytes: &[u8]) -> bool {
-        matches!(MappedCTreeMap::<u64, V>::from_bytes(bytes), Err(OpenError::ValueType { found }) if found == "u64")
+        let map = MappedCTreeMap::<u64, V>::from_bytes(bytes);
+        matches!(map, Err(OpenError::ValueType { found }) if found == "u64")
     }
     assert!(value_type::<f64>(&bytes) && value_type::<()>(&bytes) && value_type::<[u8]>(&bytes));
     let text = MappedCTreeMap::<str, str>::to_bytes([("a", "b")]).unwrap();

@@ -97,9 +97,10 @@ fn special_files_are_refused_at_once() {
         dangling.clone(),
     ] {
         for result in open_all::<u64, u64>(&path) {
-            assert!(
-                matches!(result, Err(OpenError::Io(error)) if error.kind() == io::ErrorKind::NotFound)
-            );
+            let Err(OpenError::Io(error)) = result else {
+                panic!("{result:?}")
+            };
+            assert_eq!(error.kind(), io::ErrorKind::NotFound);
         }
     }
     let before = folder.names();
