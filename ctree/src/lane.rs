@@ -14,17 +14,13 @@ use crate::narrow::Lane;
 /// sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaneKind {
-    /// `u8`
     U8,
-    /// `u16`
     U16,
     /// `u32`, `char` (whose order is that of its code point), `usize` on 32-bit machines
     U32,
     /// `u64`, `usize` on 64-bit machines
     U64,
-    /// `i8`
     I8,
-    /// `i16`
     I16,
     /// `i32`, `isize` on 32-bit machines
     I32,
@@ -99,40 +95,16 @@ impl LaneKind {
 /// Runs an expression with a type name bound to the integer that a [`LaneKind`] stands for.
 macro_rules! by_lane {
     ($kind:expr, $lane:ident => $body:expr) => {
-        match $kind {
-            $crate::lane::LaneKind::U8 => {
-                type $lane = u8;
+        $crate::lane::by_lane!($kind, $lane => $body;
+            U8 u8, U16 u16, U32 u32, U64 u64, I8 i8, I16 i16, I32 i32, I64 i64)
+    };
+    ($kind:expr, $lane:ident => $body:expr; $($name:ident $integer:ident),*) => {
+        match $kind {$(
+            $crate::lane::LaneKind::$name => {
+                type $lane = $integer;
                 $body
             }
-            $crate::lane::LaneKind::U16 => {
-                type $lane = u16;
-                $body
-            }
-            $crate::lane::LaneKind::U32 => {
-                type $lane = u32;
-                $body
-            }
-            $crate::lane::LaneKind::U64 => {
-                type $lane = u64;
-                $body
-            }
-            $crate::lane::LaneKind::I8 => {
-                type $lane = i8;
-                $body
-            }
-            $crate::lane::LaneKind::I16 => {
-                type $lane = i16;
-                $body
-            }
-            $crate::lane::LaneKind::I32 => {
-                type $lane = i32;
-                $body
-            }
-            $crate::lane::LaneKind::I64 => {
-                type $lane = i64;
-                $body
-            }
-        }
+        )*}
     };
 }
 pub(crate) use by_lane;

@@ -132,6 +132,12 @@ macro_rules! half_of_entries {
 }
 pub(crate) use half_of_entries;
 
+/// Asserts that a batch has a place for each result.
+#[inline]
+pub(crate) fn assert_same_length(keys: usize, results: usize) {
+    assert!(keys == results, "{keys} keys but {results} results");
+}
+
 /// Asserts that a range is one that `BTreeMap::range` accepts.
 #[inline]
 pub(crate) fn assert_range<Q: ?Sized + Ord>(start: Bound<&Q>, end: Bound<&Q>) {

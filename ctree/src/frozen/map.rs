@@ -297,12 +297,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
     where
         K: Borrow<Q> + Ord,
     {
-        assert!(
-            keys.len() == results.len(),
-            "{} keys but {} results",
-            keys.len(),
-            results.len()
-        );
+        rank_iter::assert_same_length(keys.len(), results.len());
         self.get_many_with(keys, |index, value| results[index] = value);
     }
 
@@ -331,12 +326,7 @@ impl<K, V> FrozenCTreeMap<K, V> {
     where
         K: Borrow<Q> + Ord,
     {
-        assert!(
-            queries.len() == ranks.len(),
-            "{} queries but {} ranks",
-            queries.len(),
-            ranks.len()
-        );
+        rank_iter::assert_same_length(queries.len(), ranks.len());
         self.search_many(queries, Wanted::Ranks, |index, rank| {
             ranks[index] = rank.unwrap_or_else(|rank| rank);
         });
@@ -505,10 +495,7 @@ impl<K: Ord, V> FrozenCTreeMap<K, V> {
     /// Checks the whole structure: the order of the keys, the separators and fillers of the index,
     /// and that each key is found.
     ///
-    /// Meant for tests; takes O(n log n).
-    ///
-    /// # Errors
-    /// What is wrong first. With a lawful `Ord` nothing ever is.
+    /// Meant for tests; takes O(n log n), and says what is wrong first.
     pub fn check(&self) -> Result<(), CheckError> {
         let fault = |fault| Err(CheckError::new(fault));
         match &self.repr {

@@ -10,6 +10,7 @@ use super::map::FrozenCTreeMap;
 use super::map_iter::{IntoKeys, Keys};
 use crate::algebra::{self, SortedSet, impl_set_algebra};
 use crate::error::{CheckError, OrderError};
+use crate::rank_iter;
 use crate::traits::impl_set_traits;
 
 /// The keys of a set, from [`FrozenCTreeSet::iter`].
@@ -164,12 +165,7 @@ impl<K> FrozenCTreeSet<K> {
     where
         K: Borrow<Q> + Ord,
     {
-        assert!(
-            keys.len() == results.len(),
-            "{} keys but {} results",
-            keys.len(),
-            results.len()
-        );
+        rank_iter::assert_same_length(keys.len(), results.len());
         self.map.search_many(keys, Wanted::Ranks, |index, rank| {
             results[index] = rank.is_ok();
         });
@@ -204,11 +200,7 @@ impl<K> FrozenCTreeSet<K> {
 }
 
 impl<K: Ord> FrozenCTreeSet<K> {
-    /// Builds the set from keys that the caller claims are strictly ascending, and checks that, in
-    /// O(n).
-    ///
-    /// # Errors
-    /// The index of the first key that is not greater than the key before it.
+    /// Builds the set from keys in order, in O(n). See [`FrozenCTreeMap::from_sorted_iter`].
     pub fn from_sorted_iter(
         keys: impl IntoIterator<Item = K>,
     ) -> Result<FrozenCTreeSet<K>, OrderError> {
@@ -217,9 +209,6 @@ impl<K: Ord> FrozenCTreeSet<K> {
     }
 
     /// Checks the whole structure, as [`FrozenCTreeMap::check`] does.
-    ///
-    /// # Errors
-    /// What is wrong first. With a lawful `Ord` nothing ever is.
     pub fn check(&self) -> Result<(), CheckError> {
         self.map.check()
     }

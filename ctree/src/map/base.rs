@@ -409,11 +409,10 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         unsafe { Range::new(walk) }
     }
 
-    /// The entries within bounds, in the order of their keys, the values to change. Costs a lookup
-    /// for each bound.
+    /// [`range`](Self::range), with values to change.
     ///
     /// # Panics
-    /// When the start is greater than the end, or both are equal and excluded.
+    /// As [`range`](Self::range).
     #[inline]
     pub fn range_mut<T: ?Sized + Ord, R>(&mut self, range: R) -> RangeMut<'_, K, V>
     where

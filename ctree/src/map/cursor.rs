@@ -52,33 +52,36 @@ impl fmt::Display for UnorderedKeyError {
 
 impl Error for UnorderedKeyError {}
 
-/// The entry behind a gap, the edge moved behind it.
-///
-/// # Safety
-/// `edge` is an edge of a live tree of the form `form`, or `Edge::NOWHERE`.
-#[inline]
-unsafe fn step_next<K, V>(form: Form<K, V>, edge: &mut Edge) -> Option<Place> {
-    if *edge == Edge::NOWHERE {
-        return None;
-    }
-    // SAFETY: by the contract, since only a tree without nodes has the edge `NOWHERE`.
-    unsafe { form.next(edge) }
-}
-
-/// The entry before a gap, the edge moved before it.
-///
-/// # Safety
-/// As [`step_next`].
-#[inline]
-unsafe fn step_prev<K, V>(form: Form<K, V>, edge: &mut Edge) -> Option<Place> {
-    if *edge == Edge::NOWHERE {
-        return None;
-    }
-    // SAFETY: by the contract, since only a tree without nodes has the edge `NOWHERE`.
-    unsafe { form.prev(edge) }
-}
-
 impl<'a, K, V> Cursor<'a, K, V> {
+    /// A cursor at an edge of a map, or at `Edge::NOWHERE` if the map has no nodes.
+    fn at<A: Allocator>(map: &'a CTreeMap<K, V, A>, edge: Edge) -> Cursor<'a, K, V> {
+        Cursor {
+            edge,
+            form: map.tree.form(),
+            marker: PhantomData,
+        }
+    }
+
+    /// Moves behind the next entry, and gives its place.
+    #[inline]
+    fn step_next(&mut self) -> Option<Place> {
+        if self.edge == Edge::NOWHERE {
+            return None;
+        }
+        // SAFETY: by the invariant, since only a tree without nodes has the edge `NOWHERE`.
+        unsafe { self.form.next(&mut self.edge) }
+    }
+
+    /// Moves before the previous entry, and gives its place.
+    #[inline]
+    fn step_prev(&mut self) -> Option<Place> {
+        if self.edge == Edge::NOWHERE {
+            return None;
+        }
+        // SAFETY: by the invariant, since only a tree without nodes has the edge `NOWHERE`.
+        unsafe { self.form.prev(&mut self.edge) }
+    }
+
     /// # Safety
     /// `place` is the place of an entry of the tree of this cursor.
     #[inline]
@@ -93,21 +96,16 @@ impl<'a, K, V> Cursor<'a, K, V> {
     }
 
     /// Moves behind the next entry and gives it; at the end of the map does neither.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "std's name; a cursor moves both ways and is no iterator"
-    )]
+    #[expect(clippy::should_implement_trait, reason = "the name in std")]
     pub fn next(&mut self) -> Option<(&'a K, &'a V)> {
-        // SAFETY: by the invariant of the cursor.
-        let place = unsafe { step_next(self.form, &mut self.edge) }?;
+        let place = self.step_next()?;
         // SAFETY: this is the place of an entry just passed.
         Some(unsafe { self.entry(place) })
     }
 
     /// Moves before the previous entry and gives it; at the beginning of the map does neither.
     pub fn prev(&mut self) -> Option<(&'a K, &'a V)> {
-        // SAFETY: by the invariant of the cursor.
-        let place = unsafe { step_prev(self.form, &mut self.edge) }?;
+        let place = self.step_prev()?;
         // SAFETY: this is the place of an entry just passed.
         Some(unsafe { self.entry(place) })
     }
@@ -150,15 +148,26 @@ impl<K, V, A: Allocator> CursorMut<'_, K, V, A> {
         self.edge.unwrap_or_else(|| self.map.tree.first_edge())
     }
 
+    /// The place of the next entry, and the edge behind it.
+    #[inline]
+    fn entry_behind(&self) -> Option<(Place, Edge)> {
+        let mut cursor = self.as_cursor();
+        let place = cursor.step_next()?;
+        Some((place, cursor.edge))
+    }
+
+    /// The place of the previous entry, and the edge before it.
+    #[inline]
+    fn entry_before(&self) -> Option<(Place, Edge)> {
+        let mut cursor = self.as_cursor();
+        let place = cursor.step_prev()?;
+        Some((place, cursor.edge))
+    }
+
     /// Moves behind the next entry and gives it; at the end of the map does neither.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "std's name; a cursor moves both ways and is no iterator"
-    )]
+    #[expect(clippy::should_implement_trait, reason = "the name in std")]
     pub fn next(&mut self) -> Option<(&K, &mut V)> {
-        let mut edge = self.edge();
-        // SAFETY: by the invariant of the cursor.
-        let place = unsafe { step_next(self.map.tree.form(), &mut edge) }?;
+        let (place, edge) = self.entry_behind()?;
         self.edge = Some(edge);
         // SAFETY: this is the place of an entry just passed.
         Some(unsafe { self.map.entry_at_mut(place) })
@@ -166,9 +175,7 @@ impl<K, V, A: Allocator> CursorMut<'_, K, V, A> {
 
     /// Moves before the previous entry and gives it; at the beginning of the map does neither.
     pub fn prev(&mut self) -> Option<(&K, &mut V)> {
-        let mut edge = self.edge();
-        // SAFETY: by the invariant of the cursor.
-        let place = unsafe { step_prev(self.map.tree.form(), &mut edge) }?;
+        let (place, edge) = self.entry_before()?;
         self.edge = Some(edge);
         // SAFETY: this is the place of an entry just passed.
         Some(unsafe { self.map.entry_at_mut(place) })
@@ -176,29 +183,21 @@ impl<K, V, A: Allocator> CursorMut<'_, K, V, A> {
 
     /// The next entry, without moving.
     pub fn peek_next(&mut self) -> Option<(&K, &mut V)> {
-        let mut edge = self.edge();
-        // SAFETY: by the invariant of the cursor.
-        let place = unsafe { step_next(self.map.tree.form(), &mut edge) }?;
+        let (place, _) = self.entry_behind()?;
         // SAFETY: this is the place of an entry just passed.
         Some(unsafe { self.map.entry_at_mut(place) })
     }
 
     /// The previous entry, without moving.
     pub fn peek_prev(&mut self) -> Option<(&K, &mut V)> {
-        let mut edge = self.edge();
-        // SAFETY: by the invariant of the cursor.
-        let place = unsafe { step_prev(self.map.tree.form(), &mut edge) }?;
+        let (place, _) = self.entry_before()?;
         // SAFETY: this is the place of an entry just passed.
         Some(unsafe { self.map.entry_at_mut(place) })
     }
 
     /// A cursor for reading at the same gap.
     pub fn as_cursor(&self) -> Cursor<'_, K, V> {
-        Cursor {
-            edge: self.edge(),
-            form: self.map.tree.form(),
-            marker: PhantomData,
-        }
+        Cursor::at(self.map, self.edge())
     }
 }
 
@@ -262,8 +261,7 @@ impl<K: Ord, V, A: Allocator> CursorMut<'_, K, V, A> {
     /// Inserts an entry; the cursor stands before it then.
     ///
     /// # Errors
-    /// When the key does not lie between the keys on both sides; the map stays as it was, key and
-    /// value are dropped.
+    /// As [`insert_before`](Self::insert_before).
     pub fn insert_after(&mut self, key: K, value: V) -> Result<(), UnorderedKeyError> {
         self.check_order(&key)?;
         let place = self.insert_here(key, value);
@@ -274,18 +272,14 @@ impl<K: Ord, V, A: Allocator> CursorMut<'_, K, V, A> {
 
     /// Removes the next entry, if there is one. The cursor stays between the neighbours.
     pub fn remove_next(&mut self) -> Option<(K, V)> {
-        let mut edge = self.edge();
-        // SAFETY: by the invariant of the cursor.
-        let place = unsafe { step_next(self.map.tree.form(), &mut edge) }?;
+        let (place, _) = self.entry_behind()?;
         // SAFETY: this is the place of an entry just passed.
         Some(unsafe { self.remove_here(place) })
     }
 
     /// Removes the previous entry, if there is one. The cursor stays between the neighbours.
     pub fn remove_prev(&mut self) -> Option<(K, V)> {
-        let mut edge = self.edge();
-        // SAFETY: by the invariant of the cursor.
-        let place = unsafe { step_prev(self.map.tree.form(), &mut edge) }?;
+        let (place, _) = self.entry_before()?;
         // SAFETY: this is the place of an entry just passed.
         Some(unsafe { self.remove_here(place) })
     }
@@ -342,11 +336,7 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     where
         K: Borrow<Q> + Ord,
     {
-        Cursor {
-            edge: self.lower_edge(bound),
-            form: self.tree.form(),
-            marker: PhantomData,
-        }
+        Cursor::at(self, self.lower_edge(bound))
     }
 
     /// A cursor in the gap behind the greatest key that is less than the bound, or equal to one
@@ -355,11 +345,7 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     where
         K: Borrow<Q> + Ord,
     {
-        Cursor {
-            edge: self.upper_edge(bound),
-            form: self.tree.form(),
-            marker: PhantomData,
-        }
+        Cursor::at(self, self.upper_edge(bound))
     }
 
     /// [`lower_bound`](Self::lower_bound), to change the map there.
@@ -367,11 +353,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     where
         K: Borrow<Q> + Ord,
     {
-        let edge = self.lower_edge(bound);
-        CursorMut {
-            map: self,
-            edge: Some(edge),
-        }
+        let edge = Some(self.lower_edge(bound));
+        CursorMut { map: self, edge }
     }
 
     /// [`upper_bound`](Self::upper_bound), to change the map there.
@@ -379,10 +362,7 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     where
         K: Borrow<Q> + Ord,
     {
-        let edge = self.upper_edge(bound);
-        CursorMut {
-            map: self,
-            edge: Some(edge),
-        }
+        let edge = Some(self.upper_edge(bound));
+        CursorMut { map: self, edge }
     }
 }

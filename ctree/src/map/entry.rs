@@ -69,19 +69,13 @@ impl<'a, K: Ord, V, A: Allocator> Entry<'a, K, V, A> {
     /// The value, to change it, after inserting `default` if there was none.
     #[inline]
     pub fn or_insert(self, default: V) -> &'a mut V {
-        match self {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(default),
-        }
+        self.or_insert_with_key(|_| default)
     }
 
     /// The value, to change it, after inserting the result of `default` if there was none.
     #[inline]
     pub fn or_insert_with<F: FnOnce() -> V>(self, default: F) -> &'a mut V {
-        match self {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(default()),
-        }
+        self.or_insert_with_key(|_| default())
     }
 
     /// The value, to change it, after inserting what `default` makes of the key if there was none.
@@ -137,10 +131,7 @@ impl<'a, K: Ord, V: Default, A: Allocator> Entry<'a, K, V, A> {
     /// The value, to change it, after inserting the default if there was none.
     #[inline]
     pub fn or_default(self) -> &'a mut V {
-        match self {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(V::default()),
-        }
+        self.or_insert_with_key(|_| V::default())
     }
 }
 

@@ -7,6 +7,7 @@ use allocator_api2::alloc::Allocator;
 
 use super::CTreeMap;
 use crate::CheckError;
+use crate::rank_iter;
 use crate::tree::Found;
 
 impl<K, V, A: Allocator> CTreeMap<K, V, A> {
@@ -30,12 +31,7 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     where
         K: Borrow<Q> + Ord,
     {
-        assert!(
-            keys.len() == results.len(),
-            "{} keys but {} results",
-            keys.len(),
-            results.len()
-        );
+        rank_iter::assert_same_length(keys.len(), results.len());
         self.get_many_with(keys, |index, value| results[index] = value);
     }
 
@@ -75,12 +71,7 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     where
         K: Borrow<Q> + Ord,
     {
-        assert!(
-            keys.len() == results.len(),
-            "{} keys but {} results",
-            keys.len(),
-            results.len()
-        );
+        rank_iter::assert_same_length(keys.len(), results.len());
         self.tree
             .find_many(keys, |index, place| results[index] = place.is_some());
     }
@@ -126,8 +117,7 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         Some(unsafe { self.entry_at(place) })
     }
 
-    /// The entry of a rank with its value to change. Costs as much as
-    /// [`get_index`](Self::get_index).
+    /// [`get_index`](Self::get_index), with the value to change.
     pub fn get_index_mut(&mut self, rank: usize) -> Option<(&K, &mut V)> {
         let place = self.tree.place_of_rank(rank)?;
         // SAFETY: the place was just found, and the map is borrowed mutably since.
@@ -151,10 +141,7 @@ impl<K: Ord, V, A: Allocator> CTreeMap<K, V, A> {
     /// Checks the whole structure: the order of the keys, the fill of the nodes, and all that nodes
     /// say about their keys and children.
     ///
-    /// Meant for tests; takes O(n log n).
-    ///
-    /// # Errors
-    /// What is wrong first. With a lawful `Ord` nothing ever is.
+    /// Meant for tests; takes O(n log n), and says what is wrong first.
     pub fn check(&self) -> Result<(), CheckError> {
         self.tree.check()
     }

@@ -114,9 +114,6 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
 
     /// [`write`](Self::write) for entries in any order, which are sorted in memory; of equal keys
     /// the last stays.
-    ///
-    /// # Errors
-    /// As [`write`](Self::write).
     pub fn write_unsorted<B: AsStored<K>, C: AsStored<V>>(
         path: impl AsRef<Path>,
         entries: impl IntoIterator<Item = (B, C)>,
@@ -126,9 +123,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
 
     /// Writes the bytes of a file from the start of `out` on, which should be empty. Values and
     /// heaps wait in memory.
-    ///
-    /// # Errors
-    /// All of [`WriteError`] but `NotAFile`. `out` then holds nothing that opens.
+    /// After an error `out` holds nothing that opens.
     pub fn write_to<B: AsStored<K>, C: AsStored<V>>(
         out: impl Write + Seek,
         entries: impl IntoIterator<Item = (B, C)>,
@@ -137,9 +132,6 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     }
 
     /// The bytes that a file of `entries` would have.
-    ///
-    /// # Errors
-    /// All of [`WriteError`] but `NotAFile`.
     pub fn to_bytes<B: AsStored<K>, C: AsStored<V>>(
         entries: impl IntoIterator<Item = (B, C)>,
     ) -> Result<Vec<u8>, WriteError> {
@@ -150,9 +142,6 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
 
     /// Maps a file. See [`OpenOptions::open`].
     ///
-    /// # Errors
-    /// See [`OpenError`].
-    ///
     /// # Safety
     /// Until the map is dropped, nothing, in this process or another, may write to the file or
     /// shorten it. (Renaming another file over it is fine, as [`write`](Self::write) does.)
@@ -162,25 +151,16 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     }
 
     /// Maps a file that the kernel protects against changes. See [`OpenOptions::open_immutable`].
-    ///
-    /// # Errors
-    /// See [`OpenError`]; `NotImmutable` for an ordinary file.
     pub fn open_immutable(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         OpenOptions::new().open_immutable(path)
     }
 
     /// Reads a whole file into memory. See [`OpenOptions::read`].
-    ///
-    /// # Errors
-    /// See [`OpenError`].
     pub fn read(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         OpenOptions::new().read(path)
     }
 
     /// Copies the bytes of a file. See [`OpenOptions::from_bytes`].
-    ///
-    /// # Errors
-    /// See [`OpenError`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, OpenError> {
         OpenOptions::new().from_bytes(bytes)
     }
@@ -275,12 +255,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn get_many<'a, Q: Borrow<K>>(&'a self, keys: &[Q], results: &mut [Option<V::Ref<'a>>]) {
-        assert!(
-            keys.len() == results.len(),
-            "{} keys but {} results",
-            keys.len(),
-            results.len()
-        );
+        rank_iter::assert_same_length(keys.len(), results.len());
         self.get_many_with(keys, |index, value| results[index] = value);
     }
 
@@ -303,12 +278,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     /// # Panics
     /// If `keys` and `results` differ in length.
     pub fn contains_many<Q: Borrow<K>>(&self, keys: &[Q], results: &mut [bool]) {
-        assert!(
-            keys.len() == results.len(),
-            "{} keys but {} results",
-            keys.len(),
-            results.len()
-        );
+        rank_iter::assert_same_length(keys.len(), results.len());
         self.tree
             .search_many(keys, |index, rank| results[index] = rank.is_ok());
     }
@@ -333,12 +303,7 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     /// # Panics
     /// If `queries` and `ranks` differ in length.
     pub fn lower_bound_many<Q: Borrow<K>>(&self, queries: &[Q], ranks: &mut [usize]) {
-        assert!(
-            queries.len() == ranks.len(),
-            "{} queries but {} ranks",
-            queries.len(),
-            ranks.len()
-        );
+        rank_iter::assert_same_length(queries.len(), ranks.len());
         self.tree.search_many(queries, |index, rank| {
             ranks[index] = rank.unwrap_or_else(|rank| rank);
         });

@@ -6,10 +6,8 @@ use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::ops::Bound;
 
-use zerocopy::{FromBytes, Immutable, IntoBytes};
-
 use super::layout::{PAGE_BYTES, SUM_BYTES, checksum};
-use super::{AsStored, MappedCTreeMap, Plain, Stored, StoredKey, header};
+use super::{AsStored, MappedCTreeMap, Stored, StoredKey, header};
 
 /// A sequence of numbers that looks random.
 struct Random(u64);
@@ -171,63 +169,4 @@ fn forged_text() {
     forge::<[u8], [u8], _, _>(&entries, 7);
     let entries: Vec<(u32, String)> = numbers(400).map(|n| (n, format!("{n:x}"))).collect();
     forge::<u32, str, _, _>(&entries, 8);
-}
-
-/// An order that changes from one comparison to the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
-#[repr(transparent)]
-struct Lawless(u32);
-
-impl Plain for Lawless {
-    fn type_name() -> String {
-        "test/Lawless".into()
-    }
-}
-
-std::thread_local! {
-    static LAWLESS: core::cell::Cell<u64> = const { core::cell::Cell::new(0) };
-}
-
-impl Ord for Lawless {
-    fn cmp(&self, other: &Lawless) -> core::cmp::Ordering {
-        let turn = LAWLESS.get();
-        if turn == 0 {
-            return self.0.cmp(&other.0);
-        }
-        let mut random = Random(turn);
-        LAWLESS.set(random.next() | 1);
-        [
-            core::cmp::Ordering::Less,
-            core::cmp::Ordering::Equal,
-            core::cmp::Ordering::Greater,
-        ][random.below(3)]
-    }
-}
-
-impl PartialOrd for Lawless {
-    fn partial_cmp(&self, other: &Lawless) -> Option<core::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-#[test]
-fn a_lawless_order_leads_to_wrong_answers_only() {
-    let entries: Vec<(Lawless, u32)> = numbers(1000).map(|n| (Lawless(n), n)).collect();
-    let bytes = MappedCTreeMap::<Lawless, u32>::to_bytes(entries).unwrap();
-    let map = MappedCTreeMap::<Lawless, u32>::from_bytes(&bytes).unwrap();
-    assert_eq!(map.get(&Lawless(7)), Some(7));
-    for turn in 1..if cfg!(miri) { 3 } else { 200 } {
-        LAWLESS.set(turn);
-        let query = Lawless(u32::try_from(turn).unwrap());
-        assert!(map.lower_bound(&query) <= map.len());
-        assert!(map.get(&query).is_none_or(|value| value < 2000));
-        map.get_many_with(&[query; 100], |_, value| {
-            assert!(value.is_none_or(|value| value < 2000));
-        });
-        let _any = (
-            map.verify(),
-            MappedCTreeMap::<Lawless, u32>::from_bytes(&bytes),
-        );
-    }
-    LAWLESS.set(0);
 }

@@ -62,11 +62,7 @@ impl<K> CTreeSet<K> {
 }
 
 impl<K: Ord> CTreeSet<K> {
-    /// Builds a set from keys that the caller claims are strictly ascending, and checks that. Takes
-    /// O(n), with n - 1 comparisons; the nodes are full.
-    ///
-    /// # Errors
-    /// The index of the first key that is not greater than the key before it.
+    /// Builds a set from keys in order, in O(n). See [`CTreeMap::from_sorted_iter`].
     pub fn from_sorted_iter<I>(keys: I) -> Result<CTreeSet<K>, OrderError>
     where
         I: IntoIterator<Item = K>,
@@ -315,9 +311,6 @@ impl<K: Ord, A: Allocator> CTreeSet<K, A> {
     }
 
     /// Checks the whole structure, as [`CTreeMap::check`] does.
-    ///
-    /// # Errors
-    /// What is wrong first. With a lawful `Ord` nothing ever is.
     pub fn check(&self) -> Result<(), CheckError> {
         self.map.check()
     }

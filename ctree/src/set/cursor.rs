@@ -22,10 +22,7 @@ pub struct CursorMut<'a, K, A: Allocator = Global> {
 
 impl<'a, K> Cursor<'a, K> {
     /// Moves behind the next key and gives it; at the end of the set does neither.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "std's name; a cursor moves both ways and is no iterator"
-    )]
+    #[expect(clippy::should_implement_trait, reason = "the name in std")]
     pub fn next(&mut self) -> Option<&'a K> {
         self.inner.next().map(|(key, ())| key)
     }
@@ -66,10 +63,7 @@ impl<K: fmt::Debug> fmt::Debug for Cursor<'_, K> {
 
 impl<K, A: Allocator> CursorMut<'_, K, A> {
     /// Moves behind the next key and gives it; at the end of the set does neither.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "std's name; a cursor moves both ways and is no iterator"
-    )]
+    #[expect(clippy::should_implement_trait, reason = "the name in std")]
     pub fn next(&mut self) -> Option<&K> {
         self.inner.next().map(|(key, ())| key)
     }
@@ -110,8 +104,7 @@ impl<K: Ord, A: Allocator> CursorMut<'_, K, A> {
     /// Inserts a key; the cursor stands before it then.
     ///
     /// # Errors
-    /// When the key does not lie between the keys on both sides; the set stays as it was, the key
-    /// is dropped.
+    /// As [`insert_before`](Self::insert_before).
     pub fn insert_after(&mut self, key: K) -> Result<(), UnorderedKeyError> {
         self.inner.insert_after(key, ())
     }

@@ -139,15 +139,6 @@ impl<K, V> Clone for Options<K, V> {
 
 impl<K, V> Copy for Options<K, V> {}
 
-impl<K, V> fmt::Debug for Options<K, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
-            .field("ranked", &self.ranked)
-            .field("headed", &self.store.head.is_some())
-            .finish()
-    }
-}
-
 impl<K, V> Options<K, V> {
     const EMPTY_STORE: &'static Store = &Store::empty::<K, V>(None);
 

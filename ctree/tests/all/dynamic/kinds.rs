@@ -237,16 +237,26 @@ impl Value for Huge {
 }
 
 thread_local! {
-    /// How many of [`Counted`] this thread has made and not dropped.
+    /// Values of [`Alive`] that this thread has made and not dropped.
     static ALIVE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A value of which it is counted how many there are.
+/// A value that is counted while it lives.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Counted(Box<u32>);
+pub(crate) struct Alive<T>(T);
 
-impl Counted {
-    /// How many of this thread's are not yet dropped.
+pub(crate) type Counted = Alive<Box<u32>>;
+
+/// A counted value without size.
+pub(crate) type Weightless = Alive<()>;
+
+impl<T> Alive<T> {
+    fn new(value: T) -> Alive<T> {
+        ALIVE.set(ALIVE.get() + 1);
+        Alive(value)
+    }
+
+    /// How many values of this thread are not yet dropped.
     pub(crate) fn alive() -> usize {
         ALIVE.get()
     }
@@ -254,53 +264,29 @@ impl Counted {
 
 impl Value for Counted {
     fn numbered(number: u32) -> Counted {
-        ALIVE.set(ALIVE.get() + 1);
-        Counted(Box::new(number))
+        Alive::new(Box::new(number))
     }
 }
-
-impl Default for Counted {
-    fn default() -> Counted {
-        Counted::numbered(0)
-    }
-}
-
-impl Clone for Counted {
-    fn clone(&self) -> Counted {
-        Counted::numbered(*self.0)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        ALIVE.set(ALIVE.get() - 1);
-    }
-}
-
-/// A value without size, of which it is counted how many there are, too.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Weightless;
 
 impl Value for Weightless {
     fn numbered(_: u32) -> Weightless {
-        ALIVE.set(ALIVE.get() + 1);
-        Weightless
+        Alive::new(())
     }
 }
 
-impl Default for Weightless {
-    fn default() -> Weightless {
-        Weightless::numbered(0)
+impl<T: Default> Default for Alive<T> {
+    fn default() -> Alive<T> {
+        Alive::new(T::default())
     }
 }
 
-impl Clone for Weightless {
-    fn clone(&self) -> Weightless {
-        Weightless::numbered(0)
+impl<T: Clone> Clone for Alive<T> {
+    fn clone(&self) -> Alive<T> {
+        Alive::new(self.0.clone())
     }
 }
 
-impl Drop for Weightless {
+impl<T> Drop for Alive<T> {
     fn drop(&mut self) {
         ALIVE.set(ALIVE.get() - 1);
     }

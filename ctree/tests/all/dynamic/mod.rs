@@ -1,7 +1,7 @@
 //! The dynamic map and set.
 
 mod allocators;
-mod edges;
+pub(crate) mod edges;
 mod iterators;
 pub(crate) mod kinds;
 pub(crate) mod lawless;

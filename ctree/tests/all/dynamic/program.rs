@@ -248,24 +248,15 @@ impl<K: Key, V: Value> World<K, V> {
             Op::RangeMut(bounds, ends, value) => {
                 let range = keys_of::<K>(*bounds);
                 if !is_refused(&range) {
-                    let range = (range.0.as_ref(), range.1.as_ref());
-                    change(
-                        self.ours.range_mut::<K, _>(range),
-                        self.theirs.range_mut::<K, _>(range),
-                        *ends,
-                        *value,
-                    );
+                    let ours = self.ours.range_mut::<K, _>(range.clone());
+                    change(ours, self.theirs.range_mut::<K, _>(range), *ends, *value);
                 }
             }
             Op::Iterate(ends) => self.iterate(*ends),
             Op::Jump(front, back) => self.jump(*front, *back),
             Op::IterateMut(ends, value) => {
-                change(
-                    self.ours.iter_mut(),
-                    self.theirs.iter_mut(),
-                    *ends,
-                    *value + 1,
-                );
+                let (ours, theirs) = (self.ours.iter_mut(), self.theirs.iter_mut());
+                change(ours, theirs, *ends, *value + 1);
                 let mut ours = take_all(self.ours.values_mut(), *ends);
                 let mut theirs = take_all(self.theirs.values_mut(), *ends);
                 assert_eq!(ours, theirs);
@@ -278,18 +269,16 @@ impl<K: Key, V: Value> World<K, V> {
             }
             Op::MoveOut(ends, stop) => self.move_out(*ends, *stop),
             Op::Retain(one_in) => {
-                let mut calls = 0;
-                self.ours.retain(|key, value| {
-                    *value = V::numbered(calls);
-                    calls += 1;
-                    picks(*one_in, key)
-                });
-                calls = 0;
-                self.theirs.retain(|key, value| {
-                    *value = V::numbered(calls);
-                    calls += 1;
-                    picks(*one_in, key)
-                });
+                let keep = || {
+                    let mut calls = 0;
+                    move |key: &K, value: &mut V| {
+                        *value = V::numbered(calls);
+                        calls += 1;
+                        picks(*one_in, key)
+                    }
+                };
+                self.ours.retain(keep());
+                self.theirs.retain(keep());
             }
             Op::ExtractIf(bounds, one_in, stop) => self.extract_if(*bounds, *one_in, *stop),
             Op::Append(run, ranked) => {
@@ -390,15 +379,15 @@ impl<K: Key, V: Value> World<K, V> {
 
     /// Keeps every second entry.
     fn thin_out(&mut self) {
-        let (mut ours, mut theirs) = (0, 0);
-        self.ours.retain(|_, _| {
-            ours += 1;
-            ours % 2 == 0
-        });
-        self.theirs.retain(|_, _| {
-            theirs += 1;
-            theirs % 2 == 0
-        });
+        let keep = || {
+            let mut is_kept = true;
+            move |_: &K, _: &mut V| {
+                is_kept = !is_kept;
+                is_kept
+            }
+        };
+        self.ours.retain(keep());
+        self.theirs.retain(keep());
     }
 
     fn assert_same(&self) {
@@ -517,11 +506,7 @@ impl<K: Key, V: Value> World<K, V> {
         assert_eq!(seen, expected);
         let mut found: Vec<bool> = expected.iter().map(Option::is_none).collect();
         self.ours.contains_many(&keys, &mut found);
-        assert!(
-            found
-                .into_iter()
-                .eq(expected.iter().map(|value| value.is_some()))
-        );
+        assert!(found.into_iter().eq(expected.iter().map(Option::is_some)));
     }
 
     fn range(&self, bounds: Bounds, ends: Ends) {
@@ -544,20 +529,11 @@ impl<K: Key, V: Value> World<K, V> {
     }
 
     fn iterate(&self, ends: Ends) {
-        assert_walk(self.ours.iter(), self.theirs.iter(), ends, Length::Exact);
-        assert_walk(self.ours.keys(), self.theirs.keys(), ends, Length::Exact);
-        assert_walk(
-            self.ours.values(),
-            self.theirs.values(),
-            ends,
-            Length::Exact,
-        );
-        assert_walk(
-            (&self.ours).into_iter(),
-            self.theirs.iter(),
-            ends,
-            Length::Exact,
-        );
+        let (ours, theirs) = (&self.ours, &self.theirs);
+        assert_walk(ours.iter(), theirs.iter(), ends, Length::Exact);
+        assert_walk(ours.keys(), theirs.keys(), ends, Length::Exact);
+        assert_walk(ours.values(), theirs.values(), ends, Length::Exact);
+        assert_walk(ours.into_iter(), theirs.iter(), ends, Length::Exact);
     }
 
     fn jump(&mut self, front: usize, back: usize) {
@@ -599,18 +575,9 @@ impl<K: Key, V: Value> World<K, V> {
     fn move_out(&self, ends: Ends, stop: usize) {
         let (ours, theirs) = (|| self.ours.clone(), || self.theirs.clone());
         assert_walk(ours().into_iter(), theirs(), ends, Length::Exact);
-        assert_walk(
-            ours().into_keys(),
-            theirs().into_keys(),
-            ends,
-            Length::Exact,
-        );
-        assert_walk(
-            ours().into_values(),
-            theirs().into_values(),
-            ends,
-            Length::Exact,
-        );
+        let (keys, values) = (theirs().into_keys(), theirs().into_values());
+        assert_walk(ours().into_keys(), keys, ends, Length::Exact);
+        assert_walk(ours().into_values(), values, ends, Length::Exact);
         // Dropped before their end: who counts the values sees what becomes of the rest.
         let (mut ours, mut theirs) = (ours().into_iter(), theirs().into_iter());
         for front in ends.fronts().take(stop) {
@@ -635,27 +602,18 @@ impl<K: Key, V: Value> World<K, V> {
             *value = V::numbered(99);
             picks(one_in, key)
         };
-        let taken: Vec<(K, V)> = self
-            .ours
-            .extract_if(range.clone(), is_taken)
-            .take(stop)
-            .collect();
-        let within: Vec<K> = self
-            .theirs
-            .range(range)
-            .map(|(key, _)| key.clone())
-            .collect();
+        let (ours, theirs) = (&mut self.ours, &mut self.theirs);
+        let taken = ours.extract_if(range.clone(), is_taken).take(stop);
+        let taken: Vec<(K, V)> = taken.collect();
+        let within: Vec<K> = theirs.range(range).map(|(key, _)| key.clone()).collect();
         let mut expected = Vec::new();
         for key in within {
             if expected.len() == stop {
                 break;
             }
-            if self
-                .theirs
-                .get_mut(&key)
-                .is_some_and(|value| is_taken(&key, value))
-            {
-                expected.extend(self.theirs.remove_entry(&key));
+            let value = theirs.get_mut(&key);
+            if value.is_some_and(|value| is_taken(&key, value)) {
+                expected.extend(theirs.remove_entry(&key));
             }
         }
         assert_eq!(taken, expected);
@@ -663,27 +621,18 @@ impl<K: Key, V: Value> World<K, V> {
 
     fn rebuild(&mut self, sorted: bool) {
         let entries: Vec<(K, V)> = std::mem::take(&mut self.ours).into_iter().collect();
-        assert!(
-            entries
-                .iter()
-                .map(|(key, value)| (key, value))
-                .eq(&self.theirs)
-        );
+        assert!(entries.iter().cloned().eq(self.theirs.clone()));
         let mut built = if sorted {
             CTreeMap::from_sorted_iter(entries).expect("the entries of a map are in order")
         } else {
             // As they were, some with another value, all in reverse, some again with the value that
             // counts.
-            let all = entries.iter().rev().cloned().map(|(key, value)| {
-                let value = if picks(3, &key) {
-                    V::numbered(55)
-                } else {
-                    value
-                };
-                (key, value)
-            });
-            let again = entries.iter().filter(|(key, _)| picks(3, key)).cloned();
-            all.chain(again).collect()
+            let mut all: Vec<(K, V)> = entries.iter().rev().cloned().collect();
+            all.iter_mut()
+                .filter(|(key, _)| picks(3, key))
+                .for_each(|(_, value)| *value = V::numbered(55));
+            let again = entries.into_iter().filter(|(key, _)| picks(3, key));
+            all.into_iter().chain(again).collect()
         };
         self.ours = (self.make)();
         self.ours.append(&mut built);
@@ -716,17 +665,12 @@ impl<K: Key, V: Value> World<K, V> {
                 }
                 Step::Peek => {}
                 Step::Change(right, value) => {
-                    let index = if right {
-                        Some(left)
+                    let (index, ours) = if right {
+                        (Some(left), cursor.peek_next())
                     } else {
-                        left.checked_sub(1)
+                        (left.checked_sub(1), cursor.peek_prev())
                     };
                     let expected = index.and_then(|index| entries.get_mut(index));
-                    let ours = if right {
-                        cursor.peek_next()
-                    } else {
-                        cursor.peek_prev()
-                    };
                     match (ours, expected) {
                         (Some(ours), Some(expected)) => {
                             assert_eq!((ours.0, &*ours.1), (&expected.0, &expected.1));

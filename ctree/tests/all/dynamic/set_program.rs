@@ -123,7 +123,8 @@ impl<K: Key> World<K> {
                 assert_walk(ours.iter(), theirs.iter(), *ends, Length::Exact);
                 assert_walk((&*ours).into_iter(), theirs.iter(), *ends, Length::Exact);
                 assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
-                assert!(*ours == *theirs && *theirs == *ours);
+                assert_eq!(ours, theirs);
+                assert_eq!(theirs, ours);
                 assert_eq!(ours.iter().last(), theirs.iter().last());
                 assert_eq!(ours.iter().max(), theirs.iter().max());
             }

@@ -1,12 +1,14 @@
 //! Files that are cut, damaged, made to deceive, or of other types: an error, or at worst a wrong
 //! answer.
 
+use std::cmp::Ordering;
 use std::fs;
 
 use ctree::{MappedCTreeMap, OpenError, OpenOptions, Plain, Stored, StoredKey, WriteError};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::{Folder, open_all};
+use crate::dynamic::lawless;
 
 /// A small map that has all sections.
 fn small() -> Vec<u8> {
@@ -193,4 +195,46 @@ fn names_of_types_must_fit() {
         MappedCTreeMap::<Long, ()>::from_bytes(&other),
         Err(OpenError::KeyType { .. })
     ));
+}
+
+/// A key whose comparisons are sometimes right.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
+#[repr(transparent)]
+struct Lawless(u32);
+
+impl Plain for Lawless {
+    fn type_name() -> String {
+        "test/Lawless".into()
+    }
+}
+
+impl Ord for Lawless {
+    fn cmp(&self, other: &Lawless) -> Ordering {
+        lawless::compare(&self.0, &other.0)
+    }
+}
+
+ordered_by_cmp!(Lawless);
+
+#[test]
+fn a_lawless_order_leads_to_wrong_answers_only() {
+    lawless::RIGHT.set(256);
+    let entries: Vec<(Lawless, u32)> = (0..1000).map(|n| (Lawless(n), n)).collect();
+    let bytes = MappedCTreeMap::<Lawless, u32>::to_bytes(entries).unwrap();
+    let map = MappedCTreeMap::<Lawless, u32>::from_bytes(&bytes).unwrap();
+    assert_eq!(map.get(&Lawless(7)), Some(7));
+    for seed in 1..if cfg!(miri) { 3 } else { 200 } {
+        lawless::ANSWERS.set(seed.into());
+        lawless::RIGHT.set(u64::from(seed) / 2);
+        let query = Lawless(seed);
+        assert!(map.lower_bound(&query) <= map.len());
+        assert!(map.get(&query).is_none_or(|value| value < 1000));
+        map.get_many_with(&[query; 100], |_, value| {
+            assert!(value.is_none_or(|value| value < 1000));
+        });
+        let _any = (
+            map.verify(),
+            MappedCTreeMap::<Lawless, u32>::from_bytes(&bytes),
+        );
+    }
 }

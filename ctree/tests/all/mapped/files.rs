@@ -64,32 +64,17 @@ fn special_files_are_refused_at_once() {
     symlink("map", &link).unwrap();
     symlink("nothing", &dangling).unwrap();
 
-    for path in [
-        folder.0.as_path(),
-        &pipe,
-        &socket,
-        Path::new("/dev/null"),
-        Path::new("/dev/zero"),
-    ] {
-        for result in open_all::<u64, u64>(path) {
-            assert!(
-                matches!(result, Err(OpenError::NotAFile)),
-                "{}",
-                path.display()
-            );
+    let write = |path: &Path| MappedCTreeMap::<u64, u64>::write(path, [(1, 1)]);
+    let devices = ["/dev/null", "/dev/zero"].map(Path::new);
+    for path in [folder.0.as_path(), &pipe, &socket, devices[0], devices[1]] {
+        let [mapped, read] = open_all::<u64, u64>(path);
+        let immutable = MappedCTreeMap::<u64, u64>::open_immutable(path);
+        for result in [mapped, read, immutable] {
+            let is_refused = matches!(result, Err(OpenError::NotAFile));
+            assert!(is_refused, "{}", path.display());
         }
-        assert!(matches!(
-            MappedCTreeMap::<u64, u64>::open_immutable(path),
-            Err(OpenError::NotAFile)
-        ));
-        assert!(
-            matches!(
-                MappedCTreeMap::<u64, u64>::write(path, [(1, 1)]),
-                Err(WriteError::NotAFile)
-            ),
-            "{}",
-            path.display()
-        );
+        let is_refused = matches!(write(path), Err(WriteError::NotAFile));
+        assert!(is_refused, "{}", path.display());
     }
     for path in [
         folder.join("nothing"),
@@ -104,16 +89,11 @@ fn special_files_are_refused_at_once() {
         }
     }
     let before = folder.names();
-    assert!(matches!(
-        MappedCTreeMap::<u64, u64>::write(&dangling, [(1, 1)]),
-        Err(WriteError::Io(_))
-    ));
-    assert!(matches!(
-        MappedCTreeMap::<u64, u64>::write(folder.join("nothing/map"), [(1, 1)]),
-        Err(WriteError::Io(_))
-    ));
+    for path in [&dangling, &folder.join("nothing/map")] {
+        assert!(matches!(write(path), Err(WriteError::Io(_))));
+    }
     for path in ["/", "..", ""] {
-        assert!(MappedCTreeMap::<u64, u64>::write(path, [(1, 1)]).is_err());
+        assert!(write(Path::new(path)).is_err());
     }
     assert_eq!(folder.names(), before);
 

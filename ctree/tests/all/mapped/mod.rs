@@ -64,6 +64,18 @@ fn open_all<K: StoredKey + ?Sized, V: Stored + ?Sized>(
     [mapped, MappedCTreeMap::read(path)]
 }
 
+/// The map of a file of these entries.
+fn written<K, V, B, C>(entries: impl IntoIterator<Item = (B, C)>) -> MappedCTreeMap<K, V>
+where
+    K: StoredKey + ?Sized,
+    V: Stored + ?Sized,
+    B: AsStored<K>,
+    C: AsStored<V>,
+{
+    let bytes = MappedCTreeMap::<K, V>::to_bytes(entries).unwrap();
+    MappedCTreeMap::from_bytes(&bytes).unwrap()
+}
+
 /// Compares a map with a model: `own_key` and `own_value` make the model's types of what lookups
 /// give.
 fn agrees<K, V, B, C>(
@@ -278,20 +290,14 @@ fn every_filling_of_leaves() {
             .step_by(1 + len as usize / 100)
             .collect();
         let model: BTreeMap<u64, u64> = odd().map(|n| (n.into(), n.into())).collect();
-        let map = MappedCTreeMap::<u64, u64>::from_bytes(
-            &MappedCTreeMap::<u64, u64>::to_bytes(&model).unwrap(),
-        );
-        agrees(&map.unwrap(), &model, &queries, |key| key, |value| value);
+        let map = written::<u64, u64, _, _>(&model);
+        agrees(&map, &model, &queries, |key| key, |value| value);
 
         let name = |n: u64| format!("/usr/share/a/rather/long/path/{n:06}/file");
         let queries: Vec<String> = queries.into_iter().map(name).collect();
         let model: BTreeMap<String, u8> = odd().map(|n| (name(n.into()), 1)).collect();
-        let map = MappedCTreeMap::<str, u8>::from_bytes(
-            &MappedCTreeMap::<str, u8>::to_bytes(&model).unwrap(),
-        );
-        agrees(&map.unwrap(), &model, &queries, str::to_owned, |value| {
-            value
-        });
+        let map = written::<str, u8, _, _>(&model);
+        agrees(&map, &model, &queries, str::to_owned, |value| value);
 
         let key = |n: u32| [n.into(), 1u64, 2];
         let model: BTreeMap<[u64; 3], u16> = odd().map(|n| (key(n), 1)).collect();
@@ -299,10 +305,8 @@ fn every_filling_of_leaves() {
             .step_by(1 + len as usize / 50)
             .map(key)
             .collect();
-        let map = MappedCTreeMap::<[u64; 3], u16>::from_bytes(
-            &MappedCTreeMap::<[u64; 3], u16>::to_bytes(&model).unwrap(),
-        );
-        agrees(&map.unwrap(), &model, &queries, |key| key, |value| value);
+        let map = written::<[u64; 3], u16, _, _>(&model);
+        agrees(&map, &model, &queries, |key| key, |value| value);
     }
 }
 
@@ -331,12 +335,8 @@ fn a_million_entries() {
             );
         });
         // The index is small: a leaf has 32 keys of 4 B.
-        let own = map.memory_usage()
-            - if map.memory_usage() > map.file_bytes() {
-                map.file_bytes()
-            } else {
-                0
-            };
+        let held = map.memory_usage();
+        let own = held.checked_sub(map.file_bytes()).unwrap_or(held);
         assert!(own < 2 * len as usize / 8 + 4096, "{own} bytes");
     }
 }
@@ -392,8 +392,7 @@ fn sets_are_maps_to_nothing() {
 
 #[test]
 fn ranges_refuse_what_std_refuses() {
-    let bytes = MappedCTreeMap::<u64, ()>::to_bytes([(1, ()), (5, ())]).unwrap();
-    let map = MappedCTreeMap::<u64, ()>::from_bytes(&bytes).unwrap();
+    let map = written::<u64, (), _, _>([(1, ()), (5, ())]);
     let refused = |bounds: (Bound<u64>, Bound<u64>)| {
         catch_unwind(AssertUnwindSafe(|| map.range::<u64>(bounds).len())).is_err()
     };
@@ -408,19 +407,16 @@ fn ranges_refuse_what_std_refuses() {
         format!("{map:?} {:?} {:?}", map.keys(), map.iter()),
         "{1: (), 5: ()} [1, 5] [(1, ()), (5, ())]"
     );
-    let empty = MappedCTreeMap::<u64, ()>::from_bytes(
-        &MappedCTreeMap::<u64, ()>::to_bytes(Vec::<(u64, ())>::new()).unwrap(),
-    );
+    let empty = written::<u64, (), u64, ()>([]);
     // As std's: there is nothing to compare with.
     #[expect(clippy::reversed_empty_ranges, reason = "that is the point")]
-    let none = empty.unwrap().range(5..1).len();
+    let none = empty.range(5..1).len();
     assert_eq!(none, 0);
 }
 
 #[test]
 fn results_must_be_as_many_as_keys() {
-    let bytes = MappedCTreeMap::<u64, u64>::to_bytes([(1, 1)]).unwrap();
-    let map = MappedCTreeMap::<u64, u64>::from_bytes(&bytes).unwrap();
+    let map = written::<u64, u64, _, _>([(1, 1)]);
     assert!(catch_unwind(AssertUnwindSafe(|| map.get_many(&[1, 2], &mut [None]))).is_err());
     assert!(catch_unwind(AssertUnwindSafe(|| map.contains_many(&[1], &mut []))).is_err());
     assert!(catch_unwind(AssertUnwindSafe(|| map.lower_bound_many(&[1], &mut [0, 0]))).is_err());
@@ -448,8 +444,7 @@ fn types_of_ones_own() {
         patch: n % 10,
     };
     let model: BTreeMap<Version, f32> = (0..700).map(|n| (version(n), 0.5)).collect();
-    let bytes = MappedCTreeMap::<Version, f32>::to_bytes(&model).unwrap();
-    let map = MappedCTreeMap::<Version, f32>::from_bytes(&bytes).unwrap();
+    let map = written::<Version, f32, _, _>(&model);
     let queries: Vec<Version> = (0..=710).step_by(7).map(version).collect();
     agrees(&map, &model, &queries, |key| key, |value| value);
 }
@@ -457,9 +452,7 @@ fn types_of_ones_own() {
 #[test]
 fn maps_are_shared_between_threads() {
     fn shared<T: Send + Sync>(_: &T) {}
-    let bytes =
-        MappedCTreeMap::<u64, str>::to_bytes((0..1000).map(|n| (n, n.to_string()))).unwrap();
-    let map = MappedCTreeMap::<u64, str>::from_bytes(&bytes).unwrap();
+    let map = written::<u64, str, _, _>((0..1000).map(|n| (n, n.to_string())));
     shared(&map);
     shared(&map.iter());
 }
