@@ -1,19 +1,16 @@
-//! What a morph takes: by layout, by size, and by structure; and beside it a copy, which is what a
-//! program can do by itself.
+//! The time of a morph, by layout and by structure; and of a copy, which a program can make by
+//! itself.
 //!
 //! Each iteration morphs a fresh copy, made untimed. Nodes of a copy lie in the order in which
 //! copying visits them, which is kinder to the first phase of a morph than the random order that
 //! `report --only morph_vs_clone` begins with; in return, an iteration takes milliseconds.
-//! Everything is served by `CcMalloc`.
+//! `CcMalloc` serves everything.
 
 use ccmalloc::CcMalloc;
 use ccmodel::Layout;
 use ccmorph::{LayoutChoice, Morph};
-use criterion::{
-    BatchSize, BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main,
-    measurement::WallTime,
-};
-use measure::rng::Rng;
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use measure::keys;
 use measure::structures::Structure;
 use measure::structures::lists::Lists;
 use measure::structures::octree::Octree;
@@ -23,104 +20,58 @@ use measure::structures::tree::Plan;
 #[global_allocator]
 static GLOBAL: CcMalloc = CcMalloc::new();
 
-/// Nodes, where they are not what is varied: 2 MiB of a tree's, about a second-level cache.
+/// Nodes of each structure: 2 MiB of a tree's, about a second-level cache.
 const NODES_LOG2: u32 = 16;
 
-fn random_keys(count: usize) -> Vec<u64> {
-    let mut rng = Rng::new(1);
-    (0..count).map(|_| rng.next_u64()).collect()
-}
-
-/// Times a morph of copies of `structure`. The copies are dropped untimed.
-fn morph_copies<S: Structure>(
-    group: &mut BenchmarkGroup<'_, WallTime>,
-    id: BenchmarkId,
-    structure: &S,
-    layout: LayoutChoice,
-) {
-    let morph = Morph::new().layout(layout);
-    group.bench_function(id, |bencher| {
-        bencher.iter_batched(
-            || structure.copy(),
-            |mut copy| {
-                let report = copy.morph(&morph).expect("there is memory");
-                (copy, report)
-            },
-            BatchSize::PerIteration,
-        );
-    });
-}
-
-fn layouts(criterion: &mut Criterion) {
-    let keys = random_keys(1 << NODES_LOG2);
-    let tree = Plan::of_inserts(&keys).build();
-    let mut group = criterion.benchmark_group("morph a tree");
-    group.throughput(Throughput::Elements(keys.len() as u64));
+/// Times copies of `structure`, and their morphs. The copies are dropped untimed.
+fn morphs<S: Structure>(criterion: &mut Criterion, name: &str, structure: &S) {
+    let mut group = criterion.benchmark_group(name);
+    group.throughput(Throughput::Elements(1 << NODES_LOG2));
     group.bench_function("copy", |bencher| {
-        bencher.iter_with_large_drop(|| tree.copy());
+        bencher.iter_with_large_drop(|| structure.copy());
     });
-    let fixed = [
-        Layout::DepthFirst,
-        Layout::BreadthFirst,
-        Layout::SubtreeCluster { block_bytes: 64 },
-        Layout::VanEmdeBoas,
-        Layout::Hierarchical,
-        Layout::ClusterVanEmdeBoas { block_bytes: 64 },
-        Layout::ClusterVanEmdeBoas { block_bytes: 4096 },
-    ];
-    for layout in fixed {
-        let id = BenchmarkId::from_parameter(layout);
-        morph_copies(&mut group, id, &tree, LayoutChoice::Fixed(layout));
-    }
-    let id = BenchmarkId::from_parameter("auto");
-    morph_copies(&mut group, id, &tree, LayoutChoice::Auto);
-    group.finish();
-}
-
-fn sizes(criterion: &mut Criterion) {
-    for nodes_log2 in [10, 14, 18] {
-        let keys = random_keys(1 << nodes_log2);
-        let tree = Plan::of_inserts(&keys).build();
-        let mut group = criterion.benchmark_group("morph trees");
-        group.sample_size(20);
-        group.throughput(Throughput::Elements(keys.len() as u64));
-        for (name, layout) in [
-            ("veb", LayoutChoice::Fixed(Layout::VanEmdeBoas)),
-            ("auto", LayoutChoice::Auto),
-        ] {
-            let id = BenchmarkId::new(name, format!("2^{nodes_log2}"));
-            morph_copies(&mut group, id, &tree, layout);
-        }
-        group.finish();
+    for layout in [
+        LayoutChoice::Auto,
+        Layout::DepthFirst.into(),
+        Layout::BreadthFirst.into(),
+        Layout::SubtreeCluster { block_bytes: 64 }.into(),
+        Layout::VanEmdeBoas.into(),
+        Layout::Hierarchical.into(),
+        Layout::ClusterVanEmdeBoas { block_bytes: 64 }.into(),
+        Layout::ClusterVanEmdeBoas { block_bytes: 4096 }.into(),
+    ] {
+        let id = match layout {
+            LayoutChoice::Fixed(layout) => BenchmarkId::from_parameter(layout),
+            _ => BenchmarkId::from_parameter("auto"),
+        };
+        let morph = Morph::new().layout(layout);
+        group.bench_function(id, |bencher| {
+            bencher.iter_batched(
+                || structure.copy(),
+                |mut copy| {
+                    let report = copy.morph(&morph).expect("there is memory");
+                    (copy, report)
+                },
+                BatchSize::PerIteration,
+            );
+        });
     }
 }
 
 fn structures(criterion: &mut Criterion) {
     let nodes = 1_usize << NODES_LOG2;
-    let mut group = criterion.benchmark_group("morph structures");
-    group.throughput(Throughput::Elements(nodes as u64));
-    for (name, layout) in [
-        ("dfs", LayoutChoice::Fixed(Layout::DepthFirst)),
-        ("auto", LayoutChoice::Auto),
-    ] {
-        let complete = Plan::complete(NODES_LOG2, 2).build();
-        let id = BenchmarkId::new("complete tree", name);
-        morph_copies(&mut group, id, &complete, layout);
-        let lists = Lists::churned(nodes, nodes / 2, 3);
-        morph_copies(&mut group, BenchmarkId::new("lists", name), &lists, layout);
-        let table = Table::with_keys(&random_keys(nodes));
-        morph_copies(&mut group, BenchmarkId::new("table", name), &table, layout);
-        // Fewer nodes than points, but each with eight links to look at.
-        let octree = Octree::random(nodes, 4);
-        morph_copies(
-            &mut group,
-            BenchmarkId::new("octree", name),
-            &octree,
-            layout,
-        );
-    }
-    group.finish();
+    let keys = keys::random(nodes, 1);
+    morphs(criterion, "tree", &Plan::of_inserts(&keys).build());
+    morphs(
+        criterion,
+        "complete tree",
+        &Plan::complete(NODES_LOG2, 2).build(),
+    );
+    morphs(criterion, "lists", &Lists::churned(nodes, nodes / 2, 3));
+    morphs(criterion, "table", &Table::with_keys(&keys));
+    // Fewer nodes than points, but each with eight links to look at.
+    morphs(criterion, "octree", &Octree::random(nodes, 4));
 }
 
-criterion_group!(all, layouts, sizes, structures);
+criterion_group!(all, structures);
 criterion_main!(all);

@@ -17,8 +17,7 @@ use std::ffi::CStr;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::install::{Install, Methods};
-use crate::rivals::{ALLOCATORS, ARENAS, ours};
+use crate::rivals::{ALLOCATORS, ARENAS, Install, Methods, ours};
 use crate::source::SwitchAllocator;
 
 /// The environment variable that names the allocator of a process.
@@ -42,8 +41,7 @@ pub fn served_by() -> &'static str {
     chosen().name
 }
 
-/// The allocator that the environment chooses: `#[global_allocator] static GLOBAL:
-/// DispatchAllocator = DispatchAllocator;`
+/// The allocator that the environment chooses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DispatchAllocator;
 
@@ -52,25 +50,25 @@ pub struct DispatchAllocator;
 unsafe impl GlobalAlloc for DispatchAllocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller keeps the contract of `alloc`.
         unsafe { (chosen().alloc)(layout) }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
         unsafe { (chosen().alloc_zeroed)(layout) }
     }
 
     #[inline]
     unsafe fn dealloc(&self, object: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller keeps the contract of `dealloc`.
         unsafe { (chosen().dealloc)(object, layout) }
     }
 
     #[inline]
     unsafe fn realloc(&self, object: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller keeps the contract of `realloc`.
         unsafe { (chosen().realloc)(object, layout, new_size) }
     }
 }
@@ -80,16 +78,20 @@ impl Install for SwitchAllocator {
     const NAME: &'static str = "switch";
 }
 
-/// What stands for the methods until the first call, which makes the choice.
+/// The methods until the first call, which makes the choice.
 static FIRST: Methods = Methods {
     name: SwitchAllocator::NAME,
-    alloc: first_alloc,
-    alloc_zeroed: first_alloc_zeroed,
-    dealloc: first_dealloc,
-    realloc: first_realloc,
+    // SAFETY: the caller keeps the contract of `alloc`.
+    alloc: |layout| unsafe { (choose().alloc)(layout) },
+    // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+    alloc_zeroed: |layout| unsafe { (choose().alloc_zeroed)(layout) },
+    // SAFETY: the caller keeps the contract of `dealloc`.
+    dealloc: |object, layout| unsafe { (choose().dealloc)(object, layout) },
+    // SAFETY: the caller keeps the contract of `realloc`.
+    realloc: |object, layout, size| unsafe { (choose().realloc)(object, layout, size) },
 };
 
-/// Looks the choice up, after which no call is the first any more. Allocates nothing.
+/// Makes the choice, so that later calls do not come here. Allocates nothing.
 fn choose() -> &'static Methods {
     // SAFETY: the name ends in NUL. Nothing in this package changes the environment, so no other
     // thread can be changing it now.
@@ -97,8 +99,8 @@ fn choose() -> &'static Methods {
     let methods = if value.is_null() {
         SwitchAllocator::METHODS
     } else {
-        // SAFETY: getenv returned a string that ends in NUL and stays as it is while nobody changes
-        // the environment.
+        // SAFETY: getenv returned a string that ends in NUL and stays as it is while no thread
+        // changes the environment.
         let name = unsafe { CStr::from_ptr(value) }.to_bytes();
         let rivals = ALLOCATORS.iter().chain(ARENAS).map(|rival| rival.methods);
         std::iter::once(ours::METHODS)
@@ -111,7 +113,7 @@ fn choose() -> &'static Methods {
         // them.
         unsafe { ccmalloc::declare_global() };
     }
-    // Two threads in here at once agree anyway; the exchange makes that no condition.
+    // Two threads in here at once agree: the first one to store decides.
     let _earlier = CHOSEN.compare_exchange(
         ptr::from_ref(&FIRST).cast_mut(),
         ptr::from_ref(methods).cast_mut(),
@@ -119,32 +121,4 @@ fn choose() -> &'static Methods {
         Ordering::Relaxed,
     );
     chosen()
-}
-
-/// # Safety
-/// - As [`GlobalAlloc::alloc`].
-unsafe fn first_alloc(layout: Layout) -> *mut u8 {
-    // SAFETY: the caller's promises are passed on.
-    unsafe { (choose().alloc)(layout) }
-}
-
-/// # Safety
-/// - As [`GlobalAlloc::alloc_zeroed`].
-unsafe fn first_alloc_zeroed(layout: Layout) -> *mut u8 {
-    // SAFETY: the caller's promises are passed on.
-    unsafe { (choose().alloc_zeroed)(layout) }
-}
-
-/// # Safety
-/// - As [`GlobalAlloc::dealloc`].
-unsafe fn first_dealloc(object: *mut u8, layout: Layout) {
-    // SAFETY: the caller's promises are passed on.
-    unsafe { (choose().dealloc)(object, layout) }
-}
-
-/// # Safety
-/// - As [`GlobalAlloc::realloc`].
-unsafe fn first_realloc(object: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-    // SAFETY: the caller's promises are passed on.
-    unsafe { (choose().realloc)(object, layout, new_size) }
 }

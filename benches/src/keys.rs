@@ -1,12 +1,4 @@
 //! Sets of keys, the same in every run and on every machine.
-//!
-//! | set | content | hard for |
-//! |---|---|---|
-//! | [`random`] | even over all of `u64` | |
-//! | [`clustered`] | runs of consecutive numbers, gaps of all sizes | a prefix that all share |
-//! | [`events`] | tuples of an account and a time | heads that hold the first field only |
-//! | [`words_and_paths`] | names and paths of 8 to 40 bytes | comparisons, each of which may miss |
-//! | [`long_prefixes`] | paths that differ in their last 16 bytes | heads of the first bytes |
 
 use std::collections::HashSet;
 
@@ -26,7 +18,7 @@ pub fn random(count: usize, seed: u64) -> Vec<u64> {
 /// `count` different numbers in random order: runs of 1 to 1024 consecutive ones, and between two
 /// runs a gap below 2^10 to 2^50, each power of two as likely as the others.
 ///
-/// Identifiers come like that: blocks of them, handed out to many who count on by themselves.
+/// Identifiers are like that where blocks of them are given out. Hard for a prefix that all share.
 pub fn clustered(count: usize, seed: u64) -> Vec<u64> {
     const RUN_MAX: usize = 1024;
     const GAP_BITS: std::ops::RangeInclusive<u32> = 10..=50;
@@ -45,12 +37,13 @@ pub fn clustered(count: usize, seed: u64) -> Vec<u64> {
 }
 
 /// `count` different tuples of an account and a time in random order: a hundred times an account on
-/// average, in nanoseconds within a year. Accounts are even over `u32`.
+/// average, in nanoseconds within a year. Accounts are even over `u32`. Hard for heads that hold
+/// the first field only.
 pub fn events(count: usize, seed: u64) -> Vec<(u32, u64)> {
     const YEAR_NS: usize = 365 * 24 * 3600 * 1_000_000_000;
     let mut rng = Rng::new(seed);
     let accounts: Vec<u32> = (0..count.div_ceil(100))
-        .map(|_| small((rng.next_u64() >> 32).try_into().unwrap_or(0)))
+        .map(|_| small(rng.below(1 << 32)))
         .collect();
     let mut seen = HashSet::with_capacity(count);
     let mut keys = Vec::with_capacity(count);
@@ -67,12 +60,11 @@ pub fn events(count: usize, seed: u64) -> Vec<(u32, u64)> {
 }
 
 /// `count` different strings of 8 to 40 bytes in random order: words of a large vocabulary, and
-/// paths that are made of them.
+/// paths that are made of them. Hard for comparisons, each of which may miss.
 ///
 /// The words are those of the names of all Unicode characters, in small letters (`musical symbol
-/// quarter rest`); left out are the names that end in a code point or spell a syllable, two thirds
-/// of all, since they are numbers rather than words. First come the names themselves, as far as
-/// their lengths fit, then paths of files until there are enough:
+/// quarter rest`), without names that end in a code point or spell a syllable. First come the names
+/// themselves, as far as their lengths fit, then paths of files until there are enough:
 ///
 /// ```text
 /// musical/symbol/phonetic-extension.rs        one to three words of a name, as folders
@@ -111,9 +103,9 @@ pub fn words_and_paths(count: usize, seed: u64) -> Vec<String> {
     keys
 }
 
-/// `count` different paths in random order: eight folders with names of the same length, and in
-/// each of them files that are named by 16 hexadecimal digits, as caches and stores of objects have
-/// them. 48 of the 64 bytes of a key are those of its folder.
+/// `count` different paths in random order: files in eight folders, named by 16 hexadecimal digits,
+/// as caches and stores of objects have them. 48 of the 64 bytes of a key are those of its folder:
+/// hard for heads of the first bytes.
 pub fn long_prefixes(count: usize, seed: u64) -> Vec<String> {
     random(count, seed)
         .into_iter()

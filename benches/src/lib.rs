@@ -1,16 +1,14 @@
 //! Measurements against rivals.
 //!
-//! The `report` binary runs the list of workloads; the criterion benches look at single operations.
-//! Every run checks the answers before it believes a figure.
-//!
-//! Modules, lowest first; each uses only those above it:
+//! The `report` binary runs the list of workloads in [`suites`]; the `figures` binary makes the
+//! thesis's figures 2-6 and 2-7. Every run checks the answers before it believes a figure.
 //!
 //! - [`rng`], [`timing`], [`chain`], [`sys`]: random numbers, timing in turns, lookups that wait
 //!   for each other, what the system tells;
 //! - [`rounds`]: the rounds of a measurement, and their spread;
 //! - [`keys`], [`queries`]: what maps hold, and what structures are asked;
 //! - [`ordered_map`]: the trait of ordered maps, and the passes that are timed;
-//! - [`install`], [`rivals`]: what ours is compared with, a file each;
+//! - [`rivals`]: what ours is compared with;
 //! - [`source`]: the allocator behind `Box` for a part of a thread's work;
 //! - [`dispatch`]: the global allocator of `report`, which the environment chooses;
 //! - [`placement`]: allocators of nodes, with and without hints;
@@ -18,26 +16,23 @@
 //! - [`search_tree`], [`survey`], [`structures`]: trees, lists, tables and octrees of boxes;
 //! - [`olden`]: the Olden programs, over allocators and placements;
 //! - [`programs`], `apps`: whole programs for allocators, applications of published crates;
-//! - [`worker`]: processes of their own, allocators in turns;
-//! - [`workload`], [`suites`]: the list of workloads, a module for each crate under test;
+//! - [`workload`], [`worker`]: what a workload is; processes of their own, allocators in turns;
 //! - [`output`]: JSON lines, tables, Markdown, pictures, a page;
-//! - [`figures`]: the thesis's figures 2-6 and 2-7, for the `figures` binary.
+//! - [`suites`]: the list of workloads, a module for each crate under test.
 //!
 //! Ours and the rivals run in turns, in one process or in a process each, and the median over the
 //! rounds counts. So a ratio holds for the machine and the inputs that it was taken with. Keys are
 //! drawn evenly, the hardest case for every layout. Memory is freshly built, not aged.
 
 // Modules, lowest first: `rng`, `timing`, `sys`, `chain`, `rounds`, `keys`, `queries`,
-// `ordered_map`, `install`, `rivals`, `source`, `dispatch`, `placement`, `raw`, `search_tree`,
-// `survey`, `structures`, `olden`, `programs`, `apps`, `workload`, `output`, `worker`, `suites`,
-// `figures`.
+// `ordered_map`, `rivals`, `source`, `dispatch`, `placement`, `raw`, `search_tree`, `survey`,
+// `structures`, `olden`, `programs`, `apps`, `workload`, `output`, `worker`, `suites`, `figures`.
 
 #[cfg(feature = "apps")]
 pub mod apps;
 pub mod chain;
 pub mod dispatch;
 pub mod figures;
-pub mod install;
 pub mod keys;
 pub mod olden;
 pub mod ordered_map;

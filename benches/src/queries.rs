@@ -1,12 +1,12 @@
-//! What structures are asked: keys drawn evenly, keys of which some are hot, and chains of them.
+//! What structures are asked: keys drawn evenly, keys some of which are hot, and chains.
 
 use crate::chain::QueryChain;
 use crate::rng::Rng;
 
 /// A chain of lookups by keys of any type, as [`QueryChain`] by integers.
 ///
-/// The answer chooses a place in a list that is in the order of the chain, and so comes to the
-/// caches by itself.
+/// The answer chooses a place in a list that is in the order of the chain, so that prefetchers
+/// bring the keys to the caches.
 #[derive(Clone, Debug)]
 pub struct Chain<K> {
     places: QueryChain,
@@ -21,16 +21,6 @@ impl<K> Chain<K> {
             places: QueryChain::draw(lookups, || places.next().unwrap_or_default()),
             queries: std::iter::repeat_with(query).take(2 * lookups).collect(),
         }
-    }
-
-    /// Number of lookups.
-    pub fn len(&self) -> usize {
-        self.places.len()
-    }
-
-    /// Whether there is nothing to look up.
-    pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
     }
 
     /// Follows the chain, as [`QueryChain::follow`].
@@ -50,26 +40,15 @@ impl<K> Chain<K> {
 pub enum Skew {
     /// Each item as often as each other.
     Uniform,
-    /// The i-th most popular item with a frequency in proportion to 1 / i^0.99: what the benchmark
-    /// YCSB (Cooper et al., `SoCC` 2010) made the custom.
+    /// The i-th most popular item with a frequency in proportion to 1 / i^0.99, as in the benchmark
+    /// YCSB (Cooper et al., `SoCC` 2010).
     Zipf,
 }
 
 impl Skew {
-    /// Both, the uniform one first.
-    pub const ALL: [Skew; 2] = [Skew::Uniform, Skew::Zipf];
-
-    /// Its name in names of comparisons.
-    pub fn name(self) -> &'static str {
-        match self {
-            Skew::Uniform => "uniform",
-            Skew::Zipf => "zipf",
-        }
-    }
+    /// Both, with their names in names of comparisons.
+    pub const ALL: [(Skew, &'static str); 2] = [(Skew::Uniform, "uniform"), (Skew::Zipf, "zipf")];
 }
-
-/// The exponent of [`Skew::Zipf`].
-const ZIPF_EXPONENT: f64 = 0.99;
 
 /// A stream of queries.
 #[derive(Clone, Debug)]
@@ -83,8 +62,7 @@ pub struct Queries<K = u64> {
 }
 
 impl<K: Clone> Queries<K> {
-    /// Queries for `items`; which of them are popular is drawn at random, so it has nothing to do
-    /// with their order.
+    /// Queries for `items`; popular ones are drawn at random, whatever their order.
     ///
     /// # Panics
     /// When there are no items.
@@ -92,18 +70,15 @@ impl<K: Clone> Queries<K> {
         assert!(!items.is_empty(), "no items, no queries");
         let mut items = items.to_vec();
         let mut rng = Rng::new(seed);
-        let up_to = match skew {
-            Skew::Uniform => Vec::new(),
-            Skew::Zipf => {
-                rng.shuffle(&mut items);
-                (1..=items.len())
-                    .scan(0.0, |sum, rank| {
-                        *sum += (rank as f64).powf(-ZIPF_EXPONENT);
-                        Some(*sum)
-                    })
-                    .collect()
-            }
-        };
+        let mut up_to = Vec::new();
+        if skew == Skew::Zipf {
+            rng.shuffle(&mut items);
+            let mut sum = 0.0;
+            up_to.extend((1..=items.len()).map(|rank| {
+                sum += (rank as f64).powf(-0.99);
+                sum
+            }));
+        }
         Queries { items, up_to, rng }
     }
 

@@ -1,14 +1,13 @@
-//! What the rounds of a measurement gave, how far they were apart, and what came beside them.
+//! The figures of a measurement's rounds, and how far apart they are.
 //!
-//! A figure of the report is a median over rounds, and a ratio one of two medians. How far to trust
-//! it, the rounds themselves say: those of ours and of the rival that were measured next to each
-//! other met the same machine, so their quotients, round by round, are as many measurements of the
-//! ratio. [`Spread`] is what is kept of them. It is not an error bar: it knows the noise within one
-//! run, and nothing of what the run had in common, such as where the system's heap began.
+//! A figure of the report is a median over rounds. Rounds of ours and of the rival that ran next to
+//! each other met the same machine, so each pair is a measurement of the ratio; [`Spread`] says how
+//! these ratios lie. It is no error bar: it does not know what all rounds of a run had in common,
+//! such as where the system's heap begins.
 
 use std::time::Duration;
 
-use crate::timing::{median, nanoseconds_each};
+use crate::timing::{median, nanoseconds_each, turns};
 use ccmodel::counters::{Counters, Event};
 use serde::{Deserialize, Serialize};
 
@@ -40,64 +39,68 @@ impl Rounds {
         Rounds::new(vec![figure])
     }
 
-    /// The times of some rounds, in nanoseconds.
+    /// The times of some rounds, in nanoseconds for each of `operations`.
     ///
     /// # Panics
     /// When there are none.
-    pub fn of_times(times: Vec<Duration>) -> Self {
-        let each = times.iter().map(|&time| nanoseconds_each(time, 1));
+    pub fn of_times(times: &[Duration], operations: usize) -> Self {
+        let each = times.iter().map(|&time| nanoseconds_each(time, operations));
         Rounds::new(each.collect())
     }
 
-    /// The geometric mean of several figures: that of the medians, and for the spread that of each
-    /// round.
+    /// The times of `subjects`, in turns, in nanoseconds for each of `operations`; `time` times the
+    /// subject of a number once.
     ///
-    /// Rounds that not all of them have are left out.
+    /// # Errors
+    /// The first of `time`'s.
+    pub fn in_turns<E>(
+        rounds: usize,
+        subjects: usize,
+        operations: usize,
+        mut time: impl FnMut(usize) -> Result<Duration, E>,
+    ) -> Result<Vec<Self>, E> {
+        let mut times = vec![Vec::with_capacity(rounds); subjects];
+        for which in turns(rounds, subjects) {
+            times[which].push(time(which)?);
+        }
+        let rounds = times
+            .iter()
+            .map(|times| Rounds::of_times(times, operations));
+        Ok(rounds.collect())
+    }
+
+    /// The geometric mean of several figures: of their medians, and for the spread of each round
+    /// that all of them have.
     ///
     /// # Panics
     /// When there are none.
     pub fn geometric_mean(figures: &[Rounds]) -> Self {
-        let mean = |logarithms: &mut dyn Iterator<Item = f64>| {
-            (logarithms.sum::<f64>() / figures.len() as f64).exp()
+        let mean = |figure: &dyn Fn(&Rounds) -> f64| {
+            let logarithms: f64 = figures.iter().map(|rounds| figure(rounds).ln()).sum();
+            (logarithms / figures.len() as f64).exp()
         };
         let rounds = figures.iter().map(Rounds::len).min().unwrap_or(0);
         assert!(rounds > 0, "no figures, no mean");
         Rounds {
-            median: mean(&mut figures.iter().map(|figure| figure.median.ln())),
+            median: mean(&Rounds::median),
             each: (0..rounds)
-                .map(|round| mean(&mut figures.iter().map(|figure| figure.each[round].ln())))
+                .map(|round| mean(&|rounds| rounds.each[round]))
                 .collect(),
             events: Vec::new(),
         }
     }
 
-    /// For each of `operations`, where the figures are for all of them together.
-    #[must_use]
-    pub fn per_operation(mut self, operations: usize) -> Self {
-        let operations = operations as f64;
-        self.median /= operations;
-        for figure in &mut self.each {
-            *figure /= operations;
-        }
-        for (_, count) in &mut self.events {
-            *count /= operations;
-        }
-        self
-    }
-
-    /// With what `counters` see while `pass` runs once more.
+    /// Adds what `counters` count while `pass`, of `operations`, runs once more. Events that cannot
+    /// be read are left out.
     ///
-    /// Not in the rounds that are timed: starting and reading counters costs system calls. An event
-    /// that cannot be read is left out.
-    #[must_use]
-    pub fn counted(mut self, counters: &mut Counters, pass: impl FnOnce()) -> Self {
+    /// The rounds that are timed are not counted: starting and reading counters costs system calls.
+    pub fn count(&mut self, counters: &mut Counters, operations: usize, pass: impl FnOnce()) {
         if let Ok(((), counts)) = counters.around(pass) {
             let events = Event::ALL.into_iter();
             self.events = events
-                .filter_map(|event| Some((event, counts.get(event)?)))
+                .filter_map(|event| Some((event, counts.get(event)? / operations as f64)))
                 .collect();
         }
-        self
     }
 
     /// The middle figure; of an even number, the upper of the two in the middle.
@@ -105,7 +108,7 @@ impl Rounds {
         self.median
     }
 
-    /// How many rounds there were.
+    /// The number of rounds.
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub fn len(&self) -> usize {
         self.each.len()
@@ -117,11 +120,10 @@ impl Rounds {
     }
 }
 
-/// How the ratios of single rounds lie: their quartiles and their ends.
+/// The quartiles and the ends of the ratios of single rounds.
 ///
-/// Quartiles are interpolated between the two nearest ratios, so of three rounds they lie halfway
-/// between the middle one and the ends. The ratio of the medians can lie outside of them: the
-/// middle round of ours need not be the middle one of the rival's.
+/// Quartiles are interpolated between the two nearest ratios. The ratio of the medians can lie
+/// outside of them: the middle round of ours need not be the middle one of the rival's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// The smallest ratio of a round.
@@ -135,7 +137,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// That of `ratios`; `None` for fewer than two, or where one of them is not a number.
+    /// The spread of `ratios`; `None` for fewer than two, or where one of them is not a number.
     pub fn of(ratios: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = ratios.into_iter().collect();
         if sorted.len() < 2 || !sorted.iter().all(|ratio| ratio.is_finite()) {
@@ -143,39 +145,34 @@ impl Spread {
         }
         sorted.sort_by(f64::total_cmp);
         let last = sorted.len() - 1;
+        let quartile = |quarter: usize| {
+            let (whole, rest) = (last * quarter / 4, last * quarter % 4);
+            let (low, high) = (sorted[whole], sorted[(whole + 1).min(last)]);
+            low + (high - low) * rest as f64 / 4.0
+        };
         Some(Spread {
             least: sorted[0],
-            lower: quantile(&sorted, 1),
-            upper: quantile(&sorted, 3),
+            lower: quartile(1),
+            upper: quartile(3),
             most: sorted[last],
         })
     }
 
-    /// That of a rival's figures over ours, round by round; `None` where the two sides do not have
-    /// the same rounds.
+    /// The spread of a rival's figures over ours, round by round; `None` where the two sides do not
+    /// have the same rounds.
     pub fn of_rounds(ours: &Rounds, theirs: &Rounds) -> Option<Self> {
+        if ours.len() != theirs.len() {
+            return None;
+        }
         let pairs = ours.each.iter().zip(&theirs.each);
-        (ours.len() == theirs.len())
-            .then(|| Spread::of(pairs.map(|(ours, theirs)| theirs / ours)))
-            .flatten()
+        Spread::of(pairs.map(|(ours, theirs)| theirs / ours))
     }
 
-    /// Whether the middle half of the rounds lies on both sides of 1: then the run does not say who
-    /// is better.
+    /// Whether the middle half of the rounds has 1 inside: then the run does not say which side is
+    /// better.
     pub fn straddles_one(&self) -> bool {
         self.lower < 1.0 && self.upper > 1.0
     }
-}
-
-/// The quartile of this number, of at least one figure in ascending order.
-fn quantile(sorted: &[f64], quarter: usize) -> f64 {
-    let (whole, rest) = (
-        (sorted.len() - 1) * quarter / 4,
-        (sorted.len() - 1) * quarter % 4,
-    );
-    let low = sorted[whole];
-    let high = sorted[(whole + 1).min(sorted.len() - 1)];
-    low + (high - low) * rest as f64 / 4.0
 }
 
 /// An event beside the times, for each operation.
@@ -194,17 +191,15 @@ pub struct Count {
 impl Count {
     /// What the processor counted on both sides.
     pub fn of_rounds(ours: &Rounds, theirs: &Rounds) -> Vec<Count> {
-        let of_ours = ours.events.iter();
-        of_ours
-            .filter_map(|&(event, ours)| {
-                let (_, theirs) = theirs.events.iter().find(|(other, _)| *other == event)?;
-                Some(Count {
-                    event: event.name().to_owned(),
-                    ours,
-                    theirs: *theirs,
-                    simulated: false,
-                })
+        let count = |&(event, ours): &(Event, f64)| {
+            let (_, theirs) = theirs.events.iter().find(|(other, _)| *other == event)?;
+            Some(Count {
+                event: event.name().to_owned(),
+                ours,
+                theirs: *theirs,
+                simulated: false,
             })
-            .collect()
+        };
+        ours.events.iter().filter_map(count).collect()
     }
 }

@@ -2,7 +2,7 @@
 //! rival.
 //!
 //! To compare nodes of several allocators in one process, with the same machine code walking over
-//! them, the global allocator of `report` asks the thread who serves:
+//! them, the global allocator of `report` asks the thread which allocator serves:
 //!
 //! ```text
 //! alloc:    objects up to 4 KiB -> the thread's source; larger ones -> the system
@@ -20,7 +20,7 @@ use std::cell::Cell;
 
 use ccmalloc::CcMalloc;
 
-use crate::rivals::{ALLOCATORS, AllocatorRival, system};
+use crate::rivals::{ALLOCATORS, AllocatorRival, SYSTEM};
 
 /// The largest object that does not always come from the system.
 const BYTES_MAX: usize = ccmalloc::Region::OBJECT_BYTES_MAX;
@@ -36,6 +36,16 @@ pub enum Source {
     Rival(&'static AllocatorRival),
 }
 
+impl Source {
+    fn allocator(self) -> &'static dyn GlobalAlloc {
+        match self {
+            Source::System => &System,
+            Source::CcMalloc => &CcMalloc,
+            Source::Rival(rival) => rival.allocator.0,
+        }
+    }
+}
+
 thread_local! {
     // `const` and without a destructor: reading it allocates nothing, at any time of the thread.
     static SOURCE: Cell<Source> = const { Cell::new(Source::System) };
@@ -43,13 +53,8 @@ thread_local! {
 
 /// The rivals that can be a source: the system's malloc, and those that know their own memory.
 pub fn rivals() -> impl Iterator<Item = &'static AllocatorRival> {
-    ALLOCATORS
-        .iter()
-        .filter(|rival| is_the_system(rival) || rival.owns.is_some())
-}
-
-fn is_the_system(rival: &AllocatorRival) -> bool {
-    rival.slug == system::RIVAL.slug
+    let rivals = ALLOCATORS.iter();
+    rivals.filter(|rival| rival.slug == SYSTEM.slug || rival.owns.is_some())
 }
 
 /// Runs `f` with new objects of this thread from `source`. The former source is back afterwards,
@@ -65,17 +70,12 @@ pub fn allocate_from<R>(source: Source, f: impl FnOnce() -> R) -> R {
         }
     }
     let source = match source {
-        Source::Rival(rival) if is_the_system(rival) => Source::System,
-        Source::Rival(rival) => {
-            assert!(
-                rival.owns.is_some(),
-                "{} does not know its memory",
-                rival.name
-            );
-            source
-        }
-        _ => source,
+        Source::Rival(rival) if rival.slug == SYSTEM.slug => Source::System,
+        source => source,
     };
+    if let Source::Rival(rival) = source {
+        assert!(rival.owns.is_some(), "{rival:?} does not know its memory");
+    }
     let _restore = Restore(SOURCE.replace(source));
     f()
 }
@@ -89,36 +89,18 @@ pub struct SwitchAllocator;
 // others. Nothing here unwinds.
 unsafe impl GlobalAlloc for SwitchAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        match source_for(layout) {
-            // SAFETY: the caller keeps the contract of `alloc`.
-            Source::System => unsafe { System.alloc(layout) },
-            // SAFETY: as above.
-            Source::CcMalloc => unsafe { CcMalloc.alloc(layout) },
-            // SAFETY: as above.
-            Source::Rival(rival) => unsafe { rival.allocator.0.alloc(layout) },
-        }
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { source_for(layout).allocator().alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        match source_for(layout) {
-            // SAFETY: the caller keeps the contract of `alloc_zeroed`.
-            Source::System => unsafe { System.alloc_zeroed(layout) },
-            // SAFETY: as above.
-            Source::CcMalloc => unsafe { CcMalloc.alloc_zeroed(layout) },
-            // SAFETY: as above.
-            Source::Rival(rival) => unsafe { rival.allocator.0.alloc_zeroed(layout) },
-        }
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+        unsafe { source_for(layout).allocator().alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, object: *mut u8, layout: Layout) {
-        match owner(object) {
-            // SAFETY: the system served it; the caller keeps the contract of `dealloc`.
-            Source::System => unsafe { System.dealloc(object, layout) },
-            // SAFETY: `CcMalloc` served it; as above.
-            Source::CcMalloc => unsafe { CcMalloc.dealloc(object, layout) },
-            // SAFETY: the rival served it; as above.
-            Source::Rival(rival) => unsafe { rival.allocator.0.dealloc(object, layout) },
-        }
+        // SAFETY: that allocator served it; the caller keeps the contract of `dealloc`.
+        unsafe { owner(object).allocator().dealloc(object, layout) }
     }
 
     unsafe fn realloc(&self, object: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
@@ -144,7 +126,7 @@ unsafe impl GlobalAlloc for SwitchAllocator {
     }
 }
 
-/// Who serves an object of this layout now.
+/// The allocator that serves an object of this layout now.
 fn source_for(layout: Layout) -> Source {
     if layout.size() <= BYTES_MAX && layout.align() <= BYTES_MAX {
         SOURCE.get()
@@ -153,7 +135,7 @@ fn source_for(layout: Layout) -> Source {
     }
 }
 
-/// Who served `object`.
+/// The allocator that served `object`.
 fn owner(object: *const u8) -> Source {
     let owns = |rival: &&AllocatorRival| rival.owns.is_some_and(|owns| owns(object));
     match ALLOCATORS.iter().find(owns) {

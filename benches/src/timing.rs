@@ -2,26 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-/// Runs all `subjects` once a round and returns the times of each, in the order of the rounds.
-///
-/// A subject takes its own time with [`timed`], so it can set up and clean up outside of it. Each
-/// round begins with another subject, so that none always runs after the same neighbour.
-///
-/// # Panics
-/// When `rounds` is 0, or when a subject panics.
-pub fn times_in_turns(
-    rounds: usize,
-    subjects: &mut [&mut dyn FnMut() -> Duration],
-) -> Vec<Vec<Duration>> {
-    assert!(rounds > 0, "no rounds, no median");
-    let mut times: Vec<Vec<Duration>> = vec![Vec::with_capacity(rounds); subjects.len()];
-    for round in 0..rounds {
-        for turn in 0..subjects.len() {
-            let which = (round + turn) % subjects.len();
-            times[which].push(subjects[which]());
-        }
-    }
-    times
+/// The numbers of `subjects`, each once a round. Each round begins with another subject, so that
+/// none always runs after the same one.
+pub fn turns(rounds: usize, subjects: usize) -> impl Iterator<Item = usize> {
+    (0..rounds).flat_map(move |round| (0..subjects).map(move |turn| (round + turn) % subjects))
 }
 
 /// The time that `work` takes, and its result.

@@ -7,27 +7,24 @@
 //! ```
 //!
 //! A worker times its own work, so starting it does not count. The parent waits for each before it
-//! starts the next, and checks that all computed the same.
-//!
-//! A workload that needs a young process and the system's malloc runs [`alone`]: it compares in
-//! turns inside, and prints its comparisons as JSON.
+//! starts the next, and checks that runs of a program computed the same.
 
 use std::collections::HashMap;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::dispatch::{ALLOCATOR_VARIABLE, served_by};
 use crate::olden::runner;
 use crate::programs::{LIVE_MIB, Program, SPECIAL, Scale, UNHINTED};
-use crate::rivals::system;
+use crate::rivals::SYSTEM;
 use crate::rounds::Rounds;
 use crate::sys::peak_resident_bytes;
-use crate::workload::{Comparison, Effort, Failure, WrongAnswer};
+use crate::timing::turns;
+use crate::workload::{Effort, Failure, Rows, Workload, wrong_answer};
 
-/// What a worker says when it has finished.
-#[derive(Debug, Deserialize, Serialize)]
+/// What a worker prints when it has finished.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 struct Finished {
     program: String,
     allocator: String,
@@ -37,55 +34,33 @@ struct Finished {
     object_bytes: Option<f64>,
 }
 
-/// What a program took under one allocator in one round.
-#[derive(Clone, Copy, Debug)]
+/// What a program took under one allocator.
+#[derive(Clone, Debug)]
 pub struct Taken {
-    /// Wall time of the work.
-    pub time: Duration,
-    /// The most memory that the process had at any time.
-    pub peak_bytes: f64,
+    /// What it computed, in every round.
+    pub checksum: u64,
+    /// Wall time of the work, in milliseconds.
+    pub ms: Rounds,
+    /// The most memory that the process had at any time, in MiB.
+    pub peak_mib: Rounds,
     /// Resident bytes an object, where the program counts them; else 0.
-    pub object_bytes: f64,
+    pub object_bytes: Rounds,
 }
 
-impl Taken {
-    /// `figure` of all rounds.
-    ///
-    /// # Panics
-    /// When there are none.
-    pub fn rounds(all: &[Taken], figure: impl Fn(&Taken) -> f64) -> Rounds {
-        Rounds::new(all.iter().map(figure).collect())
-    }
-}
-
-impl From<Finished> for Taken {
-    fn from(finished: Finished) -> Self {
-        Taken {
-            time: Duration::from_nanos(finished.nanoseconds),
-            peak_bytes: finished.peak_bytes as f64,
-            object_bytes: finished.object_bytes.unwrap_or(0.0),
-        }
-    }
-}
-
-/// The worker's part: runs the program called `name` once and returns the line to print.
+/// Runs the program called `name` once and returns the line to print. A name may end in a size in
+/// MiB, as `json:4` does.
 ///
 /// # Errors
 /// When there is no such program.
 pub fn work(name: &str, scale: Scale) -> Result<String, Failure> {
-    let failure = |what: String| Failure::Worker {
-        program: name.to_owned(),
-        what,
-    };
     if runner::is_olden(name) {
-        return runner::work(name).map_err(failure);
+        return Ok(runner::work(name)?);
     }
-    // A name may end in a size, as `json:4` does.
     let (plain, mib) = name.split_once(':').unwrap_or((name, ""));
     if let Ok(mib) = mib.parse() {
         LIVE_MIB.get_or_init(|| mib);
     }
-    let program = find(plain).ok_or_else(|| failure("no program is called so".to_owned()))?;
+    let program = find(plain).ok_or_else(|| format!("there is no program {name:?}"))?;
     let outcome = (program.run)(scale);
     let finished = Finished {
         program: name.to_owned(),
@@ -95,138 +70,9 @@ pub fn work(name: &str, scale: Scale) -> Result<String, Failure> {
         peak_bytes: peak_resident_bytes(),
         object_bytes: outcome.object_bytes,
     };
-    serde_json::to_string(&finished).map_err(|error| failure(error.to_string()))
+    Ok(serde_json::to_string(&finished)?)
 }
 
-/// A program, and the name of the allocator that is to serve it.
-pub type Variant<'a> = (&'static Program, &'a str);
-
-/// The parent's part: runs `program` under each of `allocators`, `rounds` times in turns; what it
-/// took in each round, in the order of the allocators.
-///
-/// # Errors
-/// When a worker fails, or when two of them computed different things.
-pub fn measure(
-    program: &'static Program,
-    scale: Scale,
-    allocators: &[&str],
-    rounds: usize,
-) -> Result<Vec<Vec<Taken>>, Failure> {
-    let variants: Vec<_> = allocators.iter().map(|&name| (program, name)).collect();
-    measure_variants(&variants, scale, rounds)
-}
-
-/// As [`measure`], once, of `program` with about `mib` MiB of memory.
-///
-/// # Errors
-/// As of [`measure`].
-pub fn measure_small(
-    program: &'static Program,
-    mib: usize,
-    allocators: &[&str],
-) -> Result<Vec<Vec<Taken>>, Failure> {
-    let name = format!("{}:{mib}", program.name);
-    let start = |&allocator: &&str| start(&name, Scale::Quick, allocator);
-    let finished: Vec<Finished> = allocators.iter().map(start).collect::<Result<_, _>>()?;
-    let differs = finished
-        .windows(2)
-        .find(|two| two[0].checksum != two[1].checksum);
-    if let Some([_, other]) = differs {
-        return Err(Failure::Answer(WrongAnswer {
-            workload: program.name,
-            who: other.allocator.clone(),
-        }));
-    }
-    Ok(finished.into_iter().map(|one| vec![one.into()]).collect())
-}
-
-/// Runs each of `variants`, a program under an allocator, `rounds` times in turns; what each took,
-/// a round after the other, in their order. The programs compute the same in different ways.
-///
-/// # Errors
-/// As of [`measure`].
-pub fn measure_variants(
-    variants: &[Variant<'_>],
-    scale: Scale,
-    rounds: usize,
-) -> Result<Vec<Vec<Taken>>, Failure> {
-    in_turns(variants, scale, rounds, |_| "")
-}
-
-/// As [`measure_variants`], of programs that compute different things: runs of one program have to
-/// agree with each other.
-///
-/// # Errors
-/// As of [`measure`].
-pub fn measure_apart(
-    variants: &[Variant<'_>],
-    scale: Scale,
-    rounds: usize,
-) -> Result<Vec<Vec<Taken>>, Failure> {
-    in_turns(variants, scale, rounds, |program| program.name)
-}
-
-/// Runs of programs of the same `task` have to give the same checksum.
-fn in_turns(
-    variants: &[Variant<'_>],
-    scale: Scale,
-    rounds: usize,
-    task: fn(&Program) -> &str,
-) -> Result<Vec<Vec<Taken>>, Failure> {
-    let mut all: Vec<Vec<Taken>> = variants.iter().map(|_| Vec::new()).collect();
-    let mut expected = HashMap::new();
-    for round in 0..rounds {
-        for turn in 0..variants.len() {
-            // Each round begins with another one, so that none always runs first.
-            let which = (round + turn) % variants.len();
-            let (program, allocator) = variants[which];
-            let finished = start(program.name, scale, allocator)?;
-            let expected = expected.entry(task(program)).or_insert(finished.checksum);
-            if *expected != finished.checksum {
-                return Err(Failure::Answer(WrongAnswer {
-                    workload: program.name,
-                    who: finished.allocator,
-                }));
-            }
-            all[which].push(finished.into());
-        }
-    }
-    Ok(all)
-}
-
-/// Runs `workload`, the one called `name`, in a process of its own that the system's malloc serves;
-/// in such a process, in place.
-///
-/// # Errors
-/// What went wrong in it, or when its process does not do its part.
-pub fn alone(
-    name: &'static str,
-    effort: &Effort,
-    workload: fn(&Effort) -> Result<Vec<Comparison>, Failure>,
-) -> Result<Vec<Comparison>, Failure> {
-    let allocator = system::RIVAL.methods.name;
-    if served_by() == allocator {
-        return workload(effort);
-    }
-    let failure = |what: String| Failure::Worker {
-        program: name.to_owned(),
-        what,
-    };
-    let mut arguments = vec!["--alone", name];
-    arguments.extend((effort.scale == Scale::Quick).then_some("--quick"));
-    if let Some(only) = &effort.only {
-        arguments.extend(["--only", only]);
-    }
-    let output = run(&arguments, allocator).map_err(failure)?;
-    let lines = output.lines().map(|line| {
-        serde_json::from_str(line)
-            .map_err(|error| error.to_string())
-            .map_err(failure)
-    });
-    lines.collect()
-}
-
-/// The program called `name`.
 fn find(name: &str) -> Option<&'static Program> {
     #[cfg(feature = "apps")]
     let applications = crate::apps::PROGRAMS;
@@ -236,22 +82,69 @@ fn find(name: &str) -> Option<&'static Program> {
     all.find(|program| program.name == name)
 }
 
+/// Runs each of `variants`, the names of a program and of an allocator, `rounds` times in turns;
+/// what each took, in their order.
+///
+/// # Errors
+/// When a worker fails, or when two runs of a program computed different things.
+pub fn measure(
+    variants: &[(&str, &str)],
+    scale: Scale,
+    rounds: usize,
+) -> Result<Vec<Taken>, Failure> {
+    let mut all: Vec<Vec<Finished>> = vec![Vec::new(); variants.len()];
+    let mut expected = HashMap::new();
+    for which in turns(rounds, variants.len()) {
+        let (program, allocator) = variants[which];
+        let finished = start(program, scale, allocator)?;
+        if *expected.entry(program).or_insert(finished.checksum) != finished.checksum {
+            return Err(wrong_answer(program, allocator));
+        }
+        all[which].push(finished);
+    }
+    let taken = all.iter().zip(variants).map(|(all, (program, _))| {
+        let rounds = |figure: fn(&Finished) -> f64| Rounds::new(all.iter().map(figure).collect());
+        Taken {
+            checksum: expected[program],
+            ms: rounds(|one| one.nanoseconds as f64 / 1e6),
+            peak_mib: rounds(|one| one.peak_bytes as f64 / f64::from(1 << 20)),
+            object_bytes: rounds(|one| one.object_bytes.unwrap_or(0.0)),
+        }
+    });
+    Ok(taken.collect())
+}
+
+/// Runs `workload`: where it is to run alone, in a process of its own that the system's malloc
+/// serves.
+///
+/// # Errors
+/// What went wrong in it, or when its process fails.
+pub fn run_workload(workload: &Workload, effort: &Effort) -> Rows {
+    let allocator = SYSTEM.methods.name;
+    if !workload.alone || served_by() == allocator {
+        return (workload.run)(workload, effort);
+    }
+    let mut arguments = vec!["--alone", workload.name];
+    arguments.extend((effort.scale == Scale::Quick).then_some("--quick"));
+    if let Some(only) = &effort.only {
+        arguments.extend(["--only", only]);
+    }
+    let output = run(&arguments, allocator)?;
+    let rows = output.lines().map(serde_json::from_str);
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 /// Runs one worker to its end.
 fn start(program: &str, scale: Scale, allocator: &str) -> Result<Finished, Failure> {
-    let failure = |what: String| Failure::Worker {
-        program: format!("{program} under {allocator}"),
-        what,
-    };
+    let failure = |what: String| format!("{program} under {allocator}: {what}");
     let mut arguments = vec!["--worker", program];
     arguments.extend((scale == Scale::Quick).then_some("--quick"));
     let output = run(&arguments, allocator).map_err(failure)?;
     let finished: Finished =
         serde_json::from_str(&output).map_err(|error| failure(error.to_string()))?;
     if finished.program != program || finished.allocator != allocator {
-        return Err(failure(format!(
-            "it ran {} under {}",
-            finished.program, finished.allocator
-        )));
+        let what = format!("it ran {} under {}", finished.program, finished.allocator);
+        return Err(failure(what).into());
     }
     Ok(finished)
 }

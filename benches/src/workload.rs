@@ -1,6 +1,6 @@
 //! What a workload is, and what it returns.
 
-use std::fmt;
+use std::error::Error;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -11,13 +11,21 @@ use crate::rounds::{Count, Rounds, Spread};
 /// last-level cache gives a program.
 pub const KEYS_2M: usize = 1 << 21;
 
+/// The seed of all keys and queries, so that figures are compared like with like.
+pub const SEED: u64 = 0x5EED;
+
 /// The end of the names of comparisons that are points of curves.
 pub const POINT_SUFFIX: &str = "_vs_measured";
 
-/// The name of a point of a curve: the prediction and the measurement of `line` with 2^`log2_n`
-/// elements.
-pub fn point_name(family: &str, log2_n: u32, line: &str) -> String {
-    format!("{family}_n{log2_n}_{line}{POINT_SUFFIX}")
+/// Why a workload gave no figures.
+pub type Failure = Box<dyn Error + Send + Sync>;
+
+/// What a workload returns.
+pub type Rows = Result<Vec<Comparison>, Failure>;
+
+/// The failure of a run in which `who` computed something else than the first.
+pub fn wrong_answer(workload: &str, who: &str) -> Failure {
+    format!("{workload}: {who} answers differently").into()
 }
 
 /// Something to measure ours and its rivals with.
@@ -29,8 +37,45 @@ pub struct Workload {
     pub name: &'static str,
     /// What names of further comparisons of the same runs begin with.
     pub also: &'static [&'static str],
+    /// The same, of those that only full runs measure, and runs that name them.
+    pub if_full: &'static [&'static str],
+    /// Whether it needs a young process and the system's malloc.
+    pub alone: bool,
     /// Measures.
-    pub run: fn(&Effort) -> Result<Vec<Comparison>, Failure>,
+    pub run: fn(&Workload, &Effort) -> Rows,
+}
+
+impl Workload {
+    /// A workload that runs in the process of `report`.
+    pub const fn new(
+        suite: &'static str,
+        name: &'static str,
+        also: &'static [&'static str],
+        run: fn(&Workload, &Effort) -> Rows,
+    ) -> Self {
+        Workload {
+            suite,
+            name,
+            also,
+            if_full: &[],
+            alone: false,
+            run,
+        }
+    }
+
+    /// Whether `only` names all of it, or comparisons that it makes.
+    pub fn covers(&self, only: &str) -> bool {
+        let mut beginnings = self.also.iter().chain(self.if_full).chain([&self.name]);
+        beginnings.any(|beginning| covers(beginning, only))
+    }
+
+    /// Whether this run is to measure the comparisons whose names begin with `part`.
+    pub fn wants(&self, effort: &Effort, part: &str) -> bool {
+        match effort.only.as_deref() {
+            Some(only) => only == self.name || covers(part, only),
+            None => effort.scale == Scale::Full || !self.if_full.contains(&part),
+        }
+    }
 }
 
 /// How long to measure, and what.
@@ -68,20 +113,7 @@ impl Effort {
     };
 }
 
-impl Effort {
-    /// Whether the user asked for comparisons whose names begin with `part`, or for all of
-    /// `workload`.
-    pub fn wants(&self, workload: &str, part: &str) -> bool {
-        self.only
-            .as_deref()
-            .is_none_or(|only| only == workload || covers(part, only))
-    }
-}
-
 /// Ours against one rival: one line of the report.
-///
-/// Made by [`Comparison::new`] from the rounds of both sides; what is special goes on top:
-/// `Comparison { counts, ..Comparison::new(..) }`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// The crate under test.
@@ -107,8 +139,7 @@ pub struct Comparison {
     /// rounds of the two do not belong together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
-    /// Events beside the times: those of the processor where the machine counts them, or simulated
-    /// ones.
+    /// Events beside the times, counted by the processor or simulated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<Count>,
 }
@@ -120,19 +151,18 @@ fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
 }
 
 impl Comparison {
-    /// A comparison of figures of which less is better: medians, their ratio, its spread, and what
-    /// was counted beside.
+    /// A comparison of figures: less is better.
     pub fn new(
-        suite: &'static str,
-        name: String,
+        suite: &str,
+        name: impl Into<String>,
         rival: &str,
-        unit: &'static str,
+        unit: &str,
         ours: &Rounds,
         theirs: &Rounds,
     ) -> Self {
         Comparison {
             suite: suite.to_owned(),
-            name,
+            name: name.into(),
             ours: ours.median(),
             theirs: theirs.median(),
             ratio: theirs.median() / ours.median(),
@@ -144,28 +174,11 @@ impl Comparison {
         }
     }
 
-    /// A comparison of figures of which more is better.
-    pub fn of_gains(
-        suite: &'static str,
-        name: String,
-        rival: &str,
-        unit: &'static str,
-        ours: &Rounds,
-        theirs: &Rounds,
-    ) -> Self {
-        Comparison {
-            ratio: ours.median() / theirs.median(),
-            spread: Spread::of_rounds(theirs, ours),
-            ..Comparison::new(suite, name, rival, unit, ours, theirs)
-        }
-    }
-
-    /// A prediction, as ours, against what the clock said: the ratio is the smaller over the
+    /// A prediction in nanoseconds, as ours, against the clock: the ratio is the smaller over the
     /// larger.
     pub fn of_prediction(
-        suite: &'static str,
-        name: String,
-        unit: &'static str,
+        suite: &str,
+        name: impl Into<String>,
         predicted: f64,
         measured: &Rounds,
     ) -> Self {
@@ -174,69 +187,51 @@ impl Comparison {
         Comparison {
             ratio: agreement(measured.median()),
             spread: Spread::of(measured.each().iter().copied().map(agreement)),
-            ..Comparison::new(suite, name, "the clock", unit, &ours, measured)
+            ..Comparison::new(suite, name, "the clock", "ns", &ours, measured)
         }
     }
 
-    /// A comparison of times, in nanoseconds, that is called after its workload and the rival.
-    pub fn of_times(
-        workload: &Workload,
-        rival_slug: &str,
-        rival: &str,
-        ours: &Rounds,
-        theirs: &Rounds,
-    ) -> Self {
-        let name = format!("{}_vs_{rival_slug}", workload.name);
-        Comparison::new(workload.suite, name, rival, "ns", ours, theirs)
-    }
-}
-
-/// Two structures answered differently: no figure of such a run is worth anything.
-#[derive(Clone, Debug)]
-pub struct WrongAnswer {
-    /// Where.
-    pub workload: &'static str,
-    /// Who differs from the first.
-    pub who: String,
-}
-
-impl fmt::Display for WrongAnswer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} answers differently", self.workload, self.who)
-    }
-}
-
-impl std::error::Error for WrongAnswer {}
-
-/// Why a workload gave no figures.
-#[derive(Clone, Debug)]
-pub enum Failure {
-    /// An answer was wrong.
-    Answer(WrongAnswer),
-    /// A process that ran a whole program did not do its part.
-    Worker {
-        /// Which.
-        program: String,
-        /// What happened.
-        what: String,
-    },
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failure::Answer(wrong) => wrong.fmt(f),
-            Failure::Worker { program, what } => write!(f, "{program}: {what}"),
+    /// The same figures under another name.
+    #[must_use]
+    pub fn called(&self, name: impl Into<String>) -> Self {
+        Comparison {
+            name: name.into(),
+            ..self.clone()
         }
     }
 }
 
-impl std::error::Error for Failure {}
+/// Comparisons called `NAME_vs_SLUG`, of ours with each rival. A rival is a slug, a name in words
+/// and its figures.
+pub fn against_each<'a>(
+    suite: &str,
+    name: &str,
+    unit: &str,
+    ours: &Rounds,
+    rivals: impl IntoIterator<Item = (&'a str, &'a str, &'a Rounds)>,
+) -> Vec<Comparison> {
+    let row = |(slug, rival, theirs): (&str, &str, &Rounds)| {
+        Comparison::new(
+            suite,
+            format!("{name}_vs_{slug}"),
+            rival,
+            unit,
+            ours,
+            theirs,
+        )
+    };
+    rivals.into_iter().map(row).collect()
+}
 
-impl From<WrongAnswer> for Failure {
-    fn from(wrong: WrongAnswer) -> Self {
-        Failure::Answer(wrong)
-    }
+/// `comparisons` with one rival each, and in front of them, called `name`, the one with the best of
+/// these rivals.
+pub fn best_first(name: &str, mut comparisons: Vec<Comparison>) -> Vec<Comparison> {
+    let best = comparisons
+        .iter()
+        .min_by(|a, b| a.theirs.total_cmp(&b.theirs))
+        .map(|best| best.called(name));
+    comparisons.splice(0..0, best);
+    comparisons
 }
 
 /// Whether `name` is `beginning`, or begins with it and goes on with `_`.

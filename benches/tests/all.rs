@@ -1,8 +1,6 @@
 //! The structures that are measured, against simple models; and that morphs and allocators leave
 //! their answers alone.
 //!
-//! Ordered maps and sets of keys have files of their own.
-//!
 //! `cargo test --workspace` leaves it out, because it needs the rivals:
 //! `cargo test -p measure --test all`.
 
@@ -14,8 +12,8 @@ use std::collections::HashMap;
 
 use ccmodel::Layout;
 use ccmorph::Morph;
+use measure::keys::random;
 use measure::queries::{Queries, Skew};
-use measure::rng::Rng;
 use measure::search_tree::{Node, Tree};
 use measure::source::{Source, SwitchAllocator, allocate_from, rivals};
 use measure::structures::Structure;
@@ -62,7 +60,7 @@ quickcheck! {
         outline(&Plan::of_inserts(&keys).build()) == outline(&inserted)
     }
 
-    fn all_ways_of_asking_a_tree_agree(keys: Vec<u64>, others: Vec<u64>) -> bool {
+    fn lookups_in_a_tree_agree(keys: Vec<u64>, others: Vec<u64>) -> bool {
         let keys = different(keys);
         let tree = Plan::of_inserts(&keys).build();
         let queries: Vec<u64> = keys.iter().chain(&others).copied().collect();
@@ -213,41 +211,22 @@ fn answers_alike<S: Structure>(build: impl Fn() -> S, queries: &[u64], check: im
 }
 
 #[test]
-fn trees_answer_alike_wherever_they_lie() {
-    let mut rng = Rng::new(1);
-    let keys: Vec<u64> = (0..2000).map(|_| rng.next_u64()).collect();
+fn structures_answer_alike_in_all_memory_and_all_layouts() {
+    let keys = random(2000, 1);
     let plan = Plan::of_inserts(&keys);
     answers_alike(|| plan.build(), &keys, |_| ());
-}
-
-#[test]
-fn lists_answer_alike_wherever_they_lie() {
+    answers_alike(|| Table::with_keys(&keys), &keys, |_| ());
+    answers_alike(|| Octree::random(2000, 5), &keys[..500], |_| ());
     let numbers: Vec<u64> = (0..2000 / 32).collect();
     answers_alike(
         || Lists::churned(2000, 1000, 2),
         &numbers,
-        |lists| {
-            assert!(lists.is_linked_both_ways());
-        },
+        |lists| assert!(lists.is_linked_both_ways()),
     );
 }
 
 #[test]
-fn tables_answer_alike_wherever_they_lie() {
-    let mut rng = Rng::new(3);
-    let keys: Vec<u64> = (0..2000).map(|_| rng.next_u64()).collect();
-    answers_alike(|| Table::with_keys(&keys), &keys, |_| ());
-}
-
-#[test]
-fn octrees_answer_alike_wherever_they_lie() {
-    let mut rng = Rng::new(4);
-    let queries: Vec<u64> = (0..500).map(|_| rng.next_u64()).collect();
-    answers_alike(|| Octree::random(2000, 5), &queries, |_| ());
-}
-
-#[test]
-fn objects_come_from_whom_they_are_asked_of_and_go_back() {
+fn objects_come_from_their_source_and_go_back() {
     for rival in rivals() {
         let mut grown: Vec<u64> = allocate_from(Source::Rival(rival), || Vec::with_capacity(4));
         let object = allocate_from(Source::Rival(rival), || Box::new([7_u64; 3]));
@@ -260,7 +239,7 @@ fn objects_come_from_whom_they_are_asked_of_and_go_back() {
             assert!(!owns(std::ptr::from_ref(&*ours).cast()));
             assert!(!owns(std::ptr::from_ref(&*systems).cast()));
         }
-        // Grown by whoever serves then, and freed on another thread.
+        // Grown by the source of that moment, and freed on another thread.
         grown.extend(0..10_000);
         assert!(grown.iter().copied().eq(0..10_000));
         let freed = std::thread::spawn(move || {
@@ -275,21 +254,13 @@ fn objects_come_from_whom_they_are_asked_of_and_go_back() {
 /// `report` lists workloads without building them.
 #[test]
 fn the_front_lists_the_workloads_of_this_build() {
-    let suite_of = |name: &str| {
-        let mut suites = benches::SUITES.iter();
-        suites.find(|suite| suite.workloads.contains(&name))
-    };
-    for workload in WORKLOADS {
-        let suite = suite_of(workload.name).map(|suite| suite.name);
-        assert_eq!(suite, Some(workload.suite), "{}", workload.name);
-    }
-    // What only some builds have.
+    let built: Vec<_> = WORKLOADS.iter().map(|it| (it.suite, it.name)).collect();
+    let suites = benches::SUITES.iter();
+    let mut listed: Vec<_> = suites
+        .flat_map(|suite| suite.workloads.iter().map(|name| (suite.name, *name)))
+        .collect();
+    // Only some builds have these.
     let optional = |name: &str| name.starts_with("app_") || name == "mapped_2m";
-    for name in benches::SUITES.iter().flat_map(|suite| suite.workloads) {
-        let is_built = WORKLOADS.iter().any(|workload| workload.name == *name);
-        assert!(
-            is_built || optional(name),
-            "{name} is listed and does not exist"
-        );
-    }
+    listed.retain(|entry| built.contains(entry) || !optional(entry.1));
+    assert_eq!(listed, built);
 }

@@ -1,35 +1,30 @@
 //! Sets of keys are what their descriptions say.
 
 use std::collections::HashSet;
+use std::fmt::Debug;
 use std::hash::Hash;
 
 use measure::keys;
 
-fn all_differ<K: Hash + Eq>(keys: &[K]) -> bool {
-    let distinct: HashSet<&K> = keys.iter().collect();
-    distinct.len() == keys.len()
+/// `make` makes sets of different keys, as many as asked for, and the same again.
+fn is_a_set<K: Hash + Eq + Debug>(make: fn(usize, u64) -> Vec<K>) {
+    for count in [0, 1, 2, 1000, 5000] {
+        let keys = make(count, 1);
+        let distinct: HashSet<&K> = keys.iter().collect();
+        assert_eq!((keys.len(), distinct.len()), (count, count));
+        assert_eq!(keys, make(count, 1));
+    }
+    assert_ne!(make(100, 1), make(100, 2));
 }
 
 #[test]
 fn sets_have_as_many_different_keys_as_asked_for_and_are_always_the_same() {
-    for count in [0, 1, 2, 1000, 5000] {
-        assert_eq!(keys::random(count, 1).len(), count);
-        assert!(all_differ(&keys::random(count, 1)));
-        assert_eq!(keys::clustered(count, 1).len(), count);
-        assert!(all_differ(&keys::clustered(count, 1)));
-        assert_eq!(keys::events(count, 1).len(), count);
-        assert!(all_differ(&keys::events(count, 1)));
-        assert_eq!(keys::long_prefixes(count, 1).len(), count);
-        assert!(all_differ(&keys::long_prefixes(count, 1)));
-        let words = keys::words_and_paths(count, 1);
-        assert_eq!(words.len(), count);
-        assert!(all_differ(&words));
-        assert_eq!(words, keys::words_and_paths(count, 1));
-    }
+    is_a_set(keys::random);
+    is_a_set(keys::clustered);
+    is_a_set(keys::events);
+    is_a_set(keys::words_and_paths);
+    is_a_set(keys::long_prefixes);
     assert_eq!(keys::random(100, 1), keys::random(200, 1)[..100]);
-    assert_ne!(keys::random(100, 1), keys::random(100, 2));
-    assert_eq!(keys::clustered(100, 1), keys::clustered(100, 1));
-    assert_eq!(keys::events(100, 1), keys::events(100, 1));
 }
 
 #[test]

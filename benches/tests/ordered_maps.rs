@@ -63,24 +63,18 @@ quickcheck! {
     fn ctree_does_what_std_does(steps: Vec<(u8, bool)>, queries: Vec<u8>) -> bool {
         does_what_std_does::<CTreeMap<u64, u64>>(&steps, &queries)
     }
-}
 
-#[cfg(feature = "bbtree")]
-quickcheck! {
+    #[cfg(feature = "bbtree")]
     fn bbtree_does_what_std_does(steps: Vec<(u8, bool)>, queries: Vec<u8>) -> bool {
         does_what_std_does::<bbtree::unsync::BBTreeMap<u64, u64>>(&steps, &queries)
     }
-}
 
-#[cfg(feature = "brie-tree")]
-quickcheck! {
+    #[cfg(feature = "brie-tree")]
     fn brie_does_what_std_does(steps: Vec<(u8, bool)>, queries: Vec<u8>) -> bool {
         does_what_std_does::<brie_tree::BTree<brie_tree::nonmax::NonMaxU64, u64>>(&steps, &queries)
     }
-}
 
-#[cfg(feature = "indexset")]
-quickcheck! {
+    #[cfg(feature = "indexset")]
     fn indexset_does_what_std_does(steps: Vec<(u8, bool)>, queries: Vec<u8>) -> bool {
         does_what_std_does::<indexset::BTreeMap<u64, u64>>(&steps, &queries)
     }
@@ -161,21 +155,4 @@ fn maps_of_other_keys_agree() {
     check(&keys::events(1000, 1));
     check(&keys::words_and_paths(1000, 1));
     check(&keys::long_prefixes(1000, 1));
-}
-
-#[test]
-fn a_chain_goes_where_the_answers_lead() {
-    let mut next = 0;
-    let chain = Chain::draw(3, || {
-        next += 1;
-        next.to_string()
-    });
-    assert_eq!(chain.len(), 3);
-    assert!(!chain.is_empty());
-    let mut asked = Vec::new();
-    chain.follow(|key| {
-        asked.push(key.clone());
-        u32::from(asked.len() == 1)
-    });
-    assert_eq!(asked, ["1", "4", "5"]);
 }

@@ -2,29 +2,21 @@
 //!
 //! Run by name: `cargo test -p measure --test output`.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use measure::output::curves::{CurvePoint, Curves};
-use measure::output::fill::{FillError, fill};
+use measure::output::charts::{self, Curves};
+use measure::output::fill::fill;
 use measure::output::run::command;
-use measure::output::table::{escape, html_table, markdown_table};
+use measure::output::table::{html_table, markdown_table};
 use measure::output::{
-    Record, Run, Table, Watch, charts, figure, file_name, html, markdown, table_line, write_files,
+    Record, Run, Table, Watch, figure, file_name, pages, table_line, write_files,
 };
 use measure::rounds::{Count, Rounds, Spread};
-use measure::workload::{Comparison, point_name};
+use measure::workload::{Comparison, best_first};
 
 fn comparison(name: &str, ours: &[f64], theirs: &[f64]) -> Comparison {
     let [ours, theirs] = [ours, theirs].map(|rounds| Rounds::new(rounds.to_vec()));
-    Comparison::new(
-        "ctree",
-        name.to_owned(),
-        "std BTreeMap",
-        "ns",
-        &ours,
-        &theirs,
-    )
+    Comparison::new("ctree", name, "std BTreeMap", "ns", &ours, &theirs)
 }
 
 fn row(name: &str, ratio: f64) -> Comparison {
@@ -48,76 +40,52 @@ fn record(rows: Vec<Comparison>) -> Record {
     }
 }
 
-fn close(a: f64, b: f64) -> bool {
-    (a - b).abs() < 1e-9
+fn close(found: &[f64], expected: &[f64]) -> bool {
+    let mut pairs = found.iter().zip(expected);
+    found.len() == expected.len() && pairs.all(|(a, b)| (a - b).abs() < 1e-9)
 }
 
 #[test]
-fn a_comparison_has_medians_and_the_quartiles_of_its_rounds() {
+fn comparisons_have_medians_and_quartiles_of_their_rounds() {
     // Ratios by round: 3, 2, 5, 4, 1.
-    let comparison = comparison(
-        "get_vs_btreemap",
-        &[1.0, 2.0, 1.0, 2.0, 4.0],
-        &[3.0, 4.0, 5.0, 8.0, 4.0],
-    );
-    assert!(close(comparison.ours, 2.0) && close(comparison.theirs, 4.0));
-    assert!(close(comparison.ratio, 2.0));
-    assert_eq!(comparison.runs, 5);
-    let spread = comparison.spread.expect("five rounds have a spread");
-    let expected = [1.0, 2.0, 4.0, 5.0];
-    let found = [spread.least, spread.lower, spread.upper, spread.most];
-    assert!(
-        expected.iter().zip(found).all(|(a, b)| close(*a, b)),
-        "{spread:?}"
-    );
-    assert!(!spread.straddles_one());
-}
-
-#[test]
-fn quartiles_lie_between_rounds_and_even_medians_are_the_upper_one() {
-    let spread = Spread::of([1.0, 2.0, 3.0]).expect("three ratios have a spread");
-    assert!(close(spread.lower, 1.5) && close(spread.upper, 2.5));
-    let spread = Spread::of([1.2, 0.8]).expect("two ratios have a spread");
-    assert!(close(spread.lower, 0.9) && close(spread.upper, 1.1));
-    assert!(spread.straddles_one());
-    assert!(close(Rounds::new(vec![4.0, 1.0, 3.0, 2.0]).median(), 3.0));
-    let times = [4, 1, 3, 2].map(Duration::from_nanos).to_vec();
-    let rounds = Rounds::of_times(times).per_operation(2);
-    assert!(close(rounds.median(), 1.5));
-    assert!(
-        rounds
-            .each()
-            .iter()
-            .zip([2.0, 0.5, 1.5, 1.0])
-            .all(|(a, b)| close(*a, b))
-    );
-}
-
-#[test]
-fn there_is_no_spread_where_rounds_do_not_belong_together() {
-    assert_eq!(Spread::of([1.0]), None);
-    assert_eq!(Spread::of([1.0, f64::NAN]), None);
-    let (three, two) = (Rounds::new(vec![1.0; 3]), Rounds::new(vec![2.0; 2]));
-    assert_eq!(Spread::of_rounds(&three, &two), None);
+    let (ours, theirs) = ([1.0, 2.0, 1.0, 2.0, 4.0], [3.0, 4.0, 5.0, 8.0, 4.0]);
+    let five = comparison("get_vs_btreemap", &ours, &theirs);
+    assert!(close(
+        &[five.ours, five.theirs, five.ratio],
+        &[2.0, 4.0, 2.0]
+    ));
+    assert_eq!(five.runs, 5);
+    // Ratios, and the spread: least, quartiles, most.
+    for (ratios, expected) in [
+        (&[3.0, 2.0, 5.0, 4.0, 1.0][..], [1.0, 2.0, 4.0, 5.0]),
+        (&[1.0, 2.0, 3.0], [1.0, 1.5, 2.5, 3.0]),
+        (&[1.2, 0.8], [0.8, 0.9, 1.1, 1.2]),
+    ] {
+        let spread = Spread::of(ratios.iter().copied()).expect("several ratios have a spread");
+        let found = [spread.least, spread.lower, spread.upper, spread.most];
+        assert!(close(&found, &expected), "{spread:?}");
+        assert_eq!(spread.straddles_one(), ratios.len() == 2);
+        assert!(ratios.len() != 5 || five.spread == Some(spread));
+    }
+    for ratios in [&[1.0][..], &[1.0, f64::NAN]] {
+        assert_eq!(Spread::of(ratios.iter().copied()), None);
+    }
     assert_eq!(
-        Spread::of_rounds(&Rounds::once(1.0), &Rounds::once(2.0)),
-        None
+        comparison("a", &[1.0; 3], &[2.0; 2]).spread,
+        None,
+        "other rounds"
     );
-}
 
-#[test]
-fn a_geometric_mean_is_that_of_the_medians_and_of_each_round() {
-    let mean = Rounds::geometric_mean(&[
-        Rounds::new(vec![1.0, 2.0, 4.0]),
-        Rounds::new(vec![9.0, 8.0, 1.0]),
-    ]);
-    assert!(close(mean.median(), 4.0));
-    assert!(
-        mean.each()
-            .iter()
-            .zip([3.0, 4.0, 2.0])
-            .all(|(a, b)| close(*a, b))
-    );
+    let times = [4, 1, 3, 2].map(Duration::from_nanos);
+    let rounds = Rounds::of_times(&times, 2);
+    assert!(close(rounds.each(), &[2.0, 0.5, 1.5, 1.0]) && close(&[rounds.median()], &[1.5]));
+    let figures = [vec![1.0, 2.0, 4.0], vec![9.0, 8.0, 1.0]].map(Rounds::new);
+    let mean = Rounds::geometric_mean(&figures);
+    assert!(close(mean.each(), &[3.0, 4.0, 2.0]) && close(&[mean.median()], &[4.0]));
+    let rows = best_first("get", vec![row("get_vs_a", 2.0), row("get_vs_b", 0.5)]);
+    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names, ["get", "get_vs_a", "get_vs_b"]);
+    assert!(close(&[rows[0].ratio], &[0.5]));
 }
 
 #[test]
@@ -130,38 +98,30 @@ fn json_has_the_documented_fields_and_comes_back() {
         simulated: true,
     });
     let line = comparison.json_line();
-    let value: serde_json::Value = serde_json::from_str(&line).expect("a line is JSON");
-    for field in ["suite", "name", "unit", "rival"] {
-        assert!(value[field].is_string(), "{field} in {line}");
-    }
-    for field in ["ours", "theirs", "ratio", "runs"] {
-        assert!(value[field].is_number(), "{field} in {line}");
-    }
-    for field in ["least", "lower", "upper", "most"] {
-        assert!(value["spread"][field].is_number(), "{field} in {line}");
-    }
-    assert!(
-        value["counts"][0]["simulated"]
-            .as_bool()
-            .is_some_and(|it| it)
+    assert_eq!(
+        line,
+        concat!(
+            r#"{"suite":"ctree","name":"get_vs_btreemap","ours":2.0,"theirs":4.0,"ratio":2.0,"#,
+            r#""unit":"ns","rival":"std BTreeMap","runs":2,"#,
+            r#""spread":{"least":2.0,"lower":2.25,"upper":2.75,"most":3.0},"#,
+            r#""counts":[{"event":"LLC misses","ours":1.5,"theirs":3.0,"simulated":true}]}"#
+        )
     );
     let back = Record::read(&line).expect("it comes back");
     assert_eq!(back.rows, [comparison]);
 
     let broken = Comparison {
         ours: f64::NAN,
-        theirs: 1.0,
         ..back.rows[0].clone()
     };
     let back = Record::read(&broken.json_line()).expect("what is not a number comes back, too");
-    assert!(back.rows[0].ours.is_nan() && close(back.rows[0].theirs, 1.0));
+    assert!(back.rows[0].ours.is_nan() && close(&[back.rows[0].theirs], &[4.0]));
 
     let old = concat!(
         r#"{"suite":"ctree","name":"a","ours":1.0,"theirs":2.0,"ratio":2.0,"#,
         r#""unit":"ns","rival":"b","runs":1}"#
     );
     let record = Record::read(old).expect("lines of earlier versions are read");
-    assert_eq!(record.rows[0].spread, None);
     assert_eq!(
         record.rows[0].json_line(),
         old,
@@ -172,20 +132,16 @@ fn json_has_the_documented_fields_and_comes_back() {
 #[test]
 fn a_record_comes_back_and_later_rows_replace_earlier_ones() {
     let mut first = record(vec![row("a", 1.5), row("b", 2.0)]);
-    first
-        .tables
-        .push(Table::new("ctree", "T", "words", ["x"], [["1"]]));
+    first.tables.push(Table {
+        suite: "ctree".to_owned(),
+        rows: vec![vec!["1".to_owned()]],
+        ..Table::default()
+    });
     let text = first.json_lines() + &record(vec![row("a", 3.0)]).json_lines();
     let both = Record::read(&text).expect("it is a record");
-    assert_eq!(both.runs.len(), 2);
-    assert_eq!(both.runs[0], first.runs[0]);
+    assert_eq!(both.runs, [first.runs[0].clone(), first.runs[0].clone()]);
     assert_eq!(both.tables, first.tables);
-    let names: Vec<(&str, String)> = both
-        .rows
-        .iter()
-        .map(|row| (row.name.as_str(), format!("{:.1}", row.ratio)))
-        .collect();
-    assert_eq!(names, [("a", "3.0".to_owned()), ("b", "2.0".to_owned())]);
+    assert_eq!(both.rows, [row("a", 3.0), row("b", 2.0)]);
     for (text, about) in [
         ("{\"suite\":1}", "expected a string"),
         ("{\"suite\":\"ctree\"}", "missing field `name`"),
@@ -201,36 +157,33 @@ fn a_record_comes_back_and_later_rows_replace_earlier_ones() {
 }
 
 #[test]
-fn text_does_not_break_out_of_pictures_and_pages() {
-    assert_eq!(escape("a<b>&\"'\u{7}"), "a&lt;b&gt;&amp;&quot;&#39; ");
-    assert_eq!(
-        file_name("../Lookup <n> against size"),
-        "lookup-n-against-size.svg"
-    );
+fn pages_load_nothing_and_text_does_not_break_out_of_them() {
     let mut evil = row("x<script>alert(1)</script>_vs_y", 2.0);
     evil.rival = "<img src=x onerror=\"boom\">|\u{1b}".to_owned();
     evil.unit = "<b>".to_owned();
-    let record = record(vec![evil]);
-    let page = html::page(&record);
+    let record = record(vec![evil, row("get_vs_bbtree", 0.5)]);
+    let page = pages::html(&record);
     let picture = charts::bars("ctree", &record.rows_of("ctree"));
     for text in [&page, &picture] {
-        for bad in ["<script", "<img", "<b>", "onerror=\"", "\u{1b}"] {
+        for bad in [
+            "<script",
+            "<img",
+            "<b>",
+            "onerror=\"",
+            "\u{1b}",
+            "@import",
+            "url(",
+            "<link",
+        ] {
             assert!(!text.contains(bad), "{bad} in {text}");
         }
     }
-    let markdown = markdown::report(&record);
-    assert!(!markdown.contains("<img") && markdown.contains("\\|"));
-}
-
-#[test]
-fn the_page_is_for_phones_and_loads_nothing() {
-    let record = record(vec![row("get_vs_btreemap", 2.0), row("get_vs_bbtree", 0.5)]);
-    let page = html::page(&record);
     assert!(page.contains("<meta name=\"viewport\" content=\"width=device-width"));
-    for loads in ["<script", "src=", "@import", "url(", "<link"] {
-        assert!(!page.contains(loads), "{loads}");
-    }
     assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
+    let markdown = pages::markdown(&record);
+    assert!(!markdown.contains("<img") && markdown.contains("\\|"));
+    let name = file_name("../Lookup <n> against size");
+    assert_eq!(name, "lookup-n-against-size.svg");
 }
 
 #[test]
@@ -254,99 +207,89 @@ fn bars_are_better_worse_or_undecided() {
 
 #[test]
 fn points_are_sorted_into_curves_and_lines() {
-    let point = |family, log2_n, line, predicted: f64, measured: f64| {
-        comparison(&point_name(family, log2_n, line), &[predicted], &[measured])
-    };
-    let rows = vec![
-        point("lookup", 21, "btreemap", 300.0, 310.0),
-        row("lookup_n21_ctreemap_vs_btreemap", 2.0),
-        point("lookup", 21, "ctreemap", 150.0, 140.0),
-        point("lookup", 10, "btreemap", f64::NAN, 20.0),
-        point("walk", 10, "list", 1.0, 2.0),
-        row("predict_bst_2m_veb_vs_measured", 2.0),
-        row("lookup_nine_btreemap_vs_measured", 2.0),
-        row("lookup_n99_btreemap_vs_measured", 2.0),
+    let rows = [
+        ("lookup_n21_btreemap_vs_measured", 300.0, 310.0),
+        ("lookup_n21_ctreemap_vs_btreemap", 1.0, 2.0),
+        ("lookup_n21_ctreemap_vs_measured", 150.0, 140.0),
+        ("lookup_n10_btreemap_vs_measured", f64::NAN, 20.0),
+        ("walk_n10_list_vs_measured", 1.0, 2.0),
+        ("predict_bst_2m_veb_vs_measured", 1.0, 2.0),
+        ("lookup_nine_btreemap_vs_measured", 1.0, 2.0),
+        ("lookup_n99_btreemap_vs_measured", 1.0, 2.0),
     ];
-    let record = record(rows);
+    let rows = rows.map(|(name, ours, theirs)| comparison(name, &[ours], &[theirs]));
+    let record = record(rows.into());
     let curves = record.curves_of("ctree");
     let names: Vec<_> = curves.iter().map(|curves| curves.name.as_str()).collect();
     assert_eq!(names, ["lookup", "walk"]);
-    let lines = curves[0].lines.iter();
-    let lines: Vec<_> = lines
-        .map(|line| (line.name.as_str(), line.points.len()))
-        .collect();
-    assert_eq!(lines, [("btreemap", 2), ("ctreemap", 1)]);
-    let point = |n, measured, predicted| CurvePoint {
-        n,
-        measured,
-        predicted,
+    let [(first, points), (second, others)] = curves[0].lines.as_slice() else {
+        panic!("{curves:?}");
     };
-    let [small, large] = [
-        point(1 << 10, 20.0, None),
-        point(1 << 21, 310.0, Some(300.0)),
-    ];
-    assert_eq!(curves[0].lines[0].points, [small, large]);
+    assert_eq!((first.as_str(), second.as_str()), ("btreemap", "ctreemap"));
+    let [(n, measured, predicted), large] = points.as_slice() else {
+        panic!("{points:?}");
+    };
+    assert!(close(&[*n, *measured], &[1024.0, 20.0]) && predicted.is_nan());
+    assert!(close(
+        &[large.0, large.1, large.2],
+        &[f64::from(1 << 21), 310.0, 300.0]
+    ));
+    assert_eq!(others.len(), 1);
     assert!(Curves::of(&[]).is_empty());
     assert_eq!(record.bars_of("ctree").len(), 4, "points are no bars");
 
     let picture = charts::curves(&curves[0]);
     assert_eq!(picture.matches("<circle").count(), 3, "{picture}");
     assert!(picture.contains("btreemap (thin: predicted)"), "{picture}");
-    assert!(html::page(&record).contains("lookup against size"));
+    assert!(pages::html(&record).contains("lookup against size"));
 }
 
 #[test]
-fn an_unfinished_run_says_so() {
-    let mut watch = Watch::start(
-        ["/some/where/report", "--quick", "--out", "/some/folder"]
-            .map(String::from)
-            .into_iter(),
-        2,
-    );
-    watch.fail_workload("get: answers differ".to_owned());
-    let run = watch.run();
-    assert_eq!((run.finished, run.workloads), (1, 2));
+fn a_run_names_the_machine_how_quiet_it_was_and_what_is_missing() {
+    let arguments = [
+        "/some/where/report",
+        "--quick",
+        "--out",
+        "/some/folder",
+        "--out=b",
+        "--json",
+    ];
+    let arguments = || arguments.map(String::from).into_iter();
+    assert_eq!(command(arguments()), "report --quick --json");
+    let mut watch = Watch::start(arguments(), 2);
+    watch.run.failures.push("get: answers differ".to_owned());
+    watch.run.finished += 1;
+    let run = watch.now();
     assert!(!run.is_complete());
-    let unfinished = Record {
-        runs: vec![run],
-        ..Record::default()
-    };
-    assert!(html::page(&unfinished).contains("did not finish"));
-    let text = markdown::report(&unfinished);
-    assert!(text.contains("NOT complete: 1 of 2") && text.contains("get: answers differ"));
-    assert!(!text.contains("/some/"), "folders are this machine's");
-}
-
-#[test]
-fn machine_and_quietness_are_told() {
-    let run = Watch::start(std::iter::once("report".to_owned()), 1).run();
     assert!(!run.processor.is_empty() && run.processors >= 1 && run.memory_bytes > 0);
     assert!(run.date.ends_with('Z') && run.compiler.starts_with("rustc "));
     if cfg!(target_os = "linux") {
         assert!(run.system.starts_with("Linux ") && run.load_before.is_some());
     }
-    let quiet = |others, stolen| {
+    let unfinished = Record {
+        runs: vec![run],
+        ..Record::default()
+    };
+    assert!(pages::html(&unfinished).contains("did not finish"));
+    let text = pages::markdown(&unfinished);
+    assert!(text.contains("NOT complete: 1 of 2") && text.contains("get: answers differ"));
+    assert!(!text.contains("/some/"), "folders are this machine's");
+
+    for (others, stolen, words) in [
+        (0.01, 0.005, "quiet: other processes took 1.0%"),
+        (0.0, 0.2, "not quiet"),
+    ] {
         let run = Run {
             others_share: Some(others),
             stolen_share: Some(stolen),
             ..Run::default()
         };
-        run.quietness()
-    };
-    assert!(quiet(0.01, 0.005).starts_with("quiet: other processes took 1.0%"));
-    assert!(quiet(0.0, 0.2).starts_with("not quiet"));
-    assert_eq!(
-        command(
-            ["x/report", "--out", "a", "--json", "--out=b", "--only", "c"]
-                .map(String::from)
-                .into_iter()
-        ),
-        "report --json --only c"
-    );
+        assert!(run.quietness().starts_with(words));
+    }
 }
 
 #[test]
-fn figures_have_three_digits_that_count() {
+fn tables_align_figures_and_keep_bars_in_cells() {
     let figures = [0.934, 9.996, 23.44, 420.8, 4210.4];
     assert_eq!(
         figures.map(figure),
@@ -357,10 +300,6 @@ fn figures_have_three_digits_that_count() {
         line.starts_with("ctree/get_vs_btreemap ") && line.contains("2.25-2.75"),
         "{line}"
     );
-}
-
-#[test]
-fn tables_align_figures_and_keep_bars_in_cells() {
     let header = ["what", "one"].map(String::from);
     let rows = [["a|b", "**1.5**"], ["c", ""]].map(|row| row.map(String::from).to_vec());
     assert_eq!(
@@ -369,31 +308,22 @@ fn tables_align_figures_and_keep_bars_in_cells() {
     );
     let html = html_table(&header, &rows);
     assert!(
-        html.contains("<td class=\"n\"><strong>1.5</strong></td>") && html.contains("<td>a|b</td>")
+        html.contains("<td class=\"n\"><strong>1.5</strong></td>"),
+        "{html}"
     );
+    assert!(html.contains("<td>a|b</td>"), "{html}");
 }
 
-/// Records by path.
-fn records() -> BTreeMap<&'static str, String> {
-    let text = record(vec![
+fn filled(text: &str) -> Result<String, String> {
+    let record = record(vec![
         row("get_vs_btreemap", 2.0),
         row("get_vs_brie", 1.25),
         row("put", 0.5),
     ]);
-    [
-        ("record/a.jsonl", text.json_lines()),
-        ("bad", "no JSON".to_owned()),
-    ]
-    .into()
-}
-
-fn filled(text: &str) -> Result<String, FillError> {
-    let records = records();
-    fill(text, |path| {
-        records
-            .get(path)
-            .cloned()
-            .ok_or_else(|| "no such file".to_owned())
+    fill(text, |path| match path {
+        "record/a.jsonl" => Ok(record.json_lines()),
+        "bad" => Ok("no JSON".to_owned()),
+        _ => Err("no such file".to_owned()),
     })
 }
 
@@ -403,85 +333,73 @@ fn tables_between_marks_come_from_the_record() {
                 old 9.99x\n<!-- /report -->\nend\n";
     let first = filled(text).expect("the record has all rows");
     assert!(first.starts_with("# Title\n\n<!-- report: record/a.jsonl\nput = slow | puts\n"));
-    assert!(first.ends_with("<!-- /report -->\nend\n"));
-    assert!(!first.contains("9.99x"));
+    assert!(first.ends_with("<!-- /report -->\nend\n") && !first.contains("9.99x"));
     let lines: Vec<&str> = first.lines().filter(|line| line.starts_with('|')).collect();
-    assert_eq!(lines.len(), 5, "{first}");
+    let begin = [
+        "| slow \\| puts | 10.0 ns | 5.00 ns | 0.50x |",
+        "| `get_vs_btreemap` |",
+        "| `get_vs_brie` |",
+    ];
+    assert_eq!(lines.len(), 2 + begin.len(), "{first}");
     assert!(
-        lines[2].starts_with("| slow \\| puts | 10.0 ns | 5.00 ns | 0.50x |"),
-        "{}",
-        lines[2]
-    );
-    assert!(
-        lines[3].starts_with("| `get_vs_btreemap` |") && lines[4].starts_with("| `get_vs_brie` |")
+        lines[2..]
+            .iter()
+            .zip(begin)
+            .all(|(line, begin)| line.starts_with(begin)),
+        "{first}"
     );
     assert!(first.contains("Measured on 2026-11-21 by `report --quick`; commit 0123456789ab"));
     assert_eq!(
-        filled(&first),
-        Ok(first.clone()),
+        filled(&first).as_ref(),
+        Ok(&first),
         "a second time changes nothing"
     );
-
     let all = filled("<!-- report: record/a.jsonl -->\n<!-- /report -->\n").expect("all rows");
     assert_eq!(
         all.lines().filter(|line| line.starts_with("| `")).count(),
         3
     );
-}
 
-#[test]
-fn marks_that_cannot_be_filled_are_errors() {
-    assert_eq!(filled("nothing\n"), Err(FillError::NoMark));
-    let no_end = filled("a\n\n<!-- report: record/a.jsonl -->\n");
-    assert_eq!(
-        no_end,
-        Err(FillError::Unfinished {
-            lacks: "<!-- /report -->",
-            line: 3
-        })
-    );
-    let no_row = filled("<!-- report: record/a.jsonl\nget_many\n-->\n<!-- /report -->\n");
-    assert!(matches!(no_row, Err(FillError::NoRow { name, .. }) if name == "get_many"));
-    for path in ["missing", "bad"] {
-        let error = filled(&format!("<!-- report: {path} -->\n<!-- /report -->\n"));
-        assert!(matches!(error, Err(FillError::Record { .. })), "{error:?}");
+    for (text, about) in [
+        ("nothing\n", "no line begins with"),
+        (
+            "a\n\n<!-- report: record/a.jsonl -->\n",
+            "line 3 lacks its \"<!-- /report -->\"",
+        ),
+        (
+            "<!-- report: record/a.jsonl\nget_many\n-->\n<!-- /report -->\n",
+            "called \"get_many\"",
+        ),
+        (
+            "<!-- report: missing -->\n<!-- /report -->\n",
+            "missing: no such file",
+        ),
+        ("<!-- report: bad -->\n<!-- /report -->\n", "bad: line 1 "),
+    ] {
+        let error = filled(text).expect_err("this cannot be filled");
+        assert!(error.contains(about), "{error}");
     }
 }
 
 #[test]
 fn files_are_written_whole_and_again() {
     let out = std::env::temp_dir().join(format!("benches-output-{}", std::process::id()));
-    let rows = vec![
-        row("get_vs_btreemap", 2.0),
-        row("lookup_n10_btreemap_vs_measured", 1.0),
-    ];
     let mut growing = record(Vec::new());
-    for row in rows {
-        growing.add(row);
+    for name in ["get_vs_btreemap", "lookup_n10_btreemap_vs_measured"] {
+        growing.add(row(name, 2.0));
         write_files(&out, &growing).expect("the folder for temporary files takes them");
     }
-    let mut names: Vec<String> = std::fs::read_dir(&out)
-        .expect("it is there")
-        .map(|entry| {
-            entry
-                .expect("it can be read")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        })
+    let entries = std::fs::read_dir(&out).expect("it is there");
+    let names = entries.map(|entry| entry.expect("it can be read").file_name());
+    let mut names: Vec<String> = names
+        .map(|name| name.to_string_lossy().into_owned())
         .collect();
     names.sort();
     let text = std::fs::read_to_string(out.join("report.jsonl")).expect("it is there");
     std::fs::remove_dir_all(&out).expect("it goes again");
     assert_eq!(
-        names,
-        [
-            "ctree.svg",
-            "lookup-against-size.svg",
-            "report.html",
-            "report.jsonl",
-            "report.md"
-        ]
+        names.join(" "),
+        "ctree.svg lookup-against-size.svg report.html report.jsonl report.md"
     );
     assert_eq!(
         Record::read(&text).expect("it is a record").rows,

@@ -125,7 +125,8 @@ pub struct Args {
     pub quick: bool,
 
     /// Only this suite
-    #[arg(long, value_name = "NAME", value_parser = suite_names())]
+    #[arg(long, value_name = "NAME", value_parser =
+        PossibleValuesParser::new(SUITES.iter().map(|suite| suite.name)))]
     pub suite: Option<String>,
 
     /// Only this workload, this one comparison, or those whose names begin so
@@ -165,10 +166,6 @@ pub struct Args {
     /// Run this one workload in place, and print one JSON object for each of its comparisons
     #[arg(long, value_name = "NAME", hide = true)]
     pub alone: Option<String>,
-}
-
-fn suite_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(SUITES.iter().map(|suite| suite.name))
 }
 
 /// The suites and their workloads, a line each.

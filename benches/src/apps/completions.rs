@@ -1,22 +1,18 @@
 //! Completions: what word comes next, by the sequences of four words that a text holds.
 //!
-//! C. Shannon (*Prediction and Entropy of Printed English*, 1951) guessed the next letter from
-//! those before it; editors and keyboards do so with words. Half of the sources are learnt: each
-//! four words in a row are a key of 64 bits in an ordered map, with how often they were met. Then
-//! three words that follow each other somewhere in the other half are looked up, and of the keys
-//! that begin with them, which lie side by side in the order of the map, the most frequent one
-//! tells the fourth. Places are drawn at random, as many users ask in turn.
+//! Half of the sources are learnt: each four words in a row are a key of 64 bits in an ordered map,
+//! with how often they were met. Then three words that follow each other somewhere in the other
+//! half are looked up; of the keys that begin with them, which are neighbours in the map, the most
+//! frequent one tells the fourth. Places are drawn at random, as many users ask in turn.
 //!
 //! The map is the red-black tree of `intrusive-collections`, whose nodes the program allocates
-//! itself. They are made in the order of the text, which has nothing to do with that of a search,
-//! so each step down the tree waits for another block. The crate's own links are private. It lets a
-//! program bring links of its own (`RBTreeOps`); those here can be shown to `Morph::run_raw`, which
-//! lays the nodes out when all has been learnt. They take 8 bytes more, since the crate hides the
-//! colour in the parent's address.
+//! itself, in the order of the text, which has nothing to do with that of a search: each step down
+//! the tree waits for another block. The crate's own links are private. It lets a program bring
+//! links of its own (`RBTreeOps`); those here can be shown to `Morph::run_raw`, which lays the
+//! nodes out when all has been learnt. They take 8 bytes more, since the crate hides the colour in
+//! the parent's address.
 //!
-//! An array of sorted keys, or one of the maps in this workspace, is a better structure where all
-//! is learnt before the first question. The program is what a user of the crate writes, not the
-//! fastest completion.
+//! The program is what a user of the crate writes, not the fastest completion: `btree_map` is.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -32,37 +28,27 @@ use intrusive_collections::{
 
 use super::corpus::{Numbers, sources, words};
 use super::outcome;
-use crate::programs::{Checksum, Outcome, Program, Scale};
+use crate::programs::{Checksum, Outcome, Scale};
 
 /// As the crate's users write it.
-pub const PLAIN: Program = Program {
-    name: "app_completions",
-    run: |scale| run::<RBTreeLink>(scale, |_| ()),
-};
+pub(super) fn plain(scale: Scale) -> Outcome {
+    run::<RBTreeLink>(scale, |_| ())
+}
 
 /// With a morph.
-pub const MORPHED: Program = Program {
-    name: "app_completions_morphed",
-    run: |scale| run::<OpenLink>(scale, morph),
-};
+pub(super) fn morphed(scale: Scale) -> Outcome {
+    run::<OpenLink>(scale, morph)
+}
 
-/// For comparison: the changed program's links without the morph.
-pub const OPEN: Program = Program {
-    name: "app_completions_open",
-    run: |scale| run::<OpenLink>(scale, |_| ()),
-};
+/// The changed program's links without the morph.
+pub(super) fn open(scale: Scale) -> Outcome {
+    run::<OpenLink>(scale, |_| ())
+}
 
-/// For comparison: what a program can do by itself, new boxes in the order of the keys.
-pub const IN_KEY_ORDER: Program = Program {
-    name: "app_completions_in_key_order",
-    run: |scale| run::<RBTreeLink>(scale, in_key_order),
-};
-
-/// For comparison: a map that has no nodes of the program's own.
-pub const BTREE_MAP: Program = Program {
-    name: "app_completions_btree_map",
-    run: run_btree_map,
-};
+/// New boxes in the order of the keys.
+pub(super) fn in_key_order(scale: Scale) -> Outcome {
+    run::<RBTreeLink>(scale, move_in_key_order)
+}
 
 /// Four words, and how often they have been met. The link is first, so that its address is the
 /// node's.
@@ -122,41 +108,30 @@ unsafe impl LinkOps for OpenOps {
     }
 }
 
+/// The calls that read and write a pointer of a link.
+macro_rules! pointer {
+    ($field:ident, $set:ident) => {
+        unsafe fn $field(&self, link: NonNull<OpenLink>) -> Option<NonNull<OpenLink>> {
+            // SAFETY: a live node's link.
+            unsafe { link.as_ref().$field.get() }
+        }
+
+        unsafe fn $set(&mut self, link: NonNull<OpenLink>, to: Option<NonNull<OpenLink>>) {
+            // SAFETY: a live node's link.
+            unsafe { link.as_ref().$field.set(to) };
+        }
+    };
+}
+
 // SAFETY: what was set is what is got.
 unsafe impl RBTreeOps for OpenOps {
-    unsafe fn left(&self, link: NonNull<OpenLink>) -> Option<NonNull<OpenLink>> {
-        // SAFETY: a live node's link.
-        unsafe { link.as_ref().left.get() }
-    }
-
-    unsafe fn right(&self, link: NonNull<OpenLink>) -> Option<NonNull<OpenLink>> {
-        // SAFETY: a live node's link.
-        unsafe { link.as_ref().right.get() }
-    }
-
-    unsafe fn parent(&self, link: NonNull<OpenLink>) -> Option<NonNull<OpenLink>> {
-        // SAFETY: a live node's link.
-        unsafe { link.as_ref().parent.get() }
-    }
+    pointer!(left, set_left);
+    pointer!(right, set_right);
+    pointer!(parent, set_parent);
 
     unsafe fn color(&self, link: NonNull<OpenLink>) -> Color {
         // SAFETY: a live node's link.
         unsafe { link.as_ref().color.get() }.unwrap_or(Color::Black)
-    }
-
-    unsafe fn set_left(&mut self, link: NonNull<OpenLink>, left: Option<NonNull<OpenLink>>) {
-        // SAFETY: a live node's link.
-        unsafe { link.as_ref().left.set(left) };
-    }
-
-    unsafe fn set_right(&mut self, link: NonNull<OpenLink>, right: Option<NonNull<OpenLink>>) {
-        // SAFETY: a live node's link.
-        unsafe { link.as_ref().right.set(right) };
-    }
-
-    unsafe fn set_parent(&mut self, link: NonNull<OpenLink>, parent: Option<NonNull<OpenLink>>) {
-        // SAFETY: a live node's link.
-        unsafe { link.as_ref().parent.set(parent) };
     }
 
     unsafe fn set_color(&mut self, link: NonNull<OpenLink>, color: Color) {
@@ -186,7 +161,7 @@ fn morph(tree: &mut RBTree<Grams<OpenLink>>) {
     let mut below = [node(&root.left), node(&root.right)];
     // SAFETY: the nodes below the root come from boxes, and a link's address is its node's. All
     // pointers to them are shown: the root's two as roots, which the root itself gets below and
-    // which nobody reads before, and those of each other's links; the tree has no more while no
+    // which nothing reads before, and those of each other's links; the tree has no more while no
     // cursor lives. In memory, a cell of an optional `NonNull` is a raw pointer.
     let report = unsafe {
         Morph::new().run_raw(&mut below, |node, visit| {
@@ -241,7 +216,7 @@ fn run<L: TreeLink>(scale: Scale, lay_out: impl Fn(&mut RBTree<Grams<L>>)) -> Ou
 
 /// Moves each node into a new box, in the order of the keys; the old boxes are freed when all have
 /// moved, since a new one would lie where the one before was freed.
-fn in_key_order(tree: &mut RBTree<Grams<RBTreeLink>>) {
+fn move_in_key_order(tree: &mut RBTree<Grams<RBTreeLink>>) {
     let old: Vec<Box<Gram<RBTreeLink>>> = tree.take().into_iter().collect();
     for gram in &old {
         let gram = Gram {
@@ -254,7 +229,7 @@ fn in_key_order(tree: &mut RBTree<Grams<RBTreeLink>>) {
 }
 
 /// The same by std's map.
-fn run_btree_map(scale: Scale) -> Outcome {
+pub(super) fn btree_map(scale: Scale) -> Outcome {
     let (learnt, questions) = input(scale);
     outcome(|| {
         let mut map: BTreeMap<u64, u32> = BTreeMap::new();

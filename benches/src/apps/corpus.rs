@@ -2,7 +2,7 @@
 //! workspace's lock file names.
 //!
 //! Cargo has them on every machine on which this program could be built, and says where (`cargo
-//! metadata`), so nothing has to be downloaded or shipped, and the lock file fixes what they are.
+//! metadata`), so nothing is downloaded or shipped, and the lock file fixes what they are.
 //! Tests and benches of the packages belong to it as far as they are published.
 
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ struct Package {
 ///
 /// # Panics
 /// When there is no cargo to ask, or when a source that it names cannot be read.
-pub fn sources() -> Vec<String> {
+pub(super) fn sources() -> Vec<String> {
     let mut files = Vec::new();
     for package in packages() {
         if let Some(root) = package.manifest_path.parent() {
@@ -54,7 +54,7 @@ fn packages() -> Vec<Package> {
         .args(["--filter-platform", TARGET, "--manifest-path"])
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
         .output()
-        .expect("who built this has cargo");
+        .expect("a machine that built this has cargo");
     assert!(
         output.status.success(),
         "cargo metadata: {}",
@@ -68,15 +68,14 @@ fn packages() -> Vec<Package> {
     packages
 }
 
-/// The platform whose packages count; the same everywhere, so that everybody reads the same text as
-/// far as it is there.
+/// The platform whose packages count; the same everywhere, so that the text is the same.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// The Rust files below `folder`, in the order of their names.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     let entries = fs::read_dir(folder).expect("cargo has unpacked it");
     let mut paths: Vec<PathBuf> = entries
-        .map(|entry| entry.expect("a folder that nobody changes").path())
+        .map(|entry| entry.expect("a folder that does not change").path())
         .collect();
     paths.sort();
     for path in paths {
@@ -89,24 +88,24 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// The words of `text`: names, keywords, and words of comments.
-pub fn words(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
         .filter(|word| word.starts_with(|c: char| !c.is_ascii_digit()))
 }
 
 /// Words as numbers, in the order in which they were first met.
 #[derive(Debug, Default)]
-pub struct Numbers<'t>(HashMap<&'t str, u32>);
+pub(super) struct Numbers<'t>(HashMap<&'t str, u32>);
 
 impl<'t> Numbers<'t> {
     /// The word's number, its own from now on.
-    pub fn of(&mut self, word: &'t str) -> u32 {
+    pub(super) fn of(&mut self, word: &'t str) -> u32 {
         let next = u32::try_from(self.0.len()).expect("fewer words than bytes");
         *self.0.entry(word).or_insert(next)
     }
 
     /// How many different words there were.
-    pub fn kinds(&self) -> usize {
+    pub(super) fn kinds(&self) -> usize {
         self.0.len()
     }
 }

@@ -18,26 +18,14 @@ use biodivine_lib_bdd::{Bdd, BddNode, BddPointer, BddValuation, BddVariableSet};
 use ccmorph::{IndexMorph, Layout};
 
 use super::outcome;
-use crate::programs::{Checksum, Outcome, Program, Scale};
-
-/// As the crate's users write it.
-pub const PLAIN: Program = Program {
-    name: "app_diagrams",
-    run: |scale| run(scale, |diagram| diagram),
-};
-
-/// With a morph.
-pub const MORPHED: Program = Program {
-    name: "app_diagrams_morphed",
-    run: |scale| run(scale, morph),
-};
+use crate::programs::{Checksum, Outcome, Scale};
 
 /// What every diagram begins with.
 const TERMINALS: usize = 2;
 
 /// The change. A layout begins with the root, and the crate's vectors end with it, so the order is
 /// turned round before and after.
-fn morph(diagram: Bdd) -> Bdd {
+pub(super) fn morph(diagram: Bdd) -> Bdd {
     let nodes = diagram.to_nodes();
     let (terminals, inner) = nodes.split_at(TERMINALS);
     let turned = |index: usize| match index {
@@ -91,7 +79,7 @@ fn bits(scale: Scale) -> u16 {
     }
 }
 
-fn run(scale: Scale, morph: impl Fn(Bdd) -> Bdd) -> Outcome {
+pub(super) fn run(scale: Scale, morph: impl Fn(Bdd) -> Bdd) -> Outcome {
     let bits = bits(scale);
     outcome(|| {
         let variables = BddVariableSet::new_anonymous(2 * bits);

@@ -10,38 +10,42 @@
 //! - [`completions`] (`intrusive-collections`): learns half of the text, and completes sequences of
 //!   words of the other half. Morph: the nodes of a search tree, after its build.
 //!
-//! [`corpus`] is the text: the sources of the packages that this workspace is built of.
-//!
-//! Bias: each program spends most of its time in one structure that is much larger than the
-//! second-level cache. `docs/applications.md` says where placement does not pay all the same.
+//! [`corpus`] is the text. Bias: each program spends most of its time in one structure that is much
+//! larger than the second-level cache. `docs/applications.md` says where placement does not pay all
+//! the same.
 
-pub mod completions;
-pub mod corpus;
-pub mod diagrams;
-pub mod phrases;
-pub mod rays;
-
-use crate::timing::timed;
+mod completions;
+mod corpus;
+mod diagrams;
+mod phrases;
+mod rays;
 
 use crate::programs::{Outcome, Program};
+use crate::timing::timed;
 
-/// All of them, plain and changed.
+/// All of them, as the crates' users write them and changed.
 pub const PROGRAMS: &[Program] = &[
-    phrases::PLAIN,
-    phrases::HINTED,
-    rays::PLAIN,
-    rays::MORPHED,
-    diagrams::PLAIN,
-    diagrams::MORPHED,
-    completions::PLAIN,
-    completions::MORPHED,
-    completions::OPEN,
-    completions::IN_KEY_ORDER,
-    completions::BTREE_MAP,
+    Program::new("app_phrases", phrases::plain),
+    Program::new("app_phrases_hinted", phrases::hinted),
+    Program::new("app_rays", |scale| rays::run(scale, |_| ())),
+    Program::new("app_rays_morphed", |scale| rays::run(scale, rays::morph)),
+    Program::new("app_diagrams", |scale| {
+        diagrams::run(scale, |diagram| diagram)
+    }),
+    Program::new("app_diagrams_morphed", |scale| {
+        diagrams::run(scale, diagrams::morph)
+    }),
+    Program::new("app_completions", completions::plain),
+    Program::new("app_completions_morphed", completions::morphed),
+    // For comparison: the changed program's links without the morph; what a program can do by
+    // itself, new boxes in the order of the keys; and a map that has no nodes of the program's own.
+    Program::new("app_completions_open", completions::open),
+    Program::new("app_completions_in_key_order", completions::in_key_order),
+    Program::new("app_completions_btree_map", completions::btree_map),
 ];
 
-/// Times `work`, which returns the checksum and what it has built: that is taken down when the
-/// clock has stopped, as in a program that just ends.
+/// Times `work`, which returns the checksum and what it has built: that is dropped when the clock
+/// has stopped, as in a program that just ends.
 fn outcome<B>(work: impl FnOnce() -> (u64, B)) -> Outcome {
     let (time, (checksum, _built)) = timed(work);
     Outcome {

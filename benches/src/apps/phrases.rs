@@ -19,19 +19,7 @@ use intrusive_collections::{LinkedList, LinkedListLink, intrusive_adapter};
 
 use super::corpus::{Numbers, sources, words};
 use super::outcome;
-use crate::programs::{Checksum, Outcome, Program, Scale};
-
-/// As the crate's users write it.
-pub const PLAIN: Program = Program {
-    name: "app_phrases",
-    run: |scale| run(scale, |_, posting| Box::new(posting)),
-};
-
-/// With a hint.
-pub const HINTED: Program = Program {
-    name: "app_phrases_hinted",
-    run: |scale| run(scale, hinted),
-};
+use crate::programs::{Checksum, Outcome, Scale};
 
 /// A place in the text.
 struct Posting {
@@ -43,12 +31,17 @@ intrusive_adapter!(Places = Box<Posting>: Posting { link => LinkedListLink });
 
 type Postings = LinkedList<Places>;
 
+/// As the crate's users write it.
+pub(super) fn plain(scale: Scale) -> Outcome {
+    run(scale, |_, posting| Box::new(posting))
+}
+
 /// The change: a posting lies beside the one before it, and the first of a list has room beside it.
-fn hinted(postings: &Postings, posting: Posting) -> Box<Posting> {
-    match postings.back().get() {
+pub(super) fn hinted(scale: Scale) -> Outcome {
+    run(scale, |postings, posting| match postings.back().get() {
         Some(last) => near(last, || Box::new(posting)),
         None => near(&(), || Box::new(posting)),
-    }
+    })
 }
 
 /// Phrases that are searched for.

@@ -21,22 +21,10 @@ use ccmorph::{IndexMorph, Layout};
 use nalgebra::{Point3, Vector3};
 
 use super::outcome;
-use crate::programs::{Checksum, Outcome, Program, Scale};
-
-/// As the crate's users write it.
-pub const PLAIN: Program = Program {
-    name: "app_rays",
-    run: |scale| run(scale, |_| ()),
-};
-
-/// With a morph.
-pub const MORPHED: Program = Program {
-    name: "app_rays_morphed",
-    run: |scale| run(scale, morph),
-};
+use crate::programs::{Checksum, Outcome, Scale};
 
 /// The change.
-fn morph(hierarchy: &mut Bvh<f32, 3>) {
+pub(super) fn morph(hierarchy: &mut Bvh<f32, 3>) {
     // The crate begins there.
     let mut root = 0_usize;
     let report = IndexMorph::new()
@@ -91,7 +79,7 @@ impl BHShape<f32, 3> for Triangle {
     }
 }
 
-fn run(scale: Scale, morph: impl Fn(&mut Bvh<f32, 3>)) -> Outcome {
+pub(super) fn run(scale: Scale, morph: impl Fn(&mut Bvh<f32, 3>)) -> Outcome {
     let mut rng = Rng::new(42);
     let mut triangles = landscape(&mut rng);
     outcome(|| {

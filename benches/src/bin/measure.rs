@@ -4,6 +4,7 @@
 //! interrupted run leaves what it had measured, and needs no handler of signals. A workload that
 //! fails is reported, and the others run; the exit code is then 1, at the end.
 
+use std::error::Error;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,13 +14,13 @@ use ccmodel::counters::Counters;
 use clap::Parser;
 use measure::dispatch::DispatchAllocator;
 use measure::output::fill::fill;
-use measure::output::{Record, Table, Watch, table_header, table_line, write_files, write_whole};
+use measure::output::{Record, Watch, table_header, table_line, write_files, write_whole};
 use measure::rivals::left_out;
 use measure::suites::{WORKLOADS, olden, select};
-use measure::worker::work;
+use measure::worker::{run_workload, work};
 use measure::workload::{Comparison, Effort, Workload, covers};
 
-/// Here, trees of `Box`es must be able to stand in the system's malloc and in `CcMalloc` side by
+/// Here, trees of `Box`es must be able to lie in the system's malloc and in `CcMalloc` side by
 /// side; in a worker, one allocator serves everything.
 #[global_allocator]
 static GLOBAL: DispatchAllocator = DispatchAllocator;
@@ -27,33 +28,36 @@ static GLOBAL: DispatchAllocator = DispatchAllocator;
 /// Exit code for names that do not exist, as of `clap`.
 const EXIT_BAD_INPUT: u8 = 2;
 
+type Outcome = Result<(), Box<dyn Error + Send + Sync>>;
+
 fn main() -> ExitCode {
     let args = Args::parse();
-    if let Some(program) = &args.worker {
-        return finish(run_worker(&args, program));
-    }
-    if let Some(workload) = &args.alone {
-        return finish(run_alone(&args, workload));
-    }
-    if !args.tables.is_empty() {
-        return finish(fill_tables(&args.tables, args.check));
-    }
-    if let (Some(out), false) = (&args.out, args.render.is_empty()) {
-        return finish(render(&args.render, out));
-    }
-    let workloads = match select(args.suite.as_deref(), args.only.as_deref()) {
-        Ok(workloads) => workloads,
-        Err(unknown) => {
-            eprintln!("report: {unknown}");
-            return ExitCode::from(EXIT_BAD_INPUT);
+    let effort = Effort {
+        only: args.only.clone(),
+        ..if args.quick {
+            Effort::QUICK
+        } else {
+            Effort::FULL
         }
     };
-    finish(run(&args, &workloads))
-}
-
-/// The exit code, after a complaint when there is something to complain about.
-fn finish(result: Result<(), Box<dyn std::error::Error>>) -> ExitCode {
-    match result {
+    let outcome = if let Some(program) = &args.worker {
+        work(program, effort.scale).and_then(|line| say(&line))
+    } else if let Some(name) = &args.alone {
+        run_alone(name, &effort)
+    } else if !args.tables.is_empty() {
+        fill_tables(&args.tables, args.check)
+    } else if let (Some(out), false) = (&args.out, args.render.is_empty()) {
+        render(&args.render, out)
+    } else {
+        match select(args.suite.as_deref(), args.only.as_deref()) {
+            Ok(workloads) => run(&args, &effort, &workloads),
+            Err(unknown) => {
+                eprintln!("report: {unknown}");
+                return ExitCode::from(EXIT_BAD_INPUT);
+            }
+        }
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("report: {error}");
@@ -62,65 +66,47 @@ fn finish(result: Result<(), Box<dyn std::error::Error>>) -> ExitCode {
     }
 }
 
-/// What the command line asks for.
-fn effort(args: &Args) -> Effort {
-    let effort = if args.quick {
-        Effort::QUICK
-    } else {
-        Effort::FULL
-    };
-    Effort {
-        only: args.only.clone(),
-        ..effort
-    }
-}
-
-fn run_worker(args: &Args, program: &str) -> Result<(), Box<dyn std::error::Error>> {
-    say(&work(program, effort(args).scale)?)
-}
-
-fn run_alone(args: &Args, name: &str) -> Result<(), Box<dyn std::error::Error>> {
-    let workload = WORKLOADS
-        .iter()
-        .find(|workload| workload.name == name)
-        .ok_or_else(|| format!("no workload is called {name:?}"))?;
-    for comparison in (workload.run)(&effort(args))? {
+fn run_alone(name: &str, effort: &Effort) -> Outcome {
+    let workload = WORKLOADS.iter().find(|workload| workload.name == name);
+    let workload = workload.ok_or_else(|| format!("there is no workload {name:?}"))?;
+    for comparison in run_workload(workload, effort)? {
         say(&comparison.json_line())?;
     }
     Ok(())
 }
 
 /// Writes into the folder `out` what a run with these rows would have written.
-fn render(files: &[PathBuf], out: &Path) -> Result<(), Box<dyn std::error::Error>> {
+fn render(files: &[PathBuf], out: &Path) -> Outcome {
     let mut all = String::new();
     for file in files {
         all.push_str(&read(file)?);
         all.push('\n');
     }
-    let record = Record::read(&all)?;
-    write_files(out, &record).map_err(|error| format!("{}: {error}", out.display()).into())
+    write(out, &Record::read(&all)?)
+}
+
+fn write(out: &Path, record: &Record) -> Outcome {
+    write_files(out, record).map_err(|error| format!("{}: {error}", out.display()).into())
 }
 
 /// Fills the tables of `files`; with `check`, fails when one of them is not what its record says.
-fn fill_tables(files: &[PathBuf], check: bool) -> Result<(), Box<dyn std::error::Error>> {
+fn fill_tables(files: &[PathBuf], check: bool) -> Outcome {
     for file in files {
+        let name = file.display();
         let text = read(file)?;
         let folder = file.parent().unwrap_or(Path::new(""));
         let filled = fill(&text, |path| {
             std::fs::read_to_string(folder.join(path)).map_err(|error| error.to_string())
         });
-        let filled = filled.map_err(|error| format!("{}: {error}", file.display()))?;
+        let filled = filled.map_err(|error| format!("{name}: {error}"))?;
         if filled == text {
             continue;
         }
         if check {
-            return Err(format!(
-                "{}: its tables are not what the records say; report --tables makes them anew",
-                file.display()
-            )
-            .into());
+            let what = "its tables are not what the records say; report --tables renews them";
+            return Err(format!("{name}: {what}").into());
         }
-        write_whole(file, &filled).map_err(|error| format!("{}: {error}", file.display()))?;
+        write_whole(file, &filled).map_err(|error| format!("{name}: {error}"))?;
     }
     Ok(())
 }
@@ -129,23 +115,21 @@ fn read(file: &Path) -> Result<String, String> {
     std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-fn run(args: &Args, workloads: &[&'static Workload]) -> Result<(), Box<dyn std::error::Error>> {
-    let effort = effort(args);
+fn run(args: &Args, effort: &Effort, workloads: &[&'static Workload]) -> Outcome {
     let mut watch = Watch::start(std::env::args(), workloads.len());
     let without =
         left_out().map(|rival| format!("left out: {rival} (build with --features {rival})"));
-    let counters = Counters::new()
-        .err()
-        .map(|error| format!("{error}: times come without misses"));
+    let counters = Counters::new().err();
+    let counters = counters.map(|error| format!("{error}: times come without misses"));
     for note in without.chain(counters) {
         eprintln!("{note}");
-        watch.note(note);
+        watch.run.notes.push(note);
     }
     let mut record = Record::default();
     let save = |watch: &Watch, record: &mut Record| match &args.out {
         Some(out) => {
-            record.runs = vec![watch.run()];
-            write_files(out, record).map_err(|error| format!("{}: {error}", out.display()))
+            record.runs = vec![watch.now()];
+            write(out, record)
         }
         None => Ok(()),
     };
@@ -155,65 +139,48 @@ fn run(args: &Args, workloads: &[&'static Workload]) -> Result<(), Box<dyn std::
         say(&table_header())?;
     }
     for workload in workloads {
-        let mut lines = Vec::new();
-        match (workload.run)(&effort) {
-            Ok(comparisons) => {
-                for comparison in comparisons
-                    .iter()
-                    .filter(|comparison| is_wanted(args, workload, comparison))
-                {
-                    lines.push(if args.json {
-                        comparison.json_line()
-                    } else {
-                        table_line(comparison)
-                    });
-                    record.add(comparison.clone());
-                }
-                watch.finish_workload();
-            }
+        let mut rows = Vec::new();
+        match run_workload(workload, effort) {
+            Ok(comparisons) => rows = comparisons,
             Err(failure) => {
                 let failure = format!("{}: {failure}", workload.name);
                 eprintln!("report: {failure}");
-                watch.fail_workload(failure);
+                watch.run.failures.push(failure);
             }
         }
-        record.tables = tables();
-        // Files first: whoever reads the lines may go away with the first of them.
+        watch.run.finished += 1;
+        rows.retain(|row| is_wanted(args, workload, row));
+        rows.iter().for_each(|row| record.add(row.clone()));
+        record.tables = olden::table().into_iter().collect();
+        // Files first: the reader of the lines may go away with the first of them.
         save(&watch, &mut record)?;
-        for line in lines {
-            say(&line)?;
+        for row in &rows {
+            say(&match args.json {
+                true => row.json_line(),
+                false => table_line(row),
+            })?;
         }
     }
-    match watch.failures() {
-        [] if record.rows.is_empty() => {
-            let only = args.only.as_deref().unwrap_or_default();
-            Err(
-                format!("no comparison is called {only:?} in this build, or in a run of this kind")
-                    .into(),
-            )
-        }
-        [] => Ok(()),
-        failures => {
-            Err(format!("{} of {} workloads failed", failures.len(), workloads.len()).into())
-        }
+    let failed = watch.run.failures.len();
+    if failed > 0 {
+        return Err(format!("{failed} of {} workloads failed", workloads.len()).into());
     }
-}
-
-/// The tables of what has been measured so far.
-fn tables() -> Vec<Table> {
-    olden::table().into_iter().collect()
+    if record.rows.is_empty() {
+        let only = args.only.as_deref().unwrap_or_default();
+        let what = "in this build, or in a run of this kind";
+        return Err(format!("no comparison is called {only:?} {what}").into());
+    }
+    Ok(())
 }
 
 /// Whether `--only` asks for all of the workload or for this comparison of it.
-fn is_wanted(args: &Args, workload: &Workload, comparison: &Comparison) -> bool {
-    args.only
-        .as_deref()
-        .is_none_or(|only| only == workload.name || covers(only, &comparison.name))
+fn is_wanted(args: &Args, workload: &Workload, row: &Comparison) -> bool {
+    let only = args.only.as_deref();
+    only.is_none_or(|only| only == workload.name || covers(only, &row.name))
 }
 
-/// Prints a line at once; that the reader went away is an error like others, but needs no
-/// complaint.
-fn say(line: &str) -> Result<(), Box<dyn std::error::Error>> {
+/// Prints a line at once. When the reader has gone away, the program ends without a complaint.
+fn say(line: &str) -> Outcome {
     match writeln!(std::io::stdout(), "{line}") {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
         other => Ok(other?),

@@ -242,7 +242,7 @@ impl Image {
 
 /// An image's quadtree.
 ///
-/// Invariant: `root` is null only while [`drop`](Drop::drop) runs; else the invariants of [`Node`]
+/// Invariant: `root` is null only while [`drop`](Drop::drop) runs; else the invariants of `Node`
 /// hold for all nodes that can be reached from it.
 #[derive(Debug)]
 pub struct Perimeter {

@@ -1,24 +1,22 @@
-//! Ordered maps as the workloads see them: one trait, an adapter for each map in [`crate::rivals`].
+//! Ordered maps as the workloads see them: one trait, an adapter for each map in
+//! [`mod@crate::rivals::maps`].
 //!
-//! [`OrderedMap`] has the single operations, which an adapter passes on to its map in a line each;
-//! the maps are generic, so no adapter costs anything. What is timed are whole passes over
-//! thousands of operations ([`Passes`], [`ManyPasses`]), written once for all maps and compiled for
-//! each: a list of maps of different types is a list of [`Kind`]s, and the one virtual call of a
-//! pass does not show.
+//! [`OrderedMap`] has the single operations. Workloads time whole passes over thousands of them
+//! ([`Passes`], [`ManyPasses`]), written once for all maps and compiled for each: a list of maps of
+//! different types is a list of [`Kind`]s, and the one virtual call of a pass does not show.
 //!
-//! Values are `u64` everywhere; what differs between the workloads are the keys.
+//! Values are `u64` everywhere.
 
 mod passes;
 
-use std::fmt;
+use std::fmt::Debug;
 
 pub use passes::{ManyPasses, Passes, Updates};
 pub(crate) use passes::{add_in_order, low_half};
 
 /// A type of keys that workloads use.
-pub trait Key: Ord + Clone + fmt::Debug + 'static {
-    /// A number that is read from the key itself, for sums over iterators: a pass that is to visit
-    /// keys has to touch them.
+pub trait Key: Ord + Clone + Debug + 'static {
+    /// A number that is read from the key itself: passes over entries must touch their keys.
     fn digest(&self) -> u64;
 }
 
@@ -75,6 +73,7 @@ pub trait OrderedMap<K>: Default {
 type MakeMany<K> = fn(&[Vec<K>]) -> Box<dyn ManyPasses<K>>;
 
 /// A kind of map, to make and measure.
+#[derive(Debug)]
 pub struct Kind<K> {
     /// Its name in names of comparisons.
     pub slug: &'static str,
@@ -91,7 +90,7 @@ impl<K: Key> Kind<K> {
             slug,
             name,
             empty: || Box::new(M::default()),
-            many: |groups| Box::new(passes::Many::<M>::of(groups)),
+            many: |groups| Box::new(passes::Many::<M>::new(groups)),
         }
     }
 
@@ -111,14 +110,6 @@ impl<K: Key> Kind<K> {
     /// A small map for each of `groups`, side by side, filled as [`Kind::with_keys`] does.
     pub fn many(&self, groups: &[Vec<K>]) -> Box<dyn ManyPasses<K>> {
         (self.many)(groups)
-    }
-}
-
-impl<K> fmt::Debug for Kind<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kind")
-            .field("slug", &self.slug)
-            .finish_non_exhaustive()
     }
 }
 

@@ -5,7 +5,7 @@ use crate::queries::Chain;
 
 /// Passes over one map. Each returns a sum over its answers, which all maps must agree on.
 pub trait Passes<K> {
-    /// Follows a chain of lookups, of which each waits for the answer before.
+    /// Follows a chain of lookups, each of which waits for the answer before.
     fn get_dependent(&self, chain: &Chain<K>) -> u64;
 
     /// Looks `queries` up one by one.
@@ -39,8 +39,8 @@ pub trait Passes<K> {
 /// back:    get, insert leaving[0], get, remove arriving[0], ...
 /// ```
 ///
-/// The size stays within one entry of what it was. That the kinds of operations take turns is what
-/// a branch predictor learns at once; where the keys lie it cannot learn.
+/// The size stays within one entry of what it was. A branch predictor learns at once that the
+/// kinds of operations take turns; it cannot learn where the keys lie.
 #[derive(Clone, Debug)]
 pub struct Updates<K> {
     /// Keys that stay in the map, in the order of the lookups: two for each pair of updates, there
@@ -54,13 +54,8 @@ pub struct Updates<K> {
 
 impl<K> Updates<K> {
     /// Operations of a pass, there and back.
-    pub fn len(&self) -> usize {
+    pub fn operations(&self) -> usize {
         2 * 4 * self.leaving.len()
-    }
-
-    /// Whether there is nothing to do.
-    pub fn is_empty(&self) -> bool {
-        self.leaving.is_empty()
     }
 }
 
@@ -150,35 +145,31 @@ pub trait ManyPasses<K> {
 }
 
 /// Small maps side by side.
-pub(super) struct Many<M> {
-    maps: Vec<M>,
-}
+pub(super) struct Many<M>(Vec<M>);
 
 impl<M> Many<M> {
-    pub(super) fn of<K: Key>(groups: &[Vec<K>]) -> Self
+    pub(super) fn new<K: Key>(groups: &[Vec<K>]) -> Self
     where
         M: OrderedMap<K>,
     {
-        let filled = |keys: &Vec<K>| {
+        let filled = groups.iter().map(|keys| {
             let mut map = M::default();
             map.insert_all(keys);
             map
-        };
-        Many {
-            maps: groups.iter().map(filled).collect(),
-        }
+        });
+        Many(filled.collect())
     }
 }
 
 impl<K: Key, M: OrderedMap<K>> ManyPasses<K> for Many<M> {
     fn get(&self, queries: &[(usize, K)]) -> u64 {
         queries.iter().fold(0, |sum, (map, key)| {
-            add_in_order(sum, self.maps[*map].get(key).copied())
+            add_in_order(sum, self.0[*map].get(key).copied())
         })
     }
 
     fn iterate(&self) -> u64 {
-        self.maps
+        self.0
             .iter()
             .fold(0, |sum, map| sum.wrapping_add(Passes::iterate(map)))
     }

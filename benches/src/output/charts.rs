@@ -7,9 +7,8 @@ use plotters::element::{Circle, PathElement, Rectangle, Text};
 use plotters::prelude::SVGBackend;
 use plotters::style::{Color, IntoFont, RGBColor, ShapeStyle, WHITE};
 
-use super::curves::{CurvePoint, Curves};
 use super::figure;
-use crate::workload::Comparison;
+use crate::workload::{Comparison, POINT_SUFFIX};
 
 const WIDTH: i32 = 760;
 const ROW_HEIGHT: i32 = 20;
@@ -97,8 +96,67 @@ fn draw_bars(svg: &mut String, suite: &str, rows: &[&Comparison]) -> Result<(), 
     area.present()
 }
 
-/// What was measured as lines with dots, what the model predicts as thin lines of the same colour.
+/// Costs against the size of a structure, in one picture: the same operation on several structures.
 /// Both axes are logarithmic.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curves {
+    /// The beginning of the names of its comparisons: `lookup`.
+    pub name: String,
+    /// The unit of all values: `ns`.
+    pub unit: String,
+    /// The structures, in the order of the report, each with its points by ascending size.
+    pub lines: Vec<(String, Vec<Point>)>,
+}
+
+/// The number of objects in a structure, and the measured and the predicted cost, which may be no
+/// number.
+pub type Point = (f64, f64, f64);
+
+/// Family, line and point of a row whose name is `FAMILY_nLOG2_LINE_vs_measured`, such as
+/// `lookup_n21_btreemap_vs_measured`. The prediction is `ours`, the measurement `theirs`.
+pub fn point(row: &Comparison) -> Option<(&str, &str, Point)> {
+    let (family, rest) = row.name.strip_suffix(POINT_SUFFIX)?.split_once("_n")?;
+    let (log2_n, line) = rest.split_once('_')?;
+    let n = 1_u64.checked_shl(log2_n.parse().ok()?)?;
+    Some((family, line, (n as f64, row.theirs, row.ours)))
+}
+
+impl Curves {
+    /// All curves of `rows`, each in the place of its first point.
+    pub fn of(rows: &[&Comparison]) -> Vec<Curves> {
+        let mut all: Vec<Curves> = Vec::new();
+        for row in rows {
+            let Some((family, line, point)) = point(row) else {
+                continue;
+            };
+            let index = all.iter().position(|curves| curves.name == family);
+            let index = index.unwrap_or_else(|| {
+                all.push(Curves {
+                    name: family.to_owned(),
+                    unit: row.unit.clone(),
+                    lines: Vec::new(),
+                });
+                all.len() - 1
+            });
+            let lines = &mut all[index].lines;
+            match lines.iter_mut().find(|(name, _)| name == line) {
+                Some((_, points)) => points.push(point),
+                None => lines.push((line.to_owned(), vec![point])),
+            }
+        }
+        for (_, points) in all.iter_mut().flat_map(|curves| &mut curves.lines) {
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        all
+    }
+
+    /// The title of the picture.
+    pub fn title(&self) -> String {
+        format!("{} against size", self.name.replace('_', " "))
+    }
+}
+
+/// Measurements as lines with dots, predictions as thin lines of the same colour.
 ///
 /// # Panics
 /// Never: drawing into a `String` does not fail.
@@ -109,10 +167,9 @@ pub fn curves(curves: &Curves) -> String {
 }
 
 fn draw_curves(svg: &mut String, curves: &Curves) -> Result<(), Failure> {
-    let points = || curves.lines.iter().flat_map(|line| &line.points);
-    let costs = points().flat_map(|point| [Some(point.measured), point.predicted]);
-    let (left, right) = ends(points().map(|point| point.n as f64));
-    let (bottom, top) = ends(costs.flatten());
+    let points = || curves.lines.iter().flat_map(|(_, points)| points);
+    let (left, right) = ends(points().map(|point| point.0));
+    let (bottom, top) = ends(points().flat_map(|point| [point.1, point.2]));
     let area = SVGBackend::with_string(svg, (WIDTH.unsigned_abs(), 480)).into_drawing_area();
     area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&area)
@@ -130,24 +187,20 @@ fn draw_curves(svg: &mut String, curves: &Curves) -> Result<(), Failure> {
         .light_line_style(INK.mix(0.05))
         .bold_line_style(INK.mix(0.15))
         .draw()?;
-    for (line, (colour, top)) in curves
-        .lines
-        .iter()
-        .zip(LINES.into_iter().cycle().zip((40..).step_by(18)))
-    {
-        let measured = |point: &CurvePoint| (point.n as f64, point.measured);
-        let predicted = |point: &CurvePoint| Some((point.n as f64, point.predicted?));
+    let styles = LINES.into_iter().cycle().zip((40..).step_by(18));
+    for ((name, points), (colour, top)) in curves.lines.iter().zip(styles) {
         let style = ShapeStyle::from(&colour).stroke_width(2);
-        let measured: Vec<(f64, f64)> = line.points.iter().map(measured).collect();
+        let measured: Vec<(f64, f64)> = points.iter().map(|point| (point.0, point.1)).collect();
         let dots = measured
             .iter()
             .map(|&at| Circle::new(at, 3, style.filled()));
         chart.draw_series(dots)?;
         chart.draw_series([PathElement::new(measured, style)])?;
-        let predicted: Vec<(f64, f64)> = line.points.iter().filter_map(predicted).collect();
+        let predicted = points.iter().map(|point| (point.0, point.2));
+        let predicted: Vec<(f64, f64)> = predicted.filter(|point| point.1.is_finite()).collect();
         let words = match predicted.is_empty() {
-            true => line.name.clone(),
-            false => format!("{} (thin: predicted)", line.name),
+            true => name.clone(),
+            false => format!("{name} (thin: predicted)"),
         };
         chart.draw_series([PathElement::new(predicted, colour.mix(0.6))])?;
         area.draw(&PathElement::new(
@@ -160,7 +213,7 @@ fn draw_curves(svg: &mut String, curves: &Curves) -> Result<(), Failure> {
     area.present()
 }
 
-/// The ends of an axis over the positive ones of `numbers`, a little apart from them.
+/// The ends of an axis over the positive ones of `numbers`, with a margin.
 fn ends(numbers: impl Iterator<Item = f64>) -> (f64, f64) {
     let usable = numbers.filter(|number| number.is_finite() && *number > 0.0);
     let (low, high) = usable.fold((f64::INFINITY, 0.0_f64), |(low, high), number| {

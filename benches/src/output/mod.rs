@@ -2,24 +2,10 @@
 //!
 //! Everything is made from the [`Record`], which is what `report.jsonl` holds. So `report --render`
 //! makes it again without measuring, also from several runs together.
-//!
-//! | module | holds |
-//! |---|---|
-//! | [`table`] | plain tables, as Markdown and as HTML |
-//! | [`run`] | when, where, of what, and how quietly a run was made |
-//! | [`curves`] | costs against sizes |
-//! | [`record`] | the rows of one or several runs, and their JSON form |
-//! | [`about`] | what each suite measures, in words |
-//! | [`charts`] | pictures: ratios as bars, costs as curves |
-//! | [`markdown`], [`html`] | the report as a file and as a page |
-//! | [`fill`] | tables between marks in Markdown files, such as README's |
 
-pub mod about;
 pub mod charts;
-pub mod curves;
 pub mod fill;
-pub mod html;
-pub mod markdown;
+pub mod pages;
 pub mod record;
 pub mod run;
 pub mod table;
@@ -34,8 +20,8 @@ pub use table::Table;
 
 use crate::workload::Comparison;
 
-/// A table for a terminal; the caller prints comparisons as they come, so columns have fixed
-/// widths.
+/// The first line of the table for a terminal. Comparisons are printed as they come, so columns
+/// have fixed widths.
 pub fn table_header() -> String {
     format!(
         "{:<58} {:>11} {:>11} {:>7} {:>13}  {:<16} rounds",
@@ -43,22 +29,22 @@ pub fn table_header() -> String {
     )
 }
 
-/// The table's line for `comparison`.
-pub fn table_line(comparison: &Comparison) -> String {
-    let name = format!("{}/{}", comparison.suite, comparison.name);
-    let unit = &comparison.unit;
+/// The table's line for `row`.
+pub fn table_line(row: &Comparison) -> String {
+    let name = format!("{}/{}", row.suite, row.name);
     format!(
         "{name:<58} {:>7.1} {unit:<3} {:>7.1} {unit:<3} {:>6.2}x {:>13}  {:<16} {}",
-        comparison.ours,
-        comparison.theirs,
-        comparison.ratio,
-        comparison.middle_half(),
-        comparison.rival,
-        comparison.runs,
+        row.ours,
+        row.theirs,
+        row.ratio,
+        row.middle_half(),
+        row.rival,
+        row.runs,
+        unit = row.unit,
     )
 }
 
-/// A figure with three digits that count, as far as one after the point allows it: `0.93`, `23.4`,
+/// A figure with three significant digits, as far as one after the point allows it: `0.93`, `23.4`,
 /// `4210`.
 pub fn figure(value: f64) -> String {
     match value.abs() {
@@ -83,8 +69,8 @@ pub fn file_name(name: &str) -> String {
 pub fn write_files(out: &Path, record: &Record) -> io::Result<()> {
     fs::create_dir_all(out)?;
     write_whole(&out.join("report.jsonl"), &record.json_lines())?;
-    write_whole(&out.join("report.md"), &markdown::report(record))?;
-    write_whole(&out.join("report.html"), &html::page(record))?;
+    write_whole(&out.join("report.md"), &pages::markdown(record))?;
+    write_whole(&out.join("report.html"), &pages::html(record))?;
     for suite in record.suites() {
         let bars = charts::bars(suite, &record.bars_of(suite));
         write_whole(&out.join(file_name(suite)), &bars)?;

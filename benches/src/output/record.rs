@@ -7,24 +7,24 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::curves::{Curves, is_point};
+use super::charts::{self, Curves};
 use super::{Run, Table, figure};
 use crate::workload::Comparison;
 
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("strings and numbers have a JSON form")
+}
+
 impl Comparison {
     /// As one line of JSON, without its end.
-    ///
-    /// # Panics
-    /// Never: names and numbers always have a JSON form.
     pub fn json_line(&self) -> String {
-        serde_json::to_string(self).expect("strings and numbers have a JSON form")
+        json(self)
     }
 
     /// What is measured: the part of the name before the rival's.
     pub fn operation(&self) -> &str {
-        self.name
-            .rsplit_once("_vs_")
-            .map_or(self.name.as_str(), |(operation, _)| operation)
+        let parts = self.name.rsplit_once("_vs_");
+        parts.map_or(self.name.as_str(), |(operation, _)| operation)
     }
 
     /// The quartiles of the rounds' ratios, `1.71-1.92`; nothing where there is no spread.
@@ -56,55 +56,37 @@ pub struct Record {
     pub tables: Vec<Table>,
 }
 
-/// A line of a file, whatever it holds.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Line {
-    Run { report: Box<Run> },
-    Table { table: Table },
-    Row(Box<Comparison>),
-}
-
-impl Line {
-    /// What `line` holds. The first key tells, so that a complaint is about the form that was
-    /// meant.
-    fn read(line: &str) -> Result<Self, serde_json::Error> {
-        let mut value: Value = serde_json::from_str(line)?;
-        if let Some(run) = value.get_mut("report") {
-            let report = serde_json::from_value(run.take())?;
-            Ok(Line::Run { report })
-        } else if let Some(table) = value.get_mut("table") {
-            let table = serde_json::from_value(table.take())?;
-            Ok(Line::Table { table })
-        } else {
-            serde_json::from_value(value).map(|row| Line::Row(Box::new(row)))
-        }
-    }
-}
-
 impl Record {
     /// Reads the lines of files, one after the other.
     ///
     /// Of two rows of the same suite and name the later one counts, so that part of a record can be
-    /// measured anew.
+    /// measured again.
     ///
     /// # Errors
     /// The first line that is no JSON object of a known form, in words.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut record = Record::default();
         for (number, line) in (1..).zip(text.lines()) {
-            if line.trim().is_empty() {
-                continue;
-            }
-            let line = Line::read(line)
-                .map_err(|error| format!("line {number} is not one of a report's: {error}"))?;
-            match line {
-                Line::Run { report } => record.runs.push(*report),
-                Line::Table { table } => record.tables.push(table),
-                Line::Row(row) => record.add(*row),
+            if !line.trim().is_empty() {
+                record
+                    .read_line(line)
+                    .map_err(|error| format!("line {number} is not a line of a report: {error}"))?;
             }
         }
         Ok(record)
+    }
+
+    fn read_line(&mut self, line: &str) -> Result<(), serde_json::Error> {
+        // The key tells the form, so that a complaint is about the form that was meant.
+        let mut value: Value = serde_json::from_str(line)?;
+        if let Some(run) = value.get_mut("report") {
+            self.runs.push(serde_json::from_value(run.take())?);
+        } else if let Some(table) = value.get_mut("table") {
+            self.tables.push(serde_json::from_value(table.take())?);
+        } else {
+            self.add(serde_json::from_value(value)?);
+        }
+        Ok(())
     }
 
     /// Adds `row`, in place of an earlier one with its suite and name if there is one.
@@ -117,26 +99,20 @@ impl Record {
     }
 
     /// All of it as JSON, one object a line.
-    ///
-    /// # Panics
-    /// Never: strings and numbers always have a JSON form.
     pub fn json_lines(&self) -> String {
-        let runs = self.runs.iter().cloned().map(Box::new);
-        let runs = runs.map(|report| Line::Run { report });
-        let rows = self
-            .rows
+        let runs = self
+            .runs
             .iter()
-            .cloned()
-            .map(|row| Line::Row(Box::new(row)));
+            .map(|run| format!("{{\"report\":{}}}", json(run)));
+        let rows = self.rows.iter().map(Comparison::json_line);
         let tables = self
             .tables
             .iter()
-            .cloned()
-            .map(|table| Line::Table { table });
-        let lines = runs.chain(rows).chain(tables).map(|line| {
-            serde_json::to_string(&line).expect("strings and numbers have a JSON form") + "\n"
-        });
-        lines.collect()
+            .map(|table| format!("{{\"table\":{}}}", json(table)));
+        runs.chain(rows)
+            .chain(tables)
+            .map(|line| line + "\n")
+            .collect()
     }
 
     /// The suites, each once, in the order of their first rows.
@@ -152,19 +128,14 @@ impl Record {
 
     /// The rows of one suite.
     pub fn rows_of(&self, suite: &str) -> Vec<&Comparison> {
-        let rows = self.rows.iter().filter(|row| row.suite == suite);
-        rows.collect()
-    }
-
-    /// The row that is called `name`.
-    pub fn row(&self, name: &str) -> Option<&Comparison> {
-        self.rows.iter().find(|row| row.name == name)
+        self.rows.iter().filter(|row| row.suite == suite).collect()
     }
 
     /// The rows of one suite that are ratios of their own, and not points of a curve.
     pub fn bars_of(&self, suite: &str) -> Vec<&Comparison> {
-        let rows = self.rows_of(suite).into_iter();
-        rows.filter(|row| !is_point(&row.name)).collect()
+        let mut rows = self.rows_of(suite);
+        rows.retain(|row| charts::point(row).is_none());
+        rows
     }
 
     /// The curves that the rows of one suite are points of.

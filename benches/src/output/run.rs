@@ -1,6 +1,4 @@
-//! When and where a run was made, of what, and how busy the machine was: the load before and after,
-//! and the share of the processors' time that went to other processes and, as stolen time, to other
-//! guests of the hypervisor.
+//! When, where and from what a run was made, and how busy the machine was meanwhile.
 
 use std::process::Command;
 use std::time::Instant;
@@ -19,9 +17,8 @@ pub struct Run {
     pub date: String,
     /// The command line, without the folders of the program and of the files.
     pub command: String,
-    /// The commit of the sources as they lay when the run began, with `+` after it when there were
-    /// changes to them; empty when git does not tell. Who has not built since another commit was
-    /// checked out, gets the name of that one.
+    /// The commit that is checked out when the run begins, with `+` after it when files have
+    /// changed since; empty when git does not tell.
     pub commit: String,
     /// The compiler's name and version.
     pub compiler: String,
@@ -69,23 +66,21 @@ impl Run {
     /// How quiet the machine was, in words; nothing when that was not recorded.
     pub fn quietness(&self) -> String {
         let loads = match (self.load_before, self.load_after) {
-            (Some([before, ..]), Some([after, ..])) => {
-                format!(
-                    "load average {before:.2} before, {after:.2} after (the run itself makes 1)"
-                )
-            }
+            (Some([before, ..]), Some([after, ..])) => format!(
+                "load average {before:.2} before, {after:.2} after (the run itself makes 1)"
+            ),
             _ => String::new(),
         };
         let (Some(others), Some(stolen)) = (self.others_share, self.stolen_share) else {
             return loads;
         };
-        let word = if others + stolen < QUIET_SHARE {
-            "quiet"
+        let not = if others + stolen < QUIET_SHARE {
+            ""
         } else {
-            "not quiet"
+            "not "
         };
         let shares = format!(
-            "{word}: other processes took {:.1}% of the processors' time, other guests {:.1}%",
+            "{not}quiet: other processes took {:.1}% of the processors' time, other guests {:.1}%",
             others * 100.0,
             stolen * 100.0
         );
@@ -102,25 +97,6 @@ impl Run {
         self.date.split('T').next().unwrap_or_default()
     }
 
-    /// The machine in a line.
-    pub fn machine(&self) -> String {
-        let memory = match self.memory_bytes {
-            0 => String::new(),
-            bytes => format!("{:.0} GiB of memory", bytes as f64 / f64::from(1 << 30)),
-        };
-        let pages = match self.huge_pages.as_str() {
-            "" => String::new(),
-            mode => format!("huge pages: {mode}"),
-        };
-        joined([
-            self.processors(),
-            self.caches.join(", "),
-            memory,
-            self.system.clone(),
-            pages,
-        ])
-    }
-
     /// `2 virtual processors of AMD EPYC`.
     pub fn processors(&self) -> String {
         let kind = if self.virtualised { "virtual " } else { "" };
@@ -129,20 +105,35 @@ impl Run {
 
     /// Everything about it that a reader should know, as names and texts.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
-        let state = if self.is_complete() {
-            format!("complete, {:.0} s", self.seconds)
-        } else {
-            format!(
-                "NOT complete: {} of {} workloads in {:.0} s",
-                self.finished, self.workloads, self.seconds
-            )
+        let memory = match self.memory_bytes {
+            0 => String::new(),
+            bytes => format!("{:.0} GiB of memory", bytes as f64 / f64::from(1 << 30)),
+        };
+        let pages = match self.huge_pages.as_str() {
+            "" => String::new(),
+            mode => format!("huge pages: {mode}"),
+        };
+        let machine = [
+            self.processors(),
+            self.caches.join(", "),
+            memory,
+            self.system.clone(),
+            pages,
+        ];
+        let (finished, seconds) = (self.finished, self.seconds);
+        let state = match self.is_complete() {
+            true => format!("complete, {seconds:.0} s"),
+            false => {
+                let all = self.workloads;
+                format!("NOT complete: {finished} of {all} workloads in {seconds:.0} s")
+            }
         };
         let mut facts = vec![
             ("date", self.date.clone()),
             ("command", self.command.clone()),
             ("commit", self.commit.clone()),
             ("compiler", self.compiler.clone()),
-            ("machine", self.machine()),
+            ("machine", joined(machine)),
             ("counters", self.counters.clone()),
             ("quietness", self.quietness()),
             ("run", state),
@@ -164,16 +155,17 @@ pub(super) fn joined<const N: usize>(texts: [String; N]) -> String {
     said.join("; ")
 }
 
-/// A run that is going on.
+/// A run in progress.
 #[derive(Debug)]
 pub struct Watch {
     started: Instant,
     times: Option<ProcessorTime>,
-    run: Run,
+    /// What is known of it, but for what changes with time.
+    pub run: Run,
 }
 
 impl Watch {
-    /// Begins: gathers the facts, which takes some milliseconds.
+    /// Gathers the facts, which takes some milliseconds, and starts the clock.
     pub fn start(arguments: impl Iterator<Item = String>, workloads: usize) -> Self {
         let topology = Topology::this();
         let caches = topology
@@ -211,47 +203,27 @@ impl Watch {
         }
     }
 
-    /// Something that a reader should know.
-    pub fn note(&mut self, note: String) {
-        self.run.notes.push(note);
-    }
-
-    /// A workload has ended.
-    pub fn finish_workload(&mut self) {
-        self.run.finished += 1;
-    }
-
-    /// A workload has failed.
-    pub fn fail_workload(&mut self, failure: String) {
-        self.run.failures.push(failure);
-        self.finish_workload();
-    }
-
-    /// What went wrong so far.
-    pub fn failures(&self) -> &[String] {
-        &self.run.failures
-    }
-
     /// The facts as of now.
-    pub fn run(&self) -> Run {
+    pub fn now(&self) -> Run {
         let mut run = self.run.clone();
         run.seconds = self.started.elapsed().as_secs_f64();
         run.load_after = load_average();
         if let (Some(before), Some(after)) = (self.times, ProcessorTime::now()) {
-            let total = after.total.saturating_sub(before.total) as f64;
-            let own = after.own.saturating_sub(before.own) as f64;
-            let busy = after.busy.saturating_sub(before.busy) as f64;
-            let stolen = after.stolen.saturating_sub(before.stolen) as f64;
+            let since = |ticks: fn(&ProcessorTime) -> u64| {
+                ticks(&after).saturating_sub(ticks(&before)) as f64
+            };
+            let total = since(|time| time.total);
             if total > 0.0 {
-                run.others_share = Some(((busy - own) / total).max(0.0));
-                run.stolen_share = Some(stolen / total);
+                let others = since(|time| time.busy) - since(|time| time.own);
+                run.others_share = Some((others / total).max(0.0));
+                run.stolen_share = Some(since(|time| time.stolen) / total);
             }
         }
         run
     }
 }
 
-/// The command line `arguments`, of which the first is the program, without folders: they are this
+/// The command line `arguments`, the first of which is the program, without folders: they are this
 /// machine's, and records go elsewhere.
 pub fn command(arguments: impl Iterator<Item = String>) -> String {
     let mut command = String::from("report");
@@ -269,27 +241,27 @@ pub fn command(arguments: impl Iterator<Item = String>) -> String {
 
 /// A number of bytes in the largest unit that leaves no fraction.
 fn bytes(bytes: u64) -> String {
-    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let units = [
+        (1 << 30, "GiB"),
+        (1 << 20, "MiB"),
+        (1 << 10, "KiB"),
+        (1, "B"),
+    ];
     let unit = units
         .into_iter()
         .find(|(size, _)| bytes.is_multiple_of(*size));
-    unit.map_or_else(
-        || format!("{bytes} B"),
-        |(size, name)| format!("{} {name}", bytes / size),
-    )
+    let (size, name) = unit.unwrap_or((1, "B"));
+    format!("{} {name}", bytes / size)
 }
 
-/// The commit of the folder that this program was built from, wherever it runs, as far as git
-/// tells: `9116c7f4a0d2`, with a `+` when files that git knows have been changed.
+/// The commit of the folder that this program was built from, as far as git tells: `9116c7f4a0d2`,
+/// with a `+` when files that git knows have been changed.
 fn commit() -> String {
     let git = |arguments: &[&str]| {
         let sources = ["-C", env!("CARGO_MANIFEST_DIR")];
         output_of("git", &[&sources, arguments].concat())
     };
     let commit = git(&["rev-parse", "--short=12", "HEAD"]);
-    if commit.is_empty() {
-        return commit;
-    }
     let changes = git(&["status", "--porcelain", "--untracked-files=no"]);
     let mark = if changes.is_empty() { "" } else { "+" };
     commit + mark

@@ -1,10 +1,6 @@
 //! Plain tables, as Markdown and as HTML.
 
-use std::fmt::Write as _;
-
 use serde::{Deserialize, Serialize};
-
-const WRITES: &str = "a String takes all that is written to it";
 
 /// A table that a suite makes of its rows. Cells are plain text; one between two pairs of asterisks
 /// is emphasised.
@@ -22,29 +18,7 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-impl Table {
-    /// A table of `suite`.
-    pub fn new<H: Into<String>, R: IntoIterator<Item: Into<String>>>(
-        suite: &str,
-        title: &str,
-        explanation: &str,
-        header: impl IntoIterator<Item = H>,
-        rows: impl IntoIterator<Item = R>,
-    ) -> Self {
-        let rows = rows.into_iter();
-        Table {
-            suite: suite.to_owned(),
-            title: title.to_owned(),
-            explanation: explanation.to_owned(),
-            header: header.into_iter().map(Into::into).collect(),
-            rows: rows
-                .map(|row| row.into_iter().map(Into::into).collect())
-                .collect(),
-        }
-    }
-}
-
-/// What stands between the asterisks of an emphasised cell.
+/// The text between the asterisks of an emphasised cell.
 fn emphasised(cell: &str) -> Option<&str> {
     cell.strip_prefix("**")?.strip_suffix("**")
 }
@@ -70,25 +44,17 @@ pub fn markdown_cell(text: &str) -> String {
 
 /// A table in GitHub's form of Markdown, without an empty line after it.
 pub fn markdown_table(header: &[String], rows: &[Vec<String>]) -> String {
-    let line = |cells: &mut dyn Iterator<Item = String>| {
-        cells.fold(String::from("|"), |line, cell| line + " " + &cell + " |")
+    let line = |cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|cell| markdown_cell(cell)).collect();
+        format!("| {} |\n", cells.join(" | "))
     };
-    let mut text = line(&mut header.iter().map(|cell| markdown_cell(cell)));
-    text.push_str("\n|");
-    for column in 0..header.len() {
-        let mark = if is_of_figures(rows, column) {
-            "---:|"
-        } else {
-            "---|"
-        };
-        text.push_str(mark);
-    }
-    for row in rows {
-        text.push('\n');
-        text.push_str(&line(&mut row.iter().map(|cell| markdown_cell(cell))));
-    }
-    text.push('\n');
-    text
+    let marks = (0..header.len()).map(|column| match is_of_figures(rows, column) {
+        true => "---:|",
+        false => "---|",
+    });
+    let marks: String = marks.collect();
+    let rows: String = rows.iter().map(|row| line(row)).collect();
+    format!("{}|{marks}\n{rows}", line(header))
 }
 
 /// `text` as content of an element or value of an attribute. Control characters become spaces.
@@ -103,29 +69,22 @@ pub fn escape(text: &str) -> String {
 
 /// A table in HTML that scrolls by itself where it is too wide.
 pub fn html_table(header: &[String], rows: &[Vec<String>]) -> String {
-    let mut text = String::from("<div class=\"wide\"><table><thead><tr>");
-    let class = |column| {
-        if is_of_figures(rows, column) {
-            " class=\"n\""
-        } else {
-            ""
-        }
-    };
-    for (column, cell) in header.iter().enumerate() {
-        write!(text, "<th{}>{}</th>", class(column), escape(cell)).expect(WRITES);
-    }
-    text.push_str("</tr></thead><tbody>");
-    for row in rows {
-        text.push_str("<tr>");
-        for (column, cell) in row.iter().enumerate() {
-            let cell = match emphasised(cell) {
+    let line = |tag: &str, cells: &[String]| {
+        let cell = |(column, cell): (usize, &String)| {
+            let class = match is_of_figures(rows, column) {
+                true => " class=\"n\"",
+                false => "",
+            };
+            let text = match emphasised(cell) {
                 Some(cell) => format!("<strong>{}</strong>", escape(cell)),
                 None => escape(cell),
             };
-            write!(text, "<td{}>{cell}</td>", class(column)).expect(WRITES);
-        }
-        text.push_str("</tr>");
-    }
-    text.push_str("</tbody></table></div>\n");
-    text
+            format!("<{tag}{class}>{text}</{tag}>")
+        };
+        let cells: String = cells.iter().enumerate().map(cell).collect();
+        format!("<tr>{cells}</tr>")
+    };
+    let (head, body) = (line("th", header), rows.iter().map(|row| line("td", row)));
+    let body: String = body.collect();
+    format!("<div class=\"wide\"><table><thead>{head}</thead><tbody>{body}</tbody></table></div>\n")
 }

@@ -15,31 +15,7 @@ use std::time::{Duration, Instant};
 use crate::rng::Rng;
 
 use super::objects::marked;
-use super::{Checksum, Outcome, Program, Scale};
-
-/// One thread that frees what it made.
-pub const LOCAL_1: Program = Program {
-    name: "churn_local_1",
-    run: |scale| churn(scale, 1, false),
-};
-
-/// Two of them.
-pub const LOCAL_2: Program = Program {
-    name: "churn_local_2",
-    run: |scale| churn(scale, 2, false),
-};
-
-/// One thread that hands its objects over to itself.
-pub const HANDED_1: Program = Program {
-    name: "churn_handed_1",
-    run: |scale| churn(scale, 1, true),
-};
-
-/// Two threads that hand their objects over to each other.
-pub const HANDED_2: Program = Program {
-    name: "churn_handed_2",
-    run: |scale| churn(scale, 2, true),
-};
+use super::{Checksum, Outcome, Scale};
 
 /// Objects in an array.
 const SLOTS: usize = 2000;
@@ -55,7 +31,7 @@ pub fn operations_each(scale: Scale) -> usize {
 
 type Slots = Vec<Vec<u8>>;
 
-fn churn(scale: Scale, threads: usize, hands_over: bool) -> Outcome {
+pub(super) fn churn(scale: Scale, threads: usize, hands_over: bool) -> Outcome {
     // Thread i sends on the i-th channel and receives from the one before.
     let (senders, mut receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| sync_channel(2)).unzip();
     receivers.rotate_right(1);

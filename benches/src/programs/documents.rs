@@ -5,23 +5,11 @@ use std::fmt::Write as _;
 use crate::rng::Rng;
 use serde_json::Value;
 
-use super::{Checksum, Outcome, Program, Scale, live};
+use super::{Checksum, Outcome, Scale, live};
 
 /// A document of about 2 MB is parsed into a `serde_json::Value`, copied, changed, written and
 /// dropped.
-pub const JSON: Program = Program {
-    name: "json",
-    run: json,
-};
-
-/// Arithmetic expressions are parsed into trees of boxes and vectors, evaluated, rewritten and
-/// dropped.
-pub const SYNTAX_TREES: Program = Program {
-    name: "syntax_trees",
-    run: syntax_trees,
-};
-
-fn json(scale: Scale) -> Outcome {
+pub(super) fn json(scale: Scale) -> Outcome {
     let text = document();
     Outcome::of(|| {
         let mut sum = Checksum::default();
@@ -94,7 +82,9 @@ enum Expression {
     Call(String, Vec<Expression>),
 }
 
-fn syntax_trees(scale: Scale) -> Outcome {
+/// Arithmetic expressions are parsed into trees of boxes and vectors, evaluated, rewritten and
+/// dropped.
+pub(super) fn syntax_trees(scale: Scale) -> Outcome {
     let mut rng = Rng::new(9);
     let sources: Vec<String> = (0..live(2000, 6))
         .map(|_| {
@@ -219,7 +209,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The value, of which a variable's is the length of its name.
+/// The value. That of a variable is the length of its name.
 fn evaluate(expression: &Expression) -> u64 {
     match expression {
         Expression::Number(number) => *number,

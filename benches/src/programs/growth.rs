@@ -5,19 +5,7 @@ use std::hint::black_box;
 
 use crate::rng::Rng;
 
-use super::{Checksum, Outcome, Program, Scale, live};
-
-/// Many vectors that grow by turns, some very large ones, and strings that grow line by line.
-pub const GROWING_VECTORS: Program = Program {
-    name: "growing_vectors",
-    run: growing_vectors,
-};
-
-/// Lines made with `format!`, split, joined, collected, changed.
-pub const STRING_BUILDING: Program = Program {
-    name: "string_building",
-    run: string_building,
-};
+use super::{Checksum, Outcome, Scale, live};
 
 /// Vectors that grow by turns.
 const VECTORS: usize = 2000;
@@ -28,7 +16,8 @@ const LARGE_ITEMS: usize = 4 << 20;
 /// Bytes of a large string.
 const TEXT_BYTES: usize = 4 << 20;
 
-fn growing_vectors(scale: Scale) -> Outcome {
+/// Many vectors that grow by turns, some very large ones, and strings that grow line by line.
+pub(super) fn growing_vectors(scale: Scale) -> Outcome {
     Outcome::of(|| {
         let mut rng = Rng::new(4);
         let mut sum = Checksum::default();
@@ -64,7 +53,8 @@ fn growing_vectors(scale: Scale) -> Outcome {
     })
 }
 
-fn string_building(scale: Scale) -> Outcome {
+/// Lines made with `format!`, split, joined, collected, changed.
+pub(super) fn string_building(scale: Scale) -> Outcome {
     Outcome::of(|| {
         let mut rng = Rng::new(5);
         let mut sum = Checksum::default();

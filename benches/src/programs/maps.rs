@@ -5,24 +5,13 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use crate::rng::Rng;
 
-use super::{Checksum, Outcome, Program, Scale, live};
-
-/// A `BTreeMap<String, String>`: inserted into, looked up in, removed from, iterated over, dropped.
-pub const BTREE_STRINGS: Program = Program {
-    name: "btree_strings",
-    run: btree_strings,
-};
-
-/// An index as a `HashMap<String, Vec<u32>>`: lists that grow, words that go.
-pub const HASH_LISTS: Program = Program {
-    name: "hash_lists",
-    run: hash_lists,
-};
+use super::{Checksum, Outcome, Scale, live};
 
 /// Different keys of the ordered map.
 const USERS: usize = 60_000;
 
-fn btree_strings(scale: Scale) -> Outcome {
+/// A `BTreeMap<String, String>`: inserted into, looked up in, removed from, iterated over, dropped.
+pub(super) fn btree_strings(scale: Scale) -> Outcome {
     Outcome::of(|| {
         let mut rng = Rng::new(6);
         let mut sum = Checksum::default();
@@ -73,7 +62,8 @@ const VOCABULARY: usize = 40_000;
 /// Without the random seed of std's default, so that iteration has one order.
 type Index = HashMap<String, Vec<u32>, BuildHasherDefault<DefaultHasher>>;
 
-fn hash_lists(scale: Scale) -> Outcome {
+/// An index as a `HashMap<String, Vec<u32>>`: lists that grow, words that go.
+pub(super) fn hash_lists(scale: Scale) -> Outcome {
     Outcome::of(|| {
         let mut rng = Rng::new(7);
         let mut sum = Checksum::default();

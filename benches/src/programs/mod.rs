@@ -1,35 +1,22 @@
-//! Whole programs, each of which a process runs once under one allocator.
+//! Whole programs. A process runs one of them once, under one allocator.
 //!
-//! They are small doubles of what programs spend their allocations on. Nothing in them knows which
-//! allocator serves it, apart from the programs in [`trees`] that give hints; all are
-//! deterministic, and fold what they compute into a checksum, which has to be the same under every
-//! allocator.
-//!
-//! | module | programs |
-//! |---|---|
-//! | [`morphs`] | a random tree, copied or morphed |
-//! | [`objects`] | single objects: one size, mixed sizes, large blocks |
-//! | [`threads`] | objects that one thread makes and another frees |
-//! | [`churn`] | one thread or two that replace objects, and hand them over |
-//! | [`growth`] | vectors and strings that grow, text that is taken apart and put together |
-//! | [`maps`] | ordered and hashed maps of strings |
-//! | [`documents`] | JSON values and syntax trees: built, changed, dropped |
-//! | [`server`] | short-lived garbage beside a long-lived cache |
-//! | [`trees`] | trees and hash chains: built once, with hints, and with hints that are null |
+//! They are small models of what programs spend their allocations on. None of them knows which
+//! allocator serves it, apart from those in [`trees`] that give hints. All are deterministic, and
+//! fold what they compute into a checksum, which must be the same under every allocator.
 //!
 //! Bias: the programs do little besides allocating, so that allocators show; in a real one the
-//! differences are smaller. They are fresh processes that live for a fraction of a second: what
-//! becomes of memory over weeks is not measured here. The peak memory of each contains some 5 MiB
-//! of code and libraries, the same under all allocators.
+//! differences are smaller. They live for a fraction of a second: what becomes of memory over weeks
+//! is not measured here. The peak memory of each contains some 5 MiB of code and libraries, the
+//! same under all allocators.
 
 pub mod churn;
-pub mod documents;
-pub mod growth;
-pub mod maps;
+mod documents;
+mod growth;
+mod maps;
 pub mod morphs;
-pub mod objects;
-pub mod server;
-pub mod threads;
+mod objects;
+mod server;
+mod threads;
 pub mod trees;
 
 use std::sync::OnceLock;
@@ -47,42 +34,51 @@ pub struct Program {
     pub run: fn(Scale) -> Outcome,
 }
 
-/// What a program is to be timed and weighed as an ordinary program without hints.
+impl Program {
+    /// A program called `name`.
+    pub const fn new(name: &'static str, run: fn(Scale) -> Outcome) -> Self {
+        Program { name, run }
+    }
+}
+
+/// Programs without hints, to be timed and weighed.
 pub const UNHINTED: &[Program] = &[
-    objects::SMALL_FIXED,
-    objects::MIXED_SIZES,
-    threads::LARSON,
-    threads::PRODUCER_CONSUMER,
-    growth::GROWING_VECTORS,
-    growth::STRING_BUILDING,
-    maps::BTREE_STRINGS,
-    maps::HASH_LISTS,
-    documents::JSON,
-    documents::SYNTAX_TREES,
-    objects::LARGE_BLOCKS,
-    server::REQUESTS,
+    Program::new("small_fixed", objects::small_fixed),
+    Program::new("mixed_sizes", objects::mixed_sizes),
+    Program::new("larson", threads::larson),
+    Program::new("producer_consumer", threads::producer_consumer),
+    Program::new("growing_vectors", growth::growing_vectors),
+    Program::new("string_building", growth::string_building),
+    Program::new("btree_strings", maps::btree_strings),
+    Program::new("hash_lists", maps::hash_lists),
+    Program::new("json", documents::json),
+    Program::new("syntax_trees", documents::syntax_trees),
+    Program::new("large_blocks", objects::large_blocks),
+    Program::new("requests", server::requests),
 ];
 
 /// Programs with a question of their own.
 pub const SPECIAL: &[Program] = &[
-    trees::BUILD_ONCE,
-    trees::NULL_HINT_BST,
-    trees::NULL_HINT_CHAIN,
-    trees::MEMORY_BST,
-    churn::LOCAL_1,
-    churn::LOCAL_2,
-    churn::HANDED_1,
-    churn::HANDED_2,
-    morphs::CLONE,
-    morphs::MORPH,
+    Program::new("build_once_tree", trees::build_once),
+    Program::new("null_hint_bst", trees::null_hint_bst),
+    Program::new("null_hint_chain", trees::null_hint_chain),
+    Program::new("hinted_memory_bst", trees::memory_bst),
+    // One thread or two that free what they made.
+    Program::new("churn_local_1", |scale| churn::churn(scale, 1, false)),
+    Program::new("churn_local_2", |scale| churn::churn(scale, 2, false)),
+    // One thread or two that hand their objects over.
+    Program::new("churn_handed_1", |scale| churn::churn(scale, 1, true)),
+    Program::new("churn_handed_2", |scale| churn::churn(scale, 2, true)),
+    Program::new("tree_clone", morphs::clone),
+    Program::new("tree_morph", morphs::morph),
 ];
 
 /// About how much memory the unhinted program of this process is to have, in MiB, where that is not
 /// its usual size.
 pub static LIVE_MIB: OnceLock<usize> = OnceLock::new();
 
-/// `full` objects, or their share where the program, which takes `full_mib` with so many, is to
-/// have [`LIVE_MIB`].
+/// `full` objects, with which the program takes `full_mib`, or their share where it is to have
+/// [`LIVE_MIB`].
 pub(crate) fn live(full: usize, full_mib: usize) -> usize {
     LIVE_MIB
         .get()
@@ -109,7 +105,7 @@ impl Scale {
     }
 }
 
-/// What a run of a program gave.
+/// The result of a run of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     /// Of all that was computed.
@@ -132,7 +128,7 @@ impl Outcome {
     }
 }
 
-/// A sum over numbers in their order: equal sums, equal numbers, but for one chance in 2^64.
+/// A sum over numbers in their order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Checksum(pub(crate) u64);
 

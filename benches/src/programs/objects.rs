@@ -5,32 +5,14 @@ use std::hint::black_box;
 
 use crate::rng::Rng;
 
-use super::{Checksum, Outcome, Program, Scale, live};
-
-/// Objects of 24, 32 and 64 bytes that come and go in waves, as a stack, as a queue, and in random
-/// order.
-pub const SMALL_FIXED: Program = Program {
-    name: "small_fixed",
-    run: small_fixed,
-};
-
-/// Random ones of 20,000 live objects of 8 B to 4 KiB are replaced, small sizes more often than
-/// large ones.
-pub const MIXED_SIZES: Program = Program {
-    name: "mixed_sizes",
-    run: mixed_sizes,
-};
-
-/// Random ones of 24 live blocks of 32 KiB to 8 MiB are replaced; each page is touched.
-pub const LARGE_BLOCKS: Program = Program {
-    name: "large_blocks",
-    run: large_blocks,
-};
+use super::{Checksum, Outcome, Scale, live};
 
 /// Live objects at the height of a wave.
 const WAVE: usize = 20_000;
 
-fn small_fixed(scale: Scale) -> Outcome {
+/// Objects of 24, 32 and 64 bytes that come and go in waves, as a stack, as a queue, and in random
+/// order.
+pub(super) fn small_fixed(scale: Scale) -> Outcome {
     Outcome::of(|| {
         let mut sum = Checksum::default();
         let mut rng = Rng::new(1);
@@ -99,7 +81,9 @@ fn waves<const WORDS: usize>(round: u64, order: &[usize]) -> u64 {
 /// Objects that live at any time in `mixed_sizes`.
 const MIXED_LIVE: usize = 20_000;
 
-fn mixed_sizes(scale: Scale) -> Outcome {
+/// Random ones of 20,000 live objects of 8 B to 4 KiB are replaced, small sizes more often than
+/// large ones.
+pub(super) fn mixed_sizes(scale: Scale) -> Outcome {
     Outcome::of(|| {
         let mut rng = Rng::new(2);
         let mut sum = Checksum::default();
@@ -123,8 +107,7 @@ fn any_object(rng: &mut Rng, mark: usize) -> Vec<u8> {
     marked(least + rng.below(least), mark)
 }
 
-/// An object of `size` bytes, of which only the first eight are written: all of it would measure
-/// memset.
+/// An object of `size` bytes. Only the first eight are written: all of it would measure memset.
 pub(super) fn marked(size: usize, mark: usize) -> Vec<u8> {
     let mut object = Vec::with_capacity(size);
     object.extend_from_slice(&mark.to_le_bytes());
@@ -136,7 +119,8 @@ const LARGE_LIVE: usize = 24;
 /// Distance of touches: each page of any system is touched.
 const TOUCH_BYTES: usize = 4096;
 
-fn large_blocks(scale: Scale) -> Outcome {
+/// Random ones of 24 live blocks of 32 KiB to 8 MiB are replaced; each page is touched.
+pub(super) fn large_blocks(scale: Scale) -> Outcome {
     Outcome::of(|| {
         let mut rng = Rng::new(3);
         let mut sum = Checksum::default();

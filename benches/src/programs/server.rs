@@ -6,14 +6,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use crate::rng::Rng;
 
 use super::objects::marked;
-use super::{Checksum, Outcome, Program, Scale, live};
-
-/// Requests with headers and a body come and go; each may put an entry into a cache of 20,000, from
-/// which another one goes.
-pub const REQUESTS: Program = Program {
-    name: "requests",
-    run: requests,
-};
+use super::{Checksum, Outcome, Scale, live};
 
 /// Entries of the cache.
 const CACHED: usize = 20_000;
@@ -35,7 +28,9 @@ struct Request {
 
 type Cache = HashMap<String, Box<Cached>, BuildHasherDefault<DefaultHasher>>;
 
-fn requests(scale: Scale) -> Outcome {
+/// Requests with headers and a body come and go; each may put an entry into a cache of 20,000, from
+/// which another one goes.
+pub(super) fn requests(scale: Scale) -> Outcome {
     Outcome::of(|| {
         let mut rng = Rng::new(10);
         let mut sum = Checksum::default();

@@ -7,24 +7,7 @@ use std::thread;
 use crate::rng::Rng;
 
 use super::objects::marked;
-use super::{Checksum, Outcome, Program, Scale, live};
-
-/// Threads replace random objects in an array, hand the array to a new thread and end, as the
-/// connections of a server do.
-///
-/// After P. Larson and M. Krishnan, *Memory Allocation for Long-Running Server Applications* (ISMM
-/// 1998).
-pub const LARSON: Program = Program {
-    name: "larson",
-    run: larson,
-};
-
-/// Two pairs of threads, of which one makes objects and the other frees them, singly and in
-/// batches.
-pub const PRODUCER_CONSUMER: Program = Program {
-    name: "producer_consumer",
-    run: producer_consumer,
-};
+use super::{Checksum, Outcome, Scale, live};
 
 /// Threads at a time in `larson`, and arrays.
 const LINES: usize = 4;
@@ -35,7 +18,12 @@ const STEPS: usize = 25_000;
 
 type Slots = Vec<Vec<u8>>;
 
-fn larson(scale: Scale) -> Outcome {
+/// Threads replace random objects in an array, hand the array to a new thread and end, as the
+/// connections of a server do.
+///
+/// After P. Larson and M. Krishnan, *Memory Allocation for Long-Running Server Applications* (ISMM
+/// 1998).
+pub(super) fn larson(scale: Scale) -> Outcome {
     Outcome::of(|| {
         let mut sum = Checksum::default();
         let mut arrays: Vec<Slots> = (0..LINES)
@@ -89,7 +77,8 @@ struct Counts {
     batches: u64,
 }
 
-fn producer_consumer(scale: Scale) -> Outcome {
+/// Two pairs of threads: one makes objects and the other frees them, singly and in batches.
+pub(super) fn producer_consumer(scale: Scale) -> Outcome {
     Outcome::of(|| {
         let counts = Counts {
             singles: scale.of(100_000) as u64,
@@ -135,7 +124,7 @@ fn produce(
     }
 }
 
-/// Frees what comes, until nobody sends any more.
+/// Frees what comes, until the sender hangs up.
 fn consume(receive_one: &Receiver<Message>, receive_batch: &Receiver<Vec<Message>>) -> u64 {
     let mut sum = Checksum::default();
     for message in receive_one {

@@ -2,45 +2,12 @@
 
 use ccmalloc::default_policy;
 
-use super::{Checksum, Outcome, Program, Scale};
+use super::{Checksum, Outcome, Scale};
 use crate::dispatch::served_by;
 use crate::placement::{AsAllocated, Hinted, NodeAllocator, NullHinted};
 use crate::raw::{RawChains, RawTree};
 use crate::rng::Rng;
 use crate::sys::resident_bytes;
-
-/// A tree of 2^22 - 1 nodes is built from the root down and walked twice, as Olden's `treeadd`
-/// does. It is never freed.
-///
-/// An allocator that serves addresses in ascending order does best here: the order of birth is that
-/// of the walk.
-pub const BUILD_ONCE: Program = Program {
-    name: "build_once_tree",
-    run: build_once,
-};
-
-/// The hinted search tree with every hint null: random inserts and searches, then freed.
-///
-/// `ccmalloc` is called as a program calls it that gives hints, which bypasses the two instructions
-/// of [`crate::dispatch`]; the others are called as what they are there, the global allocator.
-/// Beside the cache misses of a step of this program, that is nothing.
-pub const NULL_HINT_BST: Program = Program {
-    name: "null_hint_bst",
-    run: null_hint_bst,
-};
-
-/// The hinted hash chains with every hint null: added, deleted, walked, then freed.
-pub const NULL_HINT_CHAIN: Program = Program {
-    name: "null_hint_chain",
-    run: null_hint_chain,
-};
-
-/// What a node of the search tree takes of resident memory: hinted under `ccmalloc`, plain under
-/// the others.
-pub const MEMORY_BST: Program = Program {
-    name: "hinted_memory_bst",
-    run: memory_bst,
-};
 
 /// Levels of the tree that is built once.
 const LEVELS: u32 = 22;
@@ -51,9 +18,15 @@ struct Node {
     right: Option<Box<Node>>,
 }
 
+/// A tree of 2^22 - 1 nodes is built from the root down and walked twice, as Olden's `treeadd`
+/// does. It is never freed.
+///
+/// An allocator that serves addresses in ascending order does best here: nodes are allocated in the
+/// order of the walk.
+///
 /// The same size in quick runs: it takes a fraction of a second, and smaller trees ask another
 /// question.
-fn build_once(_scale: Scale) -> Outcome {
+pub(super) fn build_once(_scale: Scale) -> Outcome {
     Outcome::of(|| {
         // Leaked: the process ends after it, and so did the original.
         let root: Option<&Node> = build(LEVELS, 1).map(|root| &*Box::leak(root));
@@ -101,7 +74,12 @@ fn takes_hints() -> bool {
 /// second-level cache.
 const NULL_HINT_OBJECTS: usize = 1 << 20;
 
-fn null_hint_bst(scale: Scale) -> Outcome {
+/// The hinted search tree with every hint null: random inserts and searches, then freed.
+///
+/// `ccmalloc` is called as a program calls it that gives hints, which bypasses the two instructions
+/// of [`crate::dispatch`]; the others are called as what they are there, the global allocator.
+/// Beside the cache misses of a step of this program, that is nothing.
+pub(super) fn null_hint_bst(scale: Scale) -> Outcome {
     let mut rng = Rng::new(11);
     let keys: Vec<u64> = (0..scale.of(NULL_HINT_OBJECTS))
         .map(|_| rng.next_u64())
@@ -124,7 +102,8 @@ fn search_some<A: NodeAllocator>(allocator: A, keys: &[u64]) -> u64 {
     sum.0
 }
 
-fn null_hint_chain(scale: Scale) -> Outcome {
+/// The hinted hash chains with every hint null: added, deleted, walked, then freed.
+pub(super) fn null_hint_chain(scale: Scale) -> Outcome {
     let links = scale.of(NULL_HINT_OBJECTS);
     if takes_hints() {
         Outcome::of(|| walk_some(NullHinted::new(), links))
@@ -169,7 +148,9 @@ pub fn aged_chains<A: NodeAllocator>(allocator: A, links: usize) -> (RawChains<A
 /// Nodes of the tree that is weighed.
 const WEIGHED_NODES: usize = 1 << 21;
 
-fn memory_bst(scale: Scale) -> Outcome {
+/// What a node of the search tree takes of resident memory: hinted under `ccmalloc`, plain under
+/// the others.
+pub(super) fn memory_bst(scale: Scale) -> Outcome {
     let mut rng = Rng::new(13);
     let keys: Vec<u64> = (0..scale.of(WEIGHED_NODES))
         .map(|_| rng.next_u64())

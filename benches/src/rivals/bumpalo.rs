@@ -1,24 +1,14 @@
-//! Rival: bumpalo, an arena that serves addresses one below the other and takes nothing back but
-//! what it served last.
+//! bumpalo, an arena that serves addresses one below the other and takes nothing back but what it
+//! served last: nothing builds a structure once faster or packs it closer.
 //!
-//! To build a structure once, nothing allocates faster or packs closer, so the Olden programs are
-//! held against it. It is no allocator for programs that go on: all that they free, and all that a
-//! vector leaves behind when it grows, stays theirs to the end. So it stands in
-//! [`ARENAS`](super::ARENAS), not among the [`ALLOCATORS`](super::ALLOCATORS) that every workload
-//! knows.
-//!
-//! bumpalo is meant to be called with an arena at hand. As the allocator of a whole process it gets
-//! an arena a thread, which a thread that ends leaves behind: others may hold objects of it. What
-//! bumpalo's own `Allocator` does on growing, shrinking and freeing is what is done here, the last
-//! object of an arena being the only one that it can extend or take back. That is asked of bumpalo
-//! only for objects in the present chunk of this thread's arena, which certainly are the arena's.
-//! All others, those of other threads among them, cannot be the last one: they are freed by doing
-//! nothing, and grow by moving.
+//! As the allocator of a process it has an arena a thread, which a thread that ends leaves behind:
+//! others may hold objects of it. An arena can extend or take back only its last object, so it is
+//! asked to only for objects in the current chunk of this thread's arena. All others are freed by
+//! doing nothing, and grow by moving.
 //!
 //! The arenas' chunks come from the global allocator, which is this one. So a thread that is about
-//! to ask for a chunk says so first, and what it asks for then is the system's. That it will ask
-//! can be told in advance from the room left in the chunk; the way without costs one thread-local
-//! read more than a call of bumpalo itself.
+//! to ask for a chunk says so first, and what it asks for then is the system's. The room left in
+//! the chunk tells in advance whether it will ask.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -28,25 +18,16 @@ use std::ptr::{self, NonNull};
 use allocator_api2::alloc::Allocator;
 use bumpalo::Bump;
 
-use super::{AllocatorRival, Unhinted};
-use crate::install::Install;
-
-pub(super) const RIVAL: AllocatorRival = AllocatorRival {
-    slug: "bumpalo",
-    name: "bumpalo",
-    allocator: Unhinted(&ThreadArenas),
-    methods: ThreadArenas::METHODS,
-    owns: None,
-};
+use super::Install;
 
 impl Install for ThreadArenas {
     const ALLOCATOR: Self = ThreadArenas;
     const NAME: &'static str = "bumpalo";
 }
 
-/// An arena a thread.
+/// An arena for each thread.
 #[derive(Clone, Copy, Debug)]
-struct ThreadArenas;
+pub(super) struct ThreadArenas;
 
 /// The memory that an arena got last, from which alone it serves.
 #[derive(Clone, Copy)]
@@ -55,15 +36,15 @@ struct Chunk {
     bytes: usize,
 }
 
-/// Whether `object` lies in the present chunk of this thread's arena.
+/// Whether `object` lies in the current chunk of this thread's arena.
 fn in_chunk(object: *mut u8) -> bool {
     let Chunk { begin, bytes } = CHUNK.get();
     object.addr().wrapping_sub(begin) < bytes
 }
 
 thread_local! {
-    // Never dropped, for its objects may outlive the thread; and without a destructor, it can be
-    // reached at any time of the thread's life and registering it allocates nothing.
+    // Never dropped: its objects may outlive the thread. Without a destructor, it can be reached at
+    // any time of the thread's life, and registering it allocates nothing.
     static ARENA: ManuallyDrop<Bump> = ManuallyDrop::new(Bump::new());
     static NEEDS_CHUNK: Cell<bool> = const { Cell::new(false) };
     static CHUNK: Cell<Chunk> = const { Cell::new(Chunk { begin: 0, bytes: 0 }) };
@@ -104,8 +85,8 @@ fn or_null<E>(object: Result<NonNull<u8>, E>) -> *mut u8 {
 // SAFETY: objects come from arenas that are never dropped or reset, or are chunks of these and come
 // from the system; either way they are their owners' until freed. An arena is used by its thread
 // alone, and is asked to free, grow or shrink an object only when that lies in memory that the
-// arena got from the system: nobody else serves objects there, for chunks are never freed. Nothing
-// here unwinds.
+// arena got from the system: no other allocator serves objects there, since chunks are never freed.
+// Nothing here unwinds.
 unsafe impl GlobalAlloc for ThreadArenas {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -1,32 +1,52 @@
-//! What ours is compared with, a file each.
+//! What ours is compared with.
 //!
-//! To add an allocator, add a file, a line in [`ALLOCATORS`] (in [`ARENAS`] if it does not take
-//! memory back), and a feature if it is another crate. To add an ordered map, add a file, a line in
-//! [`integer_maps`] or [`maps`], and a feature.
+//! To add an allocator, add an `Install` and a line in [`ALLOCATORS`] (in [`ARENAS`] if it does not
+//! take memory back), and a feature if it is another crate. To add an ordered map, add an adapter
+//! in [`mod@maps`] and a line in [`maps()`], and a feature.
 
-use std::alloc::GlobalAlloc;
+use std::alloc::{GlobalAlloc, Layout, System};
 
-use crate::install::Methods;
 use crate::ordered_map::{Key, Kind};
 
-#[cfg(feature = "bbtree")]
-pub mod bbtree;
-#[cfg(feature = "brie-tree")]
-mod brie;
-pub mod btreemap;
 #[cfg(feature = "bumpalo")]
 mod bumpalo;
-pub mod ctree;
-#[cfg(feature = "indexset")]
-mod indexset;
-#[cfg(feature = "jemalloc")]
-mod jemalloc;
-#[cfg(feature = "mimalloc")]
-mod mimalloc;
+pub mod maps;
 pub mod ours;
-#[cfg(feature = "snmalloc")]
-mod snmalloc;
-pub(crate) mod system;
+
+/// An allocator that can serve a whole process.
+pub trait Install: GlobalAlloc + Sized + 'static {
+    /// The allocator; it has no state of its own.
+    const ALLOCATOR: Self;
+    /// The name by which the environment chooses it.
+    const NAME: &'static str;
+    /// Its methods.
+    const METHODS: &'static Methods = &Methods {
+        name: Self::NAME,
+        // SAFETY: the caller keeps the contract of `alloc`.
+        alloc: |layout| unsafe { Self::ALLOCATOR.alloc(layout) },
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+        alloc_zeroed: |layout| unsafe { Self::ALLOCATOR.alloc_zeroed(layout) },
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        dealloc: |object, layout| unsafe { Self::ALLOCATOR.dealloc(object, layout) },
+        // SAFETY: the caller keeps the contract of `realloc`.
+        realloc: |object, layout, size| unsafe { Self::ALLOCATOR.realloc(object, layout, size) },
+    };
+}
+
+/// The methods of an allocator, with the contracts of [`GlobalAlloc`]'s.
+#[derive(Debug)]
+pub struct Methods {
+    /// The name by which the environment chooses it.
+    pub name: &'static str,
+    /// [`GlobalAlloc::alloc`].
+    pub alloc: unsafe fn(Layout) -> *mut u8,
+    /// [`GlobalAlloc::alloc_zeroed`].
+    pub alloc_zeroed: unsafe fn(Layout) -> *mut u8,
+    /// [`GlobalAlloc::dealloc`].
+    pub dealloc: unsafe fn(*mut u8, Layout),
+    /// [`GlobalAlloc::realloc`].
+    pub realloc: unsafe fn(*mut u8, Layout, usize) -> *mut u8,
+}
 
 /// An allocator to compare ours with.
 #[derive(Clone, Copy)]
@@ -46,28 +66,78 @@ pub struct AllocatorRival {
 
 impl std::fmt::Debug for AllocatorRival {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AllocatorRival")
-            .field("slug", &self.slug)
-            .finish_non_exhaustive()
+        f.write_str(self.slug)
     }
 }
 
-/// The allocators that this build knows; the system's first.
+const fn rival<A: Install + Sync>(slug: &'static str, allocator: &'static A) -> AllocatorRival {
+    AllocatorRival {
+        slug,
+        name: slug,
+        allocator: Unhinted(allocator),
+        methods: A::METHODS,
+        owns: None,
+    }
+}
+
+/// The system's malloc, whatever the global allocator is.
+pub const SYSTEM: AllocatorRival = AllocatorRival {
+    name: "system malloc",
+    ..rival("malloc", &System)
+};
+
+impl Install for System {
+    const ALLOCATOR: Self = System;
+    const NAME: &'static str = "glibc";
+}
+
+/// The allocators that this build knows, in their default modes; the system's first.
 pub const ALLOCATORS: &[AllocatorRival] = &[
-    system::RIVAL,
+    SYSTEM,
     #[cfg(feature = "mimalloc")]
-    mimalloc::RIVAL,
+    AllocatorRival {
+        owns: Some(mimalloc_owns),
+        ..rival("mimalloc", &mimalloc::MiMalloc)
+    },
     #[cfg(feature = "jemalloc")]
-    jemalloc::RIVAL,
+    rival("jemalloc", &tikv_jemallocator::Jemalloc),
     #[cfg(feature = "snmalloc")]
-    snmalloc::RIVAL,
+    rival("snmalloc", &snmalloc_rs::SnMalloc),
 ];
 
 /// Allocators that do not take memory back, for programs that build once and end.
 pub const ARENAS: &[AllocatorRival] = &[
     #[cfg(feature = "bumpalo")]
-    bumpalo::RIVAL,
+    rival("bumpalo", &bumpalo::ThreadArenas),
 ];
+
+#[cfg(feature = "mimalloc")]
+impl Install for mimalloc::MiMalloc {
+    const ALLOCATOR: Self = mimalloc::MiMalloc;
+    const NAME: &'static str = "mimalloc";
+}
+
+#[cfg(feature = "mimalloc")]
+fn mimalloc_owns(object: *const u8) -> bool {
+    unsafe extern "C" {
+        /// Of the library that the crate links: whether it manages the page of `object`. It never
+        /// reads through the pointer.
+        safe fn mi_is_in_heap_region(object: *const std::ffi::c_void) -> bool;
+    }
+    mi_is_in_heap_region(object.cast())
+}
+
+#[cfg(feature = "jemalloc")]
+impl Install for tikv_jemallocator::Jemalloc {
+    const ALLOCATOR: Self = tikv_jemallocator::Jemalloc;
+    const NAME: &'static str = "jemalloc";
+}
+
+#[cfg(feature = "snmalloc")]
+impl Install for snmalloc_rs::SnMalloc {
+    const ALLOCATOR: Self = snmalloc_rs::SnMalloc;
+    const NAME: &'static str = "snmalloc";
+}
 
 /// The features that this build leaves out: rivals, and the suite of applications.
 pub fn left_out() -> impl Iterator<Item = &'static str> {
@@ -78,12 +148,12 @@ pub fn left_out() -> impl Iterator<Item = &'static str> {
 /// The ordered maps that this build knows, for any keys: ours first, then std's.
 pub fn maps<K: Key>() -> Vec<Kind<K>> {
     vec![
-        ctree::kind(),
-        btreemap::kind(),
+        Kind::of::<ctree::CTreeMap<K, u64>>(maps::OURS, maps::OURS),
+        Kind::of::<std::collections::BTreeMap<K, u64>>(maps::BTREEMAP, maps::BTREEMAP_NAME),
         #[cfg(feature = "bbtree")]
-        bbtree::kind(),
+        Kind::of::<::bbtree::unsync::BBTreeMap<K, u64>>("bbtree", "bbtree"),
         #[cfg(feature = "indexset")]
-        indexset::kind(),
+        Kind::of::<indexset::BTreeMap<K, u64>>("indexset", "indexset"),
     ]
 }
 
@@ -92,7 +162,7 @@ pub fn integer_maps() -> Vec<Kind<u64>> {
     let mut kinds = maps();
     kinds.extend([
         #[cfg(feature = "brie-tree")]
-        brie::kind(),
+        Kind::of::<brie_tree::BTree<brie_tree::nonmax::NonMaxU64, u64>>("brie", "brie-tree"),
     ]);
     kinds
 }

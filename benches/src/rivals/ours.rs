@@ -1,8 +1,8 @@
-//! Ours, in the rivals' form.
+//! `ccmalloc` as a rival.
 
 use ccmalloc::CcMalloc;
 
-use crate::install::{Install, Methods};
+use super::{Install, Methods};
 
 /// `ccmalloc`, where it serves a whole process.
 pub const METHODS: &Methods = CcMalloc::METHODS;

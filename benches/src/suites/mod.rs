@@ -1,195 +1,147 @@
 //! The workloads, a module for each crate under test.
 
 #[cfg(feature = "apps")]
-pub mod apps;
-pub mod ccmalloc;
-pub mod ccmorph;
-pub mod ctree;
-pub mod model;
+mod apps;
+mod ccmalloc;
+mod ccmorph;
+mod ctree;
 pub mod olden;
-pub mod scaling;
-
-use std::cell::Cell;
-use std::fmt;
-use std::hint::black_box;
-use std::time::Duration;
-
-use crate::rng::Rng;
-use crate::search_tree::SearchTree;
-use crate::source::{Source, allocate_from};
-use crate::timing::{timed, times_in_turns};
-use ccmodel::counters::Counters;
+mod predictions;
+mod scaling;
 
 use crate::rounds::Rounds;
-use crate::workload::{Comparison, Effort, Workload, WrongAnswer, covers};
+use crate::timing::timed;
+use crate::workload::{Effort, Failure, Workload, wrong_answer};
+use ccmodel::counters::Counters;
+
+/// A workload of the suite `ctree`, which runs in a process of its own.
+const fn map(workload: Workload, if_full: &'static [&'static str]) -> Workload {
+    Workload {
+        if_full,
+        alone: true,
+        ..workload
+    }
+}
 
 /// Every workload, suite by suite. Names are stable: figures are compared with earlier ones by
 /// name.
+#[rustfmt::skip]
 pub const WORKLOADS: &[Workload] = &[
-    ccmalloc::BST_HINTED_SEARCH_2M,
-    ccmalloc::BST_HINTED_INSERT_2M,
-    ccmalloc::CHAIN_HINTED_WALK_2M,
-    ccmalloc::HINTED_MEMORY_BST,
-    ccmalloc::UNHINTED,
-    ccmalloc::SMALL_RSS,
-    ccmalloc::BUILD_ONCE_TREE,
-    ccmalloc::NULL_HINT_CONTROL,
-    ccmalloc::HINTED_ALLOC_COST,
-    ccmorph::BST_RANDOM_DEPENDENT_2M,
-    ccmorph::BST_RANDOM_4M,
-    ccmorph::LIST_CHURNED_WALK,
-    ccmorph::HASH_CHAINS_WALK,
-    ccmorph::OCTREE_QUERIES,
-    ccmorph::AUTO_REGRET,
-    ccmorph::WEIGHTED_ZIPF,
-    ccmorph::MORPH_COST,
-    ctree::LOOKUPS_2M,
-    ctree::LOOKUPS_33M,
-    ctree::UPDATES_2M,
-    ctree::MIXED_2M,
-    ctree::WHOLE_MAPS_1M,
-    ctree::SMALL_MAPS,
-    ctree::MEMORY,
-    ctree::STRINGS_1M,
-    ctree::CLUSTERED_KEYS_2M,
-    ctree::TUPLES_2M,
-    ctree::PREFIXED_STRINGS_1M,
-    ctree::FROZEN_2M,
-    ctree::FROZEN_U32_SET_2M,
+    Workload::new("ccmalloc", "bst_hinted_search_2m", &[], ccmalloc::bst_hinted_search),
+    Workload::new("ccmalloc", "bst_hinted_insert_2m", &[], ccmalloc::bst_hinted_insert),
+    Workload::new("ccmalloc", "chain_hinted_walk_2m", &[], ccmalloc::chain_hinted_walk),
+    Workload::new("ccmalloc", "hinted_memory_bst", &[], ccmalloc::hinted_memory_bst),
+    Workload::new("ccmalloc", "unhinted", &["rss"], ccmalloc::unhinted),
+    Workload::new("ccmalloc", "small_rss", &[], ccmalloc::small_rss),
+    Workload::new("ccmalloc", "build_once_tree", &[], ccmalloc::build_once_tree),
+    Workload::new("ccmalloc", "null_hint_control", &["null_hint_bst", "null_hint_chain"],
+        ccmalloc::null_hint_control),
+    Workload::new("ccmalloc", "hinted_alloc_cost", &[], ccmalloc::hinted_alloc_cost),
+    Workload::new("ccmorph", "bst_random_dependent_2m", &[], ccmorph::bst_random_2m),
+    Workload::new("ccmorph", "bst_random_dependent_4m",
+        &["bst_random_independent_4m", "bst_random_side_by_side_4m"], ccmorph::bst_random_4m),
+    Workload::new("ccmorph", "list_churned_walk", &[], ccmorph::list_churned_walk),
+    Workload::new("ccmorph", "hash_chains_walk", &[], ccmorph::hash_chains_walk),
+    Workload::new("ccmorph", "octree_queries", &[], ccmorph::octree_queries),
+    Workload::new("ccmorph", "auto_regret", &[], ccmorph::auto_regret),
+    Workload::new("ccmorph", "weighted_zipf", &[], ccmorph::weighted_zipf),
+    Workload::new("ccmorph", "morph_vs_clone", &["morph_memory"], ccmorph::morph_cost),
+    map(Workload::new("ctree", "lookups_2m", &["get_dependent_2m", "get_independent_2m",
+            "get_many_2m", "iterate_2m", "range_100_2m"], ctree::lookups_2m),
+        &["zipf_get_dependent_2m", "zipf_get_independent_2m", "zipf_get_many_2m",
+            "misses_get_independent_2m", "misses_get_many_2m"]),
+    map(Workload::new("ctree", "lookups_33m", &["get_dependent_33m", "get_many_33m"],
+        ctree::lookups_33m), &[]),
+    map(Workload::new("ctree", "updates_2m",
+        &["insert_random_2m", "bytes_per_key_2m", "remove_random_2m"], ctree::updates_2m),
+        &["insert_sorted_2m", "insert_reverse_2m"]),
+    map(Workload::new("ctree", "mixed_50_50_2m", &[], ctree::mixed_2m), &[]),
+    map(Workload::new("ctree", "whole_maps_1m",
+        &["split_off_1m", "clone_1m", "clone_string_1m", "append_1m"], ctree::whole_maps), &[]),
+    map(Workload::new("ctree", "small_maps", &["small_map_16", "small_map_1000"],
+        ctree::small_maps), &[]),
+    map(Workload::new("ctree", "memory_1m", &["memory_map_value", "memory_one_entry",
+        "memory_removed_1m", "memory_string_1m"], ctree::memory), &[]),
+    map(Workload::new("ctree", "strings_1m", &["string_get_1m"], ctree::strings_1m),
+        &["string_get_dependent_1m", "string_get_many_1m"]),
+    map(Workload::new("ctree", "clustered_2m", &["clustered_keys_get_2m"], ctree::clustered_2m),
+        &["clustered_keys_get_independent_2m", "clustered_keys_get_many_2m"]),
+    map(Workload::new("ctree", "tuples_2m", &[], ctree::tuples_2m),
+        &["tuple_get_dependent_2m", "tuple_get_independent_2m", "tuple_get_many_2m"]),
+    map(Workload::new("ctree", "prefixed_strings_1m", &[], ctree::prefixed_strings_1m),
+        &["prefixed_string_get_dependent_1m", "prefixed_string_get_independent_1m",
+            "prefixed_string_get_many_1m"]),
+    map(Workload::new("ctree", "frozen_2m", &["frozen_get_dependent_2m",
+        "frozen_get_independent_2m", "frozen_get_many_2m"], ctree::frozen_2m), &[]),
+    map(Workload::new("ctree", "frozen_u32_set_batch_2m_ns", &[], ctree::frozen_u32_set), &[]),
     #[cfg(feature = "bbtree")]
-    ctree::MAPPED_2M,
-    model::PREDICT_BST_2M,
-    olden::TREEADD,
-    olden::PERIMETER,
-    olden::BISORT,
-    olden::HEALTH,
-    olden::MST,
-    olden::EM3D,
-    olden::TSP,
-    olden::MEANS,
-    scaling::MT_2_THREADS_SCALING,
-    scaling::MAP_READS_2_THREADS_SCALING,
-    scaling::LOOKUP,
+    map(Workload::new("ctree", "mapped_2m", &["mapped_get_many_2m"], ctree::mapped_2m),
+        &["mapped_get_dependent_2m", "mapped_get_independent_2m"]),
+    Workload::new("model", "predict_bst_2m", &[], predictions::predict_bst),
+    Workload::new("olden", "olden_treeadd", &[], olden::of_program::<0>),
+    Workload::new("olden", "olden_perimeter", &[], olden::of_program::<1>),
+    Workload::new("olden", "olden_bisort", &[], olden::of_program::<2>),
+    Workload::new("olden", "olden_health", &[], olden::of_program::<3>),
+    Workload::new("olden", "olden_mst", &[], olden::of_program::<4>),
+    Workload::new("olden", "olden_em3d", &[], olden::of_program::<5>),
+    Workload::new("olden", "olden_tsp", &[], olden::of_program::<6>),
+    Workload::new("olden", "olden_geomean", &["olden_thesis_sim"], olden::means),
+    Workload::new("scaling", "mt_2_threads_scaling", &["mt_2_threads_ns"],
+        scaling::allocator_threads),
+    Workload::new("scaling", "map_reads_2_threads_scaling", &["map_reads_2_threads_ns"],
+        scaling::map_threads),
+    Workload::new("scaling", "lookup", &[], scaling::lookup),
     #[cfg(feature = "apps")]
-    apps::APP_1,
+    Workload::new("apps", "app_1", &[], apps::phrases),
     #[cfg(feature = "apps")]
-    apps::APP_2,
+    Workload::new("apps", "app_2", &[], apps::rays),
     #[cfg(feature = "apps")]
-    apps::APP_3,
+    Workload::new("apps", "app_3", &[], apps::diagrams),
     #[cfg(feature = "apps")]
-    apps::APP_4,
+    Workload::new("apps", "app_4", &[], apps::completions),
 ];
-
-/// Seed of all keys and queries, so that figures are compared like with like.
-const SEED: u64 = 0x5EED;
-
-/// `count` different keys, even over all of `u64`, in random order.
-fn random_keys(count: usize) -> Vec<u64> {
-    let mut rng = Rng::new(SEED);
-    // The generator's step is a bijection of its counter, so no number comes twice.
-    (0..count).map(|_| rng.next_u64()).collect()
-}
-
-/// A search tree with `keys`, inserted in their order, in memory from `source`.
-fn plain_tree(source: Source, keys: &[u64]) -> SearchTree {
-    allocate_from(source, || {
-        let mut tree = SearchTree::default();
-        for &key in keys {
-            tree.insert(key, ());
-        }
-        tree
-    })
-}
-
-/// The low half of `key` as the tree holds it. Read through a reference that the compiler knows
-/// nothing about: told from the query alone, lookups would not wait for each other.
-#[inline]
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the low half is what is asked for"
-)]
-fn tree_answer(tree: &SearchTree, key: u64) -> u32 {
-    tree.lower_bound(key)
-        .map_or(u32::MAX, |node| black_box(node).key as u32)
-}
 
 /// A structure under measurement: its name for complaints, and a pass over all operations that
 /// returns a sum of the answers.
 type Pass<'a> = (String, Box<dyn FnMut() -> u64 + 'a>);
 
-/// Times of the passes in nanoseconds, taken in turns; all of them must always return the same sum.
+fn pass<'a>(name: impl Into<String>, run: impl FnMut() -> u64 + 'a) -> Pass<'a> {
+    (name.into(), Box::new(run))
+}
+
+/// Times `passes`, of `operations` each, in turns; what each took for an operation. All of them
+/// must always return the same sum.
 ///
 /// One pass each is run before, untimed: it fills the caches and says which sum is right. Where the
 /// machine has hardware counters, one each is run after, and counted.
 fn compare(
-    workload: &'static str,
+    workload: &str,
     effort: &Effort,
-    passes: Vec<Pass<'_>>,
-) -> Result<Vec<Rounds>, WrongAnswer> {
-    let (names, mut runs): (Vec<String>, Vec<_>) = passes.into_iter().unzip();
-    let wrong = |who: usize| WrongAnswer {
-        workload,
-        who: names[who].clone(),
-    };
+    operations: usize,
+    mut passes: Vec<Pass<'_>>,
+) -> Result<Vec<Rounds>, Failure> {
     let mut expected = None;
-    for (index, run) in runs.iter_mut().enumerate() {
-        let sum = run();
-        if *expected.get_or_insert(sum) != sum {
-            return Err(wrong(index));
+    let mut time = |(name, run): &mut Pass<'_>| {
+        let (time, sum) = timed(run);
+        match *expected.get_or_insert(sum) == sum {
+            true => Ok(time),
+            false => Err(wrong_answer(workload, name)),
+        }
+    };
+    for pass in &mut passes {
+        time(pass)?;
+    }
+    let mut rounds = Rounds::in_turns(effort.rounds, passes.len(), operations, |which| {
+        time(&mut passes[which])
+    })?;
+    if let Ok(mut counters) = Counters::new() {
+        for (rounds, pass) in rounds.iter_mut().zip(&mut passes) {
+            let mut result = Ok(());
+            rounds.count(&mut counters, operations, || result = time(pass).map(drop));
+            result?;
         }
     }
-    let differs = Cell::new(None);
-    let mut timed_runs: Vec<_> = runs
-        .iter_mut()
-        .enumerate()
-        .map(|(index, run)| {
-            let differs = &differs;
-            move || {
-                let (time, sum) = timed(&mut *run);
-                if expected != Some(sum) {
-                    differs.set(Some(index));
-                }
-                time
-            }
-        })
-        .collect();
-    let mut subjects: Vec<&mut dyn FnMut() -> Duration> = Vec::new();
-    subjects.extend(
-        timed_runs
-            .iter_mut()
-            .map(|run| run as &mut dyn FnMut() -> Duration),
-    );
-    let times = times_in_turns(effort.rounds, &mut subjects);
-    let mut rounds: Vec<Rounds> = times.into_iter().map(Rounds::of_times).collect();
-    if let Ok(mut counters) = Counters::new() {
-        let counted = rounds.into_iter().zip(subjects);
-        rounds = counted
-            .map(|(rounds, subject)| {
-                rounds.counted(&mut counters, || {
-                    subject();
-                })
-            })
-            .collect();
-    }
-    differs.get().map_or(Ok(rounds), |index| Err(wrong(index)))
-}
-
-/// `comparisons` with one rival each, and in front of them the one with the best of these rivals,
-/// under the workload's own name.
-fn against_the_best(workload: &Workload, comparisons: Vec<Comparison>) -> Vec<Comparison> {
-    best_first(workload.name, comparisons)
-}
-
-/// The same, with `name` for the one in front.
-fn best_first(name: &str, comparisons: Vec<Comparison>) -> Vec<Comparison> {
-    let best = comparisons
-        .iter()
-        .min_by(|a, b| a.theirs.total_cmp(&b.theirs))
-        .map(|best| Comparison {
-            name: name.to_owned(),
-            ..best.clone()
-        });
-    best.into_iter().chain(comparisons).collect()
+    Ok(rounds)
 }
 
 /// The workloads that `suite` and `only` leave, in the order of the list; without either, all.
@@ -198,47 +150,21 @@ fn best_first(name: &str, comparisons: Vec<Comparison>) -> Vec<Comparison> {
 ///
 /// # Errors
 /// When `only` names nothing, or nothing in this build; the message lists what there is.
-pub fn select(
-    suite: Option<&str>,
-    only: Option<&str>,
-) -> Result<Vec<&'static Workload>, UnknownName> {
-    let in_suite: Vec<&Workload> = WORKLOADS
-        .iter()
-        .filter(|workload| suite.is_none_or(|name| name == workload.suite))
-        .collect();
-    let chosen: Vec<&Workload> = in_suite
-        .iter()
-        .copied()
-        .filter(|workload| {
-            let mut beginnings = workload.also.iter().chain([&workload.name]);
-            only.is_none_or(|only| beginnings.any(|beginning| covers(beginning, only)))
-        })
+pub fn select(suite: Option<&str>, only: Option<&str>) -> Result<Vec<&'static Workload>, String> {
+    let in_suite = || {
+        let all = WORKLOADS.iter();
+        all.filter(move |workload| suite.is_none_or(|name| name == workload.suite))
+    };
+    let chosen: Vec<&Workload> = in_suite()
+        .filter(|workload| only.is_none_or(|only| workload.covers(only)))
         .collect();
     if chosen.is_empty() {
-        return Err(UnknownName {
-            name: only.or(suite).unwrap_or_default().to_owned(),
-            known: in_suite.iter().map(|workload| workload.name).collect(),
-        });
+        let name = only.or(suite).unwrap_or_default();
+        let known: Vec<&str> = in_suite().map(|workload| workload.name).collect();
+        let known = known.join(", ");
+        return Err(format!(
+            "this build has no workload {name:?}; it has {known}"
+        ));
     }
     Ok(chosen)
 }
-
-/// A workload that does not exist, or not in this build.
-#[derive(Clone, Debug)]
-pub struct UnknownName {
-    name: String,
-    known: Vec<&'static str>,
-}
-
-impl fmt::Display for UnknownName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = self.known.join(", ");
-        write!(
-            f,
-            "this build has no workload {:?}; it has {known}",
-            self.name
-        )
-    }
-}
-
-impl std::error::Error for UnknownName {}

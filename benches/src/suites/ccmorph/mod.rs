@@ -1,38 +1,39 @@
 //! Structures as an allocator left them, against the same structures after `ccmorph`.
 //!
-//! | module | measures |
-//! |---|---|
-//! | [`lookups`] | searches in random trees |
-//! | [`walks`] | churned lists, hash chains, range queries in an octree |
-//! | [`regret`] | how far the model's choice of a layout is from the best one |
-//! | [`weighted`] | hot keys: the layout that knows them |
-//! | [`cost`] | what a morph takes: time and memory |
-//!
-//! The rivals' structures are built in their memory, ours in `CcMalloc`'s, and morphed; all of them
-//! are then asked the same, by the same machine code, in turns.
+//! The rivals' structures are built in their memory, ours in `CcMalloc`'s, and morphed. The same
+//! machine code asks all of them the same, in turns. Each operation's query depends on the answer
+//! before, unless the name says otherwise. [`regret`] measures how far the model's choice of a
+//! layout is from the best one.
 
-pub mod cost;
-pub mod lookups;
-pub mod regret;
-pub mod walks;
-pub mod weighted;
+mod regret;
+
+use std::collections::HashMap;
 
 use ccmodel::Layout;
-use ccmorph::Morph;
+use ccmorph::{LayoutChoice, Morph, TreeNode};
 
-use super::{Pass, against_the_best, compare};
+use super::predictions::{answer, tree_of};
+use super::{compare, pass};
+use crate::chain::QueryChain;
+use crate::keys;
 use crate::programs::Scale;
-use crate::rivals::AllocatorRival;
+use crate::queries::{Queries, Skew};
+use crate::rivals::{AllocatorRival, ours};
+use crate::rng::Rng;
 use crate::rounds::Rounds;
-use crate::source::{Source, allocate_from, rivals};
+use crate::search_tree::{Node, Tree};
+use crate::source::{self, Source, allocate_from};
 use crate::structures::Structure;
-use crate::workload::{Comparison, Effort, Failure, Workload};
+use crate::structures::lists::{LINKS_EACH, Lists};
+use crate::structures::octree::Octree;
+use crate::structures::table::Table;
+use crate::structures::tree::Plan;
+use crate::worker::{Taken, measure};
+use crate::workload::{
+    Comparison, Effort, KEYS_2M, Rows, SEED, Workload, against_each, best_first, wrong_answer,
+};
 
-pub use cost::MORPH_COST;
-pub use lookups::{BST_RANDOM_4M, BST_RANDOM_DEPENDENT_2M};
-pub use regret::AUTO_REGRET;
-pub use walks::{HASH_CHAINS_WALK, LIST_CHURNED_WALK, OCTREE_QUERIES};
-pub use weighted::WEIGHTED_ZIPF;
+pub(super) use regret::auto_regret;
 
 /// The layouts that need to know nothing but the shape.
 const FIXED: [Layout; 8] = [
@@ -54,27 +55,30 @@ fn slug(layout: Option<Layout>) -> String {
     )
 }
 
-/// Lays `structure`, which lies in `CcMalloc`'s memory, out anew, and returns the layout that it
-/// has then.
+/// A morph to `layout`, or to the model's choice.
+fn morph_to(layout: Option<Layout>) -> Morph<'static> {
+    layout.map_or_else(Morph::new, |layout| Morph::new().layout(layout))
+}
+
+/// Morphs `structure`, which lies in `CcMalloc`'s memory; the layout that it has then.
 ///
 /// # Panics
 /// When there is no memory for it.
 fn morph_in_place<S: Structure>(structure: &mut S, layout: Option<Layout>) -> Layout {
-    let morph = layout.map_or_else(Morph::new, |layout| Morph::new().layout(layout));
-    let report = allocate_from(Source::CcMalloc, || structure.morph(&morph));
+    let report = allocate_from(Source::CcMalloc, || structure.morph(&morph_to(layout)));
     report
         .expect("there is memory for one more structure")
         .layout
 }
 
-/// A copy of `structure` in `CcMalloc`'s memory, laid out.
+/// A copy of `structure` in `CcMalloc`'s memory, morphed.
 fn morphed<S: Structure>(structure: &S, layout: Option<Layout>) -> S {
     let mut copy = allocate_from(Source::CcMalloc, || structure.copy());
     morph_in_place(&mut copy, layout);
     copy
 }
 
-/// One structure in many places.
+/// One structure in the memory of each allocator, and morphed.
 struct Subjects<S> {
     /// As the rivals allocated it.
     rivals: Vec<(&'static AllocatorRival, S)>,
@@ -86,7 +90,7 @@ struct Subjects<S> {
 
 impl<S: Structure> Subjects<S> {
     fn new(effort: &Effort, build: impl Fn() -> S) -> Self {
-        let rivals = rivals()
+        let rivals = source::rivals()
             .map(|rival| (rival, allocate_from(Source::Rival(rival), &build)))
             .collect();
         let unmorphed = allocate_from(Source::CcMalloc, &build);
@@ -105,59 +109,271 @@ impl<S: Structure> Subjects<S> {
         }
     }
 
-    /// Times `pass`, of so many operations, on all of them: the model's choice against the best
-    /// rival, each rival, and what it was before; and each layout against the best rival.
+    /// Times `run`, of `operations`, on all of them, as rows called `name`: the model's choice
+    /// against the best rival, each rival, and what it was before; and each layout against the best
+    /// rival.
     fn contest(
         &self,
-        workload: &Workload,
+        name: &str,
         effort: &Effort,
         operations: usize,
-        pass: impl Fn(&S) -> u64,
-    ) -> Result<Vec<Comparison>, Failure> {
+        run: impl Fn(&S) -> u64,
+    ) -> Rows {
         let rivals = self.rivals.iter().map(|(rival, it)| (rival.name, it));
         let morphed = self.morphed.iter().map(|(name, it)| (name.as_str(), it));
-        let passes: Vec<Pass<'_>> = rivals
-            .chain(std::iter::once(("ccmalloc", &self.unmorphed)))
-            .chain(morphed)
-            .map(|(name, structure)| -> Pass<'_> {
-                (name.to_owned(), Box::new(|| pass(structure)))
-            })
-            .collect();
-        let times: Vec<Rounds> = compare(workload.name, effort, passes)?
-            .into_iter()
-            .map(|rounds| rounds.per_operation(operations))
-            .collect();
+        let all = rivals.chain([("ccmalloc", &self.unmorphed)]).chain(morphed);
+        let passes = all.map(|(name, structure)| pass(name, || run(structure)));
+        let times = compare(name, effort, operations, passes.collect())?;
         let (theirs, rest) = times.split_at(self.rivals.len());
         let (unmorphed, ours) = (&rest[0], &rest[1..]);
 
-        let against_rivals = self.rivals.iter().zip(theirs).map(|((rival, _), theirs)| {
-            Comparison::of_times(workload, rival.slug, rival.name, &ours[0], theirs)
-        });
-        let mut comparisons = against_the_best(workload, against_rivals.collect());
-        comparisons.push(Comparison::of_times(
-            workload,
+        let against = |rivals| against_each("ccmorph", name, "ns", &ours[0], rivals);
+        let rivals = self.rivals.iter().zip(theirs);
+        let rivals: Vec<_> = rivals
+            .map(|((rival, _), theirs)| (rival.slug, rival.name, theirs))
+            .collect();
+        let mut comparisons = best_first(name, against(rivals.clone()));
+        comparisons.extend(against(vec![(
             "unmorphed",
             "ccmalloc, unmorphed",
-            &ours[0],
             unmorphed,
-        ));
-        let fastest = theirs
+        )]));
+        let best = rivals
             .iter()
-            .zip(&self.rivals)
-            .min_by(|a, b| a.0.median().total_cmp(&b.0.median()));
-        if let Some((theirs, (rival, _))) = fastest {
-            for ((name, _), ours) in self.morphed.iter().zip(ours).skip(1) {
-                let name = format!("{}_{name}_vs_best", workload.name);
-                comparisons.push(Comparison::new(
-                    workload.suite,
-                    name,
-                    rival.name,
-                    "ns",
-                    ours,
-                    theirs,
-                ));
+            .min_by(|a, b| a.2.median().total_cmp(&b.2.median()));
+        if let Some((_, rival, theirs)) = best {
+            for ((layout, _), ours) in self.morphed.iter().zip(ours).skip(1) {
+                let name = format!("{name}_{layout}_vs_best");
+                comparisons.push(Comparison::new("ccmorph", name, rival, "ns", ours, theirs));
             }
         }
         Ok(comparisons)
     }
+}
+
+/// Lookups in a tree of 2^22 nodes of 32 bytes that was built in random order: such as wait for
+/// each other; such as do not; and eight at a time, side by side.
+///
+/// That keys are known in advance gains little by itself. A search ends where no processor foresees
+/// it, and up to there it runs ahead on a path that does not exist, not into the next search. Side
+/// by side, eight paths are walked a step each, and their misses overlap.
+pub(super) fn bst_random_4m(workload: &Workload, effort: &Effort) -> Rows {
+    let plan = Plan::of_inserts(&keys::random(1 << 22, SEED));
+    let subjects = Subjects::new(effort, || plan.build());
+    let mut queries = Queries::new(plan.keys(), Skew::Uniform, SEED);
+    // Each takes more than a microsecond at first.
+    let lookups = effort.lookups / 4;
+    let chain = queries.chain(lookups);
+    let known: Vec<u64> = (0..lookups).map(|_| queries.draw()).collect();
+    drop(plan);
+
+    let contest =
+        |name, run: &dyn Fn(&Tree<u64>) -> u64| subjects.contest(name, effort, lookups, run);
+    let mut comparisons = contest(workload.name, &|tree| tree.follow(&chain))?;
+    comparisons.extend(contest(workload.also[0], &|tree| tree.get_all(&known))?);
+    comparisons.extend(contest(workload.also[1], &|tree| {
+        tree.get_all_side_by_side(&known)
+    })?);
+    Ok(comparisons)
+}
+
+/// Lookups that wait for each other, in a tree of 2^21 random keys that was built in random order.
+pub(super) fn bst_random_2m(workload: &Workload, effort: &Effort) -> Rows {
+    const LAYOUTS: [Option<Layout>; 6] = [
+        None,
+        Some(Layout::DepthFirst),
+        Some(Layout::BreadthFirst),
+        Some(Layout::SubtreeCluster { block_bytes: 64 }),
+        Some(Layout::VanEmdeBoas),
+        Some(Layout::ClusterVanEmdeBoas { block_bytes: 64 }),
+    ];
+    let keys = keys::random(KEYS_2M, SEED);
+    let chain = QueryChain::sample(&keys, effort.lookups / 4, SEED);
+    let unmorphed = tree_of(Source::System, &keys);
+    let trees = LAYOUTS.map(|layout| {
+        allocate_from(Source::CcMalloc, || {
+            let mut copy = unmorphed.clone();
+            let report = morph_to(layout).run(&mut copy.root, Node::children);
+            report.expect("there is memory for one more tree");
+            copy
+        })
+    });
+
+    let mut passes = vec![pass("malloc", || {
+        chain.follow(|key| answer(&unmorphed, key))
+    })];
+    for (&layout, tree) in LAYOUTS.iter().zip(&trees) {
+        passes.push(pass(slug(layout), || chain.follow(|key| answer(tree, key))));
+    }
+    let times = compare(workload.name, effort, chain.len(), passes)?;
+    let comparisons = LAYOUTS.iter().zip(&times[1..]).map(|(&layout, ours)| {
+        let name = format!("{}_{}_vs_malloc", workload.name, slug(layout));
+        let rival = "system malloc, unmorphed";
+        Comparison::new(workload.suite, name, rival, "ns", ours, &times[0])
+    });
+    Ok(comparisons.collect())
+}
+
+/// Walks of whole lists, each of some 32 links that were inserted and deleted at random: 2^21 links
+/// in all, half of them in a quick run.
+pub(super) fn list_churned_walk(workload: &Workload, effort: &Effort) -> Rows {
+    let links = match effort.scale {
+        Scale::Quick => 1 << 20,
+        Scale::Full => 1 << 21,
+    };
+    let churn = effort.scale.of(1 << 20);
+    let subjects = Subjects::new(effort, || Lists::churned(links, churn, SEED));
+    let all = subjects.morphed.iter().map(|(_, lists)| lists);
+    for lists in all.chain([&subjects.unmorphed]) {
+        assert!(
+            lists.is_linked_both_ways(),
+            "a morph and a copy keep the links to the front right"
+        );
+    }
+    let numbers: Vec<u64> = (0..subjects.unmorphed.len() as u64).collect();
+    let chain = Queries::new(&numbers, Skew::Uniform, SEED).chain(effort.lookups / 8);
+    // Per link, so that the figure does not change with their number in a list.
+    let operations = chain.len() * LINKS_EACH;
+    subjects.contest(workload.name, effort, operations, |lists| {
+        lists.follow(&chain)
+    })
+}
+
+/// Walks to a key in the chains of a hash table of 4 M entries at load factor 4.
+pub(super) fn hash_chains_walk(workload: &Workload, effort: &Effort) -> Rows {
+    let keys = keys::random(1 << 22, SEED);
+    let subjects = Subjects::new(effort, || Table::with_keys(&keys));
+    let chain = Queries::new(&keys, Skew::Uniform, SEED).chain(effort.lookups / 4);
+    subjects.contest(workload.name, effort, chain.len(), |table| {
+        table.follow(&chain)
+    })
+}
+
+/// Sums over the points of small cubes in an octree of 2^20 points, some 64 points each.
+pub(super) fn octree_queries(workload: &Workload, effort: &Effort) -> Rows {
+    let subjects = Subjects::new(effort, || Octree::random(1 << 20, SEED));
+    let mut rng = Rng::new(SEED);
+    let chain = QueryChain::draw(effort.lookups / 16, || rng.next_u64());
+    subjects.contest(workload.name, effort, chain.len(), |octree| {
+        octree.follow(&chain)
+    })
+}
+
+/// Dependent lookups with a frequency after Zipf's law in a random tree of 2^22 nodes, 2^19 in a
+/// quick run: laid out by the counts of earlier lookups, against the best layout that does not know
+/// them.
+pub(super) fn weighted_zipf(workload: &Workload, effort: &Effort) -> Rows {
+    let nodes = match effort.scale {
+        Scale::Quick => 1 << 19,
+        Scale::Full => 1 << 22,
+    };
+    let keys = keys::random(nodes, SEED);
+    let tree = allocate_from(Source::CcMalloc, || Plan::of_inserts(&keys).build());
+    // The counts are of other lookups than those that are timed; what is hot is the same.
+    let mut queries = Queries::new(&keys, Skew::Zipf, SEED);
+    let mut counts: HashMap<u64, u32> = HashMap::new();
+    for _ in 0..nodes {
+        *counts.entry(queries.draw()).or_default() += 1;
+    }
+    let chain = queries.chain(effort.lookups / 4);
+    // A copy that is laid out by `counts`, and the layout that it has.
+    let weighted = |layout: LayoutChoice| {
+        allocate_from(Source::CcMalloc, || {
+            let mut copy = tree.copy();
+            let morph = Morph::new().layout(layout);
+            let report = morph.run_weighted(&mut copy.root, Node::children, |node| {
+                f64::from(counts.get(&node.key).copied().unwrap_or(0))
+            });
+            (
+                copy,
+                report.expect("there is memory for one more tree").layout,
+            )
+        })
+    };
+
+    let (by_weight, _) = weighted(Layout::Weighted.into());
+    let (chosen, chosen_layout) = weighted(LayoutChoice::Auto);
+    let mut trees = vec![
+        ("weighted".to_owned(), by_weight),
+        ("chosen by weight".to_owned(), chosen),
+    ];
+    let with_weights = trees.len();
+    let unweighted = FIXED.map(Some).into_iter().chain([None]);
+    trees.extend(unweighted.map(|layout| (slug(layout), morphed(&tree, layout))));
+    trees.push(("unmorphed".to_owned(), tree));
+
+    let passes = trees
+        .iter()
+        .map(|(name, tree)| pass(name, || tree.follow(&chain)));
+    let times = compare(workload.name, effort, chain.len(), passes.collect())?;
+    let others = || trees.iter().zip(&times).skip(with_weights);
+    let row = |name: String, ours: &Rounds, rival: &str, theirs: &Rounds| {
+        Comparison::new(workload.suite, name, rival, "ns", ours, theirs)
+    };
+    let mut comparisons = Vec::new();
+    let best = others().min_by(|a, b| a.1.median().total_cmp(&b.1.median()));
+    if let Some(((best, _), theirs)) = best {
+        comparisons.push(row(workload.name.to_owned(), &times[0], best, theirs));
+        let name = format!("{}_auto_vs_best", workload.name);
+        let rival = format!("{best} (chosen: {chosen_layout})");
+        comparisons.push(row(name, &times[1], &rival, theirs));
+    }
+    let others = others().map(|((rival, _), theirs)| (rival.as_str(), rival.as_str(), theirs));
+    let (suite, name) = (workload.suite, workload.name);
+    comparisons.extend(against_each(suite, name, "ns", &times[0], others));
+    Ok(comparisons)
+}
+
+/// A recursive copy of a random tree of 2^22 nodes of 32 bytes against its morph in the layout that
+/// the model chooses; and resident memory before the morph against after.
+///
+/// Copies and morphs run in processes of their own, in turns, each on a tree that was built there
+/// ([`crate::programs::morphs`]): neither finds memory or caches as the other left them.
+pub(super) fn morph_cost(workload: &Workload, effort: &Effort) -> Rows {
+    let (rounds, rivals): (_, Vec<_>) = match effort.scale {
+        Scale::Quick => (1, Vec::new()),
+        Scale::Full => (effort.process_rounds, source::rivals().collect()),
+    };
+    let own = ours::METHODS.name;
+    let mut variants = vec![("tree_morph", own), ("tree_clone", own)];
+    variants.extend(
+        rivals
+            .iter()
+            .map(|rival| ("tree_clone", rival.methods.name)),
+    );
+    let taken = measure(&variants, effort.scale, rounds)?;
+    let (morph, copies) = (&taken[0], &taken[1..]);
+    if copies[0].checksum != morph.checksum {
+        return Err(wrong_answer(workload.name, "the copy"));
+    }
+
+    let row = |name: String, rival: &str, unit, figure: fn(&Taken) -> &Rounds, copies: &Taken| {
+        let (ours, theirs) = (figure(morph), figure(copies));
+        Comparison::new(workload.suite, name, rival, unit, ours, theirs)
+    };
+    let (time, memory) = (workload.name, workload.also[0]);
+    let ms: fn(&Taken) -> &Rounds = |taken| &taken.ms;
+    let bytes: fn(&Taken) -> &Rounds = |taken| &taken.object_bytes;
+    let mut times = vec![row(time.to_owned(), "recursive copy", "ms", ms, &copies[0])];
+    let mut weights = vec![row(
+        memory.to_owned(),
+        "before the morph",
+        "B",
+        bytes,
+        &copies[0],
+    )];
+    for (rival, copies) in rivals.iter().zip(&copies[1..]) {
+        let slug = rival.methods.name;
+        let words = format!("copy in {}", rival.name);
+        times.push(row(format!("{time}_in_{slug}"), &words, "ms", ms, copies));
+        weights.push(row(
+            format!("{memory}_vs_{slug}"),
+            rival.name,
+            "B",
+            bytes,
+            copies,
+        ));
+    }
+    times.extend(weights);
+    Ok(times)
 }

@@ -1,6 +1,6 @@
 //! How far the model's choice of a layout is from the best one.
 //!
-//! A case is a structure, a size and a way of asking. For each case:
+//! A case is a structure, a size and a skew of queries. For each case:
 //!
 //! ```text
 //! 1. morph a copy by each layout, and ask the model which one it would choose
@@ -20,13 +20,11 @@
 
 use std::time::Duration;
 
-use crate::chain::QueryChain;
-use crate::rng::Rng;
-use crate::timing::{nanoseconds_each, timed};
 use ccmodel::Layout;
 
-use super::super::{SEED, random_keys};
 use super::{FIXED, morph_in_place, morphed, slug};
+use crate::chain::QueryChain;
+use crate::keys;
 use crate::programs::Scale;
 use crate::queries::{Queries, Skew};
 use crate::rounds::Rounds;
@@ -36,77 +34,13 @@ use crate::structures::lists::{LINKS_EACH, Lists};
 use crate::structures::octree::Octree;
 use crate::structures::table::Table;
 use crate::structures::tree::Plan;
-use crate::workload::{Comparison, Effort, Failure, Workload, WrongAnswer, covers};
-
-/// The best measured layout's time over that of the model's choice: the worst case, and each case
-/// by itself.
-///
-/// A case's name tells the structure, the logarithm of its nodes' number (for an octree, of its
-/// points'), and how queries are spread.
-pub const AUTO_REGRET: Workload = Workload {
-    suite: "ccmorph",
-    name: "auto_regret",
-    also: &[],
-    run: auto_regret,
-};
-
-/// Structures, with how many lookups of another structure one operation is worth.
-const STRUCTURES: [(&str, usize); 5] = [
-    ("bst", 1),
-    ("complete", 1),
-    ("list", 8),
-    ("hash", 1),
-    ("octree", 16),
-];
-
-/// Logarithms of the sizes.
-fn sizes_log2(scale: Scale) -> &'static [u32] {
-    match scale {
-        Scale::Quick => &[16],
-        Scale::Full => &[16, 18, 20, 22],
-    }
-}
+use crate::timing::{nanoseconds_each, timed, turns};
+use crate::workload::{Comparison, Effort, Failure, Rows, SEED, Workload, covers, wrong_answer};
 
 /// Structures with more nodes than this, by its logarithm, have huge pages.
 const SMALL_LOG2_MAX: u32 = 18;
-
-/// Copies of a structure in each layout.
-fn copies(size_log2: u32, scale: Scale) -> usize {
-    match scale {
-        _ if size_log2 > SMALL_LOG2_MAX => 1,
-        Scale::Quick => 2,
-        Scale::Full => 4,
-    }
-}
-
-/// How many others are held against the choice in the second measurement.
+/// Layouts that are timed against the choice in the second measurement.
 const CANDIDATES: usize = 3;
-
-fn auto_regret(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
-    let mut cases = Vec::new();
-    for (structure, weight) in STRUCTURES {
-        for &size_log2 in sizes_log2(effort.scale) {
-            let lookups = effort.lookups / 8 / weight;
-            let sweep = Sweep {
-                effort,
-                name: format!("{}_{structure}_2p{size_log2}", AUTO_REGRET.name),
-                lookups,
-                copies: copies(size_log2, effort.scale),
-            };
-            if sweep.is_asked_for() {
-                cases.extend(sweep.run(structure, size_log2)?);
-            }
-        }
-    }
-    let worst = cases.iter().min_by(|a, b| a.ratio.total_cmp(&b.ratio));
-    let worst = worst.map(|case| Comparison {
-        name: AUTO_REGRET.name.to_owned(),
-        rival: format!("{}: {}", case.name, case.rival),
-        ..case.clone()
-    });
-    Ok(worst.into_iter().chain(cases).collect())
-}
-
 /// A choice is close to the best when the best takes no less than this share of its time. Then it
 /// is measured twice and no more: the question is how far the others are.
 const CLOSE: f64 = 0.97;
@@ -114,7 +48,51 @@ const CLOSE: f64 = 0.97;
 /// stays.
 const ROUNDS_MAX: usize = 8;
 
-/// A structure of one size, to be asked in each way.
+/// The best measured layout's time over that of the model's choice: the worst case, and each case
+/// by itself.
+///
+/// A case's name tells the structure, the logarithm of its nodes' number (for an octree, of its
+/// points'), and how queries are spread.
+pub(in crate::suites) fn auto_regret(workload: &Workload, effort: &Effort) -> Rows {
+    let (sizes_log2, small_copies): (&[u32], _) = match effort.scale {
+        Scale::Quick => (&[16], 2),
+        Scale::Full => (&[16, 18, 20, 22], 4),
+    };
+    let mut cases = Vec::new();
+    // Structures, with how many lookups of another one an operation is worth.
+    for (structure, weight) in [
+        ("bst", 1),
+        ("complete", 1),
+        ("list", 8),
+        ("hash", 1),
+        ("octree", 16),
+    ] {
+        for &size_log2 in sizes_log2 {
+            let sweep = Sweep {
+                effort,
+                name: format!("{}_{structure}_2p{size_log2}", workload.name),
+                lookups: effort.lookups / 8 / weight,
+                copies: if size_log2 > SMALL_LOG2_MAX {
+                    1
+                } else {
+                    small_copies
+                },
+            };
+            let only = effort.only.as_deref();
+            if only.is_none_or(|only| covers(only, &sweep.name) || covers(&sweep.name, only)) {
+                cases.extend(sweep.run(structure, size_log2)?);
+            }
+        }
+    }
+    let worst = cases.iter().min_by(|a, b| a.ratio.total_cmp(&b.ratio));
+    let worst = worst.map(|case| Comparison {
+        rival: format!("{}: {}", case.name, case.rival),
+        ..case.called(workload.name)
+    });
+    Ok(worst.into_iter().chain(cases).collect())
+}
+
+/// A structure of one size.
 struct Sweep<'a> {
     effort: &'a Effort,
     name: String,
@@ -123,82 +101,56 @@ struct Sweep<'a> {
     copies: usize,
 }
 
-impl Sweep<'_> {
-    /// Whether the user's choice of a name leaves a part of it.
-    fn is_asked_for(&self) -> bool {
-        self.effort
-            .only
-            .as_deref()
-            .is_none_or(|only| covers(only, &self.name) || covers(&self.name, only))
-    }
+/// A structure in one layout, once or several times.
+struct Subject<S> {
+    layout: Layout,
+    copies: Vec<S>,
+}
 
-    fn run(&self, structure: &str, size_log2: u32) -> Result<Vec<Comparison>, Failure> {
+impl Sweep<'_> {
+    fn run(&self, structure: &str, size_log2: u32) -> Rows {
         let nodes = 1_usize << size_log2;
+        let keys = keys::random(nodes, SEED);
         match structure {
             "bst" => {
-                let plan = Plan::of_inserts(&random_keys(nodes));
-                self.measure(|| plan.build(), |skew| self.chain(plan.keys(), skew))
+                let plan = Plan::of_inserts(&keys);
+                self.measure(|| plan.build(), plan.keys())
             }
             "complete" => {
                 let plan = Plan::complete(size_log2, SEED);
-                self.measure(|| plan.build(), |skew| self.chain(plan.keys(), skew))
+                self.measure(|| plan.build(), plan.keys())
             }
             "list" => {
-                // Twice over each link: random enough for layouts, of which none depends on where
-                // the nodes were.
+                // Churned enough for layouts, none of which depends on where the nodes were.
                 let numbers: Vec<u64> = (0..(nodes / LINKS_EACH) as u64).collect();
-                self.measure(
-                    || Lists::churned(nodes, nodes / 4, SEED),
-                    |skew| self.chain(&numbers, skew),
-                )
+                self.measure(|| Lists::churned(nodes, nodes / 4, SEED), &numbers)
             }
-            "hash" => {
-                let keys = random_keys(nodes);
-                self.measure(|| Table::with_keys(&keys), |skew| self.chain(&keys, skew))
-            }
-            _ => {
-                let mut rng = Rng::new(SEED);
-                // Cubes around places of which some are hot.
-                let places: Vec<u64> = (0..nodes).map(|_| rng.next_u64()).collect();
-                self.measure(
-                    || Octree::random(nodes, SEED),
-                    |skew| self.chain(&places, skew),
-                )
-            }
+            "hash" => self.measure(|| Table::with_keys(&keys), &keys),
+            // Cubes around random places, some of them hot.
+            _ => self.measure(|| Octree::random(nodes, SEED), &keys),
         }
     }
 
-    fn chain(&self, items: &[u64], skew: Skew) -> QueryChain {
-        Queries::new(items, skew, SEED).chain(self.lookups)
-    }
-
-    /// Both ways of asking, of the same copies.
-    fn measure<S: Structure>(
-        &self,
-        build: impl Fn() -> S,
-        chain: impl Fn(Skew) -> QueryChain,
-    ) -> Result<Vec<Comparison>, Failure> {
+    /// Queries for `items` with each skew, of the same copies.
+    fn measure<S: Structure>(&self, build: impl Fn() -> S, items: &[u64]) -> Rows {
         let mut auto = allocate_from(Source::CcMalloc, build);
-        let laid_out = |layout| Subject {
+        let laid_out = |auto: &S, layout| Subject {
             layout,
             copies: (0..self.copies)
-                .map(|_| morphed(&auto, Some(layout)))
+                .map(|_| morphed(auto, Some(layout)))
                 .collect(),
         };
-        let mut subjects: Vec<Subject<S>> = FIXED.map(laid_out).into();
+        let mut subjects: Vec<Subject<S>> = FIXED.map(|layout| laid_out(&auto, layout)).into();
         let chosen = morph_in_place(&mut auto, None);
         // The choice may be a layout that is not in the list; then it is one more to measure.
         if !subjects.iter().any(|subject| subject.layout == chosen) {
-            let copies = (0..self.copies).map(|_| morphed(&auto, Some(chosen)));
-            subjects.push(Subject {
-                layout: chosen,
-                copies: copies.collect(),
-            });
+            subjects.push(laid_out(&auto, chosen));
         }
         drop(auto);
+        let chain = |skew| Queries::new(items, skew, SEED).chain(self.lookups);
         Skew::ALL
             .into_iter()
-            .map(|skew| self.regret(&subjects, chosen, skew, &chain(skew)))
+            .map(|(skew, name)| self.regret(&subjects, chosen, name, &chain(skew)))
             .collect()
     }
 
@@ -206,43 +158,46 @@ impl Sweep<'_> {
         &self,
         subjects: &[Subject<S>],
         chosen: Layout,
-        skew: Skew,
+        skew: &str,
         chain: &QueryChain,
     ) -> Result<Comparison, Failure> {
         let expected = subjects[0].copies[0].follow(chain);
-        let time = |subject: &Subject<S>, copy: usize| -> Result<Duration, Failure> {
+        let time = |subject: &Subject<S>, copy: usize| {
             let copy = &subject.copies[copy];
             if self.copies > 1 {
                 copy.follow(chain);
             }
             let (time, sum) = timed(|| copy.follow(chain));
-            if expected == sum {
-                return Ok(time);
+            match expected == sum {
+                true => Ok(time),
+                false => Err(wrong_answer(&self.name, &slug(Some(subject.layout)))),
             }
-            Err(Failure::Answer(WrongAnswer {
-                workload: AUTO_REGRET.name,
-                who: slug(Some(subject.layout)),
-            }))
+        };
+        // Times each copy of each subject, in turns; `least` keeps the shortest.
+        let shorten = |least: &mut Vec<Vec<Duration>>, subjects: &[&Subject<S>], rounds| {
+            least.resize(subjects.len(), vec![Duration::MAX; self.copies]);
+            for copy in 0..self.copies {
+                for which in turns(rounds, subjects.len()) {
+                    let least = &mut least[which][copy];
+                    *least = time(subjects[which], copy)?.min(*least);
+                }
+            }
+            let totals = least.iter().map(|copies| copies.iter().sum());
+            Ok::<Vec<Duration>, Failure>(totals.collect())
         };
 
         let all: Vec<&Subject<S>> = subjects.iter().collect();
-        let mut first = self.no_times(&all);
-        self.shorten(&mut first, &all, 2, time)?;
-        let mut screened: Vec<_> = all.iter().copied().zip(totals(&first)).collect();
-        screened.sort_by_key(|&(_, time)| time);
-        let (own, others): (Vec<_>, Vec<_>) = screened
-            .into_iter()
-            .map(|(subject, _)| subject)
-            .partition(|subject| subject.layout == chosen);
+        let first = shorten(&mut Vec::new(), &all, 2)?;
+        let mut screened: Vec<_> = all.into_iter().zip(first).collect();
         // The chosen one first, and then those that may be better.
-        let candidates = others.into_iter().take(CANDIDATES);
-        let contestants: Vec<&Subject<S>> = own.into_iter().chain(candidates).collect();
-        let mut least = self.no_times(&contestants);
+        screened.sort_by_key(|(subject, time)| (subject.layout != chosen, *time));
+        screened.truncate(1 + CANDIDATES);
+        let contestants: Vec<_> = screened.into_iter().map(|(subject, _)| subject).collect();
+        let mut least = Vec::new();
         let mut rounds = 0;
         let times = loop {
-            self.shorten(&mut least, &contestants, self.effort.rounds, time)?;
+            let times = shorten(&mut least, &contestants, self.effort.rounds)?;
             rounds += self.effort.rounds;
-            let times = totals(&least);
             let best = times.iter().min().copied().unwrap_or_default();
             let is_close = best.as_secs_f64() >= CLOSE * times[0].as_secs_f64();
             if rounds >= ROUNDS_MAX * self.effort.rounds || is_close && rounds > self.effort.rounds
@@ -253,51 +208,14 @@ impl Sweep<'_> {
         let mut ranked: Vec<_> = contestants.iter().zip(&times).collect();
         ranked.sort_by_key(|&(_, time)| time);
         let (best, &best_time) = ranked[0];
-        let each = |time| nanoseconds_each(time, chain.len() * self.copies);
         // The least of many times is one figure, without a spread.
-        let [ours, theirs] = [times[0], best_time].map(|time| Rounds::once(each(time)));
-        let name = format!("{}_{}", self.name, skew.name());
+        let [ours, theirs] = [times[0], best_time]
+            .map(|time| Rounds::once(nanoseconds_each(time, chain.len() * self.copies)));
+        let name = format!("{}_{skew}", self.name);
         let rival = format!("{} (chosen: {chosen})", best.layout);
         Ok(Comparison {
             runs: rounds,
-            ..Comparison::new(AUTO_REGRET.suite, name, &rival, "ns", &ours, &theirs)
+            ..Comparison::new("ccmorph", name, &rival, "ns", &ours, &theirs)
         })
     }
-
-    /// No time yet, for each copy of each subject.
-    fn no_times<S>(&self, subjects: &[&Subject<S>]) -> Vec<Vec<Duration>> {
-        vec![vec![Duration::MAX; self.copies]; subjects.len()]
-    }
-
-    /// Times each copy of each subject, subjects in turns, so many rounds; in `least` remains the
-    /// shortest.
-    fn shorten<S>(
-        &self,
-        least: &mut [Vec<Duration>],
-        subjects: &[&Subject<S>],
-        rounds: usize,
-        time: impl Fn(&Subject<S>, usize) -> Result<Duration, Failure>,
-    ) -> Result<(), Failure> {
-        let turns = subjects.len();
-        for copy in 0..self.copies {
-            for turn in 0..rounds * turns {
-                // Each round begins with another one.
-                let which = (turn / turns + turn) % turns;
-                let least = &mut least[which][copy];
-                *least = time(subjects[which], copy)?.min(*least);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Over the copies of each subject.
-fn totals(least: &[Vec<Duration>]) -> Vec<Duration> {
-    least.iter().map(|copies| copies.iter().sum()).collect()
-}
-
-/// A structure in one layout, once or several times.
-struct Subject<S> {
-    layout: Layout,
-    copies: Vec<S>,
 }

@@ -1,48 +1,58 @@
-//! The frozen map against std's `BTreeMap`, `u64` to `u64`, and the frozen set of `u32`.
+//! The frozen map and the frozen set: in memory, against std's map and a binary search; and in a
+//! file, against bbtree's.
 
 use std::collections::BTreeMap;
 
-use crate::chain::QueryChain;
-use crate::rng::Rng;
 use ctree::{FrozenCTreeMap, FrozenCTreeSet};
 
-use super::{Comparison, Effort, Failure, SEED, SUITE, WARM_BYTES};
-use super::{alone, duel, measures, sum_of, warm_memory};
+use super::{WARM_BYTES, compare, pass, sum_of};
+use crate::chain::QueryChain;
 use crate::keys;
 use crate::ordered_map::{add_in_order, low_half, value_of};
-use crate::rivals::btreemap;
-use crate::workload::{KEYS_2M, Workload};
+use crate::rivals::maps::{BTREEMAP, BTREEMAP_NAME, OURS};
+use crate::rng::Rng;
+use crate::sys::warm_memory;
+use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Rows, SEED, Workload};
+
+/// Two maps with the same keys, and queries for them.
+struct Duel<'a> {
+    workload: &'a Workload,
+    effort: &'a Effort,
+    /// The rival's name in names of comparisons, and in words.
+    rival: (&'a str, &'a str),
+    rows: Vec<Comparison>,
+}
+
+impl Duel<'_> {
+    /// Times one pass of each, of `effort.lookups` operations, if this run is to measure the part.
+    fn measure(
+        &mut self,
+        part: &str,
+        ours: impl FnMut() -> u64,
+        theirs: impl FnMut() -> u64,
+    ) -> Result<(), Failure> {
+        if self.workload.wants(self.effort, part) {
+            let (slug, rival) = self.rival;
+            let passes = vec![pass(OURS, ours), pass(rival, theirs)];
+            let times = compare(part, self.effort, self.effort.lookups, passes)?;
+            let name = format!("{part}_vs_{slug}");
+            let row = Comparison::new("ctree", name, rival, "ns", &times[0], &times[1]);
+            self.rows.push(row);
+        }
+        Ok(())
+    }
+}
+
+/// `count` of `keys`, with replacement.
+fn queries(keys: &[u64], count: usize) -> Vec<u64> {
+    let mut rng = Rng::new(SEED);
+    (0..count).map(|_| keys[rng.below(keys.len())]).collect()
+}
 
 /// Lookups that wait for each other: what a miss costs; lookups that do not: how many misses
-/// overlap; and lookups of which a batch is known at once, against single ones: what a
+/// overlap; and lookups in batches, against single ones: what a
 /// level-synchronous batch gains.
-pub const FROZEN_2M: Workload = Workload {
-    suite: SUITE,
-    name: FROZEN_2M_NAME,
-    also: &[DEPENDENT, INDEPENDENT, MANY],
-    run: |effort| alone(FROZEN_2M_NAME, effort, frozen_2m),
-};
-
-/// Numbers of smaller keys, for batches of queries, in a set of 2^21 numbers of 32 bits: what
-/// static search trees are measured by. The rival is a binary search in the sorted keys.
-pub const FROZEN_U32_SET_2M: Workload = Workload {
-    suite: SUITE,
-    name: U32_SET,
-    also: &[],
-    run: |effort| alone(U32_SET, effort, frozen_u32_set),
-};
-
-const FROZEN_2M_NAME: &str = "frozen_2m";
-const DEPENDENT: &str = "frozen_get_dependent_2m";
-const INDEPENDENT: &str = "frozen_get_independent_2m";
-const MANY: &str = "frozen_get_many_2m";
-const U32_SET: &str = "frozen_u32_set_batch_2m_ns";
-
-/// Queries that are handed to the set at once: as many as a program could collect, and their
-/// answers stay in the nearest cache.
-const BATCH: usize = 1024;
-
-fn frozen_2m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
+pub(in crate::suites) fn frozen_2m(workload: &Workload, effort: &Effort) -> Rows {
     warm_memory(WARM_BYTES);
     let keys = keys::random(KEYS_2M, SEED);
     let mut theirs = BTreeMap::new();
@@ -51,49 +61,40 @@ fn frozen_2m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
     }
     let ours: FrozenCTreeMap<u64, u64> = theirs.iter().map(|(&key, &value)| (key, value)).collect();
     let chain = QueryChain::sample(&keys, effort.lookups, SEED);
-    let mut rng = Rng::new(SEED);
-    let queries: Vec<u64> = (0..effort.lookups)
-        .map(|_| keys[rng.below(keys.len())])
-        .collect();
+    let queries = queries(&keys, effort.lookups);
+    let their_queries = || sum_of(&queries, |key| theirs.get(key).copied());
+    let mut duel = Duel {
+        workload,
+        effort,
+        rival: (BTREEMAP, BTREEMAP_NAME),
+        rows: Vec::new(),
+    };
+    duel.measure(
+        "frozen_get_dependent_2m",
+        || chain.follow(|key| low_half(ours.get(&key))),
+        || chain.follow(|key| low_half(theirs.get(&key))),
+    )?;
+    duel.measure(
+        "frozen_get_independent_2m",
+        || sum_of(&queries, |key| ours.get(key).copied()),
+        their_queries,
+    )?;
     let many = || {
         let mut sum = 0;
         ours.get_many_with(&queries, |_, value| sum = add_in_order(sum, value.copied()));
         sum
     };
-    let theirs_one_by_one = || sum_of(&queries, |key| theirs.get(key).copied());
-
-    let mut comparisons = Vec::new();
-    comparisons.extend(against_btreemap(
-        DEPENDENT,
-        effort,
-        || chain.follow(|key| low_half(ours.get(&key))),
-        || chain.follow(|key| low_half(theirs.get(&key))),
-    )?);
-    comparisons.extend(against_btreemap(
-        INDEPENDENT,
-        effort,
-        || sum_of(&queries, |key| ours.get(key).copied()),
-        theirs_one_by_one,
-    )?);
-    comparisons.extend(against_btreemap(MANY, effort, many, theirs_one_by_one)?);
-    Ok(comparisons)
+    duel.measure("frozen_get_many_2m", many, their_queries)?;
+    Ok(duel.rows)
 }
 
-/// Times one pass of each, if this run is to measure the part.
-fn against_btreemap(
-    part: &'static str,
-    effort: &Effort,
-    ours: impl FnMut() -> u64,
-    theirs: impl FnMut() -> u64,
-) -> Result<Option<Comparison>, Failure> {
-    if !measures(effort, FROZEN_2M_NAME, part) {
-        return Ok(None);
-    }
-    let name = format!("{part}_vs_{}", btreemap::SLUG);
-    duel(part, name, btreemap::NAME, effort, ours, theirs).map(Some)
-}
+/// Queries that are handed to the set at once: as many as a program could collect, and their
+/// answers stay in the nearest cache.
+const BATCH: usize = 1024;
 
-fn frozen_u32_set(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
+/// Numbers of smaller keys, for batches of queries, in a set of 2^21 numbers of 32 bits: what
+/// static search trees are measured by. The rival is a binary search in the sorted keys.
+pub(in crate::suites) fn frozen_u32_set(workload: &Workload, effort: &Effort) -> Rows {
     warm_memory(WARM_BYTES);
     let mut rng = Rng::new(SEED);
     let mut number = || u32::try_from(rng.next_u64() >> 32).unwrap_or_default();
@@ -115,11 +116,79 @@ fn frozen_u32_set(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
         })
     };
     let one_by_one = || {
-        queries.iter().fold(0, |sum, query| {
-            add(sum, keys.partition_point(|key| key < query))
-        })
+        let rank = |query| keys.partition_point(|key| key < query);
+        queries.iter().fold(0, |sum, query| add(sum, rank(query)))
     };
-    let name = U32_SET.to_owned();
-    let row = duel(U32_SET, name, "binary search", effort, batches, one_by_one)?;
+    let rival = "binary search";
+    let (suite, name) = (workload.suite, workload.name);
+    let passes = vec![pass(OURS, batches), pass(rival, one_by_one)];
+    let times = compare(name, effort, effort.lookups, passes)?;
+    let row = Comparison::new(suite, name, rival, "ns", &times[0], &times[1]);
     Ok(vec![row])
+}
+
+/// Lookups in maps of 2^21 numbers that are files, in the folder for temporary files: both just
+/// written, mapped, and all of their pages in memory.
+#[cfg(feature = "bbtree")]
+pub(in crate::suites) fn mapped_2m(workload: &Workload, effort: &Effort) -> Rows {
+    use crate::rivals::maps::bbtree::{get_many_of_file, write_file};
+    use ctree::MappedCTreeMap;
+    use std::fs::File;
+
+    warm_memory(WARM_BYTES);
+    let keys = keys::random(KEYS_2M, SEED);
+    let folder = tempfile::tempdir()?;
+    let (our_path, their_path) = (folder.path().join("ctree"), folder.path().join("bbtree"));
+    let places = keys.iter().enumerate();
+    let map: bbtree::unsync::BBTreeMap<u64, u64> =
+        places.map(|(place, &key)| (key, value_of(place))).collect();
+    MappedCTreeMap::<u64, u64>::write(&our_path, &map)?;
+    write_file(&map, File::create_new(&their_path)?)?;
+    drop(map);
+
+    // SAFETY: the file lies in a folder that this process has made for itself, and is not changed
+    // from now on.
+    let ours = unsafe { MappedCTreeMap::<u64, u64>::open(&our_path) }?;
+    ours.warm()?;
+    let their_file = File::open(&their_path)?;
+    // SAFETY: as above.
+    let their_bytes = unsafe { memmap2::Mmap::map(&their_file) }?;
+    // Reads each page once.
+    let theirs =
+        bbtree::file::FileMap::<u64, u64>::open(&their_bytes).map_err(|error| error.to_string())?;
+
+    let chain = QueryChain::sample(&keys, effort.lookups, SEED);
+    let queries = queries(&keys, effort.lookups);
+    let mut duel = Duel {
+        workload,
+        effort,
+        rival: ("bbtree_file", "bbtree file map"),
+        rows: Vec::new(),
+    };
+    duel.measure(
+        "mapped_get_many_2m",
+        || {
+            let mut sum = 0;
+            ours.get_many_with(&queries, |_, value| sum = add_in_order(sum, value));
+            sum
+        },
+        || {
+            let mut sum = 0;
+            get_many_of_file(&theirs, &queries, |value| {
+                sum = add_in_order(sum, value.copied());
+            });
+            sum
+        },
+    )?;
+    duel.measure(
+        "mapped_get_dependent_2m",
+        || chain.follow(|key| low_half(ours.get(&key).as_ref())),
+        || chain.follow(|key| low_half(theirs.get(&key))),
+    )?;
+    duel.measure(
+        "mapped_get_independent_2m",
+        || sum_of(&queries, |key| ours.get(key)),
+        || sum_of(&queries, |key| theirs.get(key).copied()),
+    )?;
+    Ok(duel.rows)
 }

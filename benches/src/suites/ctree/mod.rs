@@ -1,73 +1,52 @@
 //! Ordered maps against each other.
 //!
-//! | module | measures |
-//! |---|---|
-//! | [`lookups`] | lookups, iteration and ranges in large maps of integers |
-//! | [`updates`] | insertion in several orders, removal, both beside lookups; memory |
-//! | [`memory`] | what maps hold: a value, one entry, after removals, with strings |
-//! | [`whole`] | calls on whole maps: split, clone, append |
-//! | [`small`] | maps that fit into the nearest caches |
-//! | [`key_types`] | keys that are harder than even integers: clustered, tuples, strings |
-//! | [`frozen`] | the frozen map and set |
-//! | [`mapped`] | the frozen map in a file |
-//!
 //! Each workload runs in a process of its own that the system's malloc serves, as it serves nearly
-//! every program ([`alone`]): no map finds a heap that another workload left, and no allocation is
-//! slowed down by questions that other suites ask ([`crate::source`]). Within the process, ours and
-//! the rivals take turns.
+//! every program: no map finds a heap that another workload left, and no allocation is slowed down
+//! by questions that other suites ask ([`crate::source`]). Within the process, ours and the rivals
+//! take turns.
 //!
-//! Names: `dependent` are lookups of which each waits for the answer before ([`Chain`]),
+//! Names: `dependent` are lookups that wait for the answer before ([`Chain`]),
 //! `independent` a loop over a list of queries, `many` the same list, handed over at once where the
 //! map takes that. Queries are drawn evenly, with replacement, from the keys of the map, unless the
 //! name says something else. Values are `u64`.
+//!
+//! This module has the lookups; [`updates`] has insertion, removal, calls on whole maps and memory;
+//! [`frozen`] the frozen maps, in memory and in a file.
 
-pub mod frozen;
-pub mod key_types;
-pub mod lookups;
-#[cfg(feature = "bbtree")]
-pub mod mapped;
-pub mod memory;
-pub mod small;
-pub mod updates;
-pub mod whole;
+mod frozen;
+mod updates;
 
-pub use frozen::{FROZEN_2M, FROZEN_U32_SET_2M};
-pub use key_types::{CLUSTERED_KEYS_2M, PREFIXED_STRINGS_1M, STRINGS_1M, TUPLES_2M};
-pub use lookups::{LOOKUPS_2M, LOOKUPS_33M};
-#[cfg(feature = "bbtree")]
-pub use mapped::MAPPED_2M;
-pub use memory::MEMORY;
-pub use small::SMALL_MAPS;
-pub use updates::{MIXED_2M, UPDATES_2M};
-pub use whole::WHOLE_MAPS_1M;
+use std::iter::repeat_with;
 
-use super::{Pass, SEED, compare};
-use crate::ordered_map::{Key, Kind, Passes, add_in_order};
+use super::{Pass, compare, pass};
+use crate::keys;
+use crate::ordered_map::{Key, Kind, ManyPasses, Passes, add_in_order};
 use crate::programs::Scale;
-use crate::queries::Chain;
-use crate::rivals::ctree as ours;
+use crate::queries::{Chain, Queries, Skew};
+use crate::rivals::{self, maps::OURS};
+use crate::rng::Rng;
 use crate::rounds::Rounds;
 use crate::sys::warm_memory;
-use crate::worker::alone;
-use crate::workload::{Comparison, Effort, Failure};
+use crate::workload::{Comparison, Effort, KEYS_2M, Rows, SEED, Workload, against_each};
 
-/// The suite's name.
-const SUITE: &str = "ctree";
+#[cfg(feature = "bbtree")]
+pub(super) use frozen::mapped_2m;
+pub(super) use frozen::{frozen_2m, frozen_u32_set};
+pub(super) use updates::{memory, mixed_2m, updates_2m, whole_maps};
 
 /// As much as the maps of a workload take together, but for those of 33 million keys.
 const WARM_BYTES: usize = 512 << 20;
 
+const KEYS_1M: usize = 1 << 20;
+
 /// Those of `kinds` that the user's choice of names leaves: with `get_many_2m_vs_bbtree`, ours and
 /// bbtree. Ours is always among them, and first.
-fn wanted<K>(kinds: Vec<Kind<K>>, effort: &Effort) -> Vec<Kind<K>> {
-    let rival = effort
-        .only
-        .as_deref()
-        .and_then(|only| only.rsplit_once("_vs_"))
-        .map(|(_, rival)| rival);
-    let is_wanted =
-        |kind: &Kind<K>| kind.slug == ours::NAME || rival.is_none_or(|rival| rival == kind.slug);
-    kinds.into_iter().filter(is_wanted).collect()
+fn wanted<K>(mut kinds: Vec<Kind<K>>, effort: &Effort) -> Vec<Kind<K>> {
+    let only = effort.only.as_deref();
+    if let Some((_, rival)) = only.and_then(|only| only.rsplit_once("_vs_")) {
+        kinds.retain(|kind| kind.slug == OURS || kind.slug == rival);
+    }
+    kinds
 }
 
 /// Ours and std's, where the others would take too long; or ours and the one that the user named.
@@ -77,8 +56,7 @@ fn few<K>(kinds: Vec<Kind<K>>, effort: &Effort) -> Vec<Kind<K>> {
     kinds
 }
 
-/// Those of `kinds` that a table beside the main one, or one of many builds, has time for: in a
-/// quick run [`few`], else all that are wanted.
+/// Those of `kinds` that a table beside the main one, or one of many builds, has time for.
 fn few_if_quick<K>(kinds: Vec<Kind<K>>, effort: &Effort) -> Vec<Kind<K>> {
     match effort.scale {
         Scale::Quick => few(kinds, effort),
@@ -86,54 +64,289 @@ fn few_if_quick<K>(kinds: Vec<Kind<K>>, effort: &Effort) -> Vec<Kind<K>> {
     }
 }
 
-/// Parts that only full runs measure, and runs that name them: tables beside the main one.
-const BESIDE: [&str; 19] = [
-    "zipf_get_dependent_2m",
-    "zipf_get_independent_2m",
-    "zipf_get_many_2m",
-    "misses_get_independent_2m",
-    "misses_get_many_2m",
-    "mapped_get_dependent_2m",
-    "mapped_get_independent_2m",
-    "insert_sorted_2m",
-    "insert_reverse_2m",
-    "clustered_keys_get_independent_2m",
-    "clustered_keys_get_many_2m",
-    "tuple_get_dependent_2m",
-    "tuple_get_independent_2m",
-    "tuple_get_many_2m",
-    "string_get_dependent_1m",
-    "string_get_many_1m",
-    "prefixed_string_get_dependent_1m",
-    "prefixed_string_get_independent_1m",
-    "prefixed_string_get_many_1m",
-];
-
-/// Whether a run is to measure `part` of `workload`.
-fn measures(effort: &Effort, workload: &str, part: &str) -> bool {
-    let is_named = effort.only.is_some();
-    (effort.scale == Scale::Full || is_named || !BESIDE.contains(&part))
-        && effort.wants(workload, part)
-}
-
-/// Comparisons called `part` of the first of `figures`, which is ours, with each other; they are in
-/// the order of `kinds`.
-fn against_each<K>(
+/// Ours, the first of `figures`, against the others; they are in the order of `kinds`.
+fn against_kinds<K>(
     part: &str,
     kinds: &[Kind<K>],
     figures: &[Rounds],
-    unit: &'static str,
+    unit: &str,
 ) -> Vec<Comparison> {
-    let mut rivals = kinds.iter().zip(figures);
-    let Some((_, ours)) = rivals.next() else {
-        return Vec::new();
+    let rivals = kinds.iter().zip(figures).skip(1);
+    let rivals = rivals.map(|(kind, theirs)| (kind.slug, kind.name, theirs));
+    against_each("ctree", part, unit, &figures[0], rivals)
+}
+
+/// Times `run`, of `operations`, on each of `maps`, which are in the order of `kinds`.
+fn race<K, M: ?Sized>(
+    part: &str,
+    effort: &Effort,
+    operations: usize,
+    kinds: &[Kind<K>],
+    maps: &mut [Box<M>],
+    run: impl Fn(&mut M) -> u64,
+) -> Rows {
+    let run = &run;
+    let passes: Vec<Pass<'_>> = kinds
+        .iter()
+        .zip(maps)
+        .map(|(kind, map)| pass(kind.name, move || run(&mut **map)))
+        .collect();
+    let times = compare(part, effort, operations, passes)?;
+    Ok(against_kinds(part, kinds, &times, "ns"))
+}
+
+/// Maps of several kinds with the same entries.
+struct Maps<'a, K> {
+    workload: &'a Workload,
+    effort: &'a Effort,
+    /// Ours first.
+    kinds: Vec<Kind<K>>,
+    maps: Vec<Box<dyn Passes<K>>>,
+}
+
+impl<'a, K: Key> Maps<'a, K> {
+    /// Maps of `kinds`, with `keys`, inserted in their order.
+    fn with_keys(
+        workload: &'a Workload,
+        effort: &'a Effort,
+        kinds: Vec<Kind<K>>,
+        keys: &[K],
+    ) -> Self {
+        Maps {
+            workload,
+            effort,
+            maps: kinds.iter().map(|kind| kind.with_keys(keys)).collect(),
+            kinds,
+        }
+    }
+
+    fn wants(&self, part: &str) -> bool {
+        !part.is_empty() && self.workload.wants(self.effort, part)
+    }
+
+    /// Times `run`, of `operations`, on all maps, if this run is to measure the part.
+    fn measure(
+        &mut self,
+        part: &str,
+        operations: usize,
+        run: impl Fn(&mut dyn Passes<K>) -> u64,
+    ) -> Rows {
+        if !self.wants(part) {
+            return Ok(Vec::new());
+        }
+        race(
+            part,
+            self.effort,
+            operations,
+            &self.kinds,
+            &mut self.maps,
+            |map| run(map),
+        )
+    }
+
+    /// Times the lookups of queries that `draw` gives: rows for dependent ones, for independent
+    /// ones, and for many at once. A name may be empty, for no row.
+    fn look_up(
+        &mut self,
+        [dependent, independent, many]: [&str; 3],
+        mut draw: impl FnMut() -> K,
+    ) -> Rows {
+        let lookups = self.effort.lookups;
+        let mut comparisons = Vec::new();
+        if self.wants(dependent) {
+            let chain = Chain::draw(lookups, &mut draw);
+            comparisons.extend(self.measure(dependent, lookups, |map| map.get_dependent(&chain))?);
+        }
+        if self.wants(independent) || self.wants(many) {
+            let queries: Vec<K> = repeat_with(draw).take(lookups).collect();
+            let one_by_one = |map: &mut dyn Passes<K>| map.get_independent(&queries);
+            comparisons.extend(self.measure(independent, lookups, one_by_one)?);
+            comparisons.extend(self.measure(many, lookups, |map| map.get_many(&queries))?);
+        }
+        Ok(comparisons)
+    }
+}
+
+/// Lookups of keys drawn evenly, of hot keys, and of keys that are not there; a walk over all
+/// entries; ranges of a hundred. 2^21 keys.
+pub(super) fn lookups_2m(workload: &Workload, effort: &Effort) -> Rows {
+    warm_memory(WARM_BYTES);
+    // Of one stream of different numbers, the first half is in the maps and the second is not.
+    let mut keys = keys::random(2 * KEYS_2M, SEED);
+    let absent = keys.split_off(KEYS_2M);
+    let kinds = wanted(rivals::integer_maps(), effort);
+    let mut maps = Maps::with_keys(workload, effort, kinds, &keys);
+    let mut rng = Rng::new(SEED);
+
+    let evenly = ["get_dependent_2m", "get_independent_2m", "get_many_2m"];
+    let mut comparisons = maps.look_up(evenly, || keys[rng.below(keys.len())])?;
+    comparisons.extend(maps.measure("iterate_2m", keys.len(), |map| map.iterate())?);
+    let starts = repeat_with(|| keys[rng.below(keys.len())]).take(effort.lookups / 10);
+    let starts: Vec<u64> = starts.collect();
+    let ranges = |map: &mut dyn Passes<u64>| map.ranges(&starts, 100);
+    comparisons.extend(maps.measure("range_100_2m", starts.len(), ranges)?);
+
+    let hot = [
+        "zipf_get_dependent_2m",
+        "zipf_get_independent_2m",
+        "zipf_get_many_2m",
+    ];
+    if hot.iter().any(|part| maps.wants(part)) {
+        let mut queries = Queries::new(&keys, Skew::Zipf, SEED);
+        comparisons.extend(maps.look_up(hot, || queries.draw())?);
+    }
+    // All answers are the same, so there is no chain of them.
+    let misses = ["", "misses_get_independent_2m", "misses_get_many_2m"];
+    comparisons.extend(maps.look_up(misses, || absent[rng.below(absent.len())])?);
+    Ok(comparisons)
+}
+
+/// Lookups among 2^25 keys, 768 MiB of entries: not even the upper levels of a tree fit the caches.
+/// In full runs only.
+pub(super) fn lookups_33m(workload: &Workload, effort: &Effort) -> Rows {
+    if effort.scale == Scale::Quick {
+        return Ok(Vec::new());
+    }
+    warm_memory(8 * WARM_BYTES);
+    let keys = keys::random(1 << 25, SEED);
+    let kinds = few(rivals::integer_maps(), effort);
+    let mut maps = Maps::with_keys(workload, effort, kinds, &keys);
+    let mut rng = Rng::new(SEED);
+    maps.look_up(["get_dependent_33m", "", "get_many_33m"], || {
+        keys[rng.below(keys.len())]
+    })
+}
+
+/// Runs of consecutive integers with gaps between them, which a prefix common to all nodes cannot
+/// tell apart.
+pub(super) fn clustered_2m(workload: &Workload, effort: &Effort) -> Rows {
+    let parts = [
+        "clustered_keys_get_2m",
+        "clustered_keys_get_independent_2m",
+        "clustered_keys_get_many_2m",
+    ];
+    let keys = || keys::clustered(KEYS_2M, SEED);
+    look_up(workload, effort, rivals::integer_maps(), parts, keys)
+}
+
+/// Tuples of a `u32` and a `u64`.
+pub(super) fn tuples_2m(workload: &Workload, effort: &Effort) -> Rows {
+    let parts = [
+        "tuple_get_dependent_2m",
+        "tuple_get_independent_2m",
+        "tuple_get_many_2m",
+    ];
+    let keys = || keys::events(KEYS_2M, SEED);
+    look_up(workload, effort, rivals::maps(), parts, keys)
+}
+
+/// Words and paths of 8 to 40 bytes.
+pub(super) fn strings_1m(workload: &Workload, effort: &Effort) -> Rows {
+    let parts = [
+        "string_get_dependent_1m",
+        "string_get_1m",
+        "string_get_many_1m",
+    ];
+    let keys = || keys::words_and_paths(KEYS_1M, SEED);
+    look_up(workload, effort, rivals::maps(), parts, keys)
+}
+
+/// Paths of 64 bytes; the first 48 are those of one of eight folders.
+pub(super) fn prefixed_strings_1m(workload: &Workload, effort: &Effort) -> Rows {
+    let parts = [
+        "prefixed_string_get_dependent_1m",
+        "prefixed_string_get_independent_1m",
+        "prefixed_string_get_many_1m",
+    ];
+    let keys = || keys::long_prefixes(KEYS_1M, SEED);
+    look_up(workload, effort, rivals::maps(), parts, keys)
+}
+
+/// Lookups of keys drawn evenly. Queries are copies of the keys: those that own memory own other
+/// memory than what is in the maps, and lie in it one behind the other.
+fn look_up<K: Key>(
+    workload: &Workload,
+    effort: &Effort,
+    kinds: Vec<Kind<K>>,
+    parts: [&str; 3],
+    keys: impl FnOnce() -> Vec<K>,
+) -> Rows {
+    if !parts.iter().any(|part| workload.wants(effort, part)) {
+        return Ok(Vec::new());
+    }
+    warm_memory(WARM_BYTES);
+    let keys = keys();
+    let mut maps = Maps::with_keys(workload, effort, few_if_quick(kinds, effort), &keys);
+    let mut rng = Rng::new(SEED);
+    maps.look_up(parts, || keys[rng.below(keys.len())].clone())
+}
+
+/// How many times shorter passes over small maps are than over large ones, and how many times as
+/// many rounds there are: most passes then end before another process gets the processor.
+const SHORTER: usize = 5;
+
+/// Maps of 16 and of 1000 entries, which the nearest caches hold: lookups, insertion from empty and
+/// dropping, iteration. A row without one of these in its name shows the one that ours does worst
+/// in.
+///
+/// There are many such maps, and each lookup goes to a random one: in a single map of 16 keys a
+/// branch predictor learns all paths after a few rounds, as it cannot in a program with many small
+/// maps. All maps of 16 keys together fit the first-level cache, those of 1000 keys the second.
+pub(super) fn small_maps(workload: &Workload, effort: &Effort) -> Rows {
+    let effort = &Effort {
+        rounds: effort.rounds * SHORTER,
+        lookups: effort.lookups / SHORTER,
+        ..effort.clone()
     };
-    rivals
-        .map(|(rival, theirs)| {
-            let name = format!("{part}_vs_{}", rival.slug);
-            Comparison::new(SUITE, name, rival.name, unit, ours, theirs)
+    let mut comparisons = Vec::new();
+    for (part, entries, maps) in [("small_map_16", 16, 64), ("small_map_1000", 1000, 16)] {
+        if workload.wants(effort, part) {
+            comparisons.extend(small_maps_of(part, entries, maps, effort)?);
+        }
+    }
+    Ok(comparisons)
+}
+
+fn small_maps_of(part: &str, entries: usize, count: usize, effort: &Effort) -> Rows {
+    let keys = keys::random(count * entries, SEED);
+    let groups: Vec<Vec<u64>> = keys.chunks(entries).map(<[u64]>::to_vec).collect();
+    let kinds = wanted(rivals::integer_maps(), effort);
+    let mut maps: Vec<_> = kinds.iter().map(|kind| kind.many(&groups)).collect();
+    let mut rng = Rng::new(SEED);
+    let queries: Vec<(usize, u64)> = (0..effort.lookups)
+        .map(|_| {
+            let map = rng.below(count);
+            (map, groups[map][rng.below(entries)])
         })
-        .collect()
+        .collect();
+
+    let repeats = effort.lookups.div_ceil(keys.len());
+    let again = |pass: &dyn Fn() -> u64| {
+        (0..repeats).fold(0_u64, |sum, _| sum.rotate_left(1).wrapping_add(pass()))
+    };
+    let mut measure = |end: &str, operations, run: &dyn Fn(&mut dyn ManyPasses<u64>) -> u64| {
+        let part = format!("{part}_{end}");
+        race(&part, effort, operations, &kinds, &mut maps, |maps| {
+            run(maps)
+        })
+    };
+    let get = measure("get", queries.len(), &|maps| maps.get(&queries))?;
+    let all = repeats * keys.len();
+    let insert = measure("insert", all, &|maps| {
+        again(&|| maps.build_and_drop(&groups))
+    })?;
+    let iterate = measure("iterate", all, &|maps| again(&|| maps.iterate()))?;
+
+    let mut comparisons = Vec::new();
+    for (rival, kind) in kinds[1..].iter().enumerate() {
+        let of_rival = [&get[rival], &insert[rival], &iterate[rival]];
+        let worst = of_rival
+            .into_iter()
+            .min_by(|a, b| a.ratio.total_cmp(&b.ratio));
+        comparisons.extend(worst.map(|row| row.called(format!("{part}_vs_{}", kind.slug))));
+    }
+    comparisons.extend(get.into_iter().chain(insert).chain(iterate));
+    Ok(comparisons)
 }
 
 /// A sum over the answers to `queries` in their order.
@@ -141,127 +354,4 @@ fn sum_of(queries: &[u64], mut get: impl FnMut(&u64) -> Option<u64>) -> u64 {
     queries
         .iter()
         .fold(0, |sum, key| add_in_order(sum, get(key)))
-}
-
-/// Times one pass of ours and one of a rival, of `effort.lookups` operations each; the comparison's
-/// name is `name`.
-fn duel(
-    part: &'static str,
-    name: String,
-    rival: &str,
-    effort: &Effort,
-    ours: impl FnMut() -> u64,
-    theirs: impl FnMut() -> u64,
-) -> Result<Comparison, Failure> {
-    let passes: Vec<Pass<'_>> = vec![
-        (ours::NAME.to_owned(), Box::new(ours)),
-        (rival.to_owned(), Box::new(theirs)),
-    ];
-    let times: Vec<Rounds> = compare(part, effort, passes)?
-        .into_iter()
-        .map(|rounds| rounds.per_operation(effort.lookups))
-        .collect();
-    Ok(Comparison::new(
-        SUITE, name, rival, "ns", &times[0], &times[1],
-    ))
-}
-
-/// Maps of all kinds with the same entries.
-struct Maps<K> {
-    /// Ours first.
-    kinds: Vec<Kind<K>>,
-    maps: Vec<Box<dyn Passes<K>>>,
-    workload: &'static str,
-    effort: Effort,
-}
-
-/// The parts of a workload that look keys up, by what their comparisons' names begin with. A part
-/// may be missing.
-#[derive(Clone, Copy, Debug, Default)]
-struct LookupParts {
-    dependent: Option<&'static str>,
-    independent: Option<&'static str>,
-    many: Option<&'static str>,
-}
-
-impl LookupParts {
-    /// Those that this run is to measure.
-    fn measured(self, workload: &str, effort: &Effort) -> Self {
-        let measured = |part: &&str| measures(effort, workload, part);
-        LookupParts {
-            dependent: self.dependent.filter(measured),
-            independent: self.independent.filter(measured),
-            many: self.many.filter(measured),
-        }
-    }
-
-    /// Whether there are none.
-    fn is_empty(self) -> bool {
-        self.dependent.or(self.independent).or(self.many).is_none()
-    }
-}
-
-impl<K: Key> Maps<K> {
-    /// Maps of `kinds`, with `keys`, inserted in their order.
-    fn with_keys(workload: &'static str, effort: &Effort, kinds: Vec<Kind<K>>, keys: &[K]) -> Self {
-        let maps = kinds.iter().map(|kind| kind.with_keys(keys)).collect();
-        Maps {
-            kinds,
-            maps,
-            workload,
-            effort: effort.clone(),
-        }
-    }
-
-    /// Times `pass`, of so many operations, over all maps, if the user wants this part.
-    fn measure(
-        &mut self,
-        part: &'static str,
-        operations: usize,
-        pass: impl Fn(&mut dyn Passes<K>) -> u64,
-    ) -> Result<Vec<Comparison>, Failure> {
-        if !measures(&self.effort, self.workload, part) {
-            return Ok(Vec::new());
-        }
-        let pass = &pass;
-        let passes: Vec<Pass<'_>> = self
-            .kinds
-            .iter()
-            .zip(&mut self.maps)
-            .map(|(kind, map)| -> Pass<'_> {
-                (kind.name.to_owned(), Box::new(move || pass(map.as_mut())))
-            })
-            .collect();
-        let times: Vec<Rounds> = compare(part, &self.effort, passes)?
-            .into_iter()
-            .map(|rounds| rounds.per_operation(operations))
-            .collect();
-        Ok(against_each(part, &self.kinds, &times, "ns"))
-    }
-
-    /// Times the lookups of queries that `draw` gives.
-    fn look_up(
-        &mut self,
-        parts: LookupParts,
-        mut draw: impl FnMut() -> K,
-    ) -> Result<Vec<Comparison>, Failure> {
-        let lookups = self.effort.lookups;
-        let parts = parts.measured(self.workload, &self.effort);
-        let mut comparisons = Vec::new();
-        if let Some(part) = parts.dependent {
-            let chain = Chain::draw(lookups, &mut draw);
-            comparisons.extend(self.measure(part, lookups, |map| map.get_dependent(&chain))?);
-        }
-        if parts.independent.or(parts.many).is_none() {
-            return Ok(comparisons);
-        }
-        let queries: Vec<K> = std::iter::repeat_with(draw).take(lookups).collect();
-        if let Some(part) = parts.independent {
-            comparisons.extend(self.measure(part, lookups, |map| map.get_independent(&queries))?);
-        }
-        if let Some(part) = parts.many {
-            comparisons.extend(self.measure(part, lookups, |map| map.get_many(&queries))?);
-        }
-        Ok(comparisons)
-    }
 }

@@ -1,85 +1,61 @@
-//! Insertion, removal, both beside lookups, and what the maps weigh.
+//! Insertion, removal, both beside lookups; calls on whole maps; and what maps weigh.
 
+use std::collections::BTreeMap;
+use std::hint::black_box;
 use std::time::Duration;
 
-use crate::rng::Rng;
-use crate::timing::timed;
+use ctree::CTreeMap;
 
-use super::{Comparison, Effort, Failure, Maps, SEED, SUITE, WARM_BYTES};
-use super::{against_each, alone, few_if_quick, measures, warm_memory};
+use super::{KEYS_1M, Maps, WARM_BYTES, against_kinds, few, few_if_quick};
 use crate::keys;
-use crate::ordered_map::{Kind, Passes, Updates};
+use crate::ordered_map::{Key, Kind, OrderedMap, Passes, Updates};
 use crate::programs::Scale;
 use crate::rivals;
+use crate::rivals::maps::{BTREEMAP, BTREEMAP_NAME};
+use crate::rng::Rng;
 use crate::rounds::Rounds;
-use crate::sys::resident_bytes;
-use crate::workload::{KEYS_2M, Workload, WrongAnswer};
+use crate::sys::{heap_bytes, resident_bytes, warm_memory};
+use crate::timing::{timed, turns};
+use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Rows, SEED, Workload, wrong_answer};
+
+/// The number of rounds, where each builds all maps.
+fn build_rounds(effort: &Effort) -> usize {
+    match effort.scale {
+        Scale::Quick => 3,
+        Scale::Full => effort.process_rounds,
+    }
+}
 
 /// 2^21 keys, inserted one by one into an empty map in random, ascending and descending order; all
-/// of them removed again, in another random order than they came in; and the memory of a map whose
-/// keys came in random order.
-pub const UPDATES_2M: Workload = Workload {
-    suite: SUITE,
-    name: UPDATES_2M_NAME,
-    also: &[
-        INSERT_RANDOM,
-        BYTES_PER_KEY,
-        REMOVE_RANDOM,
-        INSERT_SORTED,
-        INSERT_REVERSE,
-    ],
-    run: |effort| alone(UPDATES_2M_NAME, effort, updates_2m),
-};
-
-/// A map of 2^21 keys that keeps its size: half of the operations are lookups, the others insert
-/// and remove in turns. See [`Updates`].
-pub const MIXED_2M: Workload = Workload {
-    suite: SUITE,
-    name: MIXED_50_50,
-    also: &[],
-    run: |effort| alone(MIXED_50_50, effort, mixed_2m),
-};
-
-const UPDATES_2M_NAME: &str = "updates_2m";
-const INSERT_RANDOM: &str = "insert_random_2m";
-const BYTES_PER_KEY: &str = "bytes_per_key_2m";
-const REMOVE_RANDOM: &str = "remove_random_2m";
-const INSERT_SORTED: &str = "insert_sorted_2m";
-const INSERT_REVERSE: &str = "insert_reverse_2m";
-const MIXED_50_50: &str = "mixed_50_50_2m";
-
-fn updates_2m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
+/// of them removed again, in another random order; and the memory of a map whose keys came in
+/// random order.
+pub(in crate::suites) fn updates_2m(workload: &Workload, effort: &Effort) -> Rows {
+    let [insert, weight, remove] = ["insert_random_2m", "bytes_per_key_2m", "remove_random_2m"];
     warm_memory(WARM_BYTES);
     let kinds = few_if_quick(rivals::integer_maps(), effort);
     let mut keys = keys::random(KEYS_2M, SEED);
+    let wants = |part| workload.wants(effort, part);
     let mut comparisons = Vec::new();
     // First, in a young process.
-    if measures(effort, UPDATES_2M_NAME, BYTES_PER_KEY) {
-        let bytes = weigh(&kinds, &keys)?;
-        comparisons.extend(against_each(BYTES_PER_KEY, &kinds, &bytes, "B"));
+    if wants(weight) {
+        let bytes = resident_bytes_per_key(weight, &kinds, &keys)?;
+        comparisons.extend(against_kinds(weight, &kinds, &bytes, "B"));
     }
-    let wants = |part| measures(effort, UPDATES_2M_NAME, part);
-    if wants(INSERT_RANDOM) || wants(REMOVE_RANDOM) {
+    if wants(insert) || wants(remove) {
         let mut removals = keys.clone();
         Rng::new(SEED).shuffle(&mut removals);
-        let parts = Parts {
-            insert: INSERT_RANDOM,
-            remove: wants(REMOVE_RANDOM).then_some((REMOVE_RANDOM, &removals)),
-        };
-        comparisons.extend(parts.measure(&kinds, &keys, effort)?);
+        let removals = wants(remove).then_some((remove, &*removals));
+        comparisons.extend(insert_and_remove(insert, removals, &kinds, &keys, effort)?);
     }
     keys.sort_unstable();
-    for (part, reversed) in [(INSERT_SORTED, false), (INSERT_REVERSE, true)] {
-        if wants(part) {
-            if reversed {
-                keys.reverse();
-            }
-            let parts = Parts {
-                insert: part,
-                remove: None,
-            };
-            comparisons.extend(parts.measure(&kinds, &keys, effort)?);
-        }
+    if wants("insert_sorted_2m") {
+        let rows = insert_and_remove("insert_sorted_2m", None, &kinds, &keys, effort)?;
+        comparisons.extend(rows);
+    }
+    if wants("insert_reverse_2m") {
+        keys.reverse();
+        let rows = insert_and_remove("insert_reverse_2m", None, &kinds, &keys, effort)?;
+        comparisons.extend(rows);
     }
     Ok(comparisons)
 }
@@ -89,8 +65,12 @@ fn updates_2m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
 /// What the allocator was asked for would be less than the truth: it leaves out headers and
 /// rounding of a malloc, whole pages of an arena, and all memory that a map takes from the
 /// operating system itself. The process is young and all maps live until the last is weighed, so
-/// none is built in what another one gave back.
-fn weigh(kinds: &[Kind<u64>], keys: &[u64]) -> Result<Vec<Rounds>, Failure> {
+/// none is built in memory that another one gave back.
+fn resident_bytes_per_key(
+    part: &str,
+    kinds: &[Kind<u64>],
+    keys: &[u64],
+) -> Result<Vec<Rounds>, Failure> {
     let mut maps = Vec::new();
     let mut bytes = Vec::new();
     let mut sums = Vec::new();
@@ -102,83 +82,66 @@ fn weigh(kinds: &[Kind<u64>], keys: &[u64]) -> Result<Vec<Rounds>, Failure> {
         bytes.push(Rounds::once(taken / keys.len() as f64));
         maps.push(map);
     }
-    agree(BYTES_PER_KEY, kinds, &sums)?;
+    agree(part, kinds, &sums)?;
     Ok(bytes)
 }
 
-/// What is timed of the life of a map.
-struct Parts<'a> {
-    insert: &'static str,
-    /// And the order in which the keys go.
-    remove: Option<(&'static str, &'a [u64])>,
-}
-
-impl Parts<'_> {
-    /// In each round each kind of map is built anew from `keys` and, where that is a part, emptied
-    /// again.
-    fn measure(
-        &self,
-        kinds: &[Kind<u64>],
-        keys: &[u64],
-        effort: &Effort,
-    ) -> Result<Vec<Comparison>, Failure> {
-        let rounds = match effort.scale {
-            Scale::Quick => 3,
-            Scale::Full => effort.process_rounds,
-        };
-        let mut inserts: Vec<Vec<Duration>> = vec![Vec::new(); kinds.len()];
-        let mut removals = inserts.clone();
-        for round in 0..rounds {
-            let mut sums = vec![0; kinds.len()];
-            for turn in 0..kinds.len() {
-                // Each round begins with another one, so that none always comes after the same
-                // neighbour.
-                let which = (round + turn) % kinds.len();
-                let mut map: Box<dyn Passes<u64>> = kinds[which].empty();
-                let (time, sum) = timed(|| map.insert_all(keys));
-                inserts[which].push(time);
-                sums[which] = sum;
-                if let Some((_, keys)) = self.remove {
-                    let (time, sum) = timed(|| map.remove_all(keys));
-                    removals[which].push(time);
-                    sums[which] = sums[which].wrapping_add(sum);
-                }
-                // Whatever was not removed is left.
-                sums[which] = sums[which].wrapping_add(map.iterate());
-            }
-            agree(self.insert, kinds, &sums)?;
+/// In each round, builds each kind of map from `keys` and, where that is measured, removes keys in
+/// another order.
+fn insert_and_remove(
+    insert: &str,
+    remove: Option<(&str, &[u64])>,
+    kinds: &[Kind<u64>],
+    keys: &[u64],
+    effort: &Effort,
+) -> Rows {
+    let rounds = build_rounds(effort);
+    let mut inserts: Vec<Vec<Duration>> = vec![Vec::new(); kinds.len()];
+    let mut removals = inserts.clone();
+    let mut sums = vec![0_u64; kinds.len()];
+    for which in turns(rounds, kinds.len()) {
+        let mut map: Box<dyn Passes<u64>> = kinds[which].empty();
+        let (time, mut sum) = timed(|| map.insert_all(keys));
+        inserts[which].push(time);
+        if let Some((_, keys)) = remove {
+            let (time, removed) = timed(|| map.remove_all(keys));
+            removals[which].push(time);
+            sum = sum.wrapping_add(removed);
         }
-        let rows = |part: &str, times: Vec<Vec<Duration>>| {
-            let each = |times| Rounds::of_times(times).per_operation(keys.len());
-            let figures: Vec<Rounds> = times.into_iter().map(each).collect();
-            against_each(part, kinds, &figures, "ns")
-        };
-        let mut comparisons = rows(self.insert, inserts);
-        if let Some((part, _)) = self.remove {
-            comparisons.extend(rows(part, removals));
-        }
-        Ok(comparisons)
+        // What was not removed is left.
+        sums[which] = sum
+            .wrapping_add(map.iterate())
+            .wrapping_add(sums[which].rotate_left(1));
     }
+    agree(insert, kinds, &sums)?;
+    let rows = |part: &str, times: &[Vec<Duration>]| {
+        let times = times
+            .iter()
+            .map(|times| Rounds::of_times(times, keys.len()));
+        against_kinds(part, kinds, &times.collect::<Vec<_>>(), "ns")
+    };
+    let mut comparisons = rows(insert, &inserts);
+    if let Some((part, _)) = remove {
+        comparisons.extend(rows(part, &removals));
+    }
+    Ok(comparisons)
 }
 
 /// All maps must have given the same answers as the first.
-fn agree<K>(part: &'static str, kinds: &[Kind<K>], sums: &[u64]) -> Result<(), Failure> {
+fn agree<K>(part: &str, kinds: &[Kind<K>], sums: &[u64]) -> Result<(), Failure> {
     let differs = kinds.iter().zip(sums).find(|&(_, sum)| *sum != sums[0]);
-    differs.map_or(Ok(()), |(kind, _)| {
-        Err(Failure::Answer(WrongAnswer {
-            workload: part,
-            who: kind.name.to_owned(),
-        }))
-    })
+    differs.map_or(Ok(()), |(kind, _)| Err(wrong_answer(part, kind.name)))
 }
 
-fn mixed_2m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
+/// A map of 2^21 keys that keeps its size: half of the operations are lookups, the others insert
+/// and remove in turns. See [`Updates`].
+pub(in crate::suites) fn mixed_2m(workload: &Workload, effort: &Effort) -> Rows {
     warm_memory(WARM_BYTES);
     let pairs = effort.lookups / 8;
     let mut keys = keys::random(KEYS_2M + pairs, SEED);
     let arriving = keys.split_off(KEYS_2M);
     let kinds = few_if_quick(rivals::integer_maps(), effort);
-    let mut maps = Maps::with_keys(MIXED_50_50, effort, kinds, &keys);
+    let mut maps = Maps::with_keys(workload, effort, kinds, &keys);
     let mut rng = Rng::new(SEED);
     rng.shuffle(&mut keys);
     let leaving = keys.split_off(KEYS_2M - pairs);
@@ -189,5 +152,173 @@ fn mixed_2m(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
         leaving,
         arriving,
     };
-    maps.measure(MIXED_50_50, updates.len(), |map| map.mixed(&updates))
+    maps.measure(workload.name, updates.operations(), |map| {
+        map.mixed(&updates)
+    })
+}
+
+/// The calls on whole maps, of either map.
+trait Whole<K>: OrderedMap<K> + Clone {
+    fn split_off(&mut self, key: &K) -> Self;
+    fn append(&mut self, other: &mut Self);
+}
+
+macro_rules! whole {
+    ($($map:ident)*) => {$(
+        impl<K: Key> Whole<K> for $map<K, u64> {
+            fn split_off(&mut self, key: &K) -> Self {
+                $map::split_off(self, key)
+            }
+
+            fn append(&mut self, other: &mut Self) {
+                $map::append(self, other);
+            }
+        }
+    )*};
+}
+
+whole!(CTreeMap BTreeMap);
+
+/// The time of a call on a new map of `keys`, and a sum over the entries of all maps that it left.
+fn time_of_call<K: Key, M: Whole<K>>(part: &str, keys: &[K], others: &[K]) -> (Duration, u64) {
+    let filled = |keys: &[K]| {
+        let mut map = M::default();
+        map.insert_all(keys);
+        map
+    };
+    let (mut map, mut other) = (filled(keys), filled(others));
+    let (time, made) = timed(|| match part {
+        "split_off_1m" => map.split_off(&others[0]),
+        "append_1m" => {
+            map.append(&mut other);
+            M::default()
+        }
+        _ => black_box(&map).clone(),
+    });
+    (
+        time,
+        map.iterate().rotate_left(1).wrapping_add(made.iterate()),
+    )
+}
+
+/// Times a call on both maps that have it, in turns.
+fn measure_call<K: Key>(
+    part: &str,
+    effort: &Effort,
+    keys: &[K],
+    others: &[K],
+) -> Result<Comparison, Failure> {
+    let mut expected = None;
+    let times = Rounds::in_turns(build_rounds(effort), 2, keys.len(), |which| {
+        let (time, sum) = match which {
+            0 => time_of_call::<K, CTreeMap<K, u64>>(part, keys, others),
+            _ => time_of_call::<K, BTreeMap<K, u64>>(part, keys, others),
+        };
+        match *expected.get_or_insert(sum) == sum {
+            true => Ok(time),
+            false => Err(wrong_answer(part, BTREEMAP_NAME)),
+        }
+    })?;
+    let name = format!("{part}_vs_{BTREEMAP}");
+    Ok(Comparison::new(
+        "ctree",
+        name,
+        BTREEMAP_NAME,
+        "ns",
+        &times[0],
+        &times[1],
+    ))
+}
+
+/// Maps of 2^20 keys, inserted one by one in random order: `split_off` in the middle, `clone`, also
+/// of strings, and `append` of as many other keys.
+pub(in crate::suites) fn whole_maps(workload: &Workload, effort: &Effort) -> Rows {
+    warm_memory(WARM_BYTES);
+    let wants = |part| workload.wants(effort, part);
+    let mut comparisons = Vec::new();
+    let mut keys = keys::random(2 * KEYS_1M, SEED);
+    let others = keys.split_off(KEYS_1M);
+    let mut sorted = keys.clone();
+    let middle = *sorted.select_nth_unstable(KEYS_1M / 2).1;
+    for (part, others) in [
+        ("split_off_1m", &[middle][..]),
+        ("clone_1m", &[]),
+        ("append_1m", &others[..]),
+    ] {
+        if wants(part) {
+            comparisons.push(measure_call(part, effort, &keys, others)?);
+        }
+    }
+    if wants("clone_string_1m") {
+        let mut keys = keys::words_and_paths(KEYS_1M, SEED);
+        Rng::new(SEED).shuffle(&mut keys);
+        comparisons.push(measure_call("clone_string_1m", effort, &keys, &[])?);
+    }
+    Ok(comparisons)
+}
+
+/// The bytes that each kind's `make` leaves allocated, less `others`, for one of `count`. The
+/// system's malloc counts them: headers and rounding included, freed memory that it keeps left out.
+fn weigh<K, T>(
+    part: &str,
+    kinds: &[Kind<K>],
+    others: u64,
+    count: usize,
+    make: impl Fn(&Kind<K>) -> T,
+) -> Vec<Comparison> {
+    let bytes = kinds.iter().map(|kind| {
+        let before = heap_bytes()?;
+        let made = make(kind);
+        let bytes = heap_bytes()?.saturating_sub(before + others);
+        drop(made);
+        Some(Rounds::once(bytes as f64 / count as f64))
+    });
+    // Where malloc does not tell, there are no rows.
+    let bytes: Option<Vec<Rounds>> = bytes.collect();
+    bytes.map_or_else(Vec::new, |bytes| against_kinds(part, kinds, &bytes, "B"))
+}
+
+/// Bytes of a map value; of a map of one entry, its value included; of a map of 2^20 entries after
+/// nine of ten were removed, an entry; and of a map of 2^20 strings, inserted in random order, an
+/// entry without the strings' own bytes.
+pub(in crate::suites) fn memory(workload: &Workload, effort: &Effort) -> Rows {
+    let wants = |part| workload.wants(effort, part);
+    let mut comparisons = Vec::new();
+    for (part, keys) in [
+        ("memory_map_value", vec![]),
+        ("memory_one_entry", vec![1_u64]),
+    ] {
+        if wants(part) {
+            let groups = vec![keys; 1 << 12];
+            let kinds = few(rivals::maps(), effort);
+            let rows = weigh(part, &kinds, 0, groups.len(), |kind| kind.many(&groups));
+            comparisons.extend(rows);
+        }
+    }
+    if wants("memory_removed_1m") {
+        let keys = keys::random(KEYS_1M, SEED);
+        let mut removals = keys.clone();
+        Rng::new(SEED).shuffle(&mut removals);
+        removals.truncate(KEYS_1M / 10 * 9);
+        let left = KEYS_1M - removals.len();
+        let kinds = few(rivals::integer_maps(), effort);
+        comparisons.extend(weigh("memory_removed_1m", &kinds, 0, left, |kind| {
+            let mut map = kind.with_keys(&keys);
+            map.remove_all(&removals);
+            map
+        }));
+    }
+    if wants("memory_string_1m") {
+        let mut keys = keys::words_and_paths(KEYS_1M, SEED);
+        Rng::new(SEED).shuffle(&mut keys);
+        let mut copies = Vec::with_capacity(keys.len());
+        let empty = heap_bytes().unwrap_or(0);
+        copies.extend(keys.iter().cloned());
+        let own = heap_bytes().unwrap_or(0) - empty;
+        drop(copies);
+        let kinds = few(rivals::maps(), effort);
+        let with_keys = |kind: &Kind<String>| kind.with_keys(&keys);
+        comparisons.extend(weigh("memory_string_1m", &kinds, own, KEYS_1M, with_keys));
+    }
+    Ok(comparisons)
 }

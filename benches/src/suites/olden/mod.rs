@@ -33,36 +33,10 @@ use crate::olden::runner::{PROGRAMS, Program, Setting, Stages, Variant, name};
 use crate::output::table::Table;
 use crate::programs::Scale;
 use crate::rounds::Rounds;
-use crate::workload::{Comparison, Effort, Failure, Workload};
+use crate::workload::{Comparison, Effort, Failure, Rows, Workload};
 
 /// The suite's name.
 pub const SUITE: &str = "olden";
-
-/// The workload of the program with this number in [`PROGRAMS`].
-const fn workload<const PROGRAM: usize>(name: &'static str) -> Workload {
-    Workload {
-        suite: SUITE,
-        name,
-        also: &[],
-        run: |effort| of_program(&PROGRAMS[PROGRAM], effort),
-    }
-}
-
-pub(super) const TREEADD: Workload = workload::<0>("olden_treeadd");
-pub(super) const PERIMETER: Workload = workload::<1>("olden_perimeter");
-pub(super) const BISORT: Workload = workload::<2>("olden_bisort");
-pub(super) const HEALTH: Workload = workload::<3>("olden_health");
-pub(super) const MST: Workload = workload::<4>("olden_mst");
-pub(super) const EM3D: Workload = workload::<5>("olden_em3d");
-pub(super) const TSP: Workload = workload::<6>("olden_tsp");
-
-/// The means over all programs.
-pub(super) const MEANS: Workload = Workload {
-    suite: SUITE,
-    name: "olden_geomean",
-    also: &["olden_thesis_sim"],
-    run: means,
-};
 
 /// What this process has measured so far, each contest and simulation once: the means and the table
 /// are over what the programs' own workloads measured.
@@ -164,18 +138,18 @@ impl Figure {
 
 const SIMULATED_RIVAL: &str = "system malloc, simulated";
 
-/// The comparisons of one program.
-fn of_program(program: &'static Program, effort: &Effort) -> Result<Vec<Comparison>, Failure> {
-    let workload = format!("olden_{}", program.name);
+/// The comparisons of the program with this number in [`PROGRAMS`].
+pub(super) fn of_program<const PROGRAM: usize>(workload: &Workload, effort: &Effort) -> Rows {
+    let program = &PROGRAMS[PROGRAM];
     let mut comparisons = Vec::new();
     for &setting in Setting::value_variants() {
-        let beginning = format!("{workload}_{}", name(setting));
-        if effort.wants(&workload, &beginning) {
+        let beginning = format!("{}_{}", workload.name, name(setting));
+        if workload.wants(effort, &beginning) {
             comparisons.extend(rows(&contest(program, setting, effort)?, &beginning));
         }
     }
-    let name = format!("{workload}_thesis_sim");
-    if effort.wants(&workload, &name)
+    let name = format!("{}_thesis_sim", workload.name);
+    if workload.wants(effort, &name)
         && let Some(simulated) = simulation(program, effort)?
     {
         for (placed, end) in Placed::ALL {
@@ -218,8 +192,9 @@ fn rows(contest: &Contest, beginning: &str) -> Vec<Comparison> {
     comparisons
 }
 
-fn means(effort: &Effort) -> Result<Vec<Comparison>, Failure> {
-    let wants = |part: &str| effort.wants(MEANS.name, part);
+/// The means over all programs.
+pub(super) fn means(workload: &Workload, effort: &Effort) -> Rows {
+    let wants = |part: &str| workload.wants(effort, part);
     let mut comparisons = Vec::new();
     let mut add = |figures: Vec<Figure>, name: String, rival: &str| {
         comparisons.extend(Figure::mean(figures).map(|mean| mean.row(name, rival)));
@@ -295,8 +270,13 @@ pub fn table() -> Option<Table> {
         "memory",
         "simulated",
     ];
-    (!contests.is_empty())
-        .then(|| Table::new(SUITE, "The Olden programs", EXPLANATION, header, rows))
+    (!contests.is_empty()).then(|| Table {
+        suite: SUITE.to_owned(),
+        title: "The Olden programs".to_owned(),
+        explanation: EXPLANATION.to_owned(),
+        header: header.map(str::to_owned).into(),
+        rows: rows.map(Vec::from).collect(),
+    })
 }
 
 /// The line of the table for one contestant.

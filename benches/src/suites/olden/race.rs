@@ -7,8 +7,9 @@ use crate::programs::Scale;
 use crate::rivals::{ALLOCATORS, ARENAS, ours};
 use crate::rounds::Rounds;
 use crate::sys::warm_memory;
+use crate::timing::turns;
 use crate::worker;
-use crate::workload::{Failure, WrongAnswer};
+use crate::workload::{Failure, wrong_answer};
 
 /// A contestant and its rounds.
 #[derive(Clone, Debug)]
@@ -162,29 +163,22 @@ impl Contest {
 /// result.
 fn race(run: Run, contestants: &mut [Entry], rounds: usize) -> Result<(), Failure> {
     let mut expected = None;
-    for round in 0..rounds {
-        for turn in 0..contestants.len() {
-            // Each round begins with another one, so that none always runs after the same
-            // neighbour.
-            let which = (round + turn) % contestants.len();
-            let contestant = &mut contestants[which];
-            let run = Run {
-                variant: contestant.variant,
-                extent: match expected {
-                    None => Extent::Check,
-                    Some(_) => Extent::Run,
-                },
-                ..run
-            };
-            let stages = start(&run, contestant.allocator)?;
-            if *expected.get_or_insert(stages.checksum) != stages.checksum {
-                return Err(Failure::Answer(WrongAnswer {
-                    workload: SUITE,
-                    who: format!("{run} under {}", contestant.allocator),
-                }));
-            }
-            contestant.rounds.push(stages);
+    for which in turns(rounds, contestants.len()) {
+        let contestant = &mut contestants[which];
+        let run = Run {
+            variant: contestant.variant,
+            extent: match expected {
+                None => Extent::Check,
+                Some(_) => Extent::Run,
+            },
+            ..run
+        };
+        let stages = start(&run, contestant.allocator)?;
+        if *expected.get_or_insert(stages.checksum) != stages.checksum {
+            let who = format!("{run} under {}", contestant.allocator);
+            return Err(wrong_answer(SUITE, &who));
         }
+        contestant.rounds.push(stages);
     }
     Ok(())
 }
@@ -202,10 +196,7 @@ fn warm_bytes(size: Size) -> usize {
 
 /// One run in a process of its own.
 fn start(run: &Run, allocator: &str) -> Result<Stages, Failure> {
-    let failure = |what: String| Failure::Worker {
-        program: format!("{run} under {allocator}"),
-        what,
-    };
+    let failure = |what: String| format!("{run} under {allocator}: {what}");
     let name = run.to_string();
     warm_memory(warm_bytes(run.size));
     let output = worker::run(&["--worker", &name], allocator).map_err(failure)?;
@@ -213,7 +204,7 @@ fn start(run: &Run, allocator: &str) -> Result<Stages, Failure> {
         serde_json::from_str(&output).map_err(|error| failure(error.to_string()))?;
     if finished.run != name || finished.allocator != allocator {
         let (run, allocator) = (finished.run, finished.allocator);
-        return Err(failure(format!("it ran {run} under {allocator}")));
+        return Err(failure(format!("it ran {run} under {allocator}")).into());
     }
     Ok(finished.stages)
 }

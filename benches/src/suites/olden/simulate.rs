@@ -24,7 +24,7 @@ use crate::dispatch::ALLOCATOR_VARIABLE;
 use crate::olden::Size;
 use crate::olden::runner::{Extent, Program, Run, Setting, Target, Variant};
 use crate::programs::Scale;
-use crate::rivals::{ours, system};
+use crate::rivals::{SYSTEM, ours};
 use crate::workload::Failure;
 
 /// Cycles that a miss of the first-level cache costs.
@@ -70,7 +70,7 @@ pub(super) struct Simulated {
 /// The allocator under which a variant is simulated, for its process and in words.
 fn allocator_of(variant: Variant) -> (&'static str, &'static str) {
     match variant {
-        Variant::AsAllocated => (system::RIVAL.methods.name, system::RIVAL.name),
+        Variant::AsAllocated => (SYSTEM.methods.name, SYSTEM.name),
         _ => (ours::METHODS.name, ours::NAME),
     }
 }
@@ -204,11 +204,8 @@ fn simulate(
         target: Target::Rsim,
     };
     let (allocator, _) = allocator_of(variant);
-    let failure = |what: String| Failure::Worker {
-        program: format!("{run} under {allocator}, simulated"),
-        what,
-    };
-    let report = std::env::current_exe().map_err(|error| failure(error.to_string()))?;
+    let failure = |what: String| format!("{run} under {allocator}, simulated: {what}");
+    let report = std::env::current_exe()?;
     let output = Command::new("valgrind")
         .args(CACHEGRIND)
         .arg(report)
@@ -219,7 +216,7 @@ fn simulate(
         .map_err(|error| failure(error.to_string()))?;
     let summary = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        return Err(failure(format!("{}\n{summary}", output.status)));
+        return Err(failure(format!("{}\n{summary}", output.status)).into());
     }
-    cycles(&summary).ok_or_else(|| failure(format!("no counts in {summary:?}")))
+    Ok(cycles(&summary).ok_or_else(|| failure(format!("no counts in {summary:?}")))?)
 }

@@ -1,0 +1,174 @@
+//! The report as a Markdown file, and as one page of HTML: words, pictures and tables, no script,
+//! nothing to load.
+
+use super::table::{escape, html_table, markdown_cell, markdown_table};
+use super::{Record, charts, figure, file_name};
+use crate::workload::Comparison;
+
+/// What a suite measures, against which rivals, and what to know before believing it. Empty for an
+/// unknown suite.
+fn about(suite: &str) -> &'static str {
+    match suite {
+        "ccmalloc" => {
+            "The allocator. Rows named bst_ and chain_ ask trees and hash chains whose nodes were \
+             allocated with hints, against the same structures from allocators without hints. \
+             Rows named unhinted_ are whole programs without a hint, each run in a process of its \
+             own; rss_ is their peak memory. A row without a rival in its name is the one against \
+             the best rival."
+        }
+        "ccmorph" => {
+            "A structure as each allocator left it, against the same structure after one morph in \
+             the layout that the model chose; all are asked the same, in turns. auto_regret is \
+             the best measured layout's time over that of the model's choice, so 1 is the best \
+             possible. morph_vs_clone is the time of a morph against that of a recursive copy."
+        }
+        "ctree" => {
+            "Ordered maps and sets with the same keys, each workload in a young process served by \
+             the system's malloc. Dependent lookups wait for the answer before, independent ones \
+             are a plain loop over a list, many passes the list at once where a map takes that. \
+             Keys are drawn evenly, the hardest case for caches, unless the name says otherwise."
+        }
+        "model" => {
+            "The model against the clock. Ours is the prediction and theirs the measurement of \
+             the same tree, node for node where it lies; the ratio is the smaller over the \
+             larger, so 1 is exact."
+        }
+        "olden" => {
+            "The Olden programs, written from their published descriptions: whole programs, \
+             building included, with hints or morphs, against the best of the allocators without, \
+             or with _vs_heaps the best of those that take memory back. fresh is a young heap; \
+             aged one in which other objects were allocated and half of them freed before. Rows \
+             with _sim in their names are cycles simulated for the thesis's machine, not \
+             measured."
+        }
+        "scaling" => {
+            "Two threads against one, and costs as a structure grows. A ratio of scalings says \
+             how much better ours uses the second processor than the rival does."
+        }
+        "apps" => {
+            "Published programs on real input, changed by a few lines each: hints or morphs \
+             against the same program under the best of the other allocators."
+        }
+        _ => "",
+    }
+}
+
+/// What holds for all figures.
+const ABOUT_ALL: &str = "A ratio above 1 means that ours is better. Figures are medians over \
+    rounds in which ours and the rivals took turns, with their answers checked in each. The \
+    range beside a ratio is the middle half of the ratios of single rounds: how much the run \
+    disagrees with itself, not how far another machine will differ. Where 1 lies inside, the run \
+    does not say which is better.";
+
+/// How to read the pictures of ratios.
+const ABOUT_BARS: &str = "Bars begin at 1 on a logarithmic axis: to the right ours is better, to \
+    the left worse. The thin line is the middle half of the rounds; a bar is grey when 1 lies \
+    inside.";
+
+/// The columns and lines of a table of comparisons; a column in which no row has anything to say is
+/// left out. `title` makes the first cell from a name.
+pub fn comparisons(
+    rows: &[&Comparison],
+    title: impl Fn(&str) -> String,
+) -> (Vec<String>, Vec<Vec<String>>) {
+    let columns = [
+        "name",
+        "ours",
+        "theirs",
+        "ratio",
+        "middle half",
+        "rival",
+        "rounds",
+        "events, ours : theirs",
+    ];
+    let lines = rows.iter().map(|row| {
+        [
+            title(&row.name),
+            format!("{} {}", figure(row.ours), row.unit),
+            format!("{} {}", figure(row.theirs), row.unit),
+            format!("{:.2}x", row.ratio),
+            row.middle_half(),
+            row.rival.clone(),
+            row.runs.to_string(),
+            row.counts_in_words(),
+        ]
+    });
+    let lines: Vec<_> = lines.collect();
+    let says = |column: &usize| *column == 0 || lines.iter().any(|line| !line[*column].is_empty());
+    let kept: Vec<usize> = (0..columns.len()).filter(says).collect();
+    let header = kept.iter().map(|&column| columns[column].to_owned());
+    let lines = lines
+        .iter()
+        .map(|line| kept.iter().map(|&column| line[column].clone()).collect());
+    (header.collect(), lines.collect())
+}
+
+/// `record` as Markdown, with the pictures beside it.
+pub fn markdown(record: &Record) -> String {
+    let mut text = format!("# Report\n\n{ABOUT_ALL}\n");
+    for run in &record.runs {
+        text.push('\n');
+        for (name, fact) in run.facts() {
+            text += &format!("- {name}: {}\n", markdown_cell(&fact));
+        }
+    }
+    for suite in record.suites() {
+        text += &format!("\n## {suite}\n\n");
+        if !about(suite).is_empty() {
+            text += &format!("{}\n\n", about(suite));
+        }
+        text += &format!("![ratios]({})\n\n", file_name(suite));
+        for curve in record.curves_of(suite) {
+            let title = curve.title();
+            text += &format!("![{title}]({})\n\n", file_name(&title));
+        }
+        for table in record.tables.iter().filter(|table| table.suite == suite) {
+            let (title, explanation) = (&table.title, &table.explanation);
+            let table = markdown_table(&table.header, &table.rows);
+            text += &format!("**{title}** {explanation}\n\n{table}\n");
+        }
+        let (header, rows) = comparisons(&record.rows_of(suite), |name| format!("`{name}`"));
+        text += &markdown_table(&header, &rows);
+    }
+    text
+}
+
+const STYLE: &str = "body{margin:0 auto;max-width:50rem;padding:1rem;font-family:sans-serif}\
+    svg{max-width:100%;height:auto}.wide{overflow-x:auto}table{border-collapse:collapse}\
+    td,th{padding:.2rem .6rem .2rem 0;text-align:left;white-space:nowrap}.n{text-align:right}";
+
+/// `record` as a page.
+pub fn html(record: &Record) -> String {
+    let mut text = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <title>Ours against the rivals</title><style>{STYLE}</style></head><body>\n\
+         <h1>Ours against the rivals</h1>\n<p>{ABOUT_ALL}</p>\n<p>{ABOUT_BARS}</p>\n"
+    );
+    for run in &record.runs {
+        if !run.is_complete() {
+            text += "<p><strong>This run did not finish.</strong></p>\n";
+        }
+        text += "<ul>";
+        for (name, fact) in run.facts() {
+            text += &format!("<li>{name}: {}</li>", escape(&fact));
+        }
+        text += "</ul>\n";
+    }
+    for suite in record.suites() {
+        let about = escape(about(suite));
+        text += &format!("<h2>{}</h2>\n<p>{about}</p>\n", escape(suite));
+        for curves in record.curves_of(suite) {
+            text += &charts::curves(&curves);
+        }
+        for table in record.tables.iter().filter(|table| table.suite == suite) {
+            let (title, explanation) = (escape(&table.title), escape(&table.explanation));
+            text += &format!("<h3>{title}</h3><p>{explanation}</p>");
+            text += &html_table(&table.header, &table.rows);
+        }
+        text += &charts::bars(suite, &record.bars_of(suite));
+        let (header, lines) = comparisons(&record.rows_of(suite), str::to_owned);
+        text += &html_table(&header, &lines);
+    }
+    text + "</body></html>\n"
+}

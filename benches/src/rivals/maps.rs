@@ -1,0 +1,166 @@
+//! The ordered maps in the form that workloads use: adapters, a line for each call.
+
+use crate::ordered_map::{Key, OrderedMap};
+
+/// The name of `ctree`'s dynamic map.
+pub const OURS: &str = "ctree";
+/// The name of std's map in names of comparisons.
+pub const BTREEMAP: &str = "btreemap";
+/// And in words.
+pub const BTREEMAP_NAME: &str = "std BTreeMap";
+
+/// An adapter of a map with std's interface; `$own` are calls that it has beside.
+macro_rules! adapter {
+    ($($map:ident)::+ $({ $($own:tt)* })?) => {
+        impl<K: Key> OrderedMap<K> for $($map)::+<K, u64> {
+            #[inline]
+            fn get(&self, key: &K) -> Option<&u64> {
+                $($map)::+::get(self, key)
+            }
+
+            #[inline]
+            fn insert(&mut self, key: K, value: u64) -> Option<u64> {
+                $($map)::+::insert(self, key, value)
+            }
+
+            #[inline]
+            fn remove(&mut self, key: &K) -> Option<u64> {
+                $($map)::+::remove(self, key)
+            }
+
+            #[inline]
+            fn for_each(&self, mut visit: impl FnMut(&K, &u64)) {
+                for (key, value) in self.iter() {
+                    visit(key, value);
+                }
+            }
+
+            #[inline]
+            fn for_each_from(&self, start: &K, count: usize, mut visit: impl FnMut(&K, &u64)) {
+                for (key, value) in self.range(start..).take(count) {
+                    visit(key, value);
+                }
+            }
+
+            $($($own)*)?
+        }
+    };
+}
+
+adapter!(std::collections::BTreeMap);
+
+adapter!(ctree::CTreeMap {
+    #[inline]
+    fn get_many(&self, keys: &[K], mut use_value: impl FnMut(Option<&u64>)) {
+        self.get_many_with(keys, |_, value| use_value(value));
+    }
+});
+
+#[cfg(feature = "indexset")]
+adapter!(indexset::BTreeMap);
+
+/// bbtree, which looks up by inline keys and in batches; and its map in a file.
+#[cfg(feature = "bbtree")]
+pub mod bbtree {
+    use std::fs::File;
+    use std::io::{self, BufWriter, Write};
+
+    use bbtree::file::{FileMap, FileWriter};
+    use bbtree::unsync::BBTreeMap;
+
+    use super::{Key, OrderedMap};
+
+    /// Keys of one call to `get_many`, which wants them as an array.
+    const BATCH: usize = 32;
+
+    adapter!(BBTreeMap {
+        #[inline]
+        fn get_many(&self, keys: &[K], mut use_value: impl FnMut(Option<&u64>)) {
+            let (batches, rest) = keys.as_chunks::<BATCH>();
+            for batch in batches {
+                for value in BBTreeMap::get_many(self, batch.each_ref()) {
+                    use_value(value);
+                }
+            }
+            for key in rest {
+                use_value(BBTreeMap::get(self, key));
+            }
+        }
+    });
+
+    /// Writes `map` into `file`.
+    ///
+    /// # Errors
+    /// That of the operating system.
+    pub fn write_file(map: &BBTreeMap<u64, u64>, file: File) -> io::Result<()> {
+        let mut out = BufWriter::new(file);
+        FileWriter::from(map).write(|bytes| out.write_all(bytes))?;
+        out.flush()
+    }
+
+    /// Calls `use_value` with the value of each of `keys` in a file map, in their order, looked up
+    /// in batches.
+    #[inline]
+    pub fn get_many_of_file(
+        map: &FileMap<'_, u64, u64>,
+        keys: &[u64],
+        mut use_value: impl FnMut(Option<&u64>),
+    ) {
+        let (batches, rest) = keys.as_chunks::<BATCH>();
+        for batch in batches {
+            for value in map.get_many(batch.each_ref()) {
+                use_value(value);
+            }
+        }
+        for key in rest {
+            use_value(map.get(key));
+        }
+    }
+}
+
+/// brie-tree, a B+ tree for integer keys alone, which reserves the largest key.
+#[cfg(feature = "brie-tree")]
+mod brie {
+    use brie_tree::BTree;
+    use brie_tree::nonmax::NonMaxU64;
+
+    use super::OrderedMap;
+
+    /// # Panics
+    /// When `key` is the largest integer.
+    #[inline]
+    fn key_of(key: u64) -> NonMaxU64 {
+        NonMaxU64::new(key).expect("no workload uses the largest key")
+    }
+
+    impl OrderedMap<u64> for BTree<NonMaxU64, u64> {
+        #[inline]
+        fn get(&self, key: &u64) -> Option<&u64> {
+            BTree::get(self, key_of(*key))
+        }
+
+        #[inline]
+        fn insert(&mut self, key: u64, value: u64) -> Option<u64> {
+            BTree::insert(self, key_of(key), value)
+        }
+
+        #[inline]
+        fn remove(&mut self, key: &u64) -> Option<u64> {
+            BTree::remove(self, key_of(*key))
+        }
+
+        #[inline]
+        fn for_each(&self, mut visit: impl FnMut(&u64, &u64)) {
+            for (key, value) in self {
+                visit(&key.get(), value);
+            }
+        }
+
+        #[inline]
+        fn for_each_from(&self, start: &u64, count: usize, mut visit: impl FnMut(&u64, &u64)) {
+            for (key, value) in self.range(key_of(*start)..).take(count) {
+                visit(&key.get(), value);
+            }
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Costs with more threads, and with more objects.
+//!
+//! A scaling is twice the time on one thread over the time on two in the same round. 2 is the most
+//! that two processors can give; two threads of one core give less. `docs/scaling.md` argues from
+//! counts what more threads would do.
+//!
+//! The rows `lookup_nLOG2_STRUCTURE_vs_measured` are points of curves
+//! ([`crate::output::charts`]): `ours` is the prediction, `theirs` the measurement, the ratio the
+//! smaller over the larger.
+
+use std::collections::BTreeMap;
+use std::f64::consts::LN_2;
+use std::time::Duration;
+
+use ccmodel::{CalibrateOptions, Machine, PageSize, SearchLevel, predict_levels};
+use ccmorph::Morph;
+use ctree::CTreeMap;
+
+use super::{compare, pass};
+use crate::chain::QueryChain;
+use crate::keys;
+use crate::ordered_map::low_half;
+use crate::programs::Scale;
+use crate::programs::churn::{operations_each, side_by_side};
+use crate::rivals::maps::{BTREEMAP, BTREEMAP_NAME, OURS};
+use crate::rivals::{ALLOCATORS, ours};
+use crate::rounds::{Rounds, Spread};
+use crate::source::{Source, allocate_from};
+use crate::structures::Structure;
+use crate::structures::tree::Plan;
+use crate::survey::Survey;
+use crate::worker::measure;
+use crate::workload::{
+    Comparison, Effort, Failure, KEYS_2M, POINT_SUFFIX, Rows, SEED, Workload, against_each,
+    wrong_answer,
+};
+
+/// Times on one thread and on two, of the same work a thread, in the same rounds.
+struct OneAndTwo {
+    one: Rounds,
+    two: Rounds,
+}
+
+impl OneAndTwo {
+    /// How many times the throughput of one thread two have, in each round.
+    fn scaling(&self) -> Rounds {
+        let rounds = self.one.each().iter().zip(self.two.each());
+        Rounds::new(rounds.map(|(one, two)| 2.0 * one / two).collect())
+    }
+}
+
+/// A comparison of scalings: more is better.
+fn of_scalings(name: String, rival: &str, ours: &Rounds, theirs: &Rounds) -> Comparison {
+    Comparison {
+        ratio: ours.median() / theirs.median(),
+        spread: Spread::of_rounds(theirs, ours),
+        ..Comparison::new("scaling", name, rival, "x", ours, theirs)
+    }
+}
+
+/// Two threads that replace objects and hand them over to each other, against one; under the
+/// workload's name alone, against mimalloc.
+pub(super) fn allocator_threads(workload: &Workload, effort: &Effort) -> Rows {
+    let handed = churn("churn_handed_1", "churn_handed_2", effort)?;
+    let local = churn("churn_local_1", "churn_local_2", effort)?;
+    let mut comparisons = Vec::new();
+    for (name, rounds) in [
+        (workload.name.to_owned(), &handed),
+        (format!("{}_local", workload.name), &local),
+    ] {
+        let ours = rounds[0].scaling();
+        for (rival, rounds) in ALLOCATORS.iter().zip(&rounds[1..]) {
+            let slug = rival.methods.name;
+            let theirs = rounds.scaling();
+            let row = of_scalings(format!("{name}_vs_{slug}"), rival.name, &ours, &theirs);
+            // The rival that the floor is set against.
+            comparisons.extend((slug == "mimalloc").then(|| row.called(&*name)));
+            comparisons.push(row);
+        }
+    }
+    // What the operations took on two threads: a scaling alone could be had by being slow on one.
+    let ns = |rounds: &OneAndTwo| {
+        let operations = 2 * operations_each(effort.scale);
+        let each = rounds.two.each().iter();
+        Rounds::new(each.map(|ms| ms * 1e6 / operations as f64).collect())
+    };
+    let each: Vec<Rounds> = handed.iter().map(ns).collect();
+    let rivals = ALLOCATORS.iter().zip(&each[1..]);
+    let rivals = rivals.map(|(rival, theirs)| (rival.methods.name, rival.name, theirs));
+    comparisons.extend(against_each(
+        "scaling",
+        workload.also[0],
+        "ns",
+        &each[0],
+        rivals,
+    ));
+    Ok(comparisons)
+}
+
+/// Runs the program for one thread and the one for two under ours and each rival, in turns; the
+/// rounds of each allocator.
+fn churn(one: &str, two: &str, effort: &Effort) -> Result<Vec<OneAndTwo>, Failure> {
+    let rivals = ALLOCATORS.iter().map(|rival| rival.methods.name);
+    // One thread and two next to each other: their quotient is what counts.
+    let variants: Vec<_> = [ours::METHODS.name]
+        .into_iter()
+        .chain(rivals)
+        .flat_map(|allocator| [(one, allocator), (two, allocator)])
+        .collect();
+    let taken = measure(&variants, effort.scale, effort.process_rounds)?;
+    let pairs = taken.chunks_exact(2).map(|pair| OneAndTwo {
+        one: pair[0].ms.clone(),
+        two: pair[1].ms.clone(),
+    });
+    Ok(pairs.collect())
+}
+
+/// Two threads that look up in one map of 2^21 keys, against one; and the time of a lookup with
+/// both at work.
+pub(super) fn map_threads(workload: &Workload, effort: &Effort) -> Rows {
+    let keys = keys::random(KEYS_2M, SEED);
+    let chains = [1, 2].map(|seed| QueryChain::sample(&keys, effort.lookups, seed));
+    // One by one, so that nodes are filled as random inserts fill them; collecting sorts first.
+    let (mut ours, mut theirs) = (CTreeMap::new(), BTreeMap::new());
+    for (key, value) in entries(&keys) {
+        ours.insert(key, value);
+        theirs.insert(key, value);
+    }
+    let mut expected = None;
+    let mut twos = [Vec::new(), Vec::new()];
+    let ones = Rounds::in_turns(effort.rounds, 2, 1, |which| {
+        let (one, two, sums) = match which {
+            0 => follow_by_one_and_two(&chains, |key| low_half(ours.get(&key))),
+            _ => follow_by_one_and_two(&chains, |key| low_half(theirs.get(&key))),
+        };
+        twos[which].push(two);
+        match *expected.get_or_insert(sums) == sums {
+            true => Ok(one),
+            false => Err(wrong_answer(workload.name, BTREEMAP_NAME)),
+        }
+    })?;
+    let [ours, theirs] = [0, 1].map(|which| OneAndTwo {
+        one: ones[which].clone(),
+        two: Rounds::of_times(&twos[which], 1),
+    });
+    let name = workload.name.to_owned();
+    let gain = of_scalings(name, BTREEMAP_NAME, &ours.scaling(), &theirs.scaling());
+    let lookups = chains.iter().map(QueryChain::len).sum();
+    let [ours, theirs] = twos.map(|times| Rounds::of_times(&times, lookups));
+    let name = workload.also[0];
+    let time = Comparison::new("scaling", name, BTREEMAP_NAME, "ns", &ours, &theirs);
+    Ok(vec![gain, time])
+}
+
+/// The keys with the values that the trees give them.
+fn entries(keys: &[u64]) -> impl Iterator<Item = (u64, u64)> {
+    keys.iter().map(|&key| (key, key.rotate_left(32)))
+}
+
+/// Follows the first chain on one thread, then both on two; the times, and the sums of the answers.
+fn follow_by_one_and_two(
+    chains: &[QueryChain; 2],
+    read: impl Fn(u64) -> u32 + Sync,
+) -> (Duration, Duration, [u64; 2]) {
+    let read = &read;
+    let follow = |chains: &[QueryChain]| {
+        let jobs = chains.iter().map(|chain| move || chain.follow(read));
+        side_by_side(jobs.collect())
+    };
+    let (one, first) = follow(&chains[..1]);
+    let (two, both) = follow(chains);
+    assert_eq!(first[0], both[0], "a lookup finds what it finds alone");
+    (one, two, [both[0], both[1]])
+}
+
+/// Lookups that wait for each other, in maps and trees of 2^10 to 2^25 keys, to 2^21 in a quick
+/// run: `CTreeMap` against `BTreeMap`, a morphed tree against the tree as allocated; and for each,
+/// the prediction against the clock.
+pub(super) fn lookup(workload: &Workload, effort: &Effort) -> Rows {
+    let machine = Machine::calibrate(CalibrateOptions::quick());
+    let largest = match effort.scale {
+        Scale::Quick => 21,
+        Scale::Full => 25,
+    };
+    let mut comparisons = Vec::new();
+    for log2_n in 10..=largest {
+        let name = format!("{}_n{log2_n}", workload.name);
+        if workload.wants(effort, &name) {
+            comparisons.extend(lookup_among(&name, log2_n, effort, &machine)?);
+        }
+    }
+    Ok(comparisons)
+}
+
+/// Lookups in a round at one size: there are sixteen sizes of four structures, and a curve is read
+/// by its shape.
+const LOOKUPS_MAX: usize = 300_000;
+
+/// The points of the curves at one size, and the ratios between them.
+fn lookup_among(name: &str, log2_n: u32, effort: &Effort, machine: &Machine) -> Rows {
+    let keys = keys::random(1 << log2_n, SEED);
+    let chain = QueryChain::sample(&keys, effort.lookups.min(LOOKUPS_MAX), SEED);
+    let (mut our_map, mut their_map) = (CTreeMap::new(), BTreeMap::new());
+    for (key, value) in entries(&keys) {
+        our_map.insert(key, value);
+    }
+    for (key, value) in entries(&keys) {
+        their_map.insert(key, value);
+    }
+    let plan = Plan::of_inserts(&keys);
+    let boxes = allocate_from(Source::System, || plan.build());
+    let morphed = allocate_from(Source::CcMalloc, || {
+        let mut tree = plan.build();
+        let report = tree.morph(&Morph::new());
+        report.expect("there is memory for one more tree");
+        tree
+    });
+    drop(plan);
+    // Slug, name and prediction.
+    let lines = [
+        ("ctreemap", OURS, ctreemap_ns(keys.len(), machine)),
+        (BTREEMAP, BTREEMAP_NAME, btreemap_ns(keys.len(), machine)),
+        (
+            "morphed",
+            "tree, morphed",
+            Survey::of(&morphed).predict(PageSize::Huge2M, machine).ns,
+        ),
+        (
+            "boxes",
+            "tree, as allocated",
+            Survey::of(&boxes).predict(PageSize::Small4K, machine).ns,
+        ),
+    ];
+    let passes = vec![
+        pass(lines[0].1, || {
+            chain.follow(|key| low_half(our_map.get(&key)))
+        }),
+        pass(lines[1].1, || {
+            chain.follow(|key| low_half(their_map.get(&key)))
+        }),
+        pass(lines[2].1, || morphed.follow(&chain)),
+        pass(lines[3].1, || boxes.follow(&chain)),
+    ];
+    let ns = compare(name, effort, chain.len(), passes)?;
+
+    let ratio = |ours: usize, theirs: usize| {
+        let (slug, rival, _) = lines[theirs];
+        let name = format!("{name}_{}_vs_{slug}", lines[ours].0);
+        Comparison::new("scaling", name, rival, "ns", &ns[ours], &ns[theirs])
+    };
+    let mut comparisons = vec![ratio(0, 1), ratio(2, 3)];
+    for ((slug, _, predicted), measured) in lines.iter().zip(&ns) {
+        let name = format!("{name}_{slug}{POINT_SUFFIX}");
+        comparisons.push(Comparison::of_prediction(
+            "scaling", name, *predicted, measured,
+        ));
+    }
+    Ok(comparisons)
+}
+
+/// What a lookup reads in an ordered map. It visits one node a level, each of a level equally
+/// often. The numbers follow from the layouts of nodes; nothing was fitted to a measurement. After
+/// insertion in random order, nodes are filled to ln 2 (Yao, *On random 2-3 trees*, Acta
+/// Informatica 1978).
+struct Nodes {
+    keys_max: f64,
+    leaf_bytes: f64,
+    inner_bytes: f64,
+    lines_per_visit: f64,
+    rounds_per_visit: f64,
+    cpu_ns_per_visit: f64,
+    /// Whether a search ends in an inner node when its key is there; else it goes on to the leaves.
+    ends_early: bool,
+    pages: PageSize,
+}
+
+impl Nodes {
+    /// Nanoseconds of a lookup in a map of `len` keys.
+    fn predict(&self, len: usize, machine: &Machine) -> f64 {
+        let children = self.keys_max * LN_2 + 1.0;
+        // Of the keys, one for each leaf lies in an inner node, nearly always in the level above
+        // the leaves.
+        let leaf_share = match self.ends_early {
+            true => 1.0 - 1.0 / children,
+            false => 1.0,
+        };
+        let level = |nodes: f64, node_bytes: f64, share: f64| SearchLevel {
+            nodes,
+            node_bytes,
+            lines_per_visit: self.lines_per_visit * share,
+            rounds_per_visit: self.rounds_per_visit * share,
+            cpu_ns_per_visit: self.cpu_ns_per_visit * share,
+        };
+        let mut nodes = (len as f64 / children).max(1.0);
+        let mut levels = vec![level(nodes, self.leaf_bytes, leaf_share)];
+        while nodes > 1.0 {
+            nodes = (nodes / children).max(1.0);
+            levels.push(level(nodes, self.inner_bytes, 1.0));
+        }
+        levels.reverse();
+        predict_levels(&levels, self.pages, machine).ns
+    }
+}
+
+/// Nanoseconds of a lookup in a `BTreeMap<u64, u64>` of `len` keys, in malloc's memory.
+///
+/// A visit reads half of the keys (1.5 lines), the length (1), a value or edge (0.7). It has 1.3
+/// rounds: the value or edge waits for the comparisons unless the processor guesses the slot, in
+/// six of ten. It costs a visit of a search tree's node with branches, and a misprediction.
+fn btreemap_ns(len: usize, machine: &Machine) -> f64 {
+    let nodes = Nodes {
+        keys_max: 11.0,
+        leaf_bytes: 208.0,
+        inner_bytes: 304.0,
+        lines_per_visit: 3.2,
+        rounds_per_visit: 1.3,
+        cpu_ns_per_visit: machine.search.node_ns + machine.search.misprediction_ns,
+        ends_early: true,
+        pages: PageSize::Small4K,
+    };
+    nodes.predict(len, machine)
+}
+
+/// Nanoseconds of a lookup in a `CTreeMap<u64, u64>` of `len` keys, in its arenas of huge pages.
+///
+/// A visit reads all keys (4 lines) and all values or edges (4), in one round, with four vector
+/// comparisons: two branch-free visits of a search tree's node.
+fn ctreemap_ns(len: usize, machine: &Machine) -> f64 {
+    let nodes = Nodes {
+        keys_max: 30.0,
+        leaf_bytes: 512.0,
+        inner_bytes: 768.0,
+        lines_per_visit: 8.0,
+        rounds_per_visit: 1.0,
+        cpu_ns_per_visit: 2.0 * machine.search.branch_free_node_ns,
+        ends_early: false,
+        pages: PageSize::Huge2M,
+    };
+    nodes.predict(len, machine)
+}
