@@ -26,7 +26,7 @@ pub(crate) mod tests;
 
 use std::sync::Arc;
 
-use crate::probability::BlockProbabilities;
+use crate::probability::{Access, BlockProbabilities};
 use crate::{Placement, Shape, Visits};
 pub use operations::Operations;
 pub use points::Lengths;
@@ -35,15 +35,6 @@ pub use points::Lengths;
     expect(unused_imports, reason = "some are for structures")
 )]
 pub(crate) use points::{Order, Points, Role, Span, Tickets, nested, total};
-
-/// One read of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Access {
-    /// Where it begins.
-    pub address: u64,
-    /// How many bytes it reads; at least 1.
-    pub bytes: u32,
-}
 
 /// Points of memory, and how often operations touch them.
 ///
@@ -109,18 +100,19 @@ impl Accesses {
     ///
     /// # Examples
     /// ```
-    /// use ccmodel::{Accesses, CacheGeometry, Layout, NodeExtent, Shape};
+    /// use ccmodel::{Accesses, Layout, Machine, NodeExtent, PageSize, Predictor, Shape};
     ///
     /// let (shape, node) = (Shape::random_binary(4000, 1), NodeExtent::new(32, 8)?);
     /// let misses = |layout: Layout| {
     ///     let placement = layout.place(&shape, node);
     ///     let walk = Accesses::in_order(&shape, &placement, node.bytes, shape.preorder());
-    ///     let cache = CacheGeometry::new(64, 64, 8).expect("32 KiB");
-    ///     walk.sequence_misses(cache, |block| block).expect("one sequence")
+    ///     let (predictor, machine) = (Predictor::of(&walk), Machine::preset("zen4-desktop")?);
+    ///     let prediction = predictor.predict_accesses(&walk, PageSize::Small4K, &machine);
+    ///     Ok::<_, Box<dyn std::error::Error>>(prediction.misses("L1").unwrap_or(0.0))
     /// };
     /// // Two nodes share a line: each line misses once, or nearly twice.
-    /// assert!(misses(Layout::Preorder) < 2000.5);
-    /// assert!(misses(Layout::Random { seed: 1 }) > 2800.0);
+    /// assert!(misses(Layout::Preorder)? < 2000.5);
+    /// assert!(misses(Layout::Random { seed: 1 })? > 2800.0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn in_order(

@@ -67,10 +67,8 @@ const BUNDLES_MIN: usize = 3;
 /// Another layout is taken if its predicted cost is below this share of the default's.
 ///
 /// Predictions compare layouts within some 8 %, and do not model the prefetch of the next line,
-/// which hierarchical order is made for. On trees of 2^16, 2^18 and 2^20 nodes (random-insert and
-/// complete, of 24, 32 and 64 bytes, searched with branches and without; third shortest of 40 runs,
-/// other programs running), it took at most 1.06 times what the best of seven layouts took in 34 of
-/// 36 cases (else 1.09 and 1.20), and was the best in 15 of them.
+/// which hierarchical order is made for. On trees of 2^16 to 2^20 nodes, it took at most 1.06 times
+/// what the best of seven layouts took in 34 of 36 cases.
 const PREFERENCE: f64 = 0.92;
 /// Children of an inner node from which on breadth-first order is a candidate.
 const WIDE_CHILDREN: usize = 3;

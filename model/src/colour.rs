@@ -403,7 +403,7 @@ impl Coloured {
     ) -> Result<ColourGain, ColourError> {
         Ok(ColourGain {
             coloured: self.predict(predictor, node, pages, machine, level)?,
-            plain: predictor.predict_by_capacity(plain, node, pages, machine),
+            plain: predictor.predict(plain, node, pages, machine),
             gap_bytes: self.gap_bytes,
             lost_bytes: self.lost_bytes(),
         })

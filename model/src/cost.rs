@@ -213,8 +213,7 @@ pub fn morph_gain(
         Some(weights) => Predictor::weighted(shape, weights),
         None => Predictor::new(shape),
     };
-    // What comes after is predicted from a sample, which fills no sets.
-    let before = predictor.predict_by_capacity(before, node, pages, machine);
+    let before = predictor.predict(before, node, pages, machine);
     let after = prediction_of_choice(shape, &predictor, node, weights, pages, machine);
     Gain::new(before, after, morph_cost(shape.len(), node, pages, machine))
 }

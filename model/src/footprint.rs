@@ -35,22 +35,15 @@
 //! what the LRU formula predicts, and 0.91 to 1.08 times what the other does. Uniform accesses hit
 //! with `C / blocks` under both, so a calibration by uniform accesses serves both.
 //!
-//! Limits:
-//!
-//! - The cache counts as fully associative. Structures whose hot blocks lie a large power of two
-//!   apart miss more.
-//! - One operation must be short compared with the cache: the model ignores the order of the blocks
-//!   of an operation. Long lists suffer most: a long walk evicts the blocks that the next walk
-//!   starts with. Predicted over simulated misses (LRU, 1000 blocks; lists that end
-//!   anywhere; the structure 1.2 to 4 times the cache):
+//! **Limits.** The cache counts as fully associative. The model ignores the order of the blocks of
+//! an operation, so it must be short compared with the cache: a long walk evicts the blocks that
+//! the next walk starts with. Predicted over simulated misses (LRU, 1000 blocks, structures 1.2 to
+//! 4 times the cache):
 //!
 //! | touches of an operation over capacity | 1 % | 2 % | 5 % | 10 % | 20 % |
 //! |---|---|---|---|---|---|
 //! | many lists (chains of a table) | 0.97-1.00 | 0.96-0.99 | 0.85-0.98 | 0.69-0.97 | 0.45-0.96 |
 //! | complete trees, 1 to 32 blocks a node | 1.00 | 1.00 | 0.98-0.99 | 0.97-0.99 | 0.94-0.98 |
-//!
-//! A prediction names the levels where an operation is [too
-//! long](crate::Prediction::crowded_levels).
 
 /// Bits of a probability's mantissa that tell classes apart: 2^4 classes to the octave.
 const CLASS_MANTISSA_BITS: u32 = 4;

@@ -21,35 +21,32 @@
 //! # Ok::<(), ccmodel::ExtentError>(())
 //! ```
 //!
-//! Trees that are searched for a key have this short way. Everything else comes down to
+//! Trees that are searched for a key have this short path. Everything else comes down to
 //! [`Accesses`]: a [`Structure`] is [`Built`], its nodes are placed, and an [`Operation`] with a
 //! [`KeyDistribution`] says what is read ([`Predictor::predict_accesses`]); [`structure::Walker`]
-//! and [`structure::read_edges`] take structures of one's own. The guide is `docs/model.md`.
+//! and [`structure::read_edges`] take structures of your own. The guide is `docs/model.md`.
 //!
-//! The way of a prediction through the modules: `visits` (how often each node is visited),
+//! A prediction goes through the modules in this order: `visits` (how often each node is visited),
 //! `probability` (how often each block is touched), `footprint` (what a cache of some capacity
 //! misses of that), `neighbours` (which misses are cheap because another one was near), `predict`
-//! (what all this costs). Of a machine whose caches are known by sets and ways ([`Hierarchy`]),
-//! `tiers` say what each level misses, in the steady state and from cold. `machine` holds what
-//! `calibrate` measures and `topology` reads; `probe` holds predictions against the clock, and
-//! `simulator` counts what caches do access by access, of a structure or of any program's trace.
+//! (what all this costs). Where the sets of a machine's caches are known ([`Hierarchy`]), `tiers`
+//! replays drawn operations through a [`Simulator`]. `machine` holds what `calibrate` measures and
+//! `topology` reads; `probe` compares predictions with the clock.
 //!
 //! **Words.** A *block* is the unit that moves on a miss: a line of 64 bytes unless said. An
 //! *operation* is one search. A *level* is named after what was missed: a miss of `L2` is a load
 //! that the second-level cache does not serve. A *step* is the latency that such a miss adds.
 //!
 //! **Features.** `structures` describes structures, operations and keys. `calibrate` measures this
-//! machine. `simulator` counts misses access by access. `json` reads and writes machine files
-//! (serde). `counters` reads hardware counters on Linux (perf-event). `cli`, on by default, is the
-//! `model` command (clap, plotters) with all of these. Without features, the only dependency is
-//! `libc`.
+//! machine. `json` reads and writes machine files (serde). `counters` reads hardware counters on
+//! Linux (perf-event). `cli`, on by default, is the `model` command (clap, plotters) with all of
+//! these. Without features, the only dependency is `libc`.
 //!
 //! **Known limits.** Effective capacities, which calibration measures, know nothing of sets: by
 //! them, nodes that lie large powers of two apart miss more than predicted, and so do operations
-//! that touch a good part of a cache, walks along lists above all; [`Prediction::crowded_levels`]
-//! names the caches. The tiers that know sets ([`predict_misses`]) know both. Operations count as
-//! dependent unless [`Predictor::overlap`] says otherwise. Prefetchers and the writing back of what
-//! was written are not modelled.
+//! that touch a good part of a cache; [`Prediction::crowded_levels`] names the caches.
+//! [`predict_misses`] knows both. Operations count as dependent unless [`Predictor::overlap`] says
+//! otherwise. Prefetchers and the writing back of what was written are not modelled.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -68,7 +65,6 @@ mod hierarchy;
 #[cfg(feature = "structures")]
 mod keys;
 mod layout;
-#[cfg(feature = "structures")]
 mod lines;
 mod machine;
 mod neighbours;
@@ -80,7 +76,6 @@ mod probability;
 mod probe;
 mod sample;
 mod shape;
-#[cfg(feature = "simulator")]
 pub mod simulator;
 #[cfg(feature = "structures")]
 pub mod structure;
@@ -91,7 +86,7 @@ mod tiers;
 pub mod topology;
 mod visits;
 
-pub use accesses::{Access, Accesses, Lengths, Operations};
+pub use accesses::{Accesses, Lengths, Operations};
 #[cfg(feature = "calibrate")]
 pub use calibrate::CalibrateOptions;
 pub use choose::{Basis, Choice, choose_layout, choose_layout_weighted, rank_layouts};
@@ -112,18 +107,17 @@ pub use machine::{
 pub use predict::{
     LevelMisses, Overlap, Prediction, Predictor, SearchLevel, predict_levels, predict_tree,
 };
-pub use probability::BlockProbabilities;
+pub use probability::{Access, BlockProbabilities};
 #[cfg(feature = "calibrate")]
 pub use probe::{ProbeError, TreeProbe};
 pub use shape::{NO_NODE, Shape, ShapeError};
-#[cfg(feature = "simulator")]
 pub use simulator::{Frames, Simulator};
 #[cfg(feature = "structures")]
 pub use structure::{Built, Growth, InNode, Links, Operation, Sizes, Structure};
 #[cfg(feature = "calibrate")]
 pub use sys::PagedMemory;
 pub use tiers::{
-    ClosedForm, FrameMap, LevelPrediction, NoClosedForm, ParseTierError, Tier, predict_misses,
+    ClosedForm, LevelPrediction, NoClosedForm, ParseTierError, Tier, predict_misses,
     predict_transient,
 };
 pub use topology::{CacheKind, Topology};

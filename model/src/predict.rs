@@ -13,45 +13,36 @@
 //! other](crate::NeighbourShare).
 //!
 //! Capacities say what a program gets of caches that it shares, and are what a measured machine
-//! has. The caches of a [preset](Machine::preset) are known by their sets, and the misses are those
-//! of the [tiers](crate::predict_misses).
+//! has. The caches of a [preset](Machine::preset) are known by their sets: there, the misses of
+//! [`Predictor::predict_accesses`] are those of [`predict_misses`](crate::predict_misses).
 //!
-//! Assumptions, for searches that depend on each other:
-//!
-//! Measured against predicted nanoseconds (`ccmodel-lab validate` has the method), a
-//! virtual machine of two Emerald Rapids cores, November 2026, searches with branches and without
-//! in random-insert and complete trees of 2^16 to 2^22 nodes of 24 bytes, six layouts, both page
-//! sizes, calibrated before each set:
-//!
-//! Measured against predicted nanoseconds (`model validate`) on a virtual machine of two Emerald
-//! Rapids cores, November 2026: random-insert and complete trees of 2^16 to 2^22 nodes of 24 bytes,
-//! six layouts, both page sizes, calibrated before each set:
-//!
-//! | running beside it | timings | measured over predicted | pairs ranked as measured |
-//! |---|---|---|---|
-//! | some programs | 192 | 0.79 to 1.27, one 1.37, one 2.30 | 327 of 330 |
-//! | five to seven programs a processor | 168 | 0.77 to 1.30 | 296 of 306 |
+//! Measured over predicted nanoseconds (`ccmodel-lab validate` has the method) on a virtual machine
+//! of two Emerald Rapids cores, November 2026: searches in random-insert and complete trees of 2^16
+//! to 2^22 nodes of 24 bytes, six layouts, both page sizes, calibrated before each set. Beside some
+//! programs 0.79 to 1.27 in 190 of 192 timings, beside five to seven programs a processor 0.77 to
+//! 1.30.
 
 mod levels;
 mod search_levels;
 mod tier_misses;
 
 use levels::BlockSizes;
-pub(crate) use levels::Known;
 #[cfg(feature = "calibrate")]
 pub(crate) use levels::far_costs;
+pub(crate) use levels::{Known, Reads};
 pub use search_levels::{SearchLevel, predict_levels};
-pub(crate) use tier_misses::TierMisses;
-#[cfg(feature = "cli")]
-pub(crate) use tier_misses::geometry_for;
+pub(crate) use tier_misses::{TierMisses, geometry_for};
 
 use crate::colour::ColouredLevel;
 use crate::machine::{ErrorBand, LevelKind, LookAhead};
-use crate::tiers::Workload;
+use crate::simulator::Frames;
 use crate::{
-    Accesses, Footprint, Level, Machine, NodeExtent, PageSize, Placement, SearchStyle, Shape,
-    Visits,
+    Accesses, Footprint, Level, Machine, NodeExtent, PageSize, Placement, SearchStyle, Shape, Tier,
+    Visits, tiers,
 };
+
+/// Chooses the frames that a replay of a preset's caches takes.
+const FRAMES_SEED: u64 = 0;
 
 /// Misses of one operation at one level.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,19 +88,13 @@ impl LevelMisses {
 /// with branches:  c + w / min(branches, misses)
 /// ```
 ///
-/// Branch-free operations overlap as far as the processor holds instructions: `a` operations at
-/// once, and no more misses than it can keep track of. With branches, every other guess is wrong
-/// where keys are random, and what was begun ahead of it is thrown away.
-///
 /// **Only operations whose end can be foreseen overlap at all**: descents to leaves that are all as
 /// deep, walks of a known length, batches. A search that stops where it finds its key ends with a
-/// guess that fails, and the next one begins after it, independent or not: predict it as dependent.
-/// On an Emerald Rapids (two virtual processors, other programs running), independent searches with
-/// an early exit in trees of 2^14 to 2^21 nodes took 0.96 to 1.02 of the time of dependent ones,
-/// whatever layout and style. Branch-free descents of complete trees of 2^9 to 2^22 nodes of 64
-/// bytes were 3.0 (2^9) to 1.9 (2^22) times faster, where the formula with 20 nodes ahead says 3.2
-/// to 1.9; those with branches 1.0 to 1.16 times. Predicted whole, branch-free descents of nodes of
-/// 24 bytes took 1.01 to 1.19 of what was said from 2^18 to 2^22 nodes, and 0.74 to 0.76 at 2^16.
+/// wrong guess, and the next one begins after it, independent or not: predict it as dependent.
+///
+/// On an Emerald Rapids, branch-free descents of complete trees of 2^9 to 2^22 nodes of 64 bytes
+/// were 3.0 to 1.9 times faster when independent, where the formula with 20 nodes ahead says 3.2 to
+/// 1.9; those with branches 1.0 to 1.16 times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Overlap {
     /// What an operation does follows from the result of the one before.
@@ -253,7 +238,9 @@ impl Predictor {
         &self.visits
     }
 
-    /// Misses and nanoseconds of one search.
+    /// Misses and nanoseconds of one search, from the effective capacities of the levels. Where
+    /// the sets of a machine's caches are known, [`predict_accesses`](Predictor::predict_accesses)
+    /// knows more.
     ///
     /// # Panics
     /// When the placement has not as many nodes as the shape, or the machine was changed into one
@@ -265,30 +252,12 @@ impl Predictor {
         pages: PageSize,
         machine: &Machine,
     ) -> Prediction {
-        let workload = self.searches(placement, node);
-        let found = TierMisses::of_preset(&workload, pages, machine);
-        let known = Known {
-            found: found.as_ref(),
-            ..Known::default()
-        };
-        self.predict_workload(workload, pages, machine, known)
+        let reads = self.searches(placement, node);
+        self.predict_reads(reads, pages, machine, Known::default())
     }
 
-    /// As [`predict`](Predictor::predict), from the capacities of the levels alone: what a sample
-    /// of the nodes, or a divided level, is compared with.
-    pub(crate) fn predict_by_capacity(
-        &self,
-        placement: &Placement,
-        node: NodeExtent,
-        pages: PageSize,
-        machine: &Machine,
-    ) -> Prediction {
-        let workload = self.searches(placement, node);
-        self.predict_workload(workload, pages, machine, Known::default())
-    }
-
-    /// As [`predict_by_capacity`](Predictor::predict_by_capacity), with one level divided among hot
-    /// and other nodes, which share no block of it.
+    /// As [`predict`](Predictor::predict), with one level divided among hot and other nodes, which
+    /// share no block of it.
     pub(crate) fn predict_divided(
         &self,
         placement: &Placement,
@@ -301,7 +270,7 @@ impl Predictor {
             divided: Some(divided),
             ..Known::default()
         };
-        self.predict_workload(self.searches(placement, node), pages, machine, known)
+        self.predict_reads(self.searches(placement, node), pages, machine, known)
     }
 
     /// Misses and nanoseconds of one operation that reads `accesses`: from the effective
@@ -340,18 +309,28 @@ impl Predictor {
         pages: PageSize,
         machine: &Machine,
     ) -> Prediction {
-        let workload = Workload::Accesses(accesses);
-        let found = TierMisses::of_preset(&workload, pages, machine);
+        let found = geometry_for(machine, Tier::Auto).map(|hierarchy| {
+            let frames = match pages {
+                // A machine without translation shows its caches the program's addresses.
+                PageSize::Small4K if !hierarchy.tlbs().is_empty() => Frames::Random {
+                    pages,
+                    seed: FRAMES_SEED,
+                },
+                PageSize::Small4K | PageSize::Huge2M => Frames::Identity,
+            };
+            let found = tiers::predict_misses(accesses, hierarchy, frames, Tier::Auto);
+            TierMisses::new(found, hierarchy, pages)
+        });
         let known = Known {
             found: found.as_ref(),
             ..Known::default()
         };
-        self.predict_workload(workload, pages, machine, known)
+        self.predict_reads(Reads::Accesses(accesses), pages, machine, known)
     }
 
-    fn searches<'a>(&'a self, placement: &'a Placement, node: NodeExtent) -> Workload<'a> {
+    fn searches<'a>(&'a self, placement: &'a Placement, node: NodeExtent) -> Reads<'a> {
         let touched = self.touched_bytes.unwrap_or(node.bytes);
-        Workload::Searches {
+        Reads::Searches {
             visits: &self.visits,
             placement,
             touched_bytes: touched.min(node.bytes),
@@ -359,14 +338,14 @@ impl Predictor {
     }
 
     /// Every prediction: misses and waits level by level, then the time.
-    pub(crate) fn predict_workload(
+    pub(crate) fn predict_reads(
         &self,
-        workload: Workload<'_>,
+        reads: Reads<'_>,
         pages: PageSize,
         machine: &Machine,
         known: Known<'_>,
     ) -> Prediction {
-        let mut blocks = BlockSizes::new(workload, machine.replacement);
+        let mut blocks = BlockSizes::new(reads, machine.replacement);
         let mut levels = Vec::new();
         for (i, level) in machine.levels_for(pages).enumerate() {
             let mut misses = blocks.level_misses(level, known);

@@ -6,7 +6,7 @@
 //! side in the unit interval, each as long as it is probable, in key or depth-first order. Then
 //!
 //! ```text
-//! node v is visited  <=>  the choice falls into an interval I_v of length p_v      (a subtree's keys follow each other)
+//! node v is visited  <=>  the choice falls into an interval I_v of length p_v
 //! p_b = length of the union of I_v over the nodes v that cover block b
 //! ```
 //!
@@ -14,26 +14,26 @@
 //! key to key they overlap. One pass serves both, in O(n): it takes the nodes by the start of their
 //! intervals and keeps for each block how far it is covered.
 //!
-//! ```text
-//! for v by start of I_v = [s, e):
-//!     for each block b that v covers:
-//!         p_b += max(0, e - max(s, until_b));  until_b = max(until_b, e)
-//! ```
-//!
-//! **What a visit touches.** By default the whole extent of a node, so that a node that straddles a
-//! block boundary counts both blocks; or its first bytes
+//! A visit touches the whole extent of a node, or its first bytes
 //! ([`Predictor::touched_bytes`](crate::Predictor::touched_bytes)). Blocks in the middle of a node
 //! belong to that node alone and are counted without a loop. All blocks of a node are requested as
-//! soon as its address is known, so that an operation waits once when both ends of a straddling
-//! node miss: the probability of being *waited for* is kept beside `p_b`.
+//! soon as its address is known, so an operation waits once when both ends of a straddling node
+//! miss: the probability of being *waited for* is kept beside `p_b`.
 //!
-//! **Addresses.** Placements may come from a live heap: block numbers are then huge and sparse. A
-//! dense placement indexes its blocks by number less the first; a sparse one sorts the block
-//! numbers that occur and indexes by rank.
+//! Placements may come from a live heap: block numbers are then huge and sparse. A dense placement
+//! indexes its blocks by number less the first; a sparse one sorts the numbers that occur.
 
-use crate::accesses::Access;
 use crate::footprint::{Footprint, FootprintBuilder};
 use crate::{Placement, Visits};
+
+/// One read of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Where it begins.
+    pub address: u64,
+    /// How many bytes it reads; at least 1.
+    pub bytes: u32,
+}
 
 /// A placement counts as dense while it spans at most this many blocks for each node that it
 /// places.

@@ -15,14 +15,12 @@
 
 use crate::Shape;
 
-/// The branch predictor recognises nodes that are visited at least this often, by the ten turns or
-/// so that led there.
+/// The branch predictor recognises nodes that are visited at least this often, by the last ten
+/// turns or so.
 ///
-/// On an Emerald Rapids, searches with branches in random-insert trees took longer than branch-free
-/// ones by what bets on the likeliest child predict up to 2^11 nodes, by 2 to 4 ns more at 2^12, 6
-/// to 8 at 2^14, 12 to 26 at 2^16 to 2^18 and 9 to 14 at 2^19 (nodes of 24 bytes, a wrong guess
-/// costs 7 ns). Guesses at rarer nodes explain about half of it. Complete trees of such nodes,
-/// where betting is guessing, took at most 8 ns more up to 2^16 nodes.
+/// On an Emerald Rapids, searches with branches in random-insert trees took as long as bets on the
+/// likeliest child predict up to 2^11 nodes, and 6 to 26 ns more from 2^14 to 2^18. Guesses at
+/// rarer nodes explain about half of it.
 ///
 /// Slightly less than 1/1024, so that rounding does not decide.
 const KNOWN_PROBABILITY: f64 = (1.0 - 1e-9) / 1024.0;

@@ -80,7 +80,7 @@ fn prune(tree: &mut SearchTree, key: u64) -> Vec<u64> {
 quickcheck! {
     fn a_tree_lives_through_everything(steps: Vec<Step>) -> bool {
         let mut tree = SearchTree::default();
-        let mut model = BTreeSet::new();
+        let mut model = BTreeSet::<u64>::new();
         for step in steps {
             match step {
                 Step::Insert(key) => {

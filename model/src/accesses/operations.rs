@@ -1,7 +1,7 @@
 //! Random operations, read by read.
 
-use super::{Access, Accesses, Order};
-use crate::NO_NODE;
+use super::{Accesses, Order};
+use crate::{Access, NO_NODE};
 
 /// A stream of random operations.
 #[derive(Clone, Debug)]

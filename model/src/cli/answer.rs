@@ -1,29 +1,28 @@
 //! The prediction for one layout, with how each level was found and what to warn of.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::CliError;
 use super::args::CostArgs;
 use super::arrangement::Arrangement;
-use super::output::{human_bytes, human_number};
-use super::question::Question;
+use super::output::{Table, human_bytes, human_number};
+use super::question::{Arranged, Question, complete_arity};
+use super::{CliError, refuse};
 use crate::machine::Origin;
-use crate::predict::{Known, TierMisses, geometry_for};
-use crate::tiers::{self, Workload};
+use crate::predict::{Known, Reads, TierMisses, geometry_for};
 use crate::{
-    Accesses, CacheLevel, ClosedForm, FrameMap, Frames, Growth, Hierarchy, Inclusion,
-    KeyDistribution, Level, LevelMisses, LevelPrediction, Machine, Operation, PageSize, Prediction,
-    Predictor, Replacement, Structure, Tier, predict_misses,
+    Accesses, ClosedForm, Frames, Hierarchy, Inclusion, Level, LevelMisses, Machine, Operation,
+    Prediction, Predictor, Replacement, Tier, tiers,
 };
 
-/// A cache misses more than this where blocks lie, over what it would miss if they lay anywhere,
-/// before a note says so.
+/// A note says that blocks meet in few sets where a cache misses by more than this factor, and by
+/// more misses of an operation, than a fully associative one.
 const ALIASING_RATIO: f64 = 1.2;
-/// And at least so many misses of an operation more.
 const ALIASING_MISSES: f64 = 0.1;
-
+/// Caches of fewer ways always miss more.
+const ALIASING_WAYS_MIN: u64 = 4;
 /// Operations that touch more of a cache are not compared.
 const ALIASING_SHARE: f64 = 0.05;
 
@@ -32,136 +31,100 @@ const ALIASING_SHARE: f64 = 0.05;
 pub(super) struct Answer {
     pub(super) arrangement: Arrangement,
     pub(super) prediction: Prediction,
-    /// The prediction's levels, and how each was found.
-    pub(super) levels: Vec<LevelAnswer>,
+    /// By level of the prediction, how its misses were found, and why so.
+    methods: Vec<(String, String)>,
     pub(super) span_bytes: u64,
-    /// Caches that miss more than if blocks fell into any set, with both.
-    aliased: Vec<(String, f64, f64)>,
+    /// A cache that misses more than if blocks fell into any set, and both numbers.
+    aliased: Option<(String, f64, f64)>,
 }
 
-/// Misses of one level, and how they were found.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct LevelAnswer {
-    pub(super) name: String,
-    pub(super) misses: f64,
-    pub(super) ns: f64,
-    pub(super) tier: String,
-    pub(super) reason: String,
-}
-
-/// What one operation costs in this layout.
+/// The answer for one layout.
 pub(super) fn answer(
     question: &Question<'_>,
     arrangement: Arrangement,
     cost: &CostArgs,
 ) -> Result<Answer, CliError> {
-    answer_with(question, arrangement, cost, false)
+    let (tier, machine) = (cost.tier, question.machine);
+    let hierarchy = geometry_for(machine, tier);
+    if hierarchy.is_none() && !matches!(tier, Tier::Auto | Tier::Footprint) {
+        return refuse(format!(
+            "--tier {tier} needs a machine whose sets and ways are known (presets have them)"
+        ));
+    }
+    let formula = match (tier, hierarchy) {
+        (Tier::Closed, Some(hierarchy)) => Some((closed_form(question, arrangement)?, hierarchy)),
+        _ => None,
+    };
+    if let Some((formula, hierarchy)) = &formula {
+        if let Some(answer) = by_formula(question, arrangement, formula, hierarchy, cost) {
+            return Ok(answer);
+        }
+        // No formula knows some level.
+        if let Some(whole) = question.whole()? {
+            return answer_by_nodes(&whole, arrangement, cost, Some((formula, hierarchy)));
+        }
+    }
+    let formula = formula
+        .as_ref()
+        .map(|(formula, hierarchy)| (formula, *hierarchy));
+    answer_by_nodes(question, arrangement, cost, formula)
 }
 
-/// As [`answer`]; to find whether nodes lie powers of two apart takes longer than the rest.
-fn answer_with(
+/// The answer from all nodes.
+fn answer_by_nodes(
     question: &Question<'_>,
     arrangement: Arrangement,
     cost: &CostArgs,
-    find_aliasing: bool,
+    formula: Option<(&ClosedForm, &Hierarchy)>,
 ) -> Result<Answer, CliError> {
-    let tier = cost.tier()?;
-    let machine = question.machine();
-    let hierarchy = geometry_for(machine, tier);
-    if hierarchy.is_none() && !matches!(tier, Tier::Auto | Tier::Footprint) {
-        return Err(CliError::Request(format!(
-            "--tier {tier} needs a machine whose sets and ways are known (presets have them)"
-        )));
-    }
-    let pages = question.pages();
-    if let (Tier::Closed, Some(hierarchy)) = (tier, hierarchy) {
-        let formula = closed_form(question, arrangement)?;
-        // All levels, or the nodes have to be placed after all.
-        let levels = formula.predict_up_to(hierarchy, 1.0);
-        let found = TierMisses::new(levels, hierarchy, pages);
-        if let Some(prediction) = by_formula(question, &formula, &found, cost) {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "at most 2^32 nodes of 2^32 bytes"
-            )]
-            let span_bytes = formula.span_bytes() as u64;
-            let found = Some(&found);
-            return Ok(Answer::new(
-                arrangement,
-                prediction,
-                found,
-                machine,
-                span_bytes,
-            ));
-        }
-        // Some level has no formula.
-        if let Some(whole) = question.whole()? {
-            return answer_with(&whole, arrangement, cost, find_aliasing);
-        }
-    }
-    let arranged = question.arrange(arrangement)?;
-    let accesses = &arranged.accesses;
-    let frames = frame_map(question.frames());
-    let first = question.first_operations().map(|first| first.max(1) as f64);
-    let by_sets = |hierarchy: &Hierarchy, tier: Tier| {
-        let workload = Workload::Accesses(accesses);
-        let mut found = tiers::predict(&workload, hierarchy, frames, tier, first);
+    let (tier, machine, pages) = (cost.tier, question.machine, question.args.pages);
+    let Arranged {
+        accesses,
+        span_bytes,
+    } = question.arrange(arrangement)?;
+    let (frames, first) = (question.frames(0), question.args.searches);
+    let by_tier = |hierarchy: &Hierarchy, tier: Tier| {
+        let mut found = tiers::predict(&accesses, hierarchy, frames, tier, first);
         for level in &mut found {
-            level.misses /= first.unwrap_or(1.0);
+            level.misses /= first.unwrap_or(1) as f64;
         }
         TierMisses::new(found, hierarchy, pages)
     };
-    let found = match (hierarchy, arrangement) {
-        (Some(hierarchy), _) if tier == Tier::Closed => {
-            let formula = closed_form(question, arrangement)?;
-            Some(TierMisses::new(
-                formula.predict(hierarchy),
-                hierarchy,
-                pages,
-            ))
+    let found = match (geometry_for(machine, tier), arrangement, formula) {
+        (_, _, Some((formula, hierarchy))) => {
+            let levels = formula.predict(hierarchy);
+            Some(TierMisses::new(levels, hierarchy, pages))
         }
-        (Some(hierarchy), _) => Some(by_sets(hierarchy, tier)),
+        (Some(hierarchy), ..) => Some(by_tier(hierarchy, tier)),
         // Colours are about sets: the coloured cache is predicted by its geometry.
-        (None, Arrangement::Coloured(_)) => {
+        (None, Arrangement::Coloured(_), None) => {
             let caches = vec![question.colour_cache()?.clone()];
-            let alone = Hierarchy::new(caches, Inclusion::NonInclusive, Vec::new())
-                .map_err(|error| CliError::Request(error.to_string()))?;
-            Some(by_sets(&alone, Tier::PerSet))
+            let alone = Hierarchy::new(caches, Inclusion::NonInclusive, Vec::new())?;
+            Some(by_tier(&alone, Tier::PerSet))
         }
-        (None, _) => None,
+        (None, ..) => None,
     };
     let known = Known {
         found: found.as_ref(),
-        first,
+        first: first.map(|first| first as f64),
         divided: None,
     };
-    let prediction = Predictor::of(accesses)
-        .style(cost.style.search_style())
+    let prediction = Predictor::of(&accesses)
+        .style(cost.style)
         .overlap(cost.overlap())
-        .predict_workload(Workload::Accesses(accesses), pages, machine, known);
-    // Long operations crowd every set, wherever nodes lie, and take long to compare.
-    let is_long = |level: &LevelMisses| level.touched_share > ALIASING_SHARE && level.misses > 0.0;
-    let is_short = !prediction.levels.iter().any(is_long);
-    let span_bytes = arranged.span_bytes;
+        .predict_reads(Reads::Accesses(&accesses), pages, machine, known);
     let mut answer = Answer::new(arrangement, prediction, found.as_ref(), machine, span_bytes);
-    if let (Some(hierarchy), None) = (&machine.hierarchy, first)
-        && is_short
-        && tier == Tier::Auto
-        && find_aliasing
-    {
-        answer.aliased = aliased(accesses, hierarchy, frames, found.as_ref());
+    if tier == Tier::Auto && first.is_none() {
+        answer.aliased = aliased(&answer, &accesses, frames, machine);
     }
     Ok(answer)
 }
 
-/// The answers for several layouts, in their order, in parallel as far as memory allows. For the
-/// first `aliased` of them it is found whether nodes lie powers of two apart.
+/// The answers for several layouts, in their order, in parallel as far as memory allows.
 pub(super) fn answers(
     question: &Question<'_>,
     arrangements: &[Arrangement],
     cost: &CostArgs,
-    aliased: usize,
 ) -> Result<Vec<Answer>, CliError> {
     let threads = question.answers_at_once().min(arrangements.len());
     let next = AtomicUsize::new(0);
@@ -170,7 +133,7 @@ pub(super) fn answers(
         while let i = next.fetch_add(1, Ordering::Relaxed)
             && let Some(&arrangement) = arrangements.get(i)
         {
-            own.push((i, answer_with(question, arrangement, cost, i < aliased)));
+            own.push((i, answer(question, arrangement, cost)));
         }
         own
     };
@@ -185,55 +148,38 @@ pub(super) fn answers(
     answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
-/// Which addresses caches see. Sets of no cache are chosen by more than the bits of a huge page.
-fn frame_map(frames: Frames) -> FrameMap {
-    match frames {
-        Frames::Random {
-            pages: PageSize::Small4K,
-            ..
-        } => FrameMap::Random,
-        _ => FrameMap::Identity,
-    }
-}
-
 /// The formula for the structure in this layout.
 fn closed_form(question: &Question<'_>, arrangement: Arrangement) -> Result<ClosedForm, CliError> {
-    let refuse = |why: &str| Err(CliError::Request(format!("--tier closed: {why}")));
-    let growth = Growth::Complete;
-    let arity = match question.structure() {
-        Some(Structure::SearchTree { growth: own }) if own == growth => 2,
-        Some(Structure::Tree { arity, growth: own }) if own == growth => arity,
-        Some(Structure::PointTree {
-            dimensions,
-            growth: own,
-        }) if own == growth => 1 << dimensions,
-        _ => return refuse("formulas are for complete trees of nodes with one key"),
+    let cannot = |why: &str| refuse(format!("--tier closed: formulas are for {why}"));
+    let Some(arity) = question.structure.and_then(complete_arity) else {
+        return cannot("complete trees of nodes with one key");
     };
-    let uniform = matches!(question.keys(), KeyDistribution::Uniform);
-    if question.operation() != Operation::Search || !uniform {
-        return refuse("formulas are for searches for uniform keys");
+    if question.args.operation != Operation::Search || !question.is_uniform() {
+        return cannot("searches for uniform keys");
     }
-    if question.first_operations().is_some() {
-        return refuse("formulas are for the steady state");
+    if question.args.searches.is_some() {
+        return cannot("the steady state");
     }
     let Arrangement::Plain(layout) = arrangement else {
-        return refuse("formulas are for layouts without colours and with links");
+        return cannot("layouts without colours and with links");
     };
-    ClosedForm::new(layout, question.nodes(), arity, question.built().extent())
-        .map_err(|error| CliError::Request(error.to_string()))
+    let extent = question.built.extent();
+    Ok(ClosedForm::new(layout, question.nodes(), arity, extent)?)
 }
 
-/// A prediction from the formula alone; `None` where it knows not all levels. What neighbours save
+/// An answer from the formula alone; `None` where it knows not all levels. What neighbours save
 /// ([`Machine::neighbours`]) is not in it. O(log n).
 fn by_formula(
     question: &Question<'_>,
+    arrangement: Arrangement,
     formula: &ClosedForm,
-    found: &TierMisses,
+    hierarchy: &Hierarchy,
     cost: &CostArgs,
-) -> Option<Prediction> {
-    let machine = question.machine();
+) -> Option<Answer> {
+    let (machine, pages) = (question.machine, question.args.pages);
+    let found = TierMisses::new(formula.predict_up_to(hierarchy, 1.0), hierarchy, pages);
     let mut levels = Vec::new();
-    for level in machine.levels_for(question.pages()) {
+    for level in machine.levels_for(pages) {
         let block_bytes = level.block_bytes;
         let (mut ns, mut misses) = (0.0, 0.0);
         for (step, costs) in level.steps.iter().enumerate() {
@@ -250,10 +196,23 @@ fn by_formula(
             order_known: false,
         });
     }
-    let predictor = Predictor::with_visits(formula.visits())
-        .style(cost.style.search_style())
-        .overlap(cost.overlap());
-    Some(predictor.with_instructions(levels, machine))
+    let prediction = Predictor::with_visits(formula.visits())
+        .style(cost.style)
+        .overlap(cost.overlap())
+        .with_instructions(levels, machine);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at most 2^32 nodes of 2^32 bytes"
+    )]
+    let span_bytes = formula.span_bytes() as u64;
+    Some(Answer::new(
+        arrangement,
+        prediction,
+        Some(&found),
+        machine,
+        span_bytes,
+    ))
 }
 
 /// How a level's misses were found, and why so.
@@ -263,65 +222,60 @@ fn method(
     machine: &Machine,
     order_known: bool,
 ) -> (String, String) {
-    let capacity = human_bytes(level.capacity_bytes());
-    match found.and_then(|found| found.level(level, 0)) {
-        Some(found) => (found.tier.to_string(), found.reason.clone()),
-        None if order_known => (
-            Tier::Sequence.to_string(),
-            format!("all operations read in one order; the effective capacity, {capacity}"),
-        ),
-        None => {
-            let replacement = match machine.replacement {
-                Replacement::Lru => "LRU",
-                Replacement::Random => "random replacement",
-            };
-            (
-                Tier::Footprint.to_string(),
-                format!("the effective capacity, {capacity}, {replacement}"),
-            )
-        }
+    if let Some(found) = found.and_then(|found| found.level(level, 0)) {
+        return (found.tier.to_string(), found.reason.clone());
     }
+    let capacity = format!(
+        "the effective capacity, {}",
+        human_bytes(level.capacity_bytes())
+    );
+    if order_known {
+        let reason = format!("all operations read in one order; {capacity}");
+        return (Tier::Sequence.to_string(), reason);
+    }
+    let replacement = match machine.replacement {
+        Replacement::Lru => "LRU",
+        Replacement::Random => "random replacement",
+    };
+    (
+        Tier::Footprint.to_string(),
+        format!("{capacity}, {replacement}"),
+    )
 }
 
-/// Caches that miss more than if blocks fell into any set. Only where addresses choose sets can
-/// they.
+/// The first cache that misses more than a fully associative one. Only caches whose sets addresses
+/// choose can.
 fn aliased(
+    answer: &Answer,
     accesses: &Accesses,
-    hierarchy: &Hierarchy,
-    frames: FrameMap,
-    found: Option<&TierMisses>,
-) -> Vec<(String, f64, f64)> {
-    let by_address = |cache: &&CacheLevel| {
-        frames == FrameMap::Identity || cache.geometry.way_bytes() <= PageSize::Small4K.bytes()
+    frames: Frames,
+    machine: &Machine,
+) -> Option<(String, f64, f64)> {
+    // Long operations crowd every set, wherever nodes lie.
+    let mut levels = answer.prediction.levels.iter();
+    if levels.any(|level| level.touched_share > ALIASING_SHARE && level.misses > 0.0) {
+        return None;
+    }
+    let caches = machine.hierarchy.as_ref()?.caches();
+    let limit = match frames {
+        Frames::Identity => u64::MAX,
+        Frames::Random { pages, .. } => pages.bytes(),
     };
-    let caches: Vec<CacheLevel> = hierarchy
-        .caches()
-        .iter()
-        .take_while(by_address)
-        .cloned()
-        .collect();
-    // A part of a hierarchy is one, unless it is none at all.
-    let Ok(part) = Hierarchy::new(caches, Inclusion::NonInclusive, Vec::new()) else {
-        return Vec::new();
-    };
-    let known = |level: &CacheLevel| {
-        let mut caches = found?.caches().iter();
-        caches
-            .find(|other| other.name == level.name && other.tier == Tier::PerSet)
-            .cloned()
-    };
-    let known: Option<Vec<LevelPrediction>> = part.caches().iter().map(known).collect();
-    let by_sets = known.unwrap_or_else(|| predict_misses(accesses, &part, frames, Tier::PerSet));
-    let by_chance = predict_misses(accesses, &part, frames, Tier::Poisson);
-    by_sets
-        .into_iter()
-        .zip(by_chance)
-        .filter(|(sets, chance)| {
-            sets.misses > ALIASING_RATIO * chance.misses
-                && sets.misses > chance.misses + ALIASING_MISSES
-        })
-        .map(|(sets, chance)| (sets.name, sets.misses, chance.misses))
-        .collect()
+    caches.iter().find_map(|cache| {
+        let by_address = cache.geometry.way_bytes() <= limit;
+        let enough_ways = cache.geometry.associativity() >= ALIASING_WAYS_MIN;
+        let found = (answer.prediction.levels.iter()).zip(&answer.methods);
+        let (level, _) = found
+            .filter(|_| by_address && enough_ways)
+            .find(|(level, method)| level.name == cache.name && method.0 == Tier::PerSet.name())?;
+        let footprint = accesses
+            .block_probabilities(cache.geometry.block_bytes())
+            .footprint();
+        let anywhere = footprint.misses(cache.blocks() as f64, Replacement::Lru);
+        let is_aliased =
+            level.misses > ALIASING_RATIO * anywhere && level.misses > anywhere + ALIASING_MISSES;
+        is_aliased.then(|| (cache.name.clone(), level.misses, anywhere))
+    })
 }
 
 impl Answer {
@@ -332,42 +286,77 @@ impl Answer {
         machine: &Machine,
         span_bytes: u64,
     ) -> Answer {
-        let levels = prediction.levels.iter().map(|misses| {
+        let methods = prediction.levels.iter().map(|misses| {
             let level = machine
                 .levels
                 .iter()
                 .find(|level| level.name == misses.name);
-            let (tier, reason) = level.map_or_else(Default::default, |level| {
+            level.map_or_else(Default::default, |level| {
                 method(level, found, machine, misses.order_known)
-            });
-            LevelAnswer {
-                name: misses.name.clone(),
-                misses: misses.misses,
-                ns: misses.ns,
-                tier,
-                reason,
-            }
+            })
         });
-        let levels = levels.collect();
         Answer {
             arrangement,
-            levels,
+            methods: methods.collect(),
             prediction,
             span_bytes,
-            aliased: Vec::new(),
+            aliased: None,
         }
     }
 
-    /// The warning that nodes lie powers of two apart, where they do.
-    pub(super) fn aliasing_note(&self) -> Option<String> {
-        let (name, sets, chance) = self.aliased.first()?;
-        Some(format!(
-            "{}: nodes lie powers of two apart and meet in few sets: {name} misses {} times an \
-             operation, {} if they lay anywhere; another node size or layout helps",
-            self.arrangement,
-            human_number(*sets),
-            human_number(*chance)
-        ))
+    /// How many times faster than the baseline; 1 where a machine file makes everything free.
+    pub(super) fn speedup(&self, baseline_ns: f64) -> f64 {
+        if self.prediction.ns > 0.0 {
+            baseline_ns / self.prediction.ns
+        } else {
+            1.0
+        }
+    }
+
+    /// Misses by the names of levels.
+    pub(super) fn misses(&self) -> BTreeMap<&str, f64> {
+        let levels = self.prediction.levels.iter();
+        levels
+            .map(|level| (level.name.as_str(), level.misses))
+            .collect()
+    }
+
+    /// The answer in JSON.
+    pub(super) fn report(&self, baseline_ns: f64) -> Value {
+        let prediction = &self.prediction;
+        let levels = prediction.levels.iter().zip(&self.methods);
+        let levels = levels.map(|(level, (tier, reason))| {
+            json!({
+                "name": level.name,
+                "misses": level.misses,
+                "ns": level.ns,
+                "tier": tier,
+                "reason": reason,
+            })
+        });
+        json!({
+            "layout": self.arrangement.to_string(),
+            "ns": prediction.ns,
+            "ns_low": prediction.ns_low,
+            "ns_high": prediction.ns_high,
+            "cpu_ns": prediction.cpu_ns,
+            "nodes_visited": prediction.nodes_visited,
+            "misses": self.misses(),
+            "levels": levels.collect::<Vec<_>>(),
+            "span_bytes": self.span_bytes,
+            "speedup": self.speedup(baseline_ns),
+        })
+    }
+
+    /// The first cells of the answer's row in a table for people: layout, ns, from, to, speedup.
+    pub(super) fn cells(&self, baseline_ns: f64) -> [String; 5] {
+        [
+            self.arrangement.to_string(),
+            format!("{:.1}", self.prediction.ns),
+            format!("{:.0}", self.prediction.ns_low),
+            format!("{:.0}", self.prediction.ns_high),
+            format!("{:.2}x", self.speedup(baseline_ns)),
+        ]
     }
 
     #[cfg(test)]
@@ -382,35 +371,93 @@ impl Answer {
                 nodes_visited: 1.0,
                 levels: Vec::new(),
             },
-            levels: Vec::new(),
+            methods: Vec::new(),
             span_bytes: 0,
-            aliased: Vec::new(),
+            aliased: None,
         }
     }
 }
 
-/// The warning that operations are long, where they are.
-pub(super) fn crowded_note(answers: &[Answer]) -> Option<String> {
-    let mut names: Vec<&str> = Vec::new();
-    let answers = answers.iter();
-    for level in answers.flat_map(|answer| answer.prediction.crowded_levels()) {
-        if !names.contains(&level.name.as_str()) {
-            names.push(&level.name);
+/// How misses were found, in a line for each method, with the layouts if not all agree.
+pub(super) fn methods(answers: &[Answer]) -> Vec<String> {
+    let mut said: Vec<(String, Vec<String>)> = Vec::new();
+    for answer in answers {
+        for (level, (tier, reason)) in answer.prediction.levels.iter().zip(&answer.methods) {
+            let line = format!("{}: {tier}, {reason}", level.name);
+            let layout = answer.arrangement.to_string();
+            match said.iter_mut().find(|(other, _)| *other == line) {
+                Some((_, layouts)) => layouts.push(layout),
+                None => said.push((line, vec![layout])),
+            }
         }
     }
-    (!names.is_empty()).then(|| {
-        format!(
-            "one operation touches more than {:.0} % of what {} can hold: real caches miss more \
-             there than predicted",
-            100.0 * LevelMisses::CROWDED_SHARE,
-            names.join(", ")
-        )
-    })
+    let line = |(line, layouts): (String, Vec<String>)| {
+        if layouts.len() == answers.len() {
+            line
+        } else {
+            format!("{line} ({})", layouts.join(", "))
+        }
+    };
+    said.into_iter().map(line).collect()
 }
 
-/// What the reader should know of the machine before believing nanoseconds.
-pub(super) fn machine_notes(machine: &Machine) -> Vec<String> {
-    let mut notes = Vec::new();
+/// Misses of all answers, a column for each level, as numbers for people or for programs.
+pub(super) fn table(answers: &[Answer], baseline_ns: f64, for_people: bool) -> Table {
+    let names: Vec<&str> = answers.first().map_or(Vec::new(), |answer| {
+        let levels = answer.prediction.levels.iter();
+        levels.map(|level| level.name.as_str()).collect()
+    });
+    let mut table = Table::default();
+    let (titles, level, last): (&[&str], fn(&str) -> String, _) = if for_people {
+        let titles = &["layout", "ns", "from", "to", "speedup"];
+        (titles, |name| format!("{name} miss"), Some("span"))
+    } else {
+        let titles = &[
+            "layout",
+            "ns",
+            "ns_low",
+            "ns_high",
+            "cpu_ns",
+            "speedup",
+            "span_bytes",
+        ];
+        (titles, |name| format!("misses_{name}"), None)
+    };
+    let titles = titles.iter().map(|&title| title.to_owned());
+    let levels = names.iter().map(|name| level(name));
+    table.row(titles.chain(levels).chain(last.map(str::to_owned)));
+    for answer in answers {
+        let misses = names
+            .iter()
+            .map(|name| answer.prediction.misses(name).unwrap_or(0.0));
+        if for_people {
+            let cells = answer
+                .cells(baseline_ns)
+                .into_iter()
+                .chain(misses.map(human_number));
+            table.row(cells.chain([human_bytes(answer.span_bytes as f64)]));
+        } else {
+            let of = &answer.prediction;
+            let speedup = answer.speedup(baseline_ns);
+            let numbers = [of.ns, of.ns_low, of.ns_high, of.cpu_ns, speedup];
+            let numbers = numbers
+                .into_iter()
+                .chain([answer.span_bytes as f64])
+                .chain(misses);
+            let layout = answer.arrangement.to_string();
+            table.row(
+                [layout]
+                    .into_iter()
+                    .chain(numbers.map(|number| number.to_string())),
+            );
+        }
+    }
+    table
+}
+
+/// What the reader should know of the machine and of these answers.
+pub(super) fn notes(machine: &Machine, answers: &[Answer]) -> Vec<String> {
+    let mut notes = machine.notes.clone();
     if machine.origin == Origin::Defaults {
         notes.push(
             "latencies are defaults, not measured: use --machine calibrate, or calibrate -o FILE \
@@ -418,5 +465,38 @@ pub(super) fn machine_notes(machine: &Machine) -> Vec<String> {
                 .to_owned(),
         );
     }
+    let crowded = crowded_levels(answers);
+    if !crowded.is_empty() {
+        notes.push(format!(
+            "one operation touches more than {:.0} % of what {} can hold: real caches miss more \
+             there than predicted",
+            100.0 * LevelMisses::CROWDED_SHARE,
+            crowded.join(", ")
+        ));
+    }
+    notes.extend(answers.iter().filter_map(|answer| {
+        let (name, sets, anywhere) = answer.aliased.as_ref()?;
+        Some(format!(
+            "{}: nodes lie powers of two apart and meet in few sets: {name} misses {} times an \
+             operation, {} if any block could lie anywhere; another node size or layout helps",
+            answer.arrangement,
+            human_number(*sets),
+            human_number(*anywhere)
+        ))
+    }));
     notes
+}
+
+/// The levels of which some operation touches too much for the model.
+pub(super) fn crowded_levels(answers: &[Answer]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for level in answers
+        .iter()
+        .flat_map(|answer| answer.prediction.crowded_levels())
+    {
+        if !names.contains(&level.name.as_str()) {
+            names.push(&level.name);
+        }
+    }
+    names
 }

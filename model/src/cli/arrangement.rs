@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Layout, ParseLayoutError};
+use crate::Layout;
 
 /// A layout as the command line names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,16 +24,6 @@ const GIVEN: &str = "given";
 const COLOURED: &str = "coloured";
 const ELIMINATED: &str = "eliminated";
 
-impl Arrangement {
-    /// The order of the nodes; none where they are other nodes.
-    pub(super) fn layout(self) -> Option<Layout> {
-        match self {
-            Arrangement::Plain(layout) | Arrangement::Coloured(layout) => Some(layout),
-            Arrangement::Eliminated | Arrangement::Given => None,
-        }
-    }
-}
-
 impl fmt::Display for Arrangement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -51,33 +41,24 @@ impl FromStr for Arrangement {
 
     fn from_str(text: &str) -> Result<Arrangement, String> {
         let text = text.trim();
-        let message = |error: ParseLayoutError| error.to_string();
-        match text.split_once(':') {
-            Some((COLOURED, layout)) => {
-                return Ok(Arrangement::Coloured(layout.parse().map_err(message)?));
-            }
-            Some((name @ (ELIMINATED | GIVEN), _)) => {
-                return Err(format!(
-                    "bad layout `{text}`: `{name}` takes nothing after the name"
-                ));
-            }
-            _ => {}
-        }
-        match text {
-            ELIMINATED => Ok(Arrangement::Eliminated),
-            GIVEN => Ok(Arrangement::Given),
-            COLOURED => Err(format!(
+        let layout = |name: &str| name.parse::<Layout>().map_err(|error| error.to_string());
+        match text.split_once(':').unwrap_or((text, "")) {
+            (COLOURED, "") => Err(format!(
                 "bad layout `{text}`: the layout to colour follows, as in `{COLOURED}:cluster`"
             )),
-            _ => text.parse().map(Arrangement::Plain).map_err(|error| {
+            (COLOURED, name) => layout(name).map(Arrangement::Coloured),
+            (ELIMINATED, "") => Ok(Arrangement::Eliminated),
+            (GIVEN, "") => Ok(Arrangement::Given),
+            (name @ (ELIMINATED | GIVEN), _) => Err(format!(
+                "bad layout `{text}`: `{name}` takes nothing after the name"
+            )),
+            (name, _) => layout(text).map(Arrangement::Plain).map_err(|error| {
                 // A name that is near to one of these is not near to a layout.
-                let name = text.split(':').next().unwrap_or(text);
                 let near = crate::layout::nearest_of(name, [COLOURED, ELIMINATED])
                     .filter(|known| known.starts_with(text.get(..4).unwrap_or("?")));
-                match near {
-                    Some(near) => format!("unknown layout `{text}`, did you mean `{near}`?"),
-                    None => message(error),
-                }
+                near.map_or(error, |near| {
+                    format!("unknown layout `{text}`, did you mean `{near}`?")
+                })
             }),
         }
     }
@@ -88,30 +69,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_read_back() {
-        for name in [
-            "veb",
-            "cluster:256",
-            "hinted:first-fit",
-            "coloured:cluster",
-            "coloured:random:7",
-            "eliminated",
-            "given",
-        ] {
-            let arrangement: Arrangement = name.parse().unwrap();
-            assert_eq!(arrangement.to_string(), name);
+    fn names_read_back_and_wrong_ones_get_advice() {
+        let names = "veb cluster:256 hinted:first-fit coloured:cluster coloured:random:7 \
+                     eliminated given";
+        for name in names.split_whitespace() {
+            assert_eq!(name.parse::<Arrangement>().unwrap().to_string(), name);
         }
-        assert_eq!(
-            "coloured:dfs"
-                .parse::<Arrangement>()
-                .map(Arrangement::layout),
-            Ok(Some(Layout::DepthFirst))
-        );
-        assert_eq!(Arrangement::Eliminated.layout(), None);
-    }
-
-    #[test]
-    fn wrong_names_get_advice() {
         for (text, advice) in [
             ("vebb", "`veb`"),
             ("coloured", "coloured:cluster"),

@@ -2,13 +2,10 @@
 
 use std::io::{IsTerminal, Write, stderr};
 
+use super::CliError;
 use super::args::CalibrateArgs;
-use super::output::NewFile;
-use super::{CliError, human_bytes};
+use super::output::{NewFile, Table, human_bytes, write_notes};
 use crate::{CalibrateOptions, LevelKind, Machine};
-
-/// Characters of the progress bar.
-const BAR_CHARS: usize = 40;
 
 pub(super) fn run(
     args: &CalibrateArgs,
@@ -20,7 +17,7 @@ pub(super) fn run(
     let show = stderr().is_terminal();
     let machine = Machine::calibrate(CalibrateOptions {
         quick: args.quick,
-        progress: show.then_some(|done| eprint!("\rmeasuring {}", bar(done))),
+        progress: show.then_some(|done| eprint!("\rmeasuring: {:3.0} %", 100.0 * done)),
     });
     if show {
         writeln!(err)?;
@@ -37,18 +34,6 @@ pub(super) fn run(
         writeln!(out, "written to {}", path.display())?;
     }
     Ok(())
-}
-
-/// `[######........] 43 %`
-fn bar(done: f64) -> String {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "between 0 and the number of characters"
-    )]
-    let full = (done.clamp(0.0, 1.0) * BAR_CHARS as f64) as usize;
-    let (full, empty) = ("#".repeat(full), ".".repeat(BAR_CHARS - full));
-    format!("[{full}{empty}] {:3.0} %", 100.0 * done.clamp(0.0, 1.0))
 }
 
 fn table(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
@@ -87,42 +72,37 @@ fn table(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
             100.0 * (band.high - 1.0)
         )?;
     }
-    for note in &machine.notes {
-        writeln!(out, "note: {note}")?;
-    }
-    Ok(())
+    Ok(write_notes(out, &machine.notes)?)
 }
 
 /// A line for each level, and one for what lies behind them.
 fn levels(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
-    writeln!(
-        out,
-        "{:<8} {:>8} {:>20} {:>12} {:>12}",
-        "level", "block", "effective capacity", "hit", "miss adds"
-    )?;
+    let mut table = Table::default();
+    table.row(["level", "block", "effective capacity", "hit", "miss adds"]);
     let latencies = machine.latencies();
+    let hit = |name: &str| {
+        let mut known = latencies.iter();
+        let hit = known.find(|latency| latency.name == name);
+        hit.map_or(String::new(), |hit| format!("{:.1} ns", hit.hit_ns))
+    };
     for level in &machine.levels {
-        let hit = latencies
-            .iter()
-            .find(|latency| level.kind == LevelKind::Data && latency.name == level.name);
-        writeln!(
-            out,
-            "{:<8} {:>8} {:>20} {:>12} {:>9.1} ns",
-            level.name,
+        let is_data = level.kind == LevelKind::Data;
+        table.row([
+            level.name.clone(),
             human_bytes(level.block_bytes as f64),
             human_bytes(level.capacity_bytes()),
-            hit.map_or(String::new(), |hit| format!("{:.1} ns", hit.hit_ns)),
-            level.step_ns()
-        )?;
+            if is_data {
+                hit(&level.name)
+            } else {
+                String::new()
+            },
+            format!("{:.1} ns", level.step_ns()),
+        ]);
     }
     if let Some(memory) = latencies.last() {
-        writeln!(
-            out,
-            "{:<8} {:>8} {:>20} {:>9.1} ns",
-            memory.name, "", "", memory.hit_ns
-        )?;
+        table.row([memory.name.as_str(), "", "", &hit(&memory.name)]);
     }
-    Ok(())
+    Ok(table.write(out)?)
 }
 
 /// Translation and what memory delivers.
@@ -167,22 +147,6 @@ fn memory(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_bar_fills() {
-        for (done, full) in [
-            (-1.0, 0),
-            (0.0, 0),
-            (0.5, 20),
-            (1.0, 40),
-            (f64::NAN, 0),
-            (7.0, 40),
-        ] {
-            let bar = bar(done);
-            assert_eq!(bar.matches('#').count(), full, "{bar}");
-            assert_eq!(bar.matches(['#', '.']).count(), BAR_CHARS, "{bar}");
-        }
-    }
 
     #[test]
     fn presets_can_be_shown_too() {

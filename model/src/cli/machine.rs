@@ -4,14 +4,13 @@ use std::fs;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use super::CliError;
-use super::args::{FrameChoice, PlaceArgs};
 use super::output::human_bytes;
-use crate::machine::Origin;
-use crate::{CalibrateOptions, Frames, Machine};
+use super::{CliError, refuse};
+use crate::{CalibrateOptions, Machine};
 
 /// Largest machine file that is read; a calibrated one has some ten kilobytes.
 const MAX_MACHINE_FILE_BYTES: u64 = 16 << 20;
+
 /// A preset, this machine, or a file.
 pub(super) fn machine(name: &Path) -> Result<Machine, CliError> {
     let text = name.to_str().unwrap_or_default();
@@ -31,39 +30,11 @@ pub(super) fn machine(name: &Path) -> Result<Machine, CliError> {
         Ok(text) => text,
         // What looks like a name was meant as one.
         Err(error) if error.kind() == io::ErrorKind::NotFound && is_name(name) => {
-            return Err(CliError::Request(format!("no such file, and {unknown}")));
+            return refuse(format!("no such file, and {unknown}"));
         }
         Err(error) => return Err(request(&error)),
     };
     Machine::from_json(&text).map_err(|error| request(&error))
-}
-
-/// Where pages lie in memory, as asked for: anywhere, which the seed chooses, unless it is a
-/// published machine of which no translation is known, as those of the thesis, whose caches see the
-/// program's addresses.
-pub(super) fn frames(place: &PlaceArgs, machine: &Machine, seed: u64) -> Frames {
-    let untranslated = machine.origin == Origin::Preset
-        && (machine.hierarchy.as_ref()).is_some_and(|hierarchy| hierarchy.tlbs().is_empty());
-    let choice = place.frames.unwrap_or(if untranslated {
-        FrameChoice::Identity
-    } else {
-        FrameChoice::Random
-    });
-    match choice {
-        FrameChoice::Identity => Frames::Identity,
-        FrameChoice::Random => Frames::Random {
-            pages: place.pages.size(),
-            seed,
-        },
-    }
-}
-
-/// The word for it.
-pub(super) fn frame_name(frames: Frames) -> &'static str {
-    match frames {
-        Frames::Identity => "identity",
-        Frames::Random { .. } => "random",
-    }
 }
 
 /// Whether this is a word, not a path.

@@ -13,8 +13,8 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Write};
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 
 mod advise;
 mod answer;
@@ -25,13 +25,11 @@ mod machine;
 mod output;
 mod predict;
 mod question;
-mod shell;
 mod simulate;
 mod sweep;
 mod topology;
 
 use args::{Args, Command};
-use output::{human_bytes, write_json};
 
 /// Exit code of a request that makes no sense.
 const EXIT_USAGE: u8 = 2;
@@ -44,47 +42,69 @@ pub fn run(
 ) -> u8 {
     let result = match Args::try_parse_from(args) {
         Ok(args) => execute(args.command, out, err),
-        Err(error) => refuse(&error, out),
+        Err(error) => answer_or_refuse(&error, out),
     };
     match result {
-        Ok(code) => code,
+        Ok(()) => 0,
         Err(CliError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
         Err(error) => {
-            // Nothing is left to be told when this line cannot be written either.
+            // Nothing can be done when this line cannot be written either.
             drop(writeln!(err, "model: {error}"));
             EXIT_USAGE
         }
     }
 }
 
-fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, CliError> {
+fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), CliError> {
     match command {
-        Command::Topology(args) => topology::run(&args, out)?,
+        Command::Topology { json } => topology::run(json, out)?,
         Command::Calibrate(args) => calibrate::run(&args, out, err)?,
         Command::Predict(args) => predict::run(&args, out)?,
         Command::Advise(args) => advise::run(&args, out)?,
         Command::Simulate(args) => simulate::run(&args, out)?,
-        Command::Completions(args) => shell::completions(&args, out)?,
-        Command::Man(args) => shell::man(&args, out)?,
+        Command::Completions { shell } => {
+            // Into memory first: the generator panics where it cannot write.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Args::command(), "model", &mut script);
+            out.write_all(&script)?;
+        }
+        Command::Man { command } => manual(command.as_deref(), out)?,
     }
     out.flush()?;
-    Ok(0)
+    Ok(())
+}
+
+/// Writes the manual page of the program, or of one of its commands.
+fn manual(command: Option<&str>, out: &mut dyn Write) -> Result<(), CliError> {
+    let mut program = Args::command();
+    program.build();
+    let Some(name) = command else {
+        return Ok(clap_mangen::Man::new(program).render(&mut &mut *out)?);
+    };
+    let names: Vec<&str> = program
+        .get_subcommands()
+        .map(clap::Command::get_name)
+        .collect();
+    match program.find_subcommand(name) {
+        Some(command) => Ok(clap_mangen::Man::new(command.clone()).render(&mut &mut *out)?),
+        None => refuse(format!(
+            "no command is called `{name}`{} (known: {})",
+            crate::layout::did_you_mean(name, names.iter().copied()),
+            names.join(", ")
+        )),
+    }
 }
 
 /// Help and version are answers; everything else becomes one line.
-fn refuse(error: &clap::Error, out: &mut dyn Write) -> Result<u8, CliError> {
+fn answer_or_refuse(error: &clap::Error, out: &mut dyn Write) -> Result<(), CliError> {
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            write!(out, "{error}")?;
-            Ok(0)
-        }
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Ok(write!(out, "{error}")?),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-            Err(CliError::Request(
-                "no command given: predict, advise, simulate, topology or calibrate (see --help)"
-                    .to_owned(),
-            ))
+            refuse(
+                "no command given: predict, advise, simulate, topology or calibrate (see --help)",
+            )
         }
-        _ => Err(CliError::Request(first_paragraph(&error.to_string()))),
+        _ => refuse(first_paragraph(&error.to_string())),
     }
 }
 
@@ -109,6 +129,10 @@ enum CliError {
     Output(io::Error),
 }
 
+fn refuse<T>(why: impl Into<String>) -> Result<T, CliError> {
+    Err(CliError::Request(why.into()))
+}
+
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -123,6 +147,25 @@ impl From<io::Error> for CliError {
         CliError::Output(error)
     }
 }
+
+/// Errors of the library are refusals.
+macro_rules! refusals {
+    ($($error:ty),*) => {$(
+        impl From<$error> for CliError {
+            fn from(error: $error) -> CliError {
+                CliError::Request(error.to_string())
+            }
+        }
+    )*};
+}
+
+refusals!(
+    crate::ColourError,
+    crate::KeysError,
+    crate::HierarchyError,
+    crate::NoClosedForm,
+    crate::structure::StructureError
+);
 
 #[cfg(test)]
 mod tests {
@@ -150,17 +193,14 @@ mod tests {
                 Ok(())
             }
         }
-        let args = || ["model", "topology"].map(OsString::from);
-        let mut err = Vec::new();
-        assert_eq!(
-            run(args(), &mut Gone(io::ErrorKind::BrokenPipe), &mut err),
-            0
-        );
-        assert!(err.is_empty());
-        assert_eq!(
-            run(args(), &mut Gone(io::ErrorKind::StorageFull), &mut err),
-            EXIT_USAGE
-        );
-        assert_eq!(err.iter().filter(|&&byte| byte == b'\n').count(), 1);
+        for (kind, code, lines) in [
+            (io::ErrorKind::BrokenPipe, 0, 0),
+            (io::ErrorKind::StorageFull, EXIT_USAGE, 1),
+        ] {
+            let mut err = Vec::new();
+            let args = ["model", "topology"].map(OsString::from);
+            assert_eq!(run(args, &mut Gone(kind), &mut err), code);
+            assert_eq!(err.iter().filter(|&&byte| byte == b'\n').count(), lines);
+        }
     }
 }

@@ -9,27 +9,20 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::CliError;
 
-/// Lines of text in columns as wide as they need to be; the first is aligned left, the others
-/// right.
+/// Rows of cells; the first row has the titles.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table with these column titles.
-    pub(super) fn new(titles: impl IntoIterator<Item = impl Into<String>>) -> Table {
-        let mut table = Table::default();
-        table.row(titles);
-        table
-    }
-
-    /// Adds a line; what it lacks stays empty.
+    /// Adds a row; cells that it lacks stay empty.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// Writes the lines, without blanks at their ends.
+    /// Writes columns as wide as they need to be, without blanks at the ends of lines. The first
+    /// column is aligned left, the others right.
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
@@ -50,18 +43,15 @@ impl Table {
         }
         Ok(())
     }
-}
 
-/// Writes one record of comma-separated values, as RFC 4180 has them but for the line end.
-pub(super) fn write_csv<T: fmt::Display>(
-    out: &mut dyn Write,
-    fields: impl IntoIterator<Item = T>,
-) -> io::Result<()> {
-    let fields: Vec<String> = fields
-        .into_iter()
-        .map(|field| quoted(&field.to_string()))
-        .collect();
-    writeln!(out, "{}", fields.join(","))
+    /// Writes comma-separated values, as in RFC 4180 but for the line end.
+    pub(super) fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
+        for row in &self.rows {
+            let fields: Vec<String> = row.iter().map(|field| quoted(field)).collect();
+            writeln!(out, "{}", fields.join(","))?;
+        }
+        Ok(())
+    }
 }
 
 /// A field, in quotes where it holds what separates fields.
@@ -73,57 +63,58 @@ fn quoted(field: &str) -> String {
     }
 }
 
+/// Writes notes, a line each.
+pub(super) fn write_notes(out: &mut dyn Write, notes: &[String]) -> io::Result<()> {
+    notes
+        .iter()
+        .try_for_each(|note| writeln!(out, "note: {note}"))
+}
+
 /// Writes one JSON object, indented, with a line end.
 pub(super) fn write_json(
     out: &mut dyn Write,
     value: &impl serde::Serialize,
 ) -> Result<(), CliError> {
-    let text = serde_json::to_string_pretty(value).map_err(not_json)?;
-    writeln!(out, "{text}")?;
-    Ok(())
+    serde_json::to_writer_pretty(&mut *out, value).map_err(io::Error::from)?;
+    Ok(writeln!(out)?)
 }
 
-fn not_json(error: serde_json::Error) -> CliError {
-    CliError::Output(io::Error::new(io::ErrorKind::InvalidData, error))
-}
-
-/// A file that comes to be when all of it is written: until then its text has another name beside
-/// it.
+/// A file that gets its name when all of it is written: until then its text has another name
+/// beside it.
 #[derive(Debug)]
 pub(super) struct NewFile {
     path: PathBuf,
-    /// `None` where `path` is something else than a file, which is written to as it is.
-    temporary: Option<PathBuf>,
+    /// As `path` where that is a device or a pipe, which is written as it is.
+    temporary: PathBuf,
 }
 
 impl NewFile {
     /// Finds out whether the file can be written.
     pub(super) fn create(path: &Path) -> Result<NewFile, CliError> {
         let is_special = fs::metadata(path).is_ok_and(|known| !known.is_file());
-        let temporary = (!is_special).then(|| {
-            let mut name = path.as_os_str().to_owned();
-            name.push(format!(".{}.tmp", std::process::id()));
-            PathBuf::from(name)
-        });
+        let mut temporary = path.as_os_str().to_owned();
+        if !is_special {
+            temporary.push(format!(".{}.tmp", std::process::id()));
+        }
         let file = NewFile {
             path: path.to_owned(),
-            temporary,
+            temporary: temporary.into(),
         };
         let mut options = fs::OpenOptions::new();
-        options.write(true).create(!is_special);
-        let opened = options.open(file.temporary.as_deref().unwrap_or(path));
+        let opened = options
+            .write(true)
+            .create(!is_special)
+            .open(&file.temporary);
         opened.map_err(|error| file.cannot(&error))?;
         Ok(file)
     }
 
     /// Writes the text and gives the file its name.
     pub(super) fn write(self, text: &str) -> Result<(), CliError> {
-        let written = match &self.temporary {
-            Some(temporary) => {
-                fs::write(temporary, text).and_then(|()| fs::rename(temporary, &self.path))
-            }
-            None => fs::write(&self.path, text),
-        };
+        let mut written = fs::write(&self.temporary, text);
+        if self.temporary != self.path {
+            written = written.and_then(|()| fs::rename(&self.temporary, &self.path));
+        }
         written.map_err(|error| self.cannot(&error))
     }
 
@@ -134,9 +125,9 @@ impl NewFile {
 
 impl Drop for NewFile {
     fn drop(&mut self) {
-        if let Some(temporary) = &self.temporary {
-            // It is gone where all was written.
-            drop(fs::remove_file(temporary));
+        if self.temporary != self.path {
+            // It does not exist where all was written.
+            drop(fs::remove_file(&self.temporary));
         }
     }
 }
@@ -219,8 +210,8 @@ pub(super) fn human_number(value: f64) -> String {
 }
 
 /// A count for people: whole, with a space for each thousand from 10 000 on.
-pub(super) fn human_count(count: f64) -> String {
-    let digits = format!("{:.0}", count.max(0.0));
+pub(super) fn human_count(count: impl fmt::Display) -> String {
+    let digits = format!("{count:.0}");
     if digits.len() <= 4 {
         return digits;
     }
@@ -239,50 +230,50 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_written_for_people() {
-        assert_eq!(human_bytes(64.0), "64 B");
-        assert_eq!(human_bytes(49_152.0), "48 KiB");
-        assert_eq!(human_bytes(1.5 * 1024.0 * 1024.0), "1.5 MiB");
-        assert_eq!(human_bytes(2f64.powi(60)), "1048576 TiB");
+    fn numbers_are_written_for_people() {
+        let exbi = 2f64.powi(60);
+        for (written, expected) in [
+            (human_bytes(64.0), "64 B"),
+            (human_bytes(49_152.0), "48 KiB"),
+            (human_bytes(1.5 * 1024.0 * 1024.0), "1.5 MiB"),
+            (human_bytes(exbi), "1048576 TiB"),
+            (human_ns(12.34), "12.3 ns"),
+            (human_ns(1234.0), "1.2 us"),
+            (human_ns(456.7e6), "457 ms"),
+            (human_ns(7.2e10), "72.0 s"),
+            (human_number(0.0), "0"),
+            (human_number(0.000_123), "1.2e-4"),
+            (human_number(0.0123), "0.0123"),
+            (human_number(4.561), "4.56"),
+            (human_number(62_500.4), "62500"),
+            (human_number(f64::INFINITY), "inf"),
+            (human_count(1234), "1234"),
+            (human_count(1_234_567.2), "1 234 567"),
+        ] {
+            assert_eq!(written, expected);
+        }
     }
 
     #[test]
-    fn times_and_numbers_are_written_for_people() {
-        assert_eq!(human_ns(12.34), "12.3 ns");
-        assert_eq!(human_ns(1234.0), "1.2 us");
-        assert_eq!(human_ns(456.7e6), "457 ms");
-        assert_eq!(human_ns(7.2e10), "72.0 s");
-        assert_eq!(human_number(0.0), "0");
-        assert_eq!(human_number(0.000_123), "1.2e-4");
-        assert_eq!(human_number(0.0123), "0.0123");
-        assert_eq!(human_number(4.561), "4.56");
-        assert_eq!(human_number(62_500.4), "62500");
-        assert_eq!(human_number(f64::INFINITY), "inf");
-        assert_eq!(human_count(1234.0), "1234");
-        assert_eq!(human_count(1_234_567.0), "1 234 567");
-        assert_eq!(human_count(-1.0), "0");
-    }
-
-    #[test]
-    fn columns_line_up() {
-        let mut table = Table::new(["layout", "ns"]);
-        table.row(["veb", "12.0"]);
-        table.row(["a"]);
-        let mut text = Vec::new();
-        table.write(&mut text).unwrap();
+    fn columns_line_up_and_separators_in_fields_are_quoted() {
+        let mut table = Table::default();
+        table.row(["layout", "ns"]);
+        table.row(["a,b", "12.0"]);
+        table.row(["say \"x\""]);
+        let written = |csv| {
+            let mut text = Vec::new();
+            let done = if csv {
+                table.write_csv(&mut text)
+            } else {
+                table.write(&mut text)
+            };
+            done.unwrap();
+            String::from_utf8(text).unwrap()
+        };
+        assert_eq!(written(false), "layout     ns\na,b      12.0\nsay \"x\"\n");
         assert_eq!(
-            String::from_utf8(text).unwrap(),
-            "layout    ns\nveb     12.0\na\n"
-        );
-    }
-
-    #[test]
-    fn separators_in_fields_are_quoted() {
-        let mut text = Vec::new();
-        write_csv(&mut text, ["plain", "a,b", "say \"x\""]).unwrap();
-        assert_eq!(
-            String::from_utf8(text).unwrap(),
-            "plain,\"a,b\",\"say \"\"x\"\"\"\n"
+            written(true),
+            "layout,ns\n\"a,b\",12.0\n\"say \"\"x\"\"\"\n"
         );
     }
 }

@@ -1,17 +1,16 @@
 //! `model predict --plot`: the same question over a range, drawn.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 
 use serde::Serialize;
 
 use super::CliError;
 use super::answer::{Answer, answer, answers};
-use super::args::{PlaceArgs, PredictArgs, Sweep};
+use super::args::{PredictArgs, Sweep};
 use super::arrangement::Arrangement;
-use super::output::{Progress, write_csv};
-use super::predict::speedup;
+use super::output::{Progress, Table};
 use super::question::Question;
+use super::refuse;
 use crate::plot::{Axis, Chart, Stroke, svg};
 
 /// Where sweeps over sizes begin.
@@ -22,15 +21,18 @@ const SIZES_PER_OCTAVE: f64 = 2.0;
 const SHARES: u32 = 16;
 
 /// A sweep's values.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct SweepReport {
     over: &'static str,
     #[serde(skip)]
     title: String,
+    /// Data levels in the machine's order.
+    #[serde(skip)]
+    levels: Vec<String>,
     rows: Vec<SweepRow>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Debug, Serialize)]
 struct SweepRow {
     /// Number of nodes, or share of the cache.
     at: f64,
@@ -38,71 +40,33 @@ struct SweepRow {
     ns: f64,
     speedup: f64,
     misses: BTreeMap<String, f64>,
-    /// Data levels in the machine's order.
-    #[serde(skip)]
-    levels: Vec<String>,
-}
-
-impl SweepRow {
-    fn of(at: f64, answer: &Answer, baseline_ns: f64) -> SweepRow {
-        SweepRow {
-            at,
-            layout: answer.arrangement.to_string(),
-            ns: answer.prediction.ns,
-            speedup: speedup(baseline_ns, answer.prediction.ns),
-            misses: answer
-                .levels
-                .iter()
-                .map(|level| (level.name.clone(), level.misses))
-                .collect(),
-            levels: answer
-                .levels
-                .iter()
-                .map(|level| level.name.clone())
-                .collect(),
-        }
-    }
 }
 
 /// Asks for each point of the sweep.
 pub(super) fn run(args: &PredictArgs, question: &Question<'_>) -> Result<SweepReport, CliError> {
+    let structure = &args.question.structure;
+    let mut report = match args.sweep {
+        Sweep::Nodes => SweepReport {
+            over: "nodes",
+            title: format!("{structure}, {}", question.describe_operation()),
+            levels: Vec::new(),
+            rows: Vec::new(),
+        },
+        Sweep::Coloured => SweepReport {
+            over: "colour_share",
+            title: format!(
+                "{structure}, hot nodes in a part of {}",
+                question.colour_cache()?.name
+            ),
+            levels: Vec::new(),
+            rows: Vec::new(),
+        },
+    };
     match args.sweep {
-        Sweep::Nodes => over_nodes(args, question),
-        Sweep::Coloured => over_shares(args, question),
+        Sweep::Nodes => report.over_nodes(args, question)?,
+        Sweep::Coloured => report.over_shares(args, question)?,
     }
-}
-
-fn over_nodes(args: &PredictArgs, question: &Question<'_>) -> Result<SweepReport, CliError> {
-    let sizes = sizes(question.key_count() as f64);
-    let mut rows = Vec::new();
-    // An answer takes as long as there are nodes.
-    let progress = Progress::new(sizes.iter().copied().map(u64::from).sum());
-    let mut done = 0;
-    let mut arrangements = vec![args.baseline];
-    arrangements.extend(&args.layout);
-    for keys in sizes {
-        progress.show(&format!("{keys} nodes"));
-        let Some(smaller) = question.with_keys(keys) else {
-            return Err(CliError::Request(
-                "--plot runs over sizes, and this structure has one: the file's".to_owned(),
-            ));
-        };
-        let answers = answers(&smaller?, &arrangements, &args.cost, 0)?;
-        let baseline_ns = answers[0].prediction.ns;
-        let drawn = answers[1..].iter();
-        rows.extend(drawn.map(|answer| SweepRow::of(f64::from(keys), answer, baseline_ns)));
-        done += u64::from(keys);
-        progress.set(done);
-    }
-    Ok(SweepReport {
-        over: "nodes",
-        title: format!(
-            "{}, {}",
-            args.question.structure,
-            question.describe_operation()
-        ),
-        rows,
-    })
+    Ok(report)
 }
 
 /// Numbers of keys up to the largest, about equally far from each other in their logarithms.
@@ -128,44 +92,76 @@ fn sizes(largest: f64) -> Vec<u32> {
     sizes
 }
 
-fn over_shares(args: &PredictArgs, question: &Question<'_>) -> Result<SweepReport, CliError> {
-    let baseline_ns = answer(question, args.baseline, &args.cost)?.prediction.ns;
-    let cache = question.colour_cache()?;
-    let coloured = args.layout.iter().filter_map(|layout| layout.layout());
-    let coloured: Vec<Arrangement> = coloured.map(Arrangement::Coloured).collect();
-    let mut rows = Vec::new();
-    let progress = Progress::new(u64::from(SHARES));
-    for step in 0..SHARES {
-        let share = f64::from(step) / f64::from(SHARES);
-        progress.show(&format!("a share of {share}"));
-        let place = PlaceArgs {
-            colour_share: share,
-            ..question.place().clone()
-        };
-        let answers = answers(&question.in_place(&place), &coloured, &args.cost, 0)?;
-        let drawn = answers.iter();
-        rows.extend(drawn.map(|answer| SweepRow::of(share, answer, baseline_ns)));
-        progress.set(u64::from(step) + 1);
-    }
-    Ok(SweepReport {
-        over: "colour_share",
-        title: format!(
-            "{}, hot nodes in a part of {}",
-            args.question.structure, cache.name
-        ),
-        rows,
-    })
-}
-
 impl SweepReport {
+    fn over_nodes(&mut self, args: &PredictArgs, question: &Question<'_>) -> Result<(), CliError> {
+        let sizes = sizes(question.key_count() as f64);
+        // An answer takes as long as there are nodes.
+        let progress = Progress::new(sizes.iter().copied().map(u64::from).sum());
+        let mut done = 0;
+        let mut arrangements = vec![args.baseline];
+        arrangements.extend(&args.layouts.layout);
+        for keys in sizes {
+            progress.show(&format!("{keys} nodes"));
+            let Some(smaller) = question.with_keys(keys) else {
+                return refuse("--plot runs over sizes, and this structure has one: the file's");
+            };
+            let answers = answers(&smaller?, &arrangements, &args.cost)?;
+            self.add(f64::from(keys), &answers[1..], answers[0].prediction.ns);
+            done += u64::from(keys);
+            progress.set(done);
+        }
+        Ok(())
+    }
+
+    fn over_shares(&mut self, args: &PredictArgs, question: &Question<'_>) -> Result<(), CliError> {
+        let baseline_ns = answer(question, args.baseline, &args.cost)?.prediction.ns;
+        let coloured = args
+            .layouts
+            .layout
+            .iter()
+            .filter_map(|layout| match *layout {
+                Arrangement::Plain(layout) | Arrangement::Coloured(layout) => {
+                    Some(Arrangement::Coloured(layout))
+                }
+                Arrangement::Eliminated | Arrangement::Given => None,
+            });
+        let coloured: Vec<Arrangement> = coloured.collect();
+        let mut question = question.clone();
+        let progress = Progress::new(u64::from(SHARES));
+        for step in 0..SHARES {
+            question.colour_share = f64::from(step) / f64::from(SHARES);
+            progress.show(&format!("a share of {}", question.colour_share));
+            let answers = answers(&question, &coloured, &args.cost)?;
+            self.add(question.colour_share, &answers, baseline_ns);
+            progress.set(u64::from(step) + 1);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, at: f64, answers: &[Answer], baseline_ns: f64) {
+        for answer in answers {
+            let levels = answer.prediction.levels.iter();
+            self.levels = levels.map(|level| level.name.clone()).collect();
+            let misses = answer.misses().into_iter();
+            self.rows.push(SweepRow {
+                at,
+                layout: answer.arrangement.to_string(),
+                ns: answer.prediction.ns,
+                speedup: answer.speedup(baseline_ns),
+                misses: misses
+                    .map(|(name, misses)| (name.to_owned(), misses))
+                    .collect(),
+            });
+        }
+    }
+
     /// A chart of the nanoseconds (or speedups), and for sizes one of the misses of each level of
     /// the caches, above each other.
     pub(super) fn to_svg(&self) -> Result<String, CliError> {
         let mut charts = Vec::new();
         if self.over == "nodes" {
             charts.push(self.chart("ns an operation", |row| Some(row.ns)));
-            let levels = self.rows.first().map(|row| row.levels.as_slice());
-            for level in levels.unwrap_or_default() {
+            for level in &self.levels {
                 let misses = |row: &SweepRow| row.misses.get(level).copied();
                 charts.push(self.chart(&format!("{level} misses an operation"), misses));
             }
@@ -196,28 +192,18 @@ impl SweepReport {
         chart
     }
 
-    pub(super) fn csv(&self, out: &mut dyn Write) -> Result<(), CliError> {
-        let levels = self.rows.first().map(|row| row.levels.as_slice());
-        let levels = levels.unwrap_or_default();
+    pub(super) fn to_table(&self) -> Table {
+        let mut table = Table::default();
         let titles = [self.over, "layout", "ns", "speedup"].map(str::to_owned);
-        let misses = levels.iter().map(|level| format!("misses_{level}"));
-        write_csv(out, titles.into_iter().chain(misses))?;
+        let levels = self.levels.iter().map(|level| format!("misses_{level}"));
+        table.row(titles.into_iter().chain(levels));
         for row in &self.rows {
-            let misses = levels.iter().map(|level| {
-                row.misses
-                    .get(level)
-                    .map(f64::to_string)
-                    .unwrap_or_default()
-            });
-            let first = [
-                row.at.to_string(),
-                row.layout.clone(),
-                row.ns.to_string(),
-                row.speedup.to_string(),
-            ];
-            write_csv(out, first.into_iter().chain(misses))?;
+            let misses = self.levels.iter().filter_map(|level| row.misses.get(level));
+            let (ns, speedup) = (row.ns.to_string(), row.speedup.to_string());
+            let first = [row.at.to_string(), row.layout.clone(), ns, speedup];
+            table.row(first.into_iter().chain(misses.map(f64::to_string)));
         }
-        Ok(())
+        table
     }
 }
 

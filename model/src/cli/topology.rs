@@ -2,44 +2,41 @@
 
 use std::io::Write;
 
-use super::args::TopologyArgs;
-use super::{CliError, human_bytes, write_json};
+use super::CliError;
+use super::output::{human_bytes, write_json, write_notes};
 use crate::Inclusion;
 use crate::counters::{Counters, Event};
-use crate::topology::{Fact, Topology};
+use crate::topology::Topology;
 
-pub(super) fn run(args: &TopologyArgs, out: &mut dyn Write) -> Result<(), CliError> {
+pub(super) fn run(json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     let topology = Topology::this();
-    if args.json {
+    if json {
         return write_json(out, &topology);
     }
     let mut row =
-        |name: &str, value: String, source| writeln!(out, "{name:<18} {value:<44} {source}");
-    let name = &topology.cpu_name;
-    row("processor", name.value.clone(), name.source)?;
-    let Fact {
-        value: guest,
-        source,
-    } = topology.virtualised;
+        |name: &str, value: &str, source| writeln!(out, "{name:<18} {value:<44} {source}");
     row(
-        "virtual machine",
-        if guest { "yes" } else { "no" }.to_owned(),
-        source,
+        "processor",
+        &topology.cpu_name.value,
+        topology.cpu_name.source,
     )?;
-    row(
-        "memory",
-        human_bytes(topology.memory_bytes.value as f64),
-        topology.memory_bytes.source,
-    )?;
-    row(
-        "page",
-        human_bytes(topology.page_bytes.value as f64),
-        topology.page_bytes.source,
-    )?;
+    let guest = if topology.virtualised.value {
+        "yes"
+    } else {
+        "no"
+    };
+    row("virtual machine", guest, topology.virtualised.source)?;
+    for (name, fact) in [
+        ("memory", &topology.memory_bytes),
+        ("page", &topology.page_bytes),
+    ] {
+        row(name, &human_bytes(fact.value as f64), fact.source)?;
+    }
+    let huge_pages = &topology.huge_pages;
     row(
         "huge pages",
-        topology.huge_pages.value.to_string(),
-        topology.huge_pages.source,
+        &huge_pages.value.to_string(),
+        huge_pages.source,
     )?;
     for cache in &topology.caches {
         let mut facts = format!(
@@ -57,7 +54,7 @@ pub(super) fn run(args: &TopologyArgs, out: &mut dyn Write) -> Result<(), CliErr
         }
         row(
             &format!("L{} {}", cache.level, cache.kind),
-            facts,
+            &facts,
             cache.source,
         )?;
     }
@@ -66,20 +63,15 @@ pub(super) fn run(args: &TopologyArgs, out: &mut dyn Write) -> Result<(), CliErr
         Inclusion::Inclusive => "inclusive",
         Inclusion::VictimLast => "holds what the level above evicts",
     };
-    row(
-        "last level",
-        last_level.to_owned(),
-        topology.inclusion.source,
-    )?;
-    match Counters::new() {
-        Ok(counters) => {
-            let names: Vec<&str> = counters.events().map(Event::name).collect();
-            writeln!(out, "{:<18} {}", "counters", names.join(", "))?;
-        }
-        Err(error) => writeln!(out, "{:<18} {error}", "counters")?,
-    }
-    for note in &topology.notes {
-        writeln!(out, "note: {note}")?;
-    }
-    Ok(())
+    row("last level", last_level, topology.inclusion.source)?;
+    let counters = match Counters::new() {
+        Ok(counters) => counters
+            .events()
+            .map(Event::name)
+            .collect::<Vec<_>>()
+            .join(", "),
+        Err(error) => error.to_string(),
+    };
+    writeln!(out, "{:<18} {counters}", "counters")?;
+    Ok(write_notes(out, &topology.notes)?)
 }

@@ -14,8 +14,20 @@ use crate::footprint::Replacement;
 use crate::machine::NeighbourShare;
 use crate::neighbours::missed_blocks;
 use crate::probability::BlockProbabilities;
-use crate::tiers::{Sequence, Workload};
-use crate::{Footprint, Level};
+use crate::tiers::Sequence;
+use crate::{Accesses, Footprint, Level, Placement, Visits};
+
+/// What operations read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reads<'a> {
+    Accesses(&'a Accesses),
+    /// Searches of which only the visits are known, which may be those of a sample.
+    Searches {
+        visits: &'a Visits,
+        placement: &'a Placement,
+        touched_bytes: u32,
+    },
+}
 
 /// What is known of misses beside the capacities of levels.
 #[derive(Clone, Copy, Default)]
@@ -34,7 +46,7 @@ const RECENT_BLOCKS: f64 = 32.0;
 
 /// Block probabilities of a workload, computed once for each block size.
 pub(super) struct BlockSizes<'a> {
-    workload: Workload<'a>,
+    reads: Reads<'a>,
     replacement: Replacement,
     sizes: Vec<(BlockProbabilities, Footprint)>,
     /// The order of the reads, where it is the same for all operations.
@@ -42,14 +54,14 @@ pub(super) struct BlockSizes<'a> {
 }
 
 impl<'a> BlockSizes<'a> {
-    pub(super) fn new(workload: Workload<'a>, replacement: Replacement) -> BlockSizes<'a> {
+    pub(super) fn new(reads: Reads<'a>, replacement: Replacement) -> BlockSizes<'a> {
         BlockSizes {
-            workload,
+            reads,
             replacement,
             sizes: Vec::new(),
-            sequence: match workload {
-                Workload::Accesses(accesses) => Sequence::of(accesses),
-                Workload::Searches { .. } => None,
+            sequence: match reads {
+                Reads::Accesses(accesses) => Sequence::of(accesses),
+                Reads::Searches { .. } => None,
             },
         }
     }
@@ -60,7 +72,14 @@ impl<'a> BlockSizes<'a> {
             .iter()
             .position(|(blocks, _)| blocks.block_bytes() == block_bytes);
         known.unwrap_or_else(|| {
-            let blocks = self.workload.probabilities(block_bytes);
+            let blocks = match self.reads {
+                Reads::Accesses(accesses) => accesses.block_probabilities(block_bytes),
+                Reads::Searches {
+                    visits,
+                    placement,
+                    touched_bytes,
+                } => BlockProbabilities::new(visits, placement, touched_bytes, block_bytes),
+            };
             let footprint = blocks.footprint();
             self.sizes.push((blocks, footprint));
             self.sizes.len() - 1
@@ -74,20 +93,17 @@ impl<'a> BlockSizes<'a> {
         }
         let (block_bytes, replacement) = (level.block_bytes, self.replacement);
         let index = self.index(block_bytes);
-        let (footprint, sequence) = (&self.sizes[index].1, &mut self.sequence);
+        let (footprint, sequence) = (&self.sizes[index].1, &self.sequence);
         let mut misses = sum_of_steps(level, footprint, |step, capacity| {
             let (misses, waits) = footprint.misses_and_waits(capacity, replacement);
             let found = known.found.and_then(|found| found.level(level, step));
-            let better = match (found, &mut *sequence, known.first) {
+            let better = match (found, sequence, known.first) {
                 (Some(found), ..) => found.misses,
-                (None, None, None) => return (misses, waits),
-                (None, Some(sequence), None) => sequence.misses(block_bytes, capacity),
-                (None, Some(sequence), Some(first)) => {
-                    sequence.first_misses(block_bytes, capacity, first) / first
-                }
-                (None, None, Some(first)) => {
+                (None, _, Some(first)) => {
                     footprint.first_misses(capacity, replacement, first) / first
                 }
+                (None, Some(sequence), None) => sequence.misses(block_bytes, capacity),
+                (None, None, None) => return (misses, waits),
             };
             (better, better * exposure(footprint, misses, waits))
         });
@@ -101,11 +117,11 @@ impl<'a> BlockSizes<'a> {
 
     /// Misses of a level that hot and other nodes divide.
     fn divided_misses(&self, level: &Level, divided: ColouredLevel<'_>) -> LevelMisses {
-        let Workload::Searches {
+        let Reads::Searches {
             visits,
             placement,
             touched_bytes,
-        } = self.workload
+        } = self.reads
         else {
             unreachable!("only searches are divided");
         };
@@ -149,7 +165,7 @@ impl<'a> BlockSizes<'a> {
             return 1.0;
         }
         let capacity = level.capacity_bytes() / level.block_bytes as f64;
-        if let Some(sequence) = &mut self.sequence {
+        if let Some(sequence) = &self.sequence {
             // Each time that a walk enters a larger block, one of its lines is paid in full.
             let misses = sequence.misses(level.block_bytes, capacity);
             let saved = larger_blocks.map(|larger| {
@@ -225,12 +241,12 @@ fn exposure(footprint: &Footprint, misses: f64, waits: f64) -> f64 {
 #[cfg(feature = "calibrate")]
 pub(crate) fn far_costs(
     predictor: &super::Predictor,
-    placement: &crate::Placement,
+    placement: &Placement,
     levels: &[Level],
     replacement: Replacement,
     block_sizes: &[u64],
 ) -> Vec<f64> {
-    let starts = Workload::Searches {
+    let starts = Reads::Searches {
         visits: predictor.visits(),
         placement,
         touched_bytes: 1,

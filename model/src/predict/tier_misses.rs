@@ -2,8 +2,7 @@
 
 use crate::geometry::PageSize;
 use crate::machine::{Level, LevelKind, Machine, Origin};
-use crate::tiers::{self, Workload};
-use crate::{FrameMap, Hierarchy, LevelPrediction, Tier};
+use crate::{Hierarchy, LevelPrediction, Tier};
 
 /// Misses of a hierarchy's caches, and of its translation buffers for one page size.
 #[derive(Debug, Default)]
@@ -35,23 +34,6 @@ impl TierMisses {
         }
     }
 
-    /// The default for a machine: `None` where levels are measured, where no sets are known, and
-    /// for samples of nodes.
-    pub(crate) fn of_preset(
-        workload: &Workload<'_>,
-        pages: PageSize,
-        machine: &Machine,
-    ) -> Option<TierMisses> {
-        let hierarchy = geometry_for(machine, Tier::Auto).filter(|_| workload.is_whole())?;
-        let frames = match pages {
-            // A machine without translation shows its caches the program's addresses.
-            PageSize::Small4K if !hierarchy.tlbs().is_empty() => FrameMap::Random,
-            PageSize::Small4K | PageSize::Huge2M => FrameMap::Identity,
-        };
-        let found = tiers::predict(workload, hierarchy, frames, Tier::Auto, None);
-        Some(TierMisses::new(found, hierarchy, pages))
-    }
-
     /// The prediction for one step of a level: a cache has the level's name, and the steps of
     /// translations are the buffers in order.
     pub(crate) fn level(&self, level: &Level, step: usize) -> Option<&LevelPrediction> {
@@ -59,12 +41,6 @@ impl TierMisses {
             LevelKind::Data => self.caches.iter().find(|found| found.name == level.name),
             LevelKind::Pages(_) => self.tlbs.get(step),
         }
-    }
-
-    /// The predictions for caches.
-    #[cfg(feature = "cli")]
-    pub(crate) fn caches(&self) -> &[LevelPrediction] {
-        &self.caches
     }
 }
 

@@ -7,24 +7,6 @@ fn close(a: f64, b: f64, tolerance: f64) -> bool {
     (a - b).abs() <= tolerance
 }
 
-fn uncoloured(clustering: Clustering) -> f64 {
-    miss_rate(search_references(NODES), 0.0, clustering.k(3))
-}
-
-#[test]
-fn the_miss_rates_that_the_text_prints() {
-    assert!(close(uncoloured(Clustering::Subtree), 0.5, 1e-12));
-    assert!(close(uncoloured(Clustering::DepthFirst), 0.571, 5e-4));
-    assert!(close(uncoloured(Clustering::None), 1.0, 1e-12));
-    // Figure 3-3.
-    let printed = (1.0 - (64.0f64 * 384.0 + 1.0).log2() / 2_097_152f64.log2()) / 4f64.log2();
-    let c_tree = c_tree_miss_rate(NODES, THESIS_NODE_BYTES, THESIS_L2);
-    assert!(close(c_tree, printed, 1e-12));
-    // Colouring alone: 1 - log2(coloured + 1) / log2(n + 1) (section 3.4).
-    let alone = miss_rate(search_references(NODES), coloured_reuse(NODES, 384.0), 1.0);
-    assert!(close(alone, 1.0 - 385f64.log2() / 21.0, 1e-12));
-}
-
 #[test]
 fn three_nodes_fit_a_block() {
     assert_eq!(nodes_per_block(64, THESIS_NODE_BYTES), 3);

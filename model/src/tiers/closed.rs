@@ -13,18 +13,22 @@
 //!
 //! The number of distinct blocks in `t` searches, `U(t)`, gives the misses of a cache of `C` blocks
 //! as in the [footprint tier](crate::Footprint): `U(t_C + 1) - U(t_C)` where `U(t_C) = C`. In a
-//! cache of sets, each set has the same share of each kind of block. The number of those that were
+//! cache of sets, each set has the same share of each kind of block; the number of those that were
 //! touched is taken as binomial, and misses are `U(t + 1) - U(t)` averaged over the time after
 //! which a set has forgotten a block.
+//!
+//! A **victim cache** holds what the cache above evicts. Let the above have room for `k` blocks for
+//! each set of the victim, and let a share `h` of the requests be for new blocks. A block is
+//! forgotten once `ways` others came and none of them was requested again for the time that the
+//! cache above holds a block, which takes `(e^x - 1) / x` such times with `x = k (1 - h)`. So in
+//! place of `ways` there is room for `ways + k (1 - exp(-h (e^x - 1) / x))`.
 //!
 //! No formula is known for depth-first orders, which use few of a cache's sets, and for layouts in
 //! which it depends on the place of a subtree which nodes share a block.
 
 use std::fmt;
 
-use super::classes::times;
-use super::sets::{EXACT_WAYS, binomial_tail};
-use super::{LevelPrediction, Tier, victim};
+use super::{LevelPrediction, Tier};
 use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion};
 #[cfg(feature = "cli")]
 use crate::visits::wrong_guesses;
@@ -34,8 +38,19 @@ use crate::{Layout, NodeExtent};
 const BISECTIONS: u32 = 120;
 /// Of smaller levels a search touches too much for its blocks to count as independent.
 const CROWDED_SHARE: f64 = 0.1;
-/// Passes that find how much room the cache above adds to a victim cache.
+/// Passes that find how much room the cache above adds to a victim cache, and the share of new
+/// blocks before the first.
 const VICTIM_PASSES: usize = 3;
+const VICTIM_NEW: f64 = 0.5;
+/// Beyond, the exponential makes no difference.
+const VICTIM_EXPONENT_MAX: f64 = 30.0;
+/// A cache of more ways counts as fully associative.
+const WAYS_MAX: u64 = 128;
+/// Times in operations at which a set is looked at: the first ones, then some for each octave, up
+/// to a multiple of the mean distance of the rarest block's touches.
+const FIRST_TIMES: u32 = 16;
+const TIMES_PER_OCTAVE: f64 = 5.0;
+const LAST_TIME: f64 = 64.0;
 /// The longest characteristic time, in operations.
 const TIME_MAX: f64 = 1e15;
 
@@ -387,10 +402,9 @@ impl ClosedForm {
     /// Misses of a search at a level, which is a victim cache if one above is given. `None` where
     /// no formula is known.
     fn misses_at(&self, level: &CacheLevel, above: Option<&CacheLevel>) -> Option<f64> {
-        let block_bytes = level.geometry.block_bytes();
-        let sets = level.geometry.sets() as f64;
+        let (block_bytes, sets) = (level.geometry.block_bytes(), level.geometry.sets() as f64);
         let of_ways = |ways: f64| {
-            if ways <= EXACT_WAYS as f64 {
+            if level.geometry.associativity() <= WAYS_MAX {
                 self.misses_in_sets(block_bytes, sets, ways)
             } else {
                 self.misses(block_bytes, ways * sets)
@@ -401,16 +415,10 @@ impl ClosedForm {
             return of_ways(ways);
         };
         let taken_in = self.misses_at(above, None)?;
-        let there = above.blocks() as f64 / sets;
-        let mut new = victim::FIRST_GUESS;
-        let mut misses = 0.0;
+        let (mut new, mut misses) = (VICTIM_NEW, 0.0);
         for _ in 0..VICTIM_PASSES {
-            misses = of_ways(ways + victim::more(there, new))?;
-            new = if taken_in > 0.0 {
-                (misses / taken_in).clamp(0.0, 1.0)
-            } else {
-                0.0
-            };
+            misses = of_ways(ways + victim_room(above.blocks() as f64 / sets, new))?;
+            new = (misses / taken_in.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
         }
         Some(misses)
     }
@@ -425,30 +433,52 @@ impl ClosedForm {
     /// As [`predict`](Self::predict), also for levels of which a search touches up to `share`.
     pub(crate) fn predict_up_to(&self, hierarchy: &Hierarchy, share: f64) -> Vec<LevelPrediction> {
         let caches = hierarchy.caches();
-        let is_victim = |i: usize| {
-            hierarchy.inclusion() == Inclusion::VictimLast && i > 0 && i + 1 == caches.len()
+        let victim = match hierarchy.inclusion() {
+            Inclusion::VictimLast => caches.len() - 1,
+            _ => 0,
         };
-        let with_above = caches.iter().enumerate().map(|(i, level)| {
-            let above = i.checked_sub(1).filter(|_| is_victim(i));
-            (level, above.map(|above| &caches[above]))
-        });
-        let tlbs = hierarchy.tlbs().iter().map(|level| (level, None));
-        let predict = |(level, above): (&CacheLevel, Option<&CacheLevel>)| {
-            let block_bytes = level.geometry.block_bytes();
-            let touches = self.distinct_blocks(block_bytes, 1.0)?;
+        let predict = |(i, level): (usize, &CacheLevel)| {
+            let touches = self.distinct_blocks(level.geometry.block_bytes(), 1.0)?;
             if touches > share * level.blocks() as f64 {
                 return None;
             }
+            let above = (i == victim).then(|| i.checked_sub(1)).flatten();
             Some(LevelPrediction {
                 name: level.name.clone(),
-                misses: self.misses_at(level, above)?,
+                misses: self.misses_at(level, above.map(|above| &caches[above]))?,
                 tier: Tier::Closed,
                 reason: format!("a complete tree in the layout {}", self.layout),
             })
         };
-        let caches = with_above;
-        caches.chain(tlbs).filter_map(predict).collect()
+        let levels = caches.iter().chain(hierarchy.tlbs());
+        levels.enumerate().filter_map(predict).collect()
     }
+}
+
+/// Ways that `there` blocks in the cache above add, when the share `new` of requests is for new
+/// blocks.
+fn victim_room(there: f64, new: f64) -> f64 {
+    let again = (there * (1.0 - new)).min(VICTIM_EXPONENT_MAX);
+    let wait = if again > 1e-6 {
+        again.exp_m1() / again
+    } else {
+        1.0
+    };
+    there * -(-new * wait).exp_m1()
+}
+
+/// Ascending times, from 1 to where the rarest blocks have been touched.
+fn times(rarest: f64) -> impl Iterator<Item = f64> {
+    let end = (LAST_TIME / rarest.max(f64::MIN_POSITIVE)).min(TIME_MAX);
+    let spread = (1u32..).map(|i| {
+        let octaves = f64::from(i) / TIMES_PER_OCTAVE;
+        (f64::from(FIRST_TIMES) * octaves.exp2()).round()
+    });
+    let mut last = 0.0;
+    (1..=FIRST_TIMES)
+        .map(f64::from)
+        .chain(spread)
+        .take_while(move |&time| std::mem::replace(&mut last, time) < end)
 }
 
 /// P(at least `least` successes of trials with probability `chance`, of which `mean` are expected);
@@ -464,6 +494,28 @@ fn at_least(least: f64, mean: f64, chance: f64) -> f64 {
     }
 }
 
+/// P(at least `least` successes of trials with probability `chance`, of which `mean` are expected).
+/// The number of trials may be any real one.
+fn binomial_tail(mean: f64, chance: f64, least: f64) -> f64 {
+    let (mut term, odds) = if chance < 1e-9 {
+        ((-mean).exp(), 0.0)
+    } else {
+        let none = (mean / chance * (-chance).ln_1p()).exp();
+        (none, chance / (1.0 - chance))
+    };
+    let (mut below, mut j) = (0.0, 0.0);
+    while j < least {
+        below += term;
+        term *= if odds > 0.0 {
+            (mean / chance - j).max(0.0) / (j + 1.0) * odds
+        } else {
+            mean / (j + 1.0)
+        };
+        j += 1.0;
+    }
+    (1.0 - below).clamp(0.0, 1.0)
+}
+
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
@@ -471,84 +523,52 @@ fn gcd(a: u64, b: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Accesses, CacheGeometry, FrameMap, Shape, predict_misses};
+    use crate::{Accesses, CacheGeometry, Frames, Shape, predict_misses};
 
     const BITS: u32 = 13;
 
-    fn closed(layout: Layout, node: NodeExtent) -> ClosedForm {
-        ClosedForm::new(layout, (1 << BITS) - 1, 2, node).unwrap()
-    }
-
-    /// What is known of each level, beside what the tier says that knows the sets.
-    fn beside_the_sets(
-        layout: Layout,
-        node_bytes: u32,
-        hierarchy: &Hierarchy,
-    ) -> Vec<(String, f64, f64)> {
-        let node = NodeExtent::new(node_bytes, 8).unwrap();
-        let shape = Shape::complete_binary((1 << BITS) - 1);
-        let placement = layout.place(&shape, node);
-        let accesses = Accesses::searches(&shape, &placement, node_bytes, None);
-        let by_sets = predict_misses(&accesses, hierarchy, FrameMap::Identity, Tier::Auto);
-        let known = closed(layout, node).predict(hierarchy);
-        let beside = |known: LevelPrediction| {
-            let same = by_sets.iter().find(|other| other.name == known.name);
-            (known.name, known.misses, same.unwrap().misses)
-        };
-        known.into_iter().map(beside).collect()
-    }
-
-    fn cache(name: &str, sets: u64, ways: u64) -> CacheLevel {
-        CacheLevel::lru(name, CacheGeometry::new(sets, 64, ways).unwrap())
-    }
-
     #[test]
-    fn few_ways_forget_early_and_late() {
-        // Without regard to sets: 7 % too few.
-        let layouts = [
-            Layout::Random { seed: 1 },
-            Layout::BreadthFirst,
-            Layout::ClusterVanEmdeBoas { block_bytes: 64 },
-        ];
-        for layout in layouts {
-            let caches = vec![cache("L2", 256, 8)];
-            let hierarchy = Hierarchy::new(caches, Inclusion::NonInclusive, Vec::new()).unwrap();
-            let levels = beside_the_sets(layout, 32, &hierarchy);
-            assert_eq!(levels.len(), 1, "{layout}");
-            for (_, known, by_sets) in levels {
-                assert!(by_sets > 0.3, "{layout}: {by_sets}");
-                assert!(
-                    (known / by_sets - 1.0).abs() < 0.05,
-                    "{layout}: {known} for {by_sets}"
-                );
+    fn formulas_agree_with_a_replay() {
+        let cache =
+            |name, sets, ways| CacheLevel::lru(name, CacheGeometry::new(sets, 64, ways).unwrap());
+        let node = NodeExtent::new(32, 8).unwrap();
+        let shape = Shape::complete_binary((1 << BITS) - 1);
+        let alone = || (Inclusion::NonInclusive, vec![cache("L2", 256, 8)]);
+        let victim = (
+            Inclusion::VictimLast,
+            vec![cache("L2", 64, 8), cache("L3", 128, 16)],
+        );
+        for (layout, (inclusion, caches)) in [
+            (Layout::Random { seed: 1 }, victim),
+            (Layout::Random { seed: 1 }, alone()),
+            (Layout::BreadthFirst, alone()),
+            (Layout::ClusterVanEmdeBoas { block_bytes: 64 }, alone()),
+        ] {
+            let hierarchy = Hierarchy::new(caches, inclusion, Vec::new()).unwrap();
+            let placement = layout.place(&shape, node);
+            let accesses = Accesses::searches(&shape, &placement, 32, None);
+            let replayed = predict_misses(&accesses, &hierarchy, Frames::Identity, Tier::PerSet);
+            let closed = ClosedForm::new(layout, (1 << BITS) - 1, 2, node).unwrap();
+            let known = closed.predict(&hierarchy);
+            assert_eq!(known.len(), hierarchy.caches().len());
+            for (known, replayed) in known.iter().zip(replayed) {
+                let error = known.misses / replayed.misses - 1.0;
+                assert!(error.abs() < 0.06, "{layout}, {}: {error}", known.name);
             }
         }
     }
 
     #[test]
-    fn a_victim_cache_has_part_of_the_room_above() {
-        let caches = vec![cache("L2", 64, 8), cache("L3", 128, 16)];
-        let hierarchy = Hierarchy::new(caches, Inclusion::VictimLast, Vec::new()).unwrap();
-        let levels = beside_the_sets(Layout::Random { seed: 1 }, 32, &hierarchy);
-        let names: Vec<&str> = levels.iter().map(|level| level.0.as_str()).collect();
-        assert_eq!(names, ["L2", "L3"]);
-        for (name, known, by_sets) in &levels {
-            assert!(
-                (known / by_sets - 1.0).abs() < 0.05,
-                "{name}: {known} for {by_sets}"
-            );
-        }
-    }
-
-    #[test]
-    fn what_fits_misses_nothing_and_clusters_of_one_are_not_known() {
+    fn a_structure_that_fits_misses_nothing() {
         let node = NodeExtent::new(32, 8).unwrap();
-        let fits = vec![cache("L2", 1 << 12, 8)];
-        let hierarchy = Hierarchy::new(fits, Inclusion::NonInclusive, Vec::new()).unwrap();
-        let levels = closed(Layout::BreadthFirst, node).predict(&hierarchy);
+        let cache = CacheLevel::lru("L2", CacheGeometry::new(1 << 12, 64, 8).unwrap());
+        let hierarchy = Hierarchy::new(vec![cache], Inclusion::NonInclusive, Vec::new()).unwrap();
+        let of = |layout, node| ClosedForm::new(layout, (1 << BITS) - 1, 2, node).unwrap();
+        let levels = of(Layout::BreadthFirst, node).predict(&hierarchy);
         assert!(levels.len() == 1 && levels[0].misses.abs() < 1e-12);
+        // Clusters of one node are not known.
         let clusters = Layout::ClusterVanEmdeBoas { block_bytes: 64 };
-        let large = closed(clusters, NodeExtent::new(56, 8).unwrap());
+        let large = of(clusters, NodeExtent::new(56, 8).unwrap());
         assert!(large.predict(&hierarchy).is_empty() && large.misses(64, 1e3).is_none());
     }
 }

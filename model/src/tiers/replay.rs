@@ -1,158 +1,274 @@
-//! Where operations are long compared with a cache: a replay of drawn operations.
+//! Misses counted over drawn operations, by the [`Simulator`].
 //!
-//! `sets` takes blocks as independent. That is near enough for a search in a tree of which a cache
-//! holds hundreds of blocks, but not for a buffer of 64 pages, or for a set in which the tops of
-//! all subtrees meet: the blocks of one path come and go together. For such a cache, some thousand
-//! operations are drawn evenly, shuffled, and replayed through it. By class of blocks, the misses
-//! of the replay over those of independent blocks correct the prediction for all blocks, so that
-//! little depends on which operations were drawn.
+//! The caches are warmed first. Each point is read once, in the order of drawn ages: a point that
+//! an operation reads with probability `p` was last read an exponentially distributed time of mean
+//! `1 / p` ago. That leaves least-recently-used caches nearly as they are in the steady state.
+//! Operations take them the rest of the way. Then batches are counted until the means of all levels
+//! are known well enough, or enough accesses were made. From cold, the first operations are
+//! repeated with other keys and other frames.
 
-use super::classes::{Block, Classes};
-use super::workload::Workload;
+use crate::footprint::Replacement;
+use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion};
 use crate::shape::random::SplitMix64;
+use crate::simulator::{Frames, Simulator};
+use crate::{Access, Accesses, Operations};
 
-/// Reads of the replay: of a point on average, and in all at least and at most.
-const READS_OF_POINT: f64 = 1000.0;
-const READS_MIN: f64 = 4e5;
-const READS_MAX: f64 = 2e6;
-/// Drawn operations at least and at most.
-const OPERATIONS_MIN: f64 = 40.0;
-const OPERATIONS_MAX: f64 = 200_000.0;
-/// Marks a way without a block.
-const EMPTY: u32 = u32::MAX;
+/// Characteristic times of a warm-up, and operations of one at least.
+const WARM_TIMES: f64 = 0.1;
+const WARM_OPERATIONS_MIN: f64 = 10_000.0;
+/// Batches before the error is looked at.
+const BATCHES_MIN: u64 = 16;
+/// Batches that the allowed accesses are divided into.
+const BATCHES_MAX: u64 = 256;
+/// Repetitions of a cold start at most.
+const COLD_STARTS_MAX: u64 = 256;
 
-/// The sets of a cache, and the blocks that compete in them.
-pub(crate) struct Sets<'a> {
-    pub(crate) blocks: &'a [Block],
-    pub(crate) classes: &'a Classes,
-    pub(crate) block_bytes: u64,
-    /// The number of sets, a power of two.
-    pub(crate) groups: u64,
-    pub(crate) ways: usize,
+/// What to count, and how well.
+pub(crate) struct Replay<'a> {
+    pub(crate) accesses: &'a Accesses,
+    pub(crate) hierarchy: &'a Hierarchy,
+    pub(crate) frames: Frames,
+    /// Chooses the operations.
+    pub(crate) seed: u64,
+    /// About how many accesses are made at most.
+    pub(crate) accesses_max: u64,
+    /// Counting ends when no level's standard error is larger, relative to its mean.
+    pub(crate) error_max: f64,
+    /// Levels that miss less often than this in an operation need not be known as well.
+    pub(crate) rare: f64,
 }
 
-/// For each class, the misses of a replay over those that `estimate` predicts by block and request.
-pub(crate) fn corrections(
-    workload: &Workload<'_>,
-    sets: &Sets<'_>,
-    estimate: impl Fn(usize) -> f64,
-    touches: f64,
-) -> Vec<f64> {
-    let classes = sets.classes.classes.len();
-    let (mut found, mut expected) = (vec![0.0; classes], vec![0.0; classes]);
-    let mut operations = drawn(workload, sets, touches);
-    let mut cache = Cache::new(sets);
-    let mut random = SplitMix64::new(1);
-    // By block, the last operation that read it.
-    let mut read_by = vec![0u32; sets.blocks.len()];
-    let mut number = 0;
-    for is_counted in [false, true] {
-        shuffle(&mut operations, &mut random);
-        for operation in &operations {
-            number += 1;
-            for &block in operation {
-                let index = block as usize;
-                let hit = cache.touch(block, &sets.blocks[index]);
-                let is_first = std::mem::replace(&mut read_by[index], number) != number;
-                if is_counted {
-                    let class = sets.classes.of_block[index] as usize;
-                    found[class] += f64::from(u8::from(!hit));
-                    // The estimate is for all reads of one operation together.
-                    expected[class] += if is_first { estimate(index) } else { 0.0 };
-                }
+/// What was counted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counted {
+    pub(crate) operations: u64,
+    pub(crate) accesses: u64,
+    /// Mean misses of an operation and their standard error: at each cache, then at each TLB.
+    pub(crate) levels: Vec<(f64, f64)>,
+    /// Whether no error is larger than allowed.
+    pub(crate) is_exact: bool,
+}
+
+impl Replay<'_> {
+    /// Counts operations in the steady state, `operations` of them where given. Calls `told` with
+    /// the accesses made so far, from time to time.
+    pub(crate) fn steady(&self, operations: Option<u64>, told: &mut dyn FnMut(u64)) -> Counted {
+        let is_fixed = self.accesses.fixed_sequence().is_some();
+        let mut stream = self.stream(0);
+        if !is_fixed {
+            stream.fill(self.accesses);
+        }
+        let warm_up = if is_fixed {
+            1
+        } else {
+            self.warm_up_operations()
+        };
+        stream.run(warm_up, self.accesses_max / 2);
+        let reads = stream.accesses / stream.operations.max(1);
+        let (batches_max, batch) = match operations {
+            // As many as asked for, rounded up to equal batches.
+            Some(operations) => {
+                let batches = operations.clamp(1, 2 * BATCHES_MIN);
+                (batches, operations.max(1).div_ceil(batches))
+            }
+            // All operations are alike.
+            None if is_fixed => (1, 1),
+            None => {
+                let batch = self.accesses_max / BATCHES_MAX / reads.max(1);
+                (u64::MAX, batch.clamp(1, 20_000))
+            }
+        };
+        let mut sums = Sums::default();
+        loop {
+            told(stream.accesses);
+            stream.start();
+            stream.run(batch, u64::MAX);
+            sums.add(&stream);
+            let enough = operations.is_none() && sums.batches >= BATCHES_MIN as f64;
+            let counted = sums.counted(self);
+            if sums.batches >= batches_max as f64
+                || enough && (counted.is_exact || stream.accesses > self.accesses_max)
+            {
+                return counted;
             }
         }
     }
-    let (all_found, all_expected): (f64, f64) = (found.iter().sum(), expected.iter().sum());
-    let overall = if all_expected > 0.0 {
-        all_found / all_expected
-    } else {
-        1.0
-    };
-    // A class with few misses takes the correction of all.
-    let few = 1e-3 * all_expected;
-    (found.iter().zip(&expected))
-        .map(|(&found, &expected)| (found + few * overall) / (expected + few))
-        .map(|ratio| if ratio.is_finite() { ratio } else { 1.0 })
-        .collect()
-}
 
-/// The blocks of evenly drawn operations, in the order of the reads.
-fn drawn(workload: &Workload<'_>, sets: &Sets<'_>, touches: f64) -> Vec<Vec<u32>> {
-    let reads = (READS_OF_POINT * workload.points() as f64).clamp(READS_MIN, READS_MAX);
-    let count = (reads / touches.max(1.0)).clamp(OPERATIONS_MIN, OPERATIONS_MAX);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "at most OPERATIONS_MAX"
-    )]
-    let count = count as u32;
-    let mut operations = Vec::new();
-    workload.for_each_sample(count, |reads| {
-        let numbers = reads.iter().flat_map(|read| {
-            read.first_byte / sets.block_bytes..=read.last_byte / sets.block_bytes
-        });
-        let mut blocks: Vec<u32> = Vec::with_capacity(reads.len());
-        for number in numbers {
-            let index = index_of(sets.blocks, number);
-            blocks.extend(index.and_then(|index| u32::try_from(index).ok()));
+    /// Counts the first operations from empty caches, several times; means are of one operation.
+    pub(crate) fn first(&self, operations: u64, told: &mut dyn FnMut(u64)) -> Counted {
+        let caches = self.hierarchy.caches().iter();
+        // Making caches takes time too.
+        let made: u64 = caches.map(CacheLevel::blocks).sum();
+        let mut sums = Sums::default();
+        for start in 0..COLD_STARTS_MAX {
+            let mut stream = self.stream(start);
+            stream.run(operations.max(1), self.accesses_max);
+            sums.add(&stream);
+            let done = sums.accesses + made * (start + 1);
+            told(done);
+            let enough = sums.batches >= BATCHES_MIN as f64;
+            if (enough && sums.counted(self).is_exact) || done > self.accesses_max {
+                break;
+            }
         }
-        blocks.dedup();
-        operations.push(blocks);
-    });
-    operations
-}
-
-/// The index of a block; it is the distance from the first one where numbers have no gaps.
-fn index_of(blocks: &[Block], number: u64) -> Option<usize> {
-    let distance = number.checked_sub(blocks.first()?.number)?;
-    match usize::try_from(distance) {
-        Ok(index)
-            if blocks
-                .get(index)
-                .is_some_and(|block| block.number == number) =>
-        {
-            Some(index)
+        let mut counted = sums.counted(self);
+        if sums.operations < operations {
+            // The rest is as in the steady state.
+            let share = sums.operations as f64 / operations as f64;
+            let rest = self.steady(None, &mut |_| ());
+            for (level, rest) in counted.levels.iter_mut().zip(rest.levels) {
+                level.0 += (1.0 - share) * (rest.0 - level.0);
+            }
         }
-        _ => blocks
-            .binary_search_by_key(&number, |block| block.number)
-            .ok(),
+        counted
     }
-}
 
-/// Fisher and Yates.
-fn shuffle<T>(items: &mut [T], random: &mut SplitMix64) {
-    for i in (1..items.len()).rev() {
-        let j = usize::try_from(random.next_u64() % (i as u64 + 1)).unwrap_or(0);
-        items.swap(i, j);
-    }
-}
-
-/// A cache with least-recently-used replacement.
-struct Cache {
-    /// Ways of each set, the most recently used first.
-    sets: Vec<u32>,
-    ways: usize,
-    groups: u64,
-}
-
-impl Cache {
-    fn new(sets: &Sets<'_>) -> Cache {
-        let count = usize::try_from(sets.groups).unwrap_or(1);
-        Cache {
-            sets: vec![EMPTY; count * sets.ways],
-            ways: sets.ways,
-            groups: sets.groups,
+    fn stream(&self, start: u64) -> Stream<'_> {
+        let frames = match self.frames {
+            Frames::Random { pages, seed } => Frames::Random {
+                pages,
+                seed: seed.wrapping_add(start),
+            },
+            Frames::Identity => Frames::Identity,
+        };
+        Stream {
+            simulator: Simulator::new(self.hierarchy, frames),
+            generated: self.accesses.operations(self.seed.wrapping_add(start)),
+            reads: Vec::new(),
+            operations: 0,
+            accesses: 0,
+            counted_from: (0, 0),
         }
     }
 
-    /// Whether the block is a hit; makes it the most recently used one.
-    fn touch(&mut self, index: u32, block: &Block) -> bool {
-        let set = usize::try_from(block.number & (self.groups - 1)).unwrap_or(0);
-        let ways = &mut self.sets[set * self.ways..][..self.ways];
-        let place = ways.iter().position(|&other| other == index);
-        ways[..=place.unwrap_or(self.ways - 1)].rotate_right(1);
-        ways[0] = index;
-        place.is_some()
+    fn warm_up_operations(&self) -> u64 {
+        let (caches, tlbs) = (self.hierarchy.caches(), self.hierarchy.tlbs());
+        let mut sizes: Vec<(u64, u64)> = Vec::new();
+        for (i, level) in caches.iter().chain(tlbs).enumerate() {
+            let is_victim =
+                self.hierarchy.inclusion() == Inclusion::VictimLast && i + 1 == caches.len();
+            let blocks = if is_victim {
+                caches.iter().map(CacheLevel::blocks).sum()
+            } else {
+                level.blocks()
+            };
+            sizes.push((level.geometry.block_bytes(), blocks));
+        }
+        sizes.sort_unstable();
+        let mut longest = WARM_OPERATIONS_MIN;
+        for of_size in sizes.chunk_by(|a, b| a.0 == b.0) {
+            let footprint = (self.accesses.block_probabilities(of_size[0].0)).footprint();
+            for &(_, blocks) in of_size {
+                let time = footprint.characteristic_time(blocks as f64, Replacement::Lru);
+                if time.is_finite() {
+                    longest = longest.max(WARM_TIMES * time);
+                }
+            }
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "from 10^4 to 10^12"
+        )]
+        let operations = longest.min(1e12) as u64;
+        operations
+    }
+}
+
+/// Operations on their way into a simulator.
+struct Stream<'a> {
+    simulator: Simulator,
+    generated: Operations<'a>,
+    reads: Vec<Access>,
+    /// Made so far.
+    operations: u64,
+    accesses: u64,
+    /// Both at the start of the batch.
+    counted_from: (u64, u64),
+}
+
+impl Stream<'_> {
+    /// Reads each point once, the one last read longest ago first.
+    fn fill(&mut self, accesses: &Accesses) {
+        let mut random = SplitMix64::new(1);
+        let mut ages: Vec<(f64, u32)> = Vec::with_capacity(accesses.len());
+        for point in (0u32..).take(accesses.len()) {
+            let probability = accesses.reach(point);
+            let unit = ((random.next_u64() >> 11) as f64 + 1.0) / 2f64.powi(53);
+            if probability > 0.0 {
+                ages.push((-unit.ln() / probability, point));
+            }
+        }
+        ages.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+        for (_, point) in ages {
+            let read = accesses.access(point);
+            self.simulator.access(read.address, read.bytes);
+        }
+    }
+
+    /// Runs `operations` operations, or fewer if more than `accesses_max` accesses have been made.
+    fn run(&mut self, operations: u64, accesses_max: u64) {
+        for _ in 0..operations {
+            self.generated.next_into(&mut self.reads);
+            for read in &self.reads {
+                self.simulator.access(read.address, read.bytes);
+            }
+            self.operations += 1;
+            self.accesses += self.reads.len() as u64;
+            if self.accesses > accesses_max {
+                break;
+            }
+        }
+    }
+
+    /// Starts a batch.
+    fn start(&mut self) {
+        self.simulator.reset_counts();
+        self.counted_from = (self.operations, self.accesses);
+    }
+}
+
+/// Sums over batches.
+#[derive(Default)]
+struct Sums {
+    batches: f64,
+    operations: u64,
+    accesses: u64,
+    /// By level, misses of an operation and their squares.
+    levels: Vec<(f64, f64)>,
+}
+
+impl Sums {
+    /// Adds the batch that ends here.
+    fn add(&mut self, stream: &Stream<'_>) {
+        let operations = stream.operations - stream.counted_from.0;
+        self.batches += 1.0;
+        self.operations += operations;
+        self.accesses += stream.accesses - stream.counted_from.1;
+        let counts = stream.simulator.counts();
+        let levels = counts.caches.iter().chain(&counts.tlbs);
+        self.levels.resize(levels.clone().count(), (0.0, 0.0));
+        for (sum, level) in self.levels.iter_mut().zip(levels) {
+            let misses = level.misses as f64 / operations.max(1) as f64;
+            sum.0 += misses;
+            sum.1 += misses * misses;
+        }
+    }
+
+    fn counted(&self, replay: &Replay<'_>) -> Counted {
+        let n = self.batches.max(1.0);
+        let mean_and_error = |&(sum, squares): &(f64, f64)| {
+            let mean = sum / n;
+            let variance = (squares / n - mean * mean).max(0.0);
+            (mean, (variance / (n - 1.0).max(1.0)).sqrt())
+        };
+        let levels: Vec<(f64, f64)> = self.levels.iter().map(mean_and_error).collect();
+        Counted {
+            operations: self.operations,
+            accesses: self.accesses,
+            is_exact: (levels.iter())
+                .all(|&(mean, error)| error <= replay.error_max * mean.max(replay.rare)),
+            levels,
+        }
     }
 }

@@ -1,11 +1,10 @@
-//! Exact misses of operations that read one sequence of points from its beginning: searches in one
-//! list, and walks.
+//! Exact misses of operations that read one sequence of points from its beginning: walks, and
+//! searches in one list.
 //!
-//! Other tiers take the blocks of an operation to be touched independently of the operation before,
-//! which fails where operations touch a good part of a cache. Let an operation read the steps
-//! `0..=e`, where the end `e` is random and independent from operation to operation;
-//! `reach_i = P(e >= i)`. A cache with `W` ways and least-recently-used replacement misses a block
-//! exactly when `W` other blocks of its set were touched since its last touch:
+//! An operation reads the steps `0..=e`. The end `e` is random and independent of the operations
+//! before; `reach_i = P(e >= i)`, which is 1 for every step of a walk. A cache with `W` ways and
+//! least-recently-used replacement misses a block exactly when `W` other blocks of its set were
+//! touched since its last touch:
 //!
 //! ```text
 //! step i reads a block that the same operation has read before, at step h:
@@ -17,328 +16,148 @@
 //!           so the blocks between are those k and the ones of the steps o+1 .. e
 //! ```
 //!
-//! For a list of `n` blocks searched to any of its places, in a fully associative cache of `C < n`,
-//! this is `C (n - C) / n` misses for the first `C` blocks and `(n - C)^2 / 2n` for the rest. With
-//! one end for all operations it is the cyclic walk, in which a set with more blocks than ways
-//! misses all of them.
+//! A list of `n` blocks that is searched to any of its places misses, in a fully associative cache
+//! of `C < n` blocks, `C (n - C) / n` times in its first `C` blocks and `(n - C)^2 / 2n` in the
+//! rest.
 //!
-//! Cost: O(W) for each step, and for each step that reads one of the first `W` blocks of its set as
-//! many as it takes to meet `W` others.
-//!
-//! Levels in a row are each predicted as if they saw all reads. A victim cache has the room of the
-//! one above it too.
+//! Cost: O(W) for each step; for each of the first `W` blocks of a set, as many steps as it takes
+//! to meet `W` others.
 
 use std::collections::HashMap;
 
-use super::cascade::FRAME_BYTES;
-use super::{FrameMap, LevelPrediction, Tier};
-use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion, ReplacementPolicy};
-use crate::shape::random::SplitMix64;
+use crate::hierarchy::{Hierarchy, Inclusion, ReplacementPolicy};
+use crate::simulator::Frames;
 use crate::{Accesses, CacheGeometry};
 
-impl Accesses {
-    /// Misses of one operation in a cache with least-recently-used replacement, exactly, when all
-    /// operations read one sequence from its beginning: searches and ranges in one list, walks of
-    /// any structure; `None` for others.
-    ///
-    /// `set_block` gives, for the number of a block (address over block size), the number that
-    /// chooses its set: the same number where caches see the addresses of the program, else that of
-    /// the frame.
-    ///
-    /// # Examples
-    /// ```
-    /// use ccmodel::{CacheGeometry, KeyDistribution, Layout, Links, NodeExtent, Operation, Sizes, Structure};
-    ///
-    /// // A list of 1000 blocks in a fully associative cache of 600.
-    /// let list = Structure::List { links: Links::Single };
-    /// let built = list.build(1000, &Sizes::of(NodeExtent::new(64, 64)?))?;
-    /// let placement = built.place(Layout::DepthFirst);
-    /// let accesses = built.accesses(&placement, Operation::Search, &KeyDistribution::Uniform)?;
-    /// let misses = accesses.sequence_misses(CacheGeometry::new(1, 64, 600)?, |block| block);
-    /// let (n, c) = (1000.0, 600.0);
-    /// let expected = c * (n - c) / n + (n - c) * (n - c + 1.0) / (2.0 * n);
-    /// assert!((misses.unwrap() - expected).abs() < 1e-9);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn sequence_misses(
-        &self,
-        cache: CacheGeometry,
-        set_block: impl Fn(u64) -> u64,
-    ) -> Option<f64> {
-        let steps = self.sequence_steps()?;
-        let sets = self.steps_by_set(&steps, cache.block_bytes(), cache.sets(), set_block);
-        Some(misses(&sets, cache.associativity(), None).0)
-    }
+/// Ways that stand for full associativity.
+const WAYS: u64 = 16;
+/// Bits of an address above this size choose no set where frames are random.
+const FRAME_BYTES: u64 = 4096;
 
-    /// The points of the sequence with the probability that an operation reads them.
-    fn sequence_steps(&self) -> Option<Vec<(u32, f64)>> {
-        if let Some(points) = self.fixed_sequence() {
-            return Some(points.iter().map(|&point| (point, 1.0)).collect());
-        }
-        // In a chain, an operation that reads a point has read those before.
-        let shape = self.shape();
-        if !self.reads_paths_on() || !shape.is_chains() || shape.roots().count() > 1 {
-            return None;
-        }
-        Some(
-            (0..shape.nodes())
-                .map(|point| (point, self.reach(point)))
-                .collect(),
-        )
-    }
-
-    /// The blocks that are read, those of each set together and in the order of the sequence. A
-    /// set is chosen by the low bits of what `set_block` gives for a block; `sets` is a power of
-    /// two.
-    fn steps_by_set(
-        &self,
-        points: &[(u32, f64)],
-        block_bytes: u64,
-        sets: u64,
-        set_block: impl Fn(u64) -> u64,
-    ) -> Vec<(usize, Step)> {
-        let shift = block_bytes.trailing_zeros();
-        let read = || {
-            points.iter().flat_map(|&(point, reach)| {
-                let access = self.access(point);
-                let last_byte = access.address.saturating_add(u64::from(access.bytes) - 1);
-                (access.address >> shift..=last_byte >> shift).map(move |block| (block, reach))
-            })
-        };
-        let set_of = |block| usize::try_from(set_block(block) & (sets - 1)).unwrap_or(usize::MAX);
-        // A counting sort, which keeps the order within a set.
-        let mut next = vec![0usize; usize::try_from(sets).unwrap_or(usize::MAX) + 1];
-        for (block, _) in read() {
-            next[set_of(block) + 1] += 1;
-        }
-        let mut sum = 0;
-        for start in &mut next {
-            sum += *start;
-            *start = sum;
-        }
-        let nothing = Step {
-            block: 0,
-            reach: 0.0,
-        };
-        let mut steps = vec![(0, nothing); sum];
-        for (block, reach) in read() {
-            let set = set_of(block);
-            let place = &mut next[set];
-            steps[*place] = (set, Step { block, reach });
-            *place += 1;
-        }
-        // A block that its set reads twice in a row hits.
-        steps.dedup_by_key(|&mut (set, step)| (set, step.block));
-        steps
-    }
-}
-
-/// A sequence that all operations read from its beginning, in caches of known capacity.
+/// Operations that read one sequence.
 #[derive(Debug)]
 pub(crate) struct Sequence<'a> {
     accesses: &'a Accesses,
+    /// Points with the probability that an operation reads them.
     steps: Vec<(u32, f64)>,
-    /// Misses that were asked for: block size, capacity in blocks, misses.
-    known: Vec<(u64, u64, f64)>,
 }
 
 impl<'a> Sequence<'a> {
     /// `None` where operations differ by more than their ends.
     pub(crate) fn of(accesses: &'a Accesses) -> Option<Sequence<'a>> {
-        Some(Sequence {
-            steps: accesses.sequence_steps()?,
-            accesses,
-            known: Vec::new(),
-        })
+        let shape = accesses.shape();
+        let steps = if let Some(points) = accesses.fixed_sequence() {
+            points.iter().map(|&point| (point, 1.0)).collect()
+        } else if accesses.reads_paths_on() && shape.is_chains() && shape.roots().count() <= 1 {
+            // In a chain, an operation that reads a point has read those before.
+            (0..shape.nodes())
+                .map(|point| (point, accesses.reach(point)))
+                .collect()
+        } else {
+            return None;
+        };
+        Some(Sequence { accesses, steps })
     }
 
     /// Misses of an operation in a cache that holds `capacity_blocks` blocks.
-    pub(crate) fn misses(&mut self, block_bytes: u64, capacity_blocks: f64) -> f64 {
-        let capacity = whole(capacity_blocks);
-        let asked =
-            |&&(block, blocks, _): &&(u64, u64, f64)| (block, blocks) == (block_bytes, capacity);
-        if let Some(&(_, _, misses)) = self.known.iter().find(asked) {
-            return misses;
-        }
-        let misses = self.at_capacity(block_bytes, capacity, None).0;
-        self.known.push((block_bytes, capacity, misses));
-        misses
-    }
-
-    /// Misses of the first `operations` operations together, from an empty cache.
-    pub(crate) fn first_misses(
-        &self,
-        block_bytes: u64,
-        capacity_blocks: f64,
-        operations: f64,
-    ) -> f64 {
-        self.at_capacity(block_bytes, whole(capacity_blocks), Some(operations))
-            .1
-    }
-
-    /// Sets of [`WAYS`] to twice as many ways hold what one set would, and are faster to search.
-    fn at_capacity(&self, block_bytes: u64, capacity: u64, first: Option<f64>) -> (f64, f64) {
-        const WAYS: u64 = 16;
-        let sets = 1 << (capacity / WAYS).max(1).ilog2();
-        let ways = (capacity + sets / 2) / sets;
-        let steps = (self.accesses).steps_by_set(&self.steps, block_bytes, sets, |block| block);
-        misses(&steps, ways, first)
-    }
-}
-
-/// The whole blocks of a capacity; at least one.
-fn whole(capacity_blocks: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the number of blocks of a cache, at most those of the address space"
-    )]
-    let blocks = capacity_blocks.clamp(1.0, 2f64.powi(40)) as u64;
-    blocks
-}
-
-/// As [`super::predict`], if operations read one sequence and all levels replace the least recently
-/// used block.
-pub(super) fn predict(
-    accesses: &Accesses,
-    hierarchy: &Hierarchy,
-    frames: FrameMap,
-    first: Option<f64>,
-) -> Option<Vec<LevelPrediction>> {
-    let (caches, tlbs) = (hierarchy.caches(), hierarchy.tlbs());
-    let is_lru = |level: &CacheLevel| level.policy == ReplacementPolicy::Lru;
-    if !caches.iter().chain(tlbs).all(is_lru) {
-        return None;
-    }
-    let points = accesses.sequence_steps()?;
-    let predict = |level: &CacheLevel, frames: FrameMap, above: Option<&CacheLevel>| {
-        let geometry = level.geometry;
-        let in_a_page = FRAME_BYTES / geometry.block_bytes();
-        let (block_bytes, sets) = (geometry.block_bytes(), geometry.sets());
-        let sets = accesses.steps_by_set(&points, block_bytes, sets, |block| match frames {
-            FrameMap::Random if in_a_page > 1 => {
-                let frame = SplitMix64::new(block / in_a_page).next_u64();
-                frame
-                    .wrapping_mul(in_a_page)
-                    .wrapping_add(block % in_a_page)
-            }
-            _ => block,
-        });
-        // Some sets have a way more than others where the cache above has fewer sets.
-        let more = above.map_or(0.0, |above| above.blocks() as f64 / geometry.sets() as f64);
+    pub(crate) fn misses(&self, block_bytes: u64, capacity_blocks: f64) -> f64 {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "at most the blocks of a cache"
+            reason = "the number of blocks of a cache, at most those of the address space"
         )]
-        let whole = more as u64;
-        let ways = geometry.associativity() + whole;
-        let mut result = misses(&sets, ways, first);
-        let share = more - whole as f64;
-        if share > 0.0 {
-            let other = misses(&sets, ways + 1, first);
-            result.0 += share * (other.0 - result.0);
-            result.1 += share * (other.1 - result.1);
-        }
-        LevelPrediction {
-            name: level.name.clone(),
-            misses: if first.is_some() { result.1 } else { result.0 },
-            tier: Tier::Sequence,
-            reason: "all operations read one sequence: what comes between two touches is known"
-                .to_owned(),
-        }
-    };
-    let last = caches.len() - 1;
-    let is_victim = |i: usize| i == last && hierarchy.inclusion() == Inclusion::VictimLast;
-    let of_caches = caches.iter().enumerate().map(|(i, level)| {
-        let above = i.checked_sub(1).filter(|_| is_victim(i));
-        predict(level, frames, above.map(|above| &caches[above]))
-    });
-    let of_tlbs = tlbs
-        .iter()
-        .map(|level| predict(level, FrameMap::Identity, None));
-    Some(of_caches.chain(of_tlbs).collect())
-}
-
-/// Misses of an operation, and of the `first` operations together, over all sets.
-fn misses(steps: &[(usize, Step)], ways: u64, first: Option<f64>) -> (f64, f64) {
-    let ways = usize::try_from(ways).unwrap_or(usize::MAX);
-    if first.is_none() && steps.iter().all(|(_, step)| step.reach >= 1.0) {
-        return (walk_misses(steps, ways), 0.0);
+        let capacity = capacity_blocks.clamp(1.0, 2f64.powi(40)) as u64;
+        // Sets of 16 to 32 ways hold what one set would, and are faster to search.
+        let sets = 1 << (capacity / WAYS).max(1).ilog2();
+        self.in_sets(block_bytes, sets, (capacity + sets / 2) / sets)
     }
-    let (mut steady, mut of_first) = (0.0, 0.0);
-    let mut of_set = Vec::new();
-    for set in steps.chunk_by(|a, b| a.0 == b.0) {
-        of_set.clear();
-        of_set.extend(set.iter().map(|&(_, step)| step));
-        set_misses(&of_set, ways, |step, is_first, misses| {
-            steady += misses;
-            if let Some(operations) = first {
-                // The first touch of all misses, those after it as in the steady state.
-                let reads = operations * step.reach;
-                let cold = if is_first && operations > 0.0 {
-                    -(operations * (-step.reach).ln_1p()).exp_m1()
-                } else {
-                    0.0
-                };
-                let again = if reads > 0.0 {
-                    (reads - cold).max(0.0) / reads
-                } else {
-                    0.0
-                };
-                of_first += cold + again * operations * misses;
+
+    /// Misses of an operation at each cache and each TLB of a hierarchy with least-recently-used
+    /// replacement; `None` with another one. Each level is taken as if it saw all reads.
+    pub(super) fn predict(&self, hierarchy: &Hierarchy, frames: Frames) -> Option<Vec<f64>> {
+        let (caches, tlbs) = (hierarchy.caches(), hierarchy.tlbs());
+        let mut levels = caches.iter().chain(tlbs);
+        if !levels.all(|level| level.policy == ReplacementPolicy::Lru) {
+            return None;
+        }
+        let misses = |cache: CacheGeometry, more_ways: u64| {
+            let ways = cache.associativity() + more_ways;
+            self.in_sets(cache.block_bytes(), cache.sets(), ways)
+        };
+        let of_caches = caches.iter().enumerate().map(|(i, level)| {
+            let cache = level.geometry;
+            if frames != Frames::Identity && cache.way_bytes() > FRAME_BYTES {
+                return self.misses(cache.block_bytes(), cache.blocks() as f64);
             }
+            // A victim cache and the one above it hold different blocks.
+            let is_victim = hierarchy.inclusion() == Inclusion::VictimLast && i + 1 == caches.len();
+            let above = i.checked_sub(1).filter(|_| is_victim);
+            let above = above.map_or(0, |above| caches[above].blocks());
+            misses(cache, above / cache.sets())
         });
+        Some((of_caches.chain(tlbs.iter().map(|level| misses(level.geometry, 0)))).collect())
     }
-    (steady, of_first)
-}
 
-/// Misses of an operation that reads all steps, after one like it.
-fn walk_misses(steps: &[(usize, Step)], ways: usize) -> f64 {
-    let mut misses = 0;
-    for set in steps.chunk_by(|a, b| a.0 == b.0) {
-        let mut stack = Stack::new(ways);
-        for (_, step) in set {
-            stack.touch(step.block);
+    fn in_sets(&self, block_bytes: u64, sets: u64, ways: u64) -> f64 {
+        let ways = usize::try_from(ways).unwrap_or(usize::MAX);
+        let steps = self.steps_by_set(block_bytes, sets);
+        let of_sets = steps.chunk_by(|a, b| a.set == b.set);
+        if self.accesses.fixed_sequence().is_some() {
+            return of_sets.map(|set| walk_misses(set, ways)).sum();
         }
-        misses += (set.iter())
-            .filter(|(_, step)| !stack.touch(step.block))
-            .count();
+        of_sets.map(|set| Order::of(set).misses(set, ways)).sum()
     }
-    misses as f64
+
+    /// The blocks that are read, those of each set together and in the order of the sequence.
+    fn steps_by_set(&self, block_bytes: u64, sets: u64) -> Vec<Step> {
+        let shift = block_bytes.trailing_zeros();
+        let read = || {
+            self.steps.iter().flat_map(|&(point, reach)| {
+                let access = self.accesses.access(point);
+                let last_byte = access.address.saturating_add(u64::from(access.bytes) - 1);
+                (access.address >> shift..=last_byte >> shift).map(move |block| Step {
+                    set: usize::try_from(block & (sets - 1)).unwrap_or(usize::MAX),
+                    block,
+                    reach,
+                })
+            })
+        };
+        // A counting sort, which keeps the order within a set.
+        let mut next = vec![0usize; usize::try_from(sets).unwrap_or(usize::MAX) + 1];
+        read().for_each(|step| next[step.set + 1] += 1);
+        let mut sum = 0;
+        for start in &mut next {
+            sum += *start;
+            *start = sum;
+        }
+        let mut steps = vec![Step::default(); sum];
+        for step in read() {
+            steps[next[step.set]] = step;
+            next[step.set] += 1;
+        }
+        // A block that its set reads twice in a row hits.
+        steps.dedup_by_key(|step| (step.set, step.block));
+        steps
+    }
 }
 
 /// One block that is read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Step {
+    set: usize,
     block: u64,
     /// P(an operation reads it).
     reach: f64,
 }
 
-/// Calls `tell` for each step of one set: with the step, whether it is the first of its block, and
-/// how often an operation misses there.
-fn set_misses(steps: &[Step], ways: usize, mut tell: impl FnMut(Step, bool, f64)) {
-    let order = Order::of(steps);
-    let has_room = order.blocks <= ways;
+/// Misses of an operation that reads all steps of a set, after one like it.
+fn walk_misses(steps: &[Step], ways: usize) -> f64 {
     let mut stack = Stack::new(ways);
-    let mut others = Others::new(order.blocks);
-    let mut seen = 0;
-    for (i, (&rank, &step)) in order.ranks.iter().zip(steps).enumerate() {
-        let is_first = rank == seen;
-        seen += usize::from(is_first);
-        if has_room {
-            tell(step, is_first, 0.0);
-            continue;
-        }
-        let is_present = stack.touch(rank as u64);
-        let misses = match (is_first, is_present) {
-            (true, _) if rank < ways => order.first_misses(steps, i, ways, &mut others),
-            (false, true) => 0.0,
-            _ => step.reach,
-        };
-        tell(step, is_first, misses);
+    for step in steps {
+        stack.touch(step.block);
     }
+    let missed = steps.iter().filter(|step| !stack.touch(step.block));
+    missed.count() as f64
 }
 
 /// The blocks of a set, numbered as they are first read.
@@ -361,10 +180,7 @@ impl Order {
             let fresh = numbers.len();
             let rank = *numbers.entry(step.block).or_insert(fresh);
             match last.get_mut(rank) {
-                Some(before) => {
-                    next_same[*before] = i;
-                    *before = i;
-                }
+                Some(before) => next_same[std::mem::replace(before, i)] = i,
                 None => last.push(i),
             }
             ranks.push(rank);
@@ -376,8 +192,37 @@ impl Order {
         }
     }
 
+    /// Misses of an operation in a set of `ways` ways.
+    fn misses(&self, steps: &[Step], ways: usize) -> f64 {
+        if self.blocks <= ways {
+            return 0.0;
+        }
+        let mut stack = Stack::new(ways);
+        // By rank, the count of the walk that met the block last.
+        let mut met = vec![0u64; self.blocks];
+        let (mut walk, mut seen, mut misses) = (0, 0, 0.0);
+        for (i, (&rank, step)) in self.ranks.iter().zip(steps).enumerate() {
+            let is_first = rank == seen;
+            seen += usize::from(is_first);
+            let is_present = stack.touch(rank as u64);
+            if is_first && rank < ways {
+                misses += self.first_misses(steps, i, ways, &mut met, &mut walk);
+            } else if !is_present {
+                misses += step.reach;
+            }
+        }
+        misses
+    }
+
     /// P(an operation reads the block that is first read at step `first`, and misses it there).
-    fn first_misses(&self, steps: &[Step], first: usize, ways: usize, others: &mut Others) -> f64 {
+    fn first_misses(
+        &self,
+        steps: &[Step],
+        first: usize,
+        ways: usize,
+        met: &mut [u64],
+        walk: &mut u64,
+    ) -> f64 {
         let rank = self.ranks[first];
         let reach = |i: usize| steps.get(i).map_or(0.0, |step| step.reach);
         let mut misses = 0.0;
@@ -385,10 +230,11 @@ impl Order {
         while touched < steps.len() {
             // The last operation may have ended before the block's next step.
             let next = self.next_same[touched];
-            others.clear();
+            *walk += 1;
             let mut needed = ways - rank;
             for i in touched + 1..next {
-                if self.ranks[i] > rank && others.insert(self.ranks[i]) {
+                let other = self.ranks[i];
+                if other > rank && std::mem::replace(&mut met[other], *walk) != *walk {
                     needed -= 1;
                     if needed == 0 {
                         misses += reach(i) - reach(next);
@@ -399,31 +245,6 @@ impl Order {
             touched = next;
         }
         misses
-    }
-}
-
-/// A set of blocks that is emptied at once.
-struct Others {
-    /// By rank, when it was inserted.
-    times: Vec<u64>,
-    now: u64,
-}
-
-impl Others {
-    fn new(blocks: usize) -> Others {
-        Others {
-            times: vec![0; blocks],
-            now: 0,
-        }
-    }
-
-    fn clear(&mut self) {
-        self.now += 1;
-    }
-
-    /// Whether it was not in there.
-    fn insert(&mut self, rank: usize) -> bool {
-        std::mem::replace(&mut self.times[rank], self.now) != self.now
     }
 }
 
@@ -443,19 +264,14 @@ impl Stack {
 
     /// Whether the block was among them.
     fn touch(&mut self, block: u64) -> bool {
-        match self.blocks.iter().position(|&other| other == block) {
-            Some(place) => {
-                self.blocks[..=place].rotate_right(1);
-                true
-            }
+        let place = self.blocks.iter().position(|&other| other == block);
+        match place {
+            Some(place) => self.blocks[..=place].rotate_right(1),
             None => {
                 self.blocks.truncate(self.ways - 1);
                 self.blocks.insert(0, block);
-                false
             }
         }
+        place.is_some()
     }
 }
-
-#[cfg(test)]
-mod tests;

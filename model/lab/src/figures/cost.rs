@@ -9,7 +9,7 @@
 
 use ccmodel::thesis::{THESIS_L1, THESIS_L2};
 use ccmodel::{
-    Accesses, CacheLevel, FrameMap, Frames, Hierarchy, Inclusion, Simulator, Tier, predict_misses,
+    Accesses, CacheLevel, Frames, Hierarchy, Inclusion, Simulator, Tier, predict_misses,
 };
 use serde::Serialize;
 
@@ -104,7 +104,7 @@ pub(super) fn simulated(accesses: &Accesses, searches: u64) -> SearchCost {
 
 /// What this crate predicts, by the tiers that it chooses.
 pub(super) fn predicted(accesses: &Accesses) -> SearchCost {
-    let levels = predict_misses(accesses, &hierarchy(), FrameMap::Identity, Tier::Auto);
+    let levels = predict_misses(accesses, &hierarchy(), Frames::Identity, Tier::Auto);
     let misses = |name: &str| {
         let level = levels.iter().find(|level| level.name == name);
         level.map_or(0.0, |level| level.misses)

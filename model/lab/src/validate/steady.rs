@@ -10,8 +10,8 @@
 use std::time::Instant;
 
 use ccmodel::{
-    Accesses, ClosedForm, FrameMap, Frames, Hierarchy, Inclusion, Layout, NodeExtent, Shape,
-    Simulator, Tier, predict_misses, predict_transient,
+    Accesses, ClosedForm, Frames, Hierarchy, Inclusion, Layout, NodeExtent, Shape, Simulator, Tier,
+    predict_misses, predict_transient,
 };
 
 use super::{Bound, Effort, Row};
@@ -192,7 +192,7 @@ fn compare(case: Case, effort: Effort) -> Vec<Compared> {
     let mut all = Vec::new();
     for (machine, simulated) in machines.iter().zip(simulated) {
         let hierarchy = &machine.hierarchy;
-        let predicted = predict_misses(&accesses, hierarchy, FrameMap::Identity, Tier::Auto);
+        let predicted = predict_misses(&accesses, hierarchy, Frames::Identity, Tier::Auto);
         // Formulas count blocks, not sets, so they do not know direct-mapped caches.
         let formulas = match &closed {
             Some(closed) if machine.name != THESIS => closed.predict(hierarchy),
@@ -332,7 +332,7 @@ pub(super) fn transient_row(effort: Effort) -> Row {
                 let predicted = predict_transient(
                     &accesses,
                     &machine.hierarchy,
-                    FrameMap::Identity,
+                    Frames::Identity,
                     Tier::Auto,
                     length,
                 );
@@ -388,7 +388,7 @@ pub(super) fn predict_speed_row() -> Row {
         predict_misses(
             &accesses,
             &machine.hierarchy,
-            FrameMap::Identity,
+            Frames::Identity,
             Tier::PerSet,
         );
         let seconds = start.elapsed().as_secs_f64();

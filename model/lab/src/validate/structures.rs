@@ -6,7 +6,7 @@
 //! all levels. Direct-mapped caches are in [`steady`](super::steady).
 
 use ccmodel::{
-    Accesses, FrameMap, Growth, InNode, Inclusion, KeyDistribution, Layout, Links, NodeExtent,
+    Accesses, Frames, Growth, InNode, Inclusion, KeyDistribution, Layout, Links, NodeExtent,
     Operation, Sizes, Structure, Tier, predict_misses,
 };
 
@@ -406,7 +406,7 @@ fn compare(accesses: &Accesses, effort: Effort) -> Vec<Compared> {
     let mut compared = Vec::new();
     for (machine, simulated) in machines.iter().zip(simulated) {
         let hierarchy = &machine.hierarchy;
-        let predicted = predict_misses(accesses, hierarchy, FrameMap::Identity, Tier::Auto);
+        let predicted = predict_misses(accesses, hierarchy, Frames::Identity, Tier::Auto);
         for (simulated, predicted) in simulated.into_iter().zip(predicted) {
             if simulated.mean >= RARE {
                 compared.push(Compared {
