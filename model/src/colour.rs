@@ -29,6 +29,7 @@
 
 use std::fmt;
 
+use crate::predict::ColouredLevel;
 use crate::visits::subtree_probabilities;
 use crate::{
     CacheGeometry, Layout, Machine, NO_NODE, NodeExtent, PageSize, Placement, Prediction,
@@ -444,16 +445,6 @@ impl Coloured {
         };
         Ok(predictor.predict_divided(&self.placement, node, pages, machine, parts))
     }
-}
-
-/// How a level of a machine is divided.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ColouredLevel<'a> {
-    pub(crate) name: &'a str,
-    /// Which nodes have the first part.
-    pub(crate) hot: &'a [bool],
-    /// The first part's share of the capacity.
-    pub(crate) hot_share: f64,
 }
 
 /// What colouring changes, per level.

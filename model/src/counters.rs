@@ -1,13 +1,11 @@
-//! Hardware counters around a closure: what the processor itself says of misses, cycles and
-//! instructions.
+//! Hardware counters around a closure: cycles, instructions and misses as the processor counts them.
 //!
-//! Predictions of misses can be held against these where there are any. Virtual machines mostly
-//! have none, and systems may forbid them (`/proc/sys/kernel/perf_event_paranoid`); then
-//! [`Counters::new`] gives an error of one line, and whoever wanted to count says so and goes on.
+//! Most virtual machines have no counters, and systems may forbid them
+//! (`/proc/sys/kernel/perf_event_paranoid`). Then [`Counters::new`] returns an error of one line.
 //!
-//! Processors count few events at once, so that the events come in two groups of at most three; the
-//! kernel takes turns where even that is too much, and counts are scaled up by the time that they
-//! ran. Only the program's own instructions on this thread are counted, not the kernel's.
+//! Only this thread's own instructions are counted, not the kernel's. Processors count few events
+//! at once, so the events form two groups. Where the kernel still has to take turns, counts are
+//! scaled up by the share of the time that they ran.
 //!
 //! ```
 //! use ccmodel::counters::{Counters, Event};
@@ -26,26 +24,36 @@
 use std::fmt;
 use std::io;
 
-use crate::sys::EventGroup;
+#[cfg_attr(
+    all(target_os = "linux", feature = "counters"),
+    path = "counters/perf.rs"
+)]
+#[cfg_attr(
+    not(all(target_os = "linux", feature = "counters")),
+    path = "counters/unsupported.rs"
+)]
+mod group;
+
+use group::EventGroup;
 
 /// What can be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// Cycles in which the processor was not halted.
     Cycles,
-    /// Instructions that took effect.
+    /// Instructions that were retired.
     Instructions,
     /// Loads that the first-level data cache did not serve.
     L1dMisses,
     /// Loads that no cache served.
     LlcMisses,
-    /// Loads whose page the first-level TLB for data did not have, or on some processors those that
-    /// walked the page table.
+    /// Loads that missed the first-level data TLB, or on some processors loads that walked the
+    /// page table.
     DtlbMisses,
 }
 
 impl Event {
-    /// All of them.
+    /// All events.
     pub const ALL: [Event; 5] = [
         Event::Cycles,
         Event::Instructions,
@@ -64,18 +72,7 @@ impl Event {
             Event::DtlbMisses => "dTLB misses",
         }
     }
-
-    /// Place in [`Event::ALL`].
-    fn index(self) -> usize {
-        self as usize
-    }
 }
-
-/// Events that are counted at once.
-const GROUPS: [&[Event]; 2] = [
-    &[Event::Cycles, Event::Instructions, Event::L1dMisses],
-    &[Event::LlcMisses, Event::DtlbMisses],
-];
 
 /// Counters of this thread, opened and stopped.
 #[derive(Debug)]
@@ -90,9 +87,10 @@ impl Counters {
     /// [`CountersError`] when it has none of them, the system forbids them, or this was built
     /// without the feature `counters` or for another system than Linux.
     pub fn new() -> Result<Counters, CountersError> {
+        let (first, second) = Event::ALL.split_at(3);
         let mut groups = Vec::new();
         let mut first_error = None;
-        for events in GROUPS {
+        for events in [first, second] {
             match EventGroup::open(events) {
                 Ok(group) => groups.push(group),
                 Err(error) => {
@@ -121,21 +119,21 @@ impl Counters {
             group.start()?;
         }
         let result = f();
-        let mut counts = Counts {
-            values: [None; Event::ALL.len()],
-            running_share: 1.0,
-        };
         // All stop before any is read.
         for group in &mut self.groups {
             group.stop()?;
         }
+        let mut counts = Counts {
+            values: [None; Event::ALL.len()],
+            running_share: 1.0,
+        };
         for group in &mut self.groups {
             let reading = group.read()?;
             let share = reading.running_share();
             counts.running_share = counts.running_share.min(share);
             for (event, count) in reading.counts {
-                // What never ran says nothing.
-                counts.values[event.index()] = (share > 0.0).then(|| count as f64 / share);
+                // A counter that never ran has no count.
+                counts.values[event as usize] = (share > 0.0).then(|| count as f64 / share);
             }
         }
         Ok((result, counts))
@@ -150,32 +148,31 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// How often it happened; `None` when the machine does not count it or had no turn for it.
+    /// How often the event happened; `None` when the machine does not count it or never had a turn
+    /// for it.
     pub fn get(&self, event: Event) -> Option<f64> {
-        self.values[event.index()]
+        self.values[event as usize]
     }
 
-    /// The part of the time in which the counters ran that had least of it; counts are scaled up by
-    /// it.
+    /// The smallest share of the time that a group of counters ran; its counts are scaled up by it.
     pub fn running_share(&self) -> f64 {
         self.running_share
     }
 }
 
-/// The counts of a group, and for how long it was wanted and ran.
+/// The counts of a group, how long it was enabled, and how long it ran.
 #[derive(Debug)]
-pub(crate) struct GroupReading {
-    pub(crate) counts: Vec<(Event, u64)>,
-    pub(crate) enabled_ns: u64,
-    pub(crate) running_ns: u64,
+struct GroupReading {
+    counts: Vec<(Event, u64)>,
+    enabled_ns: u64,
+    running_ns: u64,
 }
 
 impl GroupReading {
     fn running_share(&self) -> f64 {
-        if self.enabled_ns == 0 {
-            0.0
-        } else {
-            (self.running_ns as f64 / self.enabled_ns as f64).min(1.0)
+        match self.enabled_ns {
+            0 => 0.0,
+            enabled_ns => (self.running_ns as f64 / enabled_ns as f64).min(1.0),
         }
     }
 }
@@ -215,15 +212,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_in_their_places() {
-        for (i, event) in Event::ALL.into_iter().enumerate() {
-            assert_eq!(event.index(), i);
-        }
-        let grouped: Vec<Event> = GROUPS.concat();
-        assert_eq!(grouped, Event::ALL);
-    }
-
-    #[test]
     fn counts_are_there_or_one_line_says_why_not() {
         match Counters::new() {
             Ok(mut counters) => {
@@ -231,11 +219,7 @@ mod tests {
                 let (result, counts) = counters.around(|| 7).unwrap();
                 assert_eq!(result, 7);
                 for event in counters.events() {
-                    assert!(
-                        counts.get(event).is_none_or(f64::is_finite),
-                        "{}",
-                        event.name()
-                    );
+                    assert!(counts.get(event).is_none_or(f64::is_finite), "{event:?}");
                 }
                 assert!((0.0..=1.0).contains(&counts.running_share()));
             }
@@ -248,13 +232,13 @@ mod tests {
 
     #[test]
     fn what_ran_half_of_the_time_counts_twice() {
-        let reading = |enabled_ns, running_ns| GroupReading {
-            counts: Vec::new(),
-            enabled_ns,
-            running_ns,
-        };
-        assert!((reading(100, 50).running_share() - 0.5).abs() < 1e-12);
-        assert!((reading(100, 200).running_share() - 1.0).abs() < 1e-12);
-        assert!(reading(0, 0).running_share().abs() < 1e-12);
+        for (enabled_ns, running_ns, share) in [(100, 50, 0.5), (100, 200, 1.0), (0, 0, 0.0)] {
+            let reading = GroupReading {
+                counts: Vec::new(),
+                enabled_ns,
+                running_ns,
+            };
+            assert!((reading.running_share() - share).abs() < 1e-12);
+        }
     }
 }

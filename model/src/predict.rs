@@ -29,11 +29,10 @@ mod tier_misses;
 use levels::BlockSizes;
 #[cfg(feature = "calibrate")]
 pub(crate) use levels::far_costs;
-pub(crate) use levels::{Known, Reads};
+pub(crate) use levels::{ColouredLevel, Known, Reads};
 pub use search_levels::{SearchLevel, predict_levels};
 pub(crate) use tier_misses::{TierMisses, geometry_for};
 
-use crate::colour::ColouredLevel;
 use crate::machine::{ErrorBand, LevelKind, LookAhead};
 use crate::simulator::Frames;
 use crate::{

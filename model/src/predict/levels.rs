@@ -9,7 +9,6 @@
 //! since the structure decides which lines are requested together, not how misses are counted.
 
 use super::{LevelMisses, TierMisses, touched_share};
-use crate::colour::ColouredLevel;
 use crate::footprint::Replacement;
 use crate::machine::NeighbourShare;
 use crate::neighbours::missed_blocks;
@@ -38,6 +37,16 @@ pub(crate) struct Known<'a> {
     pub(crate) first: Option<f64>,
     /// The level that hot and other nodes divide.
     pub(crate) divided: Option<ColouredLevel<'a>>,
+}
+
+/// How a level of a machine is divided between hot and other nodes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ColouredLevel<'a> {
+    pub(crate) name: &'a str,
+    /// By node, whether it is hot.
+    pub(crate) hot: &'a [bool],
+    /// The share of the capacity for hot nodes.
+    pub(crate) hot_share: f64,
 }
 
 /// A miss beside a block that was read at most this many blocks ago counts as one of neighbours.

@@ -1,14 +1,5 @@
-//! What depends on the operating system and the processor.
-//!
-//! Memory with a chosen page size, facts that `sysconf` knows, the `CPUID` instruction, and
-//! hardware [counters](crate::counters). Each has a portable twin that knows less.
-
-#[cfg(all(target_os = "linux", feature = "counters"))]
-#[path = "counters_perf.rs"]
-mod counters;
-#[cfg(not(all(target_os = "linux", feature = "counters")))]
-#[path = "counters_portable.rs"]
-mod counters;
+//! What depends on the operating system and the processor: memory with a chosen page size, facts
+//! that `sysconf` knows, and the `CPUID` instruction.
 
 #[cfg(target_arch = "x86_64")]
 #[path = "cpuid_x86_64.rs"]
@@ -24,7 +15,6 @@ mod memory;
 #[path = "memory_portable.rs"]
 mod memory;
 
-pub(crate) use counters::EventGroup;
 pub(crate) use cpuid::cpuid;
 #[cfg(feature = "calibrate")]
 pub use memory::PagedMemory;

@@ -6,23 +6,22 @@ use std::io;
 use perf_event::events::{Cache, CacheOp, CacheResult, Hardware, WhichCache};
 use perf_event::{Builder, Counter, Group};
 
-use crate::counters::{Event, GroupReading};
+use super::{Event, GroupReading};
 
 /// Events that are counted together.
-pub(crate) struct EventGroup {
+pub(super) struct EventGroup {
     group: Group,
     counters: Vec<(Event, Counter)>,
-    /// Nanoseconds enabled and running before the last start: resetting the counts leaves the times
-    /// as they are.
+    /// Nanoseconds enabled and running before the last start: a reset keeps the times.
     before: (u64, u64),
 }
 
 impl EventGroup {
-    /// Opens those events that there are, for this thread, stopped.
+    /// Opens the events that the machine has, for this thread, stopped.
     ///
     /// # Errors
     /// That of the first event when there are none: `NotFound` where the machine has no counters.
-    pub(crate) fn open(events: &[Event]) -> io::Result<EventGroup> {
+    pub(super) fn open(events: &[Event]) -> io::Result<EventGroup> {
         let mut group = Group::new()?;
         let mut counters = Vec::new();
         let mut first_error = None;
@@ -44,29 +43,28 @@ impl EventGroup {
         }
     }
 
-    pub(crate) fn events(&self) -> impl Iterator<Item = Event> {
+    pub(super) fn events(&self) -> impl Iterator<Item = Event> {
         self.counters.iter().map(|&(event, _)| event)
     }
 
-    /// Counts from nought.
-    pub(crate) fn start(&mut self) -> io::Result<()> {
+    /// Starts counting from 0.
+    pub(super) fn start(&mut self) -> io::Result<()> {
         self.group.reset()?;
         let counts = self.group.read()?;
         self.before = (counts.time_enabled(), counts.time_running());
         self.group.enable()
     }
 
-    pub(crate) fn stop(&mut self) -> io::Result<()> {
+    pub(super) fn stop(&mut self) -> io::Result<()> {
         self.group.disable()
     }
 
     /// What was counted between `start` and `stop`.
-    pub(crate) fn read(&mut self) -> io::Result<GroupReading> {
+    pub(super) fn read(&mut self) -> io::Result<GroupReading> {
         let counts = self.group.read()?;
+        let counters = self.counters.iter();
         Ok(GroupReading {
-            counts: self
-                .counters
-                .iter()
+            counts: counters
                 .filter_map(|(event, counter)| Some((*event, *counts.get(counter)?)))
                 .collect(),
             enabled_ns: counts.time_enabled().saturating_sub(self.before.0),
@@ -75,7 +73,7 @@ impl EventGroup {
     }
 }
 
-/// One event of this thread; the kernel is left out, which `Builder` does by itself.
+/// One event of this thread. `Builder` leaves the kernel out by default.
 fn open(event: Event, group: &mut Group) -> io::Result<Counter> {
     let builder = Builder::new().group(group);
     let misses = |which| Cache {
