@@ -1,49 +1,37 @@
 //! Measures this machine: latency curve, translation, fetching, overlap, instruction costs, and how
 //! quiet it was.
 //!
-//! **The curve.** In a working set of `W` bytes, load random lines, each address depending on the
-//! value loaded before. Every line is equally likely at every load, so under *any* replacement
-//! policy a level of capacity `C` serves the fraction `C / W` of the loads, and the time of a load
-//! is
+//! **The curve** ([`curve`]). In a working set of `W` bytes, load random lines, each address
+//! depending on the value loaded before. Every line is equally likely at every load, so under *any*
+//! replacement policy a level of capacity `C` serves the fraction `C / W` of the loads, and the time
+//! of a load is
 //!
 //! ```text
 //! ns(W) = base + sum over levels of step x max(0, 1 - C / W)
 //! ```
 //!
-//! This is why the loads are random draws and not the usual walk around one cycle: a cycle longer
-//! than an LRU cache never hits, and with real policies nobody knows how often it does. Here the
-//! curve can be turned round: [`fit`] finds the non-negative steps at each measured size that
-//! explain it best, and these *are* the [levels](crate::Level), with effective capacities and with
-//! whatever softness the real ones have.
+//! [`fit`] finds the non-negative steps that explain the measured curve best: the
+//! [levels](crate::Level), with effective capacities. The usual walk around one cycle could not be
+//! inverted: a cycle longer than an LRU cache never hits.
 //!
-//! **Translation.** The same in 4 KiB and in 2 MiB pages; the difference of the two curves is the
-//! cost of translating, and is turned into steps over pages in the same way. How many entries the
-//! buffers have, and whether huge pages reach further, is asked with one line to a page: see
-//! [`translation`].
+//! **Translation.** The difference of the curves in 4 KiB and in 2 MiB pages gives the cost of
+//! translation as steps over pages. [`translation`] finds the entries of the buffers.
 //!
-//! **Neighbours.** Far loads are cheaper near each other: a memory that delivers several lines at
-//! once, prefetchers that see a pattern, rows of memory that are open, translations that are
-//! shared. Pairs of loads show how much memory delivers at once ([`granule`]); what trees gain from
-//! all of it together only a real tree shows ([`locality`]).
+//! **Neighbours.** Far loads are cheaper near each other. Pairs of loads show how much memory
+//! delivers at once ([`granule`]), a real tree what it gains from all effects ([`locality`]).
 //!
-//! **Overlap.** Several chains of loads side by side show how many misses can be under way
-//! ([`overlap`]), searches that do not wait for each other how far the processor looks ahead
-//! ([`search`]).
+//! **Overlap.** Chains of loads side by side show how many misses can be outstanding ([`overlap`]),
+//! independent searches how far the processor looks ahead ([`search`]).
 //!
-//! **Colours.** Whether parts of a cache can be kept apart by address: see [`colours`].
+//! **Colours** ([`colours`]): whether parts of a cache can be kept apart by address.
 //!
-//! **Instructions.** Searches in a tree that fits the first-level cache, with predictable and with
-//! random keys.
+//! **Quietness** ([`quietness`]): the same short chases before and after everything else.
 //!
-//! **Quietness.** The same short chases before and after everything else, and what the system says
-//! of stolen time and load: see [`quietness`].
-//!
-//! The lower quartile of many short runs is used throughout: other programs disturb some of them,
-//! never all, and only ever add time.
+//! The lower quartile of many short runs counts throughout: other programs disturb some runs, and
+//! only ever add time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::geometry::CacheGeometry;
 use crate::hierarchy::{CacheLevel, Hierarchy};
 use crate::machine::{MACHINE_FORMAT, Machine, MachineError, Origin, Quietness, TranslationProbe};
 use crate::topology::{Topology, fold};
@@ -66,11 +54,9 @@ use quietness::Listener;
 
 /// Bytes of a line, the unit of the chases.
 const LINE_BYTES: u64 = 64;
-/// Timed runs are to take no longer than this: where other programs want the processor too, a run
-/// of several milliseconds is hardly ever left alone, and then even the lower quartile of many is
-/// somebody else's time.
+/// Longest timed run. On a busy machine, runs of several milliseconds are always disturbed.
 const RUN_NS: f64 = 250_000.0;
-/// What caches behave like; the [footprint module](crate::Footprint) has the measurement.
+/// How caches behave; the [footprint module](crate::Footprint) has the measurement.
 const REPLACEMENT: Replacement = Replacement::Random;
 /// TLBs do not show how many ways they have; no processor since 2015 has fewer.
 const DTLB_WAYS_MIN: u64 = 4;
@@ -120,15 +106,13 @@ impl Machine {
     /// Measures this machine. Takes three to five seconds in the quick form, about twenty
     /// otherwise, on one thread.
     ///
-    /// Figures hold for the moment: on a machine shared with others the last-level cache and the
-    /// memory are as fast as the others let them be. Measure again when it matters, right before or
-    /// after what is to be compared; [`error_band`](Machine::error_band) takes into account how
+    /// On a shared machine the last-level cache and the memory are as fast as other programs let
+    /// them be. Measure again when it matters; [`error_band`](Machine::error_band) depends on how
     /// quiet it was and how long ago.
     ///
-    /// Where memory is short, smaller working sets are used; where not even a megabyte is to be
-    /// had, or what was measured is absurd (a clock that stands still, say), the result is that of
-    /// [`Machine::this`], with [`Origin::Defaults`] and the reason among its
-    /// [`notes`](Machine::notes).
+    /// Where memory is short, smaller working sets are used. Without a megabyte, or when the result
+    /// is absurd (a clock that stands still, say), the result is that of [`Machine::this`], with
+    /// [`Origin::Defaults`] and the reason among its [`notes`](Machine::notes).
     pub fn calibrate(options: CalibrateOptions) -> Machine {
         let topology = Topology::this();
         let (Some(huge), Some(small)) = (
@@ -184,7 +168,7 @@ impl Machine {
     }
 }
 
-/// What should be known before the figures are believed.
+/// Reasons to doubt the figures.
 fn doubts(
     topology: &Topology,
     translation: &Option<TranslationProbe>,
@@ -204,39 +188,29 @@ fn doubts(
             ));
         }
         if probe.huge_pages_reach() == Some(false) {
-            notes.push(
-                "huge pages do not extend what the TLBs reach here: something backs them with small ones"
-                    .to_owned(),
-            );
+            let what = "huge pages do not extend what the TLBs reach here: something backs them \
+                        with small ones";
+            notes.push(what.to_owned());
         }
     }
     notes.extend(topology.notes.iter().cloned());
     notes
 }
 
-/// The caches with the TLBs that showed. Their ways did not; they get the number of sets that
-/// leaves them a usual one.
+/// The caches with the TLBs that were found. Their ways are not known; they get the most sets that
+/// leave a usual number.
 fn with_tlbs(caches: Hierarchy, translation: Option<&TranslationProbe>) -> Hierarchy {
     let page = PageSize::Small4K.bytes();
-    let level = |name: &str, entries: u64, ways: u64| -> Option<CacheLevel> {
-        let geometry: CacheGeometry = fold(entries, page, ways)?;
-        Some(CacheLevel::lru(name, geometry))
-    };
     let found = translation.map_or(&[][..], |probe| &probe.levels);
-    let tlbs = match *found {
-        [first, second] => [
-            level("dTLB", first.entries, DTLB_WAYS_MIN),
-            level("STLB", second.entries, STLB_WAYS_MIN),
-        ],
-        [only] => [level("dTLB", only.entries, DTLB_WAYS_MIN), None],
-        _ => [None, None],
-    };
-    let tlbs = tlbs.into_iter().flatten().collect();
-    match Hierarchy::new(caches.caches().to_vec(), caches.inclusion(), tlbs) {
-        Ok(whole) => whole,
-        // Of what was measured, no harm can come to what the system says.
-        Err(_) => caches,
-    }
+    let tlbs = [("dTLB", DTLB_WAYS_MIN), ("STLB", STLB_WAYS_MIN)]
+        .iter()
+        .zip(found);
+    let tlbs = tlbs.filter_map(|(&(name, ways), level)| {
+        Some(CacheLevel::lru(name, fold(level.entries, page, ways)?))
+    });
+    let whole = Hierarchy::new(caches.caches().to_vec(), caches.inclusion(), tlbs.collect());
+    // What was measured must not harm what the system says.
+    whole.unwrap_or(caches)
 }
 
 /// What was measured, unless it describes no machine.
@@ -291,7 +265,7 @@ fn line_start(line: u64) -> usize {
     line as usize * LINE_WORDS
 }
 
-/// In how many runs to cut one that would take so long.
+/// The number of runs to cut one of this length into.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -306,7 +280,7 @@ fn typical(samples: impl IntoIterator<Item = f64>) -> f64 {
     quantile(samples, 0.25)
 }
 
-/// The sample that this part of the others lies below, 0 when there are none.
+/// The sample below which this part of the samples lies, 0 when there are none.
 fn quantile(samples: impl IntoIterator<Item = f64>, part: f64) -> f64 {
     let mut sorted: Vec<f64> = samples.into_iter().collect();
     sorted.sort_by(f64::total_cmp);

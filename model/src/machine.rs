@@ -1,10 +1,9 @@
 //! What a prediction knows of a machine: levels of the memory hierarchy as capacities and steps of
 //! latency.
 //!
-//! Nominal sizes do not predict time on today's machines. A last-level cache of 260 MB that a
-//! virtual machine shares with strangers serves a few megabytes of it; pages move the latency;
-//! replacement is not quite LRU. So a level is described by what can be measured: a list of
-//! [`Step`]s, each of which says *a load whose block is not in a cache of `capacity_bytes` costs
+//! Nominal sizes do not predict time on today's machines: a virtual machine gets a few megabytes of
+//! a shared last-level cache, pages move the latency, and replacement is not quite LRU. So a level
+//! is a list of measured [`Step`]s: *a load whose block is not in a cache of `capacity_bytes` costs
 //! `step_ns` more*. With `M(C)` the misses of an operation at capacity `C`
 //! ([`Footprint::misses`](crate::Footprint::misses)),
 //!
@@ -12,12 +11,9 @@
 //! ns = CPU part + sum over levels, over steps of M(capacity) x step_ns
 //! ```
 //!
-//! A level that has one capacity has one step. A cache whose hit ratio falls off gradually has
-//! several, and [calibration](crate::CalibrateOptions) finds them from a latency curve without
-//! knowing the levels in advance.
-//!
-//! Beside it stands how the caches are built, the [`Hierarchy`]: nominal sizes, sets and ways. The
-//! one predicts nanoseconds, the other says which addresses compete.
+//! A cache whose hit ratio falls off gradually has several steps, which
+//! [calibration](crate::CalibrateOptions) finds from a latency curve. The [`Hierarchy`] describes
+//! how the caches are built, and so which addresses compete.
 
 use std::sync::OnceLock;
 
@@ -30,8 +26,6 @@ mod check;
 mod confidence;
 mod evidence;
 mod file;
-#[cfg(feature = "json")]
-mod hierarchy_file;
 mod parts;
 mod presets;
 
@@ -47,10 +41,6 @@ pub use parts::{
 pub use presets::{Preset, UnknownPreset};
 
 /// Version of the machine file format; files of another version are refused.
-///
-/// | version | what is new |
-/// |---|---|
-/// | 2 | `hierarchy`, `overlap`, and what was measured of translation, fetching, overlap and quietness |
 pub(crate) const MACHINE_FORMAT: u32 = 2;
 
 /// Instruction costs where nothing was measured.
@@ -76,13 +66,12 @@ const DEFAULT_NEIGHBOURS: [NeighbourShare; 2] = [
 
 /// A machine as the predictor sees it.
 ///
-/// [`Machine::this`] costs nothing and knows sizes, [`Machine::calibrate`](Machine::calibrate)
-/// costs some seconds and knows latencies; only the latter predicts nanoseconds that can be held
-/// against a clock.
+/// [`Machine::this`] costs nothing and knows sizes. [`Machine::calibrate`](Machine::calibrate)
+/// takes some seconds and knows latencies; only its predictions can be compared with a clock.
 ///
-/// What a constructor returns passes [`check`](Machine::check). The fields are open, to ask what
-/// would be if a cache were larger or a miss cheaper; whoever changes them into numbers that
-/// `check` refuses gets predictions without meaning, or a panic where it is documented.
+/// What a constructor returns passes [`check`](Machine::check). The fields are public, to ask what
+/// a larger cache or a cheaper miss would change. Numbers that `check` refuses give predictions
+/// without meaning, or a panic where it is documented.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "json", serde(deny_unknown_fields))]
@@ -104,10 +93,9 @@ pub struct Machine {
     /// the same.
     #[cfg_attr(feature = "json", serde(default))]
     pub neighbours: Vec<NeighbourShare>,
-    /// The caches and translation buffers as they are built, where that is known: nominal sizes,
-    /// whatever part of them is to be had. What misses cost stands in `levels`; which addresses
-    /// compete for a place stands here.
-    #[cfg_attr(feature = "json", serde(default, with = "hierarchy_file"))]
+    /// The caches and translation buffers as they are built, with their nominal sizes, where that
+    /// is known.
+    #[cfg_attr(feature = "json", serde(default))]
     pub hierarchy: Option<Hierarchy>,
     /// Measurements behind the levels; empty unless calibrated.
     #[cfg_attr(feature = "json", serde(default))]
@@ -133,7 +121,14 @@ impl Machine {
         search: SearchCosts,
         levels: Vec<Level>,
     ) -> Result<Machine, MachineError> {
-        let machine = Machine {
+        let machine = Machine::of_levels(name, search, levels);
+        machine.check()?;
+        Ok(machine)
+    }
+
+    /// [`new`](Machine::new) without the check.
+    fn of_levels(name: &str, search: SearchCosts, levels: Vec<Level>) -> Machine {
+        Machine {
             format: MACHINE_FORMAT,
             name: name.to_owned(),
             origin: Origin::Preset,
@@ -145,9 +140,7 @@ impl Machine {
             hierarchy: None,
             evidence: Evidence::default(),
             notes: Vec::new(),
-        };
-        machine.check()?;
-        Ok(machine)
+        }
     }
 
     /// This machine without measuring anything: cache sizes from its [topology](Topology),
@@ -190,35 +183,18 @@ impl Machine {
         if let Some(last) = levels.last_mut() {
             last.steps[0].step_ns = 90.0;
         }
-        let small = PageSize::Small4K;
-        let reach = |pages: u64| (pages * small.bytes()) as f64;
-        levels.push(Level {
-            name: "TLB-4k".to_owned(),
-            kind: LevelKind::Pages(small),
-            block_bytes: small.bytes(),
-            steps: vec![
-                Step {
-                    capacity_bytes: reach(64),
-                    step_ns: 2.0,
-                },
-                Step {
-                    capacity_bytes: reach(1536),
-                    step_ns: 10.0,
-                },
-            ],
-        });
+        let page_bytes = PageSize::Small4K.bytes();
+        levels.push(Level::of_small_pages([
+            (64 * page_bytes, 2.0),
+            (1536 * page_bytes, 10.0),
+        ]));
         Machine {
-            format: MACHINE_FORMAT,
-            name: topology.cpu_name.value.clone(),
             origin: Origin::Defaults,
-            search: DEFAULT_SEARCH,
             overlap: LookAhead::USUAL,
             replacement: Replacement::Random,
-            levels,
             neighbours: DEFAULT_NEIGHBOURS.to_vec(),
             hierarchy: topology.hierarchy(),
-            evidence: Evidence::default(),
-            notes: Vec::new(),
+            ..Machine::of_levels(&topology.cpu_name.value, DEFAULT_SEARCH, levels)
         }
     }
 
@@ -230,8 +206,8 @@ impl Machine {
     }
 
     /// The largest way of a cache whose sets addresses are known to choose: a page, or what
-    /// [calibration](Machine::calibrate) found. Larger caches can be [coloured](crate::Colouring)
-    /// by what addresses say, but nobody knows to what effect.
+    /// [calibration](Machine::calibrate) found. [Colouring](crate::Colouring) larger caches may have
+    /// no effect.
     pub fn colour_way_bytes(&self) -> u64 {
         let working = self.evidence.colours.iter().filter(|probe| probe.works());
         let ways = working.map(|probe| probe.way_bytes);

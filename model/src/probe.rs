@@ -1,17 +1,14 @@
-//! A real search tree, laid out as a [`Placement`] says, and the time that its searches take.
+//! A real search tree at the offsets of a [`Placement`], and the time that its searches take.
 //!
-//! Predictions are worth what a clock says of them. A probe takes the same shape and placement as a
-//! prediction, writes a binary search tree into memory of the chosen page size, node for node at
-//! the offsets of the placement, and measures dependent searches: the key of each search follows
-//! from the address at which the one before ended, so that no two of them overlap. For comparison,
-//! it measures descents that do not wait for each other.
+//! Searches are dependent: the key of each follows from the address at which the one before ended.
+//! For comparison, a probe also times descents that do not wait for each other.
 //!
 //! ```text
 //! node at its offset:   | key | left child | right child | rest of the node, never touched |
 //! ```
 //!
-//! Children are word indices into the probe's memory, and keys are ranks, so that everything here
-//! is safe code; the processor sees one load for the key and one for the child, as with pointers.
+//! Children are word indices into the probe's memory, so that everything here is safe code. The
+//! processor sees one load for the key and one for the child, as with pointers.
 
 use std::fmt;
 use std::hint::black_box;
@@ -62,23 +59,24 @@ impl TreeProbe {
         };
         check_apart(placement, node)?;
         let lowest = placement.offsets().iter().copied().min().unwrap_or(0) / 8 * 8;
+        let index = |word: u64| {
+            usize::try_from(word).map_err(|_| ProbeError::Memory(io::ErrorKind::OutOfMemory.into()))
+        };
         let word_of = |v: u32| -> Result<usize, ProbeError> {
             let offset = placement.offset(v) - lowest;
             if !offset.is_multiple_of(8) {
                 return Err(ProbeError::Misaligned { offset });
             }
-            usize::try_from(offset / 8)
-                .map_err(|_| ProbeError::Memory(io::ErrorKind::OutOfMemory.into()))
+            index(offset / 8)
         };
         let highest = placement.offsets().iter().copied().max().unwrap_or(0) - lowest;
-        let len = usize::try_from(highest / 8 + NODE_WORDS as u64)
-            .map_err(|_| ProbeError::Memory(io::ErrorKind::OutOfMemory.into()))?;
+        let len = index(highest / 8 + NODE_WORDS as u64)?;
         let mut memory = PagedMemory::new(len, pages).map_err(ProbeError::Memory)?;
         let words = memory.as_mut_slice();
         let subtree = shape.subtree_nodes();
         // Keys below the subtree of each node; parents come first.
         let mut smaller = vec![0u64; shape.len()];
-        for v in 0..u32::try_from(shape.len()).map_err(|_| ProbeError::NotBinary)? {
+        for v in 0..shape.nodes() {
             let (left, right) = match *shape.children(v) {
                 [] => (NO_NODE, NO_NODE),
                 [only] if v % 2 == 0 => (only, NO_NODE),
@@ -88,11 +86,9 @@ impl TreeProbe {
             };
             let below = smaller[v as usize];
             let rank = below
-                + if left == NO_NODE {
-                    0
-                } else {
-                    u64::from(subtree[left as usize])
-                };
+                + subtree
+                    .get(left as usize)
+                    .map_or(0, |&nodes| u64::from(nodes));
             let mut links = [NONE as u64; 2];
             for (link, child, child_smaller) in [(0, left, below), (1, right, rank + 1)] {
                 if child != NO_NODE {
@@ -125,26 +121,20 @@ impl TreeProbe {
     #[inline(always)]
     fn timed_random(&mut self, searches: u32, search: impl Fn(&[u64], usize, u64) -> usize) -> f64 {
         let (nodes, root) = (self.nodes, self.root);
-        let mut state = self.state;
         let words = self.memory.as_slice();
-        let start = Instant::now();
-        for _ in 0..searches {
-            state = next_state(state);
-            let found = search(words, root, scale(state, nodes));
+        ns_each(&mut self.state, searches, |state| {
+            *state = next_state(*state);
+            let found = search(words, root, scale(*state, nodes));
             assert!(found != NONE, "a key of the probed tree is missing");
-            state = state.wrapping_add(found as u64);
-        }
-        let ns = start.elapsed().as_nanos() as f64 / f64::from(searches.max(1));
-        self.state = black_box(state);
-        ns
+            *state = state.wrapping_add(found as u64);
+        })
     }
 
     /// Runs descents for uniformly random keys, from the root to where a missing child ends them,
     /// whether or not the key was found on the way; returns nanoseconds for one descent.
     ///
-    /// In a tree whose leaves are all as deep the processor knows where a descent ends, other than
-    /// where a search does that stops at its key, and can begin an independent one before: its key
-    /// is known before that.
+    /// In a tree whose leaves are all equally deep the processor can predict where a descent ends,
+    /// and so begin an independent one before that. It cannot where searches stop at their keys.
     pub fn random_descent_ns(
         &mut self,
         style: SearchStyle,
@@ -165,19 +155,17 @@ impl TreeProbe {
         descend: impl Fn(&[u64], usize, u64) -> usize,
     ) -> f64 {
         let (nodes, root) = (self.nodes, self.root);
-        let (mut state, mut sum) = (self.state, 0u64);
         let words = self.memory.as_slice();
-        let start = Instant::now();
-        for _ in 0..descents {
-            state = next_state(state);
-            let found = descend(words, root, scale(state, nodes)) as u64;
-            sum = sum.wrapping_add(found);
+        let mut both = (self.state, 0u64);
+        let ns = ns_each(&mut both, descents, |(state, sum)| {
+            *state = next_state(*state);
+            let found = descend(words, root, scale(*state, nodes)) as u64;
+            *sum = sum.wrapping_add(found);
             if overlap == Overlap::Dependent {
-                state = state.wrapping_add(found);
+                *state = state.wrapping_add(found);
             }
-        }
-        let ns = start.elapsed().as_nanos() as f64 / f64::from(descents.max(1));
-        self.state = black_box(state).wrapping_add(black_box(sum));
+        });
+        self.state = both.0.wrapping_add(both.1);
         ns
     }
 
@@ -186,17 +174,13 @@ impl TreeProbe {
     pub(crate) fn predictable_search_ns(&mut self, keys: [u64; 2], searches: u32) -> f64 {
         let root = self.root;
         let words = self.memory.as_slice();
-        let mut low_bits = 0;
-        let start = Instant::now();
-        for i in 0..searches {
+        ns_each(&mut (0usize, 0), searches, |(i, found)| {
             // Word indices are below 2^61, so the shifted index is 0: a dependence, not a change of
             // the key.
-            let key = keys[i as usize % 2].wrapping_add(low_bits >> 62);
-            low_bits = search::<true>(words, root, key) as u64;
-        }
-        let ns = start.elapsed().as_nanos() as f64 / f64::from(searches.max(1));
-        black_box(low_bits);
-        ns
+            let key = keys[*i % 2].wrapping_add(*found >> 62);
+            *found = search::<true>(words, root, key) as u64;
+            *i += 1;
+        })
     }
 
     /// Where the memory of the tree begins.
@@ -225,8 +209,8 @@ impl TreeProbe {
     }
 }
 
-/// Refuses placements in which nodes overlap: a link could then be a key as well, and lead a search
-/// round in circles.
+/// Refuses placements in which nodes overlap: a link could then be a key as well, and a search might
+/// never end.
 fn check_apart(placement: &Placement, node: NodeExtent) -> Result<(), ProbeError> {
     let mut offsets = placement.offsets().to_vec();
     offsets.sort_unstable();
@@ -240,6 +224,20 @@ fn check_apart(placement: &Placement, node: NodeExtent) -> Result<(), ProbeError
         }),
         None => Ok(()),
     }
+}
+
+/// Runs `steps` steps, each on the state that the one before left; nanoseconds a step.
+#[inline(always)]
+pub(crate) fn ns_each<S: Copy>(state: &mut S, steps: u32, mut step: impl FnMut(&mut S)) -> f64 {
+    // A local copy, which can live in registers.
+    let mut now = *state;
+    let start = Instant::now();
+    for _ in 0..steps {
+        step(&mut now);
+    }
+    let ns = start.elapsed().as_nanos() as f64 / f64::from(steps.max(1));
+    *state = black_box(now);
+    ns
 }
 
 /// Next state of a linear congruential generator (Knuth's MMIX constants); only the high bits are
@@ -296,8 +294,8 @@ fn search<const BRANCHES: bool>(words: &[u64], root: usize, key: u64) -> usize {
     NONE
 }
 
-/// The way from the root to a missing child; returns the index of the last node whose key is not
-/// above the wanted one.
+/// Goes from the root to a missing child; returns the index of the last node whose key is not above
+/// the wanted one.
 #[inline(never)]
 fn descend<const BRANCHES: bool>(words: &[u64], root: usize, key: u64) -> usize {
     let (mut at, mut found) = (root, NONE);
@@ -418,40 +416,31 @@ mod tests {
 
     #[test]
     fn what_cannot_be_probed_is_refused() {
-        let three = Shape::from_parents(&[NO_NODE, 0, 0, 0]).unwrap();
-        assert!(matches!(
-            probe(&three, Layout::DepthFirst),
-            Err(ProbeError::NotBinary)
-        ));
-        let forest = Shape::from_parents(&[NO_NODE, NO_NODE]).unwrap();
-        assert!(matches!(
-            probe(&forest, Layout::DepthFirst),
-            Err(ProbeError::NotBinary)
-        ));
-        let two = Shape::complete_binary(2);
-        let small = NodeExtent::new(16, 8).unwrap();
-        let placed = Placement::from_offsets(vec![0, 16]);
-        assert!(matches!(
-            TreeProbe::new(&two, &placed, small, PageSize::Small4K),
-            Err(ProbeError::NodeTooSmall { bytes: 16 })
-        ));
-        let node = NodeExtent::new(24, 8).unwrap();
-        let odd = Placement::from_offsets(vec![0, 25]);
-        assert!(matches!(
-            TreeProbe::new(&two, &odd, node, PageSize::Small4K),
-            Err(ProbeError::Misaligned { offset: 25 })
-        ));
-        for offsets in [[0, 8], [16, 0], [7, 7], [u64::MAX, u64::MAX - 23]] {
-            let overlapping = Placement::from_offsets(offsets.to_vec());
+        let refusal = |parents: &[u32], bytes, offsets: Vec<u64>| {
+            let shape = Shape::from_parents(parents).unwrap();
+            let node = NodeExtent::new(bytes, 8).unwrap();
+            let placement = Placement::from_offsets(offsets);
+            TreeProbe::new(&shape, &placement, node, PageSize::Small4K).unwrap_err()
+        };
+        for parents in [&[NO_NODE, 0, 0, 0][..], &[NO_NODE, NO_NODE]] {
+            let offsets = (0..parents.len() as u64).map(|v| v * 24).collect();
             assert!(matches!(
-                TreeProbe::new(&two, &overlapping, node, PageSize::Small4K),
-                Err(ProbeError::Overlap { .. })
+                refusal(parents, 24, offsets),
+                ProbeError::NotBinary
             ));
         }
-        let sparse = Placement::from_offsets(vec![0, 1 << 46]);
+        let two = |bytes, offsets: [u64; 2]| refusal(&[NO_NODE, 0], bytes, offsets.to_vec());
         assert!(matches!(
-            TreeProbe::new(&two, &sparse, node, PageSize::Small4K),
-            Err(ProbeError::Memory(_))
+            two(16, [0, 16]),
+            ProbeError::NodeTooSmall { bytes: 16 }
         ));
+        assert!(matches!(
+            two(24, [0, 25]),
+            ProbeError::Misaligned { offset: 25 }
+        ));
+        assert!(matches!(two(24, [0, 1 << 46]), ProbeError::Memory(_)));
+        for offsets in [[0, 8], [16, 0], [7, 7], [u64::MAX, u64::MAX - 23]] {
+            assert!(matches!(two(24, offsets), ProbeError::Overlap { .. }));
+        }
     }
 }

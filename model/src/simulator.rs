@@ -7,22 +7,14 @@
 //!
 //! - An access of several bytes is one for each line of the first cache that it touches, in
 //!   ascending order.
-//! - Reads and writes are alike: a write brings the line in, and what writing back costs is not
-//!   counted.
+//! - Reads and writes are alike: a write brings the line in, and writing back is not counted.
 //! - TLBs and first-level caches see each access; each level behind sees the misses of the one
-//!   above it. So its recency is that of those misses, as in hardware and in cachegrind.
-//! - **Non-inclusive**: a miss fills all levels above the one that had the block. **Inclusive**: as
-//!   well, from memory's side, and what a level evicts is first thrown out above. **Victim**: what
-//!   the last level but one evicts goes into the last; a hit there moves the block up.
-//! - Not simulated: prefetching, ports, queues, and anything else that takes time. Counts are all
-//!   there is.
+//!   above it, as in hardware and in cachegrind.
+//! - Prefetching, ports, queues and everything else that takes time is not simulated.
 //!
-//! Two things make it fast. Consecutive accesses to one line or one page are hits that change
-//! nothing, whatever the policy is, and are seen before any cache is asked; and a block is found in
-//! its set by comparing a byte of all ways at once (`cache`).
-//!
-//! The tests compare it with a naive simulator after each access; `ccmodel-lab validate` compares
-//! it with cachegrind on whole programs.
+//! Consecutive accesses to one line or one page are hits that change nothing, whatever the policy
+//! is, and are seen before any cache is asked. The tests compare all this with a naive simulator
+//! after each access; `ccmodel-lab validate` compares it with cachegrind on whole programs.
 
 mod cache;
 mod frames;
@@ -31,7 +23,7 @@ mod tests;
 mod trace;
 
 use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion, MAX_CACHES};
-use cache::{Cache, Touch};
+use cache::Cache;
 use frames::FrameMap;
 
 pub use frames::Frames;
@@ -45,9 +37,8 @@ const SEED_DEFAULT: u64 = 0x5eed;
 /// The caches and TLBs of a [`Hierarchy`], empty at first.
 ///
 /// An access to the line of the last one takes 1 to 2 ns, to another line in the first cache 5 to
-/// 10, and each level that misses about as much again, more where its
-/// sets do not fit the caches of the machine that simulates. Memory: about 10 bytes for each block
-/// that the hierarchy holds.
+/// 10, and each level that misses about as much again, more where its sets do not fit the caches of
+/// the machine that simulates. Memory: up to 18 bytes for each block that the hierarchy holds.
 ///
 /// # Examples
 /// ```
@@ -74,9 +65,8 @@ const SEED_DEFAULT: u64 = 0x5eed;
 #[derive(Clone, Debug)]
 pub struct Simulator {
     hierarchy: Hierarchy,
-    first: Cache,
-    /// The caches behind the first.
-    behind: Vec<Cache>,
+    /// At least one.
+    caches: Vec<Cache>,
     tlbs: Vec<Cache>,
     frames: FrameMap,
     /// The line of the last access, as the program addresses it; it is in the first cache.
@@ -105,12 +95,9 @@ impl Simulator {
                 .map(|(level, seed)| Cache::new(level, seed))
                 .collect()
         };
-        let mut behind = build(hierarchy.caches(), seed);
         Simulator {
             hierarchy: hierarchy.clone(),
-            // A hierarchy has at least one cache.
-            first: behind.remove(0),
-            behind,
+            caches: build(hierarchy.caches(), seed),
             tlbs: build(hierarchy.tlbs(), !seed),
             frames: FrameMap::new(frames),
             last_line: NONE,
@@ -133,7 +120,8 @@ impl Simulator {
     #[inline]
     pub fn access(&mut self, address: u64, bytes: u32) -> Missed {
         let last_byte = address.saturating_add(u64::from(bytes).saturating_sub(1));
-        let (line, last_line) = (self.first.block_of(address), self.first.block_of(last_byte));
+        let first = &self.caches[0];
+        let (line, last_line) = (first.block_of(address), first.block_of(last_byte));
         if line == last_line && bytes > 0 {
             return self.access_line(line);
         }
@@ -160,24 +148,12 @@ impl Simulator {
             return Missed::default();
         }
         self.last_line = line;
-        let address = line << self.first.block_shift();
+        let address = line << self.caches[0].block_shift();
         let mut missed = self.translate(address);
         let physical = self.frames.physical(address);
-        let block = self.first.block_of(physical);
-        let inclusion = self.hierarchy.inclusion();
-        let hit = match inclusion {
-            Inclusion::NonInclusive => self.first.touch(block) == Touch::Hit,
-            // Where it goes depends on what happens behind.
-            Inclusion::Inclusive | Inclusion::VictimLast => self.first.use_if_held(block),
-        };
-        if !hit {
-            self.cache_misses[0] += 1;
-            missed.0 |= 1;
-            match inclusion {
-                Inclusion::NonInclusive => self.fill_non_inclusive(physical, &mut missed),
-                Inclusion::Inclusive => self.fill_inclusive(physical, &mut missed),
-                Inclusion::VictimLast => self.fill_victim(physical, &mut missed),
-            }
+        let first = &mut self.caches[0];
+        if !first.use_if_held(first.block_of(physical)) {
+            self.fill(physical, &mut missed);
         }
         missed
     }
@@ -195,92 +171,67 @@ impl Simulator {
         }
         self.last_page = page;
         for (i, tlb) in self.tlbs.iter_mut().enumerate() {
-            if tlb.touch(page) == Touch::Hit {
+            if tlb.use_if_held(page) {
                 break;
             }
+            tlb.insert(page);
             self.tlb_misses[i] += 1;
             missed.0 |= Missed::TLB << i;
         }
         missed
     }
 
-    /// A block that the first cache missed, and has by now: each level asked takes it in.
+    /// Brings in a block that the first cache does not hold, from the first level that does.
     #[inline(never)]
-    fn fill_non_inclusive(&mut self, physical: u64, missed: &mut Missed) {
-        for (i, cache) in (1..).zip(&mut self.behind) {
-            if cache.touch(cache.block_of(physical)) == Touch::Hit {
+    fn fill(&mut self, physical: u64, missed: &mut Missed) {
+        let inclusion = self.hierarchy.inclusion();
+        let (levels, last) = (self.caches.len(), self.caches.len() - 1);
+        let mut held_at = 0;
+        loop {
+            self.cache_misses[held_at] += 1;
+            missed.0 |= 1 << held_at;
+            held_at += 1;
+            let Some(cache) = self.caches.get_mut(held_at) else {
+                break;
+            };
+            let block = cache.block_of(physical);
+            // A victim cache gives up what it is asked for.
+            let held = match inclusion {
+                Inclusion::VictimLast if held_at == last => cache.remove(block),
+                _ => cache.use_if_held(block),
+            };
+            if held {
                 break;
             }
-            self.cache_misses[i] += 1;
-            missed.0 |= 1 << i;
         }
-    }
-
-    /// A block that the first cache does not hold, from the first level that does. Levels take it
-    /// in from memory's side, so that what one throws out above leaves room for it there.
-    #[inline(never)]
-    fn fill_inclusive(&mut self, physical: u64, missed: &mut Missed) {
-        let held_at = self.ask_behind(physical, self.behind.len(), missed);
-        for level in (0..held_at).rev() {
-            let cache = &mut self.behind[level];
+        // From memory's side, so that what an inclusive level throws out above leaves room there.
+        let filled = match inclusion {
+            Inclusion::VictimLast => held_at.min(last),
+            _ => held_at.min(levels),
+        };
+        for level in (0..filled).rev() {
+            let cache = &mut self.caches[level];
             let Some(evicted) = cache.insert(cache.block_of(physical)) else {
                 continue;
             };
-            let shift = cache.block_shift();
-            for above in self.behind[..level].iter_mut().chain([&mut self.first]) {
-                // Blocks above are as large or smaller.
-                let blocks = 1u64 << (shift - above.block_shift());
-                for part in evicted * blocks..(evicted + 1) * blocks {
-                    above.remove(part);
+            match inclusion {
+                Inclusion::Inclusive => {
+                    let shift = cache.block_shift();
+                    for above in &mut self.caches[..level] {
+                        // Blocks above are as large or smaller.
+                        let parts = 1u64 << (shift - above.block_shift());
+                        for part in evicted * parts..(evicted + 1) * parts {
+                            above.remove(part);
+                        }
+                    }
                 }
+                // Both have blocks of one size.
+                Inclusion::VictimLast if level + 1 == last => {
+                    self.caches[last].insert(evicted);
+                }
+                Inclusion::NonInclusive | Inclusion::VictimLast => {}
             }
         }
-        self.first.insert(self.first.block_of(physical));
-    }
-
-    /// A block that the first cache does not hold, from the first level that does, the last of
-    /// which holds what the one above it evicts.
-    #[inline(never)]
-    fn fill_victim(&mut self, physical: u64, missed: &mut Missed) {
-        // A hierarchy with a victim has at least one cache behind the first.
-        let victim = self.behind.len() - 1;
-        let held_at = self.ask_behind(physical, victim, missed);
-        if held_at == victim {
-            let last = &mut self.behind[victim];
-            if !last.remove(last.block_of(physical)) {
-                self.cache_misses[victim + 1] += 1;
-                missed.0 |= 2 << victim;
-            }
-        }
-        // With blocks of one size, a number names the same block in the victim and above it.
-        let mut evicted = None;
-        for (level, cache) in self.behind[..held_at].iter_mut().enumerate() {
-            let gone = cache.insert(cache.block_of(physical));
-            if level + 1 == victim {
-                evicted = gone;
-            }
-        }
-        let gone = self.first.insert(self.first.block_of(physical));
-        if victim == 0 {
-            evicted = gone;
-        }
-        if let Some(block) = evicted {
-            self.behind[victim].insert(block);
-        }
-    }
-
-    /// Asks the caches behind the first up to number `end` for a block; the number of the first
-    /// that has it, or `end`.
-    #[inline]
-    fn ask_behind(&mut self, physical: u64, end: usize, missed: &mut Missed) -> usize {
-        for (i, cache) in self.behind[..end].iter_mut().enumerate() {
-            if cache.use_if_held(cache.block_of(physical)) {
-                return i;
-            }
-            self.cache_misses[i + 1] += 1;
-            missed.0 |= 2 << i;
-        }
-        end
     }
 
     /// What was counted since the start or the last [`reset_counts`](Simulator::reset_counts).
@@ -325,8 +276,8 @@ impl Simulator {
 
     /// Empties all caches and TLBs; counts go on. For a cold start. O(blocks).
     pub fn flush(&mut self) {
-        let caches = self.behind.iter_mut().chain([&mut self.first]);
-        caches.chain(&mut self.tlbs).for_each(Cache::clear);
+        let caches = self.caches.iter_mut().chain(&mut self.tlbs);
+        caches.for_each(Cache::clear);
         self.last_line = NONE;
         self.last_page = NONE;
     }

@@ -19,6 +19,7 @@ const BATCH_READS: f64 = 1e6;
 /// Reads that warm the caches, at most. Depth-first order under Zipf keys needs 1.4e8 until the few
 /// sets that it uses hold what they hold in the steady state.
 const WARMING_READS: f64 = 2e8;
+
 /// A simulated machine.
 pub(crate) struct Simulated {
     pub(crate) name: &'static str,
@@ -52,9 +53,40 @@ pub(crate) fn level(name: &str, bytes: u64, ways: u64, block_bytes: u64) -> Cach
     }
 }
 
-/// A TLB for pages of 4 KiB.
-pub(crate) fn tlb(name: &str, entries: u64, ways: u64) -> CacheLevel {
-    level(name, entries * 4096, ways, 4096)
+/// A server core with a private second level (as Emerald Rapids), one with a victim cache (as Zen 4)
+/// and an inclusive one (as Broadwell), with last levels of these bytes and ways.
+pub(crate) fn three_level_machines(last: [(u64, u64); 3]) -> [Simulated; 3] {
+    let machine = |name, [l1, l2, l3]: [(u64, u64); 3], inclusion, tlbs: [(u64, u64); 2]| {
+        let cache = |name, (bytes, ways)| level(name, bytes, ways, 64);
+        let tlb = |name, (entries, ways)| level(name, entries * 4096, ways, 4096);
+        Simulated::new(
+            name,
+            vec![cache("L1", l1), cache("L2", l2), cache("L3", l3)],
+            inclusion,
+            vec![tlb("dTLB", tlbs[0]), tlb("STLB", tlbs[1])],
+        )
+    };
+    let [server, victim, inclusive] = last;
+    [
+        machine(
+            "server",
+            [(48 << 10, 12), (2 << 20, 16), server],
+            Inclusion::NonInclusive,
+            [(96, 6), (2048, 16)],
+        ),
+        machine(
+            "victim",
+            [(32 << 10, 8), (1 << 20, 8), victim],
+            Inclusion::VictimLast,
+            [(72, 72), (3072, 12)],
+        ),
+        machine(
+            "inclusive",
+            [(32 << 10, 8), (256 << 10, 8), inclusive],
+            Inclusion::Inclusive,
+            [(64, 4), (1536, 6)],
+        ),
+    ]
 }
 
 /// How well misses are to be known.

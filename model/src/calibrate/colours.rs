@@ -1,11 +1,10 @@
-//! Which caches colours reach: whether the half of the sets that an address seems to choose is
+//! Which caches can be coloured: whether the half of the sets that an address seems to choose is
 //! really apart from the other half.
 //!
 //! A *hot* set of lines, a quarter of the cache, is loaded at random, each address depending on the
 //! value before. Between two such loads, a few *cold* lines are loaded out of four times the cache,
-//! their addresses known ahead. The hot lines lie in the first half of each way, at `address mod W
-//! < W / 2`, with `W` the size of a way; the cold ones either in the second half (the *other*
-//! colour), or in the first (the *same*):
+//! their addresses known ahead. The hot lines lie in the first half of each way, the cold ones
+//! either in the second half (the *other* colour), or in the first (the *same*):
 //!
 //! ```text
 //! way           | h h h h - - - - | h h h h - - - - | ...
@@ -14,21 +13,14 @@
 //! ```
 //!
 //! Where the address chooses the set, cold lines of the other colour evict no hot one, and a hot
-//! load costs a miss of the cache less than beside cold lines of the same colour. Where sets are
-//! chosen by a hash of the address, or by a physical address that has nothing to do with the
-//! program's, the two take the same time.
-//!
-//! Bits within a page choose sets on every machine with caches indexed by address, so first-level
-//! caches pass where a way is a page. For larger ways the probe runs in huge pages, whose physical
-//! addresses agree with the program's in the bits that matter, unless a hypervisor backs them with
-//! small ones. On the machine this was written on (Emerald Rapids, virtual) the first level passed
-//! and the second did not.
-
-use std::time::Instant;
+//! load costs less than beside cold lines of the same colour. Where a hash or an unrelated physical
+//! address chooses the set, both take the same time. First-level caches with ways of a page pass on
+//! every machine. For larger ways the probe runs in huge pages, whose physical addresses agree with
+//! the program's in the bits that matter, unless a hypervisor backs them with small ones.
 
 use super::{LINE_BYTES, line_start, typical};
 use crate::machine::{ColourProbe, Level, LevelKind};
-use crate::probe::{next_state, scale};
+use crate::probe::{next_state, ns_each, scale};
 use crate::topology::{CacheFacts, Topology};
 use crate::{PageSize, PagedMemory};
 
@@ -36,32 +28,30 @@ use crate::{PageSize, PagedMemory};
 const COLD_LOADS: u32 = 2;
 /// Hot loads of a run.
 const HOT_LOADS: u32 = 10_000;
-/// Of the cache, the hot lines take one part in so many: half of their colour.
+/// The hot lines take this part of the cache: half of their colour.
 const HOT_PART: u64 = 4;
-/// The cold lines take so many times the cache.
+/// The cold lines take this many times the cache.
 const COLD_TIMES: u64 = 4;
 /// The largest cache that is probed.
 const CACHE_BYTES_MAX: u64 = 16 << 20;
 
 /// Probes the caches that have ways of a power of two of bytes, of at least a page, smallest first.
 pub(super) fn measure(runs: u32, topology: &Topology, levels: &[Level]) -> Vec<ColourProbe> {
-    let probes = topology
-        .data_caches()
-        .filter_map(|cache| probe(runs, cache, levels));
-    probes.collect()
+    let caches = topology.data_caches();
+    caches
+        .filter_map(|cache| probe(runs, cache, levels))
+        .collect()
 }
 
 fn probe(runs: u32, cache: &CacheFacts, levels: &[Level]) -> Option<ColourProbe> {
     let way_bytes = cache.size_bytes.checked_div(u64::from(cache.ways))?;
-    let page_bytes = PageSize::Small4K.bytes();
-    if !way_bytes.is_power_of_two() || way_bytes < page_bytes || cache.size_bytes > CACHE_BYTES_MAX
-    {
+    let is_large_enough = way_bytes >= PageSize::Small4K.bytes();
+    if !way_bytes.is_power_of_two() || !is_large_enough || cache.size_bytes > CACHE_BYTES_MAX {
         return None;
     }
     let name = format!("L{}", cache.level);
-    let level = levels
-        .iter()
-        .find(|level| level.kind == LevelKind::Data && level.name == name)?;
+    let is_level = |level: &&Level| level.kind == LevelKind::Data && level.name == name;
+    let level = levels.iter().find(is_level)?;
     let cache_lines = cache.size_bytes / LINE_BYTES;
     let lines = Lines {
         half: way_bytes / LINE_BYTES / 2,
@@ -73,8 +63,11 @@ fn probe(runs: u32, cache: &CacheFacts, levels: &[Level]) -> Option<ColourProbe>
     let mut state = 1;
     let [mut other, mut same] = [const { Vec::new() }; 2];
     for _ in 0..=runs {
-        other.push(lines.run(memory.as_slice(), &mut state, Cold::OtherColour));
-        same.push(lines.run(memory.as_slice(), &mut state, Cold::SameColour));
+        let words = memory.as_slice();
+        other.push(lines.run(words, &mut state, |index| lines.of_colour(1, index)));
+        same.push(lines.run(words, &mut state, |index| {
+            lines.of_colour(0, lines.hot + index)
+        }));
     }
     Some(ColourProbe {
         way_bytes,
@@ -82,13 +75,6 @@ fn probe(runs: u32, cache: &CacheFacts, levels: &[Level]) -> Option<ColourProbe>
         same_ns: typical(same),
         miss_ns: level.step_ns(),
     })
-}
-
-/// Where cold lines lie.
-#[derive(Clone, Copy)]
-enum Cold {
-    OtherColour,
-    SameColour,
 }
 
 /// Lines of two colours: runs of `half` lines in turns.
@@ -100,6 +86,7 @@ struct Lines {
 
 impl Lines {
     /// Line number of the `index`-th line of a colour, 0 or 1.
+    #[inline]
     fn of_colour(&self, colour: u64, index: u64) -> u64 {
         index / self.half * 2 * self.half + colour * self.half + index % self.half
     }
@@ -109,28 +96,23 @@ impl Lines {
         self.of_colour(1, self.hot + self.cold - 1) + 1
     }
 
-    /// Nanoseconds for a hot load with its cold ones.
-    fn run(&self, words: &[u64], random: &mut u64, cold: Cold) -> f64 {
-        let (mut state, mut cold_state, mut sum) = (*random, !*random, 0u64);
-        let start = Instant::now();
-        for _ in 0..HOT_LOADS {
-            state = next_state(state);
+    /// Nanoseconds for a hot load with its cold ones, whose lines `cold_line` numbers.
+    #[inline(always)]
+    fn run(&self, words: &[u64], random: &mut u64, cold_line: impl Fn(u64) -> u64) -> f64 {
+        let mut states = (*random, !*random, 0u64);
+        let ns = ns_each(&mut states, HOT_LOADS, |(state, cold_state, sum)| {
+            *state = next_state(*state);
             // The words are all 0, which the compiler does not know: the next address waits for the
             // load.
-            let hot = self.of_colour(0, scale(state, self.hot));
-            state = state.wrapping_add(words[line_start(hot)]);
+            let hot = self.of_colour(0, scale(*state, self.hot));
+            *state = state.wrapping_add(words[line_start(hot)]);
             for _ in 0..COLD_LOADS {
-                cold_state = next_state(cold_state);
-                let index = scale(cold_state, self.cold);
-                let line = match cold {
-                    Cold::OtherColour => self.of_colour(1, index),
-                    Cold::SameColour => self.of_colour(0, self.hot + index),
-                };
-                sum = sum.wrapping_add(words[line_start(line)]);
+                *cold_state = next_state(*cold_state);
+                let line = cold_line(scale(*cold_state, self.cold));
+                *sum = sum.wrapping_add(words[line_start(line)]);
             }
-        }
-        let ns = start.elapsed().as_nanos() as f64 / f64::from(HOT_LOADS);
-        *random = std::hint::black_box(state.wrapping_add(sum));
+        });
+        *random = states.0.wrapping_add(states.2);
         ns
     }
 }
@@ -154,15 +136,18 @@ mod tests {
         assert!(hot.iter().chain(&same).all(|line| line % 64 < 32));
         assert!(other.iter().all(|line| line % 64 >= 32));
         assert!(hot.is_disjoint(&same));
-        let last = hot.iter().chain(&same).chain(&other).max();
-        assert!(last.is_some_and(|&last| last < lines.end()));
+        assert!(
+            hot.iter()
+                .chain(&same)
+                .chain(&other)
+                .all(|&line| line < lines.end())
+        );
     }
 
     #[test]
     fn a_probe_says_what_it_measured() {
-        let topology = Topology::this();
         let machine = crate::Machine::this();
-        for probe in measure(1, &topology, &machine.levels) {
+        for probe in measure(1, &Topology::this(), &machine.levels) {
             assert!(probe.way_bytes.is_power_of_two() && probe.way_bytes >= 4096);
             assert!(probe.other_ns > 0.0 && probe.same_ns > 0.0);
         }

@@ -1,14 +1,10 @@
-//! The latency curve: dependent loads of random lines in working sets of all sizes, and what it
-//! says of levels.
-//!
-//! [`calibrate`](crate::CalibrateOptions) has the reasoning.
-
-use std::time::Instant;
+//! The latency curve: dependent loads of random lines in working sets of all sizes, and the levels
+//! that follow from it.
 
 use super::fit::fit_steps;
 use super::{CalibrateOptions, LINE_BYTES, line_start, runs_for, typical};
 use crate::machine::{CurvePoint, Evidence, Level, LevelKind};
-use crate::probe::{next_state, scale};
+use crate::probe::{next_state, ns_each, scale};
 use crate::topology::Topology;
 use crate::{PageSize, PagedMemory};
 
@@ -30,17 +26,12 @@ impl Chase {
     /// Loads `loads` random lines of the first `lines` lines, one after the other; nanoseconds a
     /// load.
     pub(super) fn run(&mut self, words: &[u64], lines: u64, loads: u32) -> f64 {
-        let mut state = self.state;
-        let start = Instant::now();
-        for _ in 0..loads {
-            state = next_state(state);
+        ns_each(&mut self.state, loads, |state| {
+            *state = next_state(*state);
             // The words are all 0, which the compiler does not know: the next address waits for the
             // load.
-            state = state.wrapping_add(words[line_start(scale(state, lines))]);
-        }
-        let ns = start.elapsed().as_nanos() as f64 / f64::from(loads.max(1));
-        self.state = std::hint::black_box(state);
-        ns
+            *state = state.wrapping_add(words[line_start(scale(*state, lines))]);
+        })
     }
 
     /// Warms the working set up and takes the lower quartile of `runs` runs of 12000 loads, cut
@@ -51,9 +42,9 @@ impl Chase {
         let lines = (bytes / LINE_BYTES as f64).round().clamp(1.0, available);
         #[expect(
             clippy::cast_possible_truncation,
-            reason = "both were clamped to the range of the type"
+            clippy::cast_sign_loss,
+            reason = "clamped to the range of the type"
         )]
-        #[expect(clippy::cast_sign_loss, reason = "at least 1")]
         let (lines, warm_up) = (lines as u64, (2.0 * lines).min(150_000.0) as u32);
         let warm_ns = self.run(words, lines, warm_up);
         let parts = runs_for(warm_ns * f64::from(LOADS));
@@ -94,12 +85,9 @@ pub(super) fn measure_curves(
 /// Levels that hold data: the steps of the curve in huge pages, each given to the cache that it is
 /// nearest to.
 pub(super) fn data_levels(evidence: &Evidence, topology: &Topology) -> Vec<Level> {
-    let weights: Vec<f64> = evidence
-        .huge_pages
-        .iter()
-        .map(|point| 1.0 / point.ns.max(0.1))
-        .collect();
-    let steps = fit_steps(&evidence.huge_pages, &weights, MIN_STEP_NS);
+    let points = &evidence.huge_pages;
+    let weights: Vec<f64> = points.iter().map(|point| 1.0 / point.ns.max(0.1)).collect();
+    let steps = fit_steps(points, &weights, MIN_STEP_NS);
     let mut levels: Vec<Level> = topology
         .data_caches()
         .map(|cache| Level {
@@ -109,15 +97,12 @@ pub(super) fn data_levels(evidence: &Evidence, topology: &Topology) -> Vec<Level
             steps: Vec::new(),
         })
         .collect();
-    let nominal: Vec<f64> = topology
-        .data_caches()
-        .map(|cache| cache.size_bytes as f64)
-        .collect();
+    let caches = topology.data_caches();
+    let nominal: Vec<f64> = caches.map(|cache| cache.size_bytes as f64).collect();
     for step in steps {
         // The first cache that could still have served half of such a working set, else the last.
-        let index = nominal
-            .iter()
-            .position(|size| step.capacity_bytes <= 2.0 * size);
+        let mut sizes = nominal.iter();
+        let index = sizes.position(|size| step.capacity_bytes <= 2.0 * size);
         if let Some(level) = levels.get_mut(index.unwrap_or(nominal.len().saturating_sub(1))) {
             level.steps.push(step);
         }

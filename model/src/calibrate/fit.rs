@@ -9,18 +9,16 @@
 //!
 //! The weighted least-squares solution under these signs is found by coordinate descent: each
 //! unknown in turn is set to its best value given the others, or to 0 where that is negative. The
-//! problem is convex, so this converges to the optimum from anywhere; with some thirty unknowns it
-//! takes a few milliseconds. Signs are what makes the inversion stable: noise cannot be explained
-//! by steps of alternating sign.
+//! problem is convex, so this converges to the optimum. The signs make the inversion stable: noise
+//! cannot be explained by steps of alternating sign.
 
 use crate::machine::{CurvePoint, Step};
 
-/// Rounds of coordinate descent; on measured curves the steps stand still to 1e-3 ns after about a
-/// thousand.
+/// Rounds of coordinate descent; on measured curves about a thousand are enough for 1e-3 ns.
 const ROUNDS: usize = 4000;
 
-/// A capacity is only looked for where the curve goes on to this multiple of it: a step that shows
-/// at the last point alone is told apart from noise by nothing.
+/// A capacity is only looked for where the curve goes on to this multiple of it: a step at the last
+/// point alone cannot be told from noise.
 const SEEN_BEYOND: f64 = 4.0;
 
 /// The steps that explain the curve best, those below `min_step_ns` left out, smallest capacity
@@ -31,30 +29,22 @@ pub(super) fn fit_steps(points: &[CurvePoint], weights: &[f64], min_step_ns: f64
     let n = points.len();
     let largest = points.iter().map(|point| point.bytes).fold(0.0, f64::max);
     // Column 0 is the base, column i + 1 the step at size i.
-    let columns: Vec<Vec<f64>> = (0..n)
-        .map(|column| {
-            (0..n)
-                .map(|row| {
-                    let served = match column.checked_sub(1) {
-                        None => 0.0,
-                        Some(i) if points[i].bytes * SEEN_BEYOND > largest => 1.0,
-                        Some(i) => points[i].bytes / points[row].bytes,
-                    };
-                    weights[row] * (1.0 - served).max(0.0)
-                })
-                .collect()
-        })
-        .collect();
+    let entry = |column: usize, row: usize| {
+        let served = match column.checked_sub(1) {
+            None => 0.0,
+            Some(i) if points[i].bytes * SEEN_BEYOND > largest => 1.0,
+            Some(i) => points[i].bytes / points[row].bytes,
+        };
+        weights[row] * (1.0 - served).max(0.0)
+    };
+    let column = |column| (0..n).map(|row| entry(column, row)).collect();
+    let columns: Vec<Vec<f64>> = (0..n).map(column).collect();
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
-    let target: Vec<f64> = points
-        .iter()
-        .zip(weights)
-        .map(|(point, w)| point.ns * w)
+    let target: Vec<f64> = { points.iter().zip(weights) }
+        .map(|(point, weight)| point.ns * weight)
         .collect();
-    let gram: Vec<Vec<f64>> = columns
-        .iter()
-        .map(|a| columns.iter().map(|b| dot(a, b)).collect())
-        .collect();
+    let products = |a: &Vec<f64>| columns.iter().map(|b| dot(a, b)).collect();
+    let gram: Vec<Vec<f64>> = columns.iter().map(products).collect();
     let goal: Vec<f64> = columns.iter().map(|column| dot(column, &target)).collect();
     let mut unknowns = vec![0.0; n];
     for _ in 0..ROUNDS {
@@ -65,13 +55,12 @@ pub(super) fn fit_steps(points: &[CurvePoint], weights: &[f64], min_step_ns: f64
             }
         }
     }
-    let steps = unknowns
-        .iter()
-        .skip(1)
-        .zip(points)
+    let steps = unknowns.iter().skip(1).zip(points);
+    steps
         .map(|(&step_ns, point)| Step {
             capacity_bytes: point.bytes,
             step_ns,
-        });
-    steps.filter(|step| step.step_ns >= min_step_ns).collect()
+        })
+        .filter(|step| step.step_ns >= min_step_ns)
+        .collect()
 }

@@ -2,20 +2,18 @@
 //!
 //! A tree of nodes of one line each, larger than the caches, is laid out in van Emde Boas order and
 //! searched. Then its aligned blocks of `g` bytes are scattered at random and it is searched again:
-//! the same loads of the same lines, but what lay together within more than `g` bytes no longer
-//! does. Let `f_G` be what the far misses of a search would cost if only the first missed line of
-//! each block of `G` bytes did, and `s_G` the share of a miss for which that is so. Then
+//! the same loads, but what lay together within more than `g` bytes no longer does. Let `f_G` be
+//! what the far misses of a search would cost if only the first missed line of each block of `G`
+//! bytes did, and `s_G` the share of a miss for which that is so. Then
 //!
 //! ```text
 //! t_g = cpu + sum over G <= g of s_G f_G  +  (sum over G > g of s_G) f_g
-//! t_g - t_g' = tail_g (f_g - f_g'),         tail_g = sum over G > g of s_G        (g' the next larger block)
+//! t_g - t_g' = tail_g (f_g - f_g'),     tail_g = sum over G > g of s_G     (g' the next larger block)
 //! ```
 //!
-//! so that the differences of the times give the tails one by one, and the tails the shares. On the
-//! machine this was written on (Emerald Rapids, virtual), dependent searches of 2^21 nodes of 32 B
-//! in van Emde Boas order took 986 ns scattered by 64 B, 862 by 128 B, 760 by 256 B, 721 by 512 B,
-//! 673 by 1 KiB and 643 by 4 KiB, against 640 as it was; without this correction every good layout
-//! is predicted 1.3 times too slow.
+//! so that the differences of the times give the tails one by one, and the tails the shares. On an
+//! Emerald Rapids virtual machine, searches of 2^21 nodes of 32 B took 986 ns scattered by 64 B and
+//! 640 ns as they were: without this correction every good layout is predicted 1.3 times too slow.
 
 use crate::machine::{CurvePoint, Level, NeighbourShare};
 use crate::predict::far_costs;
@@ -26,16 +24,14 @@ use super::{REPLACEMENT, typical};
 
 /// Nodes of the tree: 32 MB in lines.
 const NODES: u32 = 1 << 19;
-/// Block sizes that are scattered, and that may get a share. The last one stands for the tree as it
-/// was.
+/// Block sizes that are scattered, and that may get a share. The last one is the tree unscattered.
 const BLOCKS: [u64; 5] = [64, 128, 256, 1024, 4096];
-/// At most this share of a far miss is saved for neighbours; the rest is the way through the near
-/// caches.
+/// At most this share of a far miss is saved for neighbours; the rest is spent in the near caches.
 const MAX_TAIL: f64 = 0.95;
 /// Shares below this are left out.
 const MIN_SHARE: f64 = 0.02;
 
-/// Measures the times and concludes the shares.
+/// The times, and the shares that follow from them; empty without memory.
 pub(super) fn measure(runs: u32, levels: &[Level]) -> (Vec<CurvePoint>, Vec<NeighbourShare>) {
     let Ok(node) = NodeExtent::new(64, 64) else {
         return (Vec::new(), Vec::new());
@@ -45,15 +41,9 @@ pub(super) fn measure(runs: u32, levels: &[Level]) -> (Vec<CurvePoint>, Vec<Neig
     let Some(times) = scattered_times(&shape, &placement, node, runs) else {
         return (Vec::new(), Vec::new());
     };
-    let costs = far_costs(
-        &Predictor::new(&shape),
-        &placement,
-        levels,
-        REPLACEMENT,
-        &BLOCKS,
-    );
-    let points = BLOCKS.iter().zip(times);
-    let points = points.map(|(&bytes, ns)| CurvePoint {
+    let predictor = Predictor::new(&shape);
+    let costs = far_costs(&predictor, &placement, levels, REPLACEMENT, &BLOCKS);
+    let points = BLOCKS.iter().zip(times).map(|(&bytes, ns)| CurvePoint {
         bytes: bytes as f64,
         ns,
     });
@@ -69,30 +59,19 @@ fn scattered_times(
 ) -> Option<[f64; BLOCKS.len()]> {
     let mut probes = Vec::new();
     for (i, &block) in BLOCKS.iter().enumerate() {
-        let as_it_was = i + 1 == BLOCKS.len();
-        let scattered = (!as_it_was).then(|| scatter(placement, block));
-        probes.push(
-            TreeProbe::new(
-                shape,
-                scattered.as_ref().unwrap_or(placement),
-                node,
-                PageSize::Huge2M,
-            )
-            .ok()?,
-        );
+        let is_last = i + 1 == BLOCKS.len();
+        let scattered = (!is_last).then(|| scatter(placement, block));
+        let placement = scattered.as_ref().unwrap_or(placement);
+        probes.push(TreeProbe::new(shape, placement, node, PageSize::Huge2M).ok()?);
     }
     let mut samples = [const { Vec::new() }; BLOCKS.len()];
     // Runs of about a quarter of a millisecond, much shorter than a scheduler's slice; the trees in
     // turns, each warmed up first.
     for round in 0..4 {
         for (probe, samples) in probes.iter_mut().zip(&mut samples) {
-            probe.random_search_ns(
-                SearchStyle::BranchFree,
-                if round == 0 { 40_000 } else { 10_000 },
-            );
-            samples.extend(
-                (0..8 * runs).map(|_| probe.random_search_ns(SearchStyle::BranchFree, 250)),
-            );
+            let mut ns = |searches| probe.random_search_ns(SearchStyle::BranchFree, searches);
+            ns(if round == 0 { 40_000 } else { 10_000 });
+            samples.extend((0..8 * runs).map(|_| ns(250)));
         }
     }
     Some(samples.map(typical))
@@ -123,8 +102,8 @@ fn scatter(placement: &Placement, block_bytes: u64) -> Placement {
 /// isotonic regression of the slopes, each weighted with the cost it rests on (pool adjacent
 /// violators).
 fn tails(times: &[f64; BLOCKS.len()], costs: &[f64]) -> [f64; BLOCKS.len()] {
-    // Stretches of block sizes with one share: nanoseconds saved, nanoseconds that could be saved,
-    // how many sizes.
+    // Runs of block sizes with one share: nanoseconds saved, nanoseconds that could be saved, how
+    // many sizes.
     let mut stretches: Vec<(f64, f64, usize)> = Vec::new();
     let share = |&(saved, savable, _): &(f64, f64, usize)| saved / savable;
     for (times, costs) in times.windows(2).zip(costs.windows(2)) {
@@ -174,7 +153,8 @@ mod tests {
         for (tail, expected) in tails.into_iter().zip(expected) {
             assert!((tail - expected).abs() < 1e-9, "{tail} {expected}");
         }
-        let found: Vec<u64> = shares(tails)
+        let found = shares(tails);
+        let found: Vec<u64> = found
             .iter()
             .map(|neighbour| neighbour.block_bytes)
             .collect();

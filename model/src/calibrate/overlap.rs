@@ -1,20 +1,18 @@
-//! How many far misses are under way at once: several chains of dependent loads side by side.
+//! How many far misses are outstanding at once: several chains of dependent loads side by side.
 //!
-//! Each chain is a chase of the curve, in all of the memory. One chain waits for every load; with
-//! `k` chains, `k` loads are under way, until the processor has no place to keep track of another
-//! one. Then the time of a load stops falling:
+//! Each chain is a chase of the curve, in all of the memory. With `k` chains, `k` loads are
+//! outstanding, until the processor cannot track another one. Then the time of a load stops
+//! falling:
 //!
 //! ```text
-//! misses under way at once = ns(1 chain) / least ns(k chains)
+//! outstanding misses = ns(1 chain) / least ns(k chains)
 //! ```
-
-use std::hint::black_box;
-use std::time::Instant;
 
 use super::{line_start, lines_of, typical};
 use crate::PagedMemory;
 use crate::machine::OverlapPoint;
-use crate::probe::{next_state, scale};
+use crate::probe::{next_state, ns_each, scale};
+use crate::shape::random::SplitMix64;
 
 /// Loads of a run, over all chains: at most about a quarter of a millisecond.
 const LOADS: u32 = 2400;
@@ -23,7 +21,7 @@ const TIMES: u32 = 5;
 
 /// Nanoseconds of a load, from one chain to 32.
 pub(super) fn measure(memory: &PagedMemory, runs: u32) -> Vec<OverlapPoint> {
-    type Run = fn(&[u64], u64, &mut u64) -> f64;
+    type Run = fn(&[u64], u64, &mut SplitMix64) -> f64;
     const RUNS: [(u32, Run); 10] = [
         (1, run::<1>),
         (2, run::<2>),
@@ -37,11 +35,11 @@ pub(super) fn measure(memory: &PagedMemory, runs: u32) -> Vec<OverlapPoint> {
         (32, run::<32>),
     ];
     let (words, lines) = (memory.as_slice(), lines_of(memory));
-    let mut state = 1;
+    let mut random = SplitMix64::new(1);
     let mut samples = RUNS.map(|_| Vec::new());
     for _ in 0..TIMES * runs.max(1) {
         for ((_, run), samples) in RUNS.iter().zip(&mut samples) {
-            samples.push(run(words, lines, &mut state));
+            samples.push(run(words, lines, &mut random));
         }
     }
     let points = RUNS.iter().zip(samples);
@@ -53,7 +51,7 @@ pub(super) fn measure(memory: &PagedMemory, runs: u32) -> Vec<OverlapPoint> {
         .collect()
 }
 
-/// How many misses are under way at once at most; 1 when nothing was measured.
+/// The most misses that are outstanding at once; 1 when nothing was measured.
 pub(super) fn misses(points: &[OverlapPoint]) -> f64 {
     let alone = points.iter().find(|point| point.chains == 1);
     let least = points
@@ -66,39 +64,21 @@ pub(super) fn misses(points: &[OverlapPoint]) -> f64 {
     }
 }
 
-/// Nanoseconds of a load when `K` chains go side by side.
-fn run<const K: usize>(words: &[u64], lines: u64, random: &mut u64) -> f64 {
-    let mut states = [0; K];
-    for state in &mut states {
-        // All chains follow the one sequence of the generator: far from each other, or one would
-        // load what the next is about to.
-        *random = next_state(*random);
-        *state = scatter(*random);
-    }
-    let rounds = (LOADS as usize / K).max(1);
-    let start = Instant::now();
-    for _ in 0..rounds {
-        for state in &mut states {
+/// Nanoseconds of a load when `K` chains go side by side. Their states are far apart in the one
+/// sequence of the generator, or one chain would load what the next is about to.
+fn run<const K: usize>(words: &[u64], lines: u64, random: &mut SplitMix64) -> f64 {
+    let mut states = [(); K].map(|()| random.next_u64());
+    #[expect(clippy::cast_possible_truncation, reason = "at most 32")]
+    let chains = K as u32;
+    let ns = ns_each(&mut states, (LOADS / chains).max(1), |states| {
+        for state in states {
             *state = next_state(*state);
             // The words are all 0, which the compiler does not know: the next address of the chain
             // waits for the load.
             *state = state.wrapping_add(words[line_start(scale(*state, lines))]);
         }
-    }
-    let ns = start.elapsed().as_nanos() as f64 / (rounds * K) as f64;
-    // The next run goes on elsewhere.
-    *random = black_box(states)
-        .iter()
-        .fold(*random, |sum, state| sum.wrapping_add(*state));
-    ns
-}
-
-/// A state far along the generator's sequence: neighbours of the sequence give strangers (the
-/// finalizer of `SplitMix64`).
-fn scatter(state: u64) -> u64 {
-    let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ (mixed >> 31)
+    });
+    ns / f64::from(chains)
 }
 
 #[cfg(test)]
@@ -114,29 +94,6 @@ mod tests {
         assert!((misses(&[]) - 1.0).abs() < 1e-9);
         let stopped_clock = [OverlapPoint { chains: 1, ns: 0.0 }];
         assert!((misses(&stopped_clock) - 1.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn chains_do_not_follow_each_other() {
-        let lines = 1 << 20;
-        let mut random = 1;
-        let mut chains = [0; 8].map(|_: u64| {
-            random = next_state(random);
-            scatter(random)
-        });
-        let mut loaded = std::collections::HashSet::new();
-        for _ in 0..1000 {
-            for state in &mut chains {
-                *state = next_state(*state);
-                loaded.insert(scale(*state, lines));
-            }
-        }
-        // 8000 draws out of a million hit some 30 lines twice.
-        assert!(loaded.len() > 7900, "{}", loaded.len());
-    }
-
-    #[test]
-    fn all_numbers_of_chains_are_measured() {
         let memory = PagedMemory::new(1 << 17, PageSize::Small4K).unwrap();
         let points = measure(&memory, 1);
         assert!(points.is_sorted_by(|a, b| a.chains < b.chains));

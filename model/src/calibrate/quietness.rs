@@ -1,13 +1,11 @@
 //! How quiet the machine is: chases that should always take the same time, and what the system says
-//! of others.
+//! of other programs.
 //!
-//! A chase within the first-level cache notices that the clock changes and that the processor is
-//! shared; one of half the second level what runs on the sibling core; one of memory what all the
-//! others do. Each is run again and again for a moment, before and after everything else: how far
-//! apart the runs lie is the noise, how far the median moved is the drift.
-//!
-//! `/proc/stat` tells time that a hypervisor gave to others, `/proc/loadavg` how many programs
-//! wanted to run. Either may be missing.
+//! A chase within the first-level cache notices clock changes and a shared processor, one of half
+//! the second level the sibling thread, one of memory all other programs. Each is repeated before
+//! and after everything else: the spread of the runs is the noise, the change of the median the
+//! drift. `/proc/stat` has the time that a hypervisor gave to other guests, `/proc/loadavg` the
+//! number of runnable programs. Either may be missing.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +22,7 @@ const RUNS: u32 = 8;
 /// Chased in the first-level cache.
 const FIRST_LEVEL_BYTES: u64 = 16 << 10;
 
-/// Listens from before a measurement until after it.
+/// The readings before a measurement.
 pub(super) struct Listener {
     chases: Vec<(&'static str, u64)>,
     before: Vec<Sample>,
@@ -39,7 +37,7 @@ struct Sample {
 }
 
 impl Listener {
-    /// Listens for the first time.
+    /// Takes the readings before.
     pub(super) fn start(
         chase: &mut Chase,
         memory: &PagedMemory,
@@ -59,7 +57,7 @@ impl Listener {
         }
     }
 
-    /// Listens again and takes both together.
+    /// Takes the readings after.
     pub(super) fn stop(self, chase: &mut Chase, memory: &PagedMemory, runs: u32) -> Quietness {
         let after = listen(&self.chases, chase, memory, runs);
         let steal_share = match (self.times, Times::read(Path::new("/"))) {
@@ -81,34 +79,32 @@ impl Listener {
     }
 }
 
-/// Runs each chase again and again, in turns.
+/// Runs each chase many times.
 fn listen(
     chases: &[(&'static str, u64)],
     chase: &mut Chase,
     memory: &PagedMemory,
     runs: u32,
 ) -> Vec<Sample> {
-    chases
-        .iter()
-        .map(|&(_, lines)| {
-            let lines = lines.min(lines_of(memory)).max(1);
-            let words = memory.as_slice();
-            chase.run(words, lines, (2 * lines).min(100_000) as u32);
-            let samples: Vec<f64> = (0..RUNS * runs.max(1))
-                .map(|_| chase.run(words, lines, LOADS))
-                .collect();
-            let part = |part| quantile(samples.iter().copied(), part);
-            let low = part(0.1);
-            Sample {
-                median_ns: part(0.5),
-                spread: if low > 0.0 {
-                    part(0.9) / low - 1.0
-                } else {
-                    0.0
-                },
-            }
-        })
-        .collect()
+    let words = memory.as_slice();
+    let mut sample = |&(_, lines): &(_, u64)| {
+        let lines = lines.min(lines_of(memory)).max(1);
+        chase.run(words, lines, (2 * lines).min(100_000) as u32);
+        let samples: Vec<f64> = { 0..RUNS * runs.max(1) }
+            .map(|_| chase.run(words, lines, LOADS))
+            .collect();
+        let part = |part| quantile(samples.iter().copied(), part);
+        let low = part(0.1);
+        Sample {
+            median_ns: part(0.5),
+            spread: if low > 0.0 {
+                part(0.9) / low - 1.0
+            } else {
+                0.0
+            },
+        }
+    };
+    chases.iter().map(&mut sample).collect()
 }
 
 /// Time of all processors since the system started, in ticks.
@@ -124,16 +120,14 @@ impl Times {
     fn read(root: &Path) -> Option<Times> {
         let text = fs::read_to_string(root.join("proc/stat")).ok()?;
         let line = text.lines().next()?.strip_prefix("cpu ")?;
-        let ticks: Vec<u64> = line
-            .split_ascii_whitespace()
-            .take(8)
-            .map_while(|number| number.parse().ok())
-            .collect();
-        let &stolen = ticks.get(7)?;
-        let all = ticks
-            .iter()
-            .try_fold(0u64, |sum, &ticks| sum.checked_add(ticks))?;
-        Some(Times { all, stolen })
+        let ticks = line.split_ascii_whitespace().take(8);
+        let ticks: Vec<u64> = ticks.map_while(|number| number.parse().ok()).collect();
+        Some(Times {
+            stolen: *ticks.get(7)?,
+            all: ticks
+                .iter()
+                .try_fold(0u64, |sum, &ticks| sum.checked_add(ticks))?,
+        })
     }
 
     fn steal_share_since(self, before: Times) -> Option<f64> {
@@ -156,32 +150,23 @@ mod tests {
     use super::*;
     use crate::PageSize;
     use crate::machine::Verdict;
-    use std::path::PathBuf;
 
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn with(name: &str, file: &str, text: &str) -> Folder {
-            let id = std::process::id();
-            let root = std::env::temp_dir().join(format!("ccmodel-quietness-{id}-{name}"));
-            fs::create_dir_all(root.join("proc")).unwrap();
-            fs::write(root.join("proc").join(file), text).unwrap();
-            Folder(root)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            // A folder that cannot be removed is the system's to clean up.
-            drop(fs::remove_dir_all(&self.0));
-        }
+    /// What `read` makes of a root folder in which `proc/FILE` holds this text.
+    fn with<T>(file: &str, text: &str, read: impl Fn(&Path) -> T) -> T {
+        let folder = format!("ccmodel-quietness-{}-{file}", std::process::id());
+        let root = std::env::temp_dir().join(folder);
+        fs::create_dir_all(root.join("proc")).unwrap();
+        fs::write(root.join("proc").join(file), text).unwrap();
+        let result = read(&root);
+        fs::remove_dir_all(&root).unwrap();
+        result
     }
 
     #[test]
     fn stolen_time_is_a_share_of_all() {
-        let read = |name, text| Times::read(&Folder::with(name, "stat", text).0);
-        let before = read("before", "cpu  10 0 10 70 0 0 5 5 0 0\ncpu0 1\n").unwrap();
-        let after = read("after", "cpu  60 0 10 100 0 0 5 25 0 0\n").unwrap();
+        let read = |text| with("stat", text, Times::read);
+        let before = read("cpu  10 0 10 70 0 0 5 5 0 0\ncpu0 1\n").unwrap();
+        let after = read("cpu  60 0 10 100 0 0 5 25 0 0\n").unwrap();
         assert_eq!(after.steal_share_since(before), Some(0.2));
         assert_eq!(before.steal_share_since(after), None, "clocks go forward");
         assert_eq!(before.steal_share_since(before), None);
@@ -192,13 +177,13 @@ mod tests {
             "cpu  1 2 3 4 5 6 7 x",
             "intr 1 2 3 4 5 6 7 8",
         ] {
-            assert_eq!(read("bad", bad), None, "{bad}");
+            assert_eq!(read(bad), None, "{bad}");
         }
     }
 
     #[test]
     fn load_is_read_where_there_is_one() {
-        let read = |text| load_per_processor(&Folder::with("load", "loadavg", text).0);
+        let read = |text| with("loadavg", text, load_per_processor);
         assert!(read("0.50 0.40 0.30 1/80 1234\n").is_some_and(|load| load > 0.0 && load <= 0.5));
         for bad in ["", "x", "nan 1 1", "-1 0 0"] {
             assert_eq!(read(bad), None, "{bad}");
@@ -213,13 +198,14 @@ mod tests {
             after_ns,
             spread,
         };
-        let judge = |spread, after_ns| Quietness::judge(&[reading(spread, after_ns)], None, None);
+        let verdict = |readings, steal, load| Quietness::new(readings, steal, load).verdict;
+        let judge = |spread, after_ns| verdict(vec![reading(spread, after_ns)], None, None);
         assert_eq!(judge(0.05, 4.1), Verdict::Quiet);
         assert_eq!(judge(0.2, 4.1), Verdict::Busy);
         assert_eq!(judge(0.05, 5.0), Verdict::Busy, "drift");
         assert_eq!(judge(0.05, 2.0), Verdict::Loud, "drift the other way");
-        assert_eq!(Quietness::judge(&[], Some(0.2), None), Verdict::Loud);
-        assert_eq!(Quietness::judge(&[], Some(0.0), Some(1.0)), Verdict::Busy);
+        assert_eq!(verdict(Vec::new(), Some(0.2), None), Verdict::Loud);
+        assert_eq!(verdict(Vec::new(), Some(0.0), Some(1.0)), Verdict::Busy);
         let heard = Quietness::new(vec![reading(0.2, 4.0)], Some(0.01), Some(0.5));
         assert_eq!(
             heard.to_string(),

@@ -5,11 +5,11 @@ use crate::machine::{LookAhead, OverlapPoint, SearchCosts};
 use crate::probe::TreeProbe;
 use crate::{Layout, NodeExtent, Overlap, PageSize, SearchStyle, Shape, Visits};
 
-/// Instruction costs of the textbook search, from three runs in the first-level cache.
+/// Instruction costs of the textbook search, from runs in the first-level cache.
 ///
-/// With a tree of one node, a search costs `operation + node`. With keys that repeat, `operation +
-/// depth x node`. With random keys, mispredictions come on top, one of them at the end of the
-/// search. The branch-free search has only that last one.
+/// In a tree of one node, a search costs `operation + node`; with keys that repeat, `operation +
+/// depth x node`. Random keys add mispredictions, one of them at the end of the search. The
+/// branch-free search has only that last one.
 pub(super) fn costs(runs: u32) -> Option<SearchCosts> {
     let node = NodeExtent::new(24, 8).ok()?;
     let nodes = 511;
@@ -52,11 +52,9 @@ const FAR_NODES: u32 = (1 << 19) - 1;
 
 /// How far independent descents get ahead in a tree that no cache holds.
 ///
-/// Branch-free ones are bounded by how many instructions the processor holds, so that what is
-/// constant is the number of nodes ahead; those with branches by the next wrong guess, which comes
-/// after a node or two whatever the tree, so that what is constant is the factor by which they get
-/// through their misses faster. Both come from the same descents one after the other and side by
-/// side.
+/// Branch-free descents are bounded by the instructions that the processor holds, so the number of
+/// nodes ahead is constant. Those with branches are bounded by the next wrong guess, after a node or
+/// two, so the factor by which they get through their misses faster is constant.
 pub(super) fn look_ahead(
     runs: u32,
     costs: SearchCosts,
@@ -80,11 +78,10 @@ pub(super) fn look_ahead(
         }
     }
     let [[one, many], [guessed_one, guessed_many]] = samples.map(|pair| pair.map(typical));
-    // All descents are as long as the tree is deep, and guess wrong at every second node.
+    // All descents are as long as the tree is deep, and mispredict at every second node.
     let nodes = f64::from((FAR_NODES + 1).ilog2());
     let cpu_ns = costs.operation_ns + (costs.node_ns + 0.5 * costs.misprediction_ns) * nodes;
-    // What the misses leave of either, at least a tenth of the whole: noise must not make it
-    // nothing.
+    // The time of the misses, at least a tenth of the whole: noise must not make it 0.
     let waits = |ns: f64| (ns - cpu_ns).max(0.1 * ns);
     let look_ahead = LookAhead {
         misses: overlap::misses(points),

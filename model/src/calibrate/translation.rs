@@ -1,10 +1,9 @@
 //! How many pages the translation buffers hold, what missing them costs, and whether huge pages
 //! reach further.
 //!
-//! One line in each of `n` pages is visited in turns. The lines are staggered, page `p` giving its
-//! `7p`-th one, so that they spread over the sets of the data caches as evenly as lines that lie
-//! together; and as many lines that do lie together, in a huge page, are visited for comparison.
-//! What the former take longer is translation:
+//! One line in each of `n` pages is visited in turns. Page `p` gives its `7p`-th line, so that the
+//! lines spread over the sets of the data caches as evenly as adjacent lines. As many adjacent
+//! lines, in a huge page, are visited for comparison; the difference is translation:
 //!
 //! ```text
 //! ns |                              .-----------   a walk through the page table
@@ -15,14 +14,10 @@
 //!              entries of dTLB   of STLB
 //! ```
 //!
-//! The pages follow each other, so that they spread over the buffers' sets evenly, and are visited
-//! in turns, so that a buffer of LRU-like replacement that is one page too small hardly ever hits.
-//! [`cliffs`] finds the two steps.
-//!
-//! The same lines in huge pages tell whether these extend the buffers' reach. In a virtual machine
-//! they need not: where the host maps a guest's huge page with small pages, the hardware keeps
-//! translations of small pieces, and `n` pieces of 4 KiB miss as they do in small pages, if with
-//! shorter walks.
+//! The pages are adjacent, so that they spread over the buffers' sets evenly, and visited in turns,
+//! so that a buffer of LRU-like replacement that is one page too small hardly ever hits. The same
+//! lines in huge pages tell whether these extend the reach: in a virtual machine whose host backs
+//! them with small pages they miss as small pages do, with shorter walks.
 
 use super::LINE_WORDS;
 use super::cycle::Cycle;
@@ -33,8 +28,7 @@ use crate::{PageSize, PagedMemory};
 const PAGE_WORDS: usize = 4096 / 8;
 /// Lines of a small page.
 const PAGE_LINES: usize = 64;
-/// Lines from a page's line to that of the next page, in lines; odd, so that 64 pages use all of
-/// them.
+/// Lines from a page's line to that of the next page; odd, so that 64 pages use all of them.
 const STAGGER: usize = 7;
 /// Points to the doubling: known sizes (48, 64, 72, 96, 128, 1024, 1280, 1536, 2048, 3072, 4096)
 /// are among them.
@@ -45,8 +39,8 @@ const PAGES_MAX: u64 = 1 << 14;
 const PAGES_MAX_QUICK: u64 = 1 << 13;
 /// A step lower than this is noise.
 const STEP_NS_MIN: f64 = 0.4;
-/// Differences count in proportion from here on: a hit of the second buffer costs a nanosecond or
-/// two, a walk ten times that.
+/// Larger differences count by their ratio: a hit of the second buffer costs a nanosecond or two, a
+/// walk ten times that.
 const SCALE_NS: f64 = 0.5;
 
 /// Visits more and more pages; `None` without memory.
@@ -76,7 +70,7 @@ pub(super) fn measure(quick: bool, runs: u32) -> Option<TranslationProbe> {
     })
 }
 
-/// Word that a page gives.
+/// The word of a page's line.
 fn place_in_page(page: usize) -> usize {
     page * PAGE_WORDS + page * STAGGER % PAGE_LINES * LINE_WORDS
 }
@@ -84,37 +78,30 @@ fn place_in_page(page: usize) -> usize {
 /// Eight numbers to the doubling.
 fn numbers_of_pages(last: u64) -> impl Iterator<Item = u64> {
     let doublings = std::iter::successors(Some(PAGES_MIN), |&pages| Some(2 * pages));
-    doublings
-        .flat_map(|pages| {
-            (0..POINTS_PER_DOUBLING).map(move |i| pages + i * pages / POINTS_PER_DOUBLING)
-        })
-        .take_while(move |&pages| pages <= last)
+    let points = doublings.flat_map(|pages| {
+        (0..POINTS_PER_DOUBLING).map(move |i| pages + i * pages / POINTS_PER_DOUBLING)
+    });
+    points.take_while(move |&pages| pages <= last)
 }
 
 /// The two steps (or the one, or none) that explain the points best: least squares of a function of
 /// three values, on a scale on which a nanosecond and ten count about the same. The entries of a
 /// buffer are the last point before its step.
 fn cliffs(points: &[PagePoint]) -> Vec<TranslationLevel> {
-    let scaled: Vec<f64> = points
-        .iter()
-        .map(|point| (point.ns / SCALE_NS).ln_1p())
-        .collect();
     let n = points.len();
     if n < 4 {
         return Vec::new();
     }
-    // Sums of the first so many values and of their squares, for the squared error of any stretch.
+    // Sums of the first values and of their squares, for the squared error of any stretch.
     let mut sums = vec![(0.0, 0.0)];
-    for value in &scaled {
+    for point in points {
+        let value = (point.ns / SCALE_NS).ln_1p();
         let (sum, squares) = sums[sums.len() - 1];
         sums.push((sum + value, squares + value * value));
     }
     let error = |from: usize, to: usize| {
         let (sum, squares) = (sums[to].0 - sums[from].0, sums[to].1 - sums[from].1);
         squares - sum * sum / (to - from) as f64
-    };
-    let mean_ns = |from: usize, to: usize| {
-        points[from..to].iter().map(|point| point.ns).sum::<f64>() / (to - from) as f64
     };
     let mut best = (f64::INFINITY, 0, 0);
     for first in 1..n - 1 {
@@ -126,22 +113,16 @@ fn cliffs(points: &[PagePoint]) -> Vec<TranslationLevel> {
         }
     }
     let (_, first, second) = best;
-    let levels = [
-        mean_ns(0, first),
-        mean_ns(first, second),
-        mean_ns(second, n),
-    ];
-    [
-        (first, levels[0], levels[1]),
-        (second, levels[1], levels[2]),
-    ]
-    .into_iter()
-    .map(|(at, below, above)| TranslationLevel {
+    let mean_ns = |from: usize, to: usize| {
+        points[from..to].iter().map(|point| point.ns).sum::<f64>() / (to - from) as f64
+    };
+    let level = |(start, at, end): (usize, usize, usize)| TranslationLevel {
         entries: points[at - 1].pages,
-        miss_ns: above - below,
-    })
-    .filter(|level| level.miss_ns >= STEP_NS_MIN)
-    .collect()
+        miss_ns: mean_ns(at, end) - mean_ns(start, at),
+    };
+    let levels = [(0, first, second), (first, second, n)].map(level);
+    let is_step = |level: &TranslationLevel| level.miss_ns >= STEP_NS_MIN;
+    levels.into_iter().filter(is_step).collect()
 }
 
 #[cfg(test)]
@@ -210,6 +191,5 @@ mod tests {
         };
         assert_eq!(probe(0.5).huge_pages_reach(), Some(true));
         assert_eq!(probe(12.0).huge_pages_reach(), Some(false));
-        assert_eq!(probe(0.5).walk_ns(), None, "one level only");
     }
 }

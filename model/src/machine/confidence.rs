@@ -14,20 +14,9 @@ pub struct ErrorBand {
     pub high: f64,
 }
 
-impl ErrorBand {
-    /// This band made wider on both sides.
-    #[must_use]
-    pub fn widened(self, factor: f64) -> ErrorBand {
-        ErrorBand {
-            low: self.low / factor,
-            high: self.high * factor,
-        }
-    }
-}
-
-/// After so long, what others do to a shared cache is another matter.
+/// Other programs change what is left of a shared cache within minutes.
 const FRESH: Duration = Duration::from_secs(10 * 60);
-/// After so long, it may be a machine with other memory, kernel or neighbours.
+/// Memory, kernel or other guests may change within days.
 const STALE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What a data level costs to reach, and how much of it there is.
@@ -44,20 +33,6 @@ pub struct LevelLatency {
 }
 
 impl Machine {
-    /// When the machine was measured, seen from now; `None` unless it was, or when the clock says
-    /// that it is yet to be.
-    pub fn age(&self) -> Option<Duration> {
-        self.age_at(SystemTime::now())
-    }
-
-    fn age_at(&self, now: SystemTime) -> Option<Duration> {
-        let Origin::Calibrated { unix_seconds, .. } = self.origin else {
-            return None;
-        };
-        let since_epoch = now.duration_since(UNIX_EPOCH).ok()?;
-        since_epoch.checked_sub(Duration::from_secs(unix_seconds))
-    }
-
     /// The factors of a predicted time between which the clock is expected.
     ///
     /// | numbers | measured over predicted |
@@ -69,21 +44,21 @@ impl Machine {
     /// | older than ten minutes; a day | 1.15, 1.4 times wider |
     /// | defaults of this machine, presets | 0.4 to 2.5 |
     ///
-    /// What the first rows rest on, dependent searches in trees of 2^16 to 2^22 nodes on two
-    /// virtual processors of an Emerald Rapids, November 2026
-    /// (`ccmodel-lab validate`): with five programs and more to each
-    /// processor, a loud machine, 168 ratios lay between 0.77 and 1.30, nine tenths of them between
-    /// 0.87 and 1.20. No occasion was quiet by the reading that is taken today; on an earlier one,
-    /// with fewer programs running, 96 ratios lay between 0.88 and 1.19. The factors of the short
-    /// form and of age are judgement: what others do to a shared cache changes within minutes,
-    /// memory and kernel within days. So is the last row: latencies of memory and what is left of a
-    /// shared cache differ by that much between machines.
+    /// The first rows rest on dependent searches in trees of 2^16 to 2^22 nodes on two virtual
+    /// processors of an Emerald Rapids, November 2026 (`ccmodel-lab validate`). With five programs
+    /// and more to each processor, a loud machine, 168 ratios lay between 0.77 and 1.30. With fewer
+    /// programs running, 96 ratios lay between 0.88 and 1.19. The factors of the short form and of
+    /// age, and the last row, are judgement.
     pub fn error_band(&self) -> ErrorBand {
         self.error_band_at(SystemTime::now())
     }
 
     fn error_band_at(&self, now: SystemTime) -> ErrorBand {
-        let Origin::Calibrated { quick, .. } = self.origin else {
+        let Origin::Calibrated {
+            unix_seconds,
+            quick,
+        } = self.origin
+        else {
             return ErrorBand {
                 low: 0.4,
                 high: 2.5,
@@ -95,15 +70,17 @@ impl Machine {
             Some(Verdict::Busy) | None => (0.8, 1.25),
             Some(Verdict::Loud) => (0.7, 1.4),
         };
-        let mut band = ErrorBand { low, high };
-        if quick {
-            band = band.widened(1.05);
-        }
-        // A machine file of the future is of unknown age.
-        match self.age_at(now) {
-            Some(age) if age <= FRESH => band,
-            Some(age) if age <= STALE => band.widened(1.15),
-            _ => band.widened(1.4),
+        let measured = UNIX_EPOCH.checked_add(Duration::from_secs(unix_seconds));
+        // A machine file from the future is of unknown age.
+        let by_age = match measured.and_then(|measured| now.duration_since(measured).ok()) {
+            Some(age) if age <= FRESH => 1.0,
+            Some(age) if age <= STALE => 1.15,
+            _ => 1.4,
+        };
+        let wider = by_age * if quick { 1.05 } else { 1.0 };
+        ErrorBand {
+            low: low / wider,
+            high: high * wider,
         }
     }
 
@@ -179,22 +156,6 @@ mod tests {
             quick: true,
         };
         assert!(width(&quiet, 1060) < width(&quick, 1060));
-    }
-
-    #[test]
-    fn ages_count_from_the_measurement() {
-        let now = UNIX_EPOCH + Duration::from_secs(5000);
-        assert_eq!(
-            calibrated(2000, None).age_at(now),
-            Some(Duration::from_secs(3000))
-        );
-        assert_eq!(calibrated(5001, None).age_at(now), None);
-        assert_eq!(Machine::thesis().age_at(now), None);
-        assert!(
-            calibrated(2000, None)
-                .age()
-                .is_some_and(|age| age > Duration::from_secs(1 << 20))
-        );
     }
 
     #[test]

@@ -86,15 +86,8 @@ impl TranslationProbe {
     /// Of what small pages cost, huge ones must save this part for their reach to count as larger.
     const SAVED_SHARE_MIN: f64 = 0.7;
 
-    /// What a walk through the page table costs, as far as it shows: missing the last buffer.
-    pub fn walk_ns(&self) -> Option<f64> {
-        (self.levels.len() >= 2).then(|| self.levels[self.levels.len() - 1].miss_ns)
-    }
-
-    /// Whether as many small pages as no buffer holds cost hardly anything when they are parts of
-    /// huge ones, so that huge pages extend what the buffers reach. They do not where a hypervisor
-    /// backs huge pages with small ones: the buffers then hold small pieces of them, and only the
-    /// walks are shorter. `None` when nothing showed.
+    /// Whether huge pages extend what the buffers reach. They do not where a hypervisor backs huge
+    /// pages with small ones: then only the walks are shorter. `None` when no buffer showed.
     pub fn huge_pages_reach(&self) -> Option<bool> {
         let (small, huge) = (self.small_pages.last()?, self.huge_pages.last()?);
         (!self.levels.is_empty() && small.ns > 0.0)
@@ -162,10 +155,8 @@ pub struct ChaseReading {
 impl ChaseReading {
     /// How much the median moved: the larger over the smaller, less 1.
     pub fn drift(&self) -> f64 {
-        let (less, more) = (
-            self.before_ns.min(self.after_ns),
-            self.before_ns.max(self.after_ns),
-        );
+        let less = self.before_ns.min(self.after_ns);
+        let more = self.before_ns.max(self.after_ns);
         if less > 0.0 { more / less - 1.0 } else { 0.0 }
     }
 }
@@ -198,7 +189,9 @@ impl fmt::Display for Verdict {
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "json", serde(deny_unknown_fields))]
 pub struct Quietness {
-    /// What all of it comes to; [`Quietness::judge`] says how.
+    /// That of the worst reading. A spread or drift of a chase is quiet up to 10 % and loud beyond
+    /// 40 %, stolen time up to 1 % and beyond 5 %, load up to 0.75 programs a processor and beyond
+    /// 1.5.
     pub verdict: Verdict,
     /// Chases that were repeated.
     pub readings: Vec<ChaseReading>,
@@ -211,21 +204,8 @@ pub struct Quietness {
 }
 
 impl Quietness {
-    /// Up to this spread or drift of a chase, nothing else ran.
-    const QUIET_SPREAD: f64 = 0.10;
-    /// Beyond this one, figures hold for the moment only.
-    const LOUD_SPREAD: f64 = 0.40;
-    /// Stolen time counts in itself and as a sign of what the thieves do to the caches.
-    const QUIET_STEAL: f64 = 0.01;
-    const LOUD_STEAL: f64 = 0.05;
-    /// A load of one program a processor leaves none idle.
-    const QUIET_LOAD: f64 = 0.75;
-    const LOUD_LOAD: f64 = 1.5;
-
-    /// The verdict on these readings: that of the worst of them. A spread or drift of a chase is
-    /// quiet up to 10 % and loud beyond 40 %, stolen time up to 1 % and beyond 5 %, load up to 0.75
-    /// programs a processor and beyond 1.5.
-    pub fn judge(
+    /// The verdict on the worst of these readings.
+    fn judge(
         readings: &[ChaseReading],
         steal_share: Option<f64>,
         load_per_processor: Option<f64>,
@@ -239,20 +219,11 @@ impl Quietness {
                 Verdict::Loud
             }
         };
-        let chases = readings.iter().map(|reading| {
-            grade(
-                reading.spread.max(reading.drift()),
-                Quietness::QUIET_SPREAD,
-                Quietness::LOUD_SPREAD,
-            )
-        });
-        let steal =
-            steal_share.map(|share| grade(share, Quietness::QUIET_STEAL, Quietness::LOUD_STEAL));
-        let load =
-            load_per_processor.map(|load| grade(load, Quietness::QUIET_LOAD, Quietness::LOUD_LOAD));
+        let chases = readings.iter();
         chases
-            .chain(steal)
-            .chain(load)
+            .map(|reading| grade(reading.spread.max(reading.drift()), 0.10, 0.40))
+            .chain(steal_share.map(|share| grade(share, 0.01, 0.05)))
+            .chain(load_per_processor.map(|load| grade(load, 0.75, 1.5)))
             .max()
             .unwrap_or(Verdict::Quiet)
     }

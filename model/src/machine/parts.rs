@@ -6,16 +6,15 @@ use crate::geometry::PageSize;
 /// How a search goes from a node to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum SearchStyle {
-    /// A conditional jump to one of two loads: what a compiler makes of a search that does anything
-    /// else on the way. The processor runs ahead on its guess and loses time when it is wrong.
+    /// A conditional jump to one of two loads, as compilers make of most searches. The processor
+    /// runs ahead on its guess and loses time when it is wrong.
     #[default]
     Branches,
-    /// Both links are loaded and one is selected: what a compiler makes of the smallest search
-    /// loops.
+    /// Both links are loaded and one is selected, as compilers make of the smallest search loops.
     BranchFree,
 }
 
-/// Costs of a search that have nothing to do with misses.
+/// Costs of a search apart from misses.
 ///
 /// A search with branches takes `operation_ns + node_ns x nodes visited + misprediction_ns x
 /// mispredictions`, a branch-free one `operation_ns + branch_free_node_ns x nodes visited`.
@@ -33,12 +32,10 @@ pub struct SearchCosts {
     pub branch_free_node_ns: f64,
 }
 
-/// How far work that does not wait for other work overlaps.
+/// How far independent operations overlap, such as the lookups of a batch.
 ///
-/// Operations are *independent* when the processor can start one before it has the result of the
-/// one before: lookups of a batch, say. How far it gets ahead is bounded by how many misses it can
-/// have under way, by how many instructions it holds, and with branches by how often it guesses
-/// wrong; [`Overlap`](crate::Overlap) has the formula.
+/// The processor gets ahead as far as its outstanding misses, its instruction window and, with
+/// branches, its wrong guesses allow; [`Overlap`](crate::Overlap) has the formula.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "json", serde(deny_unknown_fields))]
@@ -96,8 +93,7 @@ pub enum LevelKind {
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "json", serde(deny_unknown_fields))]
 pub struct Level {
-    /// `L1`, `L2`, `L3`, `TLB-4k`, ...; unique within a machine. A miss of level `L1` is a load
-    /// that `L1` does not serve.
+    /// `L1`, `L2`, `L3`, `TLB-4k`, ...; unique within a machine.
     pub name: String,
     /// Data or translations.
     pub kind: LevelKind,
@@ -125,6 +121,22 @@ impl Level {
                 capacity_bytes,
                 step_ns,
             }],
+        }
+    }
+
+    /// The TLBs for pages of 4 KiB: bytes that each reaches, and what missing it costs in
+    /// nanoseconds.
+    pub(super) fn of_small_pages(tlbs: [(u64, f64); 2]) -> Level {
+        let pages = PageSize::Small4K;
+        let steps = tlbs.map(|(bytes, step_ns)| Step {
+            capacity_bytes: bytes as f64,
+            step_ns,
+        });
+        Level {
+            name: "TLB-4k".to_owned(),
+            kind: LevelKind::Pages(pages),
+            block_bytes: pages.bytes(),
+            steps: steps.to_vec(),
         }
     }
 

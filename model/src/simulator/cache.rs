@@ -1,71 +1,82 @@
 //! One set-associative cache: which blocks it holds, and which of them give way.
 //!
-//! Two forms of sets, by the number of ways, do the same:
+//! ```text
+//! a set, words of 64 bits:   | marks, a byte for each way | block + 1 of each way | state |
+//! ```
 //!
-//! | | up to 16 ways (`narrow`) | more (`wide`) |
-//! |---|---|---|
-//! | a block is found | by one byte of each way, all compared at once | by going through the ways |
-//! | LRU | a word holds the ways in order of use | the ways themselves are in order of use |
-//! | tree-PLRU | bits of an inner node each, in a word | the same, in several words |
-//! | random | draws | draws |
-//!
-//! So an access to a cache as they are built costs the same wherever in its set the block is, and
-//! no branch depends on where; and a fully associative one is as slow as it has ways.
+//! - A **mark** is a byte of a hash of the block. A search compares the marks of 16 ways at once
+//!   and then only the blocks whose mark is equal. So in a set of up to 16 ways no branch depends
+//!   on where a block is.
+//! - The **state** of LRU is the time of the last use of each way, 0 where the way is free. That of
+//!   tree-PLRU is the bits of its tree. Random replacement has none.
 
-mod narrow;
-mod plru;
-mod wide;
-
-use crate::hierarchy::CacheLevel;
-use narrow::NarrowSets;
-use wide::WideSets;
+use crate::hierarchy::{CacheLevel, ReplacementPolicy};
+use crate::shape::random::SplitMix64;
 
 /// Marks a free way. Blocks are kept as their number + 1, and a block has at least 8 bytes, so that
 /// nothing wraps.
 const FREE: u64 = 0;
-
-/// What became of a block that was touched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Touch {
-    /// It was there.
-    Hit,
-    /// It was not, and took the place of this block, or a free one.
-    Miss(Option<u64>),
-}
+/// Ways whose marks are compared at once, and the words that hold them.
+const GROUP_WAYS: usize = 16;
+const GROUP_WORDS: usize = 2;
+/// A one and the highest bit in each byte.
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGHS: u64 = 0x8080_8080_8080_8080;
 
 /// A set-associative cache of blocks, which are named by their number: address / block size.
+///
+/// Invariants: a block is in at most one way, of its set; the mark of a way with a block is the
+/// block's; under LRU, exactly the free ways have a time of 0.
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
     block_shift: u32,
-    sets: Sets,
+    set_mask: u64,
+    ways: usize,
+    mark_words: usize,
+    set_words: usize,
+    words: Vec<u64>,
+    policy: Policy,
 }
 
 #[derive(Clone, Debug)]
-enum Sets {
-    Narrow(NarrowSets),
-    Wide(WideSets),
+enum Policy {
+    /// Counts uses.
+    Lru {
+        time: u64,
+    },
+    TreePlru,
+    Random(SplitMix64),
 }
 
-/// The same method of either form.
-macro_rules! in_either {
-    ($sets:expr, $form:ident => $what:expr) => {
-        match $sets {
-            Sets::Narrow($form) => $what,
-            Sets::Wide($form) => $what,
-        }
-    };
+/// The words of a set.
+struct Set<'a> {
+    marks: &'a mut [u64],
+    blocks: &'a mut [u64],
+    state: &'a mut [u64],
 }
 
 impl Cache {
-    /// An empty cache; `seed` draws what random replacement evicts. O(blocks) memory.
+    /// An empty cache; `seed` draws what random replacement evicts.
     pub(super) fn new(level: &CacheLevel, seed: u64) -> Cache {
+        let geometry = level.geometry;
+        let ways = index(geometry.associativity());
+        let mark_words = ways.div_ceil(GROUP_WAYS) * GROUP_WORDS;
+        let (policy, state_words) = match level.policy {
+            ReplacementPolicy::Lru => (Policy::Lru { time: 0 }, ways),
+            ReplacementPolicy::TreePlru => {
+                (Policy::TreePlru, ways.next_power_of_two().div_ceil(64))
+            }
+            ReplacementPolicy::Random => (Policy::Random(SplitMix64::new(seed)), 0),
+        };
+        let set_words = mark_words + ways + state_words;
         Cache {
-            block_shift: level.geometry.block_bytes().trailing_zeros(),
-            sets: if level.geometry.associativity() <= narrow::WAYS_MAX {
-                Sets::Narrow(NarrowSets::new(level, seed))
-            } else {
-                Sets::Wide(WideSets::new(level, seed))
-            },
+            block_shift: geometry.block_bytes().trailing_zeros(),
+            set_mask: geometry.sets() - 1,
+            ways,
+            mark_words,
+            set_words,
+            words: vec![FREE; index(geometry.sets()) * set_words],
+            policy,
         }
     }
 
@@ -81,85 +92,210 @@ impl Cache {
         address >> self.block_shift
     }
 
-    /// Uses a block, which is brought in if it is not there.
+    /// The set of a block, and the policy.
     #[inline(always)]
-    pub(super) fn touch(&mut self, block: u64) -> Touch {
-        in_either!(&mut self.sets, sets => sets.touch(block))
+    fn set_of(&mut self, block: u64) -> (Set<'_>, &mut Policy) {
+        let start = index(block & self.set_mask) * self.set_words;
+        let words = &mut self.words[start..start + self.set_words];
+        let (marks, words) = words.split_at_mut(self.mark_words);
+        let (blocks, state) = words.split_at_mut(self.ways);
+        let set = Set {
+            marks,
+            blocks,
+            state,
+        };
+        (set, &mut self.policy)
     }
 
-    /// Uses a block if it is there, and says whether it is.
-    #[inline]
+    /// Uses a block if the cache holds it, and says whether it does.
+    #[inline(always)]
     pub(super) fn use_if_held(&mut self, block: u64) -> bool {
-        in_either!(&mut self.sets, sets => sets.use_if_held(block))
+        let (set, policy) = self.set_of(block);
+        let way = set.find(block);
+        if let Some(way) = way {
+            policy.use_way(set, way);
+        }
+        way.is_some()
     }
 
-    /// Brings in a block that is not there; the block whose place it takes, if it takes one's.
+    /// Brings in a block that the cache does not hold, and returns the block that it evicts.
     #[inline]
     pub(super) fn insert(&mut self, block: u64) -> Option<u64> {
-        in_either!(&mut self.sets, sets => sets.insert(block))
+        let (set, policy) = self.set_of(block);
+        debug_assert!(set.find(block).is_none(), "block {block} is held already");
+        let way = policy.victim(&set);
+        let (marks, shift) = (&mut set.marks[way / 8], way % 8 * 8);
+        *marks = *marks & !(0xff << shift) | mark(block) << shift;
+        let evicted = std::mem::replace(&mut set.blocks[way], block + 1);
+        policy.use_way(set, way);
+        evicted.checked_sub(1)
     }
 
-    /// Throws a block out, and says whether it was there.
+    /// Removes a block, and says whether the cache held it.
     pub(super) fn remove(&mut self, block: u64) -> bool {
-        in_either!(&mut self.sets, sets => sets.remove(block))
+        let (set, policy) = self.set_of(block);
+        let way = set.find(block);
+        if let Some(way) = way {
+            set.blocks[way] = FREE;
+            if let Policy::Lru { .. } = policy {
+                set.state[way] = 0;
+            }
+        }
+        way.is_some()
     }
 
-    /// Throws everything out; a new cache of its policy, but for the random draws, which go on.
+    /// Empties the cache; random draws go on.
     pub(super) fn clear(&mut self) {
-        in_either!(&mut self.sets, sets => sets.clear());
+        self.words.fill(FREE);
     }
 
-    /// Whether a block is there; nothing changes.
-    #[cfg(test)]
-    pub(super) fn holds(&self, block: u64) -> bool {
-        self.held().contains(&block)
-    }
-
-    /// All blocks, set by set, those of a set in no order that means anything.
+    /// All blocks, set by set and way by way.
     #[cfg(test)]
     pub(super) fn held(&self) -> Vec<u64> {
-        in_either!(&self.sets, sets => sets.held())
+        let sets = self.words.chunks_exact(self.set_words);
+        let blocks = sets.flat_map(|set| &set[self.mark_words..][..self.ways]);
+        blocks.filter_map(|block| block.checked_sub(1)).collect()
     }
 }
 
-/// The block of an entry; none in a free way.
+impl Set<'_> {
+    /// The way that holds a block.
+    #[inline(always)]
+    fn find(&self, block: u64) -> Option<usize> {
+        let wanted = mark(block) * ONES;
+        // The highest bit of each byte that is equal, and perhaps of some above one that is.
+        let equal = |marks: u64| {
+            let unequal = marks ^ wanted;
+            unequal.wrapping_sub(ONES) & !unequal & HIGHS
+        };
+        for (group, marks) in self.marks.chunks_exact(GROUP_WORDS).enumerate() {
+            // Way i of the group at bit 8i, way 8 + i at bit 8i + 1.
+            let mut candidates = equal(marks[0]) >> 7 | equal(marks[1]) >> 6;
+            while candidates != 0 {
+                let bit = candidates.trailing_zeros() as usize;
+                let way = group * GROUP_WAYS + bit / 8 + bit % 8 * 8;
+                // The last group has marks of ways that do not exist.
+                if self.blocks.get(way) == Some(&(block + 1)) {
+                    return Some(way);
+                }
+                candidates &= candidates - 1;
+            }
+        }
+        None
+    }
+}
+
+impl Policy {
+    /// Notes a use of a way.
+    #[inline(always)]
+    fn use_way(&mut self, set: Set<'_>, way: usize) {
+        match self {
+            Policy::Lru { time } => {
+                *time += 1;
+                set.state[way] = *time;
+            }
+            Policy::TreePlru => point_away(set.state, set.blocks.len(), way),
+            Policy::Random(_) => {}
+        }
+    }
+
+    /// The way that gives way: a free one, if there is one.
+    #[inline(always)]
+    fn victim(&mut self, set: &Set<'_>) -> usize {
+        if let Policy::Lru { .. } = self {
+            let (mut oldest, mut way) = (u64::MAX, 0);
+            for (i, &time) in set.state.iter().enumerate() {
+                if time < oldest {
+                    (oldest, way) = (time, i);
+                }
+            }
+            return way;
+        }
+        let free = set.blocks.iter().position(|&block| block == FREE);
+        free.unwrap_or_else(|| match self {
+            Policy::Random(random) => {
+                // A geometry has at most 2^16 ways.
+                random.below(u32::try_from(set.blocks.len()).unwrap_or(u32::MAX)) as usize
+            }
+            _ => plru_victim(set.state, set.blocks.len()),
+        })
+    }
+}
+
+/// A byte of a hash (multiplication by 2^64 / golden ratio): no byte of the number itself is sure to
+/// differ between blocks of one set.
 #[inline]
-fn held_block(entry: u64) -> Option<u64> {
-    entry.checked_sub(1)
+fn mark(block: u64) -> u64 {
+    block.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56
 }
 
 /// A number that is an index into something that fits into memory.
 #[inline]
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "sets and ways of a hierarchy, of which there are at most 2^27"
+    reason = "sets and ways of a hierarchy, which has at most 2^27 blocks"
 )]
 fn index(number: u64) -> usize {
     number as usize
+}
+
+/// The way that the bits of a tree-PLRU set point to.
+///
+/// The tree has as many leaves as there are ways, or the next power of two. Each inner node has a
+/// bit that says which half gives way: 1 is the upper half, which is ignored where it has no ways.
+/// Nodes are numbered as in a heap: 1 is the root, 2i and 2i + 1 are the halves of i.
+fn plru_victim(bits: &[u64], ways: usize) -> usize {
+    let (mut node, mut first) = (1, 0);
+    let mut half = ways.next_power_of_two() / 2;
+    while half > 0 {
+        let upper = bits[node / 64] >> (node % 64) & 1 == 1 && first + half < ways;
+        if upper {
+            first += half;
+        }
+        node = 2 * node + usize::from(upper);
+        half /= 2;
+    }
+    first
+}
+
+/// Turns the bits on the path to `way` so that they point elsewhere.
+fn point_away(bits: &mut [u64], ways: usize, way: usize) {
+    let mut node = 1;
+    let mut half = ways.next_power_of_two() / 2;
+    while half > 0 {
+        let upper = way & half != 0;
+        let (word, bit) = (&mut bits[node / 64], 1 << (node % 64));
+        if upper {
+            *word &= !bit;
+        } else {
+            *word |= bit;
+        }
+        node = 2 * node + usize::from(upper);
+        half /= 2;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::geometry::CacheGeometry;
-    use crate::hierarchy::ReplacementPolicy;
 
-    fn cache(sets: u64, ways: u64, policy: ReplacementPolicy) -> Cache {
-        let geometry = CacheGeometry::new(sets, 64, ways).unwrap();
-        let mut level = CacheLevel::lru("L1", geometry);
-        level.policy = policy;
-        Cache::new(&level, 1)
+    /// The blocks that accesses to one set evict; `None` for hits and free ways.
+    fn evictions(set: &mut Cache, blocks: &[u64]) -> Vec<Option<u64>> {
+        let access = |&block: &u64| match set.use_if_held(block) {
+            true => None,
+            false => set.insert(block),
+        };
+        blocks.iter().map(access).collect()
     }
 
-    /// The blocks that a sequence of touches evicts; `None` for hits and free places.
-    fn evictions(cache: &mut Cache, blocks: &[u64]) -> Vec<Option<u64>> {
-        let touches = blocks.iter().map(|&block| cache.touch(block));
-        touches
-            .map(|touch| match touch {
-                Touch::Hit => None,
-                Touch::Miss(evicted) => evicted,
-            })
-            .collect()
+    fn set(ways: u64, policy: ReplacementPolicy) -> Cache {
+        let level = CacheLevel {
+            name: "L1".to_owned(),
+            geometry: CacheGeometry::new(1, 64, ways).unwrap(),
+            policy,
+        };
+        Cache::new(&level, 1)
     }
 
     /// A set of four ways, by hand. Bits as root, left, right; each says where the victim is.
@@ -178,91 +314,28 @@ mod tests {
     /// ```
     #[test]
     fn tree_plru_as_worked_by_hand() {
-        let [a, b, c, d, e, f, g, h] = [1, 2, 3, 4, 5, 6, 7, 8];
-        let mut set = cache(1, 4, ReplacementPolicy::TreePlru);
-        let evicted = evictions(&mut set, &[a, b, c, d, a, e, f, g, h]);
-        let [n, c, b, d, a] = [None, Some(c), Some(b), Some(d), Some(a)];
+        let mut four = set(4, ReplacementPolicy::TreePlru);
+        let evicted = evictions(&mut four, &[1, 2, 3, 4, 1, 5, 6, 7, 8]);
+        let [n, c, b, d, a] = [None, Some(3), Some(2), Some(4), Some(1)];
         assert_eq!(evicted, [n, n, n, n, n, c, b, d, a]);
-        assert_eq!(set.held(), [h, f, e, g]);
-    }
-
-    /// Three ways: a half of two and a half of one.
-    ///
-    /// ```text
-    /// touch   way   root  left     set after
-    /// a       0     R     R        a . .
-    /// b       1     R     L        a b .
-    /// c       2     L     L        a b c
-    /// d       0     R     R        d b c      root left, left left: a
-    /// e       2     L     R        d b e      root right, one way only: c
-    /// f       1     R     L        d f e      root left, left right: b
-    /// ```
-    #[test]
-    fn tree_plru_of_three_ways_as_worked_by_hand() {
-        let mut set = cache(1, 3, ReplacementPolicy::TreePlru);
-        let evicted = evictions(&mut set, &[1, 2, 3, 4, 5, 6]);
+        assert_eq!(four.held(), [8, 6, 5, 7]);
+        // Three ways are a half of two and a half of one, which gives way every second time.
+        let mut three = set(3, ReplacementPolicy::TreePlru);
+        let evicted = evictions(&mut three, &[1, 2, 3, 4, 5, 6]);
         assert_eq!(evicted, [None, None, None, Some(1), Some(3), Some(2)]);
-        assert_eq!(set.held(), [4, 6, 5]);
+        assert_eq!(three.held(), [4, 6, 5]);
     }
 
     #[test]
-    fn plru_trees_of_many_ways_use_all_of_them() {
-        for ways in [1, 2, 5, 12, 63, 64, 65, 100, 300] {
-            let mut set = cache(2, ways, ReplacementPolicy::TreePlru);
-            // Only even blocks: those of set 0.
-            for block in 0..ways {
-                assert_eq!(set.touch(2 * block), Touch::Miss(None));
-            }
-            let mut gone: Vec<u64> = (ways..2 * ways)
-                .filter_map(|block| match set.touch(2 * block) {
-                    Touch::Miss(evicted) => evicted,
-                    Touch::Hit => None,
-                })
-                .collect();
-            assert_eq!(gone.len() as u64, ways);
-            // A power of two of ways gives way in turn when nothing is hit.
-            if ways.is_power_of_two() {
-                gone.sort_unstable();
-                let expected: Vec<u64> = (0..ways).map(|block| 2 * block).collect();
-                assert_eq!(gone, expected);
-            }
-        }
-    }
-
-    #[test]
-    fn lru_evicts_what_was_used_longest_ago() {
-        let mut set = cache(1, 3, ReplacementPolicy::Lru);
-        assert_eq!(evictions(&mut set, &[1, 2, 3, 1, 3]), [None; 5]);
-        assert_eq!(set.touch(4), Touch::Miss(Some(2)));
-        assert!(set.remove(1));
-        assert!(!set.remove(1));
-        assert!(!set.holds(1) && set.holds(3) && set.holds(4));
-        // The free place first.
-        assert_eq!(set.touch(5), Touch::Miss(None));
-        assert_eq!(set.touch(6), Touch::Miss(Some(3)));
-        set.clear();
-        assert!(set.held().is_empty());
-    }
-
-    #[test]
-    fn random_replacement_takes_every_way_and_free_places_first() {
-        let mut set = cache(1, 4, ReplacementPolicy::Random);
-        assert_eq!(evictions(&mut set, &[0, 1, 2, 3]), [None; 4]);
-        let mut places = [0; 4];
-        for block in 4..4004 {
-            let before = set.held();
-            let Touch::Miss(Some(gone)) = set.touch(block) else {
-                panic!("a full set evicts");
-            };
-            places[before.iter().position(|&held| held == gone).unwrap()] += 1;
-        }
-        // A binomial of 4000 draws: 1000 each, with a standard deviation of 27.
-        assert!(
-            places.iter().all(|count| (850..1150).contains(count)),
-            "{places:?}"
-        );
-        set.remove(4003);
-        assert_eq!(set.touch(1_000_000), Touch::Miss(None));
+    fn lru_evicts_the_block_that_was_used_longest_ago() {
+        let mut three = set(3, ReplacementPolicy::Lru);
+        assert_eq!(evictions(&mut three, &[1, 2, 3, 1, 3]), [None; 5]);
+        assert_eq!(evictions(&mut three, &[4]), [Some(2)]);
+        assert!(three.remove(1) && !three.remove(1));
+        // The free way first.
+        assert_eq!(evictions(&mut three, &[5, 6]), [None, Some(3)]);
+        three.clear();
+        assert!(three.held().is_empty());
     }
 
     #[test]
@@ -270,8 +343,7 @@ mod tests {
         let geometry = CacheGeometry::new(2, 8, 1).unwrap();
         let mut smallest = Cache::new(&CacheLevel::lru("L1", geometry), 0);
         let last = smallest.block_of(u64::MAX);
-        assert_eq!(smallest.touch(last), Touch::Miss(None));
-        assert_eq!(smallest.touch(last), Touch::Hit);
-        assert_eq!(smallest.touch(last - 2), Touch::Miss(Some(last)));
+        let evicted = evictions(&mut smallest, &[last, last, last - 2]);
+        assert_eq!(evicted, [None, None, Some(last)]);
     }
 }

@@ -1,12 +1,10 @@
 //! Which frame of physical memory lies behind a page.
 //!
-//! Caches behind the first level choose sets by bits of the address above the page, and what these
-//! are is up to the system, which hands out frames in no order that a program could know. So two
-//! neighbouring pages may compete for the same sets. A random map shows that, and it needs no
-//! memory: page numbers go through a bijection of all numbers of their length, drawn by the seed,
-//! in three rounds of the kind that ends most hash functions. Each round adds a constant,
-//! multiplies by an odd one and folds the upper half of the bits onto the lower, and each of these
-//! steps can be undone: so no two pages share a frame.
+//! Caches behind the first level choose sets by bits of the address above the page, which the
+//! system chooses, so neighbouring pages may compete for the same sets. [`Frames::Random`] models
+//! that without memory: page numbers go through a random bijection of all numbers of their length.
+//! Each of its three rounds adds a constant, multiplies by an odd one and folds the upper half of
+//! the bits onto the lower. Each of these steps can be undone, so no two pages share a frame.
 
 use crate::PageSize;
 use crate::shape::random::SplitMix64;
@@ -14,7 +12,7 @@ use crate::shape::random::SplitMix64;
 /// How addresses of a program become addresses of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Frames {
-    /// They are the same, as in an operating system that never pages, or inside of one huge page.
+    /// They are the same, as without paging or inside of one huge page.
     #[default]
     Identity,
     /// Each page lies in a random frame of its own.
@@ -26,58 +24,38 @@ pub enum Frames {
     },
 }
 
-const ROUNDS: usize = 3;
-
-/// The map of [`Frames`], ready to be asked.
+/// The map of [`Frames`]. Without rounds it is the identity.
 #[derive(Clone, Debug)]
-pub(super) enum FrameMap {
-    Identity,
-    Random(RandomFrames),
-}
-
-impl FrameMap {
-    pub(super) fn new(frames: Frames) -> FrameMap {
-        match frames {
-            Frames::Identity => FrameMap::Identity,
-            Frames::Random { pages, seed } => FrameMap::Random(RandomFrames::new(pages, seed)),
-        }
-    }
-
-    /// Where an address of the program lies in memory. O(1).
-    #[inline]
-    pub(super) fn physical(&mut self, address: u64) -> u64 {
-        match self {
-            FrameMap::Identity => address,
-            FrameMap::Random(frames) => frames.physical(address),
-        }
-    }
-}
-
-/// A random bijection between page numbers and frame numbers.
-#[derive(Clone, Debug)]
-pub(super) struct RandomFrames {
+pub(super) struct FrameMap {
     page_shift: u32,
-    /// The keys of each round: what is added, and an odd factor.
-    keys: [(u64, u64); ROUNDS],
+    /// What each round adds, and its odd factor.
+    rounds: Vec<(u64, u64)>,
     /// The page of the last address, and how far its frame is from it.
     last: (u64, u64),
 }
 
-impl RandomFrames {
-    fn new(pages: PageSize, seed: u64) -> RandomFrames {
-        let mut random = SplitMix64::new(seed);
-        let keys = [(); ROUNDS].map(|()| (random.next_u64(), random.next_u64() | 1));
-        let mut frames = RandomFrames {
+impl FrameMap {
+    pub(super) fn new(frames: Frames) -> FrameMap {
+        let (pages, rounds) = match frames {
+            Frames::Identity => (PageSize::Small4K, Vec::new()),
+            Frames::Random { pages, seed } => {
+                let mut random = SplitMix64::new(seed);
+                let rounds = [(); 3].map(|()| (random.next_u64(), random.next_u64() | 1));
+                (pages, rounds.to_vec())
+            }
+        };
+        let mut map = FrameMap {
             page_shift: pages.bytes().trailing_zeros(),
-            keys,
+            rounds,
             last: (0, 0),
         };
-        frames.last.1 = frames.frame(0) << frames.page_shift;
-        frames
+        map.last.1 = map.frame(0) << map.page_shift;
+        map
     }
 
+    /// Where an address of the program lies in memory.
     #[inline]
-    fn physical(&mut self, address: u64) -> u64 {
+    pub(super) fn physical(&mut self, address: u64) -> u64 {
         let page = address >> self.page_shift;
         if page != self.last.0 {
             let distance = self.frame(page).wrapping_sub(page) << self.page_shift;
@@ -86,13 +64,13 @@ impl RandomFrames {
         address.wrapping_add(self.last.1)
     }
 
-    /// The frame of a page. Both have as many bits as are left of an address above the page.
+    /// The frame of a page. Both have the bits of an address above the page offset.
     #[inline]
     fn frame(&self, page: u64) -> u64 {
         let bits = u64::BITS - self.page_shift;
         let mask = u64::MAX >> self.page_shift;
         let mut number = page;
-        for (add, odd) in self.keys {
+        for &(add, odd) in &self.rounds {
             number = number.wrapping_add(add).wrapping_mul(odd) & mask;
             number ^= number >> (bits / 2);
         }
@@ -102,47 +80,16 @@ impl RandomFrames {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use quickcheck::quickcheck;
 
     use super::*;
 
-    fn random(pages: PageSize, seed: u64) -> RandomFrames {
-        RandomFrames::new(pages, seed)
-    }
-
-    #[test]
-    fn offsets_within_pages_stay() {
-        for pages in [PageSize::Small4K, PageSize::Huge2M] {
-            let mut frames = random(pages, 9);
-            for page in [0, 1, 2, 0, 77, u64::MAX >> pages.bytes().trailing_zeros()] {
-                let start = page * pages.bytes();
-                let frame = frames.physical(start);
-                assert_eq!(frame % pages.bytes(), 0);
-                for offset in [1, 64, pages.bytes() - 1] {
-                    assert_eq!(frames.physical(start + offset), frame + offset);
-                }
-            }
-        }
-        assert_eq!(FrameMap::new(Frames::Identity).physical(12_345), 12_345);
-    }
-
-    #[test]
-    fn neighbouring_pages_have_frames_of_their_own() {
-        for seed in 0..4 {
-            let frames = random(PageSize::Small4K, seed);
-            let distinct: HashSet<u64> = (0..200_000).map(|page| frames.frame(page)).collect();
-            assert_eq!(distinct.len(), 200_000);
-        }
-    }
-
-    /// A round is undone from its end to its start, which proves that no two pages share a frame.
-    fn undone(frames: &RandomFrames, frame: u64) -> u64 {
+    /// Undoes the rounds from the last to the first, which proves that no two pages share a frame.
+    fn undone(frames: &FrameMap, frame: u64) -> u64 {
         let bits = u64::BITS - frames.page_shift;
         let mask = u64::MAX >> frames.page_shift;
         let mut number = frame;
-        for (add, odd) in frames.keys.into_iter().rev() {
+        for &(add, odd) in frames.rounds.iter().rev() {
             // The upper half was left as it is; of an odd number of bits, the lowest needs it
             // twice.
             number ^= (number >> (bits / 2)) ^ (number >> (bits / 2 * 2));
@@ -158,11 +105,13 @@ mod tests {
     }
 
     quickcheck! {
-        fn every_frame_leads_back_to_its_page(page: u64, seed: u64, huge: bool) -> bool {
+        fn every_address_leads_back_to_its_page(address: u64, seed: u64, huge: bool) -> bool {
             let pages = if huge { PageSize::Huge2M } else { PageSize::Small4K };
-            let frames = random(pages, seed);
-            let page = page & (u64::MAX >> frames.page_shift);
-            undone(&frames, frames.frame(page)) == page
+            let mut frames = FrameMap::new(Frames::Random { pages, seed });
+            let physical = frames.physical(address);
+            undone(&frames, physical / pages.bytes()) == address / pages.bytes()
+                && physical % pages.bytes() == address % pages.bytes()
+                && FrameMap::new(Frames::Identity).physical(address) == address
         }
     }
 
@@ -171,21 +120,24 @@ mod tests {
     /// in 50000 times.
     #[test]
     fn colours_of_neighbouring_pages_are_random() {
-        for stride in [1, 2, 64, 512, 4096] {
-            for seed in 0..8 {
-                let frames = random(PageSize::Small4K, seed);
-                let mut counts = [0u32; 64];
-                let pages = 64 * 64;
-                for page in 0..pages {
-                    counts[usize::try_from(frames.frame(page * stride) % 64).unwrap()] += 1;
-                }
-                let squares: f64 = counts.iter().map(|&n| (f64::from(n) - 64.0).powi(2)).sum();
-                let chi_squared = squares / 64.0;
-                assert!(
-                    (20.0..120.0).contains(&chi_squared),
-                    "stride {stride}, seed {seed}: {chi_squared}"
-                );
+        for (stride, seed) in [1, 2, 64, 512, 4096]
+            .into_iter()
+            .flat_map(|s| (0..8).map(move |i| (s, i)))
+        {
+            let frames = FrameMap::new(Frames::Random {
+                pages: PageSize::Small4K,
+                seed,
+            });
+            let mut counts = [0u32; 64];
+            for page in 0..64 * 64 {
+                counts[usize::try_from(frames.frame(page * stride) % 64).unwrap()] += 1;
             }
+            let squares: f64 = counts.iter().map(|&n| (f64::from(n) - 64.0).powi(2)).sum();
+            let chi_squared = squares / 64.0;
+            assert!(
+                (20.0..120.0).contains(&chi_squared),
+                "stride {stride}, seed {seed}: {chi_squared}"
+            );
         }
     }
 }

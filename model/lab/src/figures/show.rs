@@ -15,30 +15,29 @@ impl Figure {
     /// The picture.
     pub(super) fn to_svg(&self) -> Result<String, Box<dyn Error>> {
         let title = format!("Figure {}: {}, again", self.number, lower_first(self.title));
-        let axis = match self.number {
-            "3-4" => Axis::names(self.rows.iter().map(|row| row.layout)),
-            "3-5" => Axis::powers_of_two("nodes with sets of their own"),
-            _ => Axis::powers_of_two("nodes"),
-        };
+        let names = || Axis::names(self.rows.iter().map(|row| row.layout));
+        type Across = fn(usize, &FigureRow) -> f64;
         // Layouts have no order that a line could show.
-        let stroke = match self.number {
-            "3-4" => Stroke::Points,
-            _ => Stroke::Solid,
-        };
-        let across = |(index, row): (usize, &FigureRow)| match self.number {
-            "3-4" => index as f64,
-            "3-5" => row.coloured_nodes as f64,
-            _ => row.nodes as f64,
+        let (axis, stroke, dashed, across): (Axis, Stroke, Stroke, Across) = match self.number {
+            "3-4" => (names(), Stroke::Points, Stroke::Points, |i, _| i as f64),
+            "3-5" => (
+                Axis::powers_of_two("nodes with sets of their own"),
+                Stroke::Solid,
+                Stroke::Dashed,
+                |_, row| row.coloured_nodes as f64,
+            ),
+            _ => (
+                Axis::powers_of_two("nodes"),
+                Stroke::Solid,
+                Stroke::Dashed,
+                |_, row| row.nodes as f64,
+            ),
         };
         let series = |of: &dyn Fn(&FigureRow) -> f64| -> Vec<(f64, f64)> {
             let rows = self.rows.iter().enumerate();
-            rows.map(|(i, row)| (across((i, row)), of(row))).collect()
+            rows.map(|(i, row)| (across(i, row), of(row))).collect()
         };
         let stated = |row: &FigureRow, end: usize| row.stated.map_or(f64::NAN, |ends| ends[end]);
-        let dashed = match stroke {
-            Stroke::Points => Stroke::Points,
-            _ => Stroke::Dashed,
-        };
         let chart = Chart::new(&title, axis, "speedup")
             .series(
                 "thesis: formulas, always-missing baseline",

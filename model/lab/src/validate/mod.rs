@@ -1,7 +1,8 @@
-//! Rows: what was found, what is allowed, and a note on how it was found.
+//! `validate`: rows that compare the model with the simulator, cachegrind, the clock and the thesis.
 
 mod cachegrind;
 mod clock;
+mod compare;
 mod speed;
 mod steady;
 mod structures;
@@ -35,35 +36,43 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Which side of the allowed value is allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Bound {
-    /// Errors, seconds.
-    AtMost,
-    /// Rates, shares.
-    AtLeast,
-}
-
 /// One checked claim.
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
-    /// Stable name, as `steady_error_max`.
     name: &'static str,
     /// What was found; errors are relative, 0.02 is 2 %. `None` when the check could not run here.
     value: Option<f64>,
     allowed: f64,
-    bound: Bound,
+    /// Whether `allowed` is the least allowed value, not the largest.
+    is_floor: bool,
     /// The worst case, what was left out, why a check could not run.
     note: String,
 }
 
 impl Row {
+    fn at_most(name: &'static str, allowed: f64, value: Option<f64>, note: String) -> Row {
+        Row {
+            name,
+            value,
+            allowed,
+            is_floor: false,
+            note,
+        }
+    }
+
+    fn at_least(name: &'static str, allowed: f64, value: Option<f64>, note: String) -> Row {
+        Row {
+            is_floor: true,
+            ..Row::at_most(name, allowed, value, note)
+        }
+    }
+
     /// Whether the value is as allowed, or there is none.
     fn ok(&self) -> bool {
-        match (self.value, self.bound) {
-            (None, _) => true,
-            (Some(value), Bound::AtMost) => value <= self.allowed,
-            (Some(value), Bound::AtLeast) => value >= self.allowed,
+        match self.value {
+            None => true,
+            Some(value) if self.is_floor => value >= self.allowed,
+            Some(value) => value <= self.allowed,
         }
     }
 }
@@ -71,93 +80,51 @@ impl Row {
 /// How much is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effort {
-    /// A few sizes and geometries of each kind.
+    /// A few sizes and machines of each kind.
     Quick,
-    /// Everything that a row's name promises.
     Full,
 }
 
-/// What yields rows.
-struct Check {
-    rows: &'static [&'static str],
-    run: fn(Effort) -> Vec<Row>,
-}
+/// The names of some rows, and what computes them.
+type Check = (&'static [&'static str], fn(Effort) -> Vec<Row>);
 
 /// All checks, the fastest first.
 const CHECKS: &[Check] = &[
-    Check {
-        rows: &["simulator_speed"],
-        run: |_| vec![speed::simulator_speed_row()],
-    },
-    Check {
-        rows: &["sim_vs_cachegrind"],
-        run: |effort| vec![cachegrind::row(effort)],
-    },
-    Check {
-        rows: &["thesis_pins"],
-        run: |_| vec![thesis::formula_row()],
-    },
-    Check {
-        rows: &[
-            "thesis_figure_3_4",
-            "thesis_figure_3_5",
-            "thesis_figure_3_6",
-        ],
-        run: thesis::figure_rows,
-    },
-    Check {
-        rows: &[
-            "steady_error_max",
-            "steady_error_mean",
-            "steady_error_direct_mapped_max",
-            "closed_form_error_max",
-        ],
-        run: steady::steady_rows,
-    },
-    Check {
-        rows: &["transient_error_max"],
-        run: |effort| vec![steady::transient_row(effort)],
-    },
-    Check {
-        rows: &["predict_speed"],
-        run: |_| vec![steady::predict_speed_row()],
-    },
-    Check {
-        rows: &["zipf_error_max"],
-        run: |effort| structures::rows("zipf_error_max", structures::zipf(effort), effort),
-    },
-    Check {
-        rows: &["random_shape_error_max"],
-        run: |effort| {
-            let cases = structures::random_shapes(effort);
-            structures::rows("random_shape_error_max", cases, effort)
-        },
-    },
-    Check {
-        rows: &["btree_error_max"],
-        run: |effort| structures::rows("btree_error_max", structures::b_trees(effort), effort),
-    },
-    Check {
-        rows: &["list_error_max"],
-        run: |effort| structures::rows("list_error_max", structures::lists(effort), effort),
-    },
-    Check {
-        rows: &["hash_error_max"],
-        run: |effort| structures::rows("hash_error_max", structures::hash_tables(effort), effort),
-    },
-    Check {
-        rows: &["octree_error_max"],
-        run: |effort| structures::rows("octree_error_max", structures::octrees(effort), effort),
-    },
-    Check {
-        rows: &["wall_clock_error_mean", "layout_order_agreement"],
-        run: clock::rows,
-    },
+    (&["simulator_speed"], |_| vec![speed::simulator_row()]),
+    (&["sim_vs_cachegrind"], |effort| {
+        vec![cachegrind::row(effort)]
+    }),
+    (&["thesis_pins"], |_| vec![thesis::formula_row()]),
+    (&thesis::FIGURE_ROWS, thesis::figure_rows),
+    (&steady::ROWS, steady::rows),
+    (&["transient_error_max"], |effort| {
+        vec![steady::transient_row(effort)]
+    }),
+    (&["predict_speed"], |_| vec![speed::predictor_row()]),
+    (&["zipf_error_max"], |effort| {
+        structures::rows("zipf_error_max", structures::zipf, effort)
+    }),
+    (&["random_shape_error_max"], |effort| {
+        structures::rows("random_shape_error_max", structures::random_shapes, effort)
+    }),
+    (&["btree_error_max"], |effort| {
+        structures::rows("btree_error_max", structures::b_trees, effort)
+    }),
+    (&["list_error_max"], |effort| {
+        structures::rows("list_error_max", structures::lists, effort)
+    }),
+    (&["hash_error_max"], |effort| {
+        structures::rows("hash_error_max", structures::hash_tables, effort)
+    }),
+    (&["octree_error_max"], |effort| {
+        structures::rows("octree_error_max", structures::octrees, effort)
+    }),
+    (&clock::ROWS, clock::rows),
 ];
 
 /// Names of all rows.
 fn names() -> impl Iterator<Item = &'static str> {
-    CHECKS.iter().flat_map(|check| check.rows).copied()
+    CHECKS.iter().flat_map(|(rows, _)| *rows).copied()
 }
 
 /// Runs the checks that are asked for; whether every row is as allowed.
@@ -169,20 +136,19 @@ fn names() -> impl Iterator<Item = &'static str> {
 /// ```
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Box<dyn Error>> {
     let asked = |name: &str| args.only.is_empty() || args.only.iter().any(|only| only == name);
-    let effort = if args.quick {
-        Effort::Quick
-    } else {
-        Effort::Full
+    let effort = match args.quick {
+        true => Effort::Quick,
+        false => Effort::Full,
     };
     if !args.json {
         writeln!(out, "{:<34} {:>10} {:>12}  ok", "row", "value", "allowed")?;
     }
     let mut all_ok = true;
-    for check in CHECKS {
-        if !check.rows.iter().any(|name| asked(name)) {
+    for (names, check) in CHECKS {
+        if !names.iter().any(|name| asked(name)) {
             continue;
         }
-        let rows = (check.run)(effort);
+        let rows = check(effort);
         progress("");
         for row in rows.iter().filter(|row| asked(row.name)) {
             all_ok &= row.ok();
@@ -216,10 +182,7 @@ fn write_row(row: &Row, json: bool, out: &mut dyn Write) -> Result<(), Box<dyn E
     let value = row
         .value
         .map_or("not run".to_owned(), |v| format!("{v:.4}"));
-    let sign = match row.bound {
-        Bound::AtMost => "<=",
-        Bound::AtLeast => ">=",
-    };
+    let sign = if row.is_floor { ">=" } else { "<=" };
     writeln!(
         out,
         "{:<34} {value:>10} {:>12}  {}",
@@ -237,30 +200,31 @@ fn write_row(row: &Row, json: bool, out: &mut dyn Write) -> Result<(), Box<dyn E
 mod tests {
     use super::*;
 
-    fn row(value: Option<f64>, bound: Bound) -> Row {
-        Row {
-            name: "x",
-            value,
-            allowed: 0.5,
-            bound,
-            note: "One. Two.".to_owned(),
-        }
-    }
+    const NOTE: &str = "One. Two.";
 
     #[test]
     fn values_are_compared_with_the_bound() {
-        assert!(row(Some(0.5), Bound::AtMost).ok());
-        assert!(!row(Some(0.6), Bound::AtMost).ok());
-        assert!(row(Some(0.6), Bound::AtLeast).ok());
-        assert!(!row(Some(f64::NAN), Bound::AtLeast).ok());
-        assert!(row(None, Bound::AtMost).ok());
+        for (value, at_most, at_least) in [
+            (Some(0.5), true, true),
+            (Some(0.6), false, true),
+            (Some(0.4), true, false),
+            (Some(f64::NAN), false, false),
+            (None, true, true),
+        ] {
+            assert_eq!(Row::at_most("x", 0.5, value, NOTE.to_owned()).ok(), at_most);
+            assert_eq!(
+                Row::at_least("x", 0.5, value, NOTE.to_owned()).ok(),
+                at_least
+            );
+        }
     }
 
     #[test]
     fn a_row_is_a_line_or_an_object() {
         let written = |json| {
             let mut out = Vec::new();
-            write_row(&row(Some(0.6), Bound::AtMost), json, &mut out).unwrap();
+            let row = Row::at_most("x", 0.5, Some(0.6), NOTE.to_owned());
+            write_row(&row, json, &mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
         let lines: Vec<String> = written(false).lines().map(str::to_owned).collect();

@@ -1,11 +1,12 @@
-//! `simulator_speed`: how fast the simulator is, by the clock.
+//! How fast the simulator and the predictor are.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use ccmodel::{Frames, Inclusion, Simulator};
+use ccmodel::{FrameMap, Frames, Inclusion, Layout, Simulator, Tier, predict_misses};
 
-use super::{Bound, Row};
+use super::Row;
+use super::steady::{TreeCase, machines};
 use crate::sample::{Simulated, level};
 
 /// Lines of the stream: half of what the first cache holds.
@@ -15,10 +16,15 @@ const ACCESSES: u64 = 50_000;
 const ROUNDS: usize = 400;
 
 /// Million accesses a second, the median of many rounds. Each access reads 8 bytes of a random one
-/// of 384 lines, in the caches of a desktop processor. Which line is next is a different answer
-/// each time, so this is slower than the accesses of most programs.
-pub(super) fn simulator_speed_row() -> Row {
-    let mut simulator = simulator();
+/// of 384 lines, so that its way is as unpredictable as can be.
+pub(super) fn simulator_row() -> Row {
+    let caches = vec![
+        level("L1", 48 << 10, 12, 64),
+        level("L2", 1 << 20, 16, 64),
+        level("L3", 32 << 20, 16, 64),
+    ];
+    let machine = Simulated::new("desktop", caches, Inclusion::NonInclusive, Vec::new());
+    let mut simulator = Simulator::new(&machine.hierarchy, Frames::Identity);
     let mut state = 1u64;
     let mut round = || {
         let start = Instant::now();
@@ -35,36 +41,38 @@ pub(super) fn simulator_speed_row() -> Row {
     round();
     let mut rates = [(); ROUNDS].map(|()| round());
     rates.sort_by(f64::total_cmp);
-    Row {
-        name: "simulator_speed",
-        value: Some(rates[ROUNDS / 2]),
-        allowed: 50.0,
-        bound: Bound::AtLeast,
-        note: "Millions of simulated accesses a second. Each reads one line that a cache holds."
-            .to_owned(),
-    }
+    let note = "Millions of simulated accesses a second. Each reads one line that a cache holds.";
+    Row::at_least(
+        "simulator_speed",
+        50.0,
+        Some(rates[ROUNDS / 2]),
+        note.to_owned(),
+    )
 }
 
-fn simulator() -> Simulator {
-    let caches = vec![
-        level("L1", 48 << 10, 12, 64),
-        level("L2", 1 << 20, 16, 64),
-        level("L3", 32 << 20, 16, 64),
-    ];
-    let machine = Simulated::new("desktop", caches, Inclusion::NonInclusive, Vec::new());
-    Simulator::new(&machine.hierarchy, Frames::Identity)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_stream_stays_in_the_first_cache() {
-        let mut simulator = simulator();
-        for address in (0..LINES * 64).step_by(64).cycle().take(10_000) {
-            simulator.access(address, 8);
+/// Seconds for 2^22 nodes at all levels by the per-set tier, the slower of two layouts.
+pub(super) fn predictor_row() -> Row {
+    let [machine, ..] = machines();
+    let mut slowest = (0.0f64, "");
+    for layout in [Layout::Random { seed: 1 }, Layout::VanEmdeBoas] {
+        let case = TreeCase {
+            bits: 22,
+            node_bytes: 32,
+            layout,
+        };
+        let accesses = case.accesses();
+        let start = Instant::now();
+        predict_misses(
+            &accesses,
+            &machine.hierarchy,
+            FrameMap::Identity,
+            Tier::PerSet,
+        );
+        let seconds = start.elapsed().as_secs_f64();
+        if seconds > slowest.0 {
+            slowest = (seconds, layout.name());
         }
-        assert_eq!(simulator.counts().caches[0].misses, LINES);
     }
+    let note = format!("Seconds for the slowest layout, {}.", slowest.1);
+    Row::at_most("predict_speed", 5.0, Some(slowest.0), note)
 }

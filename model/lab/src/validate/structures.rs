@@ -1,65 +1,26 @@
-//! The tiers compared with the simulator beyond uniform searches in complete trees.
+//! Other structures than complete trees, with other operations and keys than uniform searches.
 //!
-//! Each row takes some structures of one kind, operations and layouts, and compares the [best
-//! tier](Tier::Auto) with simulated machines, at each level that an operation misses at least
-//! [`RARE`] times. The machines have last levels of 4 to 8 MiB, so that structures of some MiB use
-//! all levels. Direct-mapped caches are in [`steady`](super::steady).
+//! The machines have last levels of 4 to 8 MiB, so that structures of some MiB use all levels.
+//! Direct-mapped caches are in [`steady`](super::steady).
 
 use ccmodel::{
-    Accesses, Frames, Growth, InNode, Inclusion, KeyDistribution, Layout, Links, NodeExtent,
-    Operation, Sizes, Structure, Tier, predict_misses,
+    Accesses, Growth, InNode, KeyDistribution, Layout, Links, NodeExtent, Operation, Sizes,
+    Structure,
 };
 
-use super::{Bound, Effort, Row};
+use super::compare::{Compared, compare, row};
+use super::{Effort, Row};
 use crate::parallel::parallel;
 use crate::progress;
-use crate::sample::{Precision, Simulated, level, sample, tlb};
+use crate::sample::{Precision, three_level_machines};
 
 /// Streams of operations and random shapes are the same in every run.
 const SEED: u64 = 0x5eed;
 /// Levels that miss less often than this in an operation are not compared.
 const RARE: f64 = 0.05;
-/// What is allowed of each row.
 const ALLOWED: f64 = 0.03;
 /// The largest structures when quick.
 const QUICK_KEYS: u32 = 1 << 16;
-
-/// Kinds of machines with small last levels.
-fn machines() -> [Simulated; 3] {
-    const K: u64 = 1024;
-    [
-        Simulated::new(
-            "server",
-            vec![
-                level("L1", 48 * K, 12, 64),
-                level("L2", 2 * K * K, 16, 64),
-                level("L3", 8 * K * K, 16, 64),
-            ],
-            Inclusion::NonInclusive,
-            vec![tlb("dTLB", 96, 6), tlb("STLB", 2048, 16)],
-        ),
-        Simulated::new(
-            "victim",
-            vec![
-                level("L1", 32 * K, 8, 64),
-                level("L2", K * K, 8, 64),
-                level("L3", 4 * K * K, 16, 64),
-            ],
-            Inclusion::VictimLast,
-            vec![tlb("dTLB", 72, 72), tlb("STLB", 3072, 12)],
-        ),
-        Simulated::new(
-            "inclusive",
-            vec![
-                level("L1", 32 * K, 8, 64),
-                level("L2", 256 * K, 8, 64),
-                level("L3", 4 * K * K, 16, 64),
-            ],
-            Inclusion::Inclusive,
-            vec![tlb("dTLB", 64, 4), tlb("STLB", 1536, 6)],
-        ),
-    ]
-}
 
 /// One structure with one operation in one layout.
 pub(super) struct Case {
@@ -96,25 +57,8 @@ impl Case {
 
     fn name(&self) -> String {
         let (operation, keys, layout) = (self.operation, &self.distribution, self.layout);
-        let kind = match self.structure {
-            Structure::SearchTree { growth } => format!("{} search tree", word(growth)),
-            Structure::Tree { arity, growth } => format!("{} {arity}-ary tree", word(growth)),
-            Structure::PointTree { dimensions, growth } => {
-                format!("{} point tree in {dimensions} dimensions", word(growth))
-            }
-            Structure::BTree {
-                fanout,
-                in_node,
-                growth,
-                ..
-            } => format!("{} B-tree of fanout {fanout}, {in_node:?}", word(growth)),
-            Structure::List { .. } => "list".to_owned(),
-            Structure::Hash { load, .. } => format!("hash table of load {load}"),
-            Structure::SortedArray => "sorted array".to_owned(),
-            Structure::Eytzinger => "Eytzinger array".to_owned(),
-        };
-        let (count, bytes) = (self.keys, self.node_bytes);
-        format!("{kind} of {count} keys, {bytes} B, {layout}, {operation}, {keys}")
+        let (structure, count, bytes) = (self.structure, self.keys, self.node_bytes);
+        format!("{structure:?} of {count} keys, {bytes} B, {layout}, {operation}, {keys}")
     }
 
     fn accesses(&self) -> Accesses {
@@ -141,23 +85,35 @@ impl Case {
     }
 }
 
-fn word(growth: Growth) -> &'static str {
-    match growth {
-        Growth::Complete => "complete",
-        Growth::RandomInsert { .. } => "random",
-    }
-}
-
 const RANDOM_GROWTH: Growth = Growth::RandomInsert { seed: SEED };
 
 /// The row `name` of these cases.
-pub(super) fn rows(name: &'static str, cases: Vec<Case>, effort: Effort) -> Vec<Row> {
+pub(super) fn rows(name: &'static str, cases: fn(Effort) -> Vec<Case>, effort: Effort) -> Vec<Row> {
+    let precision = Precision {
+        seed: SEED,
+        batches_min: 16,
+        batches_max: match effort {
+            Effort::Quick => 20,
+            Effort::Full => 120,
+        },
+        standard_error: 0.0025,
+        rare: RARE,
+    };
+    let cases = cases(effort);
     let compared = parallel(
         &cases,
-        |case| compare(&case.accesses(), effort),
-        |case, levels| progress(&format!("{name}: {}", line(case, levels))),
+        |case| {
+            let machines = three_level_machines([(8 << 20, 16), (4 << 20, 16), (4 << 20, 16)]);
+            compare(&case.name(), &case.accesses(), &machines, precision)
+        },
+        |case, _| progress(&format!("{name}: {}", case.name())),
     );
-    vec![row(name, cases.iter().zip(&compared))]
+    let is_frequent = |level: &&Compared| level.simulated >= RARE;
+    vec![row(
+        name,
+        ALLOWED,
+        compared.iter().flatten().filter(is_frequent),
+    )]
 }
 
 /// Of these cases, as many as the effort is for: when quick, each `step`-th of the small ones.
@@ -322,103 +278,6 @@ pub(super) fn octrees(effort: Effort) -> Vec<Case> {
         }
     }
     some(cases, effort, 8)
-}
-
-/// A level of a machine, predicted and simulated.
-struct Compared {
-    level: String,
-    simulated: f64,
-    /// Of the simulation, relative.
-    standard_error: f64,
-    predicted: f64,
-}
-
-impl Compared {
-    fn error(&self) -> f64 {
-        (self.predicted - self.simulated).abs() / self.simulated
-    }
-}
-
-/// The level with the largest error.
-fn worst(compared: &[Compared]) -> Option<&Compared> {
-    compared
-        .iter()
-        .max_by(|a, b| a.error().total_cmp(&b.error()))
-}
-
-fn line(case: &Case, compared: &[Compared]) -> String {
-    match worst(compared) {
-        None => format!("{} misses nothing", case.name()),
-        Some(compared) => format!(
-            "{:.2} % at {}, {}: {:.4} predicted, {:.4} simulated",
-            100.0 * compared.error(),
-            case.name(),
-            compared.level,
-            compared.predicted,
-            compared.simulated
-        ),
-    }
-}
-
-fn row<'a>(name: &'static str, cases: impl Iterator<Item = (&'a Case, &'a Vec<Compared>)>) -> Row {
-    let (mut value, mut worst_line) = (0.0, String::new());
-    let (mut standard_error, mut levels, mut sum) = (0.0f64, 0u32, 0.0);
-    for (case, compared) in cases {
-        for level in compared {
-            levels += 1;
-            sum += level.error();
-            standard_error = standard_error.max(level.standard_error);
-        }
-        if let Some(worst) = worst(compared)
-            && worst.error() > value
-        {
-            (value, worst_line) = (worst.error(), line(case, compared));
-        }
-    }
-    Row {
-        name,
-        value: (levels > 0).then_some(value),
-        allowed: ALLOWED,
-        bound: Bound::AtMost,
-        note: format!(
-            "The worst is {worst_line}. The mean error of the {levels} levels with {RARE} misses \
-             or more is {:.2} %. The simulation's standard error is at most {:.2} %.",
-            100.0 * sum / f64::from(levels.max(1)),
-            100.0 * standard_error
-        ),
-    }
-}
-
-/// Levels of all machines that miss often enough.
-fn compare(accesses: &Accesses, effort: Effort) -> Vec<Compared> {
-    let machines = machines();
-    let precision = Precision {
-        seed: SEED,
-        batches_min: 16,
-        batches_max: match effort {
-            Effort::Quick => 20,
-            Effort::Full => 120,
-        },
-        standard_error: 0.0025,
-        rare: RARE,
-    };
-    let simulated = sample(accesses, &machines, precision);
-    let mut compared = Vec::new();
-    for (machine, simulated) in machines.iter().zip(simulated) {
-        let hierarchy = &machine.hierarchy;
-        let predicted = predict_misses(accesses, hierarchy, Frames::Identity, Tier::Auto);
-        for (simulated, predicted) in simulated.into_iter().zip(predicted) {
-            if simulated.mean >= RARE {
-                compared.push(Compared {
-                    level: format!("{} {}", machine.name, predicted.name),
-                    simulated: simulated.mean,
-                    standard_error: simulated.standard_error,
-                    predicted: predicted.misses,
-                });
-            }
-        }
-    }
-    compared
 }
 
 #[cfg(test)]

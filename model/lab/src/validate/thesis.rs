@@ -11,9 +11,8 @@ use ccmodel::thesis::{
     miss_rate, nodes_per_block, search_references, transient_misses, worst_case_hits,
 };
 
-use super::{Bound, Effort, Row};
-use crate::figures::formulas::{THESIS_LATENCIES, worst_case_misses};
-use crate::figures::{Figure, FigureOptions, FigureRow, figures};
+use super::{Effort, Row};
+use crate::figures::{Figure, FigureOptions, FigureRow, figures, reference_cycles};
 
 /// Keys of the experiment (section 3.4).
 const NODES: u64 = 2_097_151;
@@ -23,44 +22,41 @@ const ROUNDING: f64 = 1e-9;
 /// such.
 const FIGURE_ERROR: f64 = 0.04;
 
-/// The rows `thesis_figure_3_4`, `thesis_figure_3_5` and `thesis_figure_3_6`.
+pub(super) const FIGURE_ROWS: [&str; 3] = [
+    "thesis_figure_3_4",
+    "thesis_figure_3_5",
+    "thesis_figure_3_6",
+];
+
+/// The [rows](FIGURE_ROWS) of the figures.
 pub(super) fn figure_rows(effort: Effort) -> Vec<Row> {
     let options = match effort {
         Effort::Quick => FigureOptions::QUICK,
         Effort::Full => FigureOptions::FULL,
     };
-    figures(options).iter().map(figure_row).collect()
-}
-
-/// A number that the text prints, or that follows from what it prints; and what the formulas give.
-struct Pin {
-    what: &'static str,
-    printed: f64,
-    ours: f64,
+    let figures = FIGURE_ROWS.iter().zip(figures(options));
+    figures
+        .map(|(name, figure)| figure_row(name, &figure))
+        .collect()
 }
 
 /// The row `thesis_pins`, which needs no simulation.
 pub(super) fn formula_row() -> Row {
     let pins = pins();
-    let deviation = |pin: &Pin| (pin.ours - pin.printed).abs() / pin.printed.abs().max(1.0);
-    let worst = pins.iter().map(deviation).fold(0.0, f64::max);
-    let list: Vec<String> = pins
-        .iter()
-        .map(|pin| format!("{}: {:.4}", pin.what, pin.ours))
+    let deviation = |&(_, printed, ours): &(_, f64, f64)| (ours - printed).abs() / printed.max(1.0);
+    let list: Vec<String> = { pins.iter() }
+        .map(|(what, _, ours)| format!("{what}: {ours:.4}"))
         .collect();
-    Row {
-        name: "thesis_pins",
-        value: Some(worst),
-        allowed: ROUNDING,
-        bound: Bound::AtMost,
-        note: format!(
-            "The largest difference from a number that the thesis prints. The formulas give {}.",
-            list.join("; ")
-        ),
-    }
+    let note = format!(
+        "The largest difference from a number that the thesis prints. The formulas give {}.",
+        list.join("; ")
+    );
+    let worst = pins.iter().map(deviation).fold(0.0, f64::max);
+    Row::at_most("thesis_pins", ROUNDING, Some(worst), note)
 }
 
-fn pins() -> Vec<Pin> {
+/// What a number is of, what the text prints or implies, and what the formulas give.
+fn pins() -> Vec<(&'static str, f64, f64)> {
     let k = nodes_per_block(THESIS_L2.block_bytes(), THESIS_NODE_BYTES);
     let references = search_references(NODES);
     let rate = |clustering: Clustering| miss_rate(references, 0.0, clustering.k(k));
@@ -73,46 +69,37 @@ fn pins() -> Vec<Pin> {
         .map(|search| worst_case_misses(nodes, k, search))
         .sum();
     let counted_hits = (10 * searches) as f64 - worst_case;
-    let pin = |what, printed, ours| Pin {
-        what,
-        printed,
-        ours,
-    };
     vec![
-        pin("m_L2 of subtree clusters", 0.5, rate(Clustering::Subtree)),
+        ("m_L2 of subtree clusters", 0.5, rate(Clustering::Subtree)),
         // Three digits are printed.
-        pin(
+        (
             "m_L2 of depth-first clusters, rounded as printed",
             0.571,
             (rate(Clustering::DepthFirst) * 1e3).round() / 1e3,
         ),
-        pin(
+        (
             "m_L2 with 64 x 384 nodes coloured",
             1.0 - (half_cache + 1.0).log2() / (NODES as f64 + 1.0).log2(),
             coloured,
         ),
-        pin(
+        (
             "nodes that half of the cache holds",
             half_cache,
             colourable_nodes(THESIS_L2, THESIS_NODE_BYTES),
         ),
-        pin(
+        (
             "m_s of a C-tree, figure 3-3",
             (1.0 - (half_cache + 1.0).log2() / (NODES as f64 + 1.0).log2()) / 4f64.log2(),
             c_tree_miss_rate(NODES, THESIS_NODE_BYTES, THESIS_L2),
         ),
-        pin("D", 21.0, references),
-        pin(
-            "cycles of a naive reference",
-            71.0,
-            THESIS_LATENCIES.reference_cycles(1.0),
-        ),
-        pin(
+        ("D", 21.0, references),
+        ("cycles of a naive reference", 71.0, reference_cycles(1.0)),
+        (
             "T of 4096 worst-case searches, counted",
             counted_hits,
             worst_case_hits(k, searches),
         ),
-        pin(
+        (
             "worst-case misses a search, counted",
             worst_case / searches as f64,
             transient_misses(nodes, k, searches),
@@ -120,31 +107,36 @@ fn pins() -> Vec<Pin> {
     ]
 }
 
-fn figure_row(figure: &Figure) -> Row {
+/// Misses of the `search`-th worst-case search alone, log_(k+1)(n + 1) less the levels of blocks
+/// that those before it have brought in (the table of section 3.3.1).
+fn worst_case_misses(nodes: u64, nodes_per_block: u64, search: u64) -> f64 {
+    let step = nodes_per_block + 1;
+    let (mut cached_levels, mut reach) = (0u32, 1u64);
+    // In whole numbers: the logarithm of a power need not come out whole.
+    while reach < search {
+        reach *= step;
+        cached_levels += 1;
+    }
+    let all = (nodes as f64 + 1.0).ln() / (step as f64).ln();
+    (all - f64::from(cached_levels)).max(0.0)
+}
+
+fn figure_row(name: &'static str, figure: &Figure) -> Row {
     let deviation =
         |row: &FigureRow| (row.predicted_speedup() / row.simulated_speedup(0.0) - 1.0).abs();
-    let within = |row: &&FigureRow| row.is_as_stated();
-    let measured = |row: &&FigureRow| row.stated.is_some();
     let points: Vec<String> = figure.rows.iter().map(point).collect();
-    Row {
-        name: match figure.number {
-            "3-4" => "thesis_figure_3_4",
-            "3-5" => "thesis_figure_3_5",
-            _ => "thesis_figure_3_6",
-        },
-        value: Some(figure.rows.iter().map(deviation).fold(0.0, f64::max)),
-        allowed: FIGURE_ERROR,
-        bound: Bound::AtMost,
-        note: format!(
-            "The largest difference of a predicted speedup over a random tree from the simulated \
-             one. The text says \"{}\". Simulated without TLB misses, {} of {} points are where \
-             the text puts its measurement. By point: {}.",
-            figure.stated.quote,
-            figure.rows.iter().filter(within).count(),
-            figure.rows.iter().filter(measured).count(),
-            points.join("; ")
-        ),
-    }
+    let rows = || figure.rows.iter();
+    let note = format!(
+        "The largest difference of a predicted speedup over a random tree from the simulated one. \
+         The text says \"{}\". Simulated without TLB misses, {} of {} points are where the text \
+         puts its measurement. By point: {}.",
+        figure.stated.quote,
+        rows().filter(|row| row.is_as_stated()).count(),
+        rows().filter(|row| row.stated.is_some()).count(),
+        points.join("; ")
+    );
+    let worst = rows().map(deviation).fold(0.0, f64::max);
+    Row::at_most(name, FIGURE_ERROR, Some(worst), note)
 }
 
 /// A point in words.
@@ -184,19 +176,14 @@ mod tests {
             levels: 9,
             swept_levels: (9, 9),
         };
-        let rows: Vec<Row> = figures(options).iter().map(figure_row).collect();
-        let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
-        assert_eq!(
-            names,
-            [
-                "thesis_figure_3_4",
-                "thesis_figure_3_5",
-                "thesis_figure_3_6"
-            ]
-        );
-        for row in &rows {
+        for (name, figure) in FIGURE_ROWS.iter().zip(figures(options)) {
+            assert_eq!(
+                name.replace('_', "-"),
+                format!("thesis-figure-{}", figure.number)
+            );
+            let row = figure_row(name, &figure);
             assert!(row.value.is_some_and(f64::is_finite), "{row:?}");
-            assert!(row.note.contains("of the text") || row.note.contains("the text"));
+            assert!(row.note.contains("the text"), "{}", row.note);
         }
     }
 }

@@ -1,76 +1,37 @@
-//! The simulator as one would write it down first: a vector of vectors, no case treated apart, and
-//! nothing shared with the fast one but the random numbers and the map of frames.
+//! The simulator in its simplest form. It shares only the random numbers and the map of frames with
+//! the fast one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion, MAX_CACHES, ReplacementPolicy};
 use crate::shape::random::SplitMix64;
 use crate::simulator::frames::FrameMap;
 use crate::simulator::{Frames, LevelCounts, SimulatedCounts};
 
-/// A tree over `ways` leaves; `upper` says where the victim is.
-enum PlruNode {
-    Way(usize),
-    /// No ways are below it.
-    Nothing,
-    Halves {
-        upper: bool,
-        lower_half: Box<PlruNode>,
-        upper_half: Box<PlruNode>,
-    },
+/// The tree-PLRU bits of a set by the range of ways below each inner node: whether the upper half of
+/// the range holds the victim.
+type Bits = BTreeMap<(usize, usize), bool>;
+
+/// The way below `first..first + leaves` that gives way.
+fn plru_victim(bits: &Bits, first: usize, leaves: usize, ways: usize) -> usize {
+    let half = leaves / 2;
+    match leaves {
+        1 => first,
+        _ if first + half < ways && bits.get(&(first, leaves)) == Some(&true) => {
+            plru_victim(bits, first + half, half, ways)
+        }
+        _ => plru_victim(bits, first, half, ways),
+    }
 }
 
-impl PlruNode {
-    fn new(first: usize, leaves: usize, ways: usize) -> PlruNode {
-        if first >= ways {
-            PlruNode::Nothing
-        } else if leaves == 1 {
-            PlruNode::Way(first)
-        } else {
-            PlruNode::Halves {
-                upper: false,
-                lower_half: Box::new(PlruNode::new(first, leaves / 2, ways)),
-                upper_half: Box::new(PlruNode::new(first + leaves / 2, leaves / 2, ways)),
-            }
-        }
-    }
-
-    fn victim(&self) -> Option<usize> {
-        match self {
-            PlruNode::Way(way) => Some(*way),
-            PlruNode::Nothing => None,
-            PlruNode::Halves {
-                upper,
-                lower_half,
-                upper_half,
-            } => {
-                let preferred = if *upper { upper_half } else { lower_half };
-                preferred.victim().or_else(|| lower_half.victim())
-            }
-        }
-    }
-
-    /// Whether the way is below here; all bits above it point away then.
-    fn used(&mut self, way: usize) -> bool {
-        match self {
-            PlruNode::Way(own) => *own == way,
-            PlruNode::Nothing => false,
-            PlruNode::Halves {
-                upper,
-                lower_half,
-                upper_half,
-            } => {
-                if lower_half.used(way) {
-                    *upper = true;
-                    true
-                } else if upper_half.used(way) {
-                    *upper = false;
-                    true
-                } else {
-                    false
-                }
-            }
-        }
+/// Points all bits above `way` away from it.
+fn plru_use(bits: &mut Bits, way: usize, mut leaves: usize) {
+    let mut first = 0;
+    while leaves > 1 {
+        let in_upper = way >= first + leaves / 2;
+        bits.insert((first, leaves), !in_upper);
+        leaves /= 2;
+        first += if in_upper { leaves } else { 0 };
     }
 }
 
@@ -79,7 +40,7 @@ struct NaiveSet {
     ways: Vec<Option<u64>>,
     /// Ways in order of use, the last one used last.
     used: Vec<usize>,
-    tree: PlruNode,
+    tree: Bits,
 }
 
 struct NaiveCache {
@@ -95,7 +56,7 @@ impl NaiveCache {
         let sets = (0..level.geometry.sets()).map(|_| NaiveSet {
             ways: vec![None; ways],
             used: (0..ways).collect(),
-            tree: PlruNode::new(0, ways.next_power_of_two(), ways),
+            tree: Bits::new(),
         });
         NaiveCache {
             sets: sets.collect(),
@@ -121,7 +82,7 @@ impl NaiveCache {
         let set = self.set(block);
         set.used.retain(|&other| other != way);
         set.used.push(way);
-        assert!(set.tree.used(way));
+        plru_use(&mut set.tree, way, set.ways.len().next_power_of_two());
     }
 
     fn ask(&mut self, block: u64) -> bool {
@@ -139,7 +100,10 @@ impl NaiveCache {
         let free = set.ways.iter().position(Option::is_none);
         let way = free.or(match policy {
             ReplacementPolicy::Lru => set.used.first().copied(),
-            ReplacementPolicy::TreePlru => set.tree.victim(),
+            ReplacementPolicy::TreePlru => {
+                let leaves = set.ways.len().next_power_of_two();
+                Some(plru_victim(&set.tree, 0, leaves, set.ways.len()))
+            }
             ReplacementPolicy::Random => None,
         });
         let way = way.unwrap_or_else(|| self.random.below(ways) as usize);
@@ -242,15 +206,10 @@ impl NaiveSimulator {
                 Inclusion::NonInclusive => {}
                 Inclusion::Inclusive => {
                     for above in &mut self.caches[..i] {
-                        for set in &mut above.sets {
-                            for way in &mut set.ways {
-                                let above_bytes = above.block_bytes;
-                                if way.is_some_and(|block| {
-                                    block / (block_bytes / above_bytes) == evicted
-                                }) {
-                                    *way = None;
-                                }
-                            }
+                        let parts = block_bytes / above.block_bytes;
+                        let ways = above.sets.iter_mut().flat_map(|set| &mut set.ways);
+                        for way in ways {
+                            way.take_if(|block| *block / parts == evicted);
                         }
                     }
                 }

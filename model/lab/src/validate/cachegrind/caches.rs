@@ -25,7 +25,7 @@ pub(super) struct Caches {
     counts: Counts,
 }
 
-/// What was counted; the names in brackets are those of cachegrind's output.
+/// What was counted, with the names of cachegrind's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) struct Counts {
     /// Instructions fetched (`Ir`).
@@ -43,19 +43,24 @@ pub(super) struct Counts {
 }
 
 impl Caches {
-    /// Empty caches.
-    pub(super) fn new(i1: CacheGeometry, d1: CacheGeometry, ll: CacheGeometry) -> Caches {
-        let line_bytes = i1.block_bytes().min(d1.block_bytes()).min(ll.block_bytes());
-        let cache = |geometry| {
+    /// Empty caches: I1, D1 and LL.
+    pub(super) fn new(geometries: [CacheGeometry; 3]) -> Caches {
+        let line_bytes = geometries
+            .iter()
+            .map(|geometry| geometry.block_bytes())
+            .min();
+        let [i1, d1, ll] = geometries.map(|geometry| {
             let level = vec![CacheLevel::lru("cache", geometry)];
             let machine = Simulated::new("one", level, Inclusion::NonInclusive, Vec::new());
             Simulator::new(&machine.hierarchy, Frames::Identity)
-        };
+        });
         Caches {
-            i1: cache(i1),
-            d1: cache(d1),
-            ll: cache(ll),
-            data_bytes_max: u32::try_from(line_bytes).unwrap_or(u32::MAX),
+            i1,
+            d1,
+            ll,
+            data_bytes_max: line_bytes
+                .and_then(|bytes| u32::try_from(bytes).ok())
+                .unwrap_or(u32::MAX),
             counts: Counts::default(),
         }
     }
@@ -70,14 +75,11 @@ impl Caches {
         trace: impl Iterator<Item = Result<TraceRecord, TraceError>>,
     ) -> Result<(), TraceError> {
         for record in trace {
-            let TraceRecord {
-                kind,
-                address,
-                bytes,
-            } = record?;
-            match kind {
-                TraceKind::Instruction => self.instruction(address, u32::from(bytes)),
-                _ => self.data(address, u32::from(bytes)),
+            let record = record?;
+            let bytes = u32::from(record.bytes);
+            match record.kind {
+                TraceKind::Instruction => self.instruction(record.address, bytes),
+                _ => self.data(record.address, bytes),
             }
         }
         Ok(())
@@ -109,7 +111,7 @@ mod tests {
 
     fn caches() -> Caches {
         let geometry = |sets, ways| CacheGeometry::new(sets, 64, ways).unwrap();
-        Caches::new(geometry(1, 2), geometry(1, 2), geometry(2, 4))
+        Caches::new([geometry(1, 2), geometry(1, 2), geometry(2, 4)])
     }
 
     #[test]
