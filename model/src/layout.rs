@@ -3,33 +3,21 @@
 //! A search for a uniform one of the n keys visits node v with probability `subtree(v) / n`. Its
 //! cost is the number of *different* blocks of its nodes, for each size of block that the machine
 //! moves: cache lines (64 B), what a memory access delivers (256 B), pages. No layout is best for
-//! all of them. Expected blocks a search, counted exactly on a random-insert tree of 2^18 nodes
-//! (the test `the_table_holds` counts again):
+//! all of them. Expected blocks a search, counted exactly on a random-insert tree of 2^18 nodes (the
+//! test `the_table_holds` counts again), and the speedup of dependent searches over random places
+//! in 2^22 nodes and 2 MiB pages, on an Emerald Rapids virtual machine, medians of 11 to 15
+//! interleaved rounds of 40000 searches:
 //!
-//! | layout | 24 B: 64 B | 256 B | 4 KiB | 32 B: 64 B | 256 B | 4 KiB |
-//! |---|---|---|---|---|---|---|
-//! | `bfs` | 28.73 | 22.40 | 17.38 | 23.27 | 21.91 | 17.95 |
-//! | `dfs` | 14.25 | 7.52 | 5.08 | 15.03 | 7.87 | 5.19 |
-//! | `veb` | 15.68 | 8.33 | 3.76 | 16.28 | 8.72 | 3.90 |
-//! | `cluster` | 13.86 | 7.53 | 5.10 | 13.86 | 7.53 | 5.10 |
-//! | `cluster-veb` | 13.86 | 8.34 | 3.96 | 13.86 | 8.34 | 3.96 |
-//! | `cluster-veb:256` | 13.69 | 5.68 | 3.65 | 14.80 | 6.18 | 3.75 |
-//! | `cluster-veb:4096` | 15.05 | 7.63 | 2.89 | 15.71 | 8.33 | 2.94 |
-//! | `hierarchical` | 12.47 | 6.44 | 3.21 | 13.86 | 6.75 | 3.10 |
-//!
-//! The table does not show that a 64 B cluster of 24 B nodes wastes a quarter of its memory, nor
-//! that the next line often comes with a line that missed. Speedup of dependent searches over
-//! random places, on an Emerald Rapids virtual machine, medians of 11 to 15 interleaved rounds of
-//! 40000 searches:
-//!
-//! | layout | 2^22 nodes, 32 B, 2 MiB pages | 32 B, 4 KiB pages | 24 B, 2 MiB pages |
-//! |---|---|---|---|
-//! | `veb` | 2.16 | 2.50 | |
-//! | `cluster-veb:4096` | 2.06 | 2.52 | |
-//! | `dfs` | 2.33 | 2.60 | 2.83 |
-//! | `cluster-veb` | 2.41 | 2.80 | 2.77 |
-//! | `cluster` | 2.51 | 2.77 | 2.88 |
-//! | `hierarchical` | 2.49 | 2.96 | 3.14 |
+//! | layout | 24 B: 64 B | 256 B | 4 KiB | speedup | 32 B: 64 B | 256 B | 4 KiB | speedup |
+//! |---|---|---|---|---|---|---|---|---|
+//! | `bfs` | 28.73 | 22.40 | 17.38 | | 23.27 | 21.91 | 17.95 | |
+//! | `dfs` | 14.25 | 7.52 | 5.08 | 2.83 | 15.03 | 7.87 | 5.19 | 2.33 |
+//! | `veb` | 15.68 | 8.33 | 3.76 | | 16.28 | 8.72 | 3.90 | 2.16 |
+//! | `cluster` | 13.86 | 7.53 | 5.10 | 2.88 | 13.86 | 7.53 | 5.10 | 2.51 |
+//! | `cluster-veb` | 13.86 | 8.34 | 3.96 | 2.77 | 13.86 | 8.34 | 3.96 | 2.41 |
+//! | `cluster-veb:256` | 13.69 | 5.68 | 3.65 | | 14.80 | 6.18 | 3.75 | |
+//! | `cluster-veb:4096` | 15.05 | 7.63 | 2.89 | | 15.71 | 8.33 | 2.94 | 2.06 |
+//! | `hierarchical` | 12.47 | 6.44 | 3.21 | 3.14 | 13.86 | 6.75 | 3.10 | 2.49 |
 
 mod allocated;
 mod cluster;
@@ -55,20 +43,20 @@ pub(crate) use name::{did_you_mean, nearest_of};
 use preorder::Preorder;
 use std::fmt;
 
-/// Chooses the order of birth: the same for all layouts, so that they differ in nothing else.
+/// Chooses the order of allocation, the same for all layouts.
 const BIRTH_SEED: u64 = 0;
 
 /// An order of the nodes of a forest in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layout {
-    /// A random order, the same for equal seeds: what an allocator leaves behind after a long life.
+    /// A random order, the same for equal seeds: the heap of a long-running program.
     Random {
         /// Chooses the order.
         seed: u64,
     },
     /// One behind the other in the order in which random insertions allocate them, each after its
-    /// parent: what a young heap gives to a structure that grows.
+    /// parent: a structure that grows in a fresh heap.
     Allocated,
     /// Each near its parent, in that order: what an allocator with hints, such as `ccmalloc`,
     /// gives.
@@ -90,8 +78,7 @@ pub enum Layout {
         /// (a page). Rounded down to a power of two and limited to 65536.
         block_bytes: u32,
     },
-    /// The recursive order that suits every block size at once, cut by weight rather than by
-    /// height.
+    /// The recursive order that suits every block size, cut by weight rather than by height.
     VanEmdeBoas,
     /// The clusters of [`SubtreeCluster`](Layout::SubtreeCluster), with the blocks in van Emde Boas
     /// order.
@@ -118,8 +105,7 @@ impl Layout {
     /// Where each node of `shape` lies.
     ///
     /// Offsets begin at 0, are multiples of the alignment, and any two are at least
-    /// [`NodeExtent::stride_bytes`] apart. `ccmorph` moves nodes to these places; its `unsafe` code
-    /// depends on that, and checks it first.
+    /// [`NodeExtent::stride_bytes`] apart.
     ///
     /// Layouts without clusters place nodes [`NodeExtent::stride_bytes`] apart, also across block
     /// borders. Cluster layouts never put a node that fits into a block across a border; with nodes
@@ -162,25 +148,16 @@ impl Layout {
 
     fn place_by(self, shape: &Shape, node: NodeExtent, weights: Option<&[f32]>) -> Placement {
         let packed = Grid::packed(node);
-        match self {
-            Layout::Random { seed } => {
-                let order = random::permutation(shape.nodes(), seed);
-                return on_grid(&packed, &places(order.into_iter()));
-            }
-            Layout::Preorder => {
-                return Placement::in_order(&shape.preorder(), node);
-            }
-            Layout::BreadthFirst => {
-                return on_grid(&packed, &places(order::breadth_first(shape).into_iter()));
-            }
-            Layout::Allocated => {
-                let order = allocated::birth_order(shape, BIRTH_SEED);
-                return on_grid(&packed, &places(order.into_iter()));
-            }
-            Layout::Hinted { policy } => {
-                return hinted::place(shape, node, policy, BIRTH_SEED);
-            }
-            _ => {}
+        let order = match self {
+            Layout::Random { seed } => Some(random::permutation(shape.nodes(), seed)),
+            Layout::Preorder => Some(shape.preorder()),
+            Layout::BreadthFirst => Some(order::breadth_first(shape)),
+            Layout::Allocated => Some(allocated::birth_order(shape, BIRTH_SEED)),
+            Layout::Hinted { policy } => return hinted::place(shape, node, policy, BIRTH_SEED),
+            _ => None,
+        };
+        if let Some(order) = order {
+            return Placement::in_order(&order, node);
         }
         let preorder = Preorder::new(shape, weights);
         let (tree, numbers) = (preorder.tree(), preorder.numbers());
@@ -191,7 +168,7 @@ impl Layout {
             _ => None,
         };
         if let Some(blocks) = blocks {
-            // Those of a complete tree are aligned from the bottom.
+            // The blocks of a complete tree are aligned with its leaves.
             let first = cluster::top_levels_capacity(shape, blocks.slots).unwrap_or(blocks.slots);
             let clusters = Clusters::greedy(tree, blocks.slots, first);
             let offsets = match self {
@@ -204,7 +181,7 @@ impl Layout {
         }
         match self {
             Layout::VanEmdeBoas | Layout::ClusterVanEmdeBoas { .. } => {
-                let places = places(order::van_emde_boas(tree).into_iter());
+                let places = places(&order::van_emde_boas(tree));
                 through(numbers, |v| packed.offset(places[v as usize]))
             }
             Layout::Hierarchical => {
@@ -222,31 +199,26 @@ impl Layout {
                 through(numbers, |v| grid.offset(places[v as usize]))
             }
             // The depth-first numbers are the order.
-            _ => on_grid(&packed, numbers),
+            _ => through(numbers, |place| packed.offset(place)),
         }
     }
 }
 
 /// By node: its place in an order of all nodes.
-fn places(order: impl ExactSizeIterator<Item = u32>) -> Vec<u32> {
+fn places(order: &[u32]) -> Vec<u32> {
     let mut places = vec![0u32; order.len()];
-    for (place, v) in (0..).zip(order) {
+    for (place, &v) in (0..).zip(order) {
         places[v as usize] = place;
     }
     places
 }
 
-/// Nodes at places of a grid.
-fn on_grid(grid: &Grid, places: &[u32]) -> Placement {
-    through(places, |place| grid.offset(place))
-}
-
-/// Nodes at what their numbers stand for.
+/// Maps each number to an offset.
 fn through(numbers: &[u32], offset: impl Fn(u32) -> u64) -> Placement {
     Placement::from_offsets(numbers.iter().map(|&number| offset(number)).collect())
 }
 
-/// Lets the lines of a complete tree end with the leaves where they hold whole levels.
+/// Aligns the lines of a complete tree with its leaves where they hold whole levels.
 fn align_from_bottom(shape: &Shape, grid: Grid) -> Grid {
     let first = grid
         .nodes_per_line()
@@ -258,7 +230,7 @@ fn align_from_bottom(shape: &Shape, grid: Grid) -> Grid {
     }
 }
 
-/// Whether names accept a block of so many bytes.
+/// Whether names accept a block of this size.
 fn is_block_size(bytes: u32) -> bool {
     bytes.is_power_of_two() && (8..=65536).contains(&bytes)
 }
@@ -363,7 +335,8 @@ impl Placement {
     ///
     /// When `order` names a number beyond its length.
     pub fn in_order(order: &[u32], node: NodeExtent) -> Placement {
-        on_grid(&Grid::packed(node), &places(order.iter().copied()))
+        let grid = Grid::packed(node);
+        through(&places(order), |place| grid.offset(place))
     }
 
     /// Where node `v` begins.
@@ -380,7 +353,7 @@ impl Placement {
         &self.offsets
     }
 
-    /// [`offsets`](Placement::offsets), when nothing else is needed any more.
+    /// [`offsets`](Placement::offsets) without a copy.
     pub fn into_offsets(self) -> Vec<u64> {
         self.offsets
     }

@@ -8,10 +8,10 @@
 //!                                                                                          \--> random operations
 //! ```
 //!
-//! What an allocator or a layout moves is a *node*; what an operation reads is a *point*. In trees
-//! and lists they are the same. A node of a B-tree holds many points: a binary search inside of it
-//! reads some keys and one link. The buckets of a hash table and the elements of an array are
-//! points of one large block of memory that no layout moves.
+//! An allocator or a layout moves *nodes*; an operation reads *points*. In trees and lists they are
+//! the same. A node of a B-tree holds many points: a binary search inside of it reads some keys and
+//! one link. The buckets of a hash table and the elements of an array are points of one large block
+//! of memory that no layout moves.
 //!
 //! | structure | nodes | points | order of keys |
 //! |---|---|---|---|
@@ -42,10 +42,10 @@ pub use edges::{EdgeList, EdgesError, read_edges};
 pub use operation::{Operation, ParseOperationError};
 pub use walker::{WalkError, Walked, Walker, walk};
 
-/// The largest arity and fanout: nodes of 64 KiB and more are no nodes any more.
+/// The largest arity and fanout.
 const FANOUT_MAX: u32 = 1 << 16;
 
-/// How a structure came to be.
+/// How a structure was built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Growth {
     /// Built at once: all levels full but the last.
@@ -57,7 +57,7 @@ pub enum Growth {
     },
 }
 
-/// How a search goes about the keys inside of a node of a B-tree.
+/// How a search reads the keys inside of a node of a B-tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum InNode {
     /// Halving the keys.
@@ -69,7 +69,7 @@ pub enum InNode {
     Whole,
 }
 
-/// Which neighbours the nodes of a list know.
+/// Which neighbours the nodes of a list link to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Links {
     /// The next one.
@@ -83,7 +83,7 @@ pub enum Links {
 pub enum Structure {
     /// A binary search tree.
     SearchTree {
-        /// How it came to be.
+        /// How it was built.
         growth: Growth,
     },
     /// A tree in which operations go to any node with equal probability, whatever its keys are.
@@ -93,7 +93,7 @@ pub enum Structure {
     Tree {
         /// The links of a node, from 1 to 65536.
         arity: u32,
-        /// How it came to be.
+        /// How it was built.
         growth: Growth,
     },
     /// A quadtree (2 dimensions) or octree (3): 2^d children a node. Grown randomly, it is the
@@ -102,20 +102,18 @@ pub enum Structure {
     PointTree {
         /// From 1 to 8.
         dimensions: u32,
-        /// How it came to be.
+        /// How it was built.
         growth: Growth,
     },
     /// A B-tree: keys in inner nodes too, all nodes of one size.
     BTree {
         /// Children of a full inner node, from 3 to 65536; one more than its keys.
         fanout: u32,
-        /// How full nodes are, above 0 and up to 1; those of random insertion are as full as they
-        /// come to be.
+        /// How full nodes are built, above 0 and up to 1; random insertion ignores it.
         fill: f64,
         /// How nodes are searched.
         in_node: InNode,
-        /// How it came to be: built from sorted keys, or by random insertion with splits in the
-        /// middle.
+        /// From sorted keys, or by random insertion with splits in the middle.
         growth: Growth,
     },
     /// An unsorted list: searches begin at its head, and absent keys are looked for to its end.
@@ -182,7 +180,7 @@ impl Sizes {
 }
 
 impl Structure {
-    /// Builds the structure with so many keys. O(keys), random insertion into point and B-trees
+    /// Builds the structure with `keys` keys. O(keys), random insertion into point and B-trees
     /// O(keys log keys).
     ///
     /// # Errors
@@ -190,23 +188,25 @@ impl Structure {
     /// numbered.
     pub fn build(self, keys: u32, sizes: &Sizes) -> Result<Built, StructureError> {
         if let Err(error) = NodeExtent::new(sizes.node.bytes, sizes.node.align) {
-            return Err(StructureError::Sizes(error.to_string()));
+            return Err(StructureError::Parameter(error.to_string()));
         }
         if keys == NO_NODE {
             return Err(StructureError::TooLarge);
         }
+        let within = |ok: bool, what: String| match ok {
+            true => Ok(()),
+            false => Err(StructureError::Parameter(what)),
+        };
         match self {
             Structure::SearchTree { growth } => Ok(tree::search(keys, growth, sizes)),
             Structure::Tree { arity, growth } => {
-                if !(1..=FANOUT_MAX).contains(&arity) {
-                    return Err(StructureError::Arity { arity });
-                }
-                tree::of_arity(keys, arity, growth, sizes)
+                let what = format!("a tree's nodes have 1 to {FANOUT_MAX} links, not {arity}");
+                within((1..=FANOUT_MAX).contains(&arity), what)?;
+                Ok(tree::of_arity(keys, arity, growth, sizes))
             }
             Structure::PointTree { dimensions, growth } => {
-                if !(1..=8).contains(&dimensions) {
-                    return Err(StructureError::Dimensions { dimensions });
-                }
+                let what = format!("a point tree has 1 to 8 dimensions, not {dimensions}");
+                within((1..=8).contains(&dimensions), what)?;
                 Ok(tree::points(keys, dimensions, growth, sizes))
             }
             Structure::BTree {
@@ -215,20 +215,17 @@ impl Structure {
                 in_node,
                 growth,
             } => {
-                if !(3..=FANOUT_MAX).contains(&fanout) {
-                    return Err(StructureError::Fanout { fanout });
-                }
-                if !(fill > 0.0 && fill <= 1.0) {
-                    return Err(StructureError::Fill { fill });
-                }
+                let what = format!("a B-tree's fanout is 3 to {FANOUT_MAX}, not {fanout}");
+                within((3..=FANOUT_MAX).contains(&fanout), what)?;
+                let what = format!("nodes are filled to more than 0 and at most 1, not {fill}");
+                within(fill > 0.0 && fill <= 1.0, what)?;
                 let form = btree::Form::new(fanout, in_node, sizes)?;
                 btree::build(keys, fill, growth, &form)
             }
             Structure::List { links } => Ok(linear::list(keys, links, sizes)),
             Structure::Hash { load, seed } => {
-                if !(load > 0.0 && load.is_finite()) {
-                    return Err(StructureError::Load { load });
-                }
+                let what = format!("a hash table's load is a positive number, not {load}");
+                within(load > 0.0 && load.is_finite(), what)?;
                 linear::hash(keys, load, seed, sizes)
             }
             Structure::SortedArray => Ok(array::sorted(keys, sizes)),
@@ -243,33 +240,8 @@ impl Structure {
 pub enum StructureError {
     /// More points than can be numbered.
     TooLarge,
-    /// No tree has so many links to a node.
-    Arity {
-        /// What was asked for.
-        arity: u32,
-    },
-    /// No point tree has so many dimensions.
-    Dimensions {
-        /// What was asked for.
-        dimensions: u32,
-    },
-    /// No B-tree has such a fanout.
-    Fanout {
-        /// What was asked for.
-        fanout: u32,
-    },
-    /// Nodes cannot be so full.
-    Fill {
-        /// What was asked for.
-        fill: f64,
-    },
-    /// Buckets cannot be so full.
-    Load {
-        /// What was asked for.
-        load: f64,
-    },
-    /// Nodes, keys or values of impossible size.
-    Sizes(String),
+    /// A parameter or a size that no structure has.
+    Parameter(String),
     /// The structure has no order of keys to go through.
     NoRange,
     /// A range of no keys.
@@ -289,28 +261,7 @@ impl fmt::Display for StructureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StructureError::TooLarge => f.write_str("the structure has more parts than 2^32"),
-            StructureError::Arity { arity } => {
-                write!(
-                    f,
-                    "a tree's nodes have 1 to {FANOUT_MAX} links, not {arity}"
-                )
-            }
-            StructureError::Dimensions { dimensions } => {
-                write!(f, "a point tree has 1 to 8 dimensions, not {dimensions}")
-            }
-            StructureError::Fanout { fanout } => {
-                write!(f, "a B-tree's fanout is 3 to {FANOUT_MAX}, not {fanout}")
-            }
-            StructureError::Fill { fill } => {
-                write!(
-                    f,
-                    "nodes are filled to more than 0 and at most 1, not {fill}"
-                )
-            }
-            StructureError::Load { load } => {
-                write!(f, "a hash table's load is a positive number, not {load}")
-            }
-            StructureError::Sizes(what) => f.write_str(what),
+            StructureError::Parameter(what) => f.write_str(what),
             StructureError::NoRange => {
                 f.write_str("a hash table's keys have no order, so there are no ranges")
             }

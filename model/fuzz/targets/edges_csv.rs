@@ -17,10 +17,10 @@ const NODES_MAX: u32 = 500;
 fn check(text: &[u8]) {
     match read_edges(text, NODES_MAX) {
         Ok(edges) => {
-            let shape = edges.shape();
+            let shape = &edges.shape;
             let nodes = u32::try_from(shape.len()).expect("a shape has fewer than 2^32 nodes");
             assert!(nodes <= NODES_MAX);
-            let names: HashSet<&String> = edges.names().iter().collect();
+            let names: HashSet<&String> = edges.names.iter().collect();
             assert_eq!(names.len(), shape.len());
             for node in 0..nodes {
                 let parent = shape.parent(node);
@@ -28,7 +28,7 @@ fn check(text: &[u8]) {
             }
             let children: usize = (0..nodes).map(|v| shape.children(v).len()).sum();
             assert_eq!(children + shape.roots().count(), shape.len());
-            if let Some(placement) = edges.placement() {
+            if let Some(placement) = &edges.placement {
                 assert_eq!(placement.len(), shape.len());
             }
         }

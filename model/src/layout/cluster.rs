@@ -2,21 +2,16 @@
 //!
 //! T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 2.1.1, puts the k nodes of a
 //! subtree into one block, so that a search uses log2(k + 1) nodes of each block that it fetches.
-//! For trees that are not complete, which subtree is a question; the answer here is greedy: from a
-//! cluster's root on, always the most probable node that hangs below the cluster joins it, which is
-//! the one with the largest subtree, until the block is full. What still hangs below then starts
-//! clusters of its own.
+//! For trees that are not complete, the subtree is chosen greedily: the node below the cluster with
+//! the largest subtree joins it, until the block is full. What then hangs below starts clusters of
+//! its own. Three departures from the thesis:
 //!
-//! Three departures from the thesis:
-//!
-//! 1. **Fragments share blocks.** Near the leaves, most clusters are smaller than a block. They are
-//!    packed into what room the blocks before them left, the tightest that they fit into.
-//!    (Page-sized clusters without this took 305 MB for 24 MB of nodes.)
+//! 1. **Fragments share blocks.** Near the leaves, most clusters are smaller than a block. Each goes
+//!    into the earlier block with the tightest room for it.
 //! 2. **Complete trees are aligned from the bottom.** When a block holds exactly c levels and c
-//!    does not divide the height, the rest of the levels is in the topmost cluster, not in
-//!    half-empty blocks for the leaves.
+//!    does not divide the height, the topmost cluster takes the rest of the levels.
 //! 3. **Order inside a block.** A cluster larger than a few nodes is itself laid out in van Emde
-//!    Boas order, so that the lines and sectors within a page-sized block are used well too.
+//!    Boas order, so that the lines within a page-sized block are used well too.
 
 use super::order::{self, Cutter};
 use super::preorder::{Candidate, Tree, count_u32};
@@ -36,14 +31,12 @@ pub(super) struct Clusters {
     size: Vec<u32>,
 }
 
-/// How many candidates are searched one by one, as that is faster than a heap for so few.
+/// Up to this many candidates, a scan is faster than a heap.
 const SCANNED_MAX: usize = 8;
 
 impl Clusters {
-    /// Greedy clusters of up to `capacity` nodes, numbered depth-first, the heaviest first. O(n log
-    /// n).
-    ///
-    /// `first_capacity` is that of the cluster of the first root.
+    /// Greedy clusters of up to `capacity` nodes, the first of up to `first_capacity`, numbered
+    /// depth-first, the heaviest first. O(n log n).
     pub(super) fn greedy(tree: Tree<'_>, capacity: usize, first_capacity: usize) -> Clusters {
         let mut capacity_now = first_capacity.min(capacity);
         let mut clusters = Clusters {
@@ -110,11 +103,8 @@ impl Clusters {
     }
 
     fn nodes(&self, cluster: u32) -> &[u32] {
-        let (start, end) = (
-            self.start[cluster as usize],
-            self.start[cluster as usize + 1],
-        );
-        &self.nodes[start as usize..end as usize]
+        let ends = &self.start[cluster as usize..];
+        &self.nodes[ends[0] as usize..ends[1] as usize]
     }
 
     /// The clusters in van Emde Boas order of the tree that they form among themselves.
@@ -202,9 +192,8 @@ impl Rooms {
     }
 }
 
-/// How many nodes the topmost cluster of a complete binary tree takes so that the clusters below
-/// end with the leaves; `None` for other shapes and for blocks that do not hold a number of whole
-/// levels.
+/// The size of the topmost cluster of a complete binary tree with which the clusters below end at
+/// the leaves; `None` for other shapes and for blocks that do not hold a number of whole levels.
 pub(super) fn top_levels_capacity(shape: &Shape, capacity: usize) -> Option<usize> {
     let levels_per_cluster = (capacity + 1).ilog2();
     if levels_per_cluster < 2 || !(capacity + 1).is_power_of_two() {
@@ -217,7 +206,7 @@ pub(super) fn top_levels_capacity(shape: &Shape, capacity: usize) -> Option<usiz
     }
 }
 
-/// The levels of a binary tree all of whose levels are full, the last one perhaps excepted.
+/// The levels of a binary tree in which all levels are full, except perhaps the last one.
 fn complete_binary_levels(shape: &Shape) -> Option<u32> {
     if (0..shape.nodes()).any(|v| shape.children(v).len() > 2) {
         return None;

@@ -5,7 +5,7 @@ use super::{Layout, NodeExtent};
 /// A cache line, as far as layouts are concerned.
 pub(super) const LINE_BYTES: u64 = 64;
 
-/// So much of a line may stay unused to keep nodes from lying across its end.
+/// Bytes of a line that may stay unused to keep nodes from lying across its end.
 const LINE_LEFT_BYTES_MAX: u64 = 8;
 
 /// The places in memory for nodes of one size, numbered from 0 by ascending offset.
@@ -23,7 +23,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Without gaps, but for segments.
+    /// Without gaps, except at the ends of segments.
     pub(super) fn packed(node: NodeExtent) -> Grid {
         let (bytes, stride) = (u64::from(node.bytes), node.stride_bytes());
         let row_bytes = Layout::SEGMENT_BYTES;
@@ -64,7 +64,7 @@ impl Grid {
         (self.row_bytes == LINE_BYTES && self.row_places > 1).then_some(self.row_places)
     }
 
-    /// Lets the first row have no more than so many places.
+    /// Limits the first row to `places` places.
     pub(super) fn with_first_row(self, places: u64) -> Grid {
         Grid {
             left_out: self.row_places.saturating_sub(places),
@@ -81,16 +81,14 @@ impl Grid {
         offset + self.bytes
     }
 
-    /// The offsets of places, in their stead: of all places at once, for a grid whose rows are
-    /// full.
+    /// Replaces places by their offsets, in a grid whose first row is full.
     pub(super) fn places_to_offsets(&self, places: &mut [u64]) {
         debug_assert_eq!(self.left_out, 0, "the first row is as long as all others");
         match u32::try_from(self.row_places) {
             Ok(row_places) if row_places > 1 => {
                 for place in places {
-                    // Numbers of nodes have 32 bits, of which a division takes half as long as of
-                    // 64.
-                    #[expect(clippy::cast_possible_truncation, reason = "as said")]
+                    // A division of 32 bits takes half as long as one of 64.
+                    #[expect(clippy::cast_possible_truncation, reason = "a number of a node")]
                     let number = *place as u32;
                     let (row, in_row) = (number / row_places, number % row_places);
                     *place = u64::from(row) * self.row_bytes + u64::from(in_row) * self.stride;

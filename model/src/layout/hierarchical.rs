@@ -1,29 +1,13 @@
 //! Lines in blocks in pages in huge pages, filled in one pass.
 //!
-//! # The idea
-//!
 //! Memory is filled from its start, without gaps, and each place goes to the most probable node
 //! that hangs on what is already near: at a node of the same line; if there is none, of the same
 //! 256 bytes; of the same 4 KiB; of the same 2 MiB. So a line holds a greedy cluster, a block of
-//! 256 bytes a greedy cluster of lines, and so on, all at once.
+//! 256 bytes a greedy cluster of lines, and so on, all at once. Two rules go beyond greed:
 //!
-//! ```text
-//! for each place in memory, in ascending order:
-//!     candidates = children of the nodes that lie in the place's line
-//!     if there are none and only one node fits into the line's rest:
-//!         a leaf, the nearest that hangs free                           -- rule 1
-//!     else if there are none:
-//!         candidates = what hangs on the block of 256 B, else on the page, on the huge page,
-//!                      else on anything, and then depth-first
-//!         but if the heaviest child that the last line left weighs a quarter of the best of these: that child  -- rule 2
-//!     put the heaviest candidate there
-//! ```
-//!
-//! # Two rules beyond greed
-//!
-//! 1. **Leaves fill holes.** A leaf at the start of a line is a cluster of one: what follows it in
-//!    the line is cut off from its own children by the line's end. So leaves without a place beside
-//!    their parent wait until there is a hole for them, or two of them fill a line.
+//! 1. **Leaves fill holes.** A leaf at the start of a line is a cluster of one: the line's end cuts
+//!    what follows it off from its own children. So leaves without a place beside their parent wait
+//!    until there is a hole for them, or two of them fill a line.
 //! 2. **The next line is half there.** Processors fetch the line behind one that missed. So the
 //!    heaviest child of a line begins the next one, unless it weighs less than a quarter of the
 //!    best candidate.
@@ -39,17 +23,12 @@
 //! | 0 (always the child) | 2.52 | 3.02 | 13.76 | 9.60 | 7.34 | 3.57 |
 //! | lines depth-first (`cluster`) | 2.51 | 2.77 | 13.76 | 9.76 | 7.92 | 5.39 |
 //!
-//! # Nodes that do not divide a line
-//!
 //! Nodes stay within lines where that wastes at most 8 bytes of a line. Other nodes may lie across
-//! a line's end: 24 B nodes would waste a quarter of all memory. A node across two lines brings
-//! both, so its children are candidates of the second.
+//! a line's end, and their children are candidates of the second line.
 //!
-//! # Known weakness
-//!
-//! A piece of a tree is cut where a page ends, even if a later place would hold it whole. Complete
-//! trees of 16 B nodes touch 2.13 pages a search with 14 levels and 2.53 with 17, where page
-//! clusters (`cluster-veb:4096`) touch 1.98 and 2.49.
+//! **Known weakness.** A piece of a tree is cut where a page ends, even if a later place would hold
+//! it whole. Complete trees of 16 B nodes touch 2.13 pages a search with 14 levels, where page
+//! clusters (`cluster-veb:4096`) touch 1.98.
 
 use super::grid::{Grid, LINE_BYTES};
 use super::preorder::{Candidate, Tree};
@@ -61,7 +40,7 @@ const CHILD_FIRST_SHARE: f32 = 0.25;
 /// The grains above a line.
 const GRAINS_BYTES: [u64; 3] = [256, 4096, 2 << 20];
 
-/// So many leaves that wait are worth a line of their own.
+/// Waiting leaves that are worth a line of their own.
 const LEAVES_IN_LINE_MIN: usize = 2;
 
 /// Gives each node of a forest a place of the grid, from `first` on: `put(v, place)`.
@@ -139,7 +118,7 @@ impl<'a> Waiting<'a> {
         waiting
     }
 
-    /// What comes at an offset where nothing hangs on the line.
+    /// The next node at an offset whose line has no candidates.
     fn take(&mut self, at: u64, stride_bytes: u64) -> Option<Candidate> {
         let used_bytes = at % LINE_BYTES;
         if used_bytes != 0 && used_bytes + 2 * stride_bytes > LINE_BYTES {
@@ -198,8 +177,7 @@ impl<'a> Waiting<'a> {
             if self.tree.size(candidate.node()) == 1 {
                 self.leaves[grain].push(candidate);
             } else {
-                // What shares nothing goes the way of the largest grain, and is sorted with the
-                // rest of it.
+                // What shares nothing is sorted with the rest of the largest grain.
                 self.inner[grain.min(GRAINS_BYTES.len() - 1)].push(candidate);
             }
         }

@@ -1,19 +1,18 @@
-//! Depth-first places straight from the parents of nodes in level order, without a [`Shape`].
+//! Depth-first places from the parents of nodes in level order, without a [`Shape`].
 //!
-//! A traversal that keeps a queue numbers nodes level by level: roots first, and the children of
-//! each node side by side, those of an earlier parent first. Then every pass that depth-first order
-//! needs runs over the numbers one by one, and touches parents and children in sequence, so that
-//! one list of numbers, eight bytes a node, is all that is written:
+//! A traversal with a queue numbers nodes level by level: roots first, and the children of each
+//! node side by side, those of an earlier parent first. Then every pass that depth-first order
+//! needs touches parents and children in sequence, and one list of eight bytes a node is enough:
 //!
 //! ```text
 //! backwards:  size[v] = 1 + the sizes of its children
-//! forwards:   the children of v, the heaviest first, get     their number replaces their size, which nobody needs any more
+//! forwards:   the children of v, the heaviest first, get     their number replaces their size
 //!             number[v] + 1 + the sizes of those before
 //! at last:    offsets                                        which replace the numbers
 //! ```
 //!
 //! [`Preorder`](super::preorder::Preorder) makes the same places of any shape, with three more
-//! lists and passes that jump.
+//! lists and random accesses.
 
 use super::grid::Grid;
 use super::{NodeExtent, Placement};
@@ -74,27 +73,26 @@ impl NodeExtent {
     }
 }
 
-/// How many nodes are roots before the first that is none. Counted one by one: whether roots come
-/// first is not known yet, and halving would take it for granted.
+/// How many nodes are roots before the first that is none.
 fn leading_roots(parents: &[u32]) -> usize {
     let roots = parents.iter().take_while(|&&parent| parent == NO_NODE);
     roots.count()
 }
 
-/// By node: how many nodes its subtree has. `None` when the nodes, of which so many are roots, are
-/// not in level order, or are too many for a shape.
+/// By node: how many nodes its subtree has. `None` when the nodes are not in level order, or are too
+/// many for a shape.
 fn subtree_sizes(parents: &[u32], roots: usize) -> Option<Vec<u64>> {
     if parents.len() >= NO_NODE as usize {
         return None;
     }
     let mut sizes = vec![1; parents.len()];
-    // Of the children of `parent` that have been passed, together; in front of those behind them.
+    // The sizes of the children of `parent` so far, and the parent of those behind them.
     let (mut parent, mut below, mut after) = (NO_NODE, 0, NO_NODE);
     for v in (roots..parents.len()).rev() {
         if parents[v] != parent {
             if below > 0 {
-                // A parent is before its first child, which has the number v + 1, and before the
-                // parent of those behind.
+                // A parent comes before its first child, number v + 1, and before the parent of
+                // those behind.
                 if parent >= after || parent as usize > v {
                     return None;
                 }
@@ -237,21 +235,6 @@ mod tests {
             let are_chains = shape.is_some_and(|shape| shape.is_chains());
             let answer = Shape::are_chains_in_level_order(&parents);
             assert_eq!(answer, are_chains, "{parents:?}");
-        }
-    }
-
-    #[test]
-    fn large_trees_agree() {
-        let node = NodeExtent::new(24, 8).unwrap();
-        for shape in [
-            Shape::random_binary(20_000, 3),
-            Shape::complete_binary(9_999),
-        ] {
-            let expected = Layout::DepthFirst.place(&shape, node);
-            assert_eq!(
-                Placement::depth_first(shape.parents(), node),
-                Some(expected)
-            );
         }
     }
 }

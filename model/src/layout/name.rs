@@ -1,50 +1,75 @@
 //! Names of layouts, as the command line and the reports write them.
 
-use super::{HintPolicy, Layout};
+use super::{HintPolicy, Layout, is_block_size};
 use std::fmt;
+use std::mem::discriminant;
 use std::str::FromStr;
 
-/// The block size meant when a name gives none: a cache line.
-const BLOCK_BYTES_DEFAULT: u32 = 64;
-/// The seed meant when a name gives none.
-const SEED_DEFAULT: u64 = 0;
-const NAMES: [&str; 11] = [
-    "random",
-    "allocated",
-    "hinted",
-    "dfs",
-    "preorder",
-    "bfs",
-    "cluster",
-    "veb",
-    "cluster-veb",
-    "hierarchical",
-    "weighted",
+/// Each layout with its default parameter, its name, and another spelling that is understood well
+/// enough to suggest the name.
+const NAMES: [(Layout, &str, &str); 11] = [
+    (Layout::Random { seed: 0 }, "random", ""),
+    (Layout::Allocated, "allocated", "malloc"),
+    (
+        Layout::Hinted {
+            policy: HintPolicy::NewBlock,
+        },
+        "hinted",
+        "ccmalloc",
+    ),
+    (Layout::DepthFirst, "dfs", "depth-first"),
+    (Layout::Preorder, "preorder", ""),
+    (Layout::BreadthFirst, "bfs", "breadth-first"),
+    (
+        Layout::SubtreeCluster { block_bytes: 64 },
+        "cluster",
+        "subtree-cluster",
+    ),
+    (Layout::VanEmdeBoas, "veb", "van-emde-boas"),
+    (
+        Layout::ClusterVanEmdeBoas { block_bytes: 64 },
+        "cluster-veb",
+        "",
+    ),
+    (Layout::Hierarchical, "hierarchical", "hierarchy"),
+    (Layout::Weighted, "weighted", "weights"),
 ];
+const POLICIES: [(HintPolicy, &str); 3] = [
+    (HintPolicy::Closest, "closest"),
+    (HintPolicy::FirstFit, "first-fit"),
+    (HintPolicy::NewBlock, "new-block"),
+];
+
+impl Layout {
+    /// The name without parameters, as in reports: `random`, `allocated`, `hinted`, `dfs`,
+    /// `preorder`, `bfs`, `cluster`, `veb`, `cluster-veb`, `hierarchical` or `weighted`.
+    pub fn name(&self) -> &'static str {
+        let mut names = NAMES.iter();
+        let own = names.find(|(layout, ..)| discriminant(layout) == discriminant(self));
+        own.map_or("", |&(_, name, _)| name)
+    }
+}
 
 /// The command line's name; it reads back as the same layout.
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name();
-        match *self {
-            Layout::Random { seed } if seed != SEED_DEFAULT => f.pad(&format!("{name}:{seed}")),
-            Layout::SubtreeCluster { block_bytes } | Layout::ClusterVanEmdeBoas { block_bytes }
-                if block_bytes != BLOCK_BYTES_DEFAULT =>
-            {
-                f.pad(&format!("{name}:{block_bytes}"))
+        let suffix = match *self {
+            _ if NAMES.iter().any(|(layout, ..)| layout == self) => return f.pad(name),
+            Layout::Random { seed } => seed.to_string(),
+            Layout::SubtreeCluster { block_bytes } | Layout::ClusterVanEmdeBoas { block_bytes } => {
+                block_bytes.to_string()
             }
-            Layout::Hinted { policy } if policy != HintPolicy::default() => {
-                f.pad(&format!("{name}:{policy}"))
-            }
-            _ => f.pad(name),
-        }
+            Layout::Hinted { policy } => policy.to_string(),
+            _ => return f.pad(name),
+        };
+        f.pad(&format!("{name}:{suffix}"))
     }
 }
 
-/// Reads `random`, `allocated`, `hinted`, `dfs`, `preorder`, `bfs`, `cluster`, `veb`,
-/// `cluster-veb`, `hierarchical` or `weighted`; the two cluster layouts take a block size as in
-/// `cluster:256` (64 bytes otherwise), `random` a seed as in `random:7` (0 otherwise), `hinted` a
-/// policy as in `hinted:first-fit` (`closest`, `first-fit` or, otherwise, `new-block`).
+/// Reads a [name](Layout::name). The two cluster layouts take a block size as in `cluster:256` (64
+/// bytes otherwise), `random` a seed as in `random:7` (0 otherwise), `hinted` a policy as in
+/// `hinted:first-fit` (`closest`, `first-fit` or, otherwise, `new-block`).
 impl FromStr for Layout {
     type Err = ParseLayoutError;
 
@@ -54,162 +79,94 @@ impl FromStr for Layout {
             Some((name, suffix)) => (name, Some(suffix)),
             None => (text, None),
         };
-        let wrong_suffix = |wanted| ParseLayoutError {
-            text: text.to_owned(),
-            kind: Kind::Suffix {
-                name: name.to_owned(),
-                wanted,
-            },
+        let Some(&(layout, ..)) = NAMES.iter().find(|(_, known, _)| *known == name) else {
+            let known = NAMES.map(|(_, name, _)| name).join(", ");
+            let advice = advice(name);
+            return Err(ParseLayoutError {
+                message: format!("unknown layout `{text}`{advice} (known: {known})"),
+            });
         };
-        let block_bytes = || match suffix {
-            None => Ok(BLOCK_BYTES_DEFAULT),
-            Some(digits) => digits
-                .parse()
-                .ok()
-                .filter(|&bytes| super::is_block_size(bytes))
-                .ok_or_else(|| wrong_suffix("a block size that is a power of two from 8 to 65536")),
+        let Some(suffix) = suffix else {
+            return Ok(layout);
         };
-        let seed = || match suffix {
-            None => Ok(SEED_DEFAULT),
-            Some(digits) => digits
-                .parse()
-                .map_err(|_| wrong_suffix("a whole number as seed")),
-        };
-        let policy = || match suffix {
-            None => Ok(HintPolicy::default()),
-            Some(policy) => {
-                parse_policy(policy).ok_or_else(|| wrong_suffix("closest, first-fit or new-block"))
+        let block_bytes = || suffix.parse().ok().filter(|&bytes| is_block_size(bytes));
+        let block = "a block size that is a power of two from 8 to 65536";
+        let (layout, wanted) = match layout {
+            Layout::Random { .. } => {
+                let seed = suffix.parse().ok();
+                (
+                    seed.map(|seed| Layout::Random { seed }),
+                    "a whole number as seed",
+                )
             }
-        };
-        let plain = |layout| {
-            if suffix.is_none() {
-                Ok(layout)
-            } else {
-                Err(wrong_suffix("nothing"))
+            Layout::SubtreeCluster { .. } => {
+                let block_bytes = block_bytes();
+                (
+                    block_bytes.map(|block_bytes| Layout::SubtreeCluster { block_bytes }),
+                    block,
+                )
             }
+            Layout::ClusterVanEmdeBoas { .. } => {
+                let block_bytes = block_bytes();
+                (
+                    block_bytes.map(|block_bytes| Layout::ClusterVanEmdeBoas { block_bytes }),
+                    block,
+                )
+            }
+            Layout::Hinted { .. } => {
+                let known = POLICIES.iter().find(|(_, name)| *name == suffix);
+                let layout = known.map(|&(policy, _)| Layout::Hinted { policy });
+                (layout, "closest, first-fit or new-block")
+            }
+            _ => (None, "nothing"),
         };
-        match name {
-            "random" => Ok(Layout::Random { seed: seed()? }),
-            "allocated" => plain(Layout::Allocated),
-            "hinted" => Ok(Layout::Hinted { policy: policy()? }),
-            "dfs" => plain(Layout::DepthFirst),
-            "preorder" => plain(Layout::Preorder),
-            "bfs" => plain(Layout::BreadthFirst),
-            "cluster" => Ok(Layout::SubtreeCluster {
-                block_bytes: block_bytes()?,
-            }),
-            "veb" => plain(Layout::VanEmdeBoas),
-            "hierarchical" => plain(Layout::Hierarchical),
-            "weighted" => plain(Layout::Weighted),
-            "cluster-veb" => Ok(Layout::ClusterVanEmdeBoas {
-                block_bytes: block_bytes()?,
-            }),
-            _ => Err(ParseLayoutError {
-                text: text.to_owned(),
-                kind: Kind::Name,
-            }),
-        }
-    }
-}
-
-impl Layout {
-    /// The name without parameters, as in reports: `random`, `allocated`, `hinted`, `dfs`,
-    /// `preorder`, `bfs`, `cluster`, `veb`, `cluster-veb`, `hierarchical` or `weighted`.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Layout::Random { .. } => "random",
-            Layout::Allocated => "allocated",
-            Layout::Hinted { .. } => "hinted",
-            Layout::DepthFirst => "dfs",
-            Layout::Preorder => "preorder",
-            Layout::BreadthFirst => "bfs",
-            Layout::SubtreeCluster { .. } => "cluster",
-            Layout::VanEmdeBoas => "veb",
-            Layout::ClusterVanEmdeBoas { .. } => "cluster-veb",
-            Layout::Hierarchical => "hierarchical",
-            Layout::Weighted => "weighted",
-        }
+        layout.ok_or_else(|| ParseLayoutError {
+            message: format!("bad layout `{text}`: `{name}` takes {wanted} after the name"),
+        })
     }
 }
 
 impl fmt::Display for HintPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            HintPolicy::Closest => "closest",
-            HintPolicy::FirstFit => "first-fit",
-            HintPolicy::NewBlock => "new-block",
-        })
+        let own = POLICIES.iter().find(|(policy, _)| policy == self);
+        f.pad(own.map_or("", |&(_, name)| name))
     }
-}
-
-/// The policy of this name.
-fn parse_policy(text: &str) -> Option<HintPolicy> {
-    [
-        HintPolicy::Closest,
-        HintPolicy::FirstFit,
-        HintPolicy::NewBlock,
-    ]
-    .into_iter()
-    .find(|policy| policy.to_string() == text)
 }
 
 /// A text that names no [`Layout`]; its message says what would.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseLayoutError {
-    text: String,
-    kind: Kind,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
-    Name,
-    Suffix { name: String, wanted: &'static str },
+    message: String,
 }
 
 impl fmt::Display for ParseLayoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = &self.text;
-        match &self.kind {
-            Kind::Name => {
-                write!(f, "unknown layout `{text}`")?;
-                #[cfg(feature = "cli")]
-                if let Some(nearest) = nearest(text.split(':').next().unwrap_or(text)) {
-                    write!(f, ", did you mean `{nearest}`?")?;
-                }
-                write!(f, " (known: {})", NAMES.join(", "))
-            }
-            Kind::Suffix { name, wanted } => write!(
-                f,
-                "bad layout `{text}`: `{name}` takes {wanted} after the name"
-            ),
-        }
+        f.write_str(&self.message)
     }
 }
 
 impl std::error::Error for ParseLayoutError {}
 
-/// The layout whose name, or another spelling of it, is most like `text`.
+/// `, did you mean ..?` with the layout whose name, or another spelling of it, is most like `text`.
 #[cfg(feature = "cli")]
-fn nearest(text: &str) -> Option<&'static str> {
-    const SPELLINGS: [(&str, &str); 8] = [
-        ("malloc", "allocated"),
-        ("ccmalloc", "hinted"),
-        ("depth-first", "dfs"),
-        ("breadth-first", "bfs"),
-        ("subtree-cluster", "cluster"),
-        ("van-emde-boas", "veb"),
-        ("hierarchy", "hierarchical"),
-        ("weights", "weighted"),
-    ];
-    let spellings = SPELLINGS.iter().map(|&(spelling, _)| spelling);
-    let spelling = nearest_of(text, NAMES.into_iter().chain(spellings))?;
-    let other = SPELLINGS.iter().find(|(other, _)| *other == spelling);
-    NAMES
-        .into_iter()
-        .find(|name| *name == other.map_or(spelling, |(_, name)| name))
+fn advice(text: &str) -> String {
+    let spellings = NAMES.iter().flat_map(|&(_, name, other)| [name, other]);
+    let nearest = nearest_of(text, spellings.filter(|spelling| !spelling.is_empty()));
+    let nearest = nearest.and_then(|nearest| {
+        let mut names = NAMES.iter();
+        names.find(|&&(_, name, other)| [name, other].contains(&nearest))
+    });
+    nearest.map_or(String::new(), |(_, name, _)| {
+        format!(", did you mean `{name}`?")
+    })
 }
 
-/// `, did you mean ..?` with the name that the text was meant for; empty if it is like none.
+#[cfg(not(feature = "cli"))]
+fn advice(_: &str) -> &'static str {
+    ""
+}
+
+/// `, did you mean ..?` with the name that the text is most like; empty if it is like none.
 #[cfg(feature = "cli")]
 pub(crate) fn did_you_mean<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest_of(text, known).map_or(String::new(), |name| format!(", did you mean `{name}`?"))

@@ -1,20 +1,12 @@
 //! Orders of nodes for the layouts that fill memory without gaps.
 //!
-//! # Depth-first, the heavier child first
-//!
-//! A node's first child in the order lies right behind it. Under an even search the child with the
-//! larger subtree is the likelier next step, so it gets that place. Trees that are not complete
-//! gain: see the table in [`layout`](crate::Layout). It is the order of the numbers of a
-//! [`Preorder`](super::preorder::Preorder).
-//!
 //! # Van Emde Boas by weight
 //!
 //! The order of H. Prokop (*Cache-oblivious algorithms*, 1999, after P. van Emde Boas) cuts a
 //! complete tree of height h at half its height, lays out the top, then each bottom tree, and goes
 //! on like this within each part. A search then crosses few blocks **whatever the block size is**.
 //! Height is a bad measure for other trees: one after random inserts of 2^21 keys is 50 high, and
-//! nearly all of its nodes lie above level 25. What has to be halved is the logarithm of the
-//! *size*. So a part of s nodes is cut by weight:
+//! nearly all of its nodes lie above level 25. So a part of s nodes is cut by weight:
 //!
 //! ```text
 //! weight(v) = nodes of v's subtree within the part
@@ -25,13 +17,11 @@
 //! Neither the top nor a bottom exceeds t nodes. On a complete tree, t is the size of a tree of
 //! half the height, and the order is Prokop's. On any tree t is at most (s + 1) / 2: the nodes
 //! heavier than s / 2 form one path. So no part is deeper than log2 n cuts and the whole costs O(n
-//! log n) on the worst tree, a chain. A fixed cut at the square root of s would need the square
-//! root of n rounds on a chain.
+//! log n) even on a chain.
 //!
 //! In depth-first order a bottom is a range of the part, with the same weights: it needs no work
 //! until its turn. The top is copied out, with weights of its own. To find t, only nodes heavier
-//! than half the square root of s are looked at, as all others are skipped with their subtrees;
-//! where that was too high a guess, all are.
+//! than half the square root of s are looked at; where that was too high a guess, all are.
 
 use super::preorder::{Tree, count_u32, local_sizes};
 use crate::Shape;
@@ -82,7 +72,7 @@ struct Part {
     keep: usize,
 }
 
-/// Up to so many nodes, every order with the root first is the same or as good.
+/// Up to this many nodes, every order with the root first is as good.
 pub(super) const WHOLE_NODES_MAX: usize = 3;
 
 impl Cutter {

@@ -1,16 +1,14 @@
 //! A forest in depth-first order: the form in which layouts are computed.
 //!
-//! Node numbers of a [`Shape`] follow the traversal that made it, mostly breadth-first, so a
-//! subtree is scattered over the arrays and each step of an algorithm that goes down is a cache
-//! miss of its own. Renumbered depth-first, every subtree is a range, and **one array is the whole
-//! forest**: `size[i]` nodes begin at `i`.
+//! Node numbers of a [`Shape`] are mostly breadth-first, so a subtree is scattered over the arrays
+//! and each step down is a cache miss. Renumbered depth-first, every subtree is a range, and one
+//! array is the whole forest: `size[i]` nodes begin at `i`.
 //!
 //! ```text
 //! children of i:   c = i + 1;  while c < i + size[i]:  c is a child;  c += size[c]
 //! ```
 //!
-//! A layout of four million nodes then runs over ranges that fit into a cache, whatever it does
-//! within them. Children come heaviest first, so the numbers themselves are the order of
+//! Children come heaviest first, so the numbers themselves are the order of
 //! [`Layout::DepthFirst`](crate::Layout::DepthFirst).
 
 use crate::Shape;

@@ -20,23 +20,20 @@
 //! | 24 KiB, then 1 MiB | 16.19 | 8.32 | 2.88 | 0.70 | 1.64 |
 //! | 48 KiB, then 2 MiB | 16.18 | 8.34 | 2.90 | 0.59 | 1.72 |
 //!
-//! Weights gain most; what is kept apart matters little beyond them. In time, medians of 41
-//! interleaved rounds of 40000 dependent searches in huge pages, other programs running: 773 ns a
-//! search as taken, 786 ns in hierarchical order by weight and 800 ns in clusters by weight;
-//! without weights 816 ns (`hierarchical`) and 824 ns (`cluster`).
+//! In time, medians of 41 interleaved rounds of 40000 dependent searches in huge pages, other
+//! programs running: 773 ns a search as taken, 786 ns in hierarchical order by weight and 800 ns in
+//! clusters by weight; without weights 816 ns (`hierarchical`) and 824 ns (`cluster`).
 
 use super::grid::Grid;
 use super::hierarchical;
 use super::preorder::{Candidate, Tree, count_u32, local_sizes};
 use crate::Shape;
 
-/// How much memory the nodes fill that are kept apart: half of a usual first-level cache.
+/// Memory for the nodes that are kept apart: half of a usual first-level cache.
 const HOT_BYTES: u64 = 24 << 10;
 
-/// What operations that end at each node this often make of each subtree; `None` where no node has
-/// a weight.
-///
-/// In units of the largest weight, so that nothing overflows, and equal weights give sizes.
+/// The weight of each subtree, in units of the largest weight of a node, so that nothing overflows
+/// and equal weights give sizes; `None` where no node has a weight.
 pub(super) fn subtree_weights(shape: &Shape, weights: &[f64]) -> Option<Vec<f32>> {
     let usable = |weight: f64| {
         // Not -0.0 either, whose bits are those of a large number.

@@ -1,9 +1,8 @@
 //! Arrays that are searched without links: sorted, and in the order of a complete tree's levels.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-use super::built::{Family, Homes, Places};
+use super::built::{Homes, Places};
 use super::tree::{inverse, ranks_left_first};
 use super::{Built, Sizes};
 use crate::accesses::{Lengths, Points, Role, Span};
@@ -27,10 +26,8 @@ pub(super) fn sorted(keys: u32, sizes: &Sizes) -> Built {
         ranges.push_back((low, middle, point));
         ranges.push_back((middle + 1, high, point));
     }
-    let offsets = elements
-        .iter()
-        .map(|&element| place(element, sizes))
-        .collect();
+    let places = elements.iter().map(|&element| place(element, sizes));
+    let offsets = places.collect();
     let found = inverse(&elements);
     let mut built = of_elements(Shape::from_generated(parents), found, offsets, sizes);
     if keys > 0 {
@@ -59,24 +56,15 @@ fn place(element: u32, sizes: &Sizes) -> u64 {
 fn of_elements(shape: Shape, found: Vec<u32>, offsets: Vec<u64>, sizes: &Sizes) -> Built {
     let elements = shape.len();
     let fixed_bytes = (elements as u64).saturating_mul(sizes.node.stride_bytes());
-    let touched = sizes.touched_bytes.min(sizes.node.bytes);
-    let roles = vec![Role::Key; elements];
+    let lengths = Lengths::Uniform(sizes.touched_bytes.min(sizes.node.bytes));
+    let points = Points::of_keys(shape, lengths, vec![Role::Key; elements], found);
+    let homes = Homes::Parts {
+        nodes: vec![NO_NODE; elements],
+        offsets,
+    };
+    let no_nodes = Shape::from_generated(Vec::new());
     Built {
-        nodes: Shape::from_generated(Vec::new()),
-        extent: sizes.node,
-        points: Arc::new(Points::of_keys(
-            shape,
-            Lengths::Uniform(touched),
-            roles,
-            found,
-        )),
-        homes: Homes::Parts {
-            nodes: vec![NO_NODE; elements],
-            offsets,
-        },
-        places: Places::Gaps,
-        family: Family::Tree,
         fixed_bytes,
-        runs: Vec::new(),
+        ..Built::new(no_nodes, sizes.node, points, homes, Places::Gaps)
     }
 }

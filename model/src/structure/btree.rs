@@ -22,9 +22,8 @@
 //! with full nodes split in the middle.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-use super::built::{Family, Homes, Places};
+use super::built::{Homes, Places};
 use super::{Built, Growth, InNode, Sizes, StructureError};
 use crate::accesses::{Lengths, Points, Role, Span};
 use crate::shape::random;
@@ -48,9 +47,8 @@ impl Form {
     /// The nodes of a B-tree of this fanout, at least 3.
     pub(super) fn new(fanout: u32, in_node: InNode, sizes: &Sizes) -> Result<Form, StructureError> {
         if sizes.key_bytes == 0 {
-            return Err(StructureError::Sizes(
-                "a key needs at least one byte".to_owned(),
-            ));
+            let what = "a key needs at least one byte".to_owned();
+            return Err(StructureError::Parameter(what));
         }
         let keys_max = fanout - 1;
         let pairs = (u64::from(sizes.key_bytes) + u64::from(sizes.value_bytes))
@@ -61,11 +59,11 @@ impl Form {
         let (Ok(links_offset), Ok(bytes)) = (u32::try_from(links_offset), u32::try_from(bytes))
         else {
             let what = format!("nodes of {bytes} bytes are too large");
-            return Err(StructureError::Sizes(what));
+            return Err(StructureError::Parameter(what));
         };
         let align = sizes.node.align.max(LINK_BYTES);
         let extent = NodeExtent::new(bytes, align)
-            .map_err(|error| StructureError::Sizes(error.to_string()))?;
+            .map_err(|error| StructureError::Parameter(error.to_string()))?;
         Ok(Form {
             keys_max,
             in_node,
@@ -90,6 +88,7 @@ impl Form {
 }
 
 /// Nodes level by level, the children of each in order.
+#[derive(Default)]
 pub(super) struct Nodes {
     /// By node, its parent.
     pub(super) parents: Vec<u32>,
@@ -128,14 +127,8 @@ pub(super) fn build(
         }
     };
     Ok(Built {
-        nodes: shape,
-        extent: form.extent,
-        points: Arc::new(points),
-        homes,
-        places: Places::Gaps,
-        family: Family::Tree,
-        fixed_bytes: 0,
         runs,
+        ..Built::new(shape, form.extent, points, homes, Places::Gaps)
     })
 }
 
@@ -153,11 +146,7 @@ fn filled(fill: f64, keys_max: u32) -> u32 {
 /// The tree of least height with at most `node_keys` keys a node; the keys of each subtree are
 /// divided evenly.
 pub(super) fn bulk(keys: u32, node_keys: u32) -> Nodes {
-    let mut nodes = Nodes {
-        parents: Vec::new(),
-        links: Vec::new(),
-        counts: Vec::new(),
-    };
+    let mut nodes = Nodes::default();
     // Keys of full trees, by height less 1.
     let mut full = vec![u64::from(node_keys)];
     while let Some(&largest) = full.last()
@@ -230,18 +219,18 @@ impl Insertion {
 
     fn insert(&mut self, key: u32) {
         // Nodes above the leaf, with the link that was followed.
-        let mut way: Vec<(u32, usize)> = Vec::new();
+        let mut path: Vec<(u32, usize)> = Vec::new();
         let mut node = self.root;
         let mut place = self.keys[node as usize].partition_point(|&other| other < key);
         while let Some(&child) = self.children[node as usize].get(place) {
-            way.push((node, place));
+            path.push((node, place));
             node = child;
             place = self.keys[node as usize].partition_point(|&other| other < key);
         }
         self.keys[node as usize].insert(place, key);
         while self.keys[node as usize].len() > self.keys_max {
             let (middle, right) = self.split(node);
-            match way.pop() {
+            match path.pop() {
                 Some((above, link)) => {
                     self.keys[above as usize].insert(link, middle);
                     self.children[above as usize].insert(link + 1, right);
@@ -263,20 +252,13 @@ impl Insertion {
         let middle = keys[half];
         keys.truncate(half);
         let children = &mut self.children[node as usize];
-        let upper_children = if children.is_empty() {
-            Vec::new()
-        } else {
-            children.split_off(half + 1)
-        };
+        // A leaf has none.
+        let upper_children = children.split_off(children.len().min(half + 1));
         (middle, self.add(upper, upper_children))
     }
 
     fn finish(self) -> Nodes {
-        let mut nodes = Nodes {
-            parents: Vec::with_capacity(self.keys.len()),
-            links: Vec::with_capacity(self.keys.len()),
-            counts: Vec::with_capacity(self.keys.len()),
-        };
+        let mut nodes = Nodes::default();
         let mut queue = VecDeque::new();
         if self.root != NO_NODE {
             queue.push_back((NO_NODE, 0, self.root));

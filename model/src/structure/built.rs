@@ -29,7 +29,7 @@ pub(super) enum Places {
     NullLinks { arity: u32 },
 }
 
-/// What kind of structure it is, as far as operations differ.
+/// The kind of structure, where operations differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     Tree,
@@ -54,6 +54,26 @@ pub struct Built {
 }
 
 impl Built {
+    /// A tree without fixed memory.
+    pub(super) fn new(
+        nodes: Shape,
+        extent: NodeExtent,
+        points: Points,
+        homes: Homes,
+        places: Places,
+    ) -> Built {
+        Built {
+            nodes,
+            extent,
+            points: Arc::new(points),
+            homes,
+            places,
+            family: Family::Tree,
+            fixed_bytes: 0,
+            runs: Vec::new(),
+        }
+    }
+
     /// A tree of the given shape: each operation goes to a node, numbered as in `shape`. The arity,
     /// which says where absent keys end, is that of the node with most children, and at least 2.
     pub fn of_shape(shape: Shape, sizes: &Sizes) -> Built {
@@ -67,19 +87,15 @@ impl Built {
     pub fn of_nodes(shape: Shape, extent: NodeExtent, lengths: Lengths) -> Built {
         let children = (0..shape.nodes()).map(|v| shape.children(v).len());
         let arity = children.max().unwrap_or(0).max(2);
+        let arity = u32::try_from(arity).unwrap_or(u32::MAX);
         let points = Points::of_nodes(shape.clone(), lengths);
-        Built {
-            nodes: shape,
+        Built::new(
+            shape,
             extent,
-            points: Arc::new(points),
-            homes: Homes::Nodes,
-            places: Places::NullLinks {
-                arity: u32::try_from(arity).unwrap_or(u32::MAX),
-            },
-            family: Family::Tree,
-            fixed_bytes: 0,
-            runs: Vec::new(),
-        }
+            points,
+            Homes::Nodes,
+            Places::NullLinks { arity },
+        )
     }
 
     /// The nodes: what a layout orders. Empty for arrays.
@@ -111,10 +127,9 @@ impl Built {
     /// All memory of the structure as nodes are placed. O(nodes).
     pub fn span_bytes(&self, placement: &Placement) -> u64 {
         let nodes = placement.span_bytes(self.extent);
-        if self.fixed_bytes == 0 {
-            nodes
-        } else {
-            nodes.next_multiple_of(FIXED_ALIGN) + self.fixed_bytes
+        match self.fixed_bytes {
+            0 => nodes,
+            fixed_bytes => nodes.next_multiple_of(FIXED_ALIGN) + fixed_bytes,
         }
     }
 
@@ -201,10 +216,8 @@ impl Built {
         match &self.homes {
             Homes::Nodes => placement.offsets().to_vec(),
             Homes::Parts { nodes, offsets } => {
-                let used = match placement.offsets().iter().max() {
-                    Some(&last) => last.saturating_add(u64::from(self.extent.bytes)),
-                    None => 0,
-                };
+                let last = placement.offsets().iter().max();
+                let used = last.map_or(0, |last| last.saturating_add(u64::from(self.extent.bytes)));
                 let fixed = used.checked_next_multiple_of(FIXED_ALIGN).unwrap_or(0);
                 (nodes.iter().zip(offsets))
                     .map(|(&node, &offset)| {

@@ -1,7 +1,5 @@
 //! Lists, chained hash tables, and the order in which walks go.
 
-use std::sync::Arc;
-
 use super::built::{Family, Homes, Places};
 use super::{Built, Sizes, StructureError};
 use crate::accesses::{Lengths, Points};
@@ -54,13 +52,12 @@ pub(super) fn hash(
     for (bucket, &length) in (0..).zip(&lengths) {
         for place in 0..length {
             let node = u32::try_from(node_parents.len()).unwrap_or(NO_NODE);
-            if place == 0 {
-                node_parents.push(NO_NODE);
-                parents.push(bucket);
-            } else {
-                node_parents.push(node - 1);
-                parents.push(buckets + node - 1);
-            }
+            let (node_parent, parent) = match place {
+                0 => (NO_NODE, bucket),
+                _ => (node - 1, buckets + node - 1),
+            };
+            node_parents.push(node_parent);
+            parents.push(parent);
         }
     }
     let touched = sizes.touched_bytes.min(sizes.node.bytes);
@@ -78,39 +75,41 @@ pub(super) fn hash(
         Vec::new(),
         (buckets..buckets + keys).collect(),
     );
+    let shape = Shape::from_generated(node_parents);
+    let homes = Homes::Parts { nodes, offsets };
     Ok(Built {
-        nodes: Shape::from_generated(node_parents),
-        extent: sizes.node,
-        points: Arc::new(points),
-        homes: Homes::Parts { nodes, offsets },
-        places: Places::NullLinks { arity: 1 },
         family: Family::Hash,
         fixed_bytes: u64::from(buckets) * u64::from(LINK_BYTES),
-        runs: Vec::new(),
+        ..Built::new(
+            shape,
+            sizes.node,
+            points,
+            homes,
+            Places::NullLinks { arity: 1 },
+        )
     })
 }
 
-/// All points of a forest, each before those below it; where a walk `returns`, each also after each
-/// of its children.
+/// All points of a forest in preorder; where a walk `returns`, each also after each of its children.
 pub(super) fn depth_first(shape: &Shape, returns: bool) -> Vec<u32> {
     let mut order = Vec::with_capacity(shape.len());
-    // Points on the way, each with how many of its children were gone into.
-    let mut way: Vec<(u32, usize)> = Vec::new();
+    // Points on the path, each with the number of its children that were visited.
+    let mut path: Vec<(u32, usize)> = Vec::new();
     for root in shape.roots() {
         order.push(root);
-        way.push((root, 0));
-        while let Some((v, gone)) = way.last_mut() {
-            if returns && *gone > 0 {
+        path.push((root, 0));
+        while let Some((v, visited)) = path.last_mut() {
+            if returns && *visited > 0 {
                 order.push(*v);
             }
-            match shape.children(*v).get(*gone) {
+            match shape.children(*v).get(*visited) {
                 Some(&child) => {
-                    *gone += 1;
+                    *visited += 1;
                     order.push(child);
-                    way.push((child, 0));
+                    path.push((child, 0));
                 }
                 None => {
-                    way.pop();
+                    path.pop();
                 }
             }
         }
@@ -118,7 +117,7 @@ pub(super) fn depth_first(shape: &Shape, returns: bool) -> Vec<u32> {
     order
 }
 
-/// All points that hold a key or lie on the way to one, in the order of the keys.
+/// All points that hold a key or lie on the path to one, in the order of the keys.
 pub(super) fn in_key_order(points: &Points) -> Vec<u32> {
     let mut order = Vec::with_capacity(points.len());
     for key in (0..).take(points.found().len()) {

@@ -1,4 +1,4 @@
-//! Structures against what their definitions say, operation by operation.
+//! Structures compared with their definitions, operation by operation.
 
 mod forests;
 mod programs;
@@ -15,32 +15,19 @@ fn sizes() -> Sizes {
 
 /// One of each kind.
 fn structures(seed: u64) -> Vec<Structure> {
+    let list = |links| Structure::List { links };
     let mut structures = vec![
-        Structure::List {
-            links: Links::Single,
-        },
-        Structure::List {
-            links: Links::Double,
-        },
+        list(Links::Single),
+        list(Links::Double),
         Structure::Hash { load: 1.5, seed },
         Structure::Hash { load: 0.3, seed },
         Structure::SortedArray,
         Structure::Eytzinger,
     ];
     for growth in [Growth::Complete, Growth::RandomInsert { seed }] {
-        structures.extend([
-            Structure::SearchTree { growth },
-            Structure::Tree { arity: 1, growth },
-            Structure::Tree { arity: 3, growth },
-            Structure::PointTree {
-                dimensions: 2,
-                growth,
-            },
-            Structure::PointTree {
-                dimensions: 3,
-                growth,
-            },
-        ]);
+        structures.push(Structure::SearchTree { growth });
+        structures.extend([1, 3].map(|arity| Structure::Tree { arity, growth }));
+        structures.extend([2, 3].map(|dimensions| Structure::PointTree { dimensions, growth }));
         for in_node in [InNode::Binary, InNode::Linear, InNode::Whole] {
             for (fanout, fill) in [(3, 1.0), (3, 0.4), (7, 0.7), (16, 1.0)] {
                 structures.push(Structure::BTree {
@@ -70,20 +57,14 @@ fn operations() -> [Operation; 8] {
 
 /// The reads of every possible operation.
 pub(super) fn all_reads(accesses: &Accesses) -> Vec<Vec<u64>> {
-    each_operation(accesses)
-        .iter()
-        .map(|reads| reads.iter().map(|read| read.address).collect())
-        .collect()
+    let addresses = |reads: &Vec<crate::Access>| reads.iter().map(|read| read.address).collect();
+    each_operation(accesses).iter().map(addresses).collect()
 }
 
 /// Places nodes far from each other, so that addresses tell which node is read.
 fn apart(built: &Built) -> Placement {
-    let stride = 1 << 20;
-    Placement::from_offsets(
-        (0..built.shape().len() as u64)
-            .map(|v| v * stride)
-            .collect(),
-    )
+    let nodes = 0..built.shape().len() as u64;
+    Placement::from_offsets(nodes.map(|v| v << 20).collect())
 }
 
 quickcheck! {
@@ -151,91 +132,57 @@ quickcheck! {
 #[test]
 fn parameters_that_no_structure_has_are_refused() {
     let growth = Growth::Complete;
+    let tree = |arity| Structure::Tree { arity, growth };
+    let points = |dimensions| Structure::PointTree { dimensions, growth };
+    let hash = |load| Structure::Hash { load, seed: 1 };
     let btree = |fanout, fill| Structure::BTree {
         fanout,
         fill,
         in_node: InNode::Binary,
         growth,
     };
-    let refused = [
-        Structure::Tree { arity: 0, growth },
-        Structure::Tree {
-            arity: u32::MAX,
-            growth,
-        },
-        Structure::PointTree {
-            dimensions: 0,
-            growth,
-        },
-        Structure::PointTree {
-            dimensions: 9,
-            growth,
-        },
-        btree(2, 1.0),
-        btree(1 << 20, 1.0),
-        btree(8, 0.0),
-        btree(8, 1.1),
-        btree(8, f64::NAN),
-        Structure::Hash { load: 0.0, seed: 1 },
-        Structure::Hash {
-            load: f64::INFINITY,
-            seed: 1,
-        },
-        Structure::Hash {
-            load: 1e-300,
-            seed: 1,
-        },
-    ];
-    for structure in refused {
-        let error = structure.build(10, &sizes()).unwrap_err();
-        assert!(!error.to_string().is_empty());
-    }
-    let growth = Growth::Complete;
-    let tree = Structure::SearchTree { growth };
-    assert_eq!(
-        tree.build(u32::MAX, &sizes()).unwrap_err(),
-        StructureError::TooLarge
-    );
-    let no_bytes = Sizes {
-        node: NodeExtent { bytes: 0, align: 8 },
+    let with_node = |bytes| Sizes {
+        node: NodeExtent { bytes, align: 8 },
         ..sizes()
     };
-    assert!(matches!(
-        tree.build(3, &no_bytes),
-        Err(StructureError::Sizes(_))
-    ));
-    let no_key = sizes().with_pairs(0, 8);
-    assert!(matches!(
-        btree(8, 1.0).build(3, &no_key),
-        Err(StructureError::Sizes(_))
-    ));
-    let huge = sizes().with_pairs(u32::MAX, u32::MAX);
-    assert!(matches!(
-        btree(8, 1.0).build(3, &huge),
-        Err(StructureError::Sizes(_))
-    ));
+    for (structure, sizes, what) in [
+        (tree(0), sizes(), "links, not 0"),
+        (tree(u32::MAX), sizes(), "links, not 4294967295"),
+        (points(0), sizes(), "dimensions, not 0"),
+        (points(9), sizes(), "dimensions, not 9"),
+        (btree(2, 1.0), sizes(), "fanout is 3 to 65536, not 2"),
+        (btree(1 << 20, 1.0), sizes(), "fanout"),
+        (btree(8, 0.0), sizes(), "filled"),
+        (btree(8, 1.1), sizes(), "filled"),
+        (btree(8, f64::NAN), sizes(), "filled"),
+        (hash(0.0), sizes(), "load"),
+        (hash(f64::INFINITY), sizes(), "load"),
+        (hash(1e-300), sizes(), "more parts than 2^32"),
+        (tree(2), with_node(0), "at least one byte"),
+        (btree(8, 1.0), sizes().with_pairs(0, 8), "a key needs"),
+        (
+            btree(8, 1.0),
+            sizes().with_pairs(u32::MAX, u32::MAX),
+            "too large",
+        ),
+    ] {
+        let error = structure.build(10, &sizes).unwrap_err().to_string();
+        assert!(error.contains(what), "{error}");
+    }
+    let too_many = tree(2).build(u32::MAX, &sizes());
+    assert_eq!(too_many.unwrap_err(), StructureError::TooLarge);
 }
 
 #[test]
 fn operations_that_are_not_possible_are_refused() {
     let hash = Structure::Hash { load: 1.0, seed: 1 };
     let built = hash.build(10, &sizes()).unwrap();
-    let placement = apart(&built);
-    let of = |placement, operation, keys: &KeyDistribution| {
-        built
-            .accesses(placement, operation, keys)
-            .map(|_| ())
-            .unwrap_err()
-    };
+    let own = apart(&built);
+    let of = |placement, operation, keys| built.accesses(placement, operation, keys).unwrap_err();
     let uniform = KeyDistribution::Uniform;
-    assert_eq!(
-        of(&placement, Operation::Range { keys: 3 }, &uniform),
-        StructureError::NoRange
-    );
-    assert_eq!(
-        of(&placement, Operation::Range { keys: 0 }, &uniform),
-        StructureError::EmptyRange
-    );
+    let range = |keys| of(&own, Operation::Range { keys }, &uniform);
+    assert_eq!(range(3), StructureError::NoRange);
+    assert_eq!(range(0), StructureError::EmptyRange);
     let other = Placement::from_offsets(vec![0; 11]);
     let placed = StructureError::Placement {
         nodes: 10,
@@ -243,10 +190,8 @@ fn operations_that_are_not_possible_are_refused() {
     };
     assert_eq!(of(&other, Operation::Search, &uniform), placed);
     let weights = KeyDistribution::Weights(vec![1.0; 9]);
-    assert!(matches!(
-        of(&placement, Operation::Search, &weights),
-        StructureError::Keys(_)
-    ));
+    let refused = of(&own, Operation::Search, &weights);
+    assert!(matches!(refused, StructureError::Keys(_)));
 }
 
 #[test]
@@ -254,15 +199,14 @@ fn operations_are_read_as_they_are_written() {
     for operation in operations() {
         assert_eq!(operation.to_string().parse(), Ok(operation));
     }
-    for text in [
-        "",
+    let ranges = [
         "range",
         "range:",
         "range:0",
         "range:-1",
-        "walks",
         "range:99999999999",
-    ] {
+    ];
+    for text in ranges.into_iter().chain(["", "walks"]) {
         assert_eq!(text.parse::<Operation>(), Err(ParseOperationError));
     }
 }

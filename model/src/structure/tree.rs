@@ -1,9 +1,7 @@
 //! Trees whose nodes are read whole: search trees, k-ary trees, quad- and octrees.
 
-use std::sync::Arc;
-
-use super::built::{Family, Homes, Places};
-use super::{Built, Growth, Sizes, StructureError, linear};
+use super::built::{Homes, Places};
+use super::{Built, Growth, Sizes, linear};
 use crate::accesses::{Lengths, Points};
 use crate::shape::random::SplitMix64;
 use crate::{Links, NO_NODE, Shape};
@@ -18,22 +16,9 @@ pub(super) fn search(keys: u32, growth: Growth, sizes: &Sizes) -> Built {
         }
         Growth::RandomInsert { seed } => Shape::random_binary_with_keys(keys, seed),
     };
-    let points = Points::of_keys(
-        shape.clone(),
-        Lengths::Uniform(sizes.touched_bytes),
-        Vec::new(),
-        inverse(&ranks),
-    );
-    Built {
-        nodes: shape,
-        extent: sizes.node,
-        points: Arc::new(points),
-        homes: Homes::Nodes,
-        places: Places::Gaps,
-        family: Family::Tree,
-        fixed_bytes: 0,
-        runs: Vec::new(),
-    }
+    let lengths = Lengths::Uniform(sizes.touched_bytes);
+    let points = Points::of_keys(shape.clone(), lengths, Vec::new(), inverse(&ranks));
+    Built::new(shape, sizes.node, points, Homes::Nodes, Places::Gaps)
 }
 
 /// By node of a binary tree in which an only child is a left one, how many keys are smaller.
@@ -68,23 +53,18 @@ pub(super) fn inverse(ranks: &[u32]) -> Vec<u32> {
 }
 
 /// A tree whose nodes have `arity` links.
-pub(super) fn of_arity(
-    keys: u32,
-    arity: u32,
-    growth: Growth,
-    sizes: &Sizes,
-) -> Result<Built, StructureError> {
+pub(super) fn of_arity(keys: u32, arity: u32, growth: Growth, sizes: &Sizes) -> Built {
     if arity == 1 {
-        return Ok(linear::list(keys, Links::Single, sizes));
+        return linear::list(keys, Links::Single, sizes);
     }
     let shape = match growth {
         Growth::Complete => complete(keys, arity),
         Growth::RandomInsert { seed } => increasing(keys, arity, seed),
     };
-    Ok(with_arity(shape, arity, sizes))
+    with_arity(shape, arity, sizes)
 }
 
-/// A quad- or octree, or its like in other dimensions.
+/// A quad- or octree, or one in other dimensions.
 pub(super) fn points(keys: u32, dimensions: u32, growth: Growth, sizes: &Sizes) -> Built {
     let arity = 1 << dimensions;
     let shape = match growth {
@@ -104,10 +84,7 @@ fn with_arity(shape: Shape, arity: u32, sizes: &Sizes) -> Built {
 /// All levels full but the last.
 fn complete(nodes: u32, arity: u32) -> Shape {
     let parents = (0..nodes)
-        .map(|v| match v.checked_sub(1) {
-            None => NO_NODE,
-            Some(before) => before / arity,
-        })
+        .map(|v| v.checked_sub(1).map_or(NO_NODE, |before| before / arity))
         .collect();
     Shape::from_generated(parents)
 }

@@ -1,20 +1,18 @@
-//! Structures of a running program: whatever has nodes, children and addresses.
+//! Structures of a running program.
 //!
-//! A [`Walker`] says which nodes hang at a node, where it lies and how large it is. [`walk`] goes
-//! through all of it once, level by level, and gives a [`Shape`] with the addresses as a
-//! [`Placement`]: what is needed to predict, to simulate, and to ask what another layout would
-//! change. The walk is iterative, and it ends: a node that is met a second time is an error,
-//! whether there is a cycle or two ways to one node, and so is a node beyond a number that the
-//! caller names.
+//! A [`Walker`] gives the children of a node, its address and its size. [`walk`] goes through all of
+//! it once, level by level, and returns a [`Shape`] with the addresses as a [`Placement`], to be
+//! predicted, simulated, or laid out in another way. A node that is met twice is an error, be it by
+//! a cycle or by two paths, and so is a node beyond a number that the caller chooses.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
 
-use super::{Built, Sizes};
+use super::Built;
 use crate::{Lengths, NO_NODE, NodeExtent, Placement, Shape};
 
-/// A pointer structure that can be gone through.
+/// A pointer structure that can be traversed.
 ///
 /// # Examples
 /// ```
@@ -39,7 +37,7 @@ use crate::{Lengths, NO_NODE, NodeExtent, Placement, Shape};
 /// let leaf = |key| Node { key, children: Vec::new() };
 /// let root = Node { key: 2, children: vec![leaf(1), leaf(3)] };
 /// let walked = walk(&Tree(&root), 1000)?;
-/// assert_eq!(walked.shape().children(0), [1, 2]);
+/// assert_eq!(walked.shape.children(0), [1, 2]);
 /// # assert_eq!(root.key + root.children[1].key, 5);
 /// # Ok::<(), ccmodel::structure::WalkError>(())
 /// ```
@@ -67,38 +65,21 @@ pub trait Walker {
 
 /// A structure as it lies in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Walked {
-    shape: Shape,
-    placement: Placement,
-    lengths: Lengths,
+    /// Nodes level by level, roots first.
+    pub shape: Shape,
+    /// Where each node lies.
+    pub placement: Placement,
+    /// How many bytes of each node are read.
+    pub lengths: Lengths,
 }
 
 impl Walked {
-    /// Nodes level by level, roots first.
-    pub fn shape(&self) -> &Shape {
-        &self.shape
-    }
-
-    /// Where each node lies.
-    pub fn placement(&self) -> &Placement {
-        &self.placement
-    }
-
-    /// How many bytes of each node are read.
-    pub fn lengths(&self) -> &Lengths {
-        &self.lengths
-    }
-
-    /// The structure, to ask about operations. Other layouts than the own are laid out with
+    /// The structure, to ask about operations. Other layouts than its own are laid out with
     /// `extent` for each node.
     pub fn built(&self, extent: NodeExtent) -> Built {
-        match &self.lengths {
-            Lengths::Uniform(bytes) => {
-                let sizes = Sizes::of(extent).touching(*bytes);
-                Built::of_shape(self.shape.clone(), &sizes)
-            }
-            lengths => Built::of_nodes(self.shape.clone(), extent, lengths.clone()),
-        }
+        Built::of_nodes(self.shape.clone(), extent, self.lengths.clone())
     }
 }
 
@@ -144,26 +125,21 @@ impl<W: Walker> Walk<'_, W> {
         if self.error.is_some() {
             return;
         }
-        let number = match u32::try_from(self.nodes.len()) {
-            Ok(number) if number < self.nodes_max => number,
-            _ => {
-                self.error = Some(WalkError::TooMany {
-                    nodes_max: self.nodes_max,
-                });
-                return;
-            }
-        };
-        if let Some(&before) = self.numbers.get(&self.walker.id(&node)) {
+        let number = u32::try_from(self.nodes.len()).unwrap_or(NO_NODE);
+        if number >= self.nodes_max {
+            let nodes_max = self.nodes_max;
+            self.error = Some(WalkError::TooMany { nodes_max });
+        } else if let Some(&before) = self.numbers.get(&self.walker.id(&node)) {
             self.error = Some(WalkError::MetTwice {
                 node: before,
                 parent: (parent != NO_NODE).then_some(parent),
                 is_cycle: self.is_above(before, parent),
             });
-            return;
+        } else {
+            self.numbers.insert(self.walker.id(&node), number);
+            self.nodes.push(node);
+            self.parents.push(parent);
         }
-        self.numbers.insert(self.walker.id(&node), number);
-        self.nodes.push(node);
-        self.parents.push(parent);
     }
 
     /// Whether `above` is `node` or an ancestor of it.
@@ -182,11 +158,8 @@ impl<W: Walker> Walk<'_, W> {
             return Err(error);
         }
         let offsets = self.nodes.iter().map(|node| self.walker.address(node));
-        let bytes: Vec<u32> = self
-            .nodes
-            .iter()
-            .map(|node| self.walker.bytes(node))
-            .collect();
+        let bytes = self.nodes.iter().map(|node| self.walker.bytes(node));
+        let bytes: Vec<u32> = bytes.collect();
         let lengths = match bytes.first() {
             Some(&first) if bytes.iter().all(|&bytes| bytes == first) => Lengths::Uniform(first),
             None => Lengths::Uniform(1),
@@ -201,11 +174,11 @@ impl<W: Walker> Walk<'_, W> {
     }
 }
 
-/// Why a structure cannot be gone through.
+/// Why a structure cannot be traversed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WalkError {
-    /// There is more than one way to a node, so this is no forest.
+    /// There is more than one path to a node, so this is no forest.
     MetTwice {
         /// The node's number in the order in which nodes were met, from 0.
         node: u32,
@@ -214,7 +187,7 @@ pub enum WalkError {
         /// Whether the node leads to itself.
         is_cycle: bool,
     },
-    /// More nodes than the caller wants.
+    /// More nodes than the caller accepts.
     TooMany {
         /// How many would have been accepted.
         nodes_max: u32,
@@ -229,10 +202,9 @@ impl fmt::Display for WalkError {
                 parent: Some(parent),
                 is_cycle,
             } => {
-                let what = if *is_cycle {
-                    "leads back to itself"
-                } else {
-                    "has two parents"
+                let what = match is_cycle {
+                    true => "leads back to itself",
+                    false => "has two parents",
                 };
                 write!(f, "node {node} {what}: it is a child of node {parent} too")
             }
