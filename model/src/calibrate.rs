@@ -3,8 +3,8 @@
 //!
 //! **The curve** ([`curve`]). In a working set of `W` bytes, load random lines, each address
 //! depending on the value loaded before. Every line is equally likely at every load, so under *any*
-//! replacement policy a level of capacity `C` serves the fraction `C / W` of the loads, and the time
-//! of a load is
+//! replacement policy a level of capacity `C` serves the fraction `C / W` of the loads, and the
+//! time of a load is
 //!
 //! ```text
 //! ns(W) = base + sum over levels of step x max(0, 1 - C / W)

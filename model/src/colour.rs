@@ -1,31 +1,23 @@
-//! Colouring: the nodes that every search needs get a part of a cache for themselves.
+//! Colouring: the most visited nodes get a part of a cache for themselves.
 //!
 //! T. Chilimbi, *Cache-Conscious Data Structures* (1999), sections 2.2.2 and 3.2: an address
-//! decides which set of a cache its block falls into. If the top of a tree lies where only some of
-//! the sets are met, and everything else where only the others are, nothing that is seldom used can
-//! evict the top. The parameters are those of the thesis's figure 4-1: sets, block size and
-//! associativity of the cache, and the share of the sets that is for the hot nodes.
+//! decides which set of a cache its block falls into. If the top of a tree lies only in some of the
+//! sets, and everything else in the others, rarely used nodes cannot evict the top.
 //!
 //! ```text
-//! a way of the cache:    |<----- hot, share x W ----->|<------- cold, the rest of W ------->|     W = sets x block
-//! memory, way 0          | h0 h1 h2 ...               | c0 c1 c2 ...                        |
-//!         way 1          | h9 ...                     | c9 ...                              |
-//!         ...                                                  as many hot pieces as the cache has ways,
-//!         way a          | nothing                    | ...                                 |  then gaps
+//! a way of the cache:    |<-- hot, share x W -->|<-- cold, the rest of W -->|     W = sets x block
+//! memory, way 0          | h0 h1 h2 ...         | c0 c1 c2 ...              |
+//!         way 1          | h9 ...               | c9 ...                    |
+//!         ...              as many hot pieces as the cache has ways, then gaps
 //! ```
 //!
-//! - **Hot** are the first `p = hot sets x floor(block / node) x ways` nodes in traversal order,
-//!   which is the order of their numbers; nodes larger than a block by what fits. Given weights,
-//!   the `p` most probable. Both are closed under parents.
+//! - **Hot** are the first `p = hot sets x floor(block / node) x ways` nodes by number, or, given
+//!   weights, the `p` most probable. Both are closed under parents.
 //! - **Gaps.** Where a way is larger than a page, hot and cold ranges are whole pages, and a gap is
-//!   address space without memory. Where it is not (a first-level cache), the gaps are inside of
-//!   pages and cost what they are large.
-//! - **What it can do.** Bits of the address within a page always choose sets. Higher ones do so
-//!   only where caches are indexed by addresses that the program sees: in huge pages, or where a
-//!   probe showed it.
-//!
-//! A tree that is coloured against itself gains little, and may lose: the cold nodes have less room
-//! than before. So [`Coloured::gain`] says what each level of a machine gains and loses.
+//!   address space without memory. In a first-level cache the gaps are inside of pages.
+//! - **Limits.** Address bits within a page always choose sets. Higher ones do so only in huge
+//!   pages or where a probe showed it. A tree may even lose: the cold nodes have less room than
+//!   before. [`Coloured::gain`] says what each level gains and loses.
 
 use std::fmt;
 
@@ -36,7 +28,6 @@ use crate::{
     Predictor, Shape,
 };
 
-/// Pages are whole in gaps.
 const PAGE_BYTES: u64 = 4096;
 
 /// A cache and the part of it that is for hot nodes.
@@ -92,10 +83,11 @@ impl Colouring {
     /// Bytes at the start of each way that are for hot nodes; the rest is for the others.
     pub fn hot_way_bytes(self) -> u64 {
         let way = self.geometry.way_bytes();
+        let block = self.geometry.block_bytes();
         let unit = if way > PAGE_BYTES {
-            PAGE_BYTES.max(self.geometry.block_bytes())
+            PAGE_BYTES.max(block)
         } else {
-            self.geometry.block_bytes()
+            block
         };
         #[expect(
             clippy::cast_possible_truncation,
@@ -173,18 +165,12 @@ impl Colouring {
         let hot_nodes = hot.iter().filter(|&&hot| hot).count();
         let way_bytes = self.geometry.way_bytes();
         let hot_way_bytes = self.hot_way_bytes();
-        let ranges = [
-            Ranges {
-                way_bytes,
-                start: 0,
-                end: hot_way_bytes,
-            },
-            Ranges {
-                way_bytes,
-                start: hot_way_bytes,
-                end: way_bytes,
-            },
-        ];
+        let ranges = [(0, hot_way_bytes), (hot_way_bytes, way_bytes)];
+        let ranges = ranges.map(|(start, end)| Ranges {
+            way_bytes,
+            start,
+            end,
+        });
         let mut offsets = vec![0u64; shape.len()];
         let mut used_bytes = 0;
         for (is_hot, ranges) in [true, false].into_iter().zip(ranges) {
@@ -208,12 +194,11 @@ impl Colouring {
             });
         }
         let placement = Placement::from_offsets(offsets);
-        let gap_bytes = match shape.len() {
-            0 => 0,
-            // From the start of the first way: offset 0 is a hot node's, or left free for one.
-            _ => (placement.offsets().iter().max().copied().unwrap_or(0) + u64::from(node.bytes))
-                .saturating_sub(used_bytes),
-        };
+        // From the start of the first way: offset 0 is a hot node's, or left free for one.
+        let last = placement.offsets().iter().max();
+        let gap_bytes = last.map_or(0, |&last| {
+            (last + u64::from(node.bytes)).saturating_sub(used_bytes)
+        });
         Ok(Coloured {
             colouring: self,
             placement,
@@ -266,13 +251,11 @@ impl Part {
                 ends.push((sums[v as usize] - kept).max(0.0));
             }
         }
-        match Shape::from_parents(&parents) {
-            Ok(shape) => Part {
-                shape,
-                nodes,
-                weights: ends,
-            },
-            Err(error) => unreachable!("parents keep their place before children: {error}"),
+        Part {
+            // Parents stay before their children.
+            shape: Shape::from_generated(parents),
+            nodes,
+            weights: ends,
         }
     }
 }
@@ -373,10 +356,9 @@ impl Coloured {
     /// Bytes of memory that are lost to gaps: all of them where a way is no larger than a page,
     /// none where gaps are whole pages.
     pub fn lost_bytes(&self) -> u64 {
-        if self.colouring.geometry.way_bytes() > PAGE_BYTES {
-            0
-        } else {
-            self.gap_bytes
+        match self.colouring.geometry.way_bytes() > PAGE_BYTES {
+            true => 0,
+            false => self.gap_bytes,
         }
     }
 
@@ -461,20 +443,14 @@ pub struct ColourGain {
 }
 
 impl ColourGain {
-    /// For each level: its name, the misses and the nanoseconds of an operation that colouring
-    /// saves there; negative where it costs some.
+    /// For each level: its name, and the misses and the nanoseconds of an operation that colouring
+    /// saves there; negative where it adds some.
     pub fn levels(&self) -> impl Iterator<Item = (&str, f64, f64)> {
-        self.plain
-            .levels
-            .iter()
-            .zip(&self.coloured.levels)
-            .map(|(plain, coloured)| {
-                (
-                    plain.name.as_str(),
-                    plain.misses - coloured.misses,
-                    plain.ns - coloured.ns,
-                )
-            })
+        let both = self.plain.levels.iter().zip(&self.coloured.levels);
+        both.map(|(plain, coloured)| {
+            let (misses, ns) = (plain.misses - coloured.misses, plain.ns - coloured.ns);
+            (plain.name.as_str(), misses, ns)
+        })
     }
 
     /// Nanoseconds of an operation that colouring saves in all.
@@ -530,7 +506,8 @@ impl fmt::Display for ColourError {
                 room_bytes,
             } => write!(
                 f,
-                "a node of {node_bytes} bytes does not fit into the {room_bytes} bytes that its colour has of a way"
+                "a node of {node_bytes} bytes does not fit into the {room_bytes} bytes that its \
+                 colour has of a way"
             ),
             ColourError::NoLevel { name } => {
                 write!(f, "the machine has no cache called {name:?}")

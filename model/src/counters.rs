@@ -1,4 +1,5 @@
-//! Hardware counters around a closure: cycles, instructions and misses as the processor counts them.
+//! Hardware counters around a closure: cycles, instructions and misses as the processor counts
+//! them.
 //!
 //! Most virtual machines have no counters, and systems may forbid them
 //! (`/proc/sys/kernel/perf_event_paranoid`). Then [`Counters::new`] returns an error of one line.

@@ -427,6 +427,18 @@ mod tests {
             );
         }
         assert_eq!((l1().blocks(), l1().bytes()), (768, 48 << 10));
+        for (sets, block_bytes, ways) in [
+            (0, 64, 1),
+            (3, 64, 1),
+            (64, 48, 1),
+            (64, 4, 1),
+            (64, 64, 0),
+            (64, 64, 1 << 17),
+            (1 << 63, 64, 1),
+            (1 << 40, 64, 1),
+        ] {
+            assert!(CacheGeometry::new(sets, block_bytes, ways).is_err());
+        }
     }
 
     #[cfg(feature = "json")]

@@ -3,9 +3,9 @@
 //! A search for a uniform one of the n keys visits node v with probability `subtree(v) / n`. Its
 //! cost is the number of *different* blocks of its nodes, for each size of block that the machine
 //! moves: cache lines (64 B), what a memory access delivers (256 B), pages. No layout is best for
-//! all of them. Expected blocks a search, counted exactly on a random-insert tree of 2^18 nodes (the
-//! test `the_table_holds` counts again), and the speedup of dependent searches over random places
-//! in 2^22 nodes and 2 MiB pages, on an Emerald Rapids virtual machine, medians of 11 to 15
+//! all of them. Expected blocks a search, counted exactly on a random-insert tree of 2^18 nodes
+//! (the test `the_table_holds` counts again), and the speedup of dependent searches over random
+//! places in 2^22 nodes and 2 MiB pages, on an Emerald Rapids virtual machine, medians of 11 to 15
 //! interleaved rounds of 40000 searches:
 //!
 //! | layout | 24 B: 64 B | 256 B | 4 KiB | speedup | 32 B: 64 B | 256 B | 4 KiB | speedup |

@@ -206,8 +206,8 @@ impl Machine {
     }
 
     /// The largest way of a cache whose sets addresses are known to choose: a page, or what
-    /// [calibration](Machine::calibrate) found. [Colouring](crate::Colouring) larger caches may have
-    /// no effect.
+    /// [calibration](Machine::calibrate) found. [Colouring](crate::Colouring) larger caches may
+    /// have no effect.
     pub fn colour_way_bytes(&self) -> u64 {
         let working = self.evidence.colours.iter().filter(|probe| probe.works());
         let ways = working.map(|probe| probe.way_bytes);

@@ -209,8 +209,8 @@ impl TreeProbe {
     }
 }
 
-/// Refuses placements in which nodes overlap: a link could then be a key as well, and a search might
-/// never end.
+/// Refuses placements in which nodes overlap: a link could then be a key as well, and a search
+/// might never end.
 fn check_apart(placement: &Placement, node: NodeExtent) -> Result<(), ProbeError> {
     let mut offsets = placement.offsets().to_vec();
     offsets.sort_unstable();

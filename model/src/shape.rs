@@ -1,9 +1,8 @@
 //! The shape of a forest without addresses: parents and children.
 //!
-//! Nodes are numbered so that **each parent comes before its children**. An upward pass over the
-//! numbers sees each parent first (depths), a downward pass each child first (subtree sizes).
-//! Neither needs recursion or a stack, so a chain of ten million nodes costs no more than a
-//! balanced tree. A shape takes 12 bytes a node.
+//! Nodes are numbered so that **each parent comes before its children**. So depths need one pass up
+//! the numbers and subtree sizes one pass down, without recursion, and a chain of ten million nodes
+//! costs no more than a balanced tree. A shape takes 12 bytes a node.
 
 use std::fmt;
 
@@ -127,10 +126,9 @@ impl Shape {
     /// A binary search tree after inserting `nodes` different keys in a random order, numbered
     /// breadth-first with left before right. Equal seeds give equal trees. O(n).
     ///
-    /// Such a tree is the Cartesian tree of the keys' insertion times: the earliest key is the
-    /// root, and so on within the keys below and above it. The height is about 4.3 ln n for large n
-    /// (L. Devroye, *A note on the height of binary search trees*, 1986), the mean depth about 2 ln
-    /// n.
+    /// Such a tree is the Cartesian tree of the keys' insertion times. The height is about 4.3 ln n
+    /// for large n (L. Devroye, *A note on the height of binary search trees*, 1986), the mean
+    /// depth about 2 ln n.
     ///
     /// # Panics
     ///
@@ -209,7 +207,7 @@ impl Shape {
         &self.parent
     }
 
-    /// [`parents`](Shape::parents), when nothing else is needed any more: the very numbers that
+    /// [`parents`](Shape::parents) without a copy: the very numbers that
     /// [`from_parent_vec`](Shape::from_parent_vec) got. Unsafe code may rely on it.
     pub fn into_parents(self) -> Vec<u32> {
         self.parent

@@ -1,8 +1,8 @@
 //! Caches simulated access by access, for random operations and for traces of programs.
 //!
 //! ```text
-//! address --- page --> dTLB, then STLB on a miss, ...                     each miss fills what missed
-//!         --- line --> Frames --> L1, then L2 on a miss, then L3, ...     filled as the hierarchy's inclusion says
+//! address --- page --> dTLB, then STLB on a miss, ...                  each miss fills what missed
+//!         --- line --> Frames --> L1, then L2 on a miss, then L3, ...  filled as its inclusion says
 //! ```
 //!
 //! - An access of several bytes is one for each line of the first cache that it touches, in

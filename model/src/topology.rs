@@ -1,11 +1,9 @@
-//! What the system says of this machine: caches, pages, memory, and where each fact comes from.
+//! The caches, pages and memory of this machine as the system reports them, each with its source.
 //!
-//! Three sources are asked in turn: Linux's sysfs, the processor (`CPUID` leaf 4 on Intel,
-//! 0x8000001D on AMD), and documented defaults. A source is taken for the caches as a whole or not
-//! at all, so that sizes from two sources never mix; a source that contradicts itself (a size of 0,
-//! a line size that is no power of two) counts as silent. TLBs are left out on purpose: what
-//! `CPUID` says of them is wrong in virtual machines, they have to be
-//! [measured](crate::CalibrateOptions).
+//! Linux's sysfs is asked first, then the processor (`CPUID` leaf 4 on Intel, 0x8000001D on AMD),
+//! then documented defaults apply. The caches come from one source, so that sizes never mix;
+//! entries that contradict themselves are ignored. TLBs are left out: what `CPUID` says of them is
+//! wrong in virtual machines, so they have to be [measured](crate::CalibrateOptions).
 
 use std::fmt;
 use std::fs;
@@ -30,7 +28,7 @@ pub enum Source {
     Cpuid,
     /// The C library's `sysconf`.
     Sysconf,
-    /// Nobody knew: a documented default.
+    /// A documented default.
     Default,
 }
 
@@ -58,6 +56,14 @@ pub struct Fact<T> {
 impl<T> Fact<T> {
     fn new(value: T, source: Source) -> Fact<T> {
         Fact { value, source }
+    }
+
+    /// The value of the first source that has one.
+    fn first<const N: usize>(sources: [(Option<T>, Source); N], default: T) -> Fact<T> {
+        let known = { sources.into_iter() }.find_map(|(value, source)| Some((value?, source)));
+        known.map_or(Fact::new(default, Source::Default), |(value, source)| {
+            Fact::new(value, source)
+        })
     }
 }
 
@@ -100,7 +106,7 @@ pub struct CacheFacts {
     pub ways: u32,
     /// Number of sets; 0 when unknown, and when it contradicts the size.
     pub sets: u64,
-    /// Whether what it evicts leaves the levels above it too, as `CPUID` says; `None` when unknown.
+    /// Whether it is inclusive of the levels above it, as `CPUID` says; `None` when unknown.
     pub inclusive: Option<bool>,
     /// Number of processors of this system that share it; 0 when unknown. Other guests of a
     /// hypervisor are not counted.
@@ -121,13 +127,9 @@ impl CacheFacts {
 
     /// Whether sets, ways and lines make up the size, or are not known.
     fn is_consistent(&self) -> bool {
-        self.sets == 0
-            || self.ways == 0
-            || self
-                .sets
-                .checked_mul(u64::from(self.ways))
-                .and_then(|lines| lines.checked_mul(self.line_bytes))
-                == Some(self.size_bytes)
+        let lines = self.sets.checked_mul(u64::from(self.ways));
+        let bytes = lines.and_then(|lines| lines.checked_mul(self.line_bytes));
+        lines == Some(0) || bytes == Some(self.size_bytes)
     }
 }
 
@@ -185,7 +187,7 @@ pub struct Topology {
     pub virtualised: Fact<bool>,
     /// Caches that the first processor uses, by level.
     pub caches: Vec<CacheFacts>,
-    /// Who holds what of whom.
+    /// How the contents of the caches depend on each other.
     pub inclusion: Fact<Inclusion>,
     /// Size of a small page in bytes.
     pub page_bytes: Fact<u64>,
@@ -203,41 +205,32 @@ impl Topology {
         Topology::read(&Sources::default())
     }
 
-    /// The facts that the given sources know. Never fails: what nobody knows becomes a default,
-    /// with a note.
+    /// The facts that the given sources have. Never fails: missing facts become defaults, with a
+    /// note.
     pub fn read(sources: &Sources) -> Topology {
         let mut notes = Vec::new();
         let processor = sources.ask_processor;
         let mut caches = caches_from_sysfs(&sources.root.join("sys/devices/system/cpu/cpu0/cache"));
         if data_caches(&caches).next().is_none() {
-            caches = if processor {
-                cpuid::caches()
-            } else {
-                Vec::new()
-            };
-            let from_processor = data_caches(&caches).next().is_some();
-            if !from_processor {
+            caches = processor.then(cpuid::caches).unwrap_or_default();
+            let mut what = "what CPUID says";
+            if data_caches(&caches).next().is_none() {
                 caches = default_caches();
+                what = "defaults (48 KiB, 1 MiB, 16 MiB, lines of 64 bytes)";
             }
-            notes.push(format!(
-                "no cache entries in sysfs: caches are {}",
-                if from_processor {
-                    "what CPUID says"
-                } else {
-                    "defaults (48 KiB, 1 MiB, 16 MiB, lines of 64 bytes)"
-                }
-            ));
+            notes.push(format!("no cache entries in sysfs: caches are {what}"));
         }
         caches.sort_by_key(|cache| (cache.level, cache.kind != CacheKind::Data));
         for cache in caches.iter_mut().filter(|cache| !cache.is_consistent()) {
             notes.push(format!(
-                "L{} {}: {} sets of {} lines of {} bytes are not its {} bytes: sets and ways count as unknown",
+                "L{} {}: {} sets of {} lines of {} bytes are not its {} bytes: sets and ways count \
+                 as unknown",
                 cache.level, cache.kind, cache.sets, cache.ways, cache.line_bytes, cache.size_bytes
             ));
             (cache.sets, cache.ways) = (0, 0);
         }
         if processor {
-            // Sysfs does not know, and a level is the same cache in both.
+            // Sysfs does not know.
             let told = cpuid::caches();
             for cache in caches.iter_mut().filter(|cache| cache.inclusive.is_none()) {
                 cache.inclusive = (told.iter())
@@ -250,21 +243,23 @@ impl Topology {
         notes.extend(geometry::doubts(&caches, inclusion.source));
         let virtualised = virtualised(&cpuinfo, processor);
         if virtualised.value && caches.iter().any(|cache| cache.level >= 3) {
-            notes.push(
-                "a hypervisor's other guests share the last-level cache: measure its effective size with `model calibrate`"
-                    .to_owned(),
-            );
+            let what = "a hypervisor's other guests share the last-level cache: measure its \
+                        effective size with `model calibrate`";
+            notes.push(what.to_owned());
         }
         Topology {
             cpu_name: cpu_name(&cpuinfo, processor),
             virtualised,
             caches,
             inclusion,
-            page_bytes: known_or(
-                processor
-                    .then(sys::page_bytes)
-                    .flatten()
-                    .map(|bytes| bytes as u64),
+            page_bytes: Fact::first(
+                [(
+                    processor
+                        .then(sys::page_bytes)
+                        .flatten()
+                        .map(|bytes| bytes as u64),
+                    Source::Sysconf,
+                )],
                 4096,
             ),
             huge_pages: huge_pages(&sources.root),
@@ -278,12 +273,12 @@ impl Topology {
         data_caches(&self.caches)
     }
 
-    /// The data caches as they are built, with LRU replacement, for nobody publishes what they do,
-    /// and without TLBs, which have to be measured. `None` when they contradict each other.
+    /// The data caches as they are built, with LRU replacement, as the true one is not published,
+    /// and without TLBs. `None` when they contradict each other.
     ///
     /// A cache whose number of sets is no power of two (slices, chosen by a hash of the address)
-    /// becomes one of the same size with the most sets that are one and at least as many ways;
-    /// where ways are not known, at least eight. [`notes`](Topology::notes) say so.
+    /// becomes one of the same size with fewer sets and more ways. Where ways are not known, it has
+    /// at least eight. [`notes`](Topology::notes) say so.
     pub fn hierarchy(&self) -> Option<Hierarchy> {
         geometry::hierarchy(&self.caches, self.inclusion.value)
     }
@@ -298,14 +293,6 @@ fn data_caches(caches: &[CacheFacts]) -> impl Iterator<Item = &CacheFacts> {
         }
         new
     })
-}
-
-/// `sysconf`'s answer, or the default.
-fn known_or(value: Option<u64>, default: u64) -> Fact<u64> {
-    match value {
-        Some(value) => Fact::new(value, Source::Sysconf),
-        None => Fact::new(default, Source::Default),
-    }
 }
 
 /// A usual desktop or server processor.
@@ -333,19 +320,16 @@ fn caches_from_sysfs(folder: &Path) -> Vec<CacheFacts> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
     };
-    entries
-        .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with("index"))
-        .filter_map(|entry| cache_from_sysfs(&entry.path()))
-        .filter(CacheFacts::is_plausible)
-        .collect()
+    let is_cache = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("index");
+    let caches = entries.flatten().filter(is_cache);
+    let caches = caches.filter_map(|entry| cache_from_sysfs(&entry.path()));
+    caches.filter(CacheFacts::is_plausible).collect()
 }
 
 fn cache_from_sysfs(folder: &Path) -> Option<CacheFacts> {
     let read = |name: &str| {
-        fs::read_to_string(folder.join(name))
-            .map(|text| text.trim().to_owned())
-            .ok()
+        let text = fs::read_to_string(folder.join(name)).ok()?;
+        Some(text.trim().to_owned())
     };
     let number = |name: &str| read(name)?.parse::<u32>().ok();
     Some(CacheFacts {
@@ -411,28 +395,29 @@ fn printable(text: &str) -> String {
 }
 
 fn cpu_name(cpuinfo: &str, ask_processor: bool) -> Fact<String> {
-    if let Some(name) = cpuinfo_value(cpuinfo, "model name") {
-        return Fact::new(printable(name), Source::Sysfs);
-    }
-    match ask_processor.then(cpuid::brand).flatten() {
-        Some(name) => Fact::new(printable(&name), Source::Cpuid),
-        None => Fact::new("unknown processor".to_owned(), Source::Default),
-    }
+    let brand = ask_processor.then(cpuid::brand).flatten();
+    let sources = [
+        (
+            cpuinfo_value(cpuinfo, "model name").map(printable),
+            Source::Sysfs,
+        ),
+        (brand.map(|name| printable(&name)), Source::Cpuid),
+    ];
+    Fact::first(sources, "unknown processor".to_owned())
 }
 
-/// Who made the processor, as it says itself.
+/// The maker of the processor.
 fn vendor(cpuinfo: &str, ask_processor: bool) -> Fact<String> {
-    if let Some(vendor) = cpuinfo_value(cpuinfo, "vendor_id") {
-        return Fact::new(vendor.to_owned(), Source::Sysfs);
-    }
-    match ask_processor.then(cpuid::vendor).flatten() {
-        Some(vendor) => Fact::new(vendor, Source::Cpuid),
-        None => Fact::new(String::new(), Source::Default),
-    }
+    let vendor = cpuinfo_value(cpuinfo, "vendor_id").map(str::to_owned);
+    let sources = [
+        (vendor, Source::Sysfs),
+        (ask_processor.then(cpuid::vendor).flatten(), Source::Cpuid),
+    ];
+    Fact::first(sources, String::new())
 }
 
-/// Third-level caches of AMD's Zen and its kin are filled by what the second level evicts, say its
-/// optimisation guides; of all others, the processor says whether they are inclusive.
+/// Third-level caches of AMD's Zen hold what the second level evicts, by its optimisation guides;
+/// of all others, the processor says whether they are inclusive.
 fn inclusion(caches: &[CacheFacts], vendor: &Fact<String>) -> Fact<Inclusion> {
     let victims = ["AuthenticAMD", "HygonGenuine"].contains(&vendor.value.as_str());
     let Some(last) = data_caches(caches).last() else {
@@ -447,31 +432,30 @@ fn inclusion(caches: &[CacheFacts], vendor: &Fact<String>) -> Fact<Inclusion> {
 }
 
 fn virtualised(cpuinfo: &str, ask_processor: bool) -> Fact<bool> {
-    if let Some(flags) = cpuinfo_value(cpuinfo, "flags") {
-        let guest = flags
+    let is_guest = |flags: &str| {
+        flags
             .split_ascii_whitespace()
-            .any(|flag| flag == "hypervisor");
-        return Fact::new(guest, Source::Sysfs);
-    }
-    match ask_processor.then(cpuid::hypervisor).flatten() {
-        Some(guest) => Fact::new(guest, Source::Cpuid),
-        None => Fact::new(false, Source::Default),
-    }
+            .any(|flag| flag == "hypervisor")
+    };
+    let sources = [
+        (cpuinfo_value(cpuinfo, "flags").map(is_guest), Source::Sysfs),
+        (
+            ask_processor.then(cpuid::hypervisor).flatten(),
+            Source::Cpuid,
+        ),
+    ];
+    Fact::first(sources, false)
 }
 
 fn huge_pages(root: &Path) -> Fact<HugePages> {
-    let text = fs::read_to_string(root.join("sys/kernel/mm/transparent_hugepage/enabled"))
-        .unwrap_or_default();
+    let text = fs::read_to_string(root.join("sys/kernel/mm/transparent_hugepage/enabled"));
+    let modes = [HugePages::Always, HugePages::Madvise, HugePages::Never];
     // The mode in force stands in brackets.
-    let mode = text
-        .split_once('[')
-        .and_then(|(_, rest)| rest.split_once(']'));
-    match mode.map(|(mode, _)| mode) {
-        Some("always") => Fact::new(HugePages::Always, Source::Sysfs),
-        Some("madvise") => Fact::new(HugePages::Madvise, Source::Sysfs),
-        Some("never") => Fact::new(HugePages::Never, Source::Sysfs),
-        _ => Fact::new(HugePages::Unknown, Source::Default),
-    }
+    let mode = text.ok().and_then(|text| {
+        let mut modes = modes.into_iter();
+        modes.find(|mode| text.contains(&format!("[{mode}]")))
+    });
+    Fact::first([(mode, Source::Sysfs)], HugePages::Unknown)
 }
 
 fn memory_bytes(root: &Path, ask_processor: bool) -> Fact<u64> {
@@ -480,13 +464,12 @@ fn memory_bytes(root: &Path, ask_processor: bool) -> Fact<u64> {
         .and_then(|value| value.strip_suffix("kB"))
         .and_then(|digits| digits.trim().parse::<u64>().ok())
         .filter(|&kilobytes| kilobytes > 0);
-    match kilobytes.and_then(|kilobytes| kilobytes.checked_mul(1024)) {
-        Some(bytes) => Fact::new(bytes, Source::Sysfs),
-        None => known_or(
-            ask_processor.then(sys::physical_memory_bytes).flatten(),
-            8 << 30,
-        ),
-    }
+    let bytes = kilobytes.and_then(|kilobytes| kilobytes.checked_mul(1024));
+    let physical = ask_processor.then(sys::physical_memory_bytes).flatten();
+    Fact::first(
+        [(bytes, Source::Sysfs), (physical, Source::Sysconf)],
+        8 << 30,
+    )
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@
 //!
 //! | | of the layout | over |
 //! |---|---|---|
-//! | the formulas | `m_L1` = 1, `m_L2` by the formulas | the naive layout, `m_L1 = m_L2 = 1` (figure 3-2) |
-//! | the formulas, true baseline | the same | a random tree, its rates as this crate predicts them (figure 3-1) |
+//! | the formulas | `m_L1` = 1, `m_L2` by the formulas | `m_L1 = m_L2 = 1` (figure 3-2) |
+//! | the formulas, true baseline | the same | a random tree, as this crate predicts it (figure 3-1) |
 //! | the thesis's measurement | the clock | its naive layout |
 //! | this crate | exact block probabilities and sets | a random tree, predicted the same way |
 //! | simulated | the simulator | a random tree, simulated |
@@ -50,14 +50,12 @@ const PAGE_NODES: u64 = 384;
 /// Half of the second-level cache (section 3.4).
 const HALF_CACHE_NODES: u64 = 64 * PAGE_NODES;
 
-/// What the text says of a figure: by which share of the actual speedup the formulas were below it.
+/// What the text says of a figure (section 3.4): by which share of the actual speedup the formulas
+/// are below it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Stated {
-    /// The least.
-    pub(crate) low: f64,
-    /// The most.
-    pub(crate) high: f64,
-    /// The sentence (section 3.4).
+    low: f64,
+    high: f64,
     pub(crate) quote: &'static str,
 }
 
@@ -97,60 +95,50 @@ impl FigureOptions {
 /// One point of a figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct FigureRow {
-    /// How the nodes lie.
     pub(crate) layout: &'static str,
-    /// Nodes of the tree.
     pub(crate) nodes: u64,
     /// Nodes that have sets of their own.
     pub(crate) coloured_nodes: u64,
     /// `m_L2` by the formulas.
-    pub(crate) formula_rate: f64,
-    /// Speedup by the formulas against the naive layout, figure 3-2.
+    formula_rate: f64,
+    /// Speedup by the formulas over the naive layout, figure 3-2.
     pub(crate) formula_speedup: f64,
-    /// Speedup by the formulas against the random tree as it is, figure 3-1.
+    /// Speedup by the formulas over the random tree, figure 3-1.
     pub(crate) formula_true_speedup: f64,
     /// Lowest and highest speedup that the thesis can have measured; `None` where it measured no
     /// such tree.
     pub(crate) stated: Option<[f64; 2]>,
-    /// What this crate predicts.
-    pub(crate) predicted: SearchCost,
-    /// What the simulator counts.
-    pub(crate) simulated: SearchCost,
+    predicted: SearchCost,
+    simulated: SearchCost,
     /// The same for the random tree.
-    pub(crate) predicted_baseline: SearchCost,
-    /// The same for the random tree.
-    pub(crate) simulated_baseline: SearchCost,
+    predicted_baseline: SearchCost,
+    simulated_baseline: SearchCost,
 }
 
 impl FigureRow {
-    /// Speedup against the random tree that this crate predicts, caches alone.
+    /// Speedup over the random tree by this crate's predictions, caches alone.
     pub(crate) fn predicted_speedup(&self) -> f64 {
         self.predicted_baseline.cycles(0.0) / self.predicted.cycles(0.0)
     }
 
-    /// Speedup against the random tree in the simulation, with `refill_cycles` for a TLB miss.
+    /// Speedup over the random tree in the simulation, with `refill_cycles` for a TLB miss.
     pub(crate) fn simulated_speedup(&self, refill_cycles: f64) -> f64 {
         self.simulated_baseline.cycles(refill_cycles) / self.simulated.cycles(refill_cycles)
     }
 
-    /// Which costs of a TLB miss, in cycles, would make the simulation agree with the least and the
+    /// The costs of a TLB miss, in cycles, with which the simulation agrees with the least and the
     /// most that the thesis can have measured; `None` where no cost does.
-    pub(crate) fn explaining_refill_cycles(&self) -> [Option<f64>; 2] {
-        let Some(stated) = self.stated else {
-            return [None, None];
-        };
-        stated.map(|speedup| {
-            self.simulated
-                .refill_cycles_for(self.simulated_baseline, speedup)
-        })
+    fn explaining_refill_cycles(&self) -> [Option<f64>; 2] {
+        let baseline = self.simulated_baseline;
+        let cycles = |speedup| self.simulated.refill_cycles_for(baseline, speedup);
+        self.stated.map_or([None; 2], |stated| stated.map(cycles))
     }
 
     /// Whether the simulation, caches alone, lies between the least and the most that the thesis
     /// can have measured.
     pub(crate) fn is_as_stated(&self) -> bool {
         let speedup = self.simulated_speedup(0.0);
-        self.stated
-            .is_some_and(|[least, most]| (least..=most).contains(&speedup))
+        { self.stated }.is_some_and(|[least, most]| (least..=most).contains(&speedup))
     }
 }
 
@@ -159,11 +147,8 @@ impl FigureRow {
 pub(crate) struct Figure {
     /// `3-4`, `3-5` or `3-6`.
     pub(crate) number: &'static str,
-    /// What it shows.
-    pub(crate) title: &'static str,
-    /// What the text says of it.
+    title: &'static str,
     pub(crate) stated: Stated,
-    /// Its points.
     pub(crate) rows: Vec<FigureRow>,
 }
 

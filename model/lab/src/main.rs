@@ -1,12 +1,4 @@
 //! Checks the predictions of `ccmodel`, and makes figures of T. Chilimbi's thesis again.
-//!
-//! | module | holds |
-//! |---|---|
-//! | `parallel` | runs jobs on all processors |
-//! | `sample` | simulates operations until their misses are known well |
-//! | `figures` | figures 3-4 to 3-6: formulas, prediction and simulation of the same trees |
-//! | `probe_layout` | the program that valgrind watches |
-//! | `validate` | rows: the model against the simulator, cachegrind, the clock and the thesis |
 
 mod figures;
 mod parallel;

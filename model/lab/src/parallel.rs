@@ -56,8 +56,7 @@ mod tests {
         assert!(
             squares
                 .iter()
-                .zip(&jobs)
-                .all(|(square, job)| *square == job * job)
+                .eq(&jobs.iter().map(|job| job * job).collect::<Vec<u32>>())
         );
     }
 }

@@ -53,8 +53,8 @@ pub(crate) fn level(name: &str, bytes: u64, ways: u64, block_bytes: u64) -> Cach
     }
 }
 
-/// A server core with a private second level (as Emerald Rapids), one with a victim cache (as Zen 4)
-/// and an inclusive one (as Broadwell), with last levels of these bytes and ways.
+/// A server core with a private second level (as Emerald Rapids), one with a victim cache (as Zen
+/// 4) and an inclusive one (as Broadwell), with last levels of these bytes and ways.
 pub(crate) fn three_level_machines(last: [(u64, u64); 3]) -> [Simulated; 3] {
     let machine = |name, [l1, l2, l3]: [(u64, u64); 3], inclusion, tlbs: [(u64, u64); 2]| {
         let cache = |name, (bytes, ways)| level(name, bytes, ways, 64);
@@ -117,17 +117,17 @@ pub(crate) fn sample(
     machines: &[Simulated],
     precision: Precision,
 ) -> Vec<Vec<Misses>> {
+    let simulator = |machine: &Simulated| Simulator::new(&machine.hierarchy, Frames::Identity);
     let mut stream = Stream {
-        simulators: { machines.iter() }
-            .map(|machine| Simulator::new(&machine.hierarchy, Frames::Identity))
-            .collect(),
+        simulators: machines.iter().map(simulator).collect(),
         operations: accesses.operations(precision.seed),
-        reads: Vec::new(),
+        // After one pass over all nodes, what fits stays.
+        reads: { 0u32.. }
+            .take(accesses.len())
+            .map(|point| accesses.access(point))
+            .collect(),
     };
-    // After one pass over all nodes, what fits stays.
-    for point in (0u32..).take(accesses.len()) {
-        stream.access(accesses.access(point));
-    }
+    stream.access();
     let reads_each = stream.run(100) / 100.0;
     let is_fixed = accesses.fixed_sequence().is_some();
     if !is_fixed {
@@ -168,10 +168,8 @@ pub(crate) fn sample(
             standard_error: error / mean.max(rare),
         }
     };
-    counted
-        .into_iter()
-        .map(|levels| levels.into_iter().map(misses).collect())
-        .collect()
+    let levels = |levels: Vec<Batches>| levels.into_iter().map(misses).collect();
+    counted.into_iter().map(levels).collect()
 }
 
 /// Operations on their way into the simulators.
@@ -182,9 +180,12 @@ struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    fn access(&mut self, access: Access) {
+    /// Simulates the reads.
+    fn access(&mut self) {
         for simulator in &mut self.simulators {
-            simulator.access(access.address, access.bytes);
+            for read in &self.reads {
+                simulator.access(read.address, read.bytes);
+            }
         }
     }
 
@@ -194,11 +195,7 @@ impl Stream<'_> {
         for _ in 0..count {
             self.operations.next_into(&mut self.reads);
             total += self.reads.len();
-            for simulator in &mut self.simulators {
-                for read in &self.reads {
-                    simulator.access(read.address, read.bytes);
-                }
-            }
+            self.access();
         }
         total as f64
     }
@@ -242,11 +239,12 @@ fn operations_of(reads: f64, reads_each: f64) -> u64 {
 /// Misses so far of each level: caches, then TLBs.
 pub(crate) fn all_misses(simulator: &Simulator) -> Vec<u64> {
     let hierarchy = simulator.hierarchy();
-    let caches = simulator.cache_misses();
-    let tlbs = simulator.tlb_misses();
-    let caches = caches.iter().take(hierarchy.caches().len());
-    let tlbs = tlbs.iter().take(hierarchy.tlbs().len());
-    caches.chain(tlbs).copied().collect()
+    let (caches, tlbs) = (simulator.cache_misses(), simulator.tlb_misses());
+    [
+        &caches[..hierarchy.caches().len()],
+        &tlbs[..hierarchy.tlbs().len()],
+    ]
+    .concat()
 }
 
 /// Misses of a level and reads, batch by batch.

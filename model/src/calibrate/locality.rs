@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! t_g = cpu + sum over G <= g of s_G f_G  +  (sum over G > g of s_G) f_g
-//! t_g - t_g' = tail_g (f_g - f_g'),     tail_g = sum over G > g of s_G     (g' the next larger block)
+//! t_g - t_g' = tail_g (f_g - f_g'),  tail_g = sum over G > g of s_G     (g' the next larger)
 //! ```
 //!
 //! so that the differences of the times give the tails one by one, and the tails the shares. On an

@@ -53,8 +53,8 @@ const FAR_NODES: u32 = (1 << 19) - 1;
 /// How far independent descents get ahead in a tree that no cache holds.
 ///
 /// Branch-free descents are bounded by the instructions that the processor holds, so the number of
-/// nodes ahead is constant. Those with branches are bounded by the next wrong guess, after a node or
-/// two, so the factor by which they get through their misses faster is constant.
+/// nodes ahead is constant. Those with branches are bounded by the next wrong guess, after a node
+/// or two, so the factor by which they get through their misses faster is constant.
 pub(super) fn look_ahead(
     runs: u32,
     costs: SearchCosts,

@@ -1,6 +1,8 @@
 use super::*;
 use crate::thesis;
-use crate::{Level, LevelKind, SearchCosts};
+use crate::{
+    Accesses, CacheLevel, Frames, Hierarchy, Inclusion, Level, LevelKind, SearchCosts, Simulator,
+};
 use quickcheck::quickcheck;
 
 fn geometry(sets: u64, block_bytes: u64, ways: u64) -> CacheGeometry {
@@ -11,89 +13,42 @@ fn extent(bytes: u32, align: u32) -> NodeExtent {
     NodeExtent::new(bytes, align).unwrap()
 }
 
-/// A set-associative cache with least-recently-used replacement, simulated access by access.
-struct Cache {
-    geometry: CacheGeometry,
-    /// Of each set the blocks, latest first.
-    sets: Vec<Vec<u64>>,
-}
-
-impl Cache {
-    fn new(geometry: CacheGeometry) -> Cache {
-        let sets = usize::try_from(geometry.sets()).unwrap();
-        Cache {
-            geometry,
-            sets: vec![Vec::new(); sets],
-        }
-    }
-
-    fn misses(&mut self, address: u64) -> bool {
-        let block = address / self.geometry.block_bytes();
-        let set = usize::try_from(block % self.geometry.sets()).unwrap();
-        let ways = usize::try_from(self.geometry.associativity()).unwrap();
-        let set = &mut self.sets[set];
-        let known = set.iter().position(|&other| other == block);
-        if let Some(index) = known {
-            set.remove(index);
-        }
-        set.insert(0, block);
-        set.truncate(ways);
-        known.is_none()
-    }
-}
-
 /// Misses of a uniform search in the simulated cache.
 fn simulated(
     shape: &Shape,
     placement: &Placement,
     node: NodeExtent,
     geometry: CacheGeometry,
-    searches: u32,
 ) -> f64 {
-    let mut cache = Cache::new(geometry);
-    let mut state = 0x9E37_79B9_7F4A_7C15u64;
-    let mut misses = 0u32;
-    for search in 0..2 * searches {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        let mut path = vec![u32::try_from((state >> 33) % shape.len() as u64).unwrap()];
-        while let Some(&v) = path.last()
-            && shape.parent(v) != NO_NODE
-        {
-            path.push(shape.parent(v));
+    const SEARCHES: u32 = 60_000;
+    let caches = vec![CacheLevel::lru("L1", geometry)];
+    let hierarchy = Hierarchy::new(caches, Inclusion::NonInclusive, Vec::new()).unwrap();
+    let mut simulator = Simulator::new(&hierarchy, Frames::Identity);
+    let accesses = Accesses::searches(shape, placement, node.bytes, None);
+    let mut operations = accesses.operations(1);
+    let mut reads = Vec::new();
+    for search in 0..2 * SEARCHES {
+        if search == SEARCHES {
+            simulator.reset_counts();
         }
-        for &v in path.iter().rev() {
-            let first = placement.offset(v) / geometry.block_bytes();
-            let last = (placement.offset(v) + u64::from(node.bytes) - 1) / geometry.block_bytes();
-            for block in first..=last {
-                let missed = cache.misses(block * geometry.block_bytes());
-                misses += u32::from(missed && search >= searches);
-            }
+        operations.next_into(&mut reads);
+        for read in &reads {
+            simulator.access(read.address, read.bytes);
         }
     }
-    f64::from(misses) / f64::from(searches)
+    simulator.cache_misses()[0] as f64 / f64::from(SEARCHES)
 }
 
 fn machine(geometry: CacheGeometry) -> Machine {
     let bytes = (geometry.way_bytes() * geometry.associativity()) as f64;
-    Machine::new(
-        "one cache",
-        SearchCosts {
-            operation_ns: 0.0,
-            node_ns: 1.0,
-            misprediction_ns: 0.0,
-            branch_free_node_ns: 1.0,
-        },
-        vec![Level::new(
-            "L1",
-            LevelKind::Data,
-            geometry.block_bytes(),
-            bytes,
-            10.0,
-        )],
-    )
-    .unwrap()
+    let search = SearchCosts {
+        operation_ns: 0.0,
+        node_ns: 1.0,
+        misprediction_ns: 0.0,
+        branch_free_node_ns: 1.0,
+    };
+    let level = Level::new("L1", LevelKind::Data, geometry.block_bytes(), bytes, 10.0);
+    Machine::new("one cache", search, vec![level]).unwrap()
 }
 
 /// Simulated and predicted misses, without and with colours.
@@ -104,33 +59,22 @@ fn compared(
     share: f64,
     layout: Layout,
 ) -> [(f64, f64); 2] {
-    let machine = machine(geometry);
-    let coloured = Colouring::new(geometry, share)
-        .unwrap()
-        .place(shape, node, layout, None)
-        .unwrap();
+    let colouring = Colouring::new(geometry, share).unwrap();
+    let coloured = colouring.place(shape, node, layout, None).unwrap();
     let plain = layout.place(shape, node);
+    let (predictor, machine) = (Predictor::new(shape), machine(geometry));
+    let pages = PageSize::Small4K;
     let gain = coloured
-        .gain(
-            &plain,
-            &Predictor::new(shape),
-            node,
-            PageSize::Small4K,
-            &machine,
-            "L1",
-        )
+        .gain(&plain, &predictor, node, pages, &machine, "L1")
         .unwrap();
-    let searches = 60_000;
-    [
-        (
-            simulated(shape, &plain, node, geometry, searches),
-            gain.plain.levels[0].misses,
-        ),
-        (
-            simulated(shape, coloured.placement(), node, geometry, searches),
-            gain.coloured.levels[0].misses,
-        ),
-    ]
+    let both = [
+        (&plain, &gain.plain),
+        (coloured.placement(), &gain.coloured),
+    ];
+    both.map(|(placement, predicted)| {
+        let simulated = simulated(shape, placement, node, geometry);
+        (simulated, predicted.levels[0].misses)
+    })
 }
 
 #[test]
@@ -200,24 +144,10 @@ fn parameters_are_those_of_the_thesis() {
 }
 
 #[test]
-fn what_is_no_cache_or_share_is_refused() {
-    for (sets, block, ways) in [
-        (0, 64, 1),
-        (3, 64, 1),
-        (64, 48, 1),
-        (64, 4, 1),
-        (64, 64, 0),
-        (64, 64, 1 << 17),
-        (1 << 63, 64, 1),
-        (1 << 40, 64, 1),
-    ] {
-        assert!(CacheGeometry::new(sets, block, ways).is_err());
-    }
+fn what_is_no_share_is_refused() {
     for share in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
-        assert_eq!(
-            Colouring::new(geometry(64, 64, 1), share),
-            Err(ColourError::Share)
-        );
+        let refused = Colouring::new(geometry(64, 64, 1), share);
+        assert_eq!(refused, Err(ColourError::Share));
     }
 }
 
@@ -225,12 +155,8 @@ fn what_is_no_cache_or_share_is_refused() {
 fn all_or_nothing() {
     let (shape, node) = (Shape::random_binary(500, 1), extent(32, 8));
     let place = |share, nodes: &Shape| {
-        Colouring::new(geometry(64, 64, 2), share).unwrap().place(
-            nodes,
-            node,
-            Layout::VanEmdeBoas,
-            None,
-        )
+        let colouring = Colouring::new(geometry(64, 64, 2), share).unwrap();
+        colouring.place(nodes, node, Layout::VanEmdeBoas, None)
     };
     let nothing = place(0.0, &shape).unwrap();
     assert_eq!((nothing.hot_nodes(), nothing.gap_bytes()), (0, 0));
@@ -239,13 +165,11 @@ fn all_or_nothing() {
         &Layout::VanEmdeBoas.place(&shape, node)
     );
     // All sets are hot, but not all nodes.
-    assert_eq!(
-        place(1.0, &shape).unwrap_err(),
-        ColourError::NodeTooLarge {
-            node_bytes: 32,
-            room_bytes: 0
-        }
-    );
+    let error = place(1.0, &shape).unwrap_err();
+    assert!(matches!(
+        error,
+        ColourError::NodeTooLarge { room_bytes: 0, .. }
+    ));
     // Fewer nodes than could be hot.
     let few = Shape::random_binary(40, 1);
     assert_eq!(place(1.0, &few).unwrap().hot_nodes(), 40);
@@ -269,8 +193,8 @@ fn gaps_of_large_ways_cost_no_memory_and_hot_nodes_stay_in_their_ways() {
     let shape = Shape::complete_binary(100_000);
     for (sets, lost) in [(1024, false), (64, true)] {
         let cache = geometry(sets, 64, 4);
-        let coloured = Colouring::new(cache, 0.5)
-            .unwrap()
+        let colouring = Colouring::new(cache, 0.5).unwrap();
+        let coloured = colouring
             .place(&shape, extent(32, 8), Layout::VanEmdeBoas, None)
             .unwrap();
         assert!(coloured.gap_bytes() > 0);
@@ -287,22 +211,14 @@ fn gaps_of_large_ways_cost_no_memory_and_hot_nodes_stay_in_their_ways() {
 fn the_gain_is_told_per_level() {
     let shape = Shape::complete_binary(60_000);
     let node = extent(32, 8);
-    let coloured = Colouring::new(geometry(64, 64, 12), 0.5)
-        .unwrap()
+    let colouring = Colouring::new(geometry(64, 64, 12), 0.5).unwrap();
+    let coloured = colouring
         .place(&shape, node, Layout::VanEmdeBoas, None)
         .unwrap();
     let predictor = Predictor::new(&shape);
     let plain = Layout::VanEmdeBoas.place(&shape, node);
-    let gain = |level: &str| {
-        coloured.gain(
-            &plain,
-            &predictor,
-            node,
-            PageSize::Small4K,
-            Machine::this(),
-            level,
-        )
-    };
+    let (pages, machine) = (PageSize::Small4K, Machine::this());
+    let gain = |level: &str| coloured.gain(&plain, &predictor, node, pages, machine, level);
     let l1 = gain("L1").unwrap();
     assert_eq!(l1.levels().count(), l1.plain.levels.len());
     let saved: f64 = l1.levels().map(|(_, _, ns)| ns).sum();
@@ -317,12 +233,15 @@ fn the_gain_is_told_per_level() {
 }
 
 quickcheck! {
-    fn colours_keep_apart(parents: Vec<u16>, kind: u8, share: u8, bytes: u8, weighted: bool) -> bool {
+    fn colours_keep_apart(
+        parents: Vec<u16>, kind: u8, share: u8, bytes: u8, weighted: bool
+    ) -> bool {
         let parents: Vec<u32> = (0u32..).zip(&parents)
             .map(|(v, &p)| if v == 0 || p % 7 == 0 { NO_NODE } else { u32::from(p) % v })
             .collect();
         let shape = Shape::from_parents(&parents).unwrap();
-        let cache = [geometry(16, 64, 2), geometry(128, 64, 1), geometry(4, 256, 3)][usize::from(kind % 3)];
+        let caches = [geometry(16, 64, 2), geometry(128, 64, 1), geometry(4, 256, 3)];
+        let cache = caches[usize::from(kind % 3)];
         let layout = [
             Layout::VanEmdeBoas,
             Layout::DepthFirst,
@@ -335,12 +254,14 @@ quickcheck! {
         let weights = weighted.then_some(weights.as_slice());
         let hot = colouring.hot(&shape, node, weights);
         let closed = (0..shape.nodes())
-            .all(|v| !hot[v as usize] || shape.parent(v) == NO_NODE || hot[shape.parent(v) as usize]);
+            .filter(|&v| hot[v as usize] && shape.parent(v) != NO_NODE)
+            .all(|v| hot[shape.parent(v) as usize]);
         let few = hot.iter().filter(|&&hot| hot).count() as u64 <= colouring.hot_nodes_max(node);
         let Ok(coloured) = colouring.place(&shape, node, layout, weights) else {
             return closed && few;
         };
-        let (way, hot_way, size) = (cache.way_bytes(), colouring.hot_way_bytes(), u64::from(node.bytes));
+        let (way, hot_way) = (cache.way_bytes(), colouring.hot_way_bytes());
+        let size = u64::from(node.bytes);
         let inside = coloured.placement().offsets().iter().zip(&hot).all(|(&offset, &hot)| {
             let (start, end) = (offset % way, offset % way + size);
             offset % u64::from(node.align) == 0

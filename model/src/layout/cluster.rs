@@ -6,8 +6,8 @@
 //! the largest subtree joins it, until the block is full. What then hangs below starts clusters of
 //! its own. Three departures from the thesis:
 //!
-//! 1. **Fragments share blocks.** Near the leaves, most clusters are smaller than a block. Each goes
-//!    into the earlier block with the tightest room for it.
+//! 1. **Fragments share blocks.** Near the leaves, most clusters are smaller than a block. Each
+//!    goes into the earlier block with the tightest room for it.
 //! 2. **Complete trees are aligned from the bottom.** When a block holds exactly c levels and c
 //!    does not divide the height, the topmost cluster takes the rest of the levels.
 //! 3. **Order inside a block.** A cluster larger than a few nodes is itself laid out in van Emde

@@ -1,8 +1,8 @@
 //! The places that an allocator with hints chooses when each node asks for one near its parent.
 //!
 //! The rules are those of T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 4.2.1, on
-//! co-location pages of 64 blocks of 64 B, as `ccmalloc` keeps them; a test of the workspace compares
-//! the two. Nodes are allocated in a random [order](super::allocated), and each lies
+//! co-location pages of 64 blocks of 64 B, as `ccmalloc` keeps them; a test of the workspace
+//! compares the two. Nodes are allocated in a random [order](super::allocated), and each lies
 //!
 //! 1. in its parent's block, if that has room;
 //! 2. else on the parent's page, where the [policy](HintPolicy) chooses;
@@ -12,10 +12,15 @@
 //! `Closest` is the thesis's, except that its nodes may lie across the border of two blocks.
 //!
 //! ```text
-//! page   | a c d | b e . | f . . | . . . |   of 64 blocks; c, d have the hint a, e the hint b, f a hint whose page is full
+//! page   | a c d | b e . | f . . | . . . |   of 64 blocks
 //! ```
 //!
-//! Nothing is freed here, so pages fill up once. Nodes too large for hints lie one behind the other.
+//! ```text
+//! c, d have the hint a, e the hint b, f a hint whose page is full
+//! ```
+//!
+//! Nothing is freed here, so pages fill up once. Nodes too large for hints lie one behind the
+//! other.
 
 use super::{NodeExtent, Placement, allocated, packed_offset};
 use crate::{NO_NODE, Shape};
@@ -358,9 +363,15 @@ mod tests {
             let (bit, length) = (u32::from(bit) % 64, u32::from(length) % 8 + 1);
             let is_set = |b: u32| b < 64 && set >> b & 1 == 1;
             let near = (0..64).filter(|&b| is_set(b)).min_by_key(|&b| (b.abs_diff(bit), b < bit));
-            let in_group = (0..64).filter(|&b| is_set(b)).min_by_key(|&b| (b / 4 != bit / 4, b < bit && b / 4 != bit / 4, b));
-            let all_runs = (0..64).filter(|&b| (b..b + length).all(is_set)).fold(0u64, |bits, b| bits | 1 << b);
-            nearest(set, bit) == near && next_in_group(set, bit) == in_group && runs(set, length) == all_runs
+            let is_far = |b: u32| b / 4 != bit / 4;
+            let in_group = { 0..64 }
+                .filter(|&b| is_set(b))
+                .min_by_key(|&b| (is_far(b), b < bit && is_far(b), b));
+            let starts = (0..64).filter(|&b| (b..b + length).all(is_set));
+            let all_runs = starts.fold(0u64, |bits, b| bits | 1 << b);
+            nearest(set, bit) == near
+                && next_in_group(set, bit) == in_group
+                && runs(set, length) == all_runs
         }
     }
 }

@@ -44,7 +44,8 @@ impl Placement {
     /// let (parents, node) = ([NO_NODE, 0, 0, 2], NodeExtent::new(32, 8)?);
     /// let placement = Placement::depth_first(&parents, node);
     /// assert_eq!(placement.as_ref().map(Placement::offsets), Some(&[0, 96, 32, 64][..]));
-    /// assert_eq!(placement, Some(Layout::DepthFirst.place(&Shape::from_parents(&parents)?, node)));
+    /// let shape = Shape::from_parents(&parents)?;
+    /// assert_eq!(placement, Some(Layout::DepthFirst.place(&shape, node)));
     /// assert_eq!(Placement::depth_first(&[NO_NODE, 0, 1, 0], node), None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -79,8 +80,8 @@ fn leading_roots(parents: &[u32]) -> usize {
     roots.count()
 }
 
-/// By node: how many nodes its subtree has. `None` when the nodes are not in level order, or are too
-/// many for a shape.
+/// By node: how many nodes its subtree has. `None` when the nodes are not in level order, or are
+/// too many for a shape.
 fn subtree_sizes(parents: &[u32], roots: usize) -> Option<Vec<u64>> {
     if parents.len() >= NO_NODE as usize {
         return None;
@@ -211,8 +212,10 @@ mod tests {
         }
 
         fn other_orders_are_refused(parents: Vec<u8>) -> bool {
-            let parents: Vec<u32> = parents.into_iter().map(|parent| u32::from(parent) % 8).collect();
-            let in_order = Shape::from_parents(&parents).is_ok_and(|shape| shape.is_breadth_first());
+            let parents = parents.into_iter().map(|parent| u32::from(parent) % 8);
+            let parents: Vec<u32> = parents.collect();
+            let shape = Shape::from_parents(&parents);
+            let in_order = shape.is_ok_and(|shape| shape.is_breadth_first());
             Placement::depth_first(&parents, NodeExtent::new(8, 8).unwrap()).is_some() == in_order
                 && (in_order || !Shape::are_chains_in_level_order(&parents))
         }

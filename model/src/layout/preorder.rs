@@ -125,7 +125,7 @@ impl<'a> Tree<'a> {
     /// The weight of the subtree of `v`: its size where no weights were given.
     #[expect(
         clippy::cast_precision_loss,
-        reason = "sizes above 2^24 are compared to seven digits, which is enough to choose the heavier"
+        reason = "seven digits are enough to choose the heavier"
     )]
     pub(super) fn weight(self, v: u32) -> f32 {
         match self.weight {

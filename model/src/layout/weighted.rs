@@ -9,7 +9,7 @@
 //! order, exact probabilities of lines and pages in LRU caches of 768 and 32768 lines, 2048 pages
 //! and 8192 blocks:
 //!
-//! | layout | lines touched | 48 KiB of lines | 2 MiB of lines | 8 MiB of pages | 2 MiB of 256 B blocks |
+//! | layout | lines touched | 48 KiB of lines | 2 MiB | 8 MiB of pages | 2 MiB of 256 B blocks |
 //! |---|---|---|---|---|---|
 //! | `cluster`, no weights | 16.68 | 8.71 | 3.06 | 1.69 | 2.35 |
 //! | `hierarchical`, no weights | 16.68 | 8.71 | 3.06 | 1.08 | 2.09 |

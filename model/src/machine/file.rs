@@ -83,7 +83,8 @@ impl fmt::Display for MachineError {
             MachineError::Syntax { message } => write!(f, "not a machine file: {message}"),
             MachineError::Format { found } => write!(
                 f,
-                "machine file has format {found}, this program reads format {MACHINE_FORMAT}: calibrate again"
+                "machine file has format {found}, this program reads format {MACHINE_FORMAT}: \
+                 calibrate again"
             ),
             MachineError::Absurd { what } => write!(f, "machine file describes no machine: {what}"),
         }

@@ -260,8 +260,8 @@ static PRESETS: [&Preset; 10] = [
         name: "thesis-rsim",
         title: "RSIM as simulated for the thesis (1 cycle = 1 ns)",
         sources: &[
-            "T. Chilimbi, Cache-Conscious Data Structures (1999), table 4.1: caches, latencies, 8 outstanding misses; cycles are \
-             not given a length there and count as nanoseconds",
+            "T. Chilimbi, Cache-Conscious Data Structures (1999), table 4.1: caches, latencies, 8 \
+             outstanding misses; cycles are not given a length there and count as nanoseconds",
         ],
         kind: Kind::Counted(Counted {
             cycle_ns: 1.0,
@@ -280,8 +280,10 @@ static PRESETS: [&Preset; 10] = [
         name: "zen4-desktop",
         title: "AMD Ryzen 7000 (Zen 4), 5 GHz",
         sources: &[
-            "Software Optimization Guide for the AMD Zen4 Microarchitecture (publication 57647, 2023): caches, their latencies, TLBs",
-            "Chips and Cheese, AMD's Strix Point: Zen 5 Hits Mobile (2024): 7 cycles for a hit of the second-level TLB",
+            "Software Optimization Guide for the AMD Zen4 Microarchitecture (publication 57647, \
+             2023): caches, their latencies, TLBs",
+            "Chips and Cheese, AMD's Strix Point: Zen 5 Hits Mobile (2024): 7 cycles for a hit of \
+             the second-level TLB",
         ],
         kind: Kind::Processor(ZEN4),
     },
@@ -289,8 +291,10 @@ static PRESETS: [&Preset; 10] = [
         name: "zen4-server",
         title: "AMD EPYC 9004 (Zen 4), 3.7 GHz, one chiplet's L3",
         sources: &[
-            "Software Optimization Guide for the AMD Zen4 Microarchitecture (publication 57647, 2023): caches, their latencies, TLBs",
-            "Chips and Cheese, Genoa-X: Server V-Cache Round 2 (2023): clock, memory about as far as that of Sapphire Rapids",
+            "Software Optimization Guide for the AMD Zen4 Microarchitecture (publication 57647, \
+             2023): caches, their latencies, TLBs",
+            "Chips and Cheese, Genoa-X: Server V-Cache Round 2 (2023): clock, memory about as far \
+             as that of Sapphire Rapids",
         ],
         kind: Kind::Processor(Processor {
             ghz: 3.7,
@@ -302,7 +306,8 @@ static PRESETS: [&Preset; 10] = [
         name: "zen5-desktop",
         title: "AMD Ryzen 9000 (Zen 5), 5.5 GHz",
         sources: &[
-            "Software Optimization Guide for the AMD Zen5 Microarchitecture (publication 58455, 2024): caches, latency of L1 and L2, TLBs",
+            "Software Optimization Guide for the AMD Zen5 Microarchitecture (publication 58455, \
+             2024): caches, latency of L1 and L2, TLBs",
             "AMD, Next Generation Zen 5 Core, Hot Chips 2024: TLBs",
             "Latency of L3 as of Zen 4, which it takes its complex of eight cores and 32 MB from",
         ],
@@ -321,8 +326,10 @@ static PRESETS: [&Preset; 10] = [
         name: "alder-lake",
         title: "Intel Core i9-12900K (Golden Cove), 5 GHz",
         sources: &[
-            "Intel 64 and IA-32 Architectures Optimization Reference Manual, Golden Cove: caches, TLBs, latency of L1 and L2",
-            "J. Chen, Intel Golden Cove (jia.je, 2025): the same measured, 7 cycles for a hit of the second-level TLB",
+            "Intel 64 and IA-32 Architectures Optimization Reference Manual, Golden Cove: caches, \
+             TLBs, latency of L1 and L2",
+            "J. Chen, Intel Golden Cove (jia.je, 2025): the same measured, 7 cycles for a hit of \
+             the second-level TLB",
             "AIDA64 readings of 2022: L3 15.5 ns; its 40960 sets of 12 ways count as 32768 of 15",
         ],
         kind: Kind::Processor(Processor {
@@ -345,9 +352,11 @@ static PRESETS: [&Preset; 10] = [
         name: "sapphire-rapids",
         title: "Intel Xeon Platinum 8480+ (Sapphire Rapids), 3.8 GHz",
         sources: &[
-            "Intel 64 and IA-32 Architectures Optimization Reference Manual, Golden Cove: caches, TLBs, latency of L1",
+            "Intel 64 and IA-32 Architectures Optimization Reference Manual, Golden Cove: caches, \
+             TLBs, latency of L1",
             "Intel perfmon, top-down metrics of Sapphire Rapids: L2 4.4 ns, L3 37 ns",
-            "Chips and Cheese, Sapphire Rapids: Golden Cove Hits Servers (2023): clock; Intel ARK: 105 MB of L3, whose 15 ways count as 105 of 16384 sets",
+            "Chips and Cheese, Sapphire Rapids: Golden Cove Hits Servers (2023): clock; Intel \
+             ARK: 105 MB of L3, whose 15 ways count as 105 of 16384 sets",
         ],
         kind: Kind::Processor(SAPPHIRE_RAPIDS),
     },
@@ -355,7 +364,8 @@ static PRESETS: [&Preset; 10] = [
         name: "emerald-rapids",
         title: "Intel Xeon Platinum 8592+ (Emerald Rapids), 3.8 GHz",
         sources: &[
-            "As sapphire-rapids, whose core it has; L3 of 320 MB in 20 ways (Intel ARK, and sysfs of such a machine)",
+            "As sapphire-rapids, whose core it has; L3 of 320 MB in 20 ways (Intel ARK, and sysfs \
+             of such a machine)",
         ],
         kind: Kind::Processor(Processor {
             caches: [
@@ -370,8 +380,10 @@ static PRESETS: [&Preset; 10] = [
         name: "neoverse-n1",
         title: "AWS Graviton 2 (Neoverse N1), 2.5 GHz",
         sources: &[
-            "Arm, Neoverse N1 Cloud-to-Edge Infrastructure SoCs, Hot Chips 31 (2019): caches, TLBs, 4 and 11 cycles, system cache 22 ns",
-            "AnandTech, Cloud Clash: Amazon Graviton2 (2020): 1 MB of L2, 32 MB of system cache, memory 81 ns; 16 ways are assumed",
+            "Arm, Neoverse N1 Cloud-to-Edge Infrastructure SoCs, Hot Chips 31 (2019): caches, \
+             TLBs, 4 and 11 cycles, system cache 22 ns",
+            "AnandTech, Cloud Clash: Amazon Graviton2 (2020): 1 MB of L2, 32 MB of system cache, \
+             memory 81 ns; 16 ways are assumed",
             "A hit of the second-level TLB as of Neoverse V2",
         ],
         kind: Kind::Processor(NEOVERSE_N1),
@@ -380,10 +392,11 @@ static PRESETS: [&Preset; 10] = [
         name: "neoverse-v2",
         title: "AWS Graviton 4 (Neoverse V2), 2.8 GHz",
         sources: &[
-            "Arm Neoverse V2 Core Technical Reference Manual (102375): caches, TLBs, 10 cycles for L2, 6 for a hit of the second-level TLB",
+            "Arm Neoverse V2 Core Technical Reference Manual (102375): caches, TLBs, 10 cycles \
+             for L2, 6 for a hit of the second-level TLB",
             "J. Chen, ARM Neoverse V2 (jia.je, 2024): 4 cycles for L1, measured",
-            "Chips and Cheese, Arm's Neoverse V2, in AWS's Graviton 4 (2024): 36 MB of L3; 18 ways and a latency between N1's 22 ns and \
-             Sapphire Rapids' 37 ns are assumed",
+            "Chips and Cheese, Arm's Neoverse V2, in AWS's Graviton 4 (2024): 36 MB of L3; 18 \
+             ways and a latency between N1's 22 ns and Sapphire Rapids' 37 ns are assumed",
         ],
         kind: Kind::Processor(Processor {
             ghz: 2.8,

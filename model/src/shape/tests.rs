@@ -3,19 +3,15 @@ use quickcheck::quickcheck;
 
 /// A valid array of parents from arbitrary numbers: about one node in eight is a root.
 fn parents_of(seeds: &[u32]) -> Vec<u32> {
-    (0..)
-        .zip(seeds)
-        .map(|(v, &seed): (u32, _)| {
-            if v == 0 || seed % 8 == 0 {
-                NO_NODE
-            } else {
-                (seed / 8) % v
-            }
-        })
-        .collect()
+    let parent = |(v, &seed): (u32, &u32)| match v {
+        0 => NO_NODE,
+        _ if seed % 8 == 0 => NO_NODE,
+        _ => (seed / 8) % v,
+    };
+    (0..).zip(seeds).map(parent).collect()
 }
 
-/// Structure that every shape must have, recomputed the slow way.
+/// Compares a shape with its definition.
 fn check(shape: &Shape, parents: &[u32]) {
     assert_eq!(shape.len(), parents.len());
     let nodes = u32::try_from(parents.len()).unwrap();
@@ -27,21 +23,14 @@ fn check(shape: &Shape, parents: &[u32]) {
         seen += expected.len();
     }
     assert_eq!(seen + shape.roots().count(), parents.len());
-    let (subtree, depth) = (shape.subtree_nodes(), shape.depths());
     let mut expected_subtree = vec![0; parents.len()];
     for v in 0..nodes {
-        let (mut at, mut steps) = (v, 0);
-        loop {
-            expected_subtree[at as usize] += 1;
-            match parents[at as usize] {
-                NO_NODE => break,
-                up => at = up,
-            }
-            steps += 1;
-        }
-        assert_eq!(depth[v as usize], steps);
+        let above = |&v: &u32| Some(parents[v as usize]).filter(|&parent| parent != NO_NODE);
+        let path: Vec<u32> = std::iter::successors(Some(v), above).collect();
+        assert_eq!(shape.depths()[v as usize] as usize, path.len() - 1);
+        path.iter().for_each(|&v| expected_subtree[v as usize] += 1);
     }
-    assert_eq!(subtree, expected_subtree);
+    assert_eq!(shape.subtree_nodes(), expected_subtree);
 }
 
 quickcheck! {
@@ -54,8 +43,8 @@ quickcheck! {
     fn complete_trees_are_heaps(nodes: u8) -> bool {
         let nodes = u32::from(nodes);
         let shape = Shape::complete_binary(nodes);
-        let parents: Vec<u32> = (0..nodes).map(|v| if v == 0 { NO_NODE } else { (v - 1) / 2 }).collect();
-        check(&shape, &parents);
+        let parents = (0..nodes).map(|v| v.checked_sub(1).map_or(NO_NODE, |before| before / 2));
+        check(&shape, &parents.collect::<Vec<u32>>());
         true
     }
 
@@ -83,19 +72,12 @@ fn random_trees_have_the_known_mean_depth() {
 
 #[test]
 fn bad_parents_are_named() {
-    assert_eq!(
-        Shape::from_parents(&[0]),
-        Err(ShapeError::ParentNotBefore { node: 0, parent: 0 })
-    );
-    assert_eq!(
-        Shape::from_parents(&[NO_NODE, 2, 0]),
-        Err(ShapeError::ParentNotBefore { node: 1, parent: 2 })
-    );
-    let text = ShapeError::ParentNotBefore { node: 1, parent: 2 }.to_string();
-    assert_eq!(
-        text,
-        "the parent of node 1 must have a smaller number, not 2"
-    );
+    for (parents, node, parent) in [(&[0][..], 0, 0), (&[NO_NODE, 2, 0], 1, 2)] {
+        let error = Shape::from_parents(parents).unwrap_err();
+        assert_eq!(error, ShapeError::ParentNotBefore { node, parent });
+        let text = format!("the parent of node {node} must have a smaller number, not {parent}");
+        assert_eq!(error.to_string(), text);
+    }
 }
 
 #[test]

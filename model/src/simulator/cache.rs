@@ -222,8 +222,8 @@ impl Policy {
     }
 }
 
-/// A byte of a hash (multiplication by 2^64 / golden ratio): no byte of the number itself is sure to
-/// differ between blocks of one set.
+/// A byte of a hash (multiplication by 2^64 / golden ratio): no byte of the number itself is sure
+/// to differ between blocks of one set.
 #[inline]
 fn mark(block: u64) -> u64 {
     block.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56

@@ -90,7 +90,8 @@ pub(super) fn hash(
     })
 }
 
-/// All points of a forest in preorder; where a walk `returns`, each also after each of its children.
+/// All points of a forest in preorder; where a walk `returns`, each also after each of its
+/// children.
 pub(super) fn depth_first(shape: &Shape, returns: bool) -> Vec<u32> {
     let mut order = Vec::with_capacity(shape.len());
     // Points on the path, each with the number of its children that were visited.

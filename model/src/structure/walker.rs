@@ -1,7 +1,7 @@
 //! Structures of a running program.
 //!
-//! A [`Walker`] gives the children of a node, its address and its size. [`walk`] goes through all of
-//! it once, level by level, and returns a [`Shape`] with the addresses as a [`Placement`], to be
+//! A [`Walker`] gives the children of a node, its address and its size. [`walk`] goes through all
+//! of it once, level by level, and returns a [`Shape`] with the addresses as a [`Placement`], to be
 //! predicted, simulated, or laid out in another way. A node that is met twice is an error, be it by
 //! a cycle or by two paths, and so is a node beyond a number that the caller chooses.
 

@@ -1,9 +1,7 @@
 //! Caches as sets and ways, from sizes that systems report.
 //!
-//! Last-level caches are made of slices, one for each core or so, and a hash of the address chooses
-//! the slice. Their number of sets is then no power of two, and no bits of the address are the
-//! set's number. What can be said of such a cache without the hash, which nobody publishes, is its
-//! size and about how many lines compete: so it becomes a cache of the same size whose sets are a
+//! Last-level caches are made of slices, and an unpublished hash of the address chooses the slice.
+//! Their number of sets is no power of two, so they become caches of the same size whose sets are a
 //! power of two, with at least as many ways.
 
 use super::{CacheFacts, Source, data_caches};
@@ -55,8 +53,8 @@ pub(super) fn doubts(caches: &[CacheFacts], inclusion: Source) -> Vec<String> {
         }
     }
     if inclusion == Source::Default && data_caches(caches).count() > 1 {
-        doubts
-            .push("nobody says whether the last-level cache is inclusive: taken as not".to_owned());
+        let what = "it is not known whether the last-level cache is inclusive: taken as not";
+        doubts.push(what.to_owned());
     }
     doubts
 }
@@ -91,11 +89,8 @@ mod tests {
         assert_eq!(sets_and_ways(40_960 * 12, 12), Some((1 << 15, 15)));
         assert_eq!(sets_and_ways(7, 8), Some((1, 7)));
         assert_eq!(sets_and_ways(0, 8), None);
-        assert_eq!(
-            sets_and_ways((1 << 20) + 1, 8),
-            None,
-            "no cache has so many ways"
-        );
+        // No cache has so many ways.
+        assert_eq!(sets_and_ways((1 << 20) + 1, 8), None);
     }
 
     quickcheck! {

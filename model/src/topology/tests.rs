@@ -17,8 +17,8 @@ impl Tree {
         fs::write(file, text).unwrap();
     }
 
-    fn cache(&self, index: u32, facts: [(&str, &str); 4]) {
-        for (name, text) in facts {
+    fn entries(&self, index: u32, entries: &[(&str, &str)]) {
+        for (name, text) in entries {
             self.write(
                 &format!("sys/devices/system/cpu/cpu0/cache/index{index}/{name}"),
                 text,
@@ -26,10 +26,20 @@ impl Tree {
         }
     }
 
+    /// Level, kind, size and bytes of a line.
+    fn cache(&self, index: u32, [level, kind, size, line]: [&str; 4]) {
+        let line = ("coherency_line_size", line);
+        self.entries(
+            index,
+            &[("level", level), ("type", kind), ("size", size), line],
+        );
+    }
+
     fn geometry(&self, index: u32, ways: &str, sets: &str) {
-        let folder = format!("sys/devices/system/cpu/cpu0/cache/index{index}");
-        self.write(&format!("{folder}/ways_of_associativity"), ways);
-        self.write(&format!("{folder}/number_of_sets"), sets);
+        self.entries(
+            index,
+            &[("ways_of_associativity", ways), ("number_of_sets", sets)],
+        );
     }
 
     fn read(&self) -> Topology {
@@ -47,20 +57,6 @@ impl Drop for Tree {
     }
 }
 
-fn entry<'a>(
-    level: &'a str,
-    kind: &'a str,
-    size: &'a str,
-    line: &'a str,
-) -> [(&'a str, &'a str); 4] {
-    [
-        ("level", level),
-        ("type", kind),
-        ("size", size),
-        ("coherency_line_size", line),
-    ]
-}
-
 #[test]
 fn nothing_there_gives_defaults_and_says_so() {
     let topology = Tree::new("nothing").read();
@@ -71,11 +67,7 @@ fn nothing_there_gives_defaults_and_says_so() {
             .iter()
             .all(|cache| cache.source == Source::Default)
     );
-    assert!(
-        topology.notes[0].contains("defaults"),
-        "{:?}",
-        topology.notes
-    );
+    assert!(topology.notes[0].contains("defaults"), "{topology:?}");
     assert_eq!(topology.cpu_name.source, Source::Default);
     assert_eq!(topology.huge_pages.value, HugePages::Unknown);
     assert_eq!(topology.memory_bytes.source, Source::Default);
@@ -84,25 +76,21 @@ fn nothing_there_gives_defaults_and_says_so() {
 #[test]
 fn a_full_tree_is_read() {
     let tree = Tree::new("full");
-    tree.cache(0, entry("1\n", "Data\n", "48K\n", "64\n"));
-    tree.cache(1, entry("1", "Instruction", "32K", "64"));
-    tree.cache(2, entry("2", "Unified", "1024K", "64"));
-    tree.cache(3, entry("3", "Unified", "32M", "128"));
+    tree.cache(0, ["1\n", "Data\n", "48K\n", "64\n"]);
+    tree.cache(1, ["1", "Instruction", "32K", "64"]);
+    tree.cache(2, ["2", "Unified", "1024K", "64"]);
+    tree.cache(3, ["3", "Unified", "32M", "128"]);
     tree.geometry(0, "12\n", "64\n");
     tree.geometry(2, "16", "1024");
     tree.geometry(3, "16", "16384");
-    tree.write(
-        "sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list",
-        "0-3,8\n",
-    );
+    tree.entries(3, &[("shared_cpu_list", "0-3,8\n")]);
     tree.write(
         "sys/kernel/mm/transparent_hugepage/enabled",
         "always [madvise] never\n",
     );
-    tree.write(
-        "proc/cpuinfo",
-        "processor : 0\nvendor_id\t: AuthenticAMD\nmodel name\t: Fast One\nflags\t: fpu hypervisor sse\n",
-    );
+    let cpuinfo = "processor : 0\nvendor_id\t: AuthenticAMD\nmodel name\t: Fast One\n\
+                   flags\t: fpu hypervisor sse\n";
+    tree.write("proc/cpuinfo", cpuinfo);
     tree.write("proc/meminfo", "MemTotal:       2048 kB\nMemFree: 1 kB\n");
     let topology = tree.read();
     let sizes: Vec<u64> = topology
@@ -125,24 +113,21 @@ fn a_full_tree_is_read() {
 #[test]
 fn garbage_entries_are_left_out() {
     let tree = Tree::new("garbage");
-    tree.cache(0, entry("1", "Data", "48K", "64"));
-    tree.cache(1, entry("two", "Unified", "1024K", "64"));
-    tree.cache(2, entry("2", "Unified", "99999999999999999999K", "64"));
-    tree.cache(3, entry("3", "Unified", "0K", "64"));
-    tree.cache(4, entry("3", "Unified", "32M", "48"));
-    tree.cache(5, entry("3", "Magic", "32M", "64"));
-    tree.cache(6, entry("3", "Unified", "€", "64"));
+    tree.cache(0, ["1", "Data", "48K", "64"]);
+    tree.cache(1, ["two", "Unified", "1024K", "64"]);
+    tree.cache(2, ["2", "Unified", "99999999999999999999K", "64"]);
+    tree.cache(3, ["3", "Unified", "0K", "64"]);
+    tree.cache(4, ["3", "Unified", "32M", "48"]);
+    tree.cache(5, ["3", "Magic", "32M", "64"]);
+    tree.cache(6, ["3", "Unified", "€", "64"]);
     tree.write("sys/devices/system/cpu/cpu0/cache/index7/level", "2");
     let topology = tree.read();
     assert_eq!(topology.caches.len(), 1);
     assert_eq!(topology.caches[0].source, Source::Sysfs);
-}
-
-#[test]
-fn only_garbage_is_as_good_as_nothing() {
+    // Without data caches, there are defaults.
     let tree = Tree::new("only-garbage");
-    tree.cache(0, entry("1", "Instruction", "32K", "64"));
-    tree.cache(1, entry("1", "Data", "", ""));
+    tree.cache(0, ["1", "Instruction", "32K", "64"]);
+    tree.cache(1, ["1", "Data", "", ""]);
     let topology = tree.read();
     assert_eq!(topology.data_caches().count(), 3);
     assert!(topology.notes[0].contains("no cache entries"));
@@ -193,11 +178,11 @@ fn geometries(topology: &Topology) -> Vec<(u64, u64)> {
 #[test]
 fn sets_and_ways_become_a_hierarchy() {
     let tree = Tree::new("sets");
-    tree.cache(0, entry("1", "Data", "48K", "64"));
+    tree.cache(0, ["1", "Data", "48K", "64"]);
     tree.geometry(0, "12", "64");
-    tree.cache(2, entry("2", "Unified", "2048K", "64"));
+    tree.cache(2, ["2", "Unified", "2048K", "64"]);
     tree.geometry(2, "16", "2048");
-    tree.cache(3, entry("3", "Unified", "266240K", "64"));
+    tree.cache(3, ["3", "Unified", "266240K", "64"]);
     tree.geometry(3, "20", "212992");
     tree.write("proc/cpuinfo", "vendor_id\t: AuthenticAMD\n");
     let topology = tree.read();
@@ -210,32 +195,20 @@ fn sets_and_ways_become_a_hierarchy() {
     tree.write("proc/cpuinfo", "vendor_id\t: GenuineIntel\n");
     let topology = tree.read();
     assert_eq!(topology.inclusion.value, Inclusion::NonInclusive);
-    assert!(
-        topology.notes[1].contains("inclusive"),
-        "{:?}",
-        topology.notes
-    );
+    assert!(topology.notes[1].contains("inclusive"), "{topology:?}");
 }
 
 #[test]
 fn contradictory_geometry_counts_as_unknown() {
     let tree = Tree::new("contradiction");
-    tree.cache(0, entry("1", "Data", "48K", "64"));
+    tree.cache(0, ["1", "Data", "48K", "64"]);
     tree.geometry(0, "12", "65");
-    tree.cache(1, entry("2", "Unified", "1M", "64"));
+    tree.cache(1, ["2", "Unified", "1M", "64"]);
     let topology = tree.read();
     let first = &topology.caches[0];
     assert_eq!((first.sets, first.ways, first.size_bytes), (0, 0, 48 << 10));
-    assert!(
-        topology.notes[0].contains("65 sets of 12"),
-        "{:?}",
-        topology.notes
-    );
-    // At least eight ways where nobody says.
+    assert!(topology.notes[0].contains("65 sets of 12"), "{topology:?}");
+    // At least eight ways where they are not known.
     assert_eq!(geometries(&topology), [(64, 12), (2048, 8)]);
-    assert!(
-        topology.notes[2].contains("does not say"),
-        "{:?}",
-        topology.notes
-    );
+    assert!(topology.notes[2].contains("does not say"), "{topology:?}");
 }

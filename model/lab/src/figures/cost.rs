@@ -39,22 +39,18 @@ const WARM_UP: u64 = 100_000;
 const WARM_UP_EACH: u64 = 16;
 const SEED: u64 = 1999;
 
-/// One search on average.
+/// Nodes that one search visits, and what it misses, on average.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct SearchCost {
-    /// Nodes that it visits.
     pub(crate) nodes: f64,
-    /// First-level misses.
     pub(crate) l1_misses: f64,
-    /// Second-level misses.
     pub(crate) l2_misses: f64,
-    /// Pages that the TLB does not have.
     pub(crate) tlb_misses: f64,
 }
 
 impl SearchCost {
-    /// Memory cycles, with `refill_cycles` for each TLB miss, which the thesis does not tell; 0
-    /// leaves them out, as its formulas do.
+    /// Memory cycles, with `refill_cycles` for each TLB miss; 0 leaves them out, as the thesis's
+    /// formulas do.
     pub(crate) fn cycles(self, refill_cycles: f64) -> f64 {
         self.nodes * HIT_CYCLES
             + self.l1_misses * L1_MISS_CYCLES
@@ -62,8 +58,8 @@ impl SearchCost {
             + self.tlb_misses * refill_cycles
     }
 
-    /// Which cost of a TLB miss in cycles makes this cost `speedup` times less than `baseline`;
-    /// `None` where none does.
+    /// The cost of a TLB miss with which this cost is `speedup` times less than `baseline`; `None`
+    /// where none is.
     pub(crate) fn refill_cycles_for(self, baseline: SearchCost, speedup: f64) -> Option<f64> {
         let short = speedup * self.cycles(0.0) - baseline.cycles(0.0);
         let each = baseline.tlb_misses - speedup * self.tlb_misses;

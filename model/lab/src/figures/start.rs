@@ -18,22 +18,18 @@ const SEED: u64 = 331;
 /// Misses of one of the first searches from cold, on average.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct StartRow {
-    /// How many searches, i.
+    /// The number of searches, i.
     pub(super) searches: u64,
     /// The thesis's bound, log_(k+1)(n + 1) - log_(k+1)(i) + (i - 1) / (i k).
     pub(super) worst_case: f64,
-    /// Expected of random searches: U(i) / i.
+    /// Expected of random searches, U(i) / i, and counted of one sequence of them.
     pub(super) expected: f64,
-    /// Counted, of one sequence of random searches.
     pub(super) counted: f64,
 }
 
 /// The start in a tree of `levels` levels in subtree clusters, three nodes to a block, for powers
-/// of four up to the last for which the bound is made, (n + 1) / (k + 1). Even numbers of levels
-/// are those that the section speaks of. O(nodes).
-///
-/// # Panics
-/// When there are more than 31 levels, or none.
+/// of four up to the last that the bound covers, (n + 1) / (k + 1). The section needs an even
+/// number of levels.
 pub(super) fn start_up(levels: u32) -> Vec<StartRow> {
     let nodes = nodes_of(levels);
     let shape = Shape::complete_binary(u32::try_from(nodes).unwrap_or(u32::MAX));

@@ -1,10 +1,9 @@
 //! The trees of the experiments: complete binary trees with three nodes to a block, in the
 //! arrangements of section 3.4.
 //!
-//! Nodes have 20 bytes. Trees without a layout are packed, "40 MB of memory" (section
-//! 2.3.2), so that a node may lie across a border; the others have slots, three to a block of 64
-//! ("384 nodes fit in a 8K page"). What is coloured lies in the first sets of the second-level
-//! cache, everything else in the others, in address ranges that repeat with the cache's size.
+//! Nodes have 20 bytes. Trees without a layout are packed, so that a node may lie across a border;
+//! the others have slots, three to a block of 64 ("384 nodes fit in a 8K page"). Coloured nodes lie
+//! in the first sets of the second-level cache, all others in the rest.
 //!
 //! ```text
 //! slots         0  1  2 |  3  4  5 |  6  7  8 | ...        block = slot / 3
@@ -40,14 +39,12 @@ pub(super) enum Arrangement {
     PackedDepthFirst,
     /// At random; the first `coloured_nodes` by level among themselves, in sets of their own.
     Random { coloured_nodes: u64 },
-    /// As this crate's [`Layout::DepthFirst`]: packed but for 16 bytes in 64 KiB, lest a node lie
-    /// across a segment's end.
+    /// As this crate's [`Layout::DepthFirst`]: packed within segments of 64 KiB.
     DepthFirst,
     /// Subtrees of three, cut off from the root downwards (section 3.3.1), blocks level by level
     /// (figure 4-2); the first `coloured_nodes` in sets of their own.
     Clusters { coloured_nodes: u64 },
-    /// The same, cut off from the leaves upwards: of an odd number of levels, the root's block is
-    /// the one that is not full.
+    /// The same, cut off from the leaves upwards: with an odd number of levels, the root is alone.
     ClustersFromBottom,
     /// As this crate's [`Layout::SubtreeCluster`]: cut off from the leaves, blocks in depth-first
     /// order.
@@ -106,22 +103,21 @@ fn address(slot: u64, hot_blocks: u64) -> u64 {
 /// The first `hot_nodes` nodes anywhere in as many slots at the start, the others anywhere behind.
 fn random_slots(nodes: u32, hot_nodes: u64) -> Vec<u64> {
     let hot_nodes = u32::try_from(hot_nodes).unwrap_or(nodes).min(nodes);
-    let hot = permutation(hot_nodes, SEED).into_iter();
+    let mut slots = permutation(hot_nodes, SEED);
     let cold = permutation(nodes - hot_nodes, SEED + 1).into_iter();
-    hot.chain(cold.map(|slot| slot + u64::from(hot_nodes)))
-        .collect()
+    slots.extend(cold.map(|slot| slot + u64::from(hot_nodes)));
+    slots
 }
 
 /// The numbers below `count` in a random order.
 fn permutation(count: u32, seed: u64) -> Vec<u64> {
-    const NODE: NodeExtent = NodeExtent {
-        bytes: 16,
-        align: 16,
-    };
-    let shape = Shape::complete_binary(count);
-    let placement = Layout::Random { seed }.place(&shape, NODE);
-    let offsets = placement.into_offsets().into_iter();
-    offsets.map(|offset| offset / 16).collect()
+    let node = NodeExtent { bytes: 8, align: 8 };
+    let placement = Layout::Random { seed }.place(&Shape::complete_binary(count), node);
+    placement
+        .offsets()
+        .iter()
+        .map(|offset| offset / 8)
+        .collect()
 }
 
 /// Preorder. In heap order a parent comes before its children.
@@ -171,18 +167,13 @@ fn cluster_slots(levels: u32, top_levels: u32) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    const IN_SLOTS: [Arrangement; 6] = [
-        Arrangement::Random { coloured_nodes: 0 },
-        Arrangement::Random {
-            coloured_nodes: 384,
-        },
-        Arrangement::Clusters { coloured_nodes: 0 },
-        Arrangement::Clusters {
-            coloured_nodes: 768,
-        },
-        Arrangement::ClustersFromBottom,
-        Arrangement::ClustersDepthFirst,
-    ];
+    fn random(coloured_nodes: u64) -> Arrangement {
+        Arrangement::Random { coloured_nodes }
+    }
+
+    fn clusters(coloured_nodes: u64) -> Arrangement {
+        Arrangement::Clusters { coloured_nodes }
+    }
 
     fn placed(arrangement: Arrangement, levels: u32) -> (Shape, Placement) {
         let nodes = u32::try_from(nodes_of(levels)).unwrap();
@@ -193,7 +184,15 @@ mod tests {
 
     #[test]
     fn every_node_has_a_slot_of_its_own() {
-        for (levels, arrangement) in (1..=13).flat_map(|l| IN_SLOTS.map(|a| (l, a))) {
+        let arrangements = [
+            random(0),
+            random(384),
+            clusters(0),
+            clusters(768),
+            Arrangement::ClustersFromBottom,
+            Arrangement::ClustersDepthFirst,
+        ];
+        for (levels, arrangement) in (1..=13).flat_map(|l| arrangements.map(|a| (l, a))) {
             let (shape, placement) = placed(arrangement, levels);
             let mut offsets = placement.into_offsets();
             offsets.sort_unstable();
@@ -211,14 +210,7 @@ mod tests {
 
     #[test]
     fn what_is_coloured_is_alone_in_its_sets() {
-        for arrangement in [
-            Arrangement::Random {
-                coloured_nodes: 768,
-            },
-            Arrangement::Clusters {
-                coloured_nodes: 768,
-            },
-        ] {
+        for arrangement in [random(768), clusters(768)] {
             let (_, placement) = placed(arrangement, 17);
             let way = THESIS_L2.way_bytes();
             let hot = placement.offsets().iter().filter(|&at| at % way < 256 * 64);
@@ -231,7 +223,7 @@ mod tests {
     fn clusters_are_families() {
         let block = |placement: &Placement, v: u32| placement.offset(v) / 64;
         // From the root: 0 1 2 | 3 7 8 | ... of four levels.
-        let (_, from_root) = placed(Arrangement::Clusters { coloured_nodes: 0 }, 4);
+        let (_, from_root) = placed(clusters(0), 4);
         for family in [[0, 1, 2], [3, 7, 8], [6, 13, 14]] {
             let [a, b, c] = family.map(|v| block(&from_root, v));
             assert!(a == b && b == c, "{family:?}");
@@ -241,7 +233,7 @@ mod tests {
         let blocks: Vec<u64> = (0..7).map(|v| block(&from_bottom, v)).collect();
         assert_eq!(blocks, [0, 1, 2, 1, 1, 2, 2]);
         // From the root, the leaves of three levels are alone, and share blocks.
-        let (_, odd) = placed(Arrangement::Clusters { coloured_nodes: 0 }, 3);
+        let (_, odd) = placed(clusters(0), 3);
         let blocks: Vec<u64> = (0..7).map(|v| block(&odd, v)).collect();
         assert_eq!(blocks, [0, 0, 0, 1, 1, 1, 2]);
     }

@@ -1,4 +1,5 @@
-//! `validate`: rows that compare the model with the simulator, cachegrind, the clock and the thesis.
+//! `validate`: rows that compare the model with the simulator, cachegrind, the clock and the
+//! thesis.
 
 mod cachegrind;
 mod clock;

@@ -66,18 +66,15 @@ impl Case {
             bytes: self.node_bytes,
             align: 8,
         };
-        let accesses = self
-            .structure
-            .build(self.keys, &Sizes::of(node))
-            .and_then(|built| {
-                let placement = match self.layout {
-                    Layout::Weighted => {
-                        built.place_weighted(self.layout, self.operation, &self.distribution)?
-                    }
-                    layout => built.place(layout),
-                };
-                built.accesses(&placement, self.operation, &self.distribution)
-            });
+        let (layout, operation, keys) = (self.layout, self.operation, &self.distribution);
+        let built = self.structure.build(self.keys, &Sizes::of(node));
+        let accesses = built.and_then(|built| {
+            let placement = match layout {
+                Layout::Weighted => built.place_weighted(layout, operation, keys)?,
+                _ => built.place(layout),
+            };
+            built.accesses(&placement, operation, keys)
+        });
         match accesses {
             Ok(accesses) => accesses,
             Err(error) => panic!("{}: {error}", self.name()),
@@ -120,11 +117,10 @@ pub(super) fn rows(name: &'static str, cases: fn(Effort) -> Vec<Case>, effort: E
 fn some(cases: Vec<Case>, effort: Effort, step: usize) -> Vec<Case> {
     match effort {
         Effort::Full => cases,
-        Effort::Quick => cases
-            .into_iter()
-            .filter(|case| case.keys <= QUICK_KEYS)
-            .step_by(step)
-            .collect(),
+        Effort::Quick => {
+            let small = cases.into_iter().filter(|case| case.keys <= QUICK_KEYS);
+            small.step_by(step).collect()
+        }
     }
 }
 

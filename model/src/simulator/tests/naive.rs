@@ -8,8 +8,8 @@ use crate::shape::random::SplitMix64;
 use crate::simulator::frames::FrameMap;
 use crate::simulator::{Frames, LevelCounts, SimulatedCounts};
 
-/// The tree-PLRU bits of a set by the range of ways below each inner node: whether the upper half of
-/// the range holds the victim.
+/// The tree-PLRU bits of a set by the range of ways below each inner node: whether the upper half
+/// of the range holds the victim.
 type Bits = BTreeMap<(usize, usize), bool>;
 
 /// The way below `first..first + leaves` that gives way.
