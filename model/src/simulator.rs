@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! address --- page --> dTLB, then STLB on a miss, ...                  each miss fills what missed
-//!         --- line --> Frames --> L1, then L2 on a miss, then L3, ...  filled as its inclusion says
+//!         --- line --> Frames --> L1, then L2 on a miss, then L3, ...  filled by its inclusion
 //! ```
 //!
 //! - An access of several bytes is one for each line of the first cache that it touches, in

@@ -12,7 +12,7 @@
 //! | | of the layout | over |
 //! |---|---|---|
 //! | the formulas | `m_L1` = 1, `m_L2` by the formulas | `m_L1 = m_L2 = 1` (figure 3-2) |
-//! | the formulas, true baseline | the same | a random tree, as this crate predicts it (figure 3-1) |
+//! | the formulas, true baseline | the same | a random tree as predicted here (figure 3-1) |
 //! | the thesis's measurement | the clock | its naive layout |
 //! | this crate | exact block probabilities and sets | a random tree, predicted the same way |
 //! | simulated | the simulator | a random tree, simulated |

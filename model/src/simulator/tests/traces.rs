@@ -96,8 +96,9 @@ quickcheck! {
 
 #[test]
 fn every_form_of_line_that_valgrind_writes_is_understood() {
-    let text = "==1== Lackey, an example Valgrind tool\r\n\n==1== \nI  04016a90,3\n S 1ffefffea8,8\n\
-                 L 0402f8e0,16 \n\tM 0402FA10,4\n--1-- note\n**1** client\n L ffffffffffffffff,65535";
+    let text = "==1== Lackey, an example Valgrind tool\r\n\n==1== \nI  04016a90,3\n\
+                 \x20S 1ffefffea8,8\n L 0402f8e0,16 \n\tM 0402FA10,4\n--1-- note\n\
+                **1** client\n L ffffffffffffffff,65535";
     let (records, message) = read(TextTrace::new(text.as_bytes()));
     assert_eq!(message, "");
     let seen: Vec<(TraceKind, u64, u16)> = records

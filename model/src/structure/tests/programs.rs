@@ -220,14 +220,16 @@ quickcheck! {
         let random = Structure::SearchTree { growth: Growth::RandomInsert { seed } };
         let complete = Structure::SearchTree { growth: Growth::Complete };
         // Elements of an Eytzinger array are the nodes of a complete tree, one behind the other.
-        [(random, 1 << 20), (complete, 1 << 20), (Structure::Eytzinger, 24)].into_iter().all(|(structure, stride)| {
+        let structures = [(random, 1 << 20), (complete, 1 << 20), (Structure::Eytzinger, 24)];
+        structures.into_iter().all(|(structure, stride)| {
             let built = structure.build(u32::from(keys), &sizes()).unwrap();
             let mut own = vec![0; usize::from(keys)];
             for (key, &v) in (0u64..).zip(built.points.found()) {
                 own[v as usize] = 2 * key + 1;
             }
             let tree = Tree::new(built.points.shape(), &own);
-            let addresses = |nodes: Vec<usize>| nodes.iter().map(|&v| v as u64 * stride).collect::<Vec<u64>>();
+            let address = |&v: &usize| v as u64 * stride;
+            let addresses = |nodes: Vec<usize>| nodes.iter().map(address).collect::<Vec<u64>>();
             let of = |operation| {
                 let accesses = built.accesses(&apart(&built), operation, &KeyDistribution::Uniform);
                 all_reads(&accesses.unwrap())
