@@ -24,6 +24,8 @@ use crate::footprint::Replacement;
 use crate::geometry::CacheGeometry;
 use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion};
 
+use Latency::{Cycles, Ns};
+
 /// A machine with a name for the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
@@ -64,21 +66,14 @@ enum Kind {
     Processor(Processor),
 }
 
-/// Sets, bytes of a block, ways.
-#[derive(Clone, Copy, Debug)]
-struct Cache(u64, u64, u64);
-
-/// Caches of a preset, with their names.
-fn levels<const N: usize>(names: [&str; N], caches: [Cache; N]) -> Vec<CacheLevel> {
-    let level = |(name, Cache(sets, block_bytes, ways)): (&str, _)| match CacheGeometry::new(
-        sets,
-        block_bytes,
-        ways,
-    ) {
+/// Caches of a preset: a name, sets, bytes of a block, ways.
+fn levels<'a>(caches: impl IntoIterator<Item = (&'a str, u64, u64, u64)>) -> Vec<CacheLevel> {
+    let level = |(name, sets, block_bytes, ways)| match CacheGeometry::new(sets, block_bytes, ways)
+    {
         Ok(geometry) => CacheLevel::lru(name, geometry),
         Err(error) => unreachable!("a preset's cache: {error}"),
     };
-    names.into_iter().zip(caches).map(level).collect()
+    caches.into_iter().map(level).collect()
 }
 
 fn hierarchy(
@@ -108,7 +103,8 @@ fn data_levels<'a>(
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     cycle_ns: f64,
-    caches: [Cache; 2],
+    /// Sets, bytes of a block and ways of L1 and L2.
+    caches: [(u64, u64, u64); 2],
     /// Cycles that a miss of each costs more.
     miss_cycles: [f64; 2],
     overlap: LookAhead,
@@ -116,7 +112,8 @@ struct Counted {
 
 impl Counted {
     fn machine(self, title: &str) -> Machine {
-        let caches = levels(["L1", "L2"], self.caches);
+        let caches = { ["L1", "L2"].into_iter() }.zip(self.caches);
+        let caches = levels(caches.map(|(name, (sets, block, ways))| (name, sets, block, ways)));
         let step_ns = self.miss_cycles.map(|cycles| cycles * self.cycle_ns);
         let search = SearchCosts {
             operation_ns: 0.0,
@@ -145,14 +142,14 @@ enum Latency {
 struct Processor {
     /// Cycles in a nanosecond, with one core busy.
     ghz: f64,
-    /// L1, L2, L3.
-    caches: [Cache; 3],
+    /// Sets and ways of L1, L2 and L3, with lines of 64 bytes.
+    caches: [(u64, u64); 3],
     /// Latency of a hit of each.
     hits: [Latency; 3],
     inclusion: Inclusion,
     memory_ns: f64,
-    /// First- and second-level TLB for pages of 4 KiB.
-    tlbs: [Cache; 2],
+    /// Sets and ways of the first- and second-level TLB for pages of 4 KiB.
+    tlbs: [(u64, u64); 2],
     /// Cycles that a miss of the first-level TLB costs more.
     tlb_miss_cycles: f64,
 }
@@ -168,11 +165,15 @@ const PAGE: u64 = PageSize::Small4K.bytes();
 
 impl Processor {
     fn machine(self, title: &str) -> Machine {
-        let caches = levels(["L1", "L2", "L3"], self.caches);
-        let tlbs = levels(["dTLB", "STLB"], self.tlbs);
+        let [l1, l2, l3] = self.caches;
+        let caches = [("L1", l1), ("L2", l2), ("L3", l3)];
+        let caches = levels(caches.map(|(name, (sets, ways))| (name, sets, LINE, ways)));
+        let [dtlb, stlb] = self.tlbs;
+        let tlbs = [("dTLB", dtlb), ("STLB", stlb)];
+        let tlbs = levels(tlbs.map(|(name, (sets, ways))| (name, sets, PAGE, ways)));
         let [l1, l2, l3] = self.hits.map(|latency| match latency {
-            Latency::Cycles(cycles) => cycles / self.ghz,
-            Latency::Ns(ns) => ns,
+            Cycles(cycles) => cycles / self.ghz,
+            Ns(ns) => ns,
         });
         let mut levels: Vec<Level> =
             data_levels(&caches, [l2 - l1, l3 - l2, self.memory_ns - l3]).collect();
@@ -196,49 +197,29 @@ impl Processor {
 
 const ZEN4: Processor = Processor {
     ghz: 5.0,
-    caches: [
-        Cache(64, LINE, 8),
-        Cache(2048, LINE, 8),
-        Cache(32_768, LINE, 16),
-    ],
-    hits: [
-        Latency::Cycles(4.0),
-        Latency::Cycles(14.0),
-        Latency::Cycles(50.0),
-    ],
+    caches: [(64, 8), (2048, 8), (32_768, 16)],
+    hits: [Cycles(4.0), Cycles(14.0), Cycles(50.0)],
     inclusion: Inclusion::VictimLast,
     memory_ns: DESKTOP_MEMORY_NS,
-    tlbs: [Cache(1, PAGE, 72), Cache(128, PAGE, 24)],
+    tlbs: [(1, 72), (128, 24)],
     tlb_miss_cycles: 7.0,
 };
 const SAPPHIRE_RAPIDS: Processor = Processor {
     ghz: 3.8,
-    caches: [
-        Cache(64, LINE, 12),
-        Cache(2048, LINE, 16),
-        Cache(16_384, LINE, 105),
-    ],
-    hits: [Latency::Cycles(5.0), Latency::Ns(4.4), Latency::Ns(37.0)],
+    caches: [(64, 12), (2048, 16), (16_384, 105)],
+    hits: [Cycles(5.0), Ns(4.4), Ns(37.0)],
     inclusion: Inclusion::NonInclusive,
     memory_ns: SERVER_MEMORY_NS,
-    tlbs: [Cache(16, PAGE, 6), Cache(128, PAGE, 16)],
+    tlbs: [(16, 6), (128, 16)],
     tlb_miss_cycles: 7.0,
 };
 const NEOVERSE_N1: Processor = Processor {
     ghz: 2.5,
-    caches: [
-        Cache(256, LINE, 4),
-        Cache(2048, LINE, 8),
-        Cache(32_768, LINE, 16),
-    ],
-    hits: [
-        Latency::Cycles(4.0),
-        Latency::Cycles(11.0),
-        Latency::Ns(22.0),
-    ],
+    caches: [(256, 4), (2048, 8), (32_768, 16)],
+    hits: [Cycles(4.0), Cycles(11.0), Ns(22.0)],
     inclusion: Inclusion::NonInclusive,
     memory_ns: 81.0,
-    tlbs: [Cache(1, PAGE, 48), Cache(256, PAGE, 5)],
+    tlbs: [(1, 48), (256, 5)],
     tlb_miss_cycles: 6.0,
 };
 
@@ -248,7 +229,7 @@ static THESIS: Preset = Preset {
     sources: &["T. Chilimbi, Cache-Conscious Data Structures (1999), section 2.3.1"],
     kind: Kind::Counted(Counted {
         cycle_ns: 1e3 / 167.0,
-        caches: [Cache(1024, 16, 1), Cache(16_384, 64, 1)],
+        caches: [(1024, 16, 1), (16_384, 64, 1)],
         miss_cycles: [6.0, 64.0],
         overlap: LookAhead::NONE,
     }),
@@ -265,7 +246,7 @@ static PRESETS: [&Preset; 10] = [
         ],
         kind: Kind::Counted(Counted {
             cycle_ns: 1.0,
-            caches: [Cache(128, 128, 1), Cache(1024, 128, 2)],
+            caches: [(128, 128, 1), (1024, 128, 2)],
             miss_cycles: [9.0, 60.0],
             overlap: LookAhead {
                 misses: 8.0,
@@ -313,12 +294,8 @@ static PRESETS: [&Preset; 10] = [
         ],
         kind: Kind::Processor(Processor {
             ghz: 5.5,
-            caches: [
-                Cache(64, LINE, 12),
-                Cache(1024, LINE, 16),
-                Cache(32_768, LINE, 16),
-            ],
-            tlbs: [Cache(1, PAGE, 96), Cache(256, PAGE, 16)],
+            caches: [(64, 12), (1024, 16), (32_768, 16)],
+            tlbs: [(1, 96), (256, 16)],
             ..ZEN4
         }),
     },
@@ -334,16 +311,8 @@ static PRESETS: [&Preset; 10] = [
         ],
         kind: Kind::Processor(Processor {
             ghz: 5.0,
-            caches: [
-                Cache(64, LINE, 12),
-                Cache(2048, LINE, 10),
-                Cache(32_768, LINE, 15),
-            ],
-            hits: [
-                Latency::Cycles(5.0),
-                Latency::Cycles(15.0),
-                Latency::Ns(15.5),
-            ],
+            caches: [(64, 12), (2048, 10), (32_768, 15)],
+            hits: [Cycles(5.0), Cycles(15.0), Ns(15.5)],
             memory_ns: DESKTOP_MEMORY_NS,
             ..SAPPHIRE_RAPIDS
         }),
@@ -368,11 +337,7 @@ static PRESETS: [&Preset; 10] = [
              of such a machine)",
         ],
         kind: Kind::Processor(Processor {
-            caches: [
-                Cache(64, LINE, 12),
-                Cache(2048, LINE, 16),
-                Cache(262_144, LINE, 20),
-            ],
+            caches: [(64, 12), (2048, 16), (262_144, 20)],
             ..SAPPHIRE_RAPIDS
         }),
     },
@@ -400,18 +365,10 @@ static PRESETS: [&Preset; 10] = [
         ],
         kind: Kind::Processor(Processor {
             ghz: 2.8,
-            caches: [
-                Cache(256, LINE, 4),
-                Cache(4096, LINE, 8),
-                Cache(32_768, LINE, 18),
-            ],
-            hits: [
-                Latency::Cycles(4.0),
-                Latency::Cycles(10.0),
-                Latency::Ns(30.0),
-            ],
+            caches: [(256, 4), (4096, 8), (32_768, 18)],
+            hits: [Cycles(4.0), Cycles(10.0), Ns(30.0)],
             memory_ns: SERVER_MEMORY_NS,
-            tlbs: [Cache(1, PAGE, 48), Cache(256, PAGE, 8)],
+            tlbs: [(1, 48), (256, 8)],
             ..NEOVERSE_N1
         }),
     },
