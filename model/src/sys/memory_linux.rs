@@ -6,8 +6,7 @@ use std::ptr::NonNull;
 use super::{page_bytes, physical_memory_bytes};
 use crate::geometry::PageSize;
 
-/// A huge page; mappings start at a multiple of it, so that all of a mapping can be backed by huge
-/// pages.
+/// A huge page. Mappings start at a multiple of it, so that huge pages can back all of them.
 const HUGE_BYTES: usize = 2 << 20;
 
 /// A zeroed array of `u64` in its own mapping, for which a page size was asked for, with every page
@@ -110,7 +109,7 @@ impl PagedMemory {
     /// The words.
     pub fn as_slice(&self) -> &[u64] {
         // SAFETY: by the invariant `words` points to `len` initialised, aligned words inside one
-        // mapping, which nobody writes while `self` is borrowed; the length in bytes is below
+        // mapping, which no code writes while `self` is borrowed; the length in bytes is below
         // `isize::MAX` by the check in `new`.
         unsafe { core::slice::from_raw_parts(self.words.as_ptr(), self.len) }
     }

@@ -1,7 +1,6 @@
 //! Figures as pictures and as tables in Markdown.
 
 use std::error::Error;
-use std::fmt::Write as _;
 
 use ccmodel::plot::{Axis, Chart, Stroke, svg};
 
@@ -68,19 +67,14 @@ impl Figure {
         svg(&[chart])
     }
 
-    /// A Markdown table of speedups, then one of what is behind them.
+    /// A Markdown table of speedups, then one of the misses behind them.
     pub(super) fn to_markdown(&self) -> String {
-        let mut text = format!(
-            "### Figure {}: {}\n\n",
-            self.number,
-            lower_first(self.title)
-        );
-        text.push_str(
-            "| layout | nodes | coloured | `m_L2` by the formulas | speedup by the formulas | \
-             the same, true baseline | thesis measured | this model | simulated | \
-             with TLB misses at 50 cycles | cycles of a TLB miss that explain the thesis |\n\
-             |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
-        );
+        let title = lower_first(self.title);
+        let mut text = format!("### Figure {}: {title}\n\n", self.number);
+        text += "| layout | nodes | coloured | `m_L2` by the formulas | speedup by the formulas | \
+                 the same, true baseline | thesis measured | this model | simulated | \
+                 with TLB misses at 50 cycles | cycles of a TLB miss that explain the thesis |\n\
+                 |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
         for row in &self.rows {
             let (measured, cycles) = match row.stated {
                 Some(stated) => (
@@ -89,43 +83,51 @@ impl Figure {
                 ),
                 None => ("-".to_owned(), "-".to_owned()),
             };
-            put(
-                &mut text,
-                format_args!(
-                    "| {} | {} | {} | {:.3} | {:.2} | {:.2} | {measured} | {:.2} | {:.2} | \
-                     {:.2} | {cycles} |",
-                    row.layout,
-                    row.nodes,
-                    row.coloured_nodes,
-                    row.formula_rate,
-                    row.formula_speedup,
-                    row.formula_true_speedup,
-                    row.predicted_speedup(),
-                    row.simulated_speedup(0.0),
-                    row.simulated_speedup(ASSUMED_REFILL_CYCLES),
-                ),
+            let (layout, nodes, coloured_nodes) = (row.layout, row.nodes, row.coloured_nodes);
+            text += &format!(
+                "| {layout} | {nodes} | {coloured_nodes} | {:.3} | {:.2} | {:.2} | {measured} | \
+                 {:.2} | {:.2} | {:.2} | {cycles} |\n",
+                row.formula_rate,
+                row.formula_speedup,
+                row.formula_true_speedup,
+                row.predicted_speedup(),
+                row.simulated_speedup(0.0),
+                row.simulated_speedup(ASSUMED_REFILL_CYCLES),
             );
         }
-        text.push_str(
-            "\n| a search in | nodes | coloured | L1 misses: predicted | simulated | \
-             L2 misses: by the formulas | predicted | simulated | TLB misses: predicted | \
-             simulated |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
-        );
-        let mut baselines: Vec<u64> = Vec::new();
+        text += "\n| a search in | nodes | coloured | L1 misses: predicted | simulated | \
+                 L2 misses: by the formulas | predicted | simulated | TLB misses: predicted | \
+                 simulated |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
+        let mut costs = |layout,
+                         nodes,
+                         coloured_nodes,
+                         rate,
+                         [predicted, simulated]: [SearchCost; 2]| {
+            let formula_misses = rate * (nodes as f64 + 1.0).log2();
+            text += &format!(
+                "| {layout} | {nodes} | {coloured_nodes} | {:.2} | {:.2} | {formula_misses:.2} | \
+                 {:.2} | {:.2} | {:.2} | {:.2} |\n",
+                predicted.l1_misses,
+                simulated.l1_misses,
+                predicted.l2_misses,
+                simulated.l2_misses,
+                predicted.tlb_misses,
+                simulated.tlb_misses,
+            );
+        };
+        let mut last_nodes = 0;
         for row in &self.rows {
-            let levels = (row.nodes as f64 + 1.0).log2();
-            if !baselines.contains(&row.nodes) {
-                baselines.push(row.nodes);
-                let costs = [row.predicted_baseline, row.simulated_baseline];
-                put_costs(&mut text, "random", row.nodes, 0, levels, costs);
+            if std::mem::replace(&mut last_nodes, row.nodes) != row.nodes {
+                let baseline = [row.predicted_baseline, row.simulated_baseline];
+                costs("random", row.nodes, 0, 1.0, baseline);
             }
-            put_costs(
-                &mut text,
+            let both = [row.predicted, row.simulated];
+            costs(
                 row.layout,
                 row.nodes,
                 row.coloured_nodes,
-                levels * row.formula_rate,
-                [row.predicted, row.simulated],
+                row.formula_rate,
+                both,
             );
         }
         text
@@ -134,50 +136,17 @@ impl Figure {
 
 /// [`start_up`](super::start::start_up) as a Markdown table.
 pub(super) fn start_up_markdown(rows: &[StartRow]) -> String {
-    let mut text = String::from(
-        "### Section 3.3.1: misses a search from cold, no block evicted\n\n\
-         | searches | at worst, by the formula | random searches, expected | \
-         random searches, counted |\n|---:|---:|---:|---:|\n",
-    );
-    for row in rows {
-        put(
-            &mut text,
-            format_args!(
-                "| {} | {:.2} | {:.2} | {:.2} |",
-                row.searches, row.worst_case, row.expected, row.counted
-            ),
-        );
-    }
-    text
-}
-
-fn put(text: &mut String, line: std::fmt::Arguments<'_>) {
-    // A `String` takes all that is written to it.
-    let written = writeln!(text, "{line}");
-    debug_assert!(written.is_ok());
-}
-
-fn put_costs(
-    text: &mut String,
-    layout: &str,
-    nodes: u64,
-    coloured_nodes: u64,
-    formula_misses: f64,
-    [predicted, simulated]: [SearchCost; 2],
-) {
-    put(
-        text,
-        format_args!(
-            "| {layout} | {nodes} | {coloured_nodes} | {:.2} | {:.2} | {formula_misses:.2} | \
-             {:.2} | {:.2} | {:.2} | {:.2} |",
-            predicted.l1_misses,
-            simulated.l1_misses,
-            predicted.l2_misses,
-            simulated.l2_misses,
-            predicted.tlb_misses,
-            simulated.tlb_misses,
-        ),
-    );
+    let head = "### Section 3.3.1: misses a search from cold, no block evicted\n\n\
+                | searches | at worst, by the formula | random searches, expected | \
+                random searches, counted |\n|---:|---:|---:|---:|\n";
+    let row = |row: &StartRow| {
+        let (searches, worst, expected) = (row.searches, row.worst_case, row.expected);
+        format!(
+            "| {searches} | {worst:.2} | {expected:.2} | {:.2} |\n",
+            row.counted
+        )
+    };
+    head.to_owned() + &rows.iter().map(row).collect::<String>()
 }
 
 /// `1.98-2.00`, one number where both are the same, `none` for what there is not.

@@ -212,8 +212,6 @@ fn parse_summary(summary: &str) -> Option<Counts> {
     };
     Some(Counts {
         instructions: count("I", "refs:")?,
-        i1_misses: count("I1", "misses:")?,
-        ll_instruction_misses: count("LLi", "misses:")?,
         data: count("D", "refs:")?,
         d1_misses: count("D1", "misses:")?,
         ll_data_misses: count("LLd", "misses:")?,
@@ -227,9 +225,6 @@ mod tests {
     const SUMMARY: &str = "==7== Cachegrind, a cache and branch-prediction profiler
 ==7== I   refs:      1,234,567
 ==7== I1  misses:        1,100
-==7== LLi misses:        1,000
-==7== I1  miss rate:      0.09%
-==7==
 ==7== D   refs:        400,000  (300,000 rd   + 100,000 wr)
 ==7== D1  misses:       20,001  ( 15,000 rd   +   5,001 wr)
 ==7== LLd misses:        9,999  (  8,000 rd   +   1,999 wr)
@@ -240,8 +235,6 @@ mod tests {
     fn cachegrinds_summary_is_understood_and_compared() {
         let theirs = Counts {
             instructions: 1_234_567,
-            i1_misses: 1100,
-            ll_instruction_misses: 1000,
             data: 400_000,
             d1_misses: 20_001,
             ll_data_misses: 9999,
