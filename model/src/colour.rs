@@ -98,7 +98,7 @@ impl Colouring {
         wanted.min(way) / unit * unit
     }
 
-    /// How many nodes can be hot: p. 0 where not even one fits into the hot part of a way.
+    /// How many nodes can be hot: p. 0 where none fits into the hot part of a way.
     pub fn hot_nodes_max(self, node: NodeExtent) -> u64 {
         let (block, stride) = (self.geometry.block_bytes(), node.stride_bytes());
         let hot = self.hot_way_bytes();

@@ -102,8 +102,7 @@ impl TranslationProbe {
 pub struct GranuleProbe {
     /// Nanoseconds of a load anywhere else.
     pub far_ns: f64,
-    /// Nanoseconds of a second load of another line of the same aligned block of so many bytes, by
-    /// ascending size.
+    /// Nanoseconds of a second load of another line of the same aligned block, by ascending size.
     pub near: Vec<CurvePoint>,
 }
 

@@ -87,7 +87,7 @@ fn hierarchy(
     }
 }
 
-/// The levels of caches whose misses cost so many nanoseconds more.
+/// The levels of caches, with what a miss of each costs.
 fn data_levels<'a>(
     caches: &'a [CacheLevel],
     step_ns: impl IntoIterator<Item = f64> + 'a,

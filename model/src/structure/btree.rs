@@ -98,7 +98,7 @@ pub(super) struct Nodes {
     pub(super) counts: Vec<u32>,
 }
 
-/// A B-tree of so many keys.
+/// A B-tree of `keys` keys.
 pub(super) fn build(
     keys: u32,
     fill: f64,

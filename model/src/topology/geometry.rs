@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(sets_and_ways(40_960 * 12, 12), Some((1 << 15, 15)));
         assert_eq!(sets_and_ways(7, 8), Some((1, 7)));
         assert_eq!(sets_and_ways(0, 8), None);
-        // No cache has so many ways.
+        // Too many ways.
         assert_eq!(sets_and_ways((1 << 20) + 1, 8), None);
     }
 

@@ -157,7 +157,7 @@ mod tests {
             let placement = Placement::from_offsets(vec![0, second]);
             let accesses = Accesses::searches(&shape, &placement, 4, None);
             let cost = predicted(&accesses);
-            // Both levels lose the block at once, of which the tiers, level by level, know half.
+            // Both levels lose the block at once; the tiers predict each level by itself.
             assert!((cost.l1_misses - expected).abs() < 0.01, "{cost:?}");
             assert!(cost.l2_misses <= cost.l1_misses + 1e-9, "{cost:?}");
             let counted = simulated(&accesses, 20_000);

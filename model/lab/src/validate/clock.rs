@@ -260,8 +260,7 @@ impl ClockReport {
     }
 }
 
-/// The [rows](ROWS); without values where there is no memory for the trees, of which they need
-/// 2 GB.
+/// The [rows](ROWS); without values where the trees, which need 2 GB, have no memory.
 pub(super) fn rows(effort: Effort) -> Vec<Row> {
     let shared = Topology::this().virtualised.value;
     let mut report = ClockReport::default();
