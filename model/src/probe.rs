@@ -51,11 +51,14 @@ impl TreeProbe {
         pages: PageSize,
     ) -> Result<TreeProbe, ProbeError> {
         if (node.bytes as usize) < NODE_WORDS * size_of::<u64>() {
-            return Err(ProbeError::NodeTooSmall { bytes: node.bytes });
+            let bytes = node.bytes;
+            let what = format!("a node of {bytes} bytes has no room for a key and two links");
+            return Err(ProbeError::Tree(what));
         }
+        let not_binary = || ProbeError::Tree("the shape is not one binary tree".to_owned());
         let mut roots = shape.roots();
         let (Some(root), None) = (roots.next(), roots.next()) else {
-            return Err(ProbeError::NotBinary);
+            return Err(not_binary());
         };
         check_apart(placement, node)?;
         let lowest = placement.offsets().iter().copied().min().unwrap_or(0) / 8 * 8;
@@ -65,7 +68,8 @@ impl TreeProbe {
         let word_of = |v: u32| -> Result<usize, ProbeError> {
             let offset = placement.offset(v) - lowest;
             if !offset.is_multiple_of(8) {
-                return Err(ProbeError::Misaligned { offset });
+                let what = format!("a node at offset {offset} is not at a multiple of 8");
+                return Err(ProbeError::Tree(what));
             }
             index(offset / 8)
         };
@@ -82,7 +86,7 @@ impl TreeProbe {
                 [only] if v % 2 == 0 => (only, NO_NODE),
                 [only] => (NO_NODE, only),
                 [left, right] => (left, right),
-                _ => return Err(ProbeError::NotBinary),
+                _ => return Err(not_binary()),
             };
             let below = smaller[v as usize];
             let rank = below
@@ -214,14 +218,12 @@ impl TreeProbe {
 fn check_apart(placement: &Placement, node: NodeExtent) -> Result<(), ProbeError> {
     let mut offsets = placement.offsets().to_vec();
     offsets.sort_unstable();
-    match offsets
-        .windows(2)
-        .find(|pair| pair[1] - pair[0] < u64::from(node.bytes))
-    {
-        Some(pair) => Err(ProbeError::Overlap {
-            offset: pair[0],
-            other: pair[1],
-        }),
+    let mut pairs = offsets.windows(2);
+    match pairs.find(|pair| pair[1] - pair[0] < u64::from(node.bytes)) {
+        Some(pair) => {
+            let what = format!("the nodes at offsets {} and {} overlap", pair[0], pair[1]);
+            Err(ProbeError::Tree(what))
+        }
         None => Ok(()),
     }
 }
@@ -318,25 +320,8 @@ fn descend<const BRANCHES: bool>(words: &[u64], root: usize, key: u64) -> usize 
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ProbeError {
-    /// Not exactly one root, or a node with more than two children.
-    NotBinary,
-    /// A node has no room for a key and two links.
-    NodeTooSmall {
-        /// Its size.
-        bytes: u32,
-    },
-    /// A node would lie across words.
-    Misaligned {
-        /// Its distance from the first node in bytes.
-        offset: u64,
-    },
-    /// Two nodes share bytes.
-    Overlap {
-        /// Where the lower one begins.
-        offset: u64,
-        /// Where the higher one begins.
-        other: u64,
-    },
+    /// The shape or the placement is not that of a binary tree; the message says why.
+    Tree(String),
     /// The system gave no memory.
     Memory(io::Error),
 }
@@ -344,17 +329,7 @@ pub enum ProbeError {
 impl fmt::Display for ProbeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ProbeError::NotBinary => f.write_str("the shape is not one binary tree"),
-            ProbeError::NodeTooSmall { bytes } => write!(
-                f,
-                "a node of {bytes} bytes has no room for a key and two links"
-            ),
-            ProbeError::Misaligned { offset } => {
-                write!(f, "a node at offset {offset} is not at a multiple of 8")
-            }
-            ProbeError::Overlap { offset, other } => {
-                write!(f, "the nodes at offsets {offset} and {other} overlap")
-            }
+            ProbeError::Tree(what) => f.write_str(what),
             ProbeError::Memory(error) => write!(f, "no memory for the tree: {error}"),
         }
     }
@@ -364,7 +339,7 @@ impl core::error::Error for ProbeError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             ProbeError::Memory(error) => Some(error),
-            _ => None,
+            ProbeError::Tree(_) => None,
         }
     }
 }
@@ -422,25 +397,22 @@ mod tests {
             let placement = Placement::from_offsets(offsets);
             TreeProbe::new(&shape, &placement, node, PageSize::Small4K).unwrap_err()
         };
+        let tree =
+            |parents: &[u32], bytes, offsets: Vec<u64>| match refusal(parents, bytes, offsets) {
+                ProbeError::Tree(what) => what,
+                ProbeError::Memory(error) => panic!("{error}"),
+            };
         for parents in [&[NO_NODE, 0, 0, 0][..], &[NO_NODE, NO_NODE]] {
             let offsets = (0..parents.len() as u64).map(|v| v * 24).collect();
-            assert!(matches!(
-                refusal(parents, 24, offsets),
-                ProbeError::NotBinary
-            ));
+            assert!(tree(parents, 24, offsets).contains("binary tree"));
         }
-        let two = |bytes, offsets: [u64; 2]| refusal(&[NO_NODE, 0], bytes, offsets.to_vec());
-        assert!(matches!(
-            two(16, [0, 16]),
-            ProbeError::NodeTooSmall { bytes: 16 }
-        ));
-        assert!(matches!(
-            two(24, [0, 25]),
-            ProbeError::Misaligned { offset: 25 }
-        ));
-        assert!(matches!(two(24, [0, 1 << 46]), ProbeError::Memory(_)));
+        let two = |bytes, offsets: [u64; 2]| tree(&[NO_NODE, 0], bytes, offsets.to_vec());
+        assert!(two(16, [0, 16]).contains("16 bytes"));
+        assert!(two(24, [0, 25]).contains("offset 25"));
         for offsets in [[0, 8], [16, 0], [7, 7], [u64::MAX, u64::MAX - 23]] {
-            assert!(matches!(two(24, offsets), ProbeError::Overlap { .. }));
+            assert!(two(24, offsets).contains("overlap"));
         }
+        let sparse = refusal(&[NO_NODE, 0], 24, vec![0, 1 << 46]);
+        assert!(matches!(sparse, ProbeError::Memory(_)));
     }
 }
