@@ -81,8 +81,8 @@ impl Built {
         Built::of_nodes(shape, sizes.node, lengths)
     }
 
-    /// As [`of_shape`](Built::of_shape), with nodes of different sizes, each read whole. `extent` is what [`place`](Built::place) goes by; placements of a live heap need
-    /// none.
+    /// As [`of_shape`](Built::of_shape), with nodes of different sizes, each read whole. `extent`
+    /// is what [`place`](Built::place) goes by; placements of a live heap need none.
     pub fn of_nodes(shape: Shape, extent: NodeExtent, lengths: Lengths) -> Built {
         let children = (0..shape.nodes()).map(|v| shape.children(v).len());
         let arity = children.max().unwrap_or(0).max(2);
