@@ -1,34 +1,33 @@
 //! What `predict`, `advise` and `simulate` are asked, from words to what operations read.
 //!
-//! Everything that can be refused is refused here, in one line: sizes that this machine could not
-//! even analyse, structures and operations that do not fit together, files that are not what they
-//! should be.
+//! Everything that can be refused is refused here, in one line: structures and operations that do
+//! not fit together, files that are not what they should be, questions that need too much memory.
 
+use std::collections::BTreeSet;
 use std::fmt;
-use std::io;
 use std::path::Path;
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::CliError;
-use super::args::{InNodeSearch, PlaceArgs, QuestionArgs, TreeShape};
+use super::args::{FrameChoice, QuestionArgs};
 use super::arrangement::Arrangement;
-use super::machine::{frame_name, frames, open_regular};
+use super::machine::open_regular;
 use super::output::{human_bytes, human_count};
+use super::{CliError, refuse};
 use crate::layout::did_you_mean;
 use crate::machine::Origin;
 use crate::structure::read_edges;
 use crate::topology::Topology;
 use crate::{
-    Accesses, Built, CacheLevel, Colouring, Frames, Growth, InNode, KeyDistribution, Layout, Links,
+    Accesses, Built, CacheLevel, Colouring, Frames, Growth, KeyDistribution, Layout, Links,
     Machine, NO_NODE, NodeExtent, Operation, Placement, Sizes, Structure, Tier,
 };
 
 /// Seed of random shapes, of buckets, and of which keys are hot.
-const SEED: u64 = 1;
-/// A link, on the machines that are asked about.
-const LINK_BYTES: u64 = 8;
-/// Names of structures, for whoever mistypes one.
+pub(super) const SEED: u64 = 1;
+/// Bytes of a link, on the machines that are asked about.
+const LINK_BYTES: u32 = 8;
+/// Names of structures.
 const STRUCTURES: [&str; 11] = [
     "bst",
     "nary",
@@ -42,61 +41,24 @@ const STRUCTURES: [&str; 11] = [
     "eytzinger",
     "edges",
 ];
+/// Analyses that would take more than this share of the free memory are refused.
+const MEMORY_SHARE: f64 = 0.8;
 
-/// What was asked, as it stands at the beginning of every answer in JSON.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct QuestionReport {
-    pub(super) machine: String,
-    origin: Origin,
-    structure: StructureReport,
-    operation: String,
-    keys: String,
-    pages: crate::PageSize,
-    pub(super) frames: &'static str,
-    state: State,
-}
-
-/// Which operations are meant.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum State {
-    Steady,
-    First(u64),
-}
-
-/// The structure in a JSON object.
-#[derive(Clone, Debug, Serialize)]
-struct StructureReport {
-    kind: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shape: Option<&'static str>,
-    nodes: u64,
-    keys: u64,
-    node_bytes: u64,
-}
-
-/// Where a structure comes from.
-#[derive(Clone, Debug)]
-enum Source {
-    /// Built by its rules, so that it can be built in other sizes too.
-    Rules(Structure),
-    /// Read from a file, perhaps with addresses.
-    Given(Option<Placement>),
-}
-
-/// A structure, an operation on it, its keys.
+/// A structure, an operation on it, its keys, and a machine.
 #[derive(Clone, Debug)]
 pub(super) struct Question<'a> {
-    args: &'a QuestionArgs,
-    place: &'a PlaceArgs,
-    machine: &'a Machine,
-    source: Source,
+    pub(super) args: &'a QuestionArgs,
+    pub(super) machine: &'a Machine,
+    /// The rules by which it was built; `None` for a file's.
+    pub(super) structure: Option<Structure>,
+    /// Where the nodes of a file lie.
+    given: Option<Placement>,
     sizes: Sizes,
-    built: Built,
-    /// For how many nodes `built`, which has one, stands: no formula asks for them.
+    pub(super) built: Built,
+    /// For how many nodes `built`, which has one, stands: formulas need no nodes.
     stands_for: Option<u32>,
-    operation: Operation,
-    keys: KeyDistribution,
+    pub(super) keys: KeyDistribution,
+    pub(super) colour_share: f64,
 }
 
 /// A structure whose nodes lie somewhere.
@@ -111,59 +73,48 @@ impl<'a> Question<'a> {
     /// O(1) for a `tier` of formulas, which need no nodes.
     pub(super) fn new(
         args: &'a QuestionArgs,
-        place: &'a PlaceArgs,
         machine: &'a Machine,
         tier: Tier,
     ) -> Result<Question<'a>, CliError> {
-        if !(0.0..=1.0).contains(&place.colour_share) {
-            return Err(CliError::Request(format!(
-                "--colour-share is {}, not a share between 0 and 1",
-                place.colour_share
-            )));
-        }
-        if args.searches == Some(0) {
-            return Err(CliError::Request(
-                "--searches is 0: at least one operation is needed".to_owned(),
-            ));
-        }
-        let sizes = sizes(args)?;
-        let operation: Operation = args.operation.parse().map_err(request)?;
+        let Ok(node) = node_extent(args.node_bytes) else {
+            return refuse("--node-bytes is more than can be predicted");
+        };
+        let sizes = Sizes::of(node).with_pairs(args.key_bytes, args.value_bytes);
         let mut stands_for = None;
-        let (source, built) = match args.structure.split_once(':') {
-            Some(("edges", path)) => given(Path::new(path), args, &sizes)?,
+        let (structure, given, built) = match args.structure.split_once(':') {
+            Some(("edges", path)) => {
+                let (given, built) = read_file(Path::new(path), args, &sizes)?;
+                check_memory(built.points() as f64, args, machine)?;
+                (None, given, built)
+            }
             _ => {
                 let structure = structure(args)?;
-                let mut keys = check_size(args, &sizes)?;
-                if tier == Tier::Closed && has_formulas(structure) {
+                let Some(mut keys) = args.nodes else {
+                    return refuse("--nodes is missing: how large is the structure?");
+                };
+                if tier == Tier::Closed && complete_arity(structure).is_some() {
                     stands_for = Some(std::mem::replace(&mut keys, 1));
-                } else {
-                    check_memory(points(structure, keys), &sizes, operation, machine)?;
                 }
-                let built = structure.build(keys, &sizes).map_err(request)?;
-                (Source::Rules(structure), built)
+                let built = build(structure, keys, &sizes, args, machine)?;
+                (Some(structure), None, built)
             }
         };
-        let keys = keys(&args.keys, &built)?;
-        let question = Question {
+        Ok(Question {
             args,
-            place,
             machine,
-            source,
+            structure,
+            given,
             sizes,
-            built,
             stands_for,
-            operation,
-            keys,
-        };
-        if let Source::Given(_) = question.source {
-            check_memory(question.built.points() as f64, &sizes, operation, machine)?;
-        }
-        Ok(question)
+            keys: keys(&args.keys, &built)?,
+            built,
+            colour_share: args.colour_share,
+        })
     }
 
     /// The same question with all nodes, where only one stands for them.
     pub(super) fn whole(&self) -> Result<Option<Question<'a>>, CliError> {
-        let whole = (self.stands_for).and_then(|nodes| {
+        let whole = self.stands_for.and_then(|nodes| {
             let all = Question {
                 stands_for: None,
                 ..self.clone()
@@ -173,33 +124,16 @@ impl<'a> Question<'a> {
         whole.transpose()
     }
 
-    /// The same question of a structure with so many keys; `None` where its size is given, or
-    /// depends on a file.
+    /// The same question of a structure with `keys` keys; `None` where a file says how many.
     pub(super) fn with_keys(&self, keys: u32) -> Option<Result<Question<'a>, CliError>> {
-        let Source::Rules(structure) = &self.source else {
-            return None;
-        };
-        let (stands_for, build) = match self.stands_for {
-            Some(_) => (Some(keys), 1),
-            None => (None, keys),
-        };
-        let built = check_memory(
-            points(*structure, build),
-            &self.sizes,
-            self.operation,
-            self.machine,
-        )
-        .and_then(|()| structure.build(build, &self.sizes).map_err(request));
+        let structure = self.structure?;
+        let stands_for = self.stands_for.map(|_| keys);
+        let nodes = if stands_for.is_some() { 1 } else { keys };
+        let built = build(structure, nodes, &self.sizes, self.args, self.machine);
         Some(built.map(|built| Question {
-            args: self.args,
-            place: self.place,
-            machine: self.machine,
-            source: self.source.clone(),
-            sizes: self.sizes,
             built,
             stands_for,
-            operation: self.operation,
-            keys: self.keys.clone(),
+            ..self.clone()
         }))
     }
 
@@ -215,110 +149,50 @@ impl<'a> Question<'a> {
         self.stands_for.map_or(built, u64::from)
     }
 
-    /// The same question with other settings of memory and machine.
-    pub(super) fn in_place<'b>(&self, place: &'b PlaceArgs) -> Question<'b>
-    where
-        'a: 'b,
-    {
-        Question {
-            place,
-            ..self.clone()
-        }
-    }
-
-    pub(super) fn place(&self) -> &'a PlaceArgs {
-        self.place
-    }
-
-    pub(super) fn machine(&self) -> &'a Machine {
-        self.machine
-    }
-
-    pub(super) fn built(&self) -> &Built {
-        &self.built
-    }
-
-    pub(super) fn operation(&self) -> Operation {
-        self.operation
-    }
-
-    pub(super) fn keys(&self) -> &KeyDistribution {
-        &self.keys
-    }
-
-    /// The rules by which it was built; none of a file's.
-    pub(super) fn structure(&self) -> Option<Structure> {
-        match &self.source {
-            Source::Rules(structure) => Some(*structure),
-            Source::Given(_) => None,
-        }
-    }
-
-    pub(super) fn pages(&self) -> crate::PageSize {
-        self.place.pages.size()
-    }
-
-    /// How many operations from cold are asked about; none in the steady state.
-    pub(super) fn first_operations(&self) -> Option<u64> {
-        self.args.searches
-    }
-
     /// How many layouts this machine can answer for at once.
     pub(super) fn answers_at_once(&self) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let points = self.built.points() as f64;
-        let each = analysis_bytes(points, &self.sizes, self.operation, self.machine);
+        let each = analysis_bytes(self.built.points() as f64, self.args, self.machine);
         let fit = MEMORY_SHARE * available_bytes() / each.max(1.0);
-        (1..=processors)
-            .rev()
-            .find(|&threads| threads as f64 <= fit)
-            .unwrap_or(1)
+        let fits = |&threads: &usize| threads as f64 <= fit;
+        (1..=processors).rev().find(fits).unwrap_or(1)
     }
 
-    /// Whether some keys are asked for more often than others.
-    pub(super) fn has_favourites(&self) -> bool {
-        !matches!(self.keys, KeyDistribution::Uniform)
+    /// Whether all keys are asked for equally often.
+    pub(super) fn is_uniform(&self) -> bool {
+        self.keys == KeyDistribution::Uniform
     }
 
     /// Puts the nodes where the arrangement says.
     pub(super) fn arrange(&self, arrangement: Arrangement) -> Result<Arranged, CliError> {
-        let built = &self.built;
+        let (built, operation) = (&self.built, self.args.operation);
         let placement = match arrangement {
-            Arrangement::Plain(Layout::Weighted) => built
-                .place_weighted(Layout::Weighted, self.operation, &self.keys)
-                .map_err(request)?,
+            Arrangement::Plain(Layout::Weighted) => {
+                built.place_weighted(Layout::Weighted, operation, &self.keys)?
+            }
             Arrangement::Plain(layout) => built.place(layout),
             Arrangement::Coloured(layout) => {
-                let cache = self.colour_cache()?;
-                let weights = match self.has_favourites() {
-                    true => Some(
-                        built
-                            .node_ends(self.operation, &self.keys)
-                            .map_err(request)?,
-                    ),
-                    false => None,
+                let weights = match self.is_uniform() {
+                    true => None,
+                    false => Some(built.node_ends(operation, &self.keys)?),
                 };
-                Colouring::new(cache.geometry, self.place.colour_share)
-                    .and_then(|colouring| {
-                        colouring.place(built.shape(), built.extent(), layout, weights.as_deref())
-                    })
-                    .map_err(request)?
-                    .placement()
-                    .clone()
+                let colouring = Colouring::new(self.colour_cache()?.geometry, self.colour_share)?;
+                let coloured =
+                    colouring.place(built.shape(), built.extent(), layout, weights.as_deref())?;
+                coloured.placement().clone()
             }
-            Arrangement::Given => match &self.source {
-                Source::Given(Some(placement)) => placement.clone(),
-                _ => {
-                    return Err(CliError::Request(
-                        "--layout given: addresses come from the third column of edges:FILE"
-                            .to_owned(),
-                    ));
+            Arrangement::Given => match &self.given {
+                Some(placement) => placement.clone(),
+                None => {
+                    return refuse(
+                        "--layout given: addresses come from the third column of edges:FILE",
+                    );
                 }
             },
             Arrangement::Eliminated => {
                 let (structure, sizes) = self.without_links()?;
                 let keys = u32::try_from(built.keys()).unwrap_or(NO_NODE);
-                let other = structure.build(keys, &sizes).map_err(request)?;
+                let other = structure.build(keys, &sizes)?;
                 let placement = other.place(Layout::BreadthFirst);
                 return self.read(&other, &placement);
             }
@@ -327,208 +201,221 @@ impl<'a> Question<'a> {
     }
 
     fn read(&self, built: &Built, placement: &Placement) -> Result<Arranged, CliError> {
-        let accesses = built
-            .accesses(placement, self.operation, &self.keys)
-            .map_err(request)?;
         Ok(Arranged {
-            accesses,
+            accesses: built.accesses(placement, self.args.operation, &self.keys)?,
             span_bytes: built.span_bytes(placement),
         })
     }
 
-    /// Whether the structure is one that can do without links.
-    pub(super) fn can_eliminate(&self) -> bool {
-        self.without_links().is_ok()
-    }
-
     /// The same structure without links: a complete tree whose children's places are computed, a
     /// list whose nodes follow each other.
-    fn without_links(&self) -> Result<(Structure, Sizes), CliError> {
-        let refuse = |why: &str| {
-            Err(CliError::Request(format!(
-                "--layout eliminated: {} {why}",
-                self.args.structure
-            )))
-        };
-        let &Source::Rules(structure) = &self.source else {
-            return refuse("has a shape of its own, which links have to say");
+    pub(super) fn without_links(&self) -> Result<(Structure, Sizes), CliError> {
+        let cannot = |why: &str| {
+            let name = &self.args.structure;
+            refuse(format!("--layout eliminated: {name} {why}"))
         };
         let growth = Growth::Complete;
-        let (structure, links) = match structure {
-            Structure::SearchTree { .. } => (Structure::SearchTree { growth }, 2),
-            Structure::Tree { arity, .. } => (Structure::Tree { arity, growth }, u64::from(arity)),
-            Structure::PointTree { dimensions, .. } => {
+        let (structure, links) = match self.structure {
+            Some(Structure::SearchTree { .. }) => (Structure::SearchTree { growth }, 2),
+            Some(Structure::Tree { arity, .. }) => (Structure::Tree { arity, growth }, arity),
+            Some(Structure::PointTree { dimensions, .. }) => {
                 (Structure::PointTree { dimensions, growth }, 1 << dimensions)
             }
-            Structure::List { links } => {
-                let number = match links {
-                    Links::Single => 1,
-                    Links::Double => 2,
-                };
-                (structure, number)
-            }
-            Structure::SortedArray | Structure::Eytzinger => return refuse("has no links"),
-            _ => return refuse("cannot do without its links"),
+            Some(Structure::List { links }) => match links {
+                Links::Single => (Structure::List { links }, 1),
+                Links::Double => (Structure::List { links }, 2),
+            },
+            Some(Structure::SortedArray | Structure::Eytzinger) => return cannot("has no links"),
+            Some(_) => return cannot("cannot do without its links"),
+            None => return cannot("has a shape of its own, which links have to say"),
         };
-        let bytes = u64::from(self.sizes.node.bytes);
-        let left = bytes.saturating_sub(links * LINK_BYTES);
-        let Ok(node) = node_extent(left) else {
-            return refuse(&format!(
+        let bytes = self.sizes.node.bytes;
+        match node_extent(bytes.saturating_sub(links.saturating_mul(LINK_BYTES))) {
+            Ok(node) => Ok((structure, Sizes::of(node))),
+            Err(_) => cannot(&format!(
                 "has {links} links of {LINK_BYTES} B, more than its nodes of {bytes} B hold"
-            ));
-        };
-        Ok((structure, Sizes::of(node)))
+            )),
+        }
     }
 
     /// The cache that colours are of.
     pub(super) fn colour_cache(&self) -> Result<&'a CacheLevel, CliError> {
         let Some(hierarchy) = &self.machine.hierarchy else {
-            return Err(CliError::Request(
-                "coloured layouts need a machine whose sets and ways are known (presets have them)"
-                    .to_owned(),
-            ));
+            return refuse(
+                "coloured layouts need a machine whose sets and ways are known (presets have them)",
+            );
         };
-        let caches = hierarchy.caches();
-        if let Some(name) = &self.place.colour_cache {
-            return caches
-                .iter()
-                .find(|cache| cache.name == *name)
-                .ok_or_else(|| {
-                    let names: Vec<&str> = caches.iter().map(|cache| cache.name.as_str()).collect();
-                    CliError::Request(format!(
+        let mut caches = hierarchy.caches().iter().rev();
+        if let Some(name) = &self.args.colour_cache {
+            return caches.find(|cache| cache.name == *name).map_or_else(
+                || {
+                    let names: Vec<&str> = (hierarchy.caches().iter())
+                        .map(|cache| cache.name.as_str())
+                        .collect();
+                    refuse(format!(
                         "the machine has no cache called `{name}` (it has {})",
                         names.join(", ")
                     ))
-                });
+                },
+                Ok,
+            );
         }
         // Bits of an address above the page choose no sets where frames are random.
-        let chosen = match self.frames() {
+        let chosen = match self.frames(0) {
             Frames::Identity => u64::MAX,
             Frames::Random { pages, .. } => pages.bytes(),
         };
-        caches
-            .iter()
-            .rev()
-            .find(|cache| cache.geometry.way_bytes() <= chosen)
-            .ok_or_else(|| {
-                CliError::Request(
-                    "addresses choose the sets of no cache of this machine; name one with --colour-cache"
-                        .to_owned(),
-                )
-            })
+        match caches.find(|cache| cache.geometry.way_bytes() <= chosen) {
+            Some(cache) => Ok(cache),
+            None => refuse(
+                "addresses choose the sets of no cache of this machine; name one with \
+                 --colour-cache",
+            ),
+        }
     }
 
-    /// Which frames it are is of no matter to a prediction.
-    pub(super) fn frames(&self) -> Frames {
-        frames(self.place, self.machine, 0)
+    pub(super) fn frames(&self, seed: u64) -> Frames {
+        frames(self.args, self.machine, seed)
     }
 
-    /// `complete bst of 2 097 151 nodes of 32 B in 4k pages`.
+    /// `complete bst of 2 097 151 nodes of 32 B in 4k pages on the thesis's machine`.
     pub(super) fn describe(&self) -> String {
-        let built = &self.built;
-        let (keys, nodes) = (self.key_count() as f64, self.nodes() as f64);
+        let (keys, nodes) = (human_count(self.key_count()), human_count(self.nodes()));
+        let bytes = human_bytes(f64::from(self.node_bytes()));
+        let parts = if self.built.shape().is_empty() {
+            format!("{keys} elements of {bytes}")
+        } else if keys == nodes {
+            format!("{nodes} nodes of {bytes}")
+        } else {
+            format!("{keys} keys in {nodes} nodes of {bytes}")
+        };
         let shape = self
             .shape_name()
-            .map_or(String::new(), |shape| format!("{shape} "));
-        let parts = if built.shape().is_empty() {
-            format!(
-                "{} elements of {}",
-                human_count(keys),
-                human_bytes(f64::from(self.sizes.node.bytes))
-            )
-        } else {
-            let extent = human_bytes(f64::from(built.extent().bytes));
-            if self.key_count() == self.nodes() {
-                format!("{} nodes of {extent}", human_count(nodes))
-            } else {
-                format!(
-                    "{} keys in {} nodes of {extent}",
-                    human_count(keys),
-                    human_count(nodes)
-                )
-            }
-        };
+            .map_or(String::new(), |name| format!("{name} "));
         format!(
-            "{shape}{} of {parts} in {} pages",
-            self.args.structure,
-            self.place.pages.size()
+            "{shape}{} of {parts} in {} pages on {}",
+            self.args.structure, self.args.pages, self.machine.name
         )
     }
 
-    /// `a search of uniform keys`.
+    /// `a search, keys uniform`.
     pub(super) fn describe_operation(&self) -> String {
-        let operation = match self.operation {
-            Operation::Search => "a search".to_owned(),
-            Operation::Miss => "a search for an absent key".to_owned(),
-            Operation::Insert => "an insertion".to_owned(),
-            Operation::Range { keys } => {
-                format!("a range of {} keys", human_count(f64::from(keys)))
-            }
+        let operation = match self.args.operation {
+            Operation::Search => "a search",
+            Operation::Miss => "a search for an absent key",
+            Operation::Insert => "an insertion",
+            Operation::Range { keys } => &format!("a range of {} keys", human_count(keys)),
             _ => return "a walk through all of it".to_owned(),
         };
         format!("{operation}, keys {}", self.args.keys)
     }
 
-    /// The question for JSON, answered with pages in `frames`.
-    pub(super) fn report(&self, frames: Frames) -> QuestionReport {
-        QuestionReport {
-            machine: self.machine.name.clone(),
-            origin: self.machine.origin.clone(),
-            structure: self.structure_report(),
-            operation: self.args.operation.clone(),
-            keys: self.args.keys.clone(),
-            pages: self.pages(),
-            frames: frame_name(frames),
-            state: self.first_operations().map_or(State::Steady, State::First),
+    /// What stands at the beginning of every answer in JSON.
+    pub(super) fn report(&self) -> Value {
+        let mut structure = json!({
+            "kind": self.args.structure,
+            "nodes": self.nodes(),
+            "keys": self.key_count(),
+            "node_bytes": self.node_bytes(),
+        });
+        if let Some(shape) = self.shape_name() {
+            structure["shape"] = shape.into();
         }
+        json!({
+            "machine": self.machine.name,
+            "origin": self.machine.origin,
+            "structure": structure,
+            "operation": self.args.operation.to_string(),
+            "keys": self.args.keys,
+            "pages": self.args.pages,
+            "frames": frame_name(self.frames(0)),
+            "state": match self.args.searches {
+                Some(first) => json!({ "first": first }),
+                None => json!("steady"),
+            },
+        })
     }
 
-    fn structure_report(&self) -> StructureReport {
-        let built = &self.built;
-        let node_bytes = if built.shape().is_empty() {
+    fn node_bytes(&self) -> u32 {
+        if self.built.shape().is_empty() {
             self.sizes.node.bytes
         } else {
-            built.extent().bytes
-        };
-        StructureReport {
-            kind: self.args.structure.clone(),
-            shape: self.shape_name(),
-            nodes: self.nodes(),
-            keys: self.key_count(),
-            node_bytes: u64::from(node_bytes),
+            self.built.extent().bytes
         }
     }
 
     /// How the structure came to be, where that makes a difference.
     fn shape_name(&self) -> Option<&'static str> {
-        match self.source {
-            Source::Rules(
-                Structure::SearchTree { .. }
-                | Structure::Tree { .. }
-                | Structure::PointTree { .. }
-                | Structure::BTree { .. },
-            ) => Some(self.args.shape.name()),
+        match self.structure? {
+            Structure::SearchTree { growth }
+            | Structure::Tree { growth, .. }
+            | Structure::PointTree { growth, .. }
+            | Structure::BTree { growth, .. } => Some(match growth {
+                Growth::Complete => "complete",
+                Growth::RandomInsert { .. } => "random",
+            }),
             _ => None,
         }
     }
+}
 
-    /// What the reader should know of the machine before believing its figures.
-    pub(super) fn notes(&self) -> Vec<String> {
-        self.machine.notes.clone()
+/// Where pages lie in memory: anywhere, which the seed chooses, unless the machine is a preset
+/// without translation, as those of the thesis, whose caches see the program's addresses.
+pub(super) fn frames(args: &QuestionArgs, machine: &Machine, seed: u64) -> Frames {
+    let untranslated = machine.origin == Origin::Preset
+        && (machine.hierarchy.as_ref()).is_some_and(|hierarchy| hierarchy.tlbs().is_empty());
+    match args.frames {
+        Some(FrameChoice::Identity) => Frames::Identity,
+        None if untranslated => Frames::Identity,
+        _ => Frames::Random {
+            pages: args.pages,
+            seed,
+        },
     }
 }
 
-/// An error of the library as a refusal.
-fn request(error: impl fmt::Display) -> CliError {
-    CliError::Request(error.to_string())
+/// The word for it.
+pub(super) fn frame_name(frames: Frames) -> &'static str {
+    match frames {
+        Frames::Identity => "identity",
+        Frames::Random { .. } => "random",
+    }
 }
 
-/// Refuses analyses that would take more than this share of the memory that is free.
-const MEMORY_SHARE: f64 = 0.8;
+/// Children of a node of a complete tree with one key a node; `None` for other structures.
+pub(super) fn complete_arity(structure: Structure) -> Option<u32> {
+    let growth = Growth::Complete;
+    match structure {
+        Structure::SearchTree { growth: own } if own == growth => Some(2),
+        Structure::Tree { arity, growth: own } if own == growth => Some(arity),
+        Structure::PointTree {
+            dimensions,
+            growth: own,
+        } if own == growth => Some(1 << dimensions),
+        _ => None,
+    }
+}
 
-/// Memory that the answer for one layout takes, about: points, spans, addresses and visits, and
+fn build(
+    structure: Structure,
+    keys: u32,
+    sizes: &Sizes,
+    args: &QuestionArgs,
+    machine: &Machine,
+) -> Result<Built, CliError> {
+    let points_of_key = match structure {
+        Structure::Hash { load, .. } if load > 0.0 => 1.0 + 1.0 / load,
+        // Keys and values, and the nodes above them.
+        Structure::BTree { .. } => 2.5,
+        _ => 1.0,
+    };
+    check_memory(f64::from(keys) * points_of_key, args, machine)?;
+    Ok(structure.build(keys, sizes)?)
+}
+
+/// About how much memory the answer for one layout takes: points, spans, addresses and visits, and
 /// what is kept of each block size.
-fn analysis_bytes(points: f64, sizes: &Sizes, operation: Operation, machine: &Machine) -> f64 {
+fn analysis_bytes(points: f64, args: &QuestionArgs, machine: &Machine) -> f64 {
     /// Measured at two million nodes of 32 and 400 B, of all structures.
     const POINT_BYTES: f64 = 128.0;
     /// The order of a walk, and its blocks by sets.
@@ -537,44 +424,35 @@ fn analysis_bytes(points: f64, sizes: &Sizes, operation: Operation, machine: &Ma
     const BLOCK_BYTES: f64 = 48.0;
     let levels = machine.levels.iter().map(|level| level.block_bytes);
     let neighbours = machine.neighbours.iter().map(|other| other.block_bytes);
-    let block_sizes: std::collections::BTreeSet<u64> = levels.chain(neighbours).collect();
+    let block_sizes: BTreeSet<u64> = levels.chain(neighbours).collect();
     // Of each point at most the first and the last block are kept one by one.
-    let node_bytes = f64::from(sizes.node.bytes);
-    let kept = |size: &u64| (node_bytes / *size as f64).min(2.0);
-    let walk = if let Operation::Walk { .. } = operation {
-        WALK_BYTES
-    } else {
-        0.0
+    let kept = |size: &u64| (f64::from(args.node_bytes) / *size as f64).min(2.0);
+    let walk = match args.operation {
+        Operation::Walk { .. } => WALK_BYTES,
+        _ => 0.0,
     };
     points * (POINT_BYTES + walk + BLOCK_BYTES * block_sizes.iter().map(kept).sum::<f64>())
 }
 
 /// Refuses analyses that take more memory than this machine can spare.
-fn check_memory(
-    points: f64,
-    sizes: &Sizes,
-    operation: Operation,
-    machine: &Machine,
-) -> Result<(), CliError> {
-    let bytes = analysis_bytes(points, sizes, operation, machine);
-    let available = available_bytes();
+fn check_memory(points: f64, args: &QuestionArgs, machine: &Machine) -> Result<(), CliError> {
+    let (bytes, available) = (analysis_bytes(points, args, machine), available_bytes());
     if bytes <= MEMORY_SHARE * available {
         return Ok(());
     }
-    Err(CliError::Request(format!(
+    refuse(format!(
         "this takes about {} of memory, and this machine has {} free: ask for fewer nodes, or for \
          `predict --tier closed`, which places none of them",
         human_bytes(bytes),
         human_bytes(available)
-    )))
+    ))
 }
 
-/// Memory that programs can have, in bytes; all there is where the system does not say.
+/// Memory that programs can have, in bytes; all memory where the system does not say.
 fn available_bytes() -> f64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let mut lines = text.lines();
+    let line = lines.find_map(|line| line.strip_prefix("MemAvailable:"));
     let kilobytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
     kilobytes.map_or_else(
         || Topology::this().memory_bytes.value as f64,
@@ -582,121 +460,38 @@ fn available_bytes() -> f64 {
     )
 }
 
-/// About how many points the structure has.
-fn points(structure: Structure, keys: u32) -> f64 {
-    let each = match structure {
-        Structure::Hash { load, .. } if load > 0.0 => 1.0 + 1.0 / load,
-        // Keys and values, and the nodes above them.
-        Structure::BTree { .. } => 2.5,
-        _ => 1.0,
-    };
-    f64::from(keys) * each
-}
-
-/// Whether there are formulas for some of its layouts, of which all nodes need not be built.
-fn has_formulas(structure: Structure) -> bool {
-    let (Structure::SearchTree { growth }
-    | Structure::Tree { growth, .. }
-    | Structure::PointTree { growth, .. }) = structure
-    else {
-        return false;
-    };
-    growth == Growth::Complete
-}
-
-/// Refuses structures that have no numbers.
-fn check_size(args: &QuestionArgs, sizes: &Sizes) -> Result<u32, CliError> {
-    let refuse = |message: String| Err(CliError::Request(message));
-    let Some(nodes) = args.nodes else {
-        return refuse("--nodes is missing: how large is the structure?".to_owned());
-    };
-    if nodes == 0 {
-        return refuse("--nodes is 0: a structure needs at least one node".to_owned());
-    }
-    let node_bytes = u64::from(sizes.node.bytes);
-    // The last number says "no node".
-    let keys = u32::try_from(nodes).ok().filter(|&nodes| nodes < NO_NODE);
-    let (Some(keys), Some(_)) = (keys, nodes.checked_mul(node_bytes)) else {
-        return refuse(format!(
-            "{nodes} nodes of {node_bytes} bytes are more than can be predicted: at most {} nodes of at most {} bytes",
-            NO_NODE - 1,
-            u32::MAX
-        ));
-    };
-    Ok(keys)
-}
-
-/// Sizes of nodes, keys and values.
-fn sizes(args: &QuestionArgs) -> Result<Sizes, CliError> {
-    if args.node_bytes == 0 {
-        return Err(CliError::Request(
-            "--node-bytes is 0: a node has at least one byte".to_owned(),
-        ));
-    }
-    let small = |option: &str, bytes: u64| {
-        u32::try_from(bytes).map_err(|_| {
-            CliError::Request(format!("{option} is {bytes}, more than can be predicted"))
-        })
-    };
-    let node = node_extent(args.node_bytes).map_err(|()| {
-        CliError::Request(format!(
-            "nodes of {} bytes are more than can be predicted: at most {}",
-            args.node_bytes,
-            u32::MAX
-        ))
-    })?;
-    Ok(Sizes::of(node).with_pairs(
-        small("--key-bytes", args.key_bytes)?,
-        small("--value-bytes", args.value_bytes)?,
-    ))
-}
-
-/// A node of so many bytes, aligned as a compiler would: to the largest power of two in its size,
+/// A node of `bytes` bytes, aligned as a compiler would: to the largest power of two in its size,
 /// up to a word.
-fn node_extent(bytes: u64) -> Result<NodeExtent, ()> {
-    let bytes = u32::try_from(bytes).map_err(|_| ())?;
-    NodeExtent::new(bytes, 1 << bytes.trailing_zeros().min(3)).map_err(|_| ())
+fn node_extent(bytes: u32) -> Result<NodeExtent, crate::ExtentError> {
+    NodeExtent::new(bytes, 1 << bytes.trailing_zeros().min(3))
 }
 
 /// The structure of this name.
 fn structure(args: &QuestionArgs) -> Result<Structure, CliError> {
-    let growth = match args.shape {
-        TreeShape::Complete => Growth::Complete,
-        TreeShape::Random => Growth::RandomInsert { seed: SEED },
-    };
+    let growth = args.shape;
     let text = args.structure.trim();
     let (name, suffix) = match text.split_once(':') {
         Some((name, suffix)) => (name, Some(suffix)),
         None => (text, None),
     };
     let wrong_suffix = |wanted: &str| {
-        Err(CliError::Request(format!(
+        refuse(format!(
             "bad structure `{text}`: `{name}` takes {wanted} after the name"
-        )))
+        ))
     };
-    let structure = match (name, suffix) {
+    let point_tree = |dimensions| Structure::PointTree { dimensions, growth };
+    Ok(match (name, suffix) {
         ("bst", None) => Structure::SearchTree { growth },
-        ("nary", Some(arity)) => match arity.parse() {
+        ("nary", suffix) => match suffix.unwrap_or_default().parse() {
             Ok(arity) => Structure::Tree { arity, growth },
-            Err(_) => return wrong_suffix("a number of children"),
+            Err(_) => return wrong_suffix("a number of children, as in `nary:4`,"),
         },
-        ("nary", None) => return wrong_suffix("a number of children, as in `nary:4`,"),
-        ("quadtree", None) => Structure::PointTree {
-            dimensions: 2,
-            growth,
-        },
-        ("octree", None) => Structure::PointTree {
-            dimensions: 3,
-            growth,
-        },
+        ("quadtree", None) => point_tree(2),
+        ("octree", None) => point_tree(3),
         ("btree", None) => Structure::BTree {
-            fanout: u32::try_from(args.fanout).unwrap_or(u32::MAX),
+            fanout: args.fanout,
             fill: args.fill,
-            in_node: match args.in_node {
-                InNodeSearch::Binary => InNode::Binary,
-                InNodeSearch::Linear => InNode::Linear,
-                InNodeSearch::Whole => InNode::Whole,
-            },
+            in_node: args.in_node,
             growth,
         },
         ("list", None) => Structure::List {
@@ -714,29 +509,30 @@ fn structure(args: &QuestionArgs) -> Result<Structure, CliError> {
         ("edges", _) => return wrong_suffix("the name of a file"),
         (known, Some(_)) if STRUCTURES.contains(&known) => return wrong_suffix("nothing"),
         _ => {
-            return Err(CliError::Request(format!(
+            return refuse(format!(
                 "unknown structure `{text}`{} (known: {})",
                 did_you_mean(name, STRUCTURES),
                 STRUCTURES.join(", ")
-            )));
+            ));
         }
-    };
-    Ok(structure)
+    })
 }
 
-/// The structure of a file of edges.
-fn given(path: &Path, args: &QuestionArgs, sizes: &Sizes) -> Result<(Source, Built), CliError> {
+/// The structure of a file of edges, and where its nodes lie.
+fn read_file(
+    path: &Path,
+    args: &QuestionArgs,
+    sizes: &Sizes,
+) -> Result<(Option<Placement>, Built), CliError> {
     /// What reading takes for a node, in bytes: its names above all.
     const NODE_BYTES: f64 = 256.0;
     if args.nodes.is_some() {
-        return Err(CliError::Request(
-            "--nodes cannot be given with edges:FILE, which says how many there are".to_owned(),
-        ));
+        return refuse("--nodes cannot be given with edges:FILE, which says how many there are");
     }
-    let refuse = |error: &dyn fmt::Display| {
+    let cannot_read = |error: &dyn fmt::Display| {
         CliError::Request(format!("cannot read edges {}: {error}", path.display()))
     };
-    let file = open_regular(path).map_err(|error| refuse(&error))?;
+    let file = open_regular(path).map_err(|error| cannot_read(&error))?;
     let most = MEMORY_SHARE * available_bytes() / NODE_BYTES;
     #[expect(
         clippy::cast_possible_truncation,
@@ -744,25 +540,25 @@ fn given(path: &Path, args: &QuestionArgs, sizes: &Sizes) -> Result<(Source, Bui
         reason = "clamped to the numbers of nodes"
     )]
     let most = most.clamp(1.0, f64::from(NO_NODE - 1)) as u32;
-    let edges = read_edges(file, most).map_err(|error| refuse(&error))?;
+    let edges = read_edges(file, most).map_err(|error| cannot_read(&error))?;
     if edges.shape.is_empty() {
-        return Err(refuse(&"there is no edge in it"));
+        return Err(cannot_read(&"there is no edge in it"));
     }
     let shape = edges.shape.clone();
     let built = match &edges.lengths {
         Some(lengths) => Built::of_nodes(shape, sizes.node, lengths.clone()),
         None => Built::of_shape(shape, sizes),
     };
-    Ok((Source::Given(edges.placement), built))
+    Ok((edges.placement, built))
 }
 
 /// The distribution of this name.
 fn keys(text: &str, built: &Built) -> Result<KeyDistribution, CliError> {
     let Some(path) = text.strip_prefix("trace:") else {
-        return text.parse().map_err(request);
+        return Ok(text.parse()?);
     };
-    let refuse =
+    let cannot_read =
         |error: &dyn fmt::Display| CliError::Request(format!("cannot read keys {path}: {error}"));
-    let file = open_regular(Path::new(path)).map_err(|error: io::Error| refuse(&error))?;
-    KeyDistribution::read_trace(file, built.keys()).map_err(|error| refuse(&error))
+    let file = open_regular(Path::new(path)).map_err(|error| cannot_read(&error))?;
+    KeyDistribution::read_trace(file, built.keys()).map_err(|error| cannot_read(&error))
 }

@@ -1,6 +1,6 @@
 //! Predicted misses compared with simulated ones, level by level.
 
-use ccmodel::{Accesses, FrameMap, Tier, predict_misses};
+use ccmodel::{Accesses, Frames, Tier, predict_misses};
 
 use super::Row;
 use crate::sample::{Precision, Simulated, sample};
@@ -46,7 +46,7 @@ pub(super) fn compare(
     let mut all = Vec::new();
     for (machine, simulated) in machines.iter().zip(simulated) {
         let hierarchy = &machine.hierarchy;
-        let predicted = predict_misses(accesses, hierarchy, FrameMap::Identity, Tier::Auto);
+        let predicted = predict_misses(accesses, hierarchy, Frames::Identity, Tier::Auto);
         for (simulated, predicted) in simulated.into_iter().zip(predicted) {
             let level = Compared {
                 case: case.to_owned(),

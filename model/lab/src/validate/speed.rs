@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use ccmodel::{FrameMap, Frames, Inclusion, Layout, Simulator, Tier, predict_misses};
+use ccmodel::{Frames, Inclusion, Layout, Simulator, Tier, predict_misses};
 
 use super::Row;
 use super::steady::{TreeCase, machines};
@@ -65,7 +65,7 @@ pub(super) fn predictor_row() -> Row {
         predict_misses(
             &accesses,
             &machine.hierarchy,
-            FrameMap::Identity,
+            Frames::Identity,
             Tier::PerSet,
         );
         let seconds = start.elapsed().as_secs_f64();

@@ -3,8 +3,8 @@
 //! of two, so many addresses fall into one set.
 
 use ccmodel::{
-    Accesses, ClosedForm, FrameMap, Frames, Hierarchy, Inclusion, Layout, NodeExtent, Shape,
-    Simulator, Tier, predict_transient,
+    Accesses, ClosedForm, Frames, Hierarchy, Inclusion, Layout, NodeExtent, Shape, Simulator, Tier,
+    predict_transient,
 };
 
 use super::compare::{Compared, compare, mean_error, row};
@@ -201,7 +201,7 @@ pub(super) fn transient_row(effort: Effort) -> Row {
         for length in LENGTHS {
             let simulated = simulated_from_cold(&accesses, hierarchy, length);
             let predicted =
-                predict_transient(&accesses, hierarchy, FrameMap::Identity, Tier::Auto, length);
+                predict_transient(&accesses, hierarchy, Frames::Identity, Tier::Auto, length);
             for (level, simulated) in predicted.iter().zip(simulated) {
                 levels += 1;
                 let error = (level.misses - simulated).abs() / simulated.max(RARE);
