@@ -7,9 +7,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use ccmalloc::{Policy, Region, cc_alloc, cc_alloc_with, check, near, near_with};
+use fastrand::Rng;
 
-use crate::arguments::Arguments;
-use crate::choices::Choices;
+use crate::Arguments;
 use crate::counts::Counts;
 use crate::shadow::{Claims, Object};
 
@@ -47,8 +47,10 @@ pub(crate) struct Yard {
     /// Addresses that threads have published; they may be freed by now.
     posters: Vec<AtomicUsize>,
     ended: Vec<AtomicBool>,
-    threads: AtomicUsize,
-    done: AtomicU64,
+    /// Threads that the lanes have started.
+    pub(crate) threads: AtomicUsize,
+    /// Operations of all lanes so far; some thousands behind.
+    pub(crate) done: AtomicU64,
 }
 
 impl Yard {
@@ -56,7 +58,7 @@ impl Yard {
         Self {
             claims: Claims::new(),
             seed: arguments.seed,
-            share: arguments.operations.div_ceil(arguments.threads as u64),
+            share: arguments.operations.div_ceil(arguments.threads.into()),
             mail: (0..arguments.threads).map(|_| Mutex::default()).collect(),
             estate: Mutex::default(),
             posters: repeat_with(AtomicUsize::default).take(POSTERS).collect(),
@@ -64,16 +66,6 @@ impl Yard {
             threads: AtomicUsize::new(0),
             done: AtomicU64::new(0),
         }
-    }
-
-    /// Operations of all lanes so far; some thousands behind.
-    pub(crate) fn operations(&self) -> u64 {
-        self.done.load(Ordering::Relaxed)
-    }
-
-    /// How many threads the lanes have started.
-    pub(crate) fn threads_started(&self) -> usize {
-        self.threads.load(Ordering::Relaxed)
     }
 
     /// Frees what is left when all lanes are done.
@@ -102,9 +94,10 @@ pub(crate) fn run(yard: &Yard, number: usize) -> Counts {
     let mut total = Counts::default();
     let mut generation = 0;
     while total.operations() < yard.share {
-        let mut choices = Choices::new(yard.seed, (generation * yard.mail.len() + number) as u64);
+        let stream = (generation * yard.mail.len() + number) as u64;
+        let mut choices = Rng::with_seed(Rng::with_seed(yard.seed).u64(..) ^ stream);
         generation += 1;
-        let length = LIFE_MIN << choices.below(LIFE_DOUBLINGS + 1);
+        let length = LIFE_MIN << choices.usize(..=LIFE_DOUBLINGS);
         let length = length.min(yard.share - total.operations());
         let life = std::thread::scope(|scope| {
             let life = scope.spawn(|| Life::new(yard, number, choices).run(length));
@@ -115,37 +108,16 @@ pub(crate) fn run(yard: &Yard, number: usize) -> Counts {
     total
 }
 
-/// What a hint points to.
-#[derive(Clone, Copy)]
-enum HintKind {
-    None,
-    Live,
-    Inside,
-    Stale,
-    Theirs,
-    Wild,
-}
-
-impl HintKind {
-    fn counter(self, counts: &mut Counts) -> &mut u64 {
-        match self {
-            HintKind::None => &mut counts.plain,
-            HintKind::Live => &mut counts.hint_live,
-            HintKind::Inside => &mut counts.hint_inside,
-            HintKind::Stale => &mut counts.hint_stale,
-            HintKind::Theirs => &mut counts.hint_theirs,
-            HintKind::Wild => &mut counts.hint_wild,
-        }
-    }
-}
+/// The counter of a kind of hint.
+type Counter = fn(&mut Counts) -> &mut u64;
 
 /// One thread.
 struct Life<'a> {
     yard: &'a Yard,
     lane: usize,
     /// Its own number, modulo [`MAKERS`].
-    maker: u16,
-    choices: Choices,
+    maker: usize,
+    choices: Rng,
     counts: Counts,
     live: Vec<Object>,
     stale: [usize; STALE],
@@ -155,13 +127,13 @@ struct Life<'a> {
 }
 
 impl<'a> Life<'a> {
-    fn new(yard: &'a Yard, lane: usize, choices: Choices) -> Self {
-        let thread = yard.threads.fetch_add(1, Ordering::Relaxed) % MAKERS;
-        yard.ended[thread].store(false, Ordering::Relaxed);
+    fn new(yard: &'a Yard, lane: usize, choices: Rng) -> Self {
+        let maker = yard.threads.fetch_add(1, Ordering::Relaxed) % MAKERS;
+        yard.ended[maker].store(false, Ordering::Relaxed);
         Self {
             yard,
             lane,
-            maker: u16::try_from(thread).expect("less than MAKERS"),
+            maker,
             choices,
             counts: Counts {
                 threads: 1,
@@ -171,7 +143,7 @@ impl<'a> Life<'a> {
             stale: [0; STALE],
             outbox: Vec::with_capacity(MAIL_EVERY),
             region: None,
-            numbers: (thread as u64) << 40,
+            numbers: (maker as u64) << 40,
         }
     }
 
@@ -182,7 +154,7 @@ impl<'a> Life<'a> {
         let mut step = 0usize;
         while self.counts.operations() < length {
             if step.is_multiple_of(GOAL_EVERY) {
-                goal = self.choices.below(LIVE_MAX) >> self.choices.below(6);
+                goal = self.choices.usize(..LIVE_MAX) >> self.choices.usize(..6);
                 self.yard
                     .done
                     .fetch_add(self.counts.operations() - told, Ordering::Relaxed);
@@ -197,7 +169,7 @@ impl<'a> Life<'a> {
             }
             step += 1;
             let grow = if self.live.len() < goal { 620 } else { 300 };
-            match self.choices.below(1000) {
+            match self.choices.usize(..1000) {
                 choice if choice < grow => self.allocate(),
                 940..980 => self.resize(),
                 980..990 => self.use_std_types(),
@@ -230,12 +202,12 @@ impl<'a> Life<'a> {
         self.region = None;
         self.check();
         lock(&self.yard.estate).append(&mut self.live);
-        self.yard.ended[usize::from(self.maker)].store(true, Ordering::Relaxed);
+        self.yard.ended[self.maker].store(true, Ordering::Relaxed);
     }
 
     fn send_and_receive(&mut self) {
         if !self.outbox.is_empty() {
-            let to = (self.lane + 1 + self.choices.below(self.yard.mail.len().max(2) - 1))
+            let to = (self.lane + 1 + self.choices.usize(..self.yard.mail.len().max(2) - 1))
                 % self.yard.mail.len();
             let mut mail = lock(&self.yard.mail[to]);
             if mail.len() < MAIL_MAX {
@@ -256,7 +228,7 @@ impl<'a> Life<'a> {
         self.stale[address / 64 % STALE] = address;
         if object.maker == self.maker {
             self.counts.freed_own += 1;
-        } else if self.yard.ended[usize::from(object.maker)].load(Ordering::Relaxed) {
+        } else if self.yard.ended[object.maker].load(Ordering::Relaxed) {
             self.counts.freed_late += 1;
         } else {
             self.counts.freed_theirs += 1;
@@ -268,9 +240,9 @@ impl<'a> Life<'a> {
         if self.live.is_empty() {
             return;
         }
-        let index = self.choices.below(self.live.len());
+        let index = self.choices.usize(..self.live.len());
         let object = self.live.swap_remove(index);
-        if self.yard.mail.len() > 1 && self.choices.below(4) == 0 {
+        if self.yard.mail.len() > 1 && self.choices.usize(..4) == 0 {
             self.outbox.push(object);
         } else {
             self.free_object(object);
@@ -278,24 +250,24 @@ impl<'a> Life<'a> {
     }
 
     fn any_bytes(&mut self) -> usize {
-        let bits = match self.choices.below(20_000) {
+        let bits = match self.choices.usize(..20_000) {
             0 => 23,
             1..5 => 21,
             5..50 => 18,
             50..1000 => 14,
             1000..3000 => 11,
             3000..6000 => 9,
-            _ => self.choices.below(5) + 3,
+            _ => self.choices.usize(..5) + 3,
         };
-        self.choices.below(1 << bits)
+        self.choices.usize(..1 << bits)
     }
 
     fn any_layout(&mut self) -> Layout {
         let bytes = self.any_bytes();
-        let align_log2 = match self.choices.below(4000) {
-            0 => self.choices.below(22),
-            1..80 => self.choices.below(14),
-            80..800 => self.choices.below(7),
+        let align_log2 = match self.choices.usize(..4000) {
+            0 => self.choices.usize(..22),
+            1..80 => self.choices.usize(..14),
+            80..800 => self.choices.usize(..7),
             _ => 3,
         };
         let layout = Layout::from_size_align(bytes, 1 << align_log2).expect("sizes are small");
@@ -305,40 +277,42 @@ impl<'a> Life<'a> {
         layout
     }
 
-    /// A hint, and what kind of hint it is.
-    fn any_hint(&mut self) -> (Option<NonNull<u8>>, HintKind) {
+    /// A hint, and the counter of its kind.
+    fn any_hint(&mut self) -> (Option<NonNull<u8>>, Counter) {
         let pointer = |address: usize| NonNull::new(std::ptr::without_provenance_mut(address));
         let live =
-            (!self.live.is_empty()).then(|| self.live[self.choices.below(self.live.len())].start);
-        match (self.choices.below(16), live) {
-            (0..6, Some(_)) => (live, HintKind::Live),
+            (!self.live.is_empty()).then(|| self.live[self.choices.usize(..self.live.len())].start);
+        match (self.choices.usize(..16), live) {
+            (0..6, Some(_)) => (live, |counts| &mut counts.hint_live),
             (6, Some(live)) => {
-                let inside = live.as_ptr().wrapping_add(self.choices.below(8192));
-                (NonNull::new(inside), HintKind::Inside)
+                let inside = live.as_ptr().wrapping_add(self.choices.usize(..8192));
+                (NonNull::new(inside), |counts| &mut counts.hint_inside)
             }
-            (7, _) => (
-                pointer(self.stale[self.choices.below(STALE)]),
-                HintKind::Stale,
-            ),
+            (7, _) => (pointer(self.stale[self.choices.usize(..STALE)]), |counts| {
+                &mut counts.hint_stale
+            }),
             (8, _) => {
-                let theirs = self.yard.posters[self.choices.below(POSTERS)].load(Ordering::Relaxed);
-                (pointer(theirs), HintKind::Theirs)
+                let theirs =
+                    self.yard.posters[self.choices.usize(..POSTERS)].load(Ordering::Relaxed);
+                (pointer(theirs), |counts| &mut counts.hint_theirs)
             }
             (9, _) => {
-                let wild = match self.choices.below(4) {
+                let wild = match self.choices.usize(..4) {
                     0 => NonNull::from(&FOREIGN).cast(),
                     1 => NonNull::from(&live).cast(),
                     2 => NonNull::dangling(),
-                    _ => pointer(self.choices.below(1 << 31) << 17).unwrap_or(NonNull::dangling()),
+                    _ => {
+                        pointer(self.choices.usize(..1 << 31) << 17).unwrap_or(NonNull::dangling())
+                    }
                 };
-                (Some(wild), HintKind::Wild)
+                (Some(wild), |counts| &mut counts.hint_wild)
             }
-            _ => (None, HintKind::None),
+            _ => (None, |counts| &mut counts.plain),
         }
     }
 
     fn any_policy(&mut self) -> Option<Policy> {
-        match self.choices.below(8) {
+        match self.choices.usize(..8) {
             0 => Some(Policy::Closest),
             1 => Some(Policy::FirstFit),
             2 => Some(Policy::NewBlock),
@@ -353,7 +327,7 @@ impl<'a> Life<'a> {
         let object =
             unsafe { Object::adopt(&self.yard.claims, start, layout, self.maker, self.numbers) };
         if self.numbers.is_multiple_of(32) {
-            self.yard.posters[self.choices.below(POSTERS)]
+            self.yard.posters[self.choices.usize(..POSTERS)]
                 .store(start.addr().get(), Ordering::Relaxed);
         }
         self.live.push(object);
@@ -361,7 +335,7 @@ impl<'a> Life<'a> {
 
     fn allocate(&mut self) {
         let layout = self.any_layout();
-        if self.choices.below(32) == 0 && layout.size() > 0 {
+        if self.choices.usize(..32) == 0 && layout.size() > 0 {
             self.counts.zeroed += 1;
             // SAFETY: the layout is not empty.
             let start = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) });
@@ -378,8 +352,8 @@ impl<'a> Life<'a> {
             }
             return self.keep(start, layout);
         }
-        let (hint, kind) = self.any_hint();
-        *kind.counter(&mut self.counts) += 1;
+        let (hint, counter) = self.any_hint();
+        *counter(&mut self.counts) += 1;
         let start = match self.any_policy() {
             Some(policy) => cc_alloc_with(layout, hint, policy),
             None => cc_alloc(layout, hint),
@@ -391,13 +365,13 @@ impl<'a> Life<'a> {
         if self.live.is_empty() {
             return;
         }
-        let index = self.choices.below(self.live.len());
+        let index = self.choices.usize(..self.live.len());
         let mut object = self.live.swap_remove(index);
-        let bytes = match self.choices.below(4) {
+        let bytes = match self.choices.usize(..4) {
             0 => self.any_bytes(),
-            1 => object.bytes as usize / 2,
-            2 => object.bytes as usize + self.choices.below(64),
-            _ => (object.bytes as usize * 3 / 2).min(4 << 20),
+            1 => object.layout.size() / 2,
+            2 => object.layout.size() + self.choices.usize(..64),
+            _ => (object.layout.size() * 3 / 2).min(4 << 20),
         };
         let (hint, _) = self.any_hint();
         self.counts.resized += 1;
@@ -415,8 +389,8 @@ impl<'a> Life<'a> {
         let (hint, _) = self.any_hint();
         // SAFETY: not null, aligned to 1, and a `()` has no byte that could be read.
         let hint = hint.map_or(&(), |hint| unsafe { hint.cast::<()>().as_ref() });
-        let layout = Layout::from_size_align(self.choices.below(200) + 1, 8).expect("small");
-        let value = self.choices.number();
+        let layout = Layout::from_size_align(self.choices.usize(..200) + 1, 8).expect("small");
+        let value = self.choices.u64(..);
         let program = || {
             let boxed = Box::new([value; 3]);
             let list = vec![value; (value % 100) as usize + 1];
@@ -437,15 +411,15 @@ impl<'a> Life<'a> {
     }
 
     fn place(&mut self) {
-        let bytes = match self.choices.below(8) {
-            0 => self.choices.below(4200),
-            _ => self.choices.below(128),
+        let bytes = match self.choices.usize(..8) {
+            0 => self.choices.usize(..4200),
+            _ => self.choices.usize(..128),
         };
         let layout = Layout::from_size_align(bytes + 1, 8).expect("small");
         let Some((region, reserved)) = &mut self.region else {
             return;
         };
-        let offset = self.choices.below(*reserved) & !7;
+        let offset = self.choices.usize(..*reserved) & !7;
         let start = NonNull::new(region.alloc_at(offset, layout));
         self.counts.placed += 1;
         self.keep(start, layout);
@@ -453,7 +427,7 @@ impl<'a> Life<'a> {
 
     fn change_region(&mut self) {
         if self.region.take().is_none() {
-            let reserved = self.choices.below(4 * Region::SEGMENT_BYTES) + 1;
+            let reserved = self.choices.usize(..4 * Region::SEGMENT_BYTES) + 1;
             self.region = Some((Region::reserve(reserved).expect("memory"), reserved));
             self.counts.regions += 1;
         }

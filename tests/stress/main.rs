@@ -1,5 +1,4 @@
-//! Puts the allocator under every kind of load at once for as long as it is told to, and believes
-//! nothing that it says.
+//! Puts the allocator under every kind of load at once, and checks everything that it says.
 //!
 //! ```text
 //! cargo run --release -p tests --bin stress -- --operations 1e9 --threads 2 --seed 1
@@ -23,17 +22,14 @@
 //! allocator's own abort). The choices of a lane follow from the seed; how the lanes interleave
 //! does not.
 
-mod arguments;
-mod choices;
 mod counts;
 mod lane;
 mod shadow;
 
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use arguments::Arguments;
+use clap::Parser;
 use counts::Counts;
 use lane::Yard;
 
@@ -43,14 +39,32 @@ static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
 /// How often a line of progress is printed.
 const PROGRESS_EVERY: Duration = Duration::from_secs(10);
 
-fn main() -> ExitCode {
-    let arguments = match Arguments::parse(std::env::args().skip(1)) {
-        Ok(arguments) => arguments,
-        Err(message) => {
-            eprintln!("stress: {message}\n{}", arguments::USAGE);
-            return ExitCode::from(2);
-        }
+/// Random load on the allocator, checked against a bitmap of the address space
+#[derive(Parser)]
+struct Arguments {
+    /// Calls of the allocator in all; may be written as 1e9
+    #[arg(long, default_value = "20e6", value_parser = number)]
+    operations: u64,
+    /// Threads at a time
+    #[arg(long, default_value = "2", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: u16,
+    /// The choices of each thread follow from it
+    #[arg(long, default_value = "1", value_parser = number)]
+    seed: u64,
+}
+
+/// A whole number, maybe in the form `2e7`.
+fn number(text: &str) -> Result<u64, String> {
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    let number = || {
+        let power = 10_u64.checked_pow(exponent.parse().ok()?)?;
+        mantissa.parse::<u64>().ok()?.checked_mul(power)
     };
+    number().ok_or_else(|| format!("{text} is no whole number below 2^64"))
+}
+
+fn main() {
+    let arguments = Arguments::parse();
     // A panic in one thread is a contradiction found: nothing that the others still do matters.
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -62,7 +76,7 @@ fn main() -> ExitCode {
     let done = AtomicBool::new(false);
     let total = std::thread::scope(|scope| {
         scope.spawn(|| tell_progress(&yard, &arguments, started, &done));
-        let lanes: Vec<_> = (0..arguments.threads)
+        let lanes: Vec<_> = (0..usize::from(arguments.threads))
             .map(|number| {
                 let yard = &yard;
                 scope.spawn(move || lane::run(yard, number))
@@ -80,7 +94,7 @@ fn main() -> ExitCode {
     assert_eq!(
         yard.claims.count(),
         0,
-        "bytes are claimed by nobody's object"
+        "bytes are claimed without an object"
     );
     assert_eq!(total.allocations(), total.freed(), "objects are left");
     println!(
@@ -92,7 +106,6 @@ fn main() -> ExitCode {
         ccmalloc::placement(),
         ccmalloc::stats(),
     );
-    ExitCode::SUCCESS
 }
 
 /// Prints a line now and then until `done`.
@@ -104,12 +117,12 @@ fn tell_progress(yard: &Yard, arguments: &Arguments, started: Instant, done: &At
             continue;
         }
         next += PROGRESS_EVERY;
-        let operations = yard.operations();
+        let operations = yard.done.load(Ordering::Relaxed);
         println!(
             "{:6.0} s  {operations} operations ({:.1} %), {} threads so far, {} MiB of chunks",
             started.elapsed().as_secs_f64(),
             100.0 * operations as f64 / arguments.operations as f64,
-            yard.threads_started(),
+            yard.threads.load(Ordering::Relaxed),
             ccmalloc::stats().chunk_bytes >> 20
         );
     }

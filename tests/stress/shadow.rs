@@ -1,4 +1,4 @@
-//! What the allocator must not know: which bytes are whose, and what is in them.
+//! What the allocator must not know: which bytes belong to which object, and what is in them.
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -55,7 +55,7 @@ impl Claims {
             leaf = match place.compare_exchange(leaf, fresh, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => fresh,
                 Err(winner) => {
-                    // SAFETY: mapped above, and shown to nobody.
+                    // SAFETY: mapped above, and not shown to another thread.
                     unsafe { libc::munmap(fresh.cast(), size_of::<Leaf>()) };
                     winner
                 }
@@ -78,31 +78,31 @@ impl Claims {
         }
     }
 
-    /// An object has come into being.
+    /// Claims the bytes of a new object.
     ///
     /// # Panics
-    /// When one of its bytes is another object's.
+    /// When one of them is another object's.
     pub(crate) fn claim(&self, address: usize, bytes: usize) {
         self.for_units(address, bytes, |word, mask| {
             let before = word.fetch_or(mask, Ordering::Relaxed);
+            let overlap = before & mask;
             assert_eq!(
-                before & mask,
-                0,
+                overlap, 0,
                 "{bytes} bytes at {address:#x} overlap a live object"
             );
         });
     }
 
-    /// An object is about to be freed.
+    /// Gives up the bytes of an object.
     ///
     /// # Panics
-    /// When one of its bytes is nobody's.
+    /// When one of them was not claimed.
     pub(crate) fn disclaim(&self, address: usize, bytes: usize) {
         self.for_units(address, bytes, |word, mask| {
             let before = word.fetch_and(!mask, Ordering::Relaxed);
+            let claimed = before & mask;
             assert_eq!(
-                before & mask,
-                mask,
+                claimed, mask,
                 "{bytes} bytes at {address:#x} were not all claimed"
             );
         });
@@ -124,48 +124,50 @@ impl Claims {
 #[derive(Clone, Copy)]
 pub(crate) struct Object {
     pub(crate) start: NonNull<u8>,
-    pub(crate) bytes: u32,
-    pub(crate) align_log2: u8,
-    /// Number of the thread that made it, modulo 2^16.
-    pub(crate) maker: u16,
+    pub(crate) layout: Layout,
+    /// Number of the thread that made it, modulo the number of makers.
+    pub(crate) maker: usize,
     number: u64,
 }
 
-// SAFETY: an object is owned by whoever has the value; the allocator takes frees from any thread.
+// SAFETY: an object is owned by the holder of the value; any thread may free it.
 unsafe impl Send for Object {}
 
 impl Object {
     /// Takes charge of a fresh allocation: claims it, and writes its ends.
     ///
     /// # Safety
-    /// - `start` was allocated with `layout`, and is used by nobody else, unless the allocator is
+    /// - `start` was allocated with `layout`, and is used by nothing else, unless the allocator is
     ///   wrong.
     pub(crate) unsafe fn adopt(
         claims: &Claims,
         start: NonNull<u8>,
         layout: Layout,
-        maker: u16,
+        maker: usize,
         number: u64,
     ) -> Self {
-        assert_eq!(
-            start.addr().get() & (layout.align() - 1),
-            0,
-            "{layout:?} at {start:?}"
-        );
-        claims.claim(start.addr().get(), layout.size());
         let object = Self {
             start,
-            bytes: u32::try_from(layout.size()).expect("no object is that large here"),
-            align_log2: u8::try_from(layout.align().trailing_zeros()).expect("less than 64"),
+            layout,
             maker,
             number,
         };
+        object.claim(claims);
         object.write_ends();
         object
     }
 
-    pub(crate) fn layout(&self) -> Layout {
-        Layout::from_size_align(self.bytes as usize, 1 << self.align_log2).expect("it was one")
+    fn claim(&self, claims: &Claims) {
+        let (address, layout) = (self.start.addr().get(), self.layout);
+        assert!(
+            address.is_multiple_of(layout.align()),
+            "{layout:?} at {address:#x}"
+        );
+        claims.claim(address, layout.size());
+    }
+
+    fn disclaim(&self, claims: &Claims) {
+        claims.disclaim(self.start.addr().get(), self.layout.size());
     }
 
     fn pattern(&self) -> [u8; 8] {
@@ -175,55 +177,55 @@ impl Object {
     }
 
     fn write_ends(&self) {
-        let bytes = self.bytes as usize;
+        let bytes = self.layout.size();
         let end = bytes.min(8);
         let pattern = self.pattern();
-        // The last bytes first: in short objects the ends overlap, and the start is what is
-        // checked.
-        // SAFETY: the object has `bytes` bytes, and `end` of them lie at each end.
-        unsafe {
-            self.start
-                .add(bytes - end)
-                .copy_from_nonoverlapping(NonNull::from(&pattern).cast(), end);
-            self.start
-                .copy_from_nonoverlapping(NonNull::from(&pattern).cast(), end);
+        // The last bytes first: in short objects the ends overlap, and the start is checked.
+        for offset in [bytes - end, 0] {
+            let from = NonNull::from(&pattern).cast();
+            // SAFETY: the object has `bytes` bytes, and `end` of them lie at each end.
+            unsafe { self.start.add(offset).copy_from_nonoverlapping(from, end) };
         }
     }
 
     /// Compares the bytes at `offset` with what was written there.
-    fn expect(&self, offset: usize, len: usize) {
-        let mut found = [0; 8];
-        // SAFETY: the callers name bytes of the object that were written.
+    ///
+    /// # Safety
+    /// - They are bytes of the object that were written.
+    unsafe fn expect(&self, offset: usize, len: usize) {
+        let mut found = [0_u8; 8];
+        // SAFETY: the caller's promise; `found` has room for eight bytes, the most that an end has.
         unsafe {
             NonNull::from(&mut found)
                 .cast::<u8>()
                 .copy_from_nonoverlapping(self.start.add(offset), len);
         };
+        let (start, maker) = (self.start, self.maker);
         assert_eq!(
             found[..len],
             self.pattern()[..len],
-            "{} bytes at {:?}, made by thread {}, have changed at offset {offset}",
-            self.bytes,
-            self.start,
-            self.maker
+            "{:?} at {start:?}, made by thread {maker}, has changed at offset {offset}",
+            self.layout
         );
     }
 
     /// Compares the ends with what was written.
     pub(crate) fn check(&self) {
-        let bytes = self.bytes as usize;
-        self.expect(0, bytes.min(8));
+        let bytes = self.layout.size();
+        // SAFETY: `write_ends` wrote the first bytes, up to eight.
+        unsafe { self.expect(0, bytes.min(8)) };
         if bytes >= 16 {
-            self.expect(bytes - 8, 8);
+            // SAFETY: it wrote the last eight as well.
+            unsafe { self.expect(bytes - 8, 8) };
         }
     }
 
     /// Checks the object and frees it.
     pub(crate) fn free(self, claims: &Claims) {
         self.check();
-        claims.disclaim(self.start.addr().get(), self.bytes as usize);
+        self.disclaim(claims);
         // SAFETY: allocated with this layout, and given up here.
-        unsafe { ccmalloc::cc_dealloc(self.start, self.layout()) };
+        unsafe { ccmalloc::cc_dealloc(self.start, self.layout) };
     }
 
     /// Changes the object's size; returns whether it moved.
@@ -234,22 +236,16 @@ impl Object {
         hint: Option<NonNull<u8>>,
     ) -> bool {
         self.check();
-        let before = self.start;
-        claims.disclaim(before.addr().get(), self.bytes as usize);
+        self.disclaim(claims);
+        let (before, layout) = (self.start, self.layout);
         // SAFETY: allocated with this layout; replaced by the result.
-        let start =
-            unsafe { ccmalloc::cc_realloc(before, self.layout(), bytes, hint) }.expect("memory");
-        assert_eq!(
-            start.addr().get() & ((1 << self.align_log2) - 1),
-            0,
-            "at {start:?}"
-        );
-        claims.claim(start.addr().get(), bytes);
-        self.start = start;
-        // The start was kept, as far as it was long enough.
-        self.expect(0, (self.bytes as usize).min(bytes).min(8));
-        self.bytes = u32::try_from(bytes).expect("no object is that large here");
+        let start = unsafe { ccmalloc::cc_realloc(before, layout, bytes, hint) };
+        self.start = start.expect("memory");
+        self.layout = Layout::from_size_align(bytes, layout.align()).expect("sizes are small");
+        self.claim(claims);
+        // SAFETY: the start was kept, as far as both sizes reach.
+        unsafe { self.expect(0, layout.size().min(bytes).min(8)) };
         self.write_ends();
-        start != before
+        self.start != before
     }
 }
