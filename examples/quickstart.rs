@@ -6,11 +6,12 @@
 //! ```
 //!
 //! The tree has a node for each sampled position of the text; a lookup asks where a phrase occurs
-//! next. The same lookups go through five structures. The last line says which one to use, or that
-//! the figures do not allow to say it.
+//! next. The same lookups go through five structures. The last line says which one to use, or why
+//! the measurement does not say it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
@@ -113,39 +114,30 @@ fn lower_bound(root: &Root, key: u64) -> Option<u64> {
     found.map(|node| black_box(node).key)
 }
 
-/// Positions of a text as integers in the order of the text: the bytes that follow the position, as
-/// many as fit, then the position.
+/// Keys in the order of a text: the bytes that follow a position, as many as fit, then the position
+/// in this number of bits.
 #[derive(Clone, Copy)]
-struct Format {
-    position_bits: u32,
-    phrase_bytes: usize,
-}
+struct Format(u32);
 
 impl Format {
-    fn of(text: &str) -> Format {
-        let position_bits = usize::BITS - text.len().leading_zeros();
-        let phrase_bytes = ((u64::BITS - position_bits) / 8) as usize;
-        Format {
-            position_bits,
-            phrase_bytes,
-        }
+    fn phrase_bytes(self) -> usize {
+        ((u64::BITS - self.0) / 8) as usize
     }
 
     fn key(self, text: &str, position: usize) -> u64 {
-        let byte = |at| text.as_bytes().get(at).copied().unwrap_or(0);
-        let bytes = (position..position + self.phrase_bytes).map(byte);
-        let phrase = bytes.fold(0, |phrase, byte| phrase << 8 | u64::from(byte));
-        phrase << self.position_bits | position as u64
+        let bytes = text.as_bytes()[position..].iter();
+        let phrase = bytes.chain(std::iter::repeat(&0)).take(self.phrase_bytes());
+        phrase.fold(0, |phrase, &byte| phrase << 8 | u64::from(byte)) << self.0 | position as u64
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "texts are below 1 GiB")]
     fn position(self, key: u64) -> u32 {
-        key as u32 & ((1 << self.position_bits) - 1)
+        key as u32 & ((1 << self.0) - 1)
     }
 
     /// The position in `found` if it has the phrase of `query`, `u32::MAX` otherwise.
     fn answer(self, query: u64, found: Option<u64>) -> u32 {
-        let same = |found: &u64| (query ^ found) >> self.position_bits == 0;
+        let same = |found: &u64| (query ^ found) >> self.0 == 0;
         (found.filter(same)).map_or(u32::MAX, |found| self.position(found))
     }
 }
@@ -165,23 +157,28 @@ type Pass = Box<dyn Fn(&[[u64; 2]]) -> u64>;
 /// One structure of the table.
 struct Row {
     figures: Figures,
+    /// Looks all queries up and returns a sum over the answers.
     pass: Pass,
     prediction: Option<Prediction>,
     bytes: usize,
 }
 
 impl Row {
-    fn new(layout: &'static str, pass: Pass, prediction: Option<Prediction>, bytes: usize) -> Row {
+    fn new(
+        layout: &'static str,
+        lookup: impl Fn(u64) -> u32 + 'static,
+        prediction: Option<Prediction>,
+        bytes: usize,
+    ) -> Row {
         let bounds = |of: &Prediction| (of.ns_low, of.ns_high);
         let band = prediction.as_ref().map_or((0.0, f64::INFINITY), bounds);
-        let rounds = Vec::new();
         Row {
             figures: Figures {
                 layout,
-                rounds,
+                rounds: Vec::new(),
                 band,
             },
-            pass,
+            pass: Box::new(move |queries| follow(queries, &lookup)),
             prediction,
             bytes,
         }
@@ -205,8 +202,7 @@ impl Row {
             .predict(&places, extent, pages, machine);
         let bytes = map.pieces(4096).count() * 4096;
         let lookup = move |key| format.answer(key, lower_bound(&root, key));
-        let pass = Box::new(move |queries: &_| follow(queries, &lookup));
-        Ok(Row::new(layout, pass, Some(prediction), bytes))
+        Ok(Row::new(layout, lookup, Some(prediction), bytes))
     }
 }
 
@@ -264,8 +260,6 @@ fn build(keys: &[u64], format: Format, machine: &Machine) -> Result<[Row; 5], Mo
         Some(&position) => position,
         None => format.answer(key, std.range(key..).next().map(|(&key, _)| key)),
     };
-    let in_frozen = Box::new(move |queries: &_| follow(queries, &in_frozen));
-    let in_std = Box::new(move |queries: &_| follow(queries, &in_std));
     let predicted = Some(predict_frozen(keys.len(), machine));
     Ok([
         Row::tree("malloc", malloc, format, machine, PageSize::Small4K)?,
@@ -323,26 +317,18 @@ fn advice(nodes: usize, figures: &[Figures]) -> String {
         };
         return format!("No recommendation: {why}. Try again when the machine is idle.");
     }
-    let choices = [
-        (
-            "ctree",
-            "keep what is built once in a `ctree::FrozenCTreeMap`",
-        ),
-        (
-            "morphed",
-            "call `ccmorph(&mut root, Node::children)` on a tree once it is built",
-        ),
-        (
-            "hinted",
-            "allocate each node inside `ccmalloc::near(&parent, ..)` while it grows",
-        ),
-    ];
-    let clause = |(layout, what)| {
-        let of = figures.iter().find(|of| of.layout == layout)?;
+    let clause = |of: &Figures| {
+        let what = match of.layout {
+            "ctree" => "keep what is built once in a `ctree::FrozenCTreeMap`",
+            "morphed" => "call `ccmorph(&mut root, Node::children)` on a tree once it is built",
+            "hinted" => "allocate each node inside `ccmalloc::near(&parent, ..)` while it grows",
+            _ => return None,
+        };
         let gain = figures[0].median() / of.median();
         (gain >= WORTHWHILE_SPEEDUP).then(|| format!("{what} ({gain:.1}x)"))
     };
-    let clauses: Vec<String> = choices.into_iter().filter_map(clause).collect();
+    // The best first.
+    let clauses: Vec<String> = figures.iter().rev().filter_map(clause).collect();
     match clauses.is_empty() {
         true => "No layout gains more than predictions err: leave the tree as it is.".to_owned(),
         false => format!("With a structure like this one, {}.", clauses.join(", or ")),
@@ -372,50 +358,34 @@ fn measure(rows: &mut [Row], keys: &[u64]) {
 fn print(rows: &[Row], nodes: usize) {
     println!("| layout | ns measured | ns predicted | misses predicted | speedup | B a node |");
     println!("|---|---:|---:|---|---:|---:|");
-    for Row {
-        figures,
-        prediction,
-        bytes,
-        ..
-    } in rows
-    {
-        let (mut ns, mut misses) = (String::new(), Vec::new());
-        if let Some(prediction) = prediction {
-            ns = format!("{:.0}", prediction.ns);
+    for row in rows {
+        let (mut predicted, mut misses) = (String::new(), Vec::new());
+        if let Some(prediction) = &row.prediction {
+            predicted = format!("{:.0}", prediction.ns);
             let levels = prediction.levels.iter();
             misses.extend(levels.map(|level| format!("{} {:.1}", level.name, level.misses)));
         }
-        println!(
-            "| {} | {:.0} | {ns} | {} | {:.2}x | {:.1} |",
-            figures.layout,
-            figures.median(),
-            misses.join(", "),
-            rows[0].figures.median() / figures.median(),
-            *bytes as f64 / nodes as f64
+        let (layout, ns, misses) = (row.figures.layout, row.figures.median(), misses.join(", "));
+        let (speedup, bytes) = (
+            rows[0].figures.median() / ns,
+            row.bytes as f64 / nodes as f64,
         );
+        println!("| {layout} | {ns:.0} | {predicted} | {misses} | {speedup:.2}x | {bytes:.1} |");
     }
 }
 
-fn exit(message: &str) -> ! {
-    eprintln!("quickstart: {message}");
-    std::process::exit(2)
-}
-
-fn main() -> Result<(), MorphError> {
+fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let names = ('\0'..=char::MAX).filter_map(unicode_names2::name);
     let text = match args.next() {
         None => names.map(|name| format!("{name}\n")).collect(),
-        Some(path) => {
-            std::fs::read_to_string(&path).unwrap_or_else(|error| exit(&format!("{path}: {error}")))
-        }
+        Some(path) => std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?,
     };
-    let nodes = args.next().map_or(Ok(1 << 21), |nodes| nodes.parse());
-    let nodes = nodes.unwrap_or_else(|error| exit(&format!("NODES: {error}")));
+    let nodes = args.next().map_or(Ok(1 << 21), |nodes| nodes.parse())?;
     if !(2..1 << 30).contains(&text.len()) || nodes == 0 {
-        exit("a text of 2 B to 1 GiB is needed, and a node");
+        return Err("a text of 2 B to 1 GiB is needed, and a node".into());
     }
-    let format = Format::of(&text);
+    let format = Format(usize::BITS - text.len().leading_zeros());
     let mut rng = fastrand::Rng::with_seed(1);
     let mut positions = rng.choose_multiple(0..text.len(), nodes);
     rng.shuffle(&mut positions);
@@ -428,7 +398,7 @@ fn main() -> Result<(), MorphError> {
         keys.len(),
         text.len(),
         machine.name,
-        format.phrase_bytes
+        format.phrase_bytes()
     );
     let mut rows = build(&keys, format, &machine)?;
     measure(&mut rows, &keys);
