@@ -1,18 +1,16 @@
-//! An in-core B-tree, as the thesis compares its trees with (section 2.2.3): nodes of any size, the
-//! keys of a node in one piece with the pointers between them.
+//! The in-core B-tree of the thesis's comparison (section 2.2.3): nodes of any size, the keys of a
+//! node in one piece with the pointers between them.
 //!
 //! ```text
 //! words of a node:   count | leaf | child 0 | key 0 | child 1 | key 1 | ... | key 2d-1 | child 2d
 //! ```
 //!
 //! All nodes but the root have d to 2d keys. With words of 4 bytes, as on the thesis's machine,
-//! this is the node of its text: one of 64 B has 3 to 6 keys, one of 96 B has 5 to 10, and one that
-//! holds 6 keys or fewer needs no more than the first 64 B. A search goes through the keys of a
-//! node from the first to the first that is not smaller, which is why "the child pointer traversed
-//! during a search may reside in the first cache block".
+//! this is the node of its text: one of 64 B has 3 to 6 keys, one of 96 B has 5 to 10. A search
+//! goes through the keys of a node from the first to the first that is not smaller.
 //!
-//! The tree holds keys alone. It is built by insertion, in which splits leave nodes less than full
-//! (two thirds, in random order); that room is what the thesis holds against it.
+//! The tree holds keys alone. It is built by insertion, which leaves nodes two thirds full in
+//! random order; the thesis criticises that room.
 
 use std::fmt::Debug;
 
@@ -78,7 +76,6 @@ pub struct InCoreBTree<W> {
     d: usize,
     root: usize,
     nodes: usize,
-    len: usize,
 }
 
 impl<W: Word> InCoreBTree<W> {
@@ -108,28 +105,12 @@ impl<W: Word> InCoreBTree<W> {
             d,
             root: 0,
             nodes: 0,
-            len: 0,
         };
         tree.root = tree.new_node(true);
         for key in keys {
             tree.insert(W::new(key));
         }
         tree
-    }
-
-    /// Number of keys.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there are no keys.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Number of nodes.
-    pub fn nodes(&self) -> usize {
-        self.nodes
     }
 
     /// Bytes of a node.
@@ -276,7 +257,7 @@ impl<W: Word> InCoreBTree<W> {
 
     /// Inserts a key, unless it is there. For a tree that has not been moved.
     fn insert(&mut self, key: W) {
-        let mut way = Vec::new();
+        let mut path = Vec::new();
         let mut node = self.root;
         loop {
             let count = self.count(node);
@@ -285,16 +266,15 @@ impl<W: Word> InCoreBTree<W> {
             if index < count && self.word(node + FIRST_KEY + PAIR * index) == key {
                 return;
             }
-            way.push((node, index));
+            path.push((node, index));
             if self.is_leaf(node) {
                 break;
             }
             node = self.word(node + FIRST_CHILD + PAIR * index).value();
         }
-        self.len += 1;
-        // What goes into each node on the way up: a key, and the node to its right.
+        // What goes into each node on the path up: a key, and the node to its right.
         let mut pair = [key, W::NONE];
-        while let Some((node, index)) = way.pop() {
+        while let Some((node, index)) = path.pop() {
             match self.insert_pair(node, index, pair) {
                 Some(above) => pair = above,
                 None => return,
@@ -333,7 +313,7 @@ impl<W: Word> InCoreBTree<W> {
         Some([middle[0], W::new(sibling)])
     }
 
-    /// How many keys each node has, and how deep it lies, for tests.
+    /// The number of keys and the depth of each node, for tests.
     ///
     /// # Panics
     /// When the keys are not in order.

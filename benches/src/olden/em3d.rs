@@ -126,7 +126,7 @@ fn first_value(field: usize, number: usize) -> f64 {
 #[derive(Debug)]
 struct Node {
     value: Cell<f64>,
-    /// Set once, when the nodes of the other field are there; dropped when a morph fails.
+    /// Set once, when the nodes of the other field are there.
     sources: OnceCell<Sources>,
     next: Option<Box<Node>>,
 }
@@ -138,8 +138,8 @@ const _: () = assert!(size_of::<Node>() == 48);
 struct Sources {
     /// Invariant: nodes of the other field of the same [`Em3d`], alive and with the right to be
     /// read, or read and written through its [`Cell`]. An exclusive borrow of a node ends that
-    /// right: only a morph takes one, and gives all pointers anew; when it fails, [`Em3d::morph`]
-    /// drops them.
+    /// right: only a morph takes one, and writes all pointers again; when it fails, [`Em3d::morph`]
+    /// drops the nodes.
     from: Box<[*const Node]>,
     coefficients: Box<[f64]>,
 }
@@ -186,16 +186,7 @@ impl List {
         std::iter::successors(self.first.as_deref(), |node| node.next.as_deref())
     }
 
-    /// Has the nodes depend on nothing any more.
-    fn drop_sources(&mut self) {
-        let mut rest = self.first.as_deref_mut();
-        while let Some(node) = rest {
-            node.sources.take();
-            rest = node.next.as_deref_mut();
-        }
-    }
-
-    /// Computes the new values of this field; nodes that depend on nothing keep theirs.
+    /// Computes the new values of this field.
     ///
     /// # Safety
     /// - This is a field of an [`Em3d`].
@@ -237,7 +228,7 @@ pub struct Em3d {
     /// that moves takes the right to its contents from all other pointers to them.
     ///
     /// Invariant: exclusively borrowed only to be morphed, which has the pointers between the nodes
-    /// follow or ends with the nodes having none, and to be dropped.
+    /// follow or ends without nodes, and to be dropped.
     fields: Box<[List; FIELDS]>,
 }
 
@@ -292,8 +283,7 @@ impl Olden for Em3d {
     }
 
     /// Lays out the nodes of both lists, in their order. The arrays stay where they are. After an
-    /// error no point depends on another any more: work changes no value, and the check finds that
-    /// out.
+    /// error there are no nodes.
     fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
         let morph = morph.layout(ccmorph::Layout::DepthFirst);
         // Both in one, since each points into the other.
@@ -301,7 +291,7 @@ impl Olden for Em3d {
         if result.is_err() {
             // The invariant of `Sources`: each node was borrowed exclusively, and the pointers are
             // those from before.
-            self.fields.iter_mut().for_each(List::drop_sources);
+            *self.fields = [0, 1].map(|_| List { first: None });
         }
         result.map(drop)
     }

@@ -31,7 +31,8 @@ use ccmorph::{Morph, MorphError};
 use super::{Olden, Size, check_equal};
 use crate::placement::Placement;
 use crate::rng::Rng;
-use ring::{Cities, City, Point, Spot, left_share};
+pub use ring::Point;
+use ring::{Cities, City, Spot, left_share};
 
 /// Subtrees of at most this many cities are toured by insertion; Olden's number.
 const INSERTED_MAX: usize = 150;
@@ -42,26 +43,12 @@ pub struct Tsp {
     cities: Cities,
 }
 
-/// Cities in the preorder of their tree.
-#[derive(Clone, Debug)]
-pub struct Input {
-    points: Vec<Point>,
-}
-
-impl Input {
-    /// This many cities in the unit square.
-    pub fn random(cities: usize, seed: u64) -> Input {
-        let mut points = Vec::with_capacity(cities);
-        let square = [[0.0; 2], [1.0; 2]];
-        draw(cities, square, 0, &mut Rng::new(seed), &mut points);
-        Input { points }
-    }
-
-    /// Cities at `points`, as a tree in their order; the tours do not ask how they divide the
-    /// plane.
-    pub fn of(points: Vec<Point>) -> Input {
-        Input { points }
-    }
+/// This many cities in the unit square.
+pub fn random_cities(cities: usize, seed: u64) -> Vec<Point> {
+    let mut points = Vec::with_capacity(cities);
+    let square = [[0.0; 2], [1.0; 2]];
+    draw(cities, square, 0, &mut Rng::new(seed), &mut points);
+    points
 }
 
 /// Draws the cities between two corners: the root on a line that divides `axis`, and those of both
@@ -99,9 +86,10 @@ impl Olden for Tsp {
     const NAME: &'static str = "tsp";
     // The tree of cities is built in one go, and the tours are made of its nodes.
     const POLICY: Policy = Policy::Closest;
-    type Input = Input;
+    /// Cities in the preorder of their tree; tours do not ask how it divides the plane.
+    type Input = Vec<Point>;
 
-    fn input(size: Size) -> Input {
+    fn input(size: Size) -> Vec<Point> {
         let cities = match size {
             Size::Tiny => 1 << 15,
             Size::Thesis => 1 << 16,
@@ -109,16 +97,16 @@ impl Olden for Tsp {
             // 56 bytes each.
             Size::Large => 5 << 19,
         };
-        Input::random(cities, 0x75_70)
+        random_cities(cities, 0x75_70)
     }
 
-    fn nodes(input: &Input) -> Vec<(Layout, usize)> {
-        vec![(Layout::new::<City>(), input.points.len())]
+    fn nodes(input: &Vec<Point>) -> Vec<(Layout, usize)> {
+        vec![(Layout::new::<City>(), input.len())]
     }
 
-    fn build<P: Placement>(input: &Input, placement: P) -> Tsp {
+    fn build<P: Placement>(input: &Vec<Point>, placement: P) -> Tsp {
         Tsp {
-            cities: Cities::build(&input.points, placement),
+            cities: Cities::build(input, placement),
         }
     }
 
@@ -131,7 +119,7 @@ impl Olden for Tsp {
     /// The length of the tour, as the bits of an `f64`.
     fn work<P: Placement>(
         &mut self,
-        _input: &Input,
+        _input: &Vec<Point>,
         placement: P,
         _relayout: Option<&Morph<'_>>,
     ) -> Result<u64, MorphError> {
@@ -146,8 +134,8 @@ impl Olden for Tsp {
 
     /// The ring has the tree's cities, each once, its length is what another sum gives, and it is
     /// no longer than such tours are.
-    fn check(&self, input: &Input, result: u64) -> Result<(), String> {
-        let cities = input.points.len();
+    fn check(&self, input: &Vec<Point>, result: u64) -> Result<(), String> {
+        let cities = input.len();
         self.cities.enter(|root| {
             let ring = root.map_or_else(Vec::new, |root| backwards(root, cities));
             check_equal(ring.len() as u64, cities as u64)?;

@@ -8,9 +8,8 @@
 //!                    ←prev─     ←prev─
 //! ```
 //!
-//! The code is safe: it keeps the addresses up to date on every insert and delete, and compares
-//! them ([`Lists::is_linked_both_ways`]), but goes over the lists forwards only. A morph keeps them
-//! up to date because they are marked `#[parent]`.
+//! The addresses are kept up to date on every insert, delete and morph (`#[parent]`), and only ever
+//! compared.
 
 use crate::rng::Rng;
 use ccmorph::{Morph, MorphError, Report, TreeNode};
@@ -130,38 +129,21 @@ impl Lists {
     /// # Panics
     /// When there is no such list.
     pub fn values(&self, list: usize) -> impl Iterator<Item = u64> {
+        self.links(list).map(|link| link.value)
+    }
+
+    fn links(&self, list: usize) -> impl Iterator<Item = &Link> {
         let first = self.heads[list].as_deref();
-        std::iter::successors(first, |link| link.next.as_deref()).map(|link| link.value)
+        std::iter::successors(first, |link| link.next.as_deref())
     }
 
     /// Whether each link knows where the one before it lies.
     pub fn is_linked_both_ways(&self) -> bool {
-        self.heads.iter().all(|head| {
+        (0..self.len()).all(|list| {
             let mut before = std::ptr::null();
-            let mut rest = head.as_deref();
-            while let Some(link) = rest {
-                if link.prev != before {
-                    return false;
-                }
-                before = std::ptr::from_ref(link);
-                rest = link.next.as_deref();
-            }
-            true
+            self.links(list)
+                .all(|link| link.prev == std::mem::replace(&mut before, std::ptr::from_ref(link)))
         })
-    }
-
-    /// Tells each link of a copy where the one before it lies; a copy of a link knows about the
-    /// original.
-    fn link_backwards(&mut self) {
-        for head in &mut self.heads {
-            let mut before = std::ptr::null();
-            let mut rest = head.as_deref_mut();
-            while let Some(link) = rest {
-                link.prev = before;
-                before = std::ptr::from_ref(link);
-                rest = link.next.as_deref_mut();
-            }
-        }
     }
 }
 
@@ -170,8 +152,7 @@ fn slot(head: &mut Option<Box<Link>>, at: usize) -> (&mut Option<Box<Link>>, *co
     let mut slot = head;
     let mut before = std::ptr::null();
     for _ in 0..at {
-        // Asked first and taken second: in one step, the borrow checker would keep `slot` for the
-        // caller.
+        // In one step, the borrow checker would keep `slot` for the caller.
         if slot.is_none() {
             break;
         }
@@ -189,7 +170,15 @@ impl Structure for Lists {
             heads: self.heads.clone(),
             lengths: self.lengths.clone(),
         };
-        copy.link_backwards();
+        // A copied link holds the address of the link before the original.
+        for head in &mut copy.heads {
+            let (mut before, mut rest) = (std::ptr::null(), head.as_deref_mut());
+            while let Some(link) = rest {
+                link.prev = before;
+                before = std::ptr::from_ref(link);
+                rest = link.next.as_deref_mut();
+            }
+        }
         copy
     }
 

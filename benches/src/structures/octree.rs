@@ -64,24 +64,16 @@ impl Cube {
         let reach = self.reach / 2.0;
         let mut centre = self.centre;
         for (axis, middle) in centre.iter_mut().enumerate() {
-            *middle += if which >> axis & 1 == 1 {
-                reach
-            } else {
-                -reach
-            };
+            let is_upper = which >> axis & 1 == 1;
+            *middle += if is_upper { reach } else { -reach };
         }
         Cube { centre, reach }
     }
 
+    /// Whether a cube around `at` with this `reach`, which may be 0, meets this one.
     #[inline]
-    fn meets(&self, other: &Cube) -> bool {
-        (0..3)
-            .all(|axis| (self.centre[axis] - other.centre[axis]).abs() <= self.reach + other.reach)
-    }
-
-    #[inline]
-    fn contains(&self, at: [f32; 3]) -> bool {
-        (0..3).all(|axis| (self.centre[axis] - at[axis]).abs() <= self.reach)
+    fn meets(&self, at: [f32; 3], reach: f32) -> bool {
+        (0..3).all(|axis| (self.centre[axis] - at[axis]).abs() <= self.reach + reach)
     }
 }
 
@@ -155,13 +147,7 @@ impl Octree {
 
     /// Whether a point lies in the cube that `query` means.
     pub fn asks_for(&self, query: u64, point: &Point) -> bool {
-        self.cube_of(query).contains(point.at)
-    }
-
-    /// Adds up the ids of all points in the cube of `query`. Goes wherever the cube reaches.
-    fn sum(&self, query: &Cube) -> u32 {
-        let root = self.root.as_deref();
-        root.map_or(0, |root| root.sum(&Cube::UNIT, query))
+        self.cube_of(query).meets(point.at, 0.0)
     }
 
     /// The cube that `query` means: 21 bits for each coordinate of its centre.
@@ -210,14 +196,14 @@ impl Octant {
         match self {
             Octant::Leaf { len, points } => points[..usize::from(*len)]
                 .iter()
-                .filter(|point| query.contains(point.at))
+                .filter(|point| query.meets(point.at, 0.0))
                 .fold(0, |sum: u32, point| sum.wrapping_add(point.id)),
             Octant::Inner(eighths) => {
                 let mut sum = 0_u32;
                 for (which, eighth) in eighths.iter().enumerate() {
                     if let Some(octant) = eighth {
                         let part = cube.eighth(which);
-                        if part.meets(query) {
+                        if part.meets(query.centre, query.reach) {
                             sum = sum.wrapping_add(octant.sum(&part, query));
                         }
                     }
@@ -260,6 +246,7 @@ impl Structure for Octree {
     /// The sum of the ids of the points in the cube that `query` means.
     #[inline]
     fn answer(&self, query: u64) -> u32 {
-        self.sum(&self.cube_of(query))
+        let root = self.root.as_deref();
+        root.map_or(0, |root| root.sum(&Cube::UNIT, &self.cube_of(query)))
     }
 }

@@ -14,7 +14,7 @@
 //! - While there is a spot, the tree is borrowed, so no city moves or is freed.
 //! - A tree that moves as a value leaves its cities alone: the root lies in a box ([`Cities`]).
 //! - A morph is shown all links, so they lead to the same cities afterwards. One that fails has
-//!   borrowed the cities exclusively and set no link; [`Cities::morph`] then forgets all links.
+//!   borrowed the cities exclusively and set no link; [`Cities::morph`] then drops the cities.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -25,7 +25,7 @@ use ccmorph::{Morph, MorphError, TreeNode};
 use crate::placement::Placement;
 
 /// A point of the plane.
-pub(super) type Point = [f64; 2];
+pub type Point = [f64; 2];
 
 /// A city: 56 bytes, with the fields of Olden's.
 ///
@@ -83,13 +83,13 @@ impl Cities {
     /// Lays the tree out. Rings stay as they are.
     ///
     /// # Errors
-    /// Those of [`Morph::run`]. The tree stays as it is then, and each city is alone in its ring.
+    /// Those of [`Morph::run`]. The tree is empty then.
     pub(super) fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
         let result = morph.run(&mut *self.root, City::children);
         if result.is_err() {
             // The invariant of `City`: each one was borrowed exclusively, and its links are those
             // from before.
-            unlink(self.root.as_deref());
+            *self.root = None;
         }
         result.map(drop)
     }
@@ -116,16 +116,6 @@ fn build<P: Placement>(points: &[Point], above: *const City, placement: P) -> Op
     city.left = build(left, here, placement);
     city.right = build(right, here, placement);
     Some(city)
-}
-
-/// Takes all cities of a tree out of their rings. Follows none of their links.
-fn unlink(root: Option<&City>) {
-    if let Some(city) = root {
-        city.next.set(ptr::null());
-        city.prev.set(ptr::null());
-        unlink(city.left.as_deref());
-        unlink(city.right.as_deref());
-    }
 }
 
 /// A city of a tree that is borrowed for `'t`.

@@ -27,7 +27,7 @@ use std::sync::{Mutex, PoisonError};
 use clap::ValueEnum as _;
 
 use self::race::{Contest, Entry};
-use self::simulate::{Placed, Simulated};
+use self::simulate::{Choice, PLACED, Simulated};
 use crate::olden::Size;
 use crate::olden::runner::{PROGRAMS, Program, Setting, Stages, Variant, name};
 use crate::output::table::Table;
@@ -109,10 +109,12 @@ impl Figure {
     }
 
     /// Simulated cycles, which are counts: there is one round, and no spread.
-    fn of_cycles(simulated: &Simulated, placed: Placed) -> Figure {
+    fn of_cycles(simulated: &Simulated, ours: Choice) -> Figure {
+        let megacycles = |variant| simulated.cycles_of(variant) / 1e6;
+        let hinted = megacycles(simulated.program.hinted);
         Figure {
-            ours: Rounds::once(simulated.placed_cycles(placed) / 1e6),
-            theirs: Rounds::once(simulated.as_allocated_cycles() / 1e6),
+            ours: Rounds::once(ours(hinted, megacycles(Variant::Clustered))),
+            theirs: Rounds::once(megacycles(Variant::AsAllocated)),
             unit: "Mcycles",
         }
     }
@@ -152,8 +154,8 @@ pub(super) fn of_program<const PROGRAM: usize>(workload: &Workload, effort: &Eff
     if workload.wants(effort, &name)
         && let Some(simulated) = simulation(program, effort)?
     {
-        for (placed, end) in Placed::ALL {
-            let figure = Figure::of_cycles(&simulated, placed);
+        for (end, ours) in PLACED {
+            let figure = Figure::of_cycles(&simulated, ours);
             comparisons.push(figure.row(format!("{name}{end}"), SIMULATED_RIVAL));
         }
     }
@@ -225,10 +227,10 @@ pub(super) fn means(workload: &Workload, effort: &Effort) -> Rows {
         for program in PROGRAMS {
             all.extend(simulation(program, effort)?);
         }
-        for (placed, end) in Placed::ALL {
+        for (end, ours) in PLACED {
             let figures = all
                 .iter()
-                .map(|simulated| Figure::of_cycles(simulated, placed));
+                .map(|simulated| Figure::of_cycles(simulated, ours));
             let name = format!("olden_thesis_sim_geomean{end}");
             add(figures.collect(), name, SIMULATED_RIVAL);
         }

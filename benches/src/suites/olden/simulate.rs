@@ -75,26 +75,16 @@ fn allocator_of(variant: Variant) -> (&'static str, &'static str) {
     }
 }
 
-/// What a row is about, and what its name ends in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Placed {
-    /// The one of the two that takes fewer cycles, for each program, as the thesis reports its
-    /// results. The floor is about this one.
-    Better,
-    /// Hinted, under the policy that the program chooses.
-    Hinted,
-    /// Laid out by a morph.
-    Morphed,
-}
+/// Which cycles a row is about, of those of hinted and of morphed.
+pub(super) type Choice = fn(f64, f64) -> f64;
 
-impl Placed {
-    /// Each, with what the names of its rows end in.
-    pub(super) const ALL: [(Placed, &str); 3] = [
-        (Placed::Better, ""),
-        (Placed::Hinted, "_hinted"),
-        (Placed::Morphed, "_morphed"),
-    ];
-}
+/// The choices, with what names of rows end in. The better of the two, chosen for each program, is
+/// what the thesis reports, and what the floor is about.
+pub(super) const PLACED: [(&str, Choice); 3] = [
+    ("", f64::min),
+    ("_hinted", |hinted, _| hinted),
+    ("_morphed", |_, morphed| morphed),
+];
 
 impl Simulated {
     /// Simulates, on all processors; `None` where valgrind lacks, which is said once.
@@ -143,33 +133,21 @@ impl Simulated {
         }))
     }
 
-    fn cycles_of(&self, variant: Variant) -> Option<f64> {
+    fn find(&self, variant: Variant) -> Option<f64> {
         let mut all = self.cycles.iter();
-        all.find(|(simulated, _)| *simulated == variant)
-            .map(|&(_, cycles)| cycles)
+        let found = all.find(|(simulated, _)| *simulated == variant);
+        found.map(|&(_, cycles)| cycles)
     }
 
-    /// As the system's malloc allocates.
-    pub(super) fn as_allocated_cycles(&self) -> f64 {
-        self.cycles_of(Variant::AsAllocated).unwrap_or(f64::NAN)
-    }
-
-    /// With the nodes placed.
-    pub(super) fn placed_cycles(&self, which: Placed) -> f64 {
-        let [hinted, morphed] = [self.program.hinted, Variant::Clustered]
-            .map(|variant| self.cycles_of(variant).unwrap_or(f64::NAN));
-        match which {
-            Placed::Better => hinted.min(morphed),
-            Placed::Hinted => hinted,
-            Placed::Morphed => morphed,
-        }
+    pub(super) fn cycles_of(&self, variant: Variant) -> f64 {
+        self.find(variant).unwrap_or(f64::NAN)
     }
 
     /// Cycles of a contestant over those of the system's malloc as allocated, if it was simulated.
     pub(super) fn share(&self, entry: &Entry) -> Option<f64> {
         let (_, who) = allocator_of(entry.variant);
-        let cycles = self.cycles_of(entry.variant).filter(|_| who == entry.who)?;
-        Some(cycles / self.as_allocated_cycles())
+        let cycles = self.find(entry.variant).filter(|_| who == entry.who)?;
+        Some(cycles / self.cycles_of(Variant::AsAllocated))
     }
 }
 
