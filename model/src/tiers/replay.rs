@@ -40,6 +40,10 @@ pub(crate) struct Replay<'a> {
 
 /// What was counted.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(
+    not(feature = "cli"),
+    allow(dead_code, reason = "the command prints all of it")
+)]
 pub(crate) struct Counted {
     pub(crate) operations: u64,
     pub(crate) accesses: u64,
