@@ -629,6 +629,19 @@ pub struct AnyVisitor<'v, 'a> {
     pub(crate) collector: &'v mut Collector<'a>,
 }
 
+/// A collector that goes back to its owner when this is dropped, also when a node's `show` panics:
+/// a caller may catch that and go on.
+struct Lent<'v, 'a> {
+    all: OfOneType<'a, Global>,
+    owner: &'v mut Collector<'a>,
+}
+
+impl Drop for Lent<'_, '_> {
+    fn drop(&mut self) {
+        std::mem::swap(self.owner, &mut self.all.collector);
+    }
+}
+
 impl<'v, 'a> AnyVisitor<'v, 'a> {
     pub(crate) fn of(collector: &'v mut Collector<'a>) -> AnyVisitor<'v, 'a> {
         AnyVisitor { collector }
@@ -645,16 +658,19 @@ impl<'v, 'a> AnyVisitor<'v, 'a> {
     where
         L: Links<Link: Link<Home = Global>> + ?Sized,
     {
-        // `push` takes a link for one to the one type only if the home is known.
-        let mut all = OfOneType {
-            home: None,
-            collector: std::mem::replace(self.collector, Collector::new()),
+        let collector = std::mem::replace(self.collector, Collector::new());
+        let mut lent = Lent {
+            // `push` takes a link for one to the one type only if the home is known.
+            all: OfOneType {
+                home: None,
+                collector,
+            },
+            owner: self.collector,
         };
         links.show(&mut Visitor {
-            all: &mut all,
+            all: &mut lent.all,
             kind: Some(kind),
         });
-        *self.collector = all.collector;
     }
 
     /// Shows pointers that own nothing, which will follow the nodes that they point to, whatever

@@ -529,3 +529,58 @@ fn pointers_beside_links_of_another_type_follow() {
         at = next;
     }
 }
+
+struct Kid([u64; 4]);
+
+impl AnyLinks for Kid {}
+
+/// Shows its links by a panic.
+struct Panicking;
+
+impl Links for Panicking {
+    type Link = Box<Kid>;
+
+    fn show<'a>(&'a mut self, _: &mut Visitor<'_, 'a, Box<Kid>>) {
+        panic!("shows nothing");
+    }
+}
+
+/// Catches the panic of one of its fields, between two that are shown.
+struct Catching {
+    last: *mut Kid,
+    panicking: Panicking,
+    first: Option<Box<Kid>>,
+    second: Option<Box<Kid>>,
+}
+
+impl AnyLinks for Catching {
+    fn show_any<'a>(&'a mut self, visitor: &mut AnyVisitor<'_, 'a>) {
+        visitor.show(&mut self.first);
+        visitor.pointers(&mut self.last);
+        let lent = (&mut *visitor, &mut self.panicking);
+        let shown = catch_unwind(AssertUnwindSafe(move || {
+            let (visitor, panicking) = lent;
+            visitor.links(panicking);
+        }));
+        assert!(shown.is_err());
+        visitor.show(&mut self.second);
+    }
+}
+
+#[test]
+fn what_was_shown_before_a_caught_panic_counts() {
+    let mut second = Box::new(Kid([2; 4]));
+    let mut root = Catching {
+        last: &raw mut *second,
+        panicking: Panicking,
+        first: Some(Box::new(Kid([1; 4]))),
+        second: Some(second),
+    };
+    let report = Morph::new().layout(Layout::DepthFirst).run_any(&mut root);
+    assert_eq!(report.unwrap().nodes, 2);
+    assert!(std::ptr::eq(
+        root.last,
+        &raw const **root.second.as_ref().unwrap()
+    ));
+    assert_eq!(root.first.unwrap().0, [1; 4]);
+}
