@@ -67,7 +67,7 @@ impl OpenOptions {
     }
 
     /// Maps a file that the kernel keeps from being changed: a memory file that is sealed, or a
-    /// file under fs-verity (Linux).
+    /// file under fs-verity on ext4, F2FS or Btrfs (Linux).
     ///
     /// # Errors
     /// All of [`OpenError`]; `NotImmutable` for any other file.

@@ -7,6 +7,8 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use memmap2::{Mmap, MmapMut, MmapOptions};
@@ -82,6 +84,9 @@ impl Opened {
 
     /// Maps the first `bytes` bytes if the kernel guarantees that they stay what they are.
     pub(super) fn map_immutable(self, bytes: usize) -> Result<Source, OpenError> {
+        if !kernel_keeps(&self.file) {
+            return Err(OpenError::NotImmutable);
+        }
         match MmapOptions::new().len(bytes).map_if_safe(&self.file) {
             Ok(mmap) => Ok(Source {
                 mmap,
@@ -99,6 +104,30 @@ impl Opened {
         self.file.read_exact(rest)?;
         Source::from_memory(memory)
     }
+}
+
+/// Whether the kernel itself answers for the file: what a file system in user space says of
+/// fs-verity proves nothing.
+#[cfg(target_os = "linux")]
+fn kernel_keeps(file: &File) -> bool {
+    /// Memory files (tmpfs, hugetlbfs), and file systems with fs-verity (ext4, F2FS, Btrfs): the
+    /// numbers of statfs(2), the same on all processors.
+    const FILE_SYSTEMS: [u32; 5] = [0x0102_1994, 0x9584_58f6, 0xef53, 0xf2f5_2010, 0x9123_683e];
+    let mut found = std::mem::MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: the descriptor is open; the call fills `found` if it succeeds.
+    let failed = unsafe { libc::fstatfs(file.as_raw_fd(), found.as_mut_ptr()) } != 0;
+    if failed {
+        return false;
+    }
+    // SAFETY: filled just now.
+    let number = unsafe { found.assume_init() }.f_type as u32;
+    FILE_SYSTEMS.contains(&number)
+}
+
+/// Elsewhere nothing is known to be kept; mapping refuses, too.
+#[cfg(not(target_os = "linux"))]
+fn kernel_keeps(_file: &File) -> bool {
+    false
 }
 
 /// A mapping of `bytes` bytes, on huge pages where possible. Unlike an allocation, it fails with an
