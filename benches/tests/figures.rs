@@ -64,7 +64,11 @@ quickcheck! {
             && any_b_tree::<u64>(&keys, &others, more_words, share)
     }
 
-    fn all_structures_walk_through_the_same_searches(keys: u16, seed: u64, count: u8) -> TestResult {
+    fn all_structures_walk_through_the_same_searches(
+        keys: u16,
+        seed: u64,
+        count: u8
+    ) -> TestResult {
         let (keys, count) = (usize::from(keys), u64::from(count));
         if keys == 0 {
             return TestResult::discard();
@@ -77,9 +81,7 @@ quickcheck! {
         let after = |chain: Chain, key| chain.after(key as u64);
         let known = begin.known_keys(count).fold(begin, after);
         let in_range = begin.known_keys(count).all(|key| key < keys);
-        TestResult::from_bool(
-            in_range && tree.follow(begin, count) == end && known == end,
-        )
+        TestResult::from_bool(in_range && tree.follow(begin, count) == end && known == end)
     }
 }
 

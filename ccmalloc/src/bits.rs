@@ -92,7 +92,7 @@ static FITS: [[u8; 256]; BLOCK_GRANULES] = {
             #[expect(
                 clippy::indexing_slicing,
                 clippy::cast_possible_truncation,
-                reason = "evaluated by the compiler, which checks every index; of a byte's bits, the first is at most the seventh"
+                reason = "evaluated by the compiler, which checks every index; a byte has 8 bits"
             )]
             if starts != 0 {
                 fits[more][map] = starts.trailing_zeros() as u8;
@@ -316,8 +316,22 @@ mod tests {
     }
 
     quickcheck! {
-        fn page_searches_agree_with_block_searches(words: (u64, u64, u64, u64), more: (u64, u64, u64, u64), granules: usize, align: u8) -> bool {
-            let map = [words.0 & more.0 & more.1, words.1 & words.2, words.2 | words.0, words.3, more.0 | more.1, more.1, !0, more.2 | more.3];
+        fn page_searches_agree_with_block_searches(
+            words: (u64, u64, u64, u64),
+            more: (u64, u64, u64, u64),
+            granules: usize,
+            align: u8
+        ) -> bool {
+            let map = [
+                words.0 & more.0 & more.1,
+                words.1 & words.2,
+                words.2 | words.0,
+                words.3,
+                more.0 | more.1,
+                more.1,
+                !0,
+                more.2 | more.3,
+            ];
             let granules = granules % 8 + 1;
             let align = 1_usize << (align % 4);
             let block = |i: usize| map[i / 8].to_le_bytes()[i % 8];
@@ -328,9 +342,16 @@ mod tests {
                 && portable::empty_blocks(&map) == empty
         }
 
-        fn the_next_empty_block_is_the_next_in_the_group(words: (u64, u64, u64, u64), full: Vec<u8>, block: usize) -> bool {
+        fn the_next_empty_block_is_the_next_in_the_group(
+            words: (u64, u64, u64, u64),
+            full: Vec<u8>,
+            block: usize
+        ) -> bool {
             // Random words have hardly an empty block; a few bytes of ones make some.
-            let mut bytes: Vec<u8> = [words.0, words.1, words.2, words.3, 0, !0, words.0, words.1].iter().flat_map(|word| word.to_le_bytes()).collect();
+            let mut bytes: Vec<u8> = [words.0, words.1, words.2, words.3, 0, !0, words.0, words.1]
+                .iter()
+                .flat_map(|word| word.to_le_bytes())
+                .collect();
             for place in full {
                 bytes[usize::from(place) % 64] = 0xff;
                 bytes[usize::from(place / 2) % 64] = 0x7f;
@@ -349,12 +370,37 @@ mod tests {
             }
         }
 
-        fn the_nearest_run_is_free_and_as_near_as_its_word_allows(words: (u64, u64, u64, u64), granule: usize, granules: usize, align: u8) -> bool {
+        fn the_nearest_run_is_free_and_as_near_as_its_word_allows(
+            words: (u64, u64, u64, u64),
+            granule: usize,
+            granules: usize,
+            align: u8
+        ) -> bool {
             let align = 1_usize << (align % 4);
-            let map = [words.0, words.1 & words.2, 0, words.0 & words.3, !0 << 40, words.2, words.3 & words.1 & words.0, words.1 | words.2];
-            let (granule, granules) = (granule % 512, if granules.is_multiple_of(2) { granules % 64 + 1 } else { granules % 8 + 1 });
+            let map = [
+                words.0,
+                words.1 & words.2,
+                0,
+                words.0 & words.3,
+                !0 << 40,
+                words.2,
+                words.3 & words.1 & words.0,
+                words.1 | words.2,
+            ];
+            let (granule, granules) = (
+                granule % 512,
+                if granules.is_multiple_of(2) {
+                    granules % 64 + 1
+                } else {
+                    granules % 8 + 1
+                },
+            );
             let starts: Vec<usize> = (0..512)
-                .filter(|&g: &usize| g.is_multiple_of(align) && g % 64 + granules <= 64 && (g..g + granules).all(|g| map[g / 64] >> (g % 64) & 1 == 1))
+                .filter(|&g: &usize| {
+                    g.is_multiple_of(align)
+                        && g % 64 + granules <= 64
+                        && (g..g + granules).all(|g| map[g / 64] >> (g % 64) & 1 == 1)
+                })
                 .collect();
             let home = granule / 64;
             // By the distance of the words, upwards first; then by the distance in the home word,
@@ -374,18 +420,27 @@ mod tests {
 
         fn nearest_is_nearest(set: u64, bit: usize) -> bool {
             let bit = bit % 64;
-            let naive = (0..64usize).filter(|&b| set >> b & 1 == 1).min_by_key(|&b| (b.abs_diff(bit), usize::from(b < bit)));
+            let naive = (0..64usize)
+                .filter(|&b| set >> b & 1 == 1)
+                .min_by_key(|&b| (b.abs_diff(bit), usize::from(b < bit)));
             nearest(set, bit) == naive
         }
 
         fn runs_of_blocks(set: u64, more: u64, blocks: usize) -> bool {
             // Long runs as well.
-            let (set, blocks) = if more.is_multiple_of(2) { (set | more | more << 9, blocks % 64 + 1) } else { (set, blocks % 9 + 1) };
+            let (set, blocks) = if more.is_multiple_of(2) {
+                (set | more | more << 9, blocks % 64 + 1)
+            } else {
+                (set, blocks % 9 + 1)
+            };
             let starts = set_runs(set, blocks);
             if run_starts(set, blocks) != starts {
                 return false;
             }
-            (0..64).all(|i| (starts >> i & 1 == 1) == (i + blocks <= 64 && (i..i + blocks).all(|b| set >> b & 1 == 1)))
+            (0..64).all(|i| {
+                (starts >> i & 1 == 1)
+                    == (i + blocks <= 64 && (i..i + blocks).all(|b| set >> b & 1 == 1))
+            })
         }
 
         fn the_group_comes_first(set: u64, bit: usize) -> bool {

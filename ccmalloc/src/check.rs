@@ -53,7 +53,7 @@ impl Own<'_> {
                     && tag != self.slab_tag(class, kind::LISTED)
                 {
                     return Err(
-                        "an object at hand lies in a slab of another class, or neither active nor listed",
+                        "an object at hand lies in a slab of another class, or in a full one",
                     );
                 }
             }

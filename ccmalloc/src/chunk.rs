@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! chunk base ──► ┌───────────────────────────┐
-//!                │ 32 slab headers of 32 B   │  in the place of slot 0's map; its own header stays zero: a free of metadata is found out
+//!                │ 32 slab headers of 32 B   │  instead of slot 0's map; its header stays zero
 //!        +1 KiB  ├───────────────────────────┤
-//!                │ maps of the slots 1..32   │  a bit a granule, 1 KiB a slot, one cache line a page; owner only
+//!                │ maps of the slots 1..32   │  a bit a granule, 1 KiB a slot; owner only
 //!       +32 KiB  ├───────────────────────────┤
 //!                │ addresses of descriptor   │  and end maps, and ties of pages
 //!       +33 KiB  ├───────────────────────────┤

@@ -171,7 +171,8 @@ impl Heap {
     /// let layout = Layout::new::<[u64; 3]>();
     /// let parent = heap.alloc(layout, Some(std::ptr::NonNull::dangling())).expect("memory");
     /// let child = heap.alloc(layout, Some(parent)).expect("memory");
-    /// assert_eq!(parent.addr().get() / 64, child.addr().get() / 64, "both lie in one cache block");
+    /// // Both lie in one cache block:
+    /// assert_eq!(parent.addr().get() / 64, child.addr().get() / 64);
     /// // SAFETY: allocated above with this layout. The parent's memory goes with the heap.
     /// unsafe { heap.dealloc(child, layout) };
     /// ```

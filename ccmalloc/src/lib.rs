@@ -49,12 +49,12 @@
 //!
 //! | in code that | way | kept in the object |
 //! |---|---|---|
-//! | cannot be changed, or uses `std`'s types | [`near`]`(&x, \|\| ...)`: everything that the closure allocates | nothing |
-//! | owns its nodes by boxes | [`NewNear`]: `Box::new_near(node, &x)`, a box of one word | nothing |
-//! | takes an allocator | [`CcMalloc::near`]: an allocator value with the hint inside; [`IntoThin`] lets go of it | one word |
-//! | is generic over allocators, and knows better with each request | [`HintAllocator::allocate_near`] | nothing |
+//! | uses `std`'s types | [`near`]`(&x, \|\| ...)`: all that the closure allocates | nothing |
+//! | owns its nodes by boxes | [`NewNear`]: `Box::new_near(node, &x)`, a thin box | nothing |
+//! | takes an allocator | [`CcMalloc::near`]; [`IntoThin`] drops the hint | one word |
+//! | is generic over allocators | [`HintAllocator::allocate_near`] | nothing |
 //! | allocates by hand | [`cc_alloc`], [`cc_realloc`], [`cc_dealloc`] | nothing |
-//! | lays out a whole structure | [`Region`]: each object at an offset of the caller's choice (`ccmorph` does that) | nothing |
+//! | lays out a whole structure | [`Region`]: each object at a chosen offset | nothing |
 //!
 //! Any of them may free and resize what another allocated, except objects of size 0, which have
 //! memory only from the functions for code that allocates by hand.
@@ -73,7 +73,8 @@
 //! let mut children = Vec::new_in(CcMalloc.near(&parent));
 //! children.push(3u64);
 //! let children: Vec<u64, CcMalloc> = children.into_thin();
-//! assert_eq!((&raw const *parent).addr() / 64, (&raw const *child).addr() / 64, "one cache block");
+//! // All in one cache block:
+//! assert_eq!((&raw const *parent).addr() / 64, (&raw const *child).addr() / 64);
 //! assert_eq!((&raw const *parent).addr() / 64, children.as_ptr().addr() / 64);
 //!
 //! let heap = Heap::new().expect("memory");

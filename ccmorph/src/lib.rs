@@ -148,8 +148,8 @@ pub use visit::{AnyLinks, AnyVisitor, Links, Visit, Visitor};
 /// | attribute | the field holds |
 /// |---|---|
 /// | `#[child]` | children: anything that implements [`Links`] or [`AnyLinks`] |
-/// | `#[child(each)]` | a collection of another crate's, such as a small vector, whose `iter_mut()` gives links |
-/// | `#[parent]`, `#[pointer]` | pointers to nodes that own nothing, [`Pointers`]: `*mut Self`, `*const Self`, `NonNull<Self>`, options, cells, arrays and vectors of these. The two mean the same |
+/// | `#[child(each)]` | a collection whose `iter_mut()` gives links, such as a small vector |
+/// | `#[parent]`, `#[pointer]` | pointers to nodes that own nothing: [`Pointers`] |
 ///
 /// Works for structs and enums, generic ones too, and shows the fields in the order of their
 /// declaration. [`AnyLinks`] requires a generic type to be `Unpin`; of generic types that own each

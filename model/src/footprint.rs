@@ -480,17 +480,25 @@ mod tests {
         fn distinct_blocks_grow_and_stay_below_all_blocks(seeds: Vec<u16>, a: u32, b: u32) -> bool {
             let footprint = Footprint::from_probabilities(probabilities(&seeds));
             let (less, more) = (f64::from(a.min(b)), f64::from(a.max(b)));
-            let (u_less, u_more) = (footprint.distinct_blocks(less), footprint.distinct_blocks(more));
+            let (u_less, u_more) = (
+                footprint.distinct_blocks(less),
+                footprint.distinct_blocks(more),
+            );
             0.0 <= u_less && u_less <= u_more + 1e-9 && u_more <= footprint.blocks() + 1e-9
         }
 
         fn more_capacity_never_misses_more(seeds: Vec<u16>, a: u16, b: u16) -> bool {
             let footprint = Footprint::from_probabilities(probabilities(&seeds));
             let blocks = footprint.blocks();
-            [Replacement::Lru, Replacement::Random].into_iter().all(|replacement| {
-                let at = |x: u16| footprint.misses(blocks * f64::from(x) / 65_536.0, replacement);
-                at(a.max(b)) <= at(a.min(b)) + 1e-6 && at(a) <= footprint.touches() + 1e-9 && at(a) >= 0.0
-            })
+            [Replacement::Lru, Replacement::Random]
+                .into_iter()
+                .all(|replacement| {
+                    let at =
+                        |x: u16| footprint.misses(blocks * f64::from(x) / 65_536.0, replacement);
+                    at(a.max(b)) <= at(a.min(b)) + 1e-6
+                        && at(a) <= footprint.touches() + 1e-9
+                        && at(a) >= 0.0
+                })
         }
 
         fn characteristic_time_solves_its_equation(seeds: Vec<u16>, a: u16) -> bool {
@@ -499,11 +507,18 @@ mod tests {
             let time = footprint.characteristic_time(capacity, Replacement::Lru);
             // Blocks touched by every operation make U jump at t = 0+: below, nothing stays until
             // it is touched again.
-            let certain: f64 = footprint.classes().iter().filter(|c| c.probability >= 1.0).map(|c| c.blocks).sum();
+            let certain: f64 = footprint
+                .classes()
+                .iter()
+                .filter(|c| c.probability >= 1.0)
+                .map(|c| c.blocks)
+                .sum();
             if time.is_infinite() {
                 capacity >= footprint.blocks()
             } else if capacity <= certain {
-                time <= 0.0 && (footprint.misses(capacity, Replacement::Lru) - footprint.touches()).abs() <= 1e-9
+                time <= 0.0
+                    && (footprint.misses(capacity, Replacement::Lru) - footprint.touches()).abs()
+                        <= 1e-9
             } else {
                 (footprint.distinct_blocks(time) - capacity).abs() <= 1e-5 * footprint.blocks()
             }

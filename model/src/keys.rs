@@ -268,7 +268,8 @@ impl fmt::Display for KeysError {
         match self {
             KeysError::Unknown(text) => write!(
                 f,
-                "unknown key distribution {text:?}: uniform, zipf:S, or hot:K:O with shares of keys and operations"
+                "unknown key distribution {text:?}: uniform, zipf:S, or hot:K:O with shares of \
+                 keys and operations"
             ),
             KeysError::Exponent(exponent) => {
                 write!(

@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | who points to whom | [`Shape`] | parents of nodes, or generated |
 //! | where nodes lie | [`Placement`] | a [`Layout`], or the addresses of a live heap |
-//! | what a miss costs | [`Machine`] | [`Machine::this`], [`Machine::calibrate`], a file, a [preset](Machine::presets) |
+//! | what a miss costs | [`Machine`] | a file, [`Machine::this`], `calibrate`, `presets` |
 //!
 //! ```
 //! use ccmodel::{Layout, Machine, NodeExtent, PageSize, Shape, predict_tree};
@@ -49,6 +49,11 @@
 //! otherwise. Prefetchers and the writing back of what was written are not modelled.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+
+// Modules, lowest first: `counters`, `evidence`, `footprint`, `geometry`, `lines`, `plot`, `shape`,
+// `hierarchy`, `keys`, `layout`, `sys`, `visits`, `probability`, `sample`, `simulator`, `topology`,
+// `accesses`, `machine`, `neighbours`, `structure`, `tiers`, `predict`, `thesis`, `choose`,
+// `colour`, `probe`, `calibrate`, `cost`, `cli`.
 
 mod accesses;
 #[cfg(feature = "calibrate")]

@@ -86,14 +86,34 @@ mod tests {
     }
 
     quickcheck! {
-        fn no_more_blocks_than_lines_and_fewer_when_larger(nodes: u16, choice: bool, time: u16) -> bool {
+        fn no_more_blocks_than_lines_and_fewer_when_larger(
+            nodes: u16,
+            choice: bool,
+            time: u16
+        ) -> bool {
             let shape = Shape::random_binary(u32::from(nodes) + 1, 3);
-            let layout = if choice { Layout::DepthFirst } else { Layout::Random { seed: 1 } };
+            let layout = if choice {
+                Layout::DepthFirst
+            } else {
+                Layout::Random { seed: 1 }
+            };
             let lines = at(&shape, layout, 64);
             let time = f64::from(time);
-            let missed = |bytes| missed_blocks(&lines, &at(&shape, layout, bytes), time, Replacement::Random);
+            let missed = |bytes| {
+                missed_blocks(
+                    &lines,
+                    &at(&shape, layout, bytes),
+                    time,
+                    Replacement::Random,
+                )
+            };
             let (own, pair, page) = (missed(64), missed(128), missed(4096));
-            let expected = lines.footprint().classes().iter().map(|c| c.blocks * c.probability).sum::<f64>();
+            let expected = lines
+                .footprint()
+                .classes()
+                .iter()
+                .map(|c| c.blocks * c.probability)
+                .sum::<f64>();
             own <= expected + 1e-9 && pair <= own + 1e-9 && page <= own + 1e-9
         }
     }

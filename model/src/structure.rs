@@ -4,8 +4,9 @@
 //! ```text
 //! Structure --build(keys, sizes)--> Built --place(layout)--> Placement
 //!                                     |                          |
-//!                                     +----accesses(placement, operation, keys)--> Accesses --> block probabilities
-//!                                                                                          \--> random operations
+//!                                     +----accesses(placement, operation, keys)--> Accesses
+//!
+//! Accesses --> block probabilities, random operations
 //! ```
 //!
 //! An allocator or a layout moves *nodes*; an operation reads *points*. In trees and lists they are

@@ -2,10 +2,10 @@
 //!
 //! | tier | knows | cost |
 //! |---|---|---|
-//! | [`Closed`](Tier::Closed) | the layout's name and the number of nodes ([`ClosedForm`]) | O(log n) |
+//! | [`Closed`](Tier::Closed) | the layout's name and the number of nodes | O(log n) |
 //! | [`Footprint`](Tier::Footprint) | the probability of each block; the cache is one set | O(n) |
 //! | [`PerSet`](Tier::PerSet) | addresses and sets: operations are replayed | O(n) and the replay |
-//! | [`Sequence`](Tier::Sequence) | the order of all reads, where it is one for all operations | O(n ways) |
+//! | [`Sequence`](Tier::Sequence) | the one order of all reads | O(n ways) |
 //!
 //! A replay makes at most 12 million accesses, fewer where the means are known sooner. Its sampling
 //! error is below half a percent for most levels. Equal questions get equal answers.

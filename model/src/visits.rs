@@ -344,28 +344,54 @@ mod tests {
             let weighted = Visits::weighted(&shape, &vec![3.5; shape.len()]);
             let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * (1.0 + a.abs());
             close(uniform.nodes_per_operation, weighted.nodes_per_operation)
-                && close(uniform.mispredictions_per_operation, weighted.mispredictions_per_operation)
-                && uniform.probabilities.iter().zip(&weighted.probabilities).all(|(&a, &b)| close(a, b))
+                && close(
+                    uniform.mispredictions_per_operation,
+                    weighted.mispredictions_per_operation,
+                )
+                && uniform
+                    .probabilities
+                    .iter()
+                    .zip(&weighted.probabilities)
+                    .all(|(&a, &b)| close(a, b))
         }
 
         fn accesses_of_ends_give_the_ends_back(nodes: u16, seed: u64, weights: Vec<u8>) -> bool {
             let shape = Shape::random_binary(u32::from(nodes), seed);
             let ends: Vec<f64> = (0..shape.len())
-                .map(|v| weights.get(v % weights.len().max(1)).copied().map_or(1.0, f64::from))
+                .map(|v| {
+                    weights
+                        .get(v % weights.len().max(1))
+                        .copied()
+                        .map_or(1.0, f64::from)
+                })
                 .collect();
             let again = ends_of_accesses(&shape, &subtree_sums(&shape, ends.clone()));
             again.iter().zip(&ends).all(|(a, b)| (a - b).abs() < 1e-6)
-                && ends_of_accesses(&shape, &vec![f64::NAN; shape.len()]).iter().all(|&end| end <= 0.0)
+                && ends_of_accesses(&shape, &vec![f64::NAN; shape.len()])
+                    .iter()
+                    .all(|&end| end <= 0.0)
         }
 
         fn roots_share_one_operation(parents: Vec<u16>) -> bool {
-            let parents: Vec<u32> = (0u32..).zip(&parents)
-                .map(|(v, &p)| if v == 0 || p % 5 == 0 { NO_NODE } else { u32::from(p) % v })
+            let parents: Vec<u32> = (0u32..)
+                .zip(&parents)
+                .map(|(v, &p)| {
+                    if v == 0 || p % 5 == 0 {
+                        NO_NODE
+                    } else {
+                        u32::from(p) % v
+                    }
+                })
                 .collect();
             let shape = Shape::from_parents(&parents).unwrap();
             let visits = Visits::uniform(&shape);
-            let at_roots: f64 = visits.depths.iter().zip(&visits.probabilities)
-                .filter(|&(&depth, _)| depth == 0).map(|(_, &p)| p).sum();
+            let at_roots: f64 = visits
+                .depths
+                .iter()
+                .zip(&visits.probabilities)
+                .filter(|&(&depth, _)| depth == 0)
+                .map(|(_, &p)| p)
+                .sum();
             shape.is_empty() || (at_roots - 1.0).abs() < 1e-9
         }
     }

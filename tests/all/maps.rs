@@ -7,11 +7,16 @@ use ctree::FrozenCTreeMap;
 use quickcheck::quickcheck;
 
 quickcheck! {
-    fn frozen_maps_answer_as_their_source_on_every_thread(source: BTreeMap<u32, String>, queries: Vec<u32>) -> bool {
-        let frozen: Arc<FrozenCTreeMap<u32, String>> = Arc::new(source.clone().into_iter().collect());
+    fn frozen_maps_answer_as_their_source_on_every_thread(
+        source: BTreeMap<u32, String>,
+        queries: Vec<u32>
+    ) -> bool {
+        let frozen: Arc<FrozenCTreeMap<u32, String>> =
+            Arc::new(source.clone().into_iter().collect());
         let threads: Vec<_> = (0..3)
             .map(|_| {
-                let (frozen, source, queries) = (Arc::clone(&frozen), source.clone(), queries.clone());
+                let (frozen, source, queries) =
+                    (Arc::clone(&frozen), source.clone(), queries.clone());
                 std::thread::spawn(move || {
                     let keys = source.keys().copied().chain(queries);
                     keys.into_iter().all(|key| {

@@ -7,7 +7,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`node_size`] | figure 2-6: a B-tree's search time against the size of its nodes |
-//! | [`searches`] | figure 2-7: the time of a search against the number of searches, from cold caches on |
+//! | [`searches`] | figure 2-7: the time of a search against the number of searches, caches cold |
 //! | [`btree`] | the in-core B-tree of both |
 //! | [`chain`] | searches that wait for each other, what can be searched, and the clock |
 //! | [`thesis`] | the thesis's machine, simulated |

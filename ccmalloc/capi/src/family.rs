@@ -5,7 +5,7 @@
 //! | `malloc(0)`, `calloc(0, n)` | an object of its own, not null |
 //! | `realloc(p, 0)` | frees `p` and gives null, as glibc does; `realloc(NULL, 0)` allocates |
 //! | `reallocarray` | on overflow ENOMEM, `p` untouched |
-//! | `posix_memalign` | the error is the result, `errno` and `*place` stay; EINVAL unless a power of two and a multiple of `sizeof(void*)` |
+//! | `posix_memalign` | returns the error; `errno` and `*place` stay; EINVAL for a bad alignment |
 //! | `aligned_alloc` | EINVAL unless a power of two; the size need not be a multiple of it |
 //! | `memalign` | an alignment that is no power of two is rounded up to one |
 //! | `free` | keeps `errno` |
@@ -96,14 +96,20 @@ unsafe fn allocate_into(place: *mut *mut c_void, align: usize, bytes: usize) -> 
 
 /// Exports functions under further names, for which they are called.
 macro_rules! export {
-    ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $body:expr;)*) => {
+    ($(
+        $(#[$doc:meta])*
+        fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $body:expr;
+    )*) => {
         $(
             $(#[$doc])*
             #[unsafe(no_mangle)]
             pub(crate) extern "C" fn $name($($argument: $type),*) -> $result { $body }
         )*
     };
-    ($($(#[$doc:meta])* unsafe fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $body:expr;)*) => {
+    ($(
+        $(#[$doc:meta])*
+        unsafe fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $body:expr;
+    )*) => {
         $(
             $(#[$doc])*
             ///
@@ -141,7 +147,8 @@ export! {
     /// glibc's own name of `calloc`.
     fn __libc_calloc(count: usize, bytes: usize) -> *mut c_void = allocate_array(count, bytes);
     /// glibc's own name of `memalign`.
-    fn __libc_memalign(align: usize, bytes: usize) -> *mut c_void = allocate_at_multiple(align, bytes);
+    fn __libc_memalign(align: usize, bytes: usize) -> *mut c_void =
+        allocate_at_multiple(align, bytes);
     /// glibc's own name of `valloc`.
     fn __libc_valloc(bytes: usize) -> *mut c_void = allocate_aligned(PAGE_BYTES, bytes);
     /// glibc's own name of `pvalloc`.
@@ -152,24 +159,30 @@ export! {
     /// C's `free`.
     unsafe fn free(object: *mut c_void) -> () = raw::deallocate(object.cast());
     /// C23's `free_sized`: checks that the size is not larger than the object.
-    unsafe fn free_sized(object: *mut c_void, bytes: usize) -> () = raw::deallocate_sized(object.cast(), bytes);
+    unsafe fn free_sized(object: *mut c_void, bytes: usize) -> () =
+        raw::deallocate_sized(object.cast(), bytes);
     /// C23's `free_aligned_sized`: checks the size as [`free_sized`] does.
-    unsafe fn free_aligned_sized(object: *mut c_void, _align: usize, bytes: usize) -> () = raw::deallocate_sized(object.cast(), bytes);
+    unsafe fn free_aligned_sized(object: *mut c_void, _align: usize, bytes: usize) -> () =
+        raw::deallocate_sized(object.cast(), bytes);
     /// C's `realloc`.
     unsafe fn realloc(object: *mut c_void, bytes: usize) -> *mut c_void = reallocate(object, bytes);
     /// BSD's `reallocarray`.
-    unsafe fn reallocarray(object: *mut c_void, count: usize, bytes: usize) -> *mut c_void = match count.checked_mul(bytes) {
-        Some(bytes) => reallocate(object, bytes),
-        None => fail(libc::ENOMEM),
-    };
+    unsafe fn reallocarray(object: *mut c_void, count: usize, bytes: usize) -> *mut c_void =
+        match count.checked_mul(bytes) {
+            Some(bytes) => reallocate(object, bytes),
+            None => fail(libc::ENOMEM),
+        };
     /// POSIX's `posix_memalign`.
-    unsafe fn posix_memalign(place: *mut *mut c_void, align: usize, bytes: usize) -> c_int = allocate_into(place, align, bytes);
+    unsafe fn posix_memalign(place: *mut *mut c_void, align: usize, bytes: usize) -> c_int =
+        allocate_into(place, align, bytes);
     /// glibc's `malloc_usable_size`.
     unsafe fn malloc_usable_size(object: *const c_void) -> usize = raw::usable_bytes(object.cast());
     /// glibc's own name of `free`.
     unsafe fn __libc_free(object: *mut c_void) -> () = raw::deallocate(object.cast());
     /// glibc's own name of `realloc`.
-    unsafe fn __libc_realloc(object: *mut c_void, bytes: usize) -> *mut c_void = reallocate(object, bytes);
+    unsafe fn __libc_realloc(object: *mut c_void, bytes: usize) -> *mut c_void =
+        reallocate(object, bytes);
     /// glibc's own name of `posix_memalign`.
-    unsafe fn __posix_memalign(place: *mut *mut c_void, align: usize, bytes: usize) -> c_int = allocate_into(place, align, bytes);
+    unsafe fn __posix_memalign(place: *mut *mut c_void, align: usize, bytes: usize) -> c_int =
+        allocate_into(place, align, bytes);
 }

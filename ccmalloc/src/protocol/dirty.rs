@@ -6,7 +6,7 @@
 //! ──────────────                                 ─────────
 //! word |= bit                    (RMW)           take the whole stack                (RMW)
 //! if node.flags has the place:   done            for each node: take its flags       (RMW)
-//! else node.flags |= place       (RMW)             for each place: take its words    (load; RMW if not 0)
+//! else node.flags |= place       (RMW)             for each place: take its words  (load, RMW)
 //!   if it was 0: push the node   (CAS)
 //! ```
 //!

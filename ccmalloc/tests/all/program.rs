@@ -37,7 +37,8 @@ quickcheck! {
 
     fn objects_may_be_freed_by_any_thread(programs: Vec<Vec<Op>>) -> bool {
         const THREADS: usize = 3;
-        let (senders, receivers): (Vec<_>, Vec<_>) = (0..THREADS).map(|_| mpsc::channel::<Object>()).unzip();
+        let (senders, receivers): (Vec<_>, Vec<_>) =
+            (0..THREADS).map(|_| mpsc::channel::<Object>()).unzip();
         std::thread::scope(|scope| {
             for (number, receiver) in receivers.into_iter().enumerate() {
                 let programs = &programs;

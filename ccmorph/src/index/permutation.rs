@@ -8,7 +8,8 @@ use crate::prefetch;
 ///
 /// ```
 /// # let mut nodes = vec![(30, 1), (10, 2), (20, u32::MAX)];
-/// # let report = ccmorph::IndexMorph::new().run(&mut nodes, &mut 0_u32, |node, visit| visit.child(&mut node.1))?;
+/// # let morph = ccmorph::IndexMorph::new();
+/// # let report = morph.run(&mut nodes, &mut 0_u32, |node, visit| visit.child(&mut node.1))?;
 /// // After `nodes` was morphed, an array that runs beside it follows:
 /// let mut names = ["thirty", "ten", "twenty"];
 /// report.permutation.apply(&mut names);

@@ -3,9 +3,9 @@
 //! ```text
 //! title, counts                                   depth: ▇▇▇▇▇▇▇▇ from the root to the deepest
 //! page 0 · 31 nodes · 40 edges leave      page 3 · ..                       page 4 · ..
-//! ┌──┬──┬──┬──┐ ┌──┬──┬──┬──┐ .. ..       a panel for each page: its blocks from left to right, 1 KiB a row,
+//! ┌──┬──┬──┬──┐ ┌──┬──┬──┬──┐ .. ..       a panel for each page: its blocks, 1 KiB a row,
 //! │▇▇│▇ │  │▇▇│ │  │▇ │▇▇│  │             256 B between the wider gaps;
-//! ├──┼──┼──┼──┤ ├──┼──┼──┼──┤             nodes as bars where they lie in their block, coloured by depth;
+//! ├──┼──┼──┼──┤ ├──┼──┼──┼──┤             nodes as bars in their block, coloured by depth;
 //! │  │▇▇│▇▇│▇ │ │▇▇│▇▇│▇▇│▇▇│             lines for the edges that leave a block
 //! ```
 //!

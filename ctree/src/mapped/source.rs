@@ -113,15 +113,17 @@ fn kernel_keeps(file: &File) -> bool {
     /// Memory files (tmpfs, hugetlbfs), and file systems with fs-verity (ext4, F2FS, Btrfs): the
     /// numbers of statfs(2), the same on all processors.
     const FILE_SYSTEMS: [u32; 5] = [0x0102_1994, 0x9584_58f6, 0xef53, 0xf2f5_2010, 0x9123_683e];
-    let mut found = std::mem::MaybeUninit::<libc::statfs>::uninit();
+    let mut found = core::mem::MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: the descriptor is open; the call fills `found` if it succeeds.
     let failed = unsafe { libc::fstatfs(file.as_raw_fd(), found.as_mut_ptr()) } != 0;
     if failed {
         return false;
     }
     // SAFETY: filled just now.
-    let number = unsafe { found.assume_init() }.f_type as u32;
-    FILE_SYSTEMS.contains(&number)
+    let number = unsafe { found.assume_init() }.f_type.to_le_bytes();
+    let mut known = FILE_SYSTEMS.iter();
+    // Its upper half, where it has 64 bits, repeats the sign.
+    known.any(|system| number.starts_with(&system.to_le_bytes()))
 }
 
 /// Elsewhere nothing is known to be kept; mapping refuses, too.

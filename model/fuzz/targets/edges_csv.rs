@@ -10,8 +10,8 @@ use ccmodel::NO_NODE;
 use ccmodel::structure::read_edges;
 use libfuzzer_sys::fuzz_target;
 
-const GOOD: &str = "parent,child,address,bytes\n# a tree and a root alone\n,a,0x1000,24\na,b,4128,24\na,c,0x1040,48\n\
-                    b, d ,0x1080,24\n,e,0,8\n";
+const GOOD: &str = "parent,child,address,bytes\n# a tree and a root alone\n,a,0x1000,24\n\
+                    a,b,4128,24\na,c,0x1040,48\nb, d ,0x1080,24\n,e,0,8\n";
 const NODES_MAX: u32 = 500;
 
 fn check(text: &[u8]) {

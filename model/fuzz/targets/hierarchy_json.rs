@@ -7,8 +7,10 @@ mod edits;
 use ccmodel::{Frames, Hierarchy, Simulator};
 use libfuzzer_sys::fuzz_target;
 
-const GOOD: &str = r#"{"caches":[{"name":"L1","sets":4,"block_bytes":64,"ways":3,"policy":"tree-plru"},
-    {"name":"L2","sets":8,"block_bytes":64,"ways":4,"policy":"random"},{"name":"L3","sets":8,"block_bytes":64,"ways":9}],
+const GOOD: &str = r#"{"caches":[
+    {"name":"L1","sets":4,"block_bytes":64,"ways":3,"policy":"tree-plru"},
+    {"name":"L2","sets":8,"block_bytes":64,"ways":4,"policy":"random"},
+    {"name":"L3","sets":8,"block_bytes":64,"ways":9}],
     "inclusion":"victim-last","tlbs":[{"name":"dTLB","sets":2,"block_bytes":4096,"ways":6}]}"#;
 /// Larger ones are left alone: a run is to take no time.
 const BLOCKS_MAX: u64 = 1 << 16;

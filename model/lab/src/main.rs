@@ -1,5 +1,7 @@
 //! Checks the predictions of `ccmodel`, and makes figures of T. Chilimbi's thesis again.
 
+// Modules, lowest first: `parallel`, `probe_layout`, `sample`, `figures`, `validate`.
+
 mod figures;
 mod parallel;
 mod probe_layout;

@@ -179,11 +179,17 @@ fn inner_blocks_of_long_points_have_their_numbers() {
 quickcheck! {
     fn searches_touch_what_their_paths_say(nodes: u8, words: u8, weights: Vec<u8>) -> bool {
         let weights: Vec<f64> = (0..usize::from(nodes))
-            .map(|v| weights.get(v % weights.len().max(1)).copied().map_or(1.0, f64::from))
+            .map(|v| {
+                weights
+                    .get(v % weights.len().max(1))
+                    .copied()
+                    .map_or(1.0, f64::from)
+            })
             .collect();
         let shape = Shape::random_binary(u32::from(nodes), 3);
         let bytes = 8 * (1 + u32::from(words % 12));
-        let placement = Layout::Random { seed: 5 }.place(&shape, NodeExtent::new(bytes, 8).unwrap());
+        let placement =
+            Layout::Random { seed: 5 }.place(&shape, NodeExtent::new(bytes, 8).unwrap());
         let own_weights = weights;
         let is_alike = |weights: Option<&[f64]>| {
             let accesses = Accesses::searches(&shape, &placement, bytes, weights);
@@ -195,16 +201,22 @@ quickcheck! {
             let same_blocks = [8, 64, 4096].into_iter().all(|block| {
                 let by_visits = BlockProbabilities::new(&visits, &placement, bytes, block);
                 let by_tickets = accesses.block_probabilities(block);
-                by_visits.end_blocks().iter().zip(by_tickets.end_blocks()).all(|(a, b)| {
-                    a.0 == b.0 && (a.1 - b.1).abs() < 1e-9
-                }) && by_visits.end_blocks().len() == by_tickets.end_blocks().len()
+                by_visits
+                    .end_blocks()
+                    .iter()
+                    .zip(by_tickets.end_blocks())
+                    .all(|(a, b)| a.0 == b.0 && (a.1 - b.1).abs() < 1e-9)
+                    && by_visits.end_blocks().len() == by_tickets.end_blocks().len()
             });
             let close = |a: f64, b: f64| (a - b).abs() < 1e-9 * (1.0 + a);
             let own = accesses.visits();
             same_blocks
                 && agrees(&accesses, 64)
                 && close(own.nodes_per_operation(), visits.nodes_per_operation())
-                && close(own.mispredictions_per_operation(), visits.mispredictions_per_operation())
+                && close(
+                    own.mispredictions_per_operation(),
+                    visits.mispredictions_per_operation(),
+                )
         };
         is_alike(None) && is_alike(Some(&own_weights))
     }

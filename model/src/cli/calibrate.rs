@@ -43,7 +43,8 @@ fn table(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
     for probe in &machine.evidence.colours {
         writeln!(
             out,
-            "colours by address {} in caches with ways of {}: hot lines beside cold ones {:.1} ns in another colour, {:.1} in the same",
+            "colours by address {} in caches with ways of {}: hot lines beside cold ones {:.1} ns \
+             in another colour, {:.1} in the same",
             if probe.works() { "work" } else { "do nothing" },
             human_bytes(probe.way_bytes as f64),
             probe.other_ns,
@@ -53,13 +54,15 @@ fn table(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
     let search = machine.search;
     writeln!(
         out,
-        "search: {:.1} ns an operation, {:.2} ns a node (branch-free {:.2}), {:.1} ns a misprediction",
+        "search: {:.1} ns an operation, {:.2} ns a node (branch-free {:.2}), {:.1} ns a \
+         misprediction",
         search.operation_ns, search.node_ns, search.branch_free_node_ns, search.misprediction_ns
     )?;
     let overlap = machine.overlap;
     writeln!(
         out,
-        "overlap of independent work: {:.0} far misses at once; searches {:.0} nodes ahead branch-free, {:.1} times through their misses with branches",
+        "overlap of independent work: {:.0} far misses at once; searches {:.0} nodes ahead \
+         branch-free, {:.1} times through their misses with branches",
         overlap.misses, overlap.nodes_ahead, overlap.branches
     )?;
     if let Some(quietness) = &machine.evidence.quietness {

@@ -173,7 +173,8 @@ mod tests {
 
     #[test]
     fn clap_messages_become_one_line() {
-        let message = "error: unexpected argument '--foo' found\n\n  tip: a similar one\n  exists\n\nUsage: x\n";
+        let message = "error: unexpected argument '--foo' found\n\n  tip: a similar one\n\
+                       \x20 exists\n\nUsage: x\n";
         assert_eq!(
             first_paragraph(message),
             "unexpected argument '--foo' found (tip: a similar one exists)"

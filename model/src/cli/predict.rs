@@ -13,7 +13,7 @@
 //!   "baseline":  the layout that speedups are relative to,
 //!   "rows":      [{"layout": .., "ns": .., "ns_low": .., "ns_high": .., "cpu_ns": ..,
 //!                  "nodes_visited": .., "misses": {"L1": .., ...},
-//!                  "levels": [{"name": .., "misses": .., "ns": .., "tier": .., "reason": ..}, ...],
+//!                  "levels": [{"name": .., "misses": .., "ns": .., "tier": .., "reason": ..}],
 //!                  "span_bytes": .., "speedup": ..}, ...],
 //!   "thesis":    absent, or what its formulas say,
 //!   "sweep":     absent, or {"over": "nodes" | "colour_share",

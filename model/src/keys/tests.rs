@@ -136,8 +136,15 @@ quickcheck! {
         let share = |number: u8| f64::from(number) / 255.0;
         [
             KeyDistribution::Uniform,
-            KeyDistribution::Zipf { exponent: f64::from(exponent) / 1000.0, seed: 1 },
-            KeyDistribution::HotSet { keys_share: share(keys), operations_share: share(operations), seed: 1 },
+            KeyDistribution::Zipf {
+                exponent: f64::from(exponent) / 1000.0,
+                seed: 1,
+            },
+            KeyDistribution::HotSet {
+                keys_share: share(keys),
+                operations_share: share(operations),
+                seed: 1,
+            },
         ]
         .into_iter()
         .all(|distribution| distribution.to_string().parse() == Ok(distribution))
@@ -151,6 +158,7 @@ quickcheck! {
     }
 
     fn no_name_panics(text: String) -> bool {
-        text.parse::<KeyDistribution>().map_or_else(|error| !error.to_string().is_empty(), |_| true)
+        text.parse::<KeyDistribution>()
+            .map_or_else(|error| !error.to_string().is_empty(), |_| true)
     }
 }

@@ -334,14 +334,32 @@ fn the_same_structure_two_ways() {
 
 quickcheck! {
     fn a_larger_cache_never_costs_more(nodes: u16, small: u32, large: u32) -> bool {
-        let machine = |capacity: u32| Machine::new(
-            "one cache",
-            Machine::thesis().search,
-            vec![Level::new("L1", LevelKind::Data, 64, f64::from(capacity) + 1.0, 10.0)],
-        ).unwrap();
+        let machine = |capacity: u32| {
+            Machine::new(
+                "one cache",
+                Machine::thesis().search,
+                vec![Level::new(
+                    "L1",
+                    LevelKind::Data,
+                    64,
+                    f64::from(capacity) + 1.0,
+                    10.0,
+                )],
+            )
+            .unwrap()
+        };
         let shape = Shape::random_binary(u32::from(nodes), 2);
         let placement = Layout::VanEmdeBoas.place(&shape, node());
-        let ns = |capacity| predict_tree(&shape, &placement, node(), PageSize::Small4K, &machine(capacity)).ns;
+        let ns = |capacity| {
+            predict_tree(
+                &shape,
+                &placement,
+                node(),
+                PageSize::Small4K,
+                &machine(capacity),
+            )
+            .ns
+        };
         let (small, large) = (small % 2_000_000, large % 2_000_000);
         ns(small.max(large)) <= ns(small.min(large)) + 1e-6
     }

@@ -112,7 +112,13 @@ fn odd_block_sizes_are_refused() {
 }
 
 quickcheck! {
-    fn agrees_with_the_definition(nodes: u8, seed: u64, choice: u8, block_bits: u8, words: u8) -> bool {
+    fn agrees_with_the_definition(
+        nodes: u8,
+        seed: u64,
+        choice: u8,
+        block_bits: u8,
+        words: u8
+    ) -> bool {
         let shape = Shape::random_binary(u32::from(nodes), seed);
         let node = NodeExtent::new(8 * (1 + u32::from(words % 20)), 8).unwrap();
         let placement = layout(choice).place(&shape, node);
@@ -120,7 +126,11 @@ quickcheck! {
         agrees(&shape, &placement, node.bytes, block) && agrees(&shape, &placement, 8, block)
     }
 
-    fn every_operation_touches_a_block_and_no_more_than_it_visits(nodes: u16, seed: u64, choice: u8) -> bool {
+    fn every_operation_touches_a_block_and_no_more_than_it_visits(
+        nodes: u16,
+        seed: u64,
+        choice: u8
+    ) -> bool {
         let shape = Shape::random_binary(u32::from(nodes) + 1, seed);
         let visits = Visits::uniform(&shape);
         let placement = layout(choice).place(&shape, NodeExtent::new(32, 8).unwrap());
@@ -140,12 +150,20 @@ quickcheck! {
         let half = dense.offsets().iter().max().unwrap() / 2 / 4096 * 4096;
         // The upper half moves away by a multiple of every block size in use, and all of it to a
         // high address.
-        let offsets = dense.offsets().iter()
+        let offsets = dense
+            .offsets()
+            .iter()
             .map(|&o| 0x7f00_0000_0000 + if o >= half { o + (1 << 40) } else { o })
             .collect();
         let sparse = Placement::from_offsets(offsets);
         [64, 256, 4096].into_iter().all(|block| {
-            let ends = |placement| BlockProbabilities::new(&visits, placement, 32, block).end_blocks().iter().map(|&(_, p)| p).collect::<Vec<f64>>();
+            let ends = |placement| {
+                BlockProbabilities::new(&visits, placement, 32, block)
+                    .end_blocks()
+                    .iter()
+                    .map(|&(_, p)| p)
+                    .collect::<Vec<f64>>()
+            };
             ends(&dense) == ends(&sparse)
         })
     }

@@ -37,14 +37,23 @@ quickcheck! {
         let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
         sample.shape.len() == shape.len()
             && sample.visits.counts.iter().all(|&count| close(count, 1.0))
-            && close(sample.visits.nodes_per_operation(), whole.nodes_per_operation())
+            && close(
+                sample.visits.nodes_per_operation(),
+                whole.nodes_per_operation(),
+            )
             && close(
                 sample.visits.mispredictions_per_operation(),
                 whole.mispredictions_per_operation(),
             )
     }
 
-    fn counts_add_up_to_all_nodes(parents: Vec<u16>, cut: u8, bundle: u8, bundles: u8, weighted: bool) -> bool {
+    fn counts_add_up_to_all_nodes(
+        parents: Vec<u16>,
+        cut: u8,
+        bundle: u8,
+        bundles: u8,
+        weighted: bool
+    ) -> bool {
         let shape = forest(&parents);
         let subtree = shape.subtree_nodes();
         let weights: Vec<f64> = parents.iter().map(|&p| f64::from(p % 100)).collect();

@@ -1,7 +1,8 @@
 //! B-trees, with the keys inside of nodes as points of their own.
 //!
 //! ```text
-//! a node:   | header 8 B | key 0 .. key K-1 | value 0 .. value K-1 | link 0 .. link K |      K = fanout - 1
+//! a node:   | header 8 B | key 0 .. key K-1 | value 0 .. value K-1 | link 0 .. link K |
+//!           K = fanout - 1
 //! ```
 //!
 //! All nodes have this size; leaves do not use their links. A search reads the header (how many
@@ -11,7 +12,7 @@
 //! ```text
 //! binary, 7 keys:          k3                    linear:    k0 - k1 - k2 - ...
 //!                      k1      k5                            |    |    |
-//!                    k0  k2  k4  k6                         l0   l1   l2         gap g leads to link g
+//!                    k0  k2  k4  k6                         l0   l1   l2    gap g leads to link g
 //!                   l0 l1 ...        l7
 //! ```
 //!

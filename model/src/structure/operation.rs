@@ -83,7 +83,8 @@ pub struct ParseOperationError;
 impl fmt::Display for ParseOperationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "unknown operation: search, miss, insert, walk, walk:returns, or range:M with M keys, M at least 1",
+            "unknown operation: search, miss, insert, walk, walk:returns, or range:M with M \
+             keys, M at least 1",
         )
     }
 }

@@ -68,14 +68,26 @@ fn apart(built: &Built) -> Placement {
 }
 
 quickcheck! {
-    fn blocks_are_touched_as_often_as_operations_read_them(keys: u8, seed: u64, block_bits: u8) -> bool {
+    fn blocks_are_touched_as_often_as_operations_read_them(
+        keys: u8,
+        seed: u64,
+        block_bits: u8
+    ) -> bool {
         let keys = u32::from(keys % 70);
         let block_bytes = 8u64 << (block_bits % 7);
         structures(seed).into_iter().all(|structure| {
             let built = structure.build(keys, &sizes()).unwrap();
             let placement = built.place(Layout::Random { seed });
             operations().into_iter().all(|operation| {
-                [KeyDistribution::Uniform, KeyDistribution::Zipf { exponent: 1.0, seed }].iter().all(|distribution| {
+                [
+                    KeyDistribution::Uniform,
+                    KeyDistribution::Zipf {
+                        exponent: 1.0,
+                        seed,
+                    },
+                ]
+                .iter()
+                .all(|distribution| {
                     match built.accesses(&placement, operation, distribution) {
                         Ok(accesses) => agrees(&accesses, block_bytes),
                         Err(StructureError::NoRange) => matches!(structure, Structure::Hash { .. }),
@@ -90,16 +102,31 @@ quickcheck! {
         let keys = u32::from(keys);
         structures(seed).into_iter().all(|structure| {
             let built = structure.build(keys, &sizes()).unwrap();
-            let accesses = built.accesses(&apart(&built), Operation::Search, &KeyDistribution::Uniform).unwrap();
-            let mut ends: Vec<u64> = all_reads(&accesses).iter().map(|reads| *reads.last().unwrap()).collect();
+            let accesses = built
+                .accesses(&apart(&built), Operation::Search, &KeyDistribution::Uniform)
+                .unwrap();
+            let mut ends: Vec<u64> = all_reads(&accesses)
+                .iter()
+                .map(|reads| *reads.last().unwrap())
+                .collect();
             ends.sort_unstable();
             let searched = ends.len();
             ends.dedup();
             // Where nodes are read whole, several keys have one end.
-            let whole = matches!(structure, Structure::BTree { in_node: InNode::Whole, .. });
+            let whole = matches!(
+                structure,
+                Structure::BTree {
+                    in_node: InNode::Whole,
+                    ..
+                }
+            );
             built.keys() == keys as usize
                 && searched == built.keys()
-                && if whole { ends.len() == built.shape().len() } else { ends.len() == searched }
+                && if whole {
+                    ends.len() == built.shape().len()
+                } else {
+                    ends.len() == searched
+                }
         })
     }
 
@@ -108,7 +135,9 @@ quickcheck! {
             let built = structure.build(u32::from(keys), &sizes()).unwrap();
             [false, true].into_iter().all(|returns| {
                 let walk = Operation::Walk { returns };
-                let accesses = built.accesses(&apart(&built), walk, &KeyDistribution::Uniform).unwrap();
+                let accesses = built
+                    .accesses(&apart(&built), walk, &KeyDistribution::Uniform)
+                    .unwrap();
                 let mut points = accesses.fixed_sequence().unwrap().to_vec();
                 let read = points.len();
                 points.sort_unstable();
@@ -121,7 +150,9 @@ quickcheck! {
     fn node_ends_are_where_searches_end(keys: u8, seed: u64) -> bool {
         structures(seed).into_iter().all(|structure| {
             let built = structure.build(u32::from(keys) + 1, &sizes()).unwrap();
-            let ends = built.node_ends(Operation::Search, &KeyDistribution::Uniform).unwrap();
+            let ends = built
+                .node_ends(Operation::Search, &KeyDistribution::Uniform)
+                .unwrap();
             let sum: f64 = ends.iter().sum();
             let is_array = built.shape().is_empty();
             ends.len() == built.shape().len() && (is_array || (sum - 1.0).abs() < 1e-9)

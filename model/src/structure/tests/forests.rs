@@ -232,26 +232,49 @@ fn walks_end_at_cycles_and_shared_nodes() {
 quickcheck! {
     fn edges_give_the_forest_they_say(parents: Vec<u8>) -> bool {
         // Any forest, written from the last node to the first.
-        let parents: Vec<u32> = (0u32..).zip(&parents)
-            .map(|(v, &p)| if v == 0 || p % 7 == 0 { NO_NODE } else { u32::from(p) % v })
+        let parents: Vec<u32> = (0u32..)
+            .zip(&parents)
+            .map(|(v, &p)| {
+                if v == 0 || p % 7 == 0 {
+                    NO_NODE
+                } else {
+                    u32::from(p) % v
+                }
+            })
             .collect();
         let mut text = String::new();
         for (v, &parent) in parents.iter().enumerate().rev() {
-            let parent = if parent == NO_NODE { String::new() } else { format!("n{parent}") };
+            let parent = if parent == NO_NODE {
+                String::new()
+            } else {
+                format!("n{parent}")
+            };
             text.push_str(&format!("{parent},n{v},{},8\n", v * 8));
         }
         let edges = read_edges(text.as_bytes(), 1000).unwrap();
         let number = |name: &String| name[1..].parse::<u32>().unwrap();
-        let address = |v| edges.placement.as_ref().map(|placement| placement.offset(v));
-        edges.shape.len() == parents.len() && (0u32..).zip(&edges.names).all(|(v, name)| {
-            let own = number(name);
-            let parent = edges.names.get(edges.shape.parent(v) as usize).map_or(NO_NODE, number);
-            parents[own as usize] == parent && address(v) == Some(u64::from(own) * 8)
-        })
+        let address = |v| {
+            edges
+                .placement
+                .as_ref()
+                .map(|placement| placement.offset(v))
+        };
+        edges.shape.len() == parents.len()
+            && (0u32..).zip(&edges.names).all(|(v, name)| {
+                let own = number(name);
+                let parent = edges
+                    .names
+                    .get(edges.shape.parent(v) as usize)
+                    .map_or(NO_NODE, number);
+                parents[own as usize] == parent && address(v) == Some(u64::from(own) * 8)
+            })
     }
 
     fn no_text_panics(bytes: Vec<u8>, pairs: Vec<(u8, u8)>) -> bool {
-        let text: String = pairs.iter().map(|(a, b)| format!("{},{}\n", a % 9, b % 9)).collect();
+        let text: String = pairs
+            .iter()
+            .map(|(a, b)| format!("{},{}\n", a % 9, b % 9))
+            .collect();
         let is_answered = |text: &[u8]| match read_edges(text, 20) {
             Ok(edges) => edges.names.len() == edges.shape.len(),
             Err(error) => !error.to_string().is_empty(),
@@ -264,8 +287,15 @@ quickcheck! {
         if nodes == 0 {
             return true;
         }
-        let within = |list: &Vec<u8>| list.iter().map(|&i| usize::from(i) % nodes).collect::<Vec<usize>>();
-        let walker = Indexed { children: links.iter().map(within).collect(), roots: within(&roots) };
+        let within = |list: &Vec<u8>| {
+            list.iter()
+                .map(|&i| usize::from(i) % nodes)
+                .collect::<Vec<usize>>()
+        };
+        let walker = Indexed {
+            children: links.iter().map(within).collect(),
+            roots: within(&roots),
+        };
         match walk(&walker, 50) {
             Ok(walked) => walked.shape.len() <= 50,
             Err(error) => !error.to_string().is_empty(),

@@ -200,9 +200,17 @@ quickcheck! {
         let search = reads_of(Structure::SortedArray, u32::from(keys), Operation::Search);
         let miss = reads_of(Structure::SortedArray, u32::from(keys), Operation::Miss);
         let insert = reads_of(Structure::SortedArray, u32::from(keys), Operation::Insert);
-        let range = reads_of(Structure::SortedArray, u32::from(keys), Operation::Range { keys: 4 });
-        (0..length).zip(&search).all(|(key, reads)| *reads == binary_search(length, 2 * key + 1))
-            && (0..=length).zip(&miss).all(|(gap, reads)| *reads == binary_search(length, 2 * gap))
+        let range = reads_of(
+            Structure::SortedArray,
+            u32::from(keys),
+            Operation::Range { keys: 4 },
+        );
+        (0..length)
+            .zip(&search)
+            .all(|(key, reads)| *reads == binary_search(length, 2 * key + 1))
+            && (0..=length)
+                .zip(&miss)
+                .all(|(gap, reads)| *reads == binary_search(length, 2 * gap))
             && (0..=length).zip(&insert).all(|(gap, reads)| {
                 let mut expected = binary_search(length, 2 * gap);
                 expected.extend((gap..length).map(|element| 24 * element));
@@ -217,10 +225,18 @@ quickcheck! {
 
     fn search_trees_are_searched_as_programs_do(keys: u8, seed: u64, length: u8) -> bool {
         let length = u32::from(length % 20) + 1;
-        let random = Structure::SearchTree { growth: Growth::RandomInsert { seed } };
-        let complete = Structure::SearchTree { growth: Growth::Complete };
+        let random = Structure::SearchTree {
+            growth: Growth::RandomInsert { seed },
+        };
+        let complete = Structure::SearchTree {
+            growth: Growth::Complete,
+        };
         // Elements of an Eytzinger array are the nodes of a complete tree, one behind the other.
-        let structures = [(random, 1 << 20), (complete, 1 << 20), (Structure::Eytzinger, 24)];
+        let structures = [
+            (random, 1 << 20),
+            (complete, 1 << 20),
+            (Structure::Eytzinger, 24),
+        ];
         structures.into_iter().all(|(structure, stride)| {
             let built = structure.build(u32::from(keys), &sizes()).unwrap();
             let mut own = vec![0; usize::from(keys)];
@@ -259,7 +275,12 @@ quickcheck! {
             assert_eq!(next_key, u64::from(keys));
             root.height();
             [InNode::Binary, InNode::Linear].into_iter().all(|in_node| {
-                let structure = Structure::BTree { fanout: 5, fill: 0.75, in_node, growth };
+                let structure = Structure::BTree {
+                    fanout: 5,
+                    fill: 0.75,
+                    in_node,
+                    growth,
+                };
                 let search = |wanted| {
                     let mut reads = Vec::new();
                     root.search(wanted, in_node, &mut reads);
@@ -269,8 +290,12 @@ quickcheck! {
                 let keys = u64::from(keys);
                 let mut walk = Vec::new();
                 root.walk(&mut walk);
-                (0..keys).zip(of(Operation::Search)).all(|(key, reads)| reads == search(2 * key + 1))
-                    && (0..=keys).zip(of(Operation::Miss)).all(|(gap, reads)| reads == search(2 * gap))
+                (0..keys)
+                    .zip(of(Operation::Search))
+                    .all(|(key, reads)| reads == search(2 * key + 1))
+                    && (0..=keys)
+                        .zip(of(Operation::Miss))
+                        .all(|(gap, reads)| reads == search(2 * gap))
                     && (0..=keys).zip(of(Operation::Insert)).all(|(gap, reads)| {
                         let mut expected = search(2 * gap);
                         root.shift(2 * gap, &mut expected);
@@ -300,7 +325,11 @@ quickcheck! {
     fn lists_are_searched_from_the_head(keys: u8) -> bool {
         let keys = u32::from(keys) + 1;
         let list = |links| Structure::List { links };
-        let to = |last: u32| (0..=u64::from(last.min(keys - 1))).map(|v| v << 20).collect::<Vec<u64>>();
+        let to = |last: u32| {
+            (0..=u64::from(last.min(keys - 1)))
+                .map(|v| v << 20)
+                .collect::<Vec<u64>>()
+        };
         let single = reads_of(list(Links::Single), keys, Operation::Insert);
         let double = reads_of(list(Links::Double), keys, Operation::Insert);
         let range = reads_of(list(Links::Single), keys, Operation::Range { keys: 3 });
@@ -315,7 +344,11 @@ quickcheck! {
         let structure = Structure::Hash { load: 2.0, seed };
         let built = structure.build(keys, &sizes()).unwrap();
         let buckets = u64::from(keys.div_ceil(2).max(1));
-        let nodes_end = if keys == 0 { 0 } else { ((u64::from(keys) - 1) << 20) + 24 };
+        let nodes_end = if keys == 0 {
+            0
+        } else {
+            ((u64::from(keys) - 1) << 20) + 24
+        };
         let fixed = nodes_end.next_multiple_of(4096);
         // Absent keys: one for each bucket, in order; its chain goes on where the one before has
         // ended.
@@ -329,10 +362,13 @@ quickcheck! {
         });
         let hits = reads_of(structure, keys, Operation::Search);
         // A hit is the beginning of a miss.
-        let hits_agree = hits.iter().all(|reads| misses.iter().any(|miss| miss.starts_with(reads)));
+        let hits_agree = hits
+            .iter()
+            .all(|reads| misses.iter().any(|miss| miss.starts_with(reads)));
         built.fixed_bytes() == 8 * buckets
             && misses.len() as u64 == buckets
             && next == u64::from(keys)
-            && misses_agree && hits_agree
+            && misses_agree
+            && hits_agree
     }
 }
