@@ -78,9 +78,9 @@ impl Tag {
         Tag(heap | (class.index() * BIN_BYTES) | kind)
     }
 
-    /// The kind, if this is a slab of the class and heap of `bin` (or a slot without a class, and
-    /// `bin` is the heap's first); else at least [`BIN_BYTES`]. So at most [`kind::LISTED`] proves
-    /// a slab of that bin.
+    /// Returns the slot's kind if the slot is a slab of `bin` (or has no class, and `bin` is the
+    /// first of its heap), else at least [`BIN_BYTES`]. A result of at most [`kind::LISTED`] proves
+    /// a slab of `bin`.
     #[inline]
     pub(crate) fn kind_for(self, bin: &Bin) -> usize {
         self.0 ^ (&raw const *bin).addr()

@@ -305,8 +305,8 @@ impl<'a> Own<'a> {
         self.run_end.set(next + granules * GRANULE_BYTES);
     }
 
-    /// Counts an object that was placed at `place`, on the page of `hint`, by the block of its end
-    /// that is farther from there.
+    /// Counts an object that was placed at `place`, on the page of `hint`, by the block of that one
+    /// of its ends which is farther from the hint.
     #[inline(always)]
     fn count_on_page(self, place: usize, request: Request, hint: usize) {
         const _: () = assert!(

@@ -1,10 +1,10 @@
 //! A thread's heap: slabs of one size class each, and the chunks that they are cut from.
 //!
-//! A slab's map has a bit for each live object, at the granule where the object starts. A bin has a
-//! free list for each class: a small stack of addresses. Allocation takes an object off and sets
-//! its bit; a free clears the bit and puts the object back. Neither touches the object, so a cold
-//! one costs no miss, and neither divides. The bit alone says whether an object is live: a second
-//! free finds it clear, and the free list can be forgotten at any time. When it is empty,
+//! A slab's map has a bit for each live object, at the granule where the object starts. Each class
+//! has a bin, whose free list is a small stack of addresses. Allocation takes an object off and
+//! sets its bit; a free clears the bit and puts the object back. Neither touches the object, so a
+//! cold one costs no miss, and neither divides. The bit alone says whether an object is live: a
+//! second free finds it clear, and the free list can be forgotten at any time. When it is empty,
 //! [`Own::refill`] gathers the next free objects in address order: from the same slab, from remote
 //! frees, from slabs with room, from a fresh slab, from a fresh chunk.
 //!

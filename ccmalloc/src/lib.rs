@@ -123,10 +123,10 @@
 //! object put on the free list (`Heap::push`). Neither uses an atomic read-modify-write, and
 //! neither touches the object. A remote free goes to `free_remote`.
 //!
-//! An allocation with a hint: `Own::alloc_near` asks the registry whether the hint lies in a
-//! co-location page of this heap, reads the page's free map (one cache line), and takes the hint's
-//! block, else another on its page by the [`Policy`], else (where blocks are reserved) a tied page,
-//! else a new block.
+//! An allocation with a hint: `Own::alloc_near` asks the registry whether the hint lies in a chunk
+//! of this heap, and the slot's tag whether in a co-location page. It reads the page's free map
+//! (one cache line), and takes the hint's block, else another on its page by the [`Policy`], else
+//! (where blocks are reserved) a tied page, else a new block.
 //!
 //! The modules' documentation has the details: `geometry` (units), `chunk` (where metadata lies),
 //! `heap` and `slabs` (without hints), `colocate` (with hints), `pages` (free granules and ends of

@@ -18,8 +18,9 @@ use crate::pages::Pages;
 use crate::registry::{self, Owner};
 use crate::sys;
 
-/// Leaves an object of another heap to that heap. One atomic read-modify-write, while the owner has
-/// not looked yet. `bit` is the number of the object's first granule in its slot, 0 for a span.
+/// Leaves an object of another heap to that heap. Costs one atomic read-modify-write if the slot
+/// is announced already, up to three if not, and more where threads compete. `bit` is the number
+/// of the object's first granule in its slot, 0 for a span.
 ///
 /// A known weakness: `slot` borrows the chunk, which its owner may unmap between the bit and the
 /// return. No access follows, and all that is borrowed lies in cells and atomics; `Arc`'s drop is

@@ -9,8 +9,8 @@
 //!    in it get the addresses of their nodes;
 //! 3. the old places are freed.
 //!
-//! A link of step 1 that lies inside of another node, as only raw ones can, is copied along with
-//! that node, already changed. Step 2 is one pass: siblings are adjacent in the order of the
+//! A raw link may lie in another node than the one that showed it. Step 1 updates it there, and
+//! step 2 copies it with that node. Step 2 is one pass: siblings are adjacent in the order of the
 //! numbers, so each place is waited for once. For other orders (a
 //! [`RawStructure`](crate::RawStructure)) and for several types, step 1 writes all links. Nodes too
 //! large for a place stay, and their links keep their address.

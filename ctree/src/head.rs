@@ -2,13 +2,13 @@
 //! integers that lie in the node.
 //!
 //! A tree keeps the head of each key beside the others of its node, in lanes that are searched by
-//! SIMD. Only keys whose head equals that of the query are compared in full. Heads are:
+//! SIMD. Only keys whose head equals that of the query are compared in full. What the head is:
 //!
-//! - integers up to 64 bits and `char` have none: the key itself is the lane;
+//! - integers up to 64 bits and `char` need no head: the key itself is the lane;
 //! - byte strings: eight bytes, big-endian, after the prefix that all keys of the node share;
 //! - `u128`, `i128`, [`TotalF64`], [`TotalF32`], tuples of integers: the 64 most significant bits;
 //! - a type that implements [`Head`], in a map made by `with_heads`: what that returns;
-//! - any other `K: Ord` has none: keys are compared by `Ord`.
+//! - any other `K: Ord` has no head: keys are compared by `Ord`.
 //!
 //! As in `lane`, types are recognised by identity, since specialisation is not stable and `K: Ord`
 //! is the only bound that users see.

@@ -2,8 +2,8 @@
 //!
 //! A *point* is a piece of memory that is read at once: a node of a tree, one key of a B-tree's
 //! node, a bucket of a hash table, an element of an array. An *operation* reads points one after
-//! another, which follow from one random choice: the key, the gap between keys where an absent key
-//! would lie, the first key of a range. These choices are *tickets*, numbered so that
+//! another. One random choice fixes them all: the key, the gap between keys where an absent key
+//! would lie, the first key of a range. This choice is the *ticket*; tickets are numbered so that
 //!
 //! ```text
 //! point v is read  <=>  start_v <= ticket < end_v

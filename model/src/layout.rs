@@ -87,7 +87,7 @@ pub enum Layout {
         block_bytes: u32,
     },
     /// Clusters at each grain at once: lines of 64 B in 256 B in pages of 4 KiB in huge pages of 2
-    /// MiB, gap-free. Each place goes to the most probable node that hangs on what is near.
+    /// MiB, gap-free. Each place takes the most visited node whose parent has a place nearby.
     Hierarchical,
     /// The nodes that operations visit most, in [`Hierarchical`](Layout::Hierarchical) order among
     /// themselves, before all others. Made for [`place_weighted`](Layout::place_weighted) with
@@ -154,7 +154,12 @@ impl Layout {
             Layout::BreadthFirst => Some(order::breadth_first(shape)),
             Layout::Allocated => Some(allocated::birth_order(shape, BIRTH_SEED)),
             Layout::Hinted { policy } => return hinted::place(shape, node, policy, BIRTH_SEED),
-            _ => None,
+            Layout::DepthFirst
+            | Layout::VanEmdeBoas
+            | Layout::SubtreeCluster { .. }
+            | Layout::ClusterVanEmdeBoas { .. }
+            | Layout::Hierarchical
+            | Layout::Weighted => None,
         };
         if let Some(order) = order {
             return Placement::in_order(&order, node);

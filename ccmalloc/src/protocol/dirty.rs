@@ -117,8 +117,8 @@ impl<N: DirtyNode> DirtyStack<N> {
     }
 
     /// Calls `each(node, place)` for every place that has been announced since the last time, and
-    /// maybe for others, until it breaks off the node, whose further places are then forgotten. For
-    /// the owner alone.
+    /// maybe for others. If `each` breaks, the remaining places of that node are skipped and not
+    /// reported again. For the owner alone.
     pub(crate) fn collect(&self, mut each: impl FnMut(&N, usize) -> ControlFlow<()>) {
         let mut next = self.head.swap(null_mut(), Ordering::Acquire);
         // SAFETY: null or a node that was announced here, which lives, as `announce`'s callers have

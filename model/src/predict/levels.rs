@@ -1,12 +1,13 @@
 //! The misses of a machine's levels and what they cost.
 //!
-//! Where a [tier](crate::Tier) or the order of the reads says more of misses than a capacity does,
+//! If a [tier](crate::Tier) or the order of the reads gives the misses better than a capacity does,
+//! the footprint still gives the ratio of waits to misses:
 //!
 //! ```text
-//! waits = misses x (waits / misses as the footprint says)
+//! waits = misses x (waits / misses of the footprint)
 //! ```
 //!
-//! since the structure decides which lines are requested together, not how misses are counted.
+//! The structure decides which lines are requested together, not how misses are counted.
 
 use super::{LevelMisses, TierMisses, touched_share};
 use crate::footprint::Replacement;

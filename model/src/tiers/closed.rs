@@ -23,8 +23,8 @@
 //! cache above holds a block, which takes `(e^x - 1) / x` such times with `x = k (1 - h)`. So in
 //! place of `ways` there is room for `ways + k (1 - exp(-h (e^x - 1) / x))`.
 //!
-//! No formula is known for depth-first orders, which use few of a cache's sets, and for layouts in
-//! which it depends on the place of a subtree which nodes share a block.
+//! No formula is known for depth-first orders, which use few of a cache's sets, and for layouts
+//! whose blocks hold different nodes in different subtrees.
 
 use std::fmt;
 
