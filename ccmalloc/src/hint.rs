@@ -44,7 +44,6 @@ impl Error for AllocError {}
 ///
 /// # Examples
 ///
-///
 /// A stack whose nodes lie near each other, in any allocator that takes hints:
 ///
 /// ```

@@ -38,7 +38,8 @@ const SEED_DEFAULT: u64 = 0x5eed;
 ///
 /// An access to the line of the last one takes 1 to 2 ns, to another line in the first cache 5 to
 /// 10, and each level that misses about as much again, more where its sets do not fit the caches of
-/// the machine that simulates. Memory: up to 18 bytes for each block that the hierarchy holds.
+/// the machine that simulates. Memory: up to 18 bytes for each block that the hierarchy holds,
+/// 32 where a set has one.
 ///
 /// # Examples
 /// ```

@@ -109,10 +109,10 @@ impl<'a> BlockSizes<'a> {
             let found = known.found.and_then(|found| found.level(level, step));
             let better = match (found, sequence, known.first) {
                 (Some(found), ..) => found.misses,
-                (None, _, Some(first)) => {
+                (None, Some(sequence), first) => sequence.misses(block_bytes, capacity, first),
+                (None, None, Some(first)) => {
                     footprint.first_misses(capacity, replacement, first) / first
                 }
-                (None, Some(sequence), None) => sequence.misses(block_bytes, capacity),
                 (None, None, None) => return (misses, waits),
             };
             (better, better * exposure(footprint, misses, waits))
@@ -177,9 +177,9 @@ impl<'a> BlockSizes<'a> {
         let capacity = level.capacity_bytes() / level.block_bytes as f64;
         if let Some(sequence) = &self.sequence {
             // Each time that a walk enters a larger block, one of its lines is paid in full.
-            let misses = sequence.misses(level.block_bytes, capacity);
+            let misses = sequence.misses(level.block_bytes, capacity, None);
             let saved = larger_blocks.map(|larger| {
-                let entered = sequence.misses(larger.block_bytes, RECENT_BLOCKS);
+                let entered = sequence.misses(larger.block_bytes, RECENT_BLOCKS, None);
                 larger.share * (1.0 - (entered / misses.max(f64::MIN_POSITIVE)).min(1.0))
             });
             return (1.0 - saved.sum::<f64>()).max(0.0);

@@ -118,6 +118,7 @@ impl Replay<'_> {
         let mut counted = sums.counted(self);
         if sums.operations < operations {
             // The rest is as in the steady state.
+            counted.is_exact = false;
             let share = sums.operations as f64 / operations as f64;
             let rest = self.steady(None, &mut |_| ());
             for (level, rest) in counted.levels.iter_mut().zip(rest.levels) {
@@ -271,7 +272,8 @@ impl Sums {
             operations: self.operations,
             accesses: self.accesses,
             is_exact: (levels.iter())
-                .all(|&(mean, error)| error <= replay.error_max * mean.max(replay.rare)),
+                .all(|&(mean, error)| error <= replay.error_max * mean.max(replay.rare))
+                && (self.batches > 1.0 || replay.accesses.fixed_sequence().is_some()),
             levels,
         }
     }

@@ -225,3 +225,31 @@ quickcheck! {
         })
     }
 }
+
+#[test]
+fn the_first_searches_of_a_list_miss_what_they_meet() {
+    let accesses = accesses(LIST, 100, Layout::Random { seed: 3 }, Operation::Search);
+    let sequence = Sequence::of(&accesses).unwrap();
+    for ways in [16, 64] {
+        let hierarchy = one_cache(1, ways, ReplacementPolicy::Lru);
+        for first in [1, 4, 30] {
+            let replay = Replay {
+                accesses: &accesses,
+                hierarchy: &hierarchy,
+                frames: Frames::Identity,
+                seed: 77,
+                accesses_max: 10_000_000,
+                error_max: 0.0,
+                rare: 0.0,
+            };
+            let (simulated, error) = replay.first(first, &mut |_| ()).levels[0];
+            let predicted = sequence.misses(64, ways as f64, Some(first as f64));
+            // Five standard errors, and what the formula leaves out.
+            let allowed = 5.0 * error + 0.02 * simulated;
+            assert!(
+                (predicted - simulated).abs() < allowed,
+                "{ways}, {first}: {predicted} for {simulated} +- {error}"
+            );
+        }
+    }
+}
