@@ -218,3 +218,12 @@ fn mutable_references_to_all_values_can_be_held_together() {
     assert_eq!((apart[&0], apart[&999]), ([999; 8], [0; 8]));
     assert!(joined.values().skip(1).take(998).copied().eq(1..999));
 }
+
+#[test]
+fn values_may_borrow_what_is_dropped_first() {
+    // This compiles only with a drop check as that of std's maps: dropping a map uses no value.
+    let (map, text);
+    text = String::from("value");
+    map = FrozenCTreeMap::from([(1u64, text.as_str())]);
+    assert_eq!(map.get(&1), Some(&"value"));
+}

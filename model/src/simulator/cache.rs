@@ -327,6 +327,23 @@ mod tests {
     }
 
     #[test]
+    fn plru_trees_of_many_ways_use_all_of_them() {
+        for ways in [1, 2, 5, 12, 63, 64, 65, 100, 300] {
+            let mut many = set(ways, ReplacementPolicy::TreePlru);
+            let filled = evictions(&mut many, &(0..ways).collect::<Vec<u64>>());
+            assert!(filled.iter().all(Option::is_none), "{ways}");
+            let gone = evictions(&mut many, &(ways..2 * ways).collect::<Vec<u64>>());
+            assert!(gone.iter().all(Option::is_some), "{ways}");
+            // A power of two of ways gives way in turn when nothing is hit.
+            if ways.is_power_of_two() {
+                let mut gone: Vec<u64> = gone.into_iter().flatten().collect();
+                gone.sort_unstable();
+                assert_eq!(gone, (0..ways).collect::<Vec<u64>>());
+            }
+        }
+    }
+
+    #[test]
     fn lru_evicts_the_block_that_was_used_longest_ago() {
         let mut three = set(3, ReplacementPolicy::Lru);
         assert_eq!(evictions(&mut three, &[1, 2, 3, 1, 3]), [None; 5]);
