@@ -8,9 +8,11 @@ static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
 
 mod arena_indices;
 mod ast_walk;
+mod graph_indices;
 mod hash_chains;
 mod lru_list;
 mod morphed_again;
+mod several_types;
 mod trait_objects;
 mod vectors_of_nodes;
 mod walks;
