@@ -70,6 +70,7 @@ mod hierarchy;
 #[cfg(feature = "structures")]
 mod keys;
 mod layout;
+#[cfg(feature = "structures")]
 mod lines;
 mod machine;
 mod neighbours;

@@ -42,7 +42,7 @@ pub(crate) struct Replay<'a> {
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(
     not(feature = "cli"),
-    allow(dead_code, reason = "the command prints all of it")
+    expect(dead_code, reason = "the command prints all of it")
 )]
 pub(crate) struct Counted {
     pub(crate) operations: u64,
