@@ -32,15 +32,14 @@ impl Error for AllocError {}
 /// allocator that carries a hint ([`WithHint`]), for one near that. **Any hint is safe**; see
 /// [`cc_alloc`](crate::cc_alloc).
 ///
-/// Where the allocator implements one of the `Allocator` traits as well, both allocate and free the
-/// same objects.
-///
 /// # Safety
 /// For implementers, as for the `Allocator` traits:
 /// - an object that was handed out has the size and alignment of its layout, overlaps no other, and
 ///   stays valid until it is freed, or the allocator and all of its clones are dropped, or a borrow
 ///   in the allocator's type ends;
-/// - moving or cloning the allocator changes nothing about that, and any clone may free the object.
+/// - moving or cloning the allocator changes nothing about that, and any clone may free the object;
+/// - where the allocator implements one of the `Allocator` traits as well, either frees what the
+///   other allocated.
 ///
 /// # Examples
 ///
