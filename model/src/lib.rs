@@ -52,7 +52,7 @@
 
 // Modules, lowest first: `counters`, `evidence`, `footprint`, `geometry`, `lines`, `plot`, `shape`,
 // `hierarchy`, `keys`, `layout`, `sys`, `visits`, `probability`, `sample`, `simulator`, `topology`,
-// `accesses`, `machine`, `neighbours`, `structure`, `tiers`, `predict`, `thesis`, `choose`,
+// `accesses`, `machine`, `neighbours`, `structure`, `tiers`, `predict`, `choose`,
 // `colour`, `probe`, `calibrate`, `cost`, `cli`.
 
 mod accesses;
@@ -86,8 +86,6 @@ pub mod simulator;
 #[cfg(feature = "structures")]
 pub mod structure;
 mod sys;
-#[cfg(feature = "cli")]
-pub mod thesis;
 mod tiers;
 pub mod topology;
 mod visits;

@@ -32,9 +32,9 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
-use ccmodel::thesis::{
-    Clustering, THESIS_L2, THESIS_NODE_BYTES, c_tree_miss_rate, coloured_reuse, miss_rate,
-    nodes_per_block, search_references,
+use crate::thesis::{
+    Clustering, L2, NODE_BYTES, c_tree_miss_rate, coloured_reuse, miss_rate, nodes_per_block,
+    search_references,
 };
 use ccmodel::{Accesses, Shape};
 use serde::Serialize;
@@ -212,7 +212,7 @@ type WantedFigure = (&'static str, &'static str, Stated, Vec<Wanted>);
 
 /// The points of the three figures.
 fn wanted(options: FigureOptions) -> Vec<WantedFigure> {
-    let k = nodes_per_block(THESIS_L2.block_bytes(), THESIS_NODE_BYTES);
+    let k = nodes_per_block(L2.block_bytes(), NODE_BYTES);
     let levels = options.levels;
     let uncoloured = |layout, clustering: Clustering, arrangement| Wanted {
         layout,
@@ -275,7 +275,7 @@ fn wanted(options: FigureOptions) -> Vec<WantedFigure> {
         arrangement: Arrangement::Clusters {
             coloured_nodes: HALF_CACHE_NODES,
         },
-        formula_rate: c_tree_miss_rate(nodes_of(levels), THESIS_NODE_BYTES, THESIS_L2),
+        formula_rate: c_tree_miss_rate(nodes_of(levels), NODE_BYTES, L2),
         is_of_the_thesis: true,
     });
     let stated = |low, high, quote| Stated { low, high, quote };

@@ -1,11 +1,12 @@
 //! Checks the predictions of `ccmodel`, and makes figures of T. Chilimbi's thesis again.
 
-// Modules, lowest first: `parallel`, `probe_layout`, `sample`, `figures`, `validate`.
+// Modules, lowest first: `parallel`, `probe_layout`, `sample`, `thesis`, `figures`, `validate`.
 
 mod figures;
 mod parallel;
 mod probe_layout;
 mod sample;
+mod thesis;
 mod validate;
 
 use std::error::Error;
@@ -28,6 +29,8 @@ enum Command {
     Validate(validate::Args),
     /// Make the thesis's figures 3-4 to 3-6: predicted, simulated, and what its text says
     Thesis(figures::Args),
+    /// Print what the thesis's formulas say of a tree and a machine
+    Formulas(thesis::Args),
     /// Build a tree and search it, watched by valgrind
     #[command(hide = true)]
     ProbeLayout(probe_layout::Args),
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
     let done = match Args::parse().command {
         Command::Validate(args) => validate::run(&args, &mut out),
         Command::Thesis(args) => figures::run(&args, &mut out).map(|()| true),
+        Command::Formulas(args) => thesis::run(&args, &mut out).map(|()| true),
         Command::ProbeLayout(args) => probe_layout::run(&args, &mut out).map(|()| true),
     };
     match done {

@@ -203,7 +203,6 @@ pub(super) struct LayoutsArgs {
   model predict --nodes 1e6 --shape random --keys zipf:0.99 --machine calibrate --pages 2m
   model predict --structure btree --fanout 16 --nodes 1e6 --node-bytes 16 --operation range:100
   model predict --structure list --nodes 1e5 --layout allocated,random --operation walk
-  model predict --nodes 2097151 --node-bytes 20 --machine thesis --thesis --layout random,dfs
   model predict --nodes 1e6 --layout random,dfs,veb --plot layouts.svg")]
 pub(super) struct PredictArgs {
     #[command(flatten)]
@@ -215,9 +214,6 @@ pub(super) struct PredictArgs {
     /// The layout that speedups are relative to
     #[arg(long, default_value = "random", help_heading = "Layouts")]
     pub(super) baseline: Arrangement,
-    /// Add what the formulas of the thesis say
-    #[arg(long, help_heading = "Output")]
-    pub(super) thesis: bool,
     /// Draw a sweep into this SVG file; its values become the output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) plot: Option<PathBuf>,

@@ -15,7 +15,6 @@
 //!                  "nodes_visited": .., "misses": {"L1": .., ...},
 //!                  "levels": [{"name": .., "misses": .., "ns": .., "tier": .., "reason": ..}],
 //!                  "span_bytes": .., "speedup": ..}, ...],
-//!   "thesis":    absent, or what its formulas say,
 //!   "sweep":     absent, or {"over": "nodes" | "colour_share",
 //!                 "rows": [{"at": .., "layout": .., "ns": .., "misses": {..}, "speedup": ..}, ]},
 //!   "notes":     [..]
@@ -28,12 +27,10 @@ use serde_json::{Value, json};
 
 use super::answer::{answer, answers, methods, notes, table};
 use super::args::PredictArgs;
-use super::arrangement::Arrangement;
 use super::machine::machine;
 use super::output::{NewFile, human_count, write_json, write_notes};
 use super::question::Question;
-use super::{CliError, refuse, sweep};
-use crate::{Layout, thesis};
+use super::{CliError, sweep};
 
 pub(super) fn run(args: &PredictArgs, out: &mut dyn Write) -> Result<(), CliError> {
     // Asked first: an answer of seconds that cannot be drawn is a nuisance.
@@ -57,10 +54,6 @@ pub(super) fn run(args: &PredictArgs, out: &mut dyn Write) -> Result<(), CliErro
         }
         None => None,
     };
-    let thesis = args
-        .thesis
-        .then(|| thesis_report(args, &question))
-        .transpose()?;
     if args.layouts.json {
         let mut report = question.report();
         let rows = answers.iter().map(|answer| answer.report(baseline_ns));
@@ -73,9 +66,6 @@ pub(super) fn run(args: &PredictArgs, out: &mut dyn Write) -> Result<(), CliErro
         report["baseline"] = args.baseline.to_string().into();
         report["rows"] = rows.collect::<Vec<Value>>().into();
         report["notes"] = notes.into();
-        if let Some(thesis) = thesis {
-            report["thesis"] = json!(thesis);
-        }
         if let Some(sweep) = sweep {
             report["sweep"] = json!(sweep);
         }
@@ -105,40 +95,9 @@ pub(super) fn run(args: &PredictArgs, out: &mut dyn Write) -> Result<(), CliErro
     for line in methods(&answers) {
         writeln!(out, "{line}")?;
     }
-    if let Some(thesis) = thesis {
-        // Its lines end themselves.
-        write!(out, "\n{thesis}")?;
-    }
     write_notes(out, &notes)?;
     if let Some(path) = &args.plot {
         writeln!(out, "drawn into {}", path.display())?;
     }
     Ok(())
-}
-
-/// What the formulas of the thesis say of the layouts that they know.
-fn thesis_report(args: &PredictArgs, question: &Question<'_>) -> Result<thesis::Report, CliError> {
-    let node_bytes = u64::from(question.built.extent().bytes);
-    let tree = |structure| thesis::CompleteTree::of(structure, question.nodes(), node_bytes);
-    let Some(structure) = question.structure.and_then(tree) else {
-        return refuse(format!(
-            "--thesis: the thesis has formulas for trees and lists, not for {}",
-            args.question.structure
-        ));
-    };
-    let mut layouts: Vec<Layout> = Vec::new();
-    for arrangement in &args.layouts.layout {
-        if let Arrangement::Plain(layout) = *arrangement
-            && !layouts.contains(&layout)
-        {
-            layouts.push(layout);
-        }
-    }
-    let searches = args.question.searches;
-    Ok(thesis::report(
-        structure,
-        question.machine,
-        &layouts,
-        searches,
-    ))
 }

@@ -1,5 +1,4 @@
 use super::*;
-use crate::thesis;
 use crate::{
     Accesses, CacheLevel, Frames, Hierarchy, Inclusion, Level, LevelKind, SearchCosts, Simulator,
 };
@@ -107,10 +106,9 @@ fn predictions_agree_with_the_simulated_thesis_machine() {
     let layout = Layout::SubtreeCluster { block_bytes: 64 };
     let [plain, coloured] = compared(&shape, node, l2, 0.5, layout);
     assert!((coloured.1 / coloured.0 - 1.0).abs() < 0.03);
-    // What the thesis's formula says is the worst case for what is not coloured, of which the cache
-    // holds some.
-    let formula =
-        thesis::search_references((1 << 17) - 1) * thesis::c_tree_miss_rate((1 << 17) - 1, 20, l2);
+    // The thesis's formula, (D - R) / K, is the worst case for what is not coloured, of which the
+    // cache holds some: half of the cache holds 512 x 3 nodes, and a block holds two levels.
+    let formula = (17.0 - 1537f64.log2()) / 2.0;
     assert!(
         (0.8..1.0).contains(&(coloured.0 / formula)),
         "{} {formula}",
@@ -122,11 +120,10 @@ fn predictions_agree_with_the_simulated_thesis_machine() {
 
 #[test]
 fn parameters_are_those_of_the_thesis() {
-    // 64 pages of 384 nodes (section 3.4): half of 16384 sets.
+    // 64 pages of 384 nodes (section 3.4): half of 16384 sets, three nodes to a block.
     let l2 = Colouring::new(geometry(16_384, 64, 1), 0.5).unwrap();
     let node = extent(20, 4);
-    let formula = thesis::colourable_nodes(thesis::THESIS_L2, 20);
-    assert!((formula - l2.hot_nodes_max(node) as f64).abs() < 1e-9);
+    assert_eq!(l2.hot_nodes_max(node), 64 * 384);
     assert_eq!(l2.hot_way_bytes(), 512 << 10);
     // Larger than a block: by bytes, none across the end of a way's hot part.
     assert_eq!(l2.hot_nodes_max(extent(100, 4)), (512 << 10) / 100);

@@ -7,7 +7,7 @@
 //! parameter. Addresses choose sets as the program sees them: its operating system "maps
 //! consecutive virtual pages to non-conflicting physical pages" (section 2.2.1).
 
-use ccmodel::thesis::{THESIS_L1, THESIS_L2};
+use crate::thesis::{L1, L2};
 use ccmodel::{
     Accesses, CacheLevel, Frames, Hierarchy, Inclusion, Simulator, Tier, predict_misses,
 };
@@ -70,10 +70,7 @@ impl SearchCost {
 
 /// The thesis's caches and data TLB.
 fn hierarchy() -> Hierarchy {
-    let caches = vec![
-        CacheLevel::lru("L1", THESIS_L1),
-        CacheLevel::lru("L2", THESIS_L2),
-    ];
+    let caches = vec![CacheLevel::lru("L1", L1), CacheLevel::lru("L2", L2)];
     let tlb = level("dTLB", TLB_ENTRIES * PAGE_BYTES, TLB_ENTRIES, PAGE_BYTES);
     Simulated::new("thesis", caches, Inclusion::NonInclusive, vec![tlb]).hierarchy
 }

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use ccmodel::thesis::{THESIS_L2, transient_misses};
+use crate::thesis::{L2, transient_misses};
 use ccmodel::{Accesses, Shape};
 
 use super::cost::TOUCHED_BYTES;
@@ -36,7 +36,7 @@ pub(super) fn start_up(levels: u32) -> Vec<StartRow> {
     let clusters = Arrangement::Clusters { coloured_nodes: 0 };
     let placement = clusters.place(levels, &shape);
     let accesses = Accesses::searches(&shape, &placement, TOUCHED_BYTES, None);
-    let block_bytes = THESIS_L2.block_bytes();
+    let block_bytes = L2.block_bytes();
     let footprint = accesses.block_probabilities(block_bytes).footprint();
     let mut operations = accesses.operations(SEED);
     let (mut reads, mut seen) = (Vec::new(), HashSet::new());

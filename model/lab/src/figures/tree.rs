@@ -12,19 +12,19 @@
 //! clusters      v0 v1 v2| v3 v7 v8 | v4 v9 v10 | ...       subtrees of three, level by level
 //! ```
 
-use ccmodel::thesis::{THESIS_L2, THESIS_NODE_BYTES};
+use crate::thesis::{L2, NODE_BYTES};
 use ccmodel::{Layout, NodeExtent, Placement, Shape};
 
 use super::nodes_of;
 
 /// Nodes to a block: floor(64 / 20).
-pub(super) const BLOCK_NODES: u64 = THESIS_L2.block_bytes() / THESIS_NODE_BYTES;
+pub(super) const BLOCK_NODES: u64 = L2.block_bytes() / NODE_BYTES;
 /// A node: a key, two links and a value of two words.
 const NODE: NodeExtent = NodeExtent {
     bytes: 20,
     align: 4,
 };
-const _: () = assert!(NODE.bytes as u64 == THESIS_NODE_BYTES);
+const _: () = assert!(NODE.bytes as u64 == NODE_BYTES);
 /// Levels of a subtree of three nodes.
 const CLUSTER_LEVELS: u32 = 2;
 /// Chooses the random arrangements.
@@ -56,7 +56,7 @@ impl Arrangement {
     pub(super) fn place(self, levels: u32, shape: &Shape) -> Placement {
         let nodes = (1 << levels) - 1;
         let packed = |slots: Vec<u64>| {
-            let offsets = slots.into_iter().map(|slot| slot * THESIS_NODE_BYTES);
+            let offsets = slots.into_iter().map(|slot| slot * NODE_BYTES);
             Placement::from_offsets(offsets.collect())
         };
         let (slots, coloured_nodes) = match self {
@@ -90,14 +90,14 @@ impl Arrangement {
 /// themselves.
 fn address(slot: u64, hot_blocks: u64) -> u64 {
     let (block, in_block) = (slot / BLOCK_NODES, slot % BLOCK_NODES);
-    let sets = THESIS_L2.sets();
+    let sets = L2.sets();
     let block = if block < hot_blocks {
         block
     } else {
         let (cold, cold_sets) = (block - hot_blocks, sets - hot_blocks);
         cold / cold_sets * sets + hot_blocks + cold % cold_sets
     };
-    block * THESIS_L2.block_bytes() + in_block * THESIS_NODE_BYTES
+    block * L2.block_bytes() + in_block * NODE_BYTES
 }
 
 /// The first `hot_nodes` nodes anywhere in as many slots at the start, the others anywhere behind.
@@ -212,7 +212,7 @@ mod tests {
     fn what_is_coloured_is_alone_in_its_sets() {
         for arrangement in [random(768), clusters(768)] {
             let (_, placement) = placed(arrangement, 17);
-            let way = THESIS_L2.way_bytes();
+            let way = L2.way_bytes();
             let hot = placement.offsets().iter().filter(|&at| at % way < 256 * 64);
             assert_eq!(hot.clone().count(), 768, "{arrangement:?}");
             assert!(hot.into_iter().all(|&at| at < way), "{arrangement:?}");

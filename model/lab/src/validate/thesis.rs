@@ -6,9 +6,9 @@
 //! something of the thesis, not of this crate, so it is in the notes. The distance between
 //! predicted and simulated speedups is what the rows allow.
 
-use ccmodel::thesis::{
-    Clustering, THESIS_L2, THESIS_NODE_BYTES, c_tree_miss_rate, colourable_nodes, coloured_reuse,
-    miss_rate, nodes_per_block, search_references, transient_misses, worst_case_hits,
+use crate::thesis::{
+    Clustering, L2, NODE_BYTES, c_tree_miss_rate, colourable_nodes, coloured_reuse, miss_rate,
+    nodes_per_block, search_references, transient_misses, worst_case_hits,
 };
 
 use super::{Effort, Row};
@@ -57,7 +57,7 @@ pub(super) fn formula_row() -> Row {
 
 /// What a number is of, what the text prints or implies, and what the formulas give.
 fn pins() -> Vec<(&'static str, f64, f64)> {
-    let k = nodes_per_block(THESIS_L2.block_bytes(), THESIS_NODE_BYTES);
+    let k = nodes_per_block(L2.block_bytes(), NODE_BYTES);
     let references = search_references(NODES);
     let rate = |clustering: Clustering| miss_rate(references, 0.0, clustering.k(k));
     let half_cache = 64.0 * 384.0;
@@ -85,12 +85,12 @@ fn pins() -> Vec<(&'static str, f64, f64)> {
         (
             "nodes that half of the cache holds",
             half_cache,
-            colourable_nodes(THESIS_L2, THESIS_NODE_BYTES),
+            colourable_nodes(L2, NODE_BYTES),
         ),
         (
             "m_s of a C-tree, figure 3-3",
             (1.0 - (half_cache + 1.0).log2() / (NODES as f64 + 1.0).log2()) / 4f64.log2(),
-            c_tree_miss_rate(NODES, THESIS_NODE_BYTES, THESIS_L2),
+            c_tree_miss_rate(NODES, NODE_BYTES, L2),
         ),
         ("D", 21.0, references),
         ("cycles of a naive reference", 71.0, reference_cycles(1.0)),

@@ -86,10 +86,6 @@ fn texts_say_what_matters() {
             // All lines are missed.
             vec!["of what L1 can hold", " 1250 "],
         ),
-        (
-            format!("{ANY_TIER} --thesis"),
-            vec!["formulas of the thesis"],
-        ),
     ] {
         let text = answer(&line);
         for fragment in fragments {
@@ -102,26 +98,6 @@ fn texts_say_what_matters() {
     assert!(
         !text.contains("powers of two") && !text.contains("can hold"),
         "{text}"
-    );
-}
-
-#[test]
-fn thesis_formulas_stand_beside_predictions() {
-    let object = json(
-        "predict --nodes 16_383 --node-bytes 20 --layout dfs,cluster,veb --machine thesis \
-         --tier footprint --thesis",
-    );
-    let rows = object["thesis"]["rows"].as_array().unwrap();
-    assert_eq!(
-        rows.len(),
-        4,
-        "veb is not in the thesis, coloured trees are"
-    );
-    assert!((number(&rows[0], "levels.1.miss_rate") - 0.571).abs() < 5e-4);
-    assert!((number(&rows[1], "levels.1.miss_rate") - 0.5).abs() < 1e-9);
-    refused(
-        ANY_TIER,
-        &[("--structure array --thesis", "trees and lists")],
     );
 }
 
