@@ -1,17 +1,4 @@
 //! Free maps as words: a set bit is a free granule, a byte is a block, eight words are a page.
-//!
-//! The map of a page is one cache line. Most searches look at one word; empty blocks are searched
-//! for on the whole page, with words (`portable`) or registers of sixteen bytes (`sse2`).
-
-#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
-mod portable;
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-mod sse2;
-
-#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-pub(crate) use portable::empty_blocks;
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-pub(crate) use sse2::empty_blocks;
 
 use crate::geometry::{BLOCK_GRANULES, GRANULE_BYTES};
 
@@ -21,17 +8,6 @@ pub(crate) type PageMap = [u64; 8];
 /// Repeats a byte in each lane.
 const fn lanes(byte: u8) -> u64 {
     0x0101_0101_0101_0101 * byte as u64
-}
-
-/// Bits of a byte at which an object of the alignment `align_granules` (up to 8) may start.
-#[inline]
-const fn start_bits(align_granules: usize) -> u8 {
-    match align_granules {
-        0 | 1 => 0xff,
-        2 => 0x55,
-        4 => 0x11,
-        _ => 0x01,
-    }
 }
 
 /// For a run of `granules`, the steps by which it doubles and is completed.
@@ -77,7 +53,12 @@ pub(crate) fn first_fit(map: &PageMap, granules: usize, align: usize) -> Option<
 /// start.
 #[inline(always)]
 pub(crate) const fn start_lanes(align: usize) -> u64 {
-    lanes(start_bits(align.div_ceil(GRANULE_BYTES)))
+    lanes(match align.div_ceil(GRANULE_BYTES) {
+        0 | 1 => 0xff,
+        2 => 0x55,
+        4 => 0x11,
+        _ => 0x01,
+    })
 }
 
 /// For runs of 1 to 8 granules, in an array each: the first granule from which that many are free
@@ -107,8 +88,7 @@ static FITS: [[u8; 256]; BLOCK_GRANULES] = {
 /// The first granule (0..8) of a block with the map `block_map` from which `granules` (1..=8)
 /// granules are free, at the alignment `align` (in bytes, up to a block).
 ///
-/// By a table where any granule will do: each hinted allocation waits for this answer, and the next
-/// one for the allocation.
+/// Uses a table where any granule will do: each hinted allocation waits for this answer.
 #[inline(always)]
 pub(crate) fn fit_in_block(block_map: u8, granules: usize, align: usize) -> Option<usize> {
     if align > GRANULE_BYTES {
@@ -192,18 +172,12 @@ fn all_run_starts(map: &PageMap, granules: usize) -> PageMap {
     // So that the steps are constants in each, and those of 0 are none.
     #[inline(always)]
     fn each<const GRANULES: usize>(map: &PageMap) -> PageMap {
-        let [a, b, c, d, e, f, g, h] = *map;
-        let starts = |word| run_starts(word, GRANULES);
-        [
-            starts(a),
-            starts(b),
-            starts(c),
-            starts(d),
-            starts(e),
-            starts(f),
-            starts(g),
-            starts(h),
-        ]
+        // `map.map(..)` compiles to more instructions.
+        let mut starts = *map;
+        for word in &mut starts {
+            *word = run_starts(*word, GRANULES);
+        }
+        starts
     }
     match granules {
         1 => each::<1>(map),
@@ -283,6 +257,36 @@ pub(crate) fn set_runs(set: u64, length: usize) -> u64 {
     starts
 }
 
+/// Blocks of a page (bit = block) that are wholly free, sixteen bytes at once.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+#[inline]
+pub(crate) fn empty_blocks(map: &PageMap) -> u64 {
+    use core::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
+    let of = |low: u64, high: u64| {
+        // SAFETY: this is compiled only where every processor has SSE2.
+        let empty = unsafe {
+            let bytes = _mm_set_epi64x(high.cast_signed(), low.cast_signed());
+            _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(-1)))
+        };
+        u64::from(empty.cast_unsigned())
+    };
+    let [a, b, c, d, e, f, g, h] = *map;
+    of(a, b) | of(c, d) << 16 | of(e, f) << 32 | of(g, h) << 48
+}
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+pub(crate) use empty_blocks_by_words as empty_blocks;
+
+/// [`empty_blocks`] without instructions of one processor.
+#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
+#[inline]
+pub(crate) fn empty_blocks_by_words(map: &PageMap) -> u64 {
+    map.iter().rev().fold(0, |blocks, &word| {
+        // The multiplication moves bit 8i to bit 56 + i; no two products meet.
+        let empty = (empty_lanes(word) >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        blocks << 8 | empty
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -294,18 +298,27 @@ mod tests {
         })
     }
 
+    /// A page of full, sparse and empty words.
+    fn mixed(words: PageMap, more: PageMap) -> PageMap {
+        std::array::from_fn(|i| match i {
+            0 | 5 => words[i],
+            1 => words[i] | more[i],
+            2 => 0,
+            4 => !0 << 40,
+            7 => !0,
+            _ => words[i] & more[i],
+        })
+    }
+
     #[test]
-    fn a_fit_in_a_block_is_exact() {
+    fn fit_in_block_is_exact() {
         for map in 0..=255 {
             for granules in 1..=8 {
                 for align in [1, 2, 4, 8] {
                     let fit = naive_fit(map, granules, align);
                     let bytes = align * GRANULE_BYTES;
-                    assert_eq!(
-                        fit_in_block(map, granules, bytes),
-                        fit,
-                        "{map:08b} {granules} {align}"
-                    );
+                    let found = fit_in_block(map, granules, bytes);
+                    assert_eq!(found, fit, "{map:08b} {granules} {align}");
                     let mut page = [0; 8];
                     page[3] = u64::from(map) << 24;
                     let expected = fit.map(|fit| 3 * 64 + 24 + fit);
@@ -317,48 +330,26 @@ mod tests {
 
     quickcheck! {
         fn page_searches_agree_with_block_searches(
-            words: (u64, u64, u64, u64),
-            more: (u64, u64, u64, u64),
-            granules: usize,
-            align: u8
+            words: PageMap, more: PageMap, granules: usize, align: u8
         ) -> bool {
-            let map = [
-                words.0 & more.0 & more.1,
-                words.1 & words.2,
-                words.2 | words.0,
-                words.3,
-                more.0 | more.1,
-                more.1,
-                !0,
-                more.2 | more.3,
-            ];
-            let granules = granules % 8 + 1;
-            let align = 1_usize << (align % 4);
+            let map = mixed(words, more);
+            let (granules, align) = (granules % 8 + 1, 1_usize << (align % 4));
             let block = |i: usize| map[i / 8].to_le_bytes()[i % 8];
             let first = (0..64).find_map(|i| Some(i * 8 + naive_fit(block(i), granules, align)?));
             let empty = empty_blocks(&map);
             first_fit(&map, granules, align * GRANULE_BYTES) == first
                 && (0..64).all(|i| (empty >> i & 1 == 1) == (block(i) == 0xff))
-                && portable::empty_blocks(&map) == empty
+                && empty_blocks_by_words(&map) == empty
         }
 
-        fn the_next_empty_block_is_the_next_in_the_group(
-            words: (u64, u64, u64, u64),
-            full: Vec<u8>,
-            block: usize
+        fn next_empty_block_is_the_next_in_the_group(
+            map: PageMap, full: Vec<u8>, block: usize
         ) -> bool {
             // Random words have hardly an empty block; a few bytes of ones make some.
-            let mut bytes: Vec<u8> = [words.0, words.1, words.2, words.3, 0, !0, words.0, words.1]
-                .iter()
-                .flat_map(|word| word.to_le_bytes())
-                .collect();
-            for place in full {
-                bytes[usize::from(place) % 64] = 0xff;
-                bytes[usize::from(place / 2) % 64] = 0x7f;
-            }
-            let mut map = [0; 8];
-            for (word, bytes) in map.iter_mut().zip(bytes.chunks(8)) {
-                *word = u64::from_le_bytes(bytes.try_into().unwrap());
+            let mut map = map;
+            for place in full.into_iter().map(usize::from) {
+                map[place / 8 % 8] |= 0xff << (place % 8 * 8);
+                map[place / 16 % 8] &= !(0x80 << (place / 2 % 8 * 8));
             }
             let block = block % 64;
             let in_word = next_empty_in_word(map[block / 8], block % 8 * 8 + block % 3);
@@ -370,38 +361,17 @@ mod tests {
             }
         }
 
-        fn the_nearest_run_is_free_and_as_near_as_its_word_allows(
-            words: (u64, u64, u64, u64),
-            granule: usize,
-            granules: usize,
-            align: u8
+        fn nearest_run_is_free_and_as_near_as_its_word_allows(
+            words: PageMap, more: PageMap, granule: usize, granules: usize, align: u8
         ) -> bool {
-            let align = 1_usize << (align % 4);
-            let map = [
-                words.0,
-                words.1 & words.2,
-                0,
-                words.0 & words.3,
-                !0 << 40,
-                words.2,
-                words.3 & words.1 & words.0,
-                words.1 | words.2,
-            ];
-            let (granule, granules) = (
-                granule % 512,
-                if granules.is_multiple_of(2) {
-                    granules % 64 + 1
-                } else {
-                    granules % 8 + 1
-                },
-            );
-            let starts: Vec<usize> = (0..512)
-                .filter(|&g: &usize| {
-                    g.is_multiple_of(align)
-                        && g % 64 + granules <= 64
-                        && (g..g + granules).all(|g| map[g / 64] >> (g % 64) & 1 == 1)
-                })
-                .collect();
+            let map = mixed(words, more);
+            let (granule, align) = (granule % 512, 1_usize << (align % 4));
+            let granules = granules / 2 % if granules.is_multiple_of(2) { 64 } else { 8 } + 1;
+            let is_start = |&g: &usize| {
+                g.is_multiple_of(align)
+                    && g % 64 + granules <= 64
+                    && (g..g + granules).all(|g| map[g / 64] >> (g % 64) & 1 == 1)
+            };
             let home = granule / 64;
             // By the distance of the words, upwards first; then by the distance in the home word,
             // or the end that is nearer.
@@ -415,7 +385,7 @@ mod tests {
                 (word.abs_diff(home), word < home, inside)
             };
             nearest_run(&map, granule, granules, align * GRANULE_BYTES)
-                == starts.into_iter().min_by_key(key)
+                == (0..512).filter(is_start).min_by_key(key)
         }
 
         fn nearest_is_nearest(set: u64, bit: usize) -> bool {
@@ -426,32 +396,25 @@ mod tests {
             nearest(set, bit) == naive
         }
 
-        fn runs_of_blocks(set: u64, more: u64, blocks: usize) -> bool {
+        fn run_starts_are_exact(set: u64, more: u64, length: usize) -> bool {
             // Long runs as well.
-            let (set, blocks) = if more.is_multiple_of(2) {
-                (set | more | more << 9, blocks % 64 + 1)
+            let (set, length) = if more.is_multiple_of(2) {
+                (set | more | more << 9, length % 64 + 1)
             } else {
-                (set, blocks % 9 + 1)
+                (set, length % 9 + 1)
             };
-            let starts = set_runs(set, blocks);
-            if run_starts(set, blocks) != starts {
-                return false;
-            }
-            (0..64).all(|i| {
-                (starts >> i & 1 == 1)
-                    == (i + blocks <= 64 && (i..i + blocks).all(|b| set >> b & 1 == 1))
-            })
+            let starts = set_runs(set, length);
+            let is_start = |i| i + length <= 64 && (i..i + length).all(|b| set >> b & 1 == 1);
+            run_starts(set, length) == starts
+                && (0..64).all(|i| (starts >> i & 1 == 1) == is_start(i))
         }
 
         fn the_group_comes_first(set: u64, bit: usize) -> bool {
             let bit = bit % 64;
-            match next_in_group(set, bit) {
-                None => set == 0,
-                Some(found) => {
-                    let in_group = (0..64).any(|b| set >> b & 1 == 1 && b / 4 == bit / 4);
-                    set >> found & 1 == 1 && (!in_group || found / 4 == bit / 4)
-                }
-            }
+            let in_group = (0..64).any(|b| set >> b & 1 == 1 && b / 4 == bit / 4);
+            next_in_group(set, bit).map_or(set == 0, |found| {
+                set >> found & 1 == 1 && (!in_group || found / 4 == bit / 4)
+            })
         }
     }
 }

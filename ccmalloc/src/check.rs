@@ -5,6 +5,7 @@ use core::ptr::null;
 use crate::chunk::{Slab, SlotRef, Tag, granule_bit, kind, map_word};
 use crate::geometry::CHUNK_SLOTS;
 use crate::heap::Own;
+use crate::list::Listed;
 use crate::size_class::Class;
 
 impl Own<'_> {
@@ -25,11 +26,11 @@ impl Own<'_> {
                 if slab.tag() != self.slab_tag(class, kind::LISTED) {
                     return Err("a listed slab has another class or another tag");
                 }
-                if slab.prev.get() != previous || core::ptr::eq(slab, active.get()) {
+                if slab.links().prev.get() != previous || core::ptr::eq(slab, active.get()) {
                     return Err("a list of slabs is broken");
                 }
                 previous = next;
-                next = slab.next.get();
+                next = slab.links().next.get();
             }
         }
         for (index, bin) in self.bins.iter().enumerate() {
@@ -78,7 +79,7 @@ impl Own<'_> {
                     return Err("the map of a free slot is not clear");
                 }
             }
-            desc = open.next.get();
+            desc = open.links.next.get();
         }
         self.check_pages()
     }

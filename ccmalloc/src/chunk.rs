@@ -17,11 +17,9 @@
 //! ```
 //!
 //! Masks and shifts lead from an address to its chunk, the header of its slot, and the bit of its
-//! granule, without a division by the size of an object.
-//!
-//! No metadata lies beside objects or in free objects. What only some chunks need (the end maps of
-//! co-location pages) lies in metadata of the heap. What must outlive the chunk, as another thread
-//! may still be announcing a free, lies in its [`ChunkDesc`], which is never unmapped.
+//! granule. No metadata lies beside objects or in free objects. What only some chunks need (the end
+//! maps of co-location pages) lies in metadata of the arena. What must outlive the chunk, because
+//! another thread may still be announcing a free, lies in its [`ChunkDesc`], never unmapped.
 
 use core::cell::Cell;
 use core::ptr::null;
@@ -32,19 +30,17 @@ use crate::geometry::{
     CHUNK_BYTES, CHUNK_PAGES, CHUNK_SLOTS, GRANULE_BYTES, MAP_WORDS, PAGE_BYTES, SLOT_BYTES,
     SLOT_PAGES, chunk_base, slot_index,
 };
+use crate::list::{Links, Listed};
 use crate::protocol::{Dirty, DirtyNode, RemoteWord};
 use crate::size_class::Class;
 
 /// What a slot is used for.
 pub(crate) mod kind {
-    /// Objects of one size class, and the slab that the class allocates from. Frees take the fast
-    /// path.
+    /// The slab that its size class allocates from. Frees take the fast path.
     pub(crate) const ACTIVE: usize = 0;
-    /// Objects of one size class, in the list of slabs with room. Frees take the fast path, and
-    /// look out for emptiness.
+    /// A slab in the list of those with room. Frees take the fast path, and notice an empty one.
     pub(crate) const LISTED: usize = 1;
-    /// Objects of one size class, none of them free, in no list: the first free must put the slab
-    /// back.
+    /// A slab without free objects, in no list: the first free puts it back.
     pub(crate) const FULL: usize = 2;
     /// Sixteen co-location pages.
     pub(crate) const COLOCATED: usize = 3;
@@ -54,8 +50,8 @@ pub(crate) mod kind {
     pub(crate) const SPAN_INSIDE: usize = 5;
 }
 
-/// The owner of a slot and its use: the address of the heap's bin for the slot's class (of the heap
-/// itself, in a slot without a class), plus the [`kind`]. 0 for a slot in no use.
+/// The owner of a slot and its use: the address of the arena's bin for the slot's class (of the
+/// arena itself, in a slot without a class), plus the [`kind`]. 0 for an unused slot.
 ///
 /// So one comparison with the bin that a freed object should go back to proves its owner, its class
 /// and its kind.
@@ -63,7 +59,7 @@ pub(crate) mod kind {
 pub(crate) struct Tag(usize);
 
 impl Tag {
-    /// Of a slot in no use.
+    /// Of an unused slot.
     pub(crate) const FREE: Tag = Tag(0);
 
     /// Of a slot without a class of the heap at this address.
@@ -120,31 +116,35 @@ pub(crate) struct Slab {
     /// A [`Tag`]. Atomic because other threads read it while the owner switches between the first
     /// three kinds.
     tag: AtomicUsize,
-    /// Neighbours in the heap's list of slabs of this class that have room; `COLOCATED`: of slots
-    /// with listed pages.
-    pub(crate) next: Cell<*const Slab>,
-    /// See `next`.
-    pub(crate) prev: Cell<*const Slab>,
+    /// In the arena's list of slabs of this class that have room; `COLOCATED`: of slots with listed
+    /// pages.
+    links: Links<Slab>,
     /// `SPAN`: offset of the object in the slot, in bytes.
     pub(crate) span_offset: Cell<u16>,
     /// `SPAN`: number of slots.
     pub(crate) span_slots: Cell<u8>,
-    /// Size classes: number of a word of the map that had a live object in it when last looked at.
+    /// Slabs: number of a word of the map that had a live object in it when last read.
     pub(crate) witness: Cell<u8>,
-    /// `COLOCATED`: which pages the heap has listed for openings (bit = page).
+    /// `COLOCATED`: which pages the arena has listed for openings (bit = page).
     pub(crate) listed_pages: Cell<u16>,
     /// A cell, so that no byte of a header lies outside of cells and atomics ([`SlotRef`]).
     _padding: Cell<u16>,
 }
 
-/// A bit for each granule of a slot; only the owner reads or writes it. All zero in a slot that is
-/// not in use.
+// SAFETY: slots leave their list before their chunk is unmapped, and are in one list at most.
+unsafe impl Listed for Slab {
+    fn links(&self) -> &Links<Self> {
+        &self.links
+    }
+}
+
+/// A bit for each granule of a slot; only the owner reads or writes it. All zero in an unused slot.
 ///
 /// In a slab, the bit of an object's first granule is set while the object is live, and all others
 /// are zero. In co-location pages, the bits of the free granules are set.
 pub(crate) type Map = [Cell<u64>; MAP_WORDS];
 /// A bit for each granule at which an object starts that another thread has freed, and that the
-/// owner has not yet taken into account. All zero in a slot that is not in use.
+/// owner has not yet taken into account. All zero in an unused slot.
 pub(crate) type RemoteMap = [RemoteWord; MAP_WORDS];
 
 /// The end map of a slot.
@@ -207,7 +207,7 @@ pub(crate) unsafe fn map_word<'a>(address: usize) -> &'a Cell<u64> {
     unsafe { &*chunk.add(number) }
 }
 
-/// The part of a chunk's metadata that outlives the chunk. Owned by one heap for ever, reused for
+/// The part of a chunk's metadata that outlives the chunk. Owned by one arena for ever, reused for
 /// its later chunks.
 #[repr(C, align(64))]
 pub(crate) struct ChunkDesc {
@@ -215,7 +215,7 @@ pub(crate) struct ChunkDesc {
     dirty: Dirty<ChunkDesc>,
     /// The chunk, or null while there is none.
     pub(crate) chunk: Cell<*const Chunk>,
-    /// Slots in no use (bit = slot). Bit 0 is never set.
+    /// Unused slots (bit = slot). Bit 0 is never set.
     pub(crate) free_slots: Cell<u32>,
     /// Slots whose memory may be other than zero (bit = slot).
     pub(crate) used_slots: Cell<u32>,
@@ -226,12 +226,9 @@ pub(crate) struct ChunkDesc {
     /// Slots that a [`Region`](crate::Region) is filling (bit = slot): their pages serve no
     /// openings, and they are not given back.
     pub(crate) reserved_slots: Cell<u32>,
-    /// Neighbours in the heap's list of chunks with free slots; `next` also links unused
-    /// descriptors.
-    pub(crate) next: Cell<*const ChunkDesc>,
-    /// See `next`.
-    pub(crate) prev: Cell<*const ChunkDesc>,
-    /// Next in the list of all descriptors that the heap has made; set once.
+    /// In the arena's list of chunks with free slots; `next` also links unused descriptors.
+    pub(crate) links: Links<ChunkDesc>,
+    /// Next in the list of all descriptors that the arena has made; set once.
     pub(crate) next_made: Cell<*const ChunkDesc>,
     /// [`CHUNK_SLOTS`] of them, aligned to a block, once the chunk has had co-location pages, or
     /// null.
@@ -252,11 +249,18 @@ impl ChunkDesc {
             huge: Cell::new(false),
             freed_at: Cell::new(0),
             reserved_slots: Cell::new(0),
-            next: Cell::new(null()),
-            prev: Cell::new(null()),
+            links: Links::new(),
             next_made: Cell::new(null()),
             ends: Cell::new(null()),
         }
+    }
+}
+
+// SAFETY: descriptors live for ever; `next` is that of the unused ones only while the descriptor is
+// not in the other list.
+unsafe impl Listed for ChunkDesc {
+    fn links(&self) -> &Links<Self> {
+        &self.links
     }
 }
 
@@ -348,9 +352,8 @@ impl<'a> SlotRef<'a> {
     /// Address of the slot's first byte, with the provenance of the whole chunk.
     #[inline]
     pub(crate) fn base(self) -> *mut u8 {
-        let chunk: *mut u8 =
-            core::ptr::with_exposed_provenance_mut((&raw const *self.chunk).addr());
-        chunk.wrapping_add(self.slot * SLOT_BYTES)
+        let chunk = (&raw const *self.chunk).addr();
+        core::ptr::with_exposed_provenance_mut(chunk + self.slot * SLOT_BYTES)
     }
 
     /// The slot's end map.
@@ -392,8 +395,7 @@ impl<'a> SlotRef<'a> {
     /// The tie of page `page` (0..16) of a co-location slot.
     pub(crate) fn tie(self, page: usize) -> &'a Cell<u16> {
         let page = (self.slot.max(1) - 1) * SLOT_PAGES + (page & (SLOT_PAGES - 1));
-        // SAFETY: `slot < CHUNK_SLOTS`, so this is a page behind the first slot, counted from
-        // there.
+        // SAFETY: `slot < CHUNK_SLOTS`: a page behind the first slot, counted from there.
         unsafe { self.chunk.ties.get_unchecked(page) }
     }
 
@@ -409,38 +411,13 @@ impl<'a> SlotRef<'a> {
 }
 
 impl Slab {
-    /// Puts the header in front of the list that starts at `head`.
-    pub(crate) fn link_before(&self, head: &Cell<*const Slab>) {
-        self.prev.set(null());
-        self.next.set(head.get());
-        // SAFETY: null or a header in the list, which is mapped.
-        if let Some(next) = unsafe { head.get().as_ref() } {
-            next.prev.set(self);
-        }
-        head.set(self);
-    }
-
-    /// Takes the header off the list that starts at `head`.
-    pub(crate) fn unlink_from(&self, head: &Cell<*const Slab>) {
-        let (next, prev) = (self.next.replace(null()), self.prev.replace(null()));
-        // SAFETY: null or headers in the same list, which are mapped.
-        if let Some(next) = unsafe { next.as_ref() } {
-            next.prev.set(prev);
-        }
-        // SAFETY: as above.
-        match unsafe { prev.as_ref() } {
-            Some(prev) => prev.next.set(next),
-            None => head.set(next),
-        }
-    }
-
-    /// Whose the slot is, and what for.
+    /// The slot's owner and use.
     #[inline]
     pub(crate) fn tag(&self) -> Tag {
         Tag(self.tag.load(Ordering::Relaxed))
     }
 
-    /// Records whose the slot is from now on, and what for.
+    /// Records the slot's owner and use.
     pub(crate) fn set_tag(&self, tag: Tag) {
         self.tag.store(tag.0, Ordering::Relaxed);
     }
@@ -488,7 +465,7 @@ mod tests {
 
     #[test]
     fn runs_are_cut_into_words() {
-        for (first, granules) in [
+        let runs = [
             (0, 1),
             (0, 64),
             (3, 61),
@@ -496,14 +473,12 @@ mod tests {
             (60, 8),
             (63, 130),
             (100, 512),
-        ] {
+        ];
+        for (first, granules) in runs {
             let mut bits = Vec::new();
             for_each_word(first, granules, |word, mask| {
-                bits.extend(
-                    (0..64)
-                        .filter(|&bit| mask >> bit & 1 == 1)
-                        .map(|bit| word * 64 + bit),
-                );
+                let set = (0..64).filter(|bit| mask >> bit & 1 == 1);
+                bits.extend(set.map(|bit| word * 64 + bit));
             });
             assert_eq!(bits, (first..first + granules).collect::<Vec<_>>());
         }

@@ -8,13 +8,9 @@
 macro_rules! debug_assert {
     ($holds:expr $(,)?) => {
         if cfg!(debug_assertions) && !$holds {
-            $crate::sys::die_of(concat!(
-                file!(),
-                ":",
-                line!(),
-                ": this does not hold: ",
-                stringify!($holds)
-            ));
+            let holds = stringify!($holds);
+            let (file, line) = (file!(), line!());
+            $crate::sys::die_of(format_args!("{file}:{line}: this does not hold: {holds}"));
         }
     };
 }

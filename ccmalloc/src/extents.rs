@@ -1,10 +1,8 @@
-//! Extents: runs of whole chunks in no use, which a heap keeps for a while before the OS gets them
-//! back.
+//! Extents: runs of unused chunks, which an arena keeps for a while before it unmaps them.
 //!
 //! A block of some megabytes that comes and goes would otherwise cost two system calls and a page
-//! fault for every 4 KiB: ten to twenty times what its use costs. A request takes the front of the
-//! smallest extent that is long enough; neighbours are joined. Extents are whole chunks and not
-//! cleared.
+//! fault for every 4 KiB. A request takes the front of the smallest extent that is long enough;
+//! neighbours are joined. Extents are not cleared.
 //!
 //! Three limits bound them: [`EXTENTS`] extents, [`kept_bytes_max`] bytes, and
 //! [`DECAY_MILLISECONDS`] since the last part became free, checked when a slot or a chunk of the
@@ -21,12 +19,11 @@ use crate::sys;
 const EXTENTS: usize = 24;
 /// How long memory is kept that no request takes.
 pub(crate) const DECAY_MILLISECONDS: usize = 500;
-/// Bytes that are always kept, if they become free...
+/// Bounds of [`kept_bytes_max`].
 const KEPT_BYTES_MIN: usize = 32 << 20;
-/// ...and that are never exceeded.
 const KEPT_BYTES_MAX: usize = 128 << 20;
 
-/// A run of chunks in no use; none if `chunks` is 0.
+/// A run of unused chunks; none if `chunks` is 0.
 #[derive(Clone, Copy)]
 struct Extent {
     start: *mut u8,
@@ -63,23 +60,36 @@ impl Extents {
         self.iter().any(|(_, extent)| extent.chunks == 1)
     }
 
-    /// Bytes in all.
     fn bytes(&self) -> usize {
         self.iter()
             .map(|(_, extent)| extent.chunks * CHUNK_BYTES)
             .sum()
     }
 
-    /// The one that has been free for longest.
-    fn oldest(&self) -> Option<(&Cell<Extent>, Extent)> {
-        self.iter().min_by_key(|(_, extent)| extent.freed_at)
-    }
-
-    /// Takes an extent out that is `wanted`, if there is one.
+    /// Takes the first extent that is `wanted`.
     fn take_at(&self, wanted: impl Fn(&Extent) -> bool) -> Option<Extent> {
         let (cell, extent) = self.iter().find(|(_, extent)| wanted(extent))?;
         replace(cell, NO_EXTENT);
         Some(extent)
+    }
+
+    /// Takes `count` chunks off the front of the extent in `cell`.
+    fn take_front(cell: &Cell<Extent>, count: usize) -> *mut u8 {
+        let extent = cell.get();
+        let rest = Extent {
+            start: extent.start.wrapping_add(count * CHUNK_BYTES),
+            chunks: extent.chunks - count,
+            ..extent
+        };
+        replace(cell, rest);
+        extent.start
+    }
+
+    /// Unmaps all extents that are `unwanted`.
+    fn unmap_where(&self, unwanted: impl Fn(&Extent) -> bool) {
+        while let Some(extent) = self.take_at(&unwanted) {
+            extent.unmap();
+        }
     }
 }
 
@@ -96,15 +106,11 @@ pub(crate) fn used_bytes() -> usize {
     CHUNK_BYTES_MAPPED.load(Ordering::Relaxed) + LARGE_BYTES_MAPPED.load(Ordering::Relaxed)
 }
 
-/// Puts `extent` in the place of another, and counts.
+/// Puts `extent` into `cell`, and counts the difference.
 fn replace(cell: &Cell<Extent>, extent: Extent) {
-    let before = cell.replace(extent);
     // Modulo 2^64, as are all sums.
-    let more = extent
-        .chunks
-        .wrapping_sub(before.chunks)
-        .wrapping_mul(CHUNK_BYTES);
-    KEPT_BYTES.fetch_add(more, Ordering::Relaxed);
+    let more = extent.chunks.wrapping_sub(cell.replace(extent).chunks);
+    KEPT_BYTES.fetch_add(more.wrapping_mul(CHUNK_BYTES), Ordering::Relaxed);
 }
 
 impl Extent {
@@ -121,7 +127,7 @@ impl Extent {
     }
 }
 
-/// How many bytes a heap keeps at most: as many as the process uses, within limits.
+/// How many bytes an arena keeps at most: as many as the process uses, within limits.
 fn kept_bytes_max() -> usize {
     used_bytes().clamp(KEPT_BYTES_MIN, KEPT_BYTES_MAX)
 }
@@ -136,19 +142,9 @@ pub(crate) struct Chunks {
 impl Extents {
     /// Takes `count` neighbouring chunks that were kept; their contents are anything.
     fn take_kept(&self, count: usize) -> Option<NonNull<u8>> {
-        let (cell, extent) = self
-            .iter()
-            .filter(|(_, extent)| extent.chunks >= count)
-            .min_by_key(|(_, extent)| extent.chunks)?;
-        replace(
-            cell,
-            Extent {
-                start: extent.start.wrapping_add(count * CHUNK_BYTES),
-                chunks: extent.chunks - count,
-                ..extent
-            },
-        );
-        NonNull::new(extent.start)
+        let long_enough = self.iter().filter(|(_, extent)| extent.chunks >= count);
+        let (cell, _) = long_enough.min_by_key(|(_, extent)| extent.chunks)?;
+        NonNull::new(Self::take_front(cell, count))
     }
 
     /// Takes `count` neighbouring chunks, kept ones if there are any. `None` when the OS refuses
@@ -175,22 +171,12 @@ impl Extents {
         let found = self
             .iter()
             .find(|(_, extent)| extent.start == end && extent.chunks >= count);
-        let Some((cell, extent)) = found else {
-            return false;
-        };
-        replace(
-            cell,
-            Extent {
-                start: end.wrapping_add(count * CHUNK_BYTES),
-                chunks: extent.chunks - count,
-                ..extent
-            },
-        );
-        true
+        found
+            .map(|(cell, _)| Self::take_front(cell, count))
+            .is_some()
     }
 
-    /// Keeps `count` chunks from `start` on for later requests, or gives them or others back to the
-    /// OS.
+    /// Keeps `count` chunks from `start` on for later requests, or unmaps them or others.
     ///
     /// # Safety
     /// - They were mapped by this allocator, nothing in them is used any more, and they are not in
@@ -231,28 +217,21 @@ impl Extents {
         }
     }
 
+    /// Unmaps the extent that has been free for longest.
     fn unmap_oldest(&self) {
-        if let Some((cell, extent)) = self.oldest() {
+        if let Some((cell, extent)) = self.iter().min_by_key(|(_, extent)| extent.freed_at) {
             replace(cell, NO_EXTENT);
             extent.unmap();
         }
     }
 
-    /// Gives back to the OS what has been kept for too long at the time `now`.
+    /// Unmaps what has been kept for too long at the time `now`.
     pub(crate) fn decay(&self, now: usize) {
-        for (cell, extent) in self.iter() {
-            if now.wrapping_sub(extent.freed_at) > DECAY_MILLISECONDS {
-                replace(cell, NO_EXTENT);
-                extent.unmap();
-            }
-        }
+        self.unmap_where(|extent| now.wrapping_sub(extent.freed_at) > DECAY_MILLISECONDS);
     }
 
-    /// Gives all that is kept back to the OS.
+    /// Unmaps all extents.
     pub(crate) fn unmap_kept(&self) {
-        for (cell, extent) in self.iter() {
-            replace(cell, NO_EXTENT);
-            extent.unmap();
-        }
+        self.unmap_where(|_| true);
     }
 }

@@ -24,7 +24,6 @@
 //! run, which is safe. `Box::pin_in` requires `A: 'static`, which only a `&'static Heap` is, and
 //! that is never dropped.
 
-mod inventory;
 mod whole;
 
 use core::alloc::Layout;

@@ -1,8 +1,10 @@
-//! Objects above 32 KiB: spans of whole slots up to 15 of them, mappings of their own beyond.
+//! Objects above 32 KiB: spans of up to 15 slots, mappings of their own beyond.
 //!
 //! Programs tend to read such objects from their start. If all started at a page boundary, their
 //! first blocks would compete for a few sets of the first-level cache. So each starts at another
 //! block of its first page, within the room that rounding leaves.
+
+mod held;
 
 use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
@@ -25,8 +27,8 @@ const SPAN_SLOTS_MAX: usize = 15;
 const HUGE_FROM_CHUNKS: usize = 3;
 /// In a process that uses this many bytes, all mappings and chunks ask for huge pages.
 pub(crate) const HUGE_FROM_USED_BYTES: usize = 32 << 20;
-/// Up to this many bytes, kept chunks are cleared by hand: under a hypervisor, memory that the OS
-/// takes back and gives again can cost ten times as much.
+/// Up to this many bytes, kept chunks are cleared by hand: under a hypervisor, fresh memory from
+/// the OS can cost ten times as much.
 const CLEARED_BYTES_MAX: usize = 16 * CHUNK_BYTES;
 /// Mappings from this many bytes on are made a chunk longer if that is needed to start the object
 /// elsewhere than on a page boundary.
@@ -42,7 +44,7 @@ fn next_colour(own: Own<'_>, spare: usize, align: usize) -> usize {
     turn % places * step
 }
 
-/// What is asked of the contents of a fresh object.
+/// The contents of a fresh object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Contents {
     Any,
@@ -70,7 +72,7 @@ pub(crate) fn is_span(bytes: usize, align: usize) -> bool {
 fn alloc_span(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *mut u8 {
     let slots = bytes.div_ceil(SLOT_BYTES).max(1);
     if !own.dirty.0.is_empty() {
-        // No size class runs dry when only spans come and go between threads.
+        // `refill` does not get to it when only spans come and go between threads.
         own.collect_remote();
     }
     let Some(first) = own.take_span(slots) else {
@@ -81,7 +83,11 @@ fn alloc_span(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *
     // At most 15, and less than a page.
     slab.span_slots.set(u8::try_from(slots).unwrap_or(0));
     slab.span_offset.set(u16::try_from(offset).unwrap_or(0));
-    own.tag_span(first, slots);
+    slab.set_tag(own.tag(kind::SPAN));
+    for inside in 1..slots {
+        let slab = first.offset(inside).slab();
+        slab.set_tag(own.tag(kind::SPAN_INSIDE));
+    }
     let object = first.base().wrapping_add(offset);
     let used = first.desc().used_slots.get();
     if contents == Contents::Zero
@@ -114,8 +120,7 @@ pub(crate) fn map_object(
     align: usize,
     contents: Contents,
 ) -> Option<(NonNull<u8>, usize, usize)> {
-    // Room for another start than the front, of which rounding to chunks mostly leaves more than
-    // enough.
+    // Room for another start than the front. For small objects rounding mostly leaves enough.
     let room = if align < PAGE_BYTES && bytes >= COLOURED_FROM_BYTES {
         PAGE_BYTES
     } else {
@@ -144,8 +149,7 @@ pub(crate) fn map_object(
     Some((start, mapped, offset))
 }
 
-/// Clears kept chunks, of which an object takes `bytes` at `offset`: a part by hand, the rest by
-/// the OS, which touches nothing.
+/// Clears the `bytes` at `offset` of kept chunks, by hand or through the OS.
 fn clear(start: NonNull<u8>, offset: usize, bytes: usize) {
     // SAFETY: whole chunks that were taken just now, and in no use.
     if bytes > CLEARED_BYTES_MAX && unsafe { sys::clear(start.as_ptr(), offset + bytes) } {
@@ -162,7 +166,7 @@ pub(crate) fn advise_huge(start: NonNull<u8>, mapped: usize) {
     }
 }
 
-/// What a pointer to a large object leads to.
+/// Where a large object lies.
 pub(crate) enum Place<'a> {
     /// A span, from this slot on.
     Span(SlotRef<'a>),
@@ -246,7 +250,7 @@ pub(crate) fn expect_bytes(place: &Place<'_>, address: usize, bytes: usize) {
     }
 }
 
-/// Lets go of the mapping of one object.
+/// Frees the mapping of one object.
 ///
 /// # Safety
 /// - `base` and `bytes` come from [`find`], and the object is not used any more.
@@ -259,7 +263,7 @@ pub(crate) unsafe fn free_mapping(own: Option<Own<'_>>, base: NonNull<u8>, bytes
     unsafe { give_back(own, base, bytes) };
 }
 
-/// Keeps chunks for the thread's next requests, or gives them back to the OS.
+/// Keeps chunks for the arena's next requests, or unmaps them.
 ///
 /// # Safety
 /// - `[start, start + bytes)` are whole chunks that were mapped by this allocator, nothing in them
@@ -300,130 +304,177 @@ pub(crate) unsafe fn resize(
                 null_mut()
             }
         }
-        Place::Held(mapping) => match own.filter(|own| mapping.is_in(&own.inventory)) {
-            Some(own) => own.resize_held(mapping, object, align, new_bytes),
-            None => null_mut(),
-        },
-        Place::Mapping(base, old_mapped) => {
-            let offset = object.addr() - base.addr().get();
-            let Some(mapped) = new_bytes
-                .checked_add(offset)
-                .and_then(|bytes| round_up(bytes, CHUNK_BYTES))
-            else {
+        Place::Held(record) => {
+            let Some(own) = own.filter(|own| record.is_in(&own.inventory)) else {
                 return null_mut();
             };
-            if new_bytes < CHUNK_BYTES / 4 || mapped > isize::MAX as usize || align > CHUNK_BYTES {
+            let (start, offset) = (record.start.get(), record.offset());
+            let resized = NonNull::new(start).and_then(|base| {
+                let mapping = Whole {
+                    base,
+                    bytes: record.bytes(),
+                    entry: Entry::Held(record),
+                };
+                // SAFETY: a whole mapping of this heap, used by the caller alone.
+                unsafe { mapping.resize(Some(own), offset, new_bytes, align) }
+            });
+            let Some((base, mapped)) = resized else {
                 return null_mut();
-            }
-            if mapped <= old_mapped {
-                shrink_mapping(own, base, old_mapped, mapped, offset);
-                return object;
-            }
+            };
+            let sum = &own.inventory.held_bytes;
+            sum.set(sum.get() - record.bytes() + mapped);
+            record.start.set(base.as_ptr());
+            record.bytes.store(mapped, Ordering::Relaxed);
+            base.as_ptr().wrapping_add(offset)
+        }
+        Place::Mapping(base, bytes) => {
+            let offset = object.addr() - base.addr().get();
+            let mapping = Whole {
+                base,
+                bytes,
+                entry: Entry::Plain { offset },
+            };
             // SAFETY: a whole mapping by the registry's word, used by the caller alone.
-            unsafe { grow_mapping(own, base, old_mapped, mapped, offset) }
-                .map_or(null_mut(), |moved| moved.as_ptr().wrapping_add(offset))
+            let resized = unsafe { mapping.resize(own, offset, new_bytes, align) };
+            resized.map_or(null_mut(), |(base, _)| base.as_ptr().wrapping_add(offset))
         }
     }
 }
 
-/// Lets go of the end of a mapping, whose object starts at `offset`.
-fn shrink_mapping(
-    own: Option<Own<'_>>,
-    base: NonNull<u8>,
-    old_mapped: usize,
-    mapped: usize,
-    offset: usize,
-) {
-    if mapped == old_mapped {
-        return;
-    }
-    let start = base.addr().get();
-    registry::remove(start + mapped, old_mapped - mapped);
-    // The leaves exist already, so this cannot fail.
-    registry::insert_large(start, mapped, offset);
-    LARGE_BYTES_MAPPED.fetch_sub(old_mapped - mapped, Ordering::Relaxed);
-    // SAFETY: whole chunks at the end of a mapping whose object does not reach there any more, out
-    // of the registry.
-    unsafe { give_back(own, base.add(mapped), old_mapped - mapped) };
+/// How the registry describes a mapping of one object.
+#[derive(Clone, Copy)]
+enum Entry {
+    /// By its length, and where in it the object starts.
+    Plain { offset: usize },
+    /// By the record of the first-class heap that holds it.
+    Held(&'static Mapping),
 }
 
-/// Makes a mapping, whose object starts at `offset`, longer, in place or by moving its pages.
-///
-/// # Safety
-/// - `[base, base + old_mapped)` is a registered mapping of one object, used by the caller alone;
-///   both lengths are of whole chunks, and `old_mapped < mapped`.
-unsafe fn grow_mapping(
-    own: Option<Own<'_>>,
-    base: NonNull<u8>,
-    old_mapped: usize,
-    mapped: usize,
-    offset: usize,
-) -> Option<NonNull<u8>> {
-    let start = base.addr().get();
-    let end = base.as_ptr().wrapping_add(old_mapped);
-    let more = mapped - old_mapped;
-    let kept = own.is_some_and(|own| own.extents.take_kept_behind(end, more / CHUNK_BYTES));
-    let growth = if kept {
-        sys::Growth::Grown
-    } else {
-        // SAFETY: as the caller says.
-        unsafe { sys::grow_in_place(base, old_mapped, mapped) }
-    };
-    let grown = match growth {
-        sys::Growth::Grown => {
-            if !registry::insert_large(start, mapped, offset) {
-                // The part that is registered is the old one; what was registered beyond it is
-                // removed again.
-                registry::insert_large(start, old_mapped, offset);
-                // SAFETY: the part that has just been added, in no use.
-                unsafe { sys::unmap(base.add(old_mapped), more) };
-                return None;
-            }
-            base
+impl Entry {
+    /// Enters a mapping of this kind. `false`, and nothing entered, when the table cannot grow.
+    fn insert(self, start: usize, bytes: usize) -> bool {
+        match self {
+            Entry::Plain { offset } => registry::insert_large(start, bytes, offset),
+            Entry::Held(record) => registry::insert_held(start, bytes, record),
         }
-        sys::Growth::NoRoom => {
-            let target = sys::map_aligned(mapped, CHUNK_BYTES)?;
-            let address = target.as_ptr().expose_provenance();
-            if !registry::prepare(address, mapped) {
-                // SAFETY: mapped above, and in no use.
-                unsafe { sys::unmap(target, mapped) };
-                return None;
-            }
-            // The old entries go before the kernel frees the addresses: another thread may map them
-            // at once.
-            registry::remove(start, old_mapped);
-            // SAFETY: the source is the caller's, and in one piece, as the try in place has shown;
-            // the target was mapped above.
-            if !unsafe { sys::remap(base, old_mapped, target, mapped) } {
-                // The table has had these entries, so this cannot fail.
-                registry::insert_large(start, old_mapped, offset);
-                return None;
-            }
-            // Prepared above, so this cannot fail.
-            registry::insert_large(address, mapped, offset);
-            target
-        }
-        sys::Growth::Impossible => return None,
-    };
-    LARGE_BYTES_MAPPED.fetch_add(more, Ordering::Relaxed);
-    if !kept {
-        advise_huge(grown, mapped);
     }
-    Some(grown)
+}
+
+/// A registered mapping of one object.
+#[derive(Clone, Copy)]
+struct Whole {
+    base: NonNull<u8>,
+    /// Whole chunks.
+    bytes: usize,
+    entry: Entry,
+}
+
+impl Whole {
+    /// Gives the object that starts at `offset` `new_bytes` bytes, in place or by moving its pages.
+    /// Returns where the mapping then starts, and its length. `None`, and all as before, when that
+    /// is impossible.
+    ///
+    /// # Safety
+    /// - The mapping is registered as this value says, and used by the caller alone.
+    unsafe fn resize(
+        self,
+        own: Option<Own<'_>>,
+        offset: usize,
+        new_bytes: usize,
+        align: usize,
+    ) -> Option<(NonNull<u8>, usize)> {
+        let bytes = round_up(new_bytes.checked_add(offset)?, CHUNK_BYTES)?;
+        if new_bytes < CHUNK_BYTES / 4 || bytes > isize::MAX as usize || align > CHUNK_BYTES {
+            return None;
+        }
+        let base = if bytes > self.bytes {
+            // SAFETY: the caller's promise.
+            unsafe { self.grow(own, bytes) }?
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { self.shrink(own, bytes) };
+            self.base
+        };
+        // Modulo 2^64.
+        LARGE_BYTES_MAPPED.fetch_add(bytes.wrapping_sub(self.bytes), Ordering::Relaxed);
+        Some((base, bytes))
+    }
+
+    /// Lets go of all but the first `bytes` bytes.
+    ///
+    /// # Safety
+    /// - As for [`resize`](Self::resize), and the object does not reach further.
+    unsafe fn shrink(self, own: Option<Own<'_>>, bytes: usize) {
+        if bytes == self.bytes {
+            return;
+        }
+        let start = self.base.addr().get();
+        registry::remove(start + bytes, self.bytes - bytes);
+        // The leaves exist already, so this cannot fail.
+        self.entry.insert(start, bytes);
+        // SAFETY: whole chunks at the end of a mapping whose object does not reach there any more,
+        // out of the registry.
+        unsafe { give_back(own, self.base.add(bytes), self.bytes - bytes) };
+    }
+
+    /// Makes the mapping `bytes` bytes long, which is longer than it is.
+    ///
+    /// # Safety
+    /// - As for [`resize`](Self::resize).
+    unsafe fn grow(self, own: Option<Own<'_>>, bytes: usize) -> Option<NonNull<u8>> {
+        let start = self.base.addr().get();
+        let end = self.base.as_ptr().wrapping_add(self.bytes);
+        let more = bytes - self.bytes;
+        let kept = own.is_some_and(|own| own.extents.take_kept_behind(end, more / CHUNK_BYTES));
+        let growth = if kept {
+            sys::Growth::Grown
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { sys::grow_in_place(self.base, self.bytes, bytes) }
+        };
+        let grown = match growth {
+            sys::Growth::Grown => {
+                if !self.entry.insert(start, bytes) {
+                    // The entries of the old part exist, so this cannot fail.
+                    self.entry.insert(start, self.bytes);
+                    // SAFETY: the part that has just been added, in no use.
+                    unsafe { sys::unmap(self.base.add(self.bytes), more) };
+                    return None;
+                }
+                self.base
+            }
+            sys::Growth::NoRoom => {
+                let target = sys::map_aligned(bytes, CHUNK_BYTES)?;
+                let address = target.as_ptr().expose_provenance();
+                if !registry::prepare(address, bytes) {
+                    // SAFETY: mapped above, and in no use.
+                    unsafe { sys::unmap(target, bytes) };
+                    return None;
+                }
+                // The old entries go before the kernel frees the addresses: another thread may map
+                // them at once.
+                registry::remove(start, self.bytes);
+                // SAFETY: the source is the caller's, and in one piece, as the try in place has
+                // shown; the target was mapped above.
+                if !unsafe { sys::remap(self.base, self.bytes, target, bytes) } {
+                    // The table has had these entries, so this cannot fail.
+                    self.entry.insert(start, self.bytes);
+                    return None;
+                }
+                // Prepared above, so this cannot fail.
+                self.entry.insert(address, bytes);
+                target
+            }
+            sys::Growth::Impossible => return None,
+        };
+        if !kept {
+            advise_huge(grown, bytes);
+        }
+        Some(grown)
+    }
 }
 
 impl<'a> Own<'a> {
-    /// Tags the `slots` slots from `first` on as one span.
-    fn tag_span(self, first: SlotRef<'a>, slots: usize) {
-        first.slab().set_tag(self.tag(kind::SPAN));
-        for inside in 1..slots {
-            first
-                .offset(inside)
-                .slab()
-                .set_tag(self.tag(kind::SPAN_INSIDE));
-        }
-    }
-
     /// Frees the span that starts at `first`.
     pub(crate) fn free_span(self, first: SlotRef<'a>) {
         self.free_slots(first, span_slots(first));

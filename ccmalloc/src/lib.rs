@@ -2,7 +2,7 @@
 //
 // | modules | what they do |
 // |---|---|
-// | `geometry`, `primitive`, `policy`, `outcome` | units, atomics, choices, counters |
+// | `geometry`, `list`, `primitive`, `policy`, `outcome` | units, lists, atomics, choices |
 // | `size_class`, `bits`, `protocol` | size classes, free runs, words between threads |
 // | `sys`, `debug_assert`, `extents` | the operating system, and memory kept from it |
 // | `bin`, `chunk`, `mapping`, `pages` | metadata of objects |
@@ -202,6 +202,7 @@ mod global;
 mod heap;
 mod hint;
 mod large;
+mod list;
 mod mapping;
 mod outcome;
 mod pages;

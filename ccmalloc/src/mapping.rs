@@ -1,32 +1,30 @@
-//! What a heap must know to be dropped as a whole: its chunks, and the large mappings that it
-//! holds.
+//! The inventory of a first-class heap: the chunks and large mappings to unmap when it is dropped.
 //!
-//! A thread's heap is never dropped, and knows neither. A first-class heap holds its mappings: each
-//! has a record among the heap's metadata, to which the registry leads, and the records form a
-//! list. Only the heap's owner unmaps. A free by another thread leaves the object on a stack, which
-//! the owner takes before it maps again.
+//! Each mapping has a record among the heap's metadata, to which the registry leads. Only the
+//! heap's owner unmaps: a free by another thread leaves the record on a stack, which the owner
+//! takes before it maps again. A thread's arena lists only its chunks.
 
 use core::cell::Cell;
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use crate::chunk::ChunkDesc;
+use crate::list::{Links, Listed};
 use crate::sys;
 
 /// See the module's documentation.
 ///
 /// Invariants, kept by `Own`:
 /// - `descs` lists every descriptor of a chunk that the heap has made, by `next_made`;
-/// - every record of the heap is either in the list `held` (by `next` and `prev`) and its mapping
-///   is mapped and entered in the registry, or in the list `unused` (by `next`).
+/// - every record of the heap is either in the list `held` and its mapping is mapped and entered in
+///   the registry, or in the list `unused` (by `next`).
 pub(crate) struct Inventory {
     pub(crate) descs: Cell<*const ChunkDesc>,
     pub(crate) held: Cell<*const Mapping>,
     pub(crate) unused: Cell<*const Mapping>,
     /// Bytes of the mappings in `held`.
     pub(crate) held_bytes: Cell<usize>,
-    /// Records whose objects were freed by somebody else than the owner: a stack that others push
-    /// onto.
+    /// Records whose objects other threads have freed: a stack that these push onto.
     pub(crate) freed: AtomicPtr<Mapping>,
 }
 
@@ -62,19 +60,37 @@ pub(crate) struct Mapping {
     /// Next in the stack of these.
     pub(crate) next_freed: AtomicPtr<Mapping>,
     pub(crate) start: Cell<*mut u8>,
-    pub(crate) next: Cell<*const Mapping>,
-    pub(crate) prev: Cell<*const Mapping>,
+    pub(crate) links: Links<Mapping>,
 }
 
 const _: () = assert!(size_of::<Mapping>() == 64);
 
+// SAFETY: records live for ever; `next` is also that of the list `unused` while the record is not
+// in `held`.
+unsafe impl Listed for Mapping {
+    fn links(&self) -> &Links<Self> {
+        &self.links
+    }
+}
+
 impl Mapping {
-    /// Length of the mapping.
+    /// A record of the heap with this inventory, in no use.
+    pub(crate) const fn new(inventory: &Inventory) -> Self {
+        Self {
+            inventory,
+            bytes: AtomicUsize::new(0),
+            offset: AtomicUsize::new(0),
+            freed: AtomicBool::new(false),
+            next_freed: AtomicPtr::new(null_mut()),
+            start: Cell::new(null_mut()),
+            links: Links::new(),
+        }
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Where in the mapping the object starts, in bytes.
     pub(crate) fn offset(&self) -> usize {
         self.offset.load(Ordering::Relaxed)
     }
@@ -84,28 +100,17 @@ impl Mapping {
         core::ptr::eq(self.inventory, inventory)
     }
 
-    /// Frees the object, which lies at `address`, for its heap to notice. For threads that do not
-    /// own the heap.
+    /// Frees the object, which lies at `address`, by leaving it to its heap.
     pub(crate) fn leave_to_heap(&self, address: usize) {
         if self.freed.swap(true, Ordering::Relaxed) {
             sys::die("double free of the large object at", address);
         }
         // SAFETY: heaps live for ever.
         let inventory = unsafe { &*self.inventory };
-        let mut head = inventory.freed.load(Ordering::Relaxed);
-        loop {
+        // Release: what this thread did with the object comes before it is unmapped.
+        let _ = (inventory.freed).fetch_update(Ordering::Release, Ordering::Relaxed, |head| {
             self.next_freed.store(head, Ordering::Relaxed);
-            let new = (&raw const *self).cast_mut();
-            // Release: what this thread did with the object comes before it is unmapped.
-            match (inventory.freed).compare_exchange_weak(
-                head,
-                new,
-                Ordering::Release,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return,
-                Err(now) => head = now,
-            }
-        }
+            Some((&raw const *self).cast_mut())
+        });
     }
 }

@@ -1,8 +1,7 @@
 //! Size classes of the unhinted path.
 //!
-//! Eight classes of 8 to 64 B in steps of a granule, then four to each doubling up to 32 KiB:
-//! rounding adds at most 7 B to an object of up to 64 B, and less than a quarter to a larger one;
-//! alignments above 16 are served by powers of two. A slab of one class is one 64 KiB slot.
+//! Eight classes of 8 to 64 B in steps of a granule, then four to each doubling up to 32 KiB.
+//! Alignments above 16 are served by powers of two. A slab of one class is one 64 KiB slot.
 
 use crate::geometry::{GRANULE_BYTES, SLOT_BYTES};
 
@@ -28,8 +27,7 @@ const SIZES: [u32; CLASSES] = {
     let mut class = 0;
     let mut bytes = 0;
     while class < CLASSES {
-        // Up to 64 by a granule at a time, then by a quarter of the power of two that was passed
-        // last.
+        // Above 64, steps of a quarter of the last power of two.
         bytes += if bytes < 64 {
             8
         } else {
@@ -107,8 +105,7 @@ impl Class {
         u8::try_from(class).ok().map(Class)
     }
 
-    /// As [`Class::for_layout`], of the layouts that most objects have; `None` for others: a few
-    /// instructions.
+    /// As [`Class::for_layout`], for the layouts that most objects have; `None` for others.
     #[inline(always)]
     pub(crate) fn for_common_layout(bytes: usize, align: usize) -> Option<Class> {
         // Of alignments up to 8 it is 7, of 16 it is 15. A size of 0 is none of these: rounded, it
@@ -178,8 +175,7 @@ impl Class {
     }
 }
 
-/// The alignment that C's `malloc` gives an object of `bytes`: 16, or 8 to what is too small for
-/// anything that needs 16.
+/// The alignment that C's `malloc` gives an object of `bytes`: 16, or 8 below 16 bytes.
 #[inline]
 #[must_use]
 pub const fn natural_align(bytes: usize) -> usize {
@@ -196,13 +192,8 @@ mod tests {
         // A few thousand of them under Miri.
         for bytes in (1..=SMALL_BYTES_MAX).step_by(if cfg!(miri) { 11 } else { 1 }) {
             let class = Class::for_bytes(bytes).unwrap();
-            assert!(class.index() < CLASSES);
-            assert!(class.bytes() as usize >= bytes, "{bytes} in {class:?}");
-            let smaller = class.index().checked_sub(1).map_or(0, |below| SIZES[below]);
-            assert!(
-                (smaller as usize) < bytes,
-                "{bytes} fits the class below {class:?}"
-            );
+            let expected = SIZES.iter().position(|&size| size as usize >= bytes);
+            assert_eq!(Some(class.index()), expected, "{bytes}");
         }
         assert_eq!(Class::for_bytes(SMALL_BYTES_MAX + 1), None);
         assert_eq!(Class::for_bytes(usize::MAX), None);
@@ -210,21 +201,12 @@ mod tests {
 
     #[test]
     fn common_layouts_have_the_same_class() {
-        for align in [1, 2, 4, 8, 16, 32, 64] {
-            for bytes in 0..2 * TABLE_BYTES_MAX {
-                let common = Class::for_common_layout(bytes, align);
-                assert!(common.is_none() || common == Class::for_layout(bytes, align));
-                assert_eq!(
-                    common.is_some(),
-                    (1..=TABLE_BYTES_MAX).contains(&bytes) && align <= 16
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn sizes_of_malloc_have_the_class_of_their_alignment() {
         for bytes in 0..2 * TABLE_BYTES_MAX {
+            for align in [1, 2, 4, 8, 16, 32, 64] {
+                let is_common = (1..=TABLE_BYTES_MAX).contains(&bytes) && align <= 16;
+                let expected = Class::for_layout(bytes, align).filter(|_| is_common);
+                assert_eq!(Class::for_common_layout(bytes, align), expected);
+            }
             let class = Class::for_layout(bytes, natural_align(bytes));
             let expected = class.filter(|_| bytes <= TABLE_BYTES_MAX);
             assert_eq!(Class::for_malloc(bytes), expected, "{bytes}");
@@ -233,31 +215,12 @@ mod tests {
 
     #[test]
     fn every_alignment_divides_the_class() {
-        for shift in 0..16 {
-            let align = 1 << shift;
-            for bytes in [
-                0,
-                1,
-                7,
-                8,
-                9,
-                24,
-                63,
-                64,
-                65,
-                100,
-                1000,
-                1025,
-                5000,
-                SMALL_BYTES_MAX,
-            ] {
-                let class = Class::for_layout(bytes, align).unwrap();
-                assert!(class.bytes() as usize >= bytes);
-                assert_eq!(
-                    class.bytes() as usize % align.min(8).max(align),
-                    0,
-                    "{bytes} at {align}"
-                );
+        const SIZES: [usize; 14] = [0, 1, 7, 8, 9, 24, 63, 64, 65, 100, 1000, 1025, 5000, 32_768];
+        for align in (0..16).map(|shift| 1 << shift) {
+            for bytes in SIZES {
+                let class = Class::for_layout(bytes, align).unwrap().bytes() as usize;
+                assert!(class >= bytes);
+                assert!(class.is_multiple_of(align.max(8)), "{bytes} at {align}");
             }
         }
         assert_eq!(Class::for_layout(8, 2 * SMALL_BYTES_MAX), None);

@@ -12,6 +12,7 @@ use crate::bin::{Bin, FILL_MAX};
 use crate::chunk::{Slab, SlotRef, kind};
 use crate::geometry::{GRANULE_BYTES, MAP_WORDS, SLOT_GRANULES};
 use crate::heap::Own;
+use crate::list::Listed;
 use crate::size_class::Class;
 
 /// Once this many free objects are gathered, no further word is looked at.

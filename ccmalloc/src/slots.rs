@@ -8,6 +8,7 @@ use crate::extents::{CHUNK_BYTES_MAPPED, Chunks, DECAY_MILLISECONDS, used_bytes}
 use crate::geometry::{CHUNK_BYTES, CHUNK_SLOTS, PAGE_BYTES, SLOT_BYTES};
 use crate::heap::Own;
 use crate::large::HUGE_FROM_USED_BYTES;
+use crate::list::Listed;
 use crate::protocol::DirtyNode;
 use crate::remote::expect_no_remote;
 use crate::{abandoned, registry, sys};
@@ -68,7 +69,7 @@ impl<'a> Own<'a> {
                 }
                 other_room = Some((open, slot));
             }
-            desc = open.next.get();
+            desc = open.links.next.get();
         }
         let fresh = self.map_chunk(may_be_huge).map(|desc| (desc, 1));
         let (desc, slot) = fresh.or(other_room)?;
@@ -82,7 +83,7 @@ impl<'a> Own<'a> {
         let taken = slots_mask(slot, count);
         desc.free_slots.set(desc.free_slots.get() & !taken);
         if desc.free_slots.get() == 0 {
-            self.unlink_open(desc);
+            desc.unlink_from(&self.heap().open);
         }
         // SAFETY: a chunk with free slots is mapped.
         let chunk = unsafe { desc.chunk.get().as_ref() }?;
@@ -112,7 +113,7 @@ impl<'a> Own<'a> {
         desc.freed_at.set(now);
         desc.used_slots.set(desc.used_slots.get() | mask);
         if desc.free_slots.get() == 0 {
-            self.link_open(desc);
+            desc.link_before(&self.heap().open);
         }
         desc.free_slots.set(desc.free_slots.get() | mask);
         if desc.free_slots.get() == ALL_SLOTS {
@@ -140,7 +141,7 @@ impl<'a> Own<'a> {
         let mut desc = self.open.get();
         // SAFETY: null or a descriptor of this heap, which lives for ever.
         while let Some(open) = unsafe { desc.as_ref() } {
-            desc = open.next.get();
+            desc = open.links.next.get();
             let idle = open.free_slots.get() & open.used_slots.get();
             if idle.count_ones() >= PURGED_SLOTS_MIN
                 && now.wrapping_sub(open.freed_at.get()) > DECAY_MILLISECONDS
@@ -169,31 +170,6 @@ impl<'a> Own<'a> {
         }
     }
 
-    fn link_open(self, desc: &ChunkDesc) {
-        desc.prev.set(null());
-        desc.next.set(self.open.get());
-        // SAFETY: null or a descriptor of this heap, which lives for ever.
-        if let Some(next) = unsafe { self.open.get().as_ref() } {
-            next.prev.set(desc);
-        }
-        self.open.set(desc);
-    }
-
-    fn unlink_open(self, desc: &ChunkDesc) {
-        let (next, prev) = (desc.next.get(), desc.prev.get());
-        // SAFETY: null or descriptors of this heap, which live for ever.
-        if let Some(next) = unsafe { next.as_ref() } {
-            next.prev.set(prev);
-        }
-        // SAFETY: as above.
-        match unsafe { prev.as_ref() } {
-            Some(prev) => prev.next.set(next),
-            None => self.open.set(next),
-        }
-        desc.next.set(null());
-        desc.prev.set(null());
-    }
-
     /// A chunk, fresh or kept before, all slots free, in the list `open`; with huge pages if that
     /// pays and the chunk `may_be_huge`.
     fn map_chunk(self, may_be_huge: bool) -> Option<&'a ChunkDesc> {
@@ -206,7 +182,7 @@ impl<'a> Own<'a> {
                 unsafe { place.write(ChunkDesc::new()) };
                 // SAFETY: initialised just now; metadata is never unmapped.
                 let desc = unsafe { place.as_ref() };
-                desc.next.set(self.unused_descs.get());
+                desc.links.next.set(self.unused_descs.get());
                 self.unused_descs.set(desc);
                 desc.next_made.set(self.inventory.descs.replace(desc));
                 desc
@@ -239,7 +215,7 @@ impl<'a> Own<'a> {
         }
         self.chunks.set(self.chunks.get() + 1);
         CHUNK_BYTES_MAPPED.fetch_add(CHUNK_BYTES, Ordering::Relaxed);
-        self.unused_descs.set(desc.next.get());
+        self.unused_descs.set(desc.links.next.get());
         let chunk = start.cast::<Chunk>();
         // SAFETY: mapped and large enough; zero bytes are a valid `Chunk`.
         unsafe { chunk.as_ref() }.set_desc(desc);
@@ -248,13 +224,13 @@ impl<'a> Own<'a> {
         desc.huge.set(huge);
         desc.reserved_slots.set(0);
         desc.free_slots.set(ALL_SLOTS);
-        self.link_open(desc);
+        desc.link_before(&self.heap().open);
         Some(desc)
     }
 
     /// Lets go of a chunk without objects.
     fn release_chunk(self, desc: &ChunkDesc) {
-        self.unlink_open(desc);
+        desc.unlink_from(&self.heap().open);
         if core::ptr::eq(self.spare.get(), desc) {
             self.spare.set(null());
         }
@@ -276,7 +252,7 @@ impl<'a> Own<'a> {
         };
         desc.chunk.set(null());
         desc.free_slots.set(0);
-        desc.next.set(self.unused_descs.get());
+        desc.links.next.set(self.unused_descs.get());
         self.unused_descs.set(desc);
         self.chunks.set(self.chunks.get() - 1);
         CHUNK_BYTES_MAPPED.fetch_sub(CHUNK_BYTES, Ordering::Relaxed);
@@ -308,7 +284,7 @@ impl<'a> Own<'a> {
         let mut desc = self.open.get();
         // SAFETY: null or a descriptor of this heap, which lives for ever.
         while let Some(open) = unsafe { desc.as_ref() } {
-            desc = open.next.get();
+            desc = open.links.next.get();
             if open.free_slots.get() == ALL_SLOTS {
                 self.release_chunk(open);
             }

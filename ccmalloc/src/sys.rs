@@ -1,5 +1,4 @@
-//! What the allocator asks of the operating system. Everything here returns failure as a value, and
-//! allocates nothing.
+//! Requests to the operating system. Nothing here allocates; failure is a value.
 
 use core::ffi::c_void;
 use core::fmt::{self, Write};
@@ -12,12 +11,32 @@ mod memory;
 #[path = "sys/memory_miri.rs"]
 mod memory;
 
+#[cfg_attr(all(target_os = "linux", not(miri)), path = "sys/linux.rs")]
+#[cfg_attr(not(all(target_os = "linux", not(miri))), path = "sys/portable.rs")]
+mod vm;
+
 mod peek;
 
-pub(crate) use memory::{
-    Growth, TAKES_PARTS_BACK, advise_huge, clear, grow_in_place, map, map_aligned, remap, unmap,
-};
+pub(crate) use memory::{TAKES_PARTS_BACK, map, map_aligned, unmap};
 pub(crate) use peek::peek;
+#[cfg(not(miri))]
+use vm::keeping_errno;
+pub(crate) use vm::{advise_huge, clear, grow_in_place, remap};
+
+/// The result of a try to make a mapping longer where it lies.
+#[cfg_attr(
+    any(miri, not(target_os = "linux")),
+    expect(dead_code, reason = "the other results need Linux")
+)]
+pub(crate) enum Growth {
+    /// It is longer now.
+    Grown,
+    /// Something lies behind it, or the OS refuses memory; [`remap`] may work.
+    NoRoom,
+    /// The OS cannot resize it at all, because it is in pieces: made of neighbours that were mapped
+    /// one by one, or cut by advice or protection that covers a part of it. It can only be copied.
+    Impossible,
+}
 
 /// The key whose destructor runs at thread exit, plus one; 0 before it is made, [`NO_KEY`] after it
 /// is gone.
@@ -25,8 +44,8 @@ static EXIT_KEY: AtomicUsize = AtomicUsize::new(0);
 /// [`EXIT_KEY`] when there is none any more.
 const NO_KEY: usize = usize::MAX;
 
-/// Has `at_exit(value)` called when this thread ends. `value` must not be null. Does nothing when
-/// the OS has no key left: the thread's heap is then never adopted, which wastes it.
+/// Registers `at_exit(value)` to be called when this thread ends. `value` must not be null. Does
+/// nothing when the OS has no key left: the memory of the thread's arena is then never reused.
 pub(crate) fn on_thread_exit(value: *const c_void, at_exit: unsafe extern "C" fn(*mut c_void)) {
     let mut key = EXIT_KEY.load(Ordering::Acquire);
     if key == 0 {
@@ -52,8 +71,8 @@ pub(crate) fn on_thread_exit(value: *const c_void, at_exit: unsafe extern "C" fn
         return;
     };
     // SAFETY: the key was made by `pthread_key_create`. If it has been deleted since it was read
-    // above, the C library refuses it, or it is somebody else's new key, and the value is taken
-    // back below: this thread has had no time to give that key a value of its own.
+    // above, the C library refuses it, or it is other code's new key, and the value is taken back
+    // below: this thread has had no time to give that key a value of its own.
     unsafe { libc::pthread_setspecific(key, value) };
     if EXIT_KEY.load(Ordering::SeqCst) == NO_KEY {
         // SAFETY: as above.
@@ -61,11 +80,11 @@ pub(crate) fn on_thread_exit(value: *const c_void, at_exit: unsafe extern "C" fn
     }
 }
 
-/// Deletes the key, so that threads which end later do not call its destructor.
+/// Deletes the exit key when the library that this is part of is unloaded, or else at the end of
+/// the process, after all handlers of `atexit`.
 ///
-/// The allocator may be part of a shared library (a plug-in with a global allocator of its own).
-/// When a program closes that with `dlclose`, the code of the destructor goes, while the program's
-/// threads, and with them the values of the key, live on.
+/// A plug-in may have this allocator. When a program closes it with `dlclose`, the code of the
+/// key's destructor goes, while the program's threads, and their values of the key, live on.
 #[cfg(all(
     any(
         target_os = "linux",
@@ -76,34 +95,26 @@ pub(crate) fn on_thread_exit(value: *const c_void, at_exit: unsafe extern "C" fn
     ),
     not(miri)
 ))]
-extern "C" fn delete_exit_key() {
-    let key = EXIT_KEY.swap(NO_KEY, Ordering::SeqCst);
-    if let Some(key) = key.checked_sub(1)
-        && let Ok(key) = libc::pthread_key_t::try_from(key)
-    {
-        // SAFETY: made by `pthread_key_create`; the swap gives it to one caller only.
-        unsafe { libc::pthread_key_delete(key) };
+mod at_unload {
+    use super::{EXIT_KEY, NO_KEY, Ordering};
+
+    extern "C" fn delete_exit_key() {
+        let key = EXIT_KEY.swap(NO_KEY, Ordering::SeqCst);
+        if let Some(key) = key.checked_sub(1)
+            && let Ok(key) = libc::pthread_key_t::try_from(key)
+        {
+            // SAFETY: made by `pthread_key_create`; the swap gives it to one caller only.
+            unsafe { libc::pthread_key_delete(key) };
+        }
     }
+
+    #[used]
+    // Sound, because that section is an array of the addresses of such functions.
+    #[unsafe(link_section = ".fini_array")]
+    static AT_UNLOAD: extern "C" fn() = delete_exit_key;
 }
 
-/// Called when the library that this is part of is unloaded, or else at the end of the process,
-/// after all handlers of `atexit`.
-#[cfg(all(
-    any(
-        target_os = "linux",
-        target_os = "android",
-        target_os = "freebsd",
-        target_os = "netbsd",
-        target_os = "openbsd"
-    ),
-    not(miri)
-))]
-#[used]
-// Sound, because that section is an array of the addresses of such functions.
-#[unsafe(link_section = ".fini_array")]
-static AT_UNLOAD: extern "C" fn() = delete_exit_key;
-
-/// Milliseconds since some time in the past, to a few. Some nanoseconds.
+/// Milliseconds since some time in the past, precise to a few.
 pub(crate) fn milliseconds() -> usize {
     let mut time = libc::timespec {
         tv_sec: 0,
@@ -117,93 +128,53 @@ pub(crate) fn milliseconds() -> usize {
         .wrapping_add(usize::try_from(time.tv_nsec / 1_000_000).unwrap_or(0))
 }
 
-/// A clock that is cheap to read.
+/// A clock that is fast to read.
 #[cfg(target_os = "linux")]
 const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC_COARSE;
 #[cfg(not(target_os = "linux"))]
 const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
 
-/// Says `message` and `address` on stderr in one line, by a raw write, and aborts.
+/// Prints `message` and `address` to stderr and aborts.
 #[cold]
 #[inline(never)]
 pub(crate) fn die(message: &str, address: usize) -> ! {
-    let mut line = Line::new();
-    line.put(message.as_bytes());
-    line.put(b" 0x");
-    let digits = (usize::BITS - address.leading_zeros()).div_ceil(4).max(1);
-    for digit in (0..digits).rev() {
-        let value = address >> (4 * digit) & 0xf;
-        line.put(b"0123456789abcdef".get(value..=value).unwrap_or(b"?"));
-    }
-    line.write();
-    abort()
+    die_of(format_args!("{message} {address:#x}"))
 }
 
-/// As [`die`], without an address.
+/// Prints `message` to stderr and aborts.
 #[cold]
 #[inline(never)]
-pub(crate) fn die_of(message: &str) -> ! {
-    say(format_args!("{message}"));
-    abort()
-}
-
-/// Says `message` on stderr in one line, by a raw write, without an allocation.
-#[cold]
-#[inline(never)]
-pub(crate) fn say(message: fmt::Arguments<'_>) {
-    let mut line = Line::new();
-    // A line that is too long is cut off.
-    let _ = line.write_fmt(message);
-    line.write();
-}
-
-fn abort() -> ! {
+pub(crate) fn die_of(message: fmt::Arguments<'_>) -> ! {
+    say(message);
     // SAFETY: may be called at any time.
     unsafe { libc::abort() }
 }
 
-/// A line for stderr.
-struct Line {
-    bytes: [u8; 320],
-    len: usize,
+/// Prints a line to stderr in one write, without an allocation.
+#[cold]
+#[inline(never)]
+pub(crate) fn say(message: fmt::Arguments<'_>) {
+    let mut line = Line([0; 320], 0);
+    // A line that is too long is cut off.
+    let _ = writeln!(line, "ccmalloc: {message}");
+    // SAFETY: writes an initialised local buffer of this length.
+    unsafe { libc::write(2, line.0.as_ptr().cast(), line.1) };
 }
 
-impl Line {
-    fn new() -> Self {
-        let mut line = Self {
-            bytes: [0; 320],
-            len: 0,
-        };
-        line.put(b"ccmalloc: ");
-        line
-    }
-
-    /// Adds as much of `bytes` as there is room for, and for the line's end.
-    fn put(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            if self.len + 1 < self.bytes.len()
-                && let Some(place) = self.bytes.get_mut(self.len)
-            {
-                *place = byte;
-                self.len += 1;
-            }
-        }
-    }
-
-    fn write(mut self) {
-        if let Some(place) = self.bytes.get_mut(self.len) {
-            *place = b'\n';
-            self.len += 1;
-        }
-        let written = self.bytes.get(..self.len).unwrap_or_default();
-        // SAFETY: writes an initialised local buffer of this length.
-        unsafe { libc::write(2, written.as_ptr().cast(), written.len()) };
-    }
-}
+/// The bytes of a line, and how many there are.
+struct Line([u8; 320], usize);
 
 impl Write for Line {
+    /// Adds as much of `text` as there is room for; the last byte is for the line's end.
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.put(text.as_bytes());
+        for &byte in text.as_bytes() {
+            if let Some(place) = self.0.get_mut(self.1)
+                && (self.1 < 319 || byte == b'\n')
+            {
+                *place = byte;
+                self.1 += 1;
+            }
+        }
         Ok(())
     }
 }

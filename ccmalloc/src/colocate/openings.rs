@@ -21,6 +21,7 @@ use crate::bits;
 use crate::chunk::{EndMap, Slab, SlotRef, kind};
 use crate::geometry::{CHUNK_SLOTS, PAGE_BYTES, SLOT_BYTES, SLOT_PAGES};
 use crate::heap::Own;
+use crate::list::Listed;
 use crate::pages::Pages;
 use crate::policy::{Policy, reserved};
 
@@ -136,7 +137,7 @@ impl<'a> Own<'a> {
         // SAFETY: null or the header of a slot in the list, in a mapped chunk: slots leave the list
         // before they are given back.
         while let Some(slab) = unsafe { next.as_ref() } {
-            next = slab.next.get();
+            next = slab.links().next.get();
             // SAFETY: as above.
             let slot: SlotRef<'a> = unsafe { slab.slot_ref() };
             // SAFETY: listed slots are co-location slots of this heap.
@@ -322,12 +323,12 @@ impl<'a> Own<'a> {
             if slab.tag() != self.tag(kind::COLOCATED) || slab.listed_pages.get() == 0 {
                 return Err("a listed slot has no listed pages of this heap");
             }
-            if slab.prev.get() != previous || count == 0 {
+            if slab.links().prev.get() != previous || count == 0 {
                 return Err("the list of roomy slots is broken");
             }
             count -= 1;
             previous = next;
-            next = slab.next.get();
+            next = slab.links().next.get();
         }
         if count != 0 {
             return Err("a slot with listed pages is in no list");

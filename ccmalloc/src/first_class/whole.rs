@@ -85,7 +85,7 @@ impl Own<'static> {
             next = desc.next_made.get();
             // SAFETY: the caller's promise; all that could refer to the chunk was reset above.
             unsafe { self.return_chunk(desc) };
-            desc.prev.set(null());
+            desc.links.prev.set(null());
         }
         self.unmap_all_held();
         // Chunks and mappings were only kept so far.

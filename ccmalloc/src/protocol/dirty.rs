@@ -1,5 +1,5 @@
-//! Which of an owner's places another thread has left something in: flags on nodes, and a stack of
-//! the nodes that have any.
+//! Tells an owner which of its places other threads have set bits in: flags on nodes, and a stack
+//! of the nodes that have flags.
 //!
 //! ```text
 //! another thread                                 the owner
@@ -21,17 +21,13 @@
 //!
 //! Between flag and push another thread may set a second flag and leave; the owner learns of both
 //! when the first thread has pushed.
-//!
-//! Tried and dropped: flags by `fetch_or` alone. It is right with acquire and release alone, if the
-//! owner takes words by RMWs, too; but it costs every remote free a second RMW, and every look a
-//! hundred.
 
 use core::ops::ControlFlow;
 use core::ptr::null_mut;
 
 use crate::primitive::{AtomicPtr, AtomicU32, Ordering, constructor};
 
-/// What a node of a [`DirtyStack`] carries: 32 flags, one a place, and the link.
+/// What a node of a [`DirtyStack`] carries: 32 flags, one for each place, and the link.
 ///
 /// Invariant: the flags are other than zero from some time before the node is pushed until the
 /// owner has taken the stack.
@@ -44,20 +40,20 @@ pub(crate) struct Dirty<N> {
 
 /// Has a [`Dirty`].
 pub(crate) trait DirtyNode: Sized {
-    /// It.
+    /// Its flags and link.
     fn dirty(&self) -> &Dirty<Self>;
 }
 
 impl<N> Dirty<N> {
     constructor! {
-        /// Nothing to see, in no stack.
+        /// No flags, in no stack.
         pub(crate) fn new() -> Self {
             Self { flags: AtomicU32::new(0), next: AtomicPtr::new(null_mut()) }
         }
     }
 
-    /// The places that were announced since the owner last looked, one bit each. For the owner:
-    /// more may come at any time.
+    /// The places that were announced since the owner last looked, one bit each. More may come at
+    /// any time.
     pub(crate) fn announced(&self) -> u32 {
         self.flags.load(Ordering::Relaxed)
     }
@@ -66,8 +62,7 @@ impl<N> Dirty<N> {
     /// caller alone then does.
     fn mark(&self, place: usize) -> bool {
         let bit = 1u32 << place;
-        // The load saves an atomic read-modify-write for each further bit, while the owner has not
-        // looked yet.
+        // The load saves an atomic read-modify-write for each further bit.
         self.flags.load(Ordering::SeqCst) & bit == 0
             && self.flags.fetch_or(bit, Ordering::SeqCst) == 0
     }
@@ -86,14 +81,13 @@ impl<N: DirtyNode> DirtyStack<N> {
         }
     }
 
-    /// Whether there is nothing to collect, as far as this thread has heard. One relaxed load.
+    /// Whether there is nothing to collect, as far as this thread knows. One relaxed load.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.head.load(Ordering::Relaxed).is_null()
     }
 
-    /// Tells the owner to look at `place` (`0..32`) of `node`, after a bit was set there. One load
-    /// in most cases.
+    /// Tells the owner to look at `place` (`0..32`) of `node`, after a bit was set there.
     ///
     /// # Safety
     /// - `node` is announced to this stack only, and lives as long as the stack is collected from.
@@ -101,19 +95,11 @@ impl<N: DirtyNode> DirtyStack<N> {
         if !node.dirty().mark(place) {
             return;
         }
-        let new = (&raw const *node).cast_mut();
-        let mut head = self.head.load(Ordering::Relaxed);
-        loop {
+        // Release: the owner sees the link.
+        let _ = (self.head).fetch_update(Ordering::Release, Ordering::Relaxed, |head| {
             node.dirty().next.store(head, Ordering::Relaxed);
-            // Release: the owner sees the link.
-            match self
-                .head
-                .compare_exchange_weak(head, new, Ordering::Release, Ordering::Relaxed)
-            {
-                Ok(_) => return,
-                Err(now) => head = now,
-            }
-        }
+            Some((&raw const *node).cast_mut())
+        });
     }
 
     /// Calls `each(node, place)` for every place that has been announced since the last time, and
@@ -121,8 +107,7 @@ impl<N: DirtyNode> DirtyStack<N> {
     /// reported again. For the owner alone.
     pub(crate) fn collect(&self, mut each: impl FnMut(&N, usize) -> ControlFlow<()>) {
         let mut next = self.head.swap(null_mut(), Ordering::Acquire);
-        // SAFETY: null or a node that was announced here, which lives, as `announce`'s callers have
-        // promised.
+        // SAFETY: null or a node that was announced here, which lives: `announce`'s contract.
         while let Some(node) = unsafe { next.as_ref() } {
             // Before the flags are taken: after that, another thread may push the node again.
             next = node.dirty().next.load(Ordering::Relaxed);

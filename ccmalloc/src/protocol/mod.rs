@@ -1,11 +1,8 @@
-//! What threads say to each other, apart from what it is about.
+//! Protocols between threads: remote frees ([`RemoteWord`], [`DirtyStack`]), and arenas that change
+//! hands ([`TaggedStack`]).
 //!
-//! Two threads meet in a remote free ([`RemoteWord`], [`DirtyStack`]) and where a heap changes
-//! hands ([`TaggedStack`]). Elsewhere (the `registry`, the list of all heaps, the stack of a
-//! first-class heap's freed mappings) memory is only added, or taken as a whole. These two
-//! protocols use nothing but what [`primitive`](crate::primitive) offers, so that a model checker
-//! can run these files: `cargo test --release --manifest-path ccmalloc/loom/Cargo.toml` goes
-//! through the interleavings of small programs with two or three threads.
+//! They use only [`primitive`](crate::primitive), so that the model checker loom can run these
+//! files: `cargo test --release --manifest-path ccmalloc/loom/Cargo.toml`.
 
 mod dirty;
 mod remote_word;

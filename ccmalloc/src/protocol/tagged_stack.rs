@@ -5,14 +5,12 @@
 //! 32 KiB and user-space addresses have 47 bits on x86-64, which leaves 32 bits for the counter (31
 //! on other machines).
 //!
-//! The counter wraps, so the problem is not excluded, but bounded. It takes a thread that is
-//! stopped between the load of the head and its compare-exchange while the others change the head
-//! exactly a multiple of 2^31 or 2^32 times, and leave the same node on top. Each change is an
-//! atomic read-modify-write of one cache line. At 10 ns each, with all threads doing nothing else,
-//! that takes 20 s at least; the heads change when threads start and end, and 128 times at most
-//! when a chunk is mapped.
+//! The counter wraps. The problem returns only if a thread is stopped between its load of the head
+//! and its compare-exchange while the others change the head exactly a multiple of 2^31 or 2^32
+//! times, and leave the same node on top. The head changes when threads start and end, and at most
+//! 128 times when a chunk is mapped.
 //!
-//! Nodes are never unmapped, so that reading the link of one that another thread has just taken is
+//! Nodes are never unmapped, so reading the link of one that another thread has just taken is
 //! harmless.
 
 use core::marker::PhantomData;
@@ -35,7 +33,7 @@ const _: () = assert!((!ADDRESS).count_ones() >= 31);
 /// Has a link, which belongs to the stack while the node is on it, and to the node's owner while it
 /// is not.
 pub(crate) trait Linked: Sized {
-    /// It.
+    /// The link.
     fn link(&self) -> &AtomicPtr<Self>;
 }
 
@@ -82,42 +80,31 @@ impl<N: Linked> TaggedStack<N> {
             // Beyond what a head can name: no thread gets the node again.
             return;
         }
-        let mut head = self.head.load(Ordering::Relaxed);
-        loop {
+        // Release: the thread that takes the node sees what its last owner wrote.
+        let _ = (self.head).fetch_update(Ordering::Release, Ordering::Relaxed, |head| {
             node.link().store(node_of(head), Ordering::Relaxed);
-            // Release: the thread that takes the node sees what its last owner wrote.
-            let new = successor(head, address);
-            match self
-                .head
-                .compare_exchange_weak(head, new, Ordering::Release, Ordering::Relaxed)
-            {
-                Ok(_) => return,
-                Err(now) => head = now,
-            }
-        }
+            Some(successor(head, address))
+        });
     }
 
     /// Takes the node on top. The caller owns it from then on, with all that its owners before did
     /// to it.
     pub(crate) fn pop(&self) -> Option<&N> {
-        let mut head = self.head.load(Ordering::Acquire);
-        loop {
+        let next = |head| {
             // SAFETY: a head names no node (null) or one that was pushed, whose address was exposed
-            // then, and which lives, as `push`'s callers have promised. Every change of the head is
-            // a read-modify-write, so that this load, an acquire, sees all that was done before the
+            // then, and which lives: `push`'s contract. Every change of the head is a
+            // read-modify-write, so that this load, an acquire, sees all that was done before the
             // push.
             let top: &N = unsafe { node_of::<N>(head).as_ref() }?;
             // If another thread has taken the node since, this may be any link, and the exchange
             // fails.
-            let new = successor(head, top.link().load(Ordering::Relaxed).addr());
-            match self
-                .head
-                .compare_exchange_weak(head, new, Ordering::Acquire, Ordering::Acquire)
-            {
-                Ok(_) => return Some(top),
-                Err(now) => head = now,
-            }
-        }
+            Some(successor(head, top.link().load(Ordering::Relaxed).addr()))
+        };
+        let head = (self.head)
+            .fetch_update(Ordering::Acquire, Ordering::Acquire, next)
+            .ok()?;
+        // SAFETY: as above: the node that was on top.
+        unsafe { node_of::<N>(head).as_ref() }
     }
 
     /// Takes up to `count` nodes, calls `each` with every one of them, and puts them back. Others
@@ -127,14 +114,14 @@ impl<N: Linked> TaggedStack<N> {
         for _ in 0..count {
             let Some(node) = self.pop() else { break };
             each(node);
-            // Put aside, or the next turn would find it again.
+            // Put aside, or the next pop would find it again.
             node.link().store(taken.cast_mut(), Ordering::Relaxed);
             taken = node;
         }
         // SAFETY: null or a node put aside above, owned by this thread; nodes live for ever.
         while let Some(node) = unsafe { taken.as_ref() } {
             taken = node.link().load(Ordering::Relaxed);
-            // SAFETY: it was on this stack, hence is fit for it; it is not now, and this thread has
+            // SAFETY: it was on this stack, so it is aligned and lives for ever; this thread has
             // popped it.
             unsafe { self.push(node) };
         }

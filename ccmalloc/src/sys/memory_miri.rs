@@ -1,5 +1,5 @@
-//! Mappings for Miri, which knows no `munmap` of parts, no `mremap` and no advice: each is an
-//! allocation of the system's, and what is done to a part is left undone.
+//! Mappings for Miri, which knows no `munmap` of parts: each is an allocation of the system's, and
+//! parts are not unmapped.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::NonNull;
@@ -53,51 +53,4 @@ pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
     let start: *mut u8 = std::ptr::with_exposed_provenance_mut(start.addr().get());
     // SAFETY: allocated by `map_aligned` with this layout, and given up by the caller.
     unsafe { System.dealloc(start, layout) };
-}
-
-/// See the Unix version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(dead_code, reason = "the other outcomes need an operating system")]
-pub(crate) enum Growth {
-    Grown,
-    NoRoom,
-    Impossible,
-}
-
-/// See the Unix version.
-///
-/// # Safety
-/// - As for the Unix version.
-pub(crate) unsafe fn grow_in_place(
-    _start: NonNull<u8>,
-    _old_bytes: usize,
-    _new_bytes: usize,
-) -> Growth {
-    Growth::Impossible
-}
-
-/// See the Unix version.
-///
-/// # Safety
-/// - As for the Unix version.
-pub(crate) unsafe fn remap(
-    _start: NonNull<u8>,
-    _old_bytes: usize,
-    _target: NonNull<u8>,
-    _new_bytes: usize,
-) -> bool {
-    false
-}
-
-/// See the Unix version.
-///
-/// # Safety
-/// - As for the Unix version.
-pub(crate) unsafe fn clear(_start: *mut u8, _bytes: usize) -> bool {
-    false
-}
-
-/// See the Unix version.
-pub(crate) fn advise_huge(_start: *const u8, _bytes: usize) -> bool {
-    false
 }
