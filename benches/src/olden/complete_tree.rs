@@ -16,8 +16,8 @@ pub(super) struct Node {
 
 const _: () = assert!(size_of::<Node>() == 24);
 
-/// The tree whose in-order sequence has `value` of `first` and the following numbers, `count` in
-/// all. A node is allocated before its children, and used next together with its parent.
+/// The tree whose in-order sequence is `value(first)`, `value(first + 1)`, and so on, `count` in
+/// all. A node is allocated before its children, near its parent.
 pub(super) fn build<P: Placement>(
     first: u32,
     count: u32,

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! The thesis does not show its image. Ours is a zone plate: rings of equal area around a point off
-//! the centre, black and white in turns, computed in integers. With it a 4 K x 4 K image has 64 MB
-//! of nodes, as in the thesis (table 4.2).
+//! the centre, black and white in turns, computed in integers. With it an image of 4096 x 4096
+//! pixels has 64 MB of nodes, as in the thesis (table 4.2).
 //!
 //! Two pointers lead to each node, its parent's and its children's, so the links are raw, as in C.
 
@@ -23,27 +23,8 @@ use std::ptr;
 use ccmalloc::Policy;
 use ccmorph::{Morph, MorphError};
 
-use super::{Olden, Size, check_equal};
+use super::{Olden, Size};
 use crate::placement::Placement;
-
-/// A quarter of a square, numbered row by row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-enum Quadrant {
-    NorthWest,
-    NorthEast,
-    SouthWest,
-    SouthEast,
-}
-
-impl Quadrant {
-    const ALL: [Quadrant; 4] = [
-        Quadrant::NorthWest,
-        Quadrant::NorthEast,
-        Quadrant::SouthWest,
-        Quadrant::SouthEast,
-    ];
-}
 
 /// What a square of the image holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,12 +42,13 @@ enum Colour {
 /// - each of `children` is null, or points to a live node of the same tree, made by `Box`, whose
 ///   `parent` points back to this one and to which no other node's `children` point;
 /// - `parent` is null in the root;
-/// - nodes change, move and are freed only under a `&mut Perimeter`.
+/// - nodes change and move only under a `&mut Perimeter`, and are never freed but by a morph.
 #[derive(Debug)]
 struct Node {
     colour: Colour,
-    /// Which quarter of its parent it is.
-    quadrant: Quadrant,
+    /// Which quarter of its parent it is, numbered row by row: bit 0 is set in the eastern ones,
+    /// bit 1 in the southern ones.
+    quadrant: u8,
     children: [*mut Node; 4],
     parent: *mut Node,
 }
@@ -75,10 +57,10 @@ const _: () = assert!(size_of::<Node>() == 48);
 
 impl Node {
     #[inline]
-    fn child(&self, quadrant: Quadrant) -> Option<&Node> {
+    fn child(&self, quadrant: u8) -> Option<&Node> {
         // SAFETY: null, or a live node (invariant), which does not change while this one is
         // borrowed: that takes the whole tree.
-        unsafe { self.children[quadrant as usize].as_ref() }
+        unsafe { self.children[usize::from(quadrant)].as_ref() }
     }
 
     #[inline]
@@ -88,63 +70,35 @@ impl Node {
     }
 }
 
-/// A side of a square.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
-    North,
-    South,
-    West,
-    East,
+/// A side of a square: the quadrants lie at it whose bits under the mask `axis` are `at`.
+#[derive(Clone, Copy, Debug)]
+struct Side {
+    axis: u8,
+    at: u8,
 }
 
-impl Side {
-    const ALL: [Side; 4] = [Side::North, Side::South, Side::West, Side::East];
+/// North, south, west, and east.
+const SIDES: [Side; 4] = [
+    Side { axis: 2, at: 0 },
+    Side { axis: 2, at: 2 },
+    Side { axis: 1, at: 0 },
+    Side { axis: 1, at: 1 },
+];
 
-    /// The two quarters at this side.
-    fn quarters(self) -> [Quadrant; 2] {
-        match self {
-            Side::North => [Quadrant::NorthWest, Quadrant::NorthEast],
-            Side::South => [Quadrant::SouthWest, Quadrant::SouthEast],
-            Side::West => [Quadrant::NorthWest, Quadrant::SouthWest],
-            Side::East => [Quadrant::NorthEast, Quadrant::SouthEast],
-        }
-    }
-
-    fn opposite(self) -> Side {
-        match self {
-            Side::North => Side::South,
-            Side::South => Side::North,
-            Side::West => Side::East,
-            Side::East => Side::West,
-        }
-    }
-
-    /// The quarter on the other side of the line through the middle.
-    fn mirror(self, quadrant: Quadrant) -> Quadrant {
-        let flipped = match self {
-            Side::North | Side::South => 2,
-            Side::West | Side::East => 1,
-        };
-        Quadrant::ALL[quadrant as usize ^ flipped]
-    }
-}
-
-/// A part of an image.
+/// A square part of an image, in pixels.
 #[derive(Clone, Copy, Debug)]
 struct Square {
     column: i64,
     row: i64,
-    /// Pixels of a side.
     side: i64,
 }
 
 impl Square {
-    fn quarter(self, quadrant: Quadrant) -> Square {
+    fn quarter(self, quadrant: u8) -> Square {
         let side = self.side / 2;
-        let number = quadrant as i64;
         Square {
-            column: self.column + number % 2 * side,
-            row: self.row + number / 2 * side,
+            column: self.column + i64::from(quadrant & 1) * side,
+            row: self.row + i64::from(quadrant >> 1) * side,
             side,
         }
     }
@@ -154,45 +108,27 @@ impl Square {
 /// rings lie between the centre and the farthest corner.
 const RING_SHIFT: u32 = 7;
 
-/// An image: a zone plate.
+/// A zone plate.
 #[derive(Clone, Copy, Debug)]
-pub struct Image {
+struct Image {
     /// Pixels of a side: two to this power.
-    pub levels: u32,
+    levels: u32,
 }
 
 impl Image {
-    fn side(self) -> i64 {
-        1 << self.levels
-    }
-
     fn whole(self) -> Square {
         Square {
             column: 0,
             row: 0,
-            side: self.side(),
+            side: 1 << self.levels,
         }
-    }
-
-    /// The least and the largest square of a distance from the centre in one direction, of `count`
-    /// pixels from `first` on, in quarters of pixels.
-    fn squares(centre: i64, first: i64, count: i64) -> [i64; 2] {
-        // Twice the coordinates, so that centres of pixels are odd and never that of the plate.
-        let low = 2 * (first - centre) + 1;
-        let high = low + 2 * (count - 1);
-        let least = match low < 0 && high > 0 {
-            true => 1,
-            false => low.abs().min(high.abs()),
-        };
-        let most = low.abs().max(high.abs());
-        [least * least, most * most]
     }
 
     /// Black or white when the nearest and the farthest pixel of a square lie in the same ring.
     fn colour(self, square: Square) -> Colour {
-        let (side, count) = (self.side(), square.side);
-        let across = Image::squares(side * 5 / 16, square.column, count);
-        let down = Image::squares(side * 7 / 16, square.row, count);
+        let side = self.whole().side;
+        let across = squared_distances(side * 5 / 16, square.column, square.side);
+        let down = squared_distances(side * 7 / 16, square.row, square.side);
         // Coordinates are doubled, so the image's area is four times the pixels.
         let shift = 2 * self.levels + 2 - RING_SHIFT;
         let [nearest, farthest] = [0, 1].map(|end: usize| (across[end] + down[end]) >> shift);
@@ -208,15 +144,15 @@ impl Image {
         if self.colour(square) != Colour::Grey {
             return 1;
         }
-        let quarters = Quadrant::ALL.map(|quadrant| self.nodes(square.quarter(quadrant)));
-        1 + quarters.iter().sum::<usize>()
+        let quarters = (0..4).map(|quadrant| self.nodes(square.quarter(quadrant)));
+        1 + quarters.sum::<usize>()
     }
 
     /// The tree of `square`, a node before its children. A single pixel is never grey.
     fn tree<P: Placement>(
         self,
         square: Square,
-        quadrant: Quadrant,
+        quadrant: u8,
         parent: *mut Node,
         placement: P,
     ) -> *mut Node {
@@ -229,77 +165,73 @@ impl Image {
         };
         let node = Box::into_raw(placement.new_near(leaf, parent));
         if colour == Colour::Grey {
-            for quadrant in Quadrant::ALL {
+            for quadrant in 0..4 {
                 let child = self.tree(square.quarter(quadrant), quadrant, node, placement);
                 // SAFETY: made above, and there is no reference to it: its descendants only hold
                 // its address.
-                unsafe { (*node).children[quadrant as usize] = child };
+                unsafe { (*node).children[usize::from(quadrant)] = child };
             }
         }
         node
     }
 }
 
-/// An image's quadtree.
+/// The squares of the least and the largest distance from the centre in one direction, of `count`
+/// pixels from `first` on, in quarters of pixels.
+fn squared_distances(centre: i64, first: i64, count: i64) -> [i64; 2] {
+    // Twice the coordinates, so that centres of pixels are odd and never that of the plate.
+    let low = 2 * (first - centre) + 1;
+    let high = low + 2 * (count - 1);
+    let least = match low < 0 && high > 0 {
+        true => 1,
+        false => low.abs().min(high.abs()),
+    };
+    let most = low.abs().max(high.abs());
+    [least * least, most * most]
+}
+
+/// An image's quadtree. The input is the logarithm of the pixels of a side.
 ///
-/// Invariant: `root` is null only while [`drop`](Drop::drop) runs; else the invariants of `Node`
-/// hold for all nodes that can be reached from it.
+/// Invariant: `root` is not null, and the invariants of `Node` hold for all nodes that can be
+/// reached from it.
 #[derive(Debug)]
 pub struct Perimeter {
     root: *mut Node,
 }
 
-impl Drop for Perimeter {
-    fn drop(&mut self) {
-        let mut pending = vec![std::mem::replace(&mut self.root, ptr::null_mut())];
-        while let Some(node) = pending.pop() {
-            if !node.is_null() {
-                // SAFETY: made by `Box`, live, and reached once, because one link alone leads to
-                // each node (invariants).
-                let node = unsafe { Box::from_raw(node) };
-                pending.extend(node.children);
-            }
-        }
-    }
-}
-
 impl Olden for Perimeter {
     const NAME: &'static str = "perimeter";
-    // Built in one go, in the order of the walk.
     const POLICY: Policy = Policy::Closest;
-    type Input = Image;
+    const RESULTS: [u64; 4] = [35_626, 573_036, 286_400, 1_146_276];
+    type Input = u32;
 
-    fn input(size: Size) -> Image {
-        let levels = match size {
-            Size::Tiny => 8,
-            Size::Thesis => 12,
-            Size::Quick => 11,
-            Size::Large => 13,
-        };
-        Image { levels }
+    fn input(size: Size) -> u32 {
+        [8, 12, 11, 13][size as usize]
     }
 
-    fn nodes(image: &Image) -> Vec<(Layout, usize)> {
+    fn nodes(&levels: &u32) -> Vec<(Layout, usize)> {
+        let image = Image { levels };
         vec![(Layout::new::<Node>(), image.nodes(image.whole()))]
     }
 
-    fn build<P: Placement>(image: &Image, placement: P) -> Self {
-        let whole = image.whole();
-        let root = image.tree(whole, Quadrant::NorthWest, ptr::null_mut(), placement);
-        Perimeter { root }
+    fn build<P: Placement>(&levels: &u32, placement: P) -> Self {
+        let image = Image { levels };
+        Perimeter {
+            root: image.tree(image.whole(), 0, ptr::null_mut(), placement),
+        }
     }
 
     /// Depth-first: all leaves are visited, and neighbours lie mostly near.
     fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
-        let morph = morph.layout(ccmodel::Layout::DepthFirst);
+        let morph = morph.layout(ccmorph::Layout::DepthFirst);
         let roots = std::slice::from_mut(&mut self.root);
         // SAFETY: the nodes are live and come from `Box`; the places shown are all pointers to them
         // that there are (children, parents, the root), and stay readable and writable for the
         // call, because the tree is mutably borrowed.
         let report = unsafe {
             morph.run_raw(roots, |node, visit| {
-                for quadrant in Quadrant::ALL {
-                    visit.link(&raw mut (*node).children[quadrant as usize]);
+                for quadrant in 0..4 {
+                    visit.link(&raw mut (*node).children[quadrant]);
                 }
                 visit.pointer(&raw mut (*node).parent);
             })
@@ -309,37 +241,13 @@ impl Olden for Perimeter {
 
     fn work<P: Placement>(
         &mut self,
-        image: &Image,
+        &levels: &u32,
         placement: P,
         _relayout: Option<&Morph<'_>>,
     ) -> Result<u64, MorphError> {
-        // SAFETY: not null outside of `drop`, so a live node (invariant), which does not change
-        // while the tree is borrowed.
+        // SAFETY: a live node (invariant), which does not change while the tree is borrowed.
         let root = unsafe { &*self.root };
-        Ok(perimeter(root, image.side(), placement).unsigned_abs())
-    }
-
-    /// The changes of colour along each row and each column of pixels, white outside.
-    fn check(&self, image: &Image, result: u64) -> Result<(), String> {
-        let side = image.side();
-        let is_black = |column: i64, row: i64| {
-            let pixel = Square {
-                column,
-                row,
-                side: 1,
-            };
-            column < side && row < side && image.colour(pixel) == Colour::Black
-        };
-        let mut expected = 0;
-        for line in 0..side {
-            let (mut left, mut above) = (false, false);
-            for place in 0..=side {
-                let (across, down) = (is_black(place, line), is_black(line, place));
-                expected += u64::from(across != left) + u64::from(down != above);
-                (left, above) = (across, down);
-            }
-        }
-        check_equal(result, expected)
+        Ok(perimeter(root, 1 << levels, placement).unsigned_abs())
     }
 }
 
@@ -351,17 +259,19 @@ fn perimeter<P: Placement>(node: &Node, side: i64, placement: P) -> i64 {
             for child in node.children {
                 placement.prefetch(child);
             }
-            let children = Quadrant::ALL.into_iter();
-            children
+            (0..4)
                 .filter_map(|quadrant| node.child(quadrant))
                 .map(|child| perimeter(child, side / 2, placement))
                 .sum()
         }
-        Colour::Black => Side::ALL
+        Colour::Black => SIDES
             .into_iter()
-            .map(|at| match neighbour(node, at) {
-                None => side,
-                Some(neighbour) => white_along(neighbour, at.opposite(), side),
+            .map(|at| {
+                let facing = Side {
+                    at: at.at ^ at.axis,
+                    ..at
+                };
+                neighbour(node, at).map_or(side, |beyond| white_along(beyond, facing, side))
             })
             .sum(),
     }
@@ -371,12 +281,12 @@ fn perimeter<P: Placement>(node: &Node, side: i64, placement: P) -> i64 {
 /// beyond the border.
 fn neighbour(node: &Node, side: Side) -> Option<&Node> {
     let parent = node.parent()?;
-    let across = match side.quarters().contains(&node.quadrant) {
+    let across = match node.quadrant & side.axis == side.at {
         true => neighbour(parent, side)?,
         false => parent,
     };
     // A leaf has no children, and is then itself the neighbour.
-    let mirrored = across.child(side.mirror(node.quadrant));
+    let mirrored = across.child(node.quadrant ^ side.axis);
     Some(mirrored.unwrap_or(across))
 }
 
@@ -385,12 +295,10 @@ fn white_along(node: &Node, side: Side, length: i64) -> i64 {
     match node.colour {
         Colour::White => length,
         Colour::Black => 0,
-        Colour::Grey => {
-            let quarters = side.quarters().into_iter();
-            quarters
-                .filter_map(|quadrant| node.child(quadrant))
-                .map(|child| white_along(child, side, length / 2))
-                .sum()
-        }
+        Colour::Grey => [side.at, side.at | (3 ^ side.axis)]
+            .into_iter()
+            .filter_map(|quadrant| node.child(quadrant))
+            .map(|child| white_along(child, side, length / 2))
+            .sum(),
     }
 }

@@ -9,12 +9,9 @@
 //! ```
 //!
 //! The worker makes the input, ages the heap where asked to, and then builds, lays out where asked
-//! to, and works; these three are timed. It prints one line of JSON and ends without freeing
-//! anything, as the originals do. With `:check` at the end it checks its result afterwards; with
-//! `:input` it ends before the build, which a simulation subtracts from the counts of a whole run;
-//! and with `:run:rsim` morphs lay out for the thesis's machine instead of this one.
+//! to, and works; these three are timed. It checks its result, prints one line of JSON and ends
+//! without freeing anything, as the originals do. A [`Mode`] may follow the size.
 
-use std::alloc::Layout;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -65,7 +62,6 @@ pub struct Program {
     /// The variant that is called hinted: under the program's own policy.
     pub hinted: Variant,
     run: fn(&Run) -> Result<Stages, String>,
-    nodes: fn(Size) -> Vec<(Layout, usize)>,
 }
 
 impl Program {
@@ -78,14 +74,7 @@ impl Program {
                 Policy::NewBlock => Variant::NewBlock,
             },
             run: run::<P>,
-            nodes: |size| P::nodes(&P::input(size)),
         }
-    }
-
-    /// Bytes of the nodes that it builds, without what allocators add.
-    pub fn node_bytes(&self, size: Size) -> usize {
-        let nodes = (self.nodes)(size).into_iter();
-        nodes.map(|(layout, count)| layout.size() * count).sum()
     }
 }
 
@@ -119,31 +108,15 @@ pub enum Variant {
     Coloured,
 }
 
-impl Variant {
-    /// Whether `ccmalloc` has to serve the process.
-    pub fn needs_ours(self) -> bool {
-        !matches!(self, Variant::AsAllocated | Variant::Prefetched)
-    }
-}
-
-/// How much of a run takes place.
+/// What a worker runs, and for which machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Extent {
-    /// Everything but the check.
+pub enum Mode {
+    /// The program. Morphs lay out for this machine.
     Run,
-    /// Everything.
-    Check,
-    /// The input, and the age of the heap; no build.
-    Input,
-}
-
-/// For which machine morphs lay out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Target {
-    /// The one that they run on.
-    This,
-    /// That of the thesis's table 4.1, where it is simulated.
+    /// The program, to be simulated. Morphs lay out for the machine of the thesis's table 4.1.
     Rsim,
+    /// Only what comes before the build, which a simulation subtracts from the counts of a run.
+    Input,
 }
 
 /// The name of `value` on the command line.
@@ -166,34 +139,28 @@ pub struct Run {
     pub variant: Variant,
     /// Its input.
     pub size: Size,
-    /// How much of it.
-    pub extent: Extent,
-    /// For which machine.
-    pub target: Target,
+    /// How much of it, and for which machine.
+    pub mode: Mode,
 }
 
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (setting, variant, size) = (name(self.setting), name(self.variant), name(self.size));
-        let (extent, target) = (name(self.extent), name(self.target));
-        let program = self.program.name;
-        write!(
-            f,
-            "{PREFIX}:{program}:{setting}:{variant}:{size}:{extent}:{target}"
-        )
+        let (program, mode) = (self.program.name, name(self.mode));
+        write!(f, "{PREFIX}:{program}:{setting}:{variant}:{size}:{mode}")
     }
 }
 
 impl FromStr for Run {
     type Err = String;
 
-    /// The last two parts may be left out.
+    /// The mode may be left out.
     fn from_str(text: &str) -> Result<Self, String> {
         fn value<T: ValueEnum>(name: &str) -> Result<T, String> {
             T::from_str(name, false)
         }
         let parts: Vec<&str> = text.split(':').collect();
-        let [PREFIX, program, setting, variant, size, ref rest @ ..] = parts[..] else {
+        let [PREFIX, program, setting, variant, size, ref mode @ ..] = parts[..] else {
             return Err(format!(
                 "{text:?} is not {PREFIX}:program:setting:variant:size"
             ));
@@ -204,8 +171,7 @@ impl FromStr for Run {
             setting: value(setting)?,
             variant: value(variant)?,
             size: value(size)?,
-            extent: rest.first().map_or(Ok(Extent::Run), |name| value(name))?,
-            target: rest.get(1).map_or(Ok(Target::This), |name| value(name))?,
+            mode: mode.first().map_or(Ok(Mode::Run), |name| value(name))?,
         })
     }
 }
@@ -251,7 +217,7 @@ pub fn is_olden(name: &str) -> bool {
 /// The worker's part: does the run called `name` and returns the line to print.
 ///
 /// # Errors
-/// When there is no such run, when its check fails, or when a morph has no memory.
+/// When there is no such run, when its result is wrong, or when a morph has no memory.
 pub fn work(name: &str) -> Result<String, String> {
     let run: Run = name.parse()?;
     let finished = Finished {
@@ -276,13 +242,13 @@ fn run<P: Olden>(run: &Run) -> Result<Stages, String> {
             // The second-level cache of table 4.1: 256 KB, two ways, lines of 128 bytes.
             let cache = CacheGeometry::new(1024, 128, 2).expect("powers of two");
             let mut morph = Morph::new();
-            match (run.target, run.variant == Variant::Coloured) {
-                (Target::This, false) => {}
-                (Target::This, true) => morph = morph.colour(HOT_SHARE),
-                (Target::Rsim, false) => morph = morph.machine(&rsim),
-                (Target::Rsim, true) => {
+            match (run.mode, run.variant == Variant::Coloured) {
+                (Mode::Rsim, false) => morph = morph.machine(&rsim),
+                (Mode::Rsim, true) => {
                     morph = morph.machine(&rsim).colour_for(cache, HOT_SHARE);
                 }
+                (_, false) => {}
+                (_, true) => morph = morph.colour(HOT_SHARE),
             }
             run_placed::<P, _>(run, AsAllocated, Some(&morph))
         }
@@ -298,7 +264,7 @@ fn run_placed<P: Olden, L: Placement>(
     if run.setting == Setting::Aged {
         age(&P::nodes(&input));
     }
-    if run.extent == Extent::Input {
+    if run.mode == Mode::Input {
         return Ok(Stages::default());
     }
     let no_morph = |error: MorphError| format!("no morph: {error}");
@@ -309,19 +275,16 @@ fn run_placed<P: Olden, L: Placement>(
     laid_out.map_err(no_morph)?;
     let (work, result) = timed(|| program.work(&input, placement, morph));
     let checksum = result.map_err(no_morph)?;
-    let peak_bytes = peak_resident_bytes();
-    if run.extent == Extent::Check {
-        program.check(&input, checksum)?;
+    let expected = P::RESULTS[run.size as usize];
+    if checksum != expected {
+        return Err(format!("the result is {checksum}, not {expected}"));
     }
+    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     Ok(Stages {
         checksum,
         build_ns: nanoseconds(build),
         morph_ns: morph.map_or(0, |_| nanoseconds(layout)),
         work_ns: nanoseconds(work),
-        peak_bytes,
+        peak_bytes: peak_resident_bytes(),
     })
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -12,35 +12,107 @@
 //!                                 close both through t at least cost
 //! ```
 //!
-//! Tours are rings of doubly linked cities (module `ring`), the tree's own nodes. Each merge walks
-//! both rings, and reverses one when the ends demand it, so each city is visited about once for
-//! each level of the tree, along links that have little to do with the order of allocation.
+//! Tours are rings of doubly linked cities, the tree's own nodes. Each merge walks both rings, and
+//! reverses one when the ends demand it, so each city is visited about once for each level of the
+//! tree, along links that have little to do with the order of allocation.
 //!
-//! The thesis did not run this program; the size `thesis` is about Olden's own. Split lines are
-//! drawn with the spread of the median of uniform points, so that cities are even over the square.
-//! The hint is the city above in the tree. In a fresh heap it gains nothing: a city of 56 bytes
-//! shares a block of 64 with no other.
-
-mod ring;
+//! The thesis did not run this program; the size `thesis` is about Olden's own. The hint is the
+//! city above in the tree. In a fresh heap it gains nothing: a city of 56 bytes shares a block of
+//! 64 with no other.
 
 use std::alloc::Layout;
+use std::cell::Cell;
+use std::ptr;
 
 use ccmalloc::Policy;
-use ccmorph::{Morph, MorphError};
+use ccmorph::{Morph, MorphError, TreeNode};
 
-use super::{Olden, Size, check_equal};
+use super::{Olden, Size};
 use crate::placement::Placement;
 use crate::rng::Rng;
-pub use ring::Point;
-use ring::{Cities, City, Spot, left_share};
 
 /// Subtrees of at most this many cities are toured by insertion; Olden's number.
-const INSERTED_MAX: usize = 150;
+const INSERTED_MAX: u32 = 150;
+
+/// A point of the plane.
+pub type Point = [f64; 2];
+
+/// A city: 56 bytes, with the fields of Olden's.
+///
+/// The tree owns cities by boxes; rings are addresses.
+///
+/// Invariant: `next` and `prev` are null, or the addresses of cities of the same tree, derived from
+/// shared borrows of these or given by a morph, and since then no city of the tree was borrowed
+/// exclusively but by a morph that wrote all links again. This module alone has cities, hands out
+/// none, and works on one tree at a time.
+#[derive(Debug, TreeNode)]
+struct City {
+    /// Cities of the subtree, this one included.
+    size: u32,
+    at: Point,
+    #[child]
+    left: Option<Box<City>>,
+    #[child]
+    right: Option<Box<City>>,
+    #[pointer]
+    next: Cell<*const City>,
+    #[pointer]
+    prev: Cell<*const City>,
+}
+
+const _: () = assert!(size_of::<City>() == 56);
+
+impl City {
+    /// The city after it in its ring; a city that was never in a ring is alone in one.
+    #[inline]
+    fn next(&self) -> &City {
+        self.follow(&self.next)
+    }
+
+    /// The city before it in its ring.
+    #[inline]
+    fn prev(&self) -> &City {
+        self.follow(&self.prev)
+    }
+
+    #[inline]
+    fn follow(&self, link: &Cell<*const City>) -> &City {
+        // SAFETY: the link is of a city of the tree that the borrow of `self` keeps borrowed. By
+        // the invariant of `City` it is null or leads to a city of the same tree, with the right to
+        // read it; that one is live and stays where it is, and only cells of it change meanwhile.
+        unsafe { link.get().as_ref() }.unwrap_or(self)
+    }
+
+    /// The roots of both halves of the plane.
+    fn halves(&self) -> [Option<&City>; 2] {
+        [self.left.as_deref(), self.right.as_deref()]
+    }
+
+    fn is(&self, other: &City) -> bool {
+        ptr::eq(self, other)
+    }
+}
+
+/// Makes `after` the city after `before`. Both are of one tree, as the invariant of [`City`] asks.
+#[inline]
+fn link(before: &City, after: &City) {
+    before.next.set(after);
+    after.prev.set(before);
+}
 
 /// The program.
 #[derive(Debug)]
 pub struct Tsp {
-    cities: Cities,
+    /// Boxed, so that the links to the root stay good when this is moved: a box that moves takes
+    /// the right to its contents from all other pointers to them.
+    ///
+    /// Invariant: exclusively borrowed only to be morphed, and to be dropped.
+    root: Box<Option<Box<City>>>,
+}
+
+/// How many of the `cities` below a root lie in its left half; the others lie in the right one.
+fn left_share(cities: usize) -> usize {
+    cities / 2
 }
 
 /// This many cities in the unit square.
@@ -59,8 +131,10 @@ fn draw(cities: usize, within: [Point; 2], axis: usize, rng: &mut Rng, points: &
     };
     let [low, high] = within;
     let between = |axis: usize, share: f64| low[axis] + share * (high[axis] - low[axis]);
-    // The median of n uniform numbers has a standard deviation of about 1 / (2 sqrt(n + 1)); of a
-    // uniform number in -1..1 it is 1 / sqrt(3).
+    let unit = |rng: &mut Rng| rng.next_u64() as f64 / u64::MAX as f64;
+    // With the spread of the median of uniform points, cities are even over the square. The median
+    // of n uniform numbers has a standard deviation of about 1 / (2 sqrt(n + 1)); a uniform number
+    // in -1..1 has one of 1 / sqrt(3).
     let spread = match below {
         0 => 0.5,
         _ => (3.0 / (cities + 1) as f64).sqrt() / 2.0,
@@ -77,27 +151,41 @@ fn draw(cities: usize, within: [Point; 2], axis: usize, rng: &mut Rng, points: &
     draw(below - left_cities, right, 1 - axis, rng, points);
 }
 
-/// A number from 0 to 1.
-fn unit(rng: &mut Rng) -> f64 {
-    rng.next_u64() as f64 / u64::MAX as f64
+/// The tree whose cities in preorder are `points`. A city is allocated before those below it, near
+/// the one above it.
+fn build<P: Placement>(points: &[Point], above: *const City, placement: P) -> Option<Box<City>> {
+    let (&at, below) = points.split_first()?;
+    let city = City {
+        size: u32::try_from(points.len()).expect("a city counts in 32 bits"),
+        at,
+        left: None,
+        right: None,
+        next: Cell::new(ptr::null()),
+        prev: Cell::new(ptr::null()),
+    };
+    let mut city = placement.new_near(city, above);
+    let here = ptr::from_ref(&*city);
+    let (left, right) = below.split_at(left_share(below.len()));
+    city.left = build(left, here, placement);
+    city.right = build(right, here, placement);
+    Some(city)
 }
 
 impl Olden for Tsp {
     const NAME: &'static str = "tsp";
     // The tree of cities is built in one go, and the tours are made of its nodes.
     const POLICY: Policy = Policy::Closest;
+    const RESULTS: [u64; 4] = [
+        4_640_690_682_262_996_891,
+        4_643_350_541_812_230_422,
+        4_649_714_829_575_677_342,
+        4_654_985_246_223_715_065,
+    ];
     /// Cities in the preorder of their tree; tours do not ask how it divides the plane.
     type Input = Vec<Point>;
 
     fn input(size: Size) -> Vec<Point> {
-        let cities = match size {
-            Size::Tiny => 1 << 15,
-            Size::Thesis => 1 << 16,
-            Size::Quick => 1 << 19,
-            // 56 bytes each.
-            Size::Large => 5 << 19,
-        };
-        random_cities(cities, 0x75_70)
+        random_cities([1 << 15, 1 << 16, 1 << 19, 5 << 19][size as usize], 0x75_70)
     }
 
     fn nodes(input: &Vec<Point>) -> Vec<(Layout, usize)> {
@@ -105,15 +193,21 @@ impl Olden for Tsp {
     }
 
     fn build<P: Placement>(input: &Vec<Point>, placement: P) -> Tsp {
-        Tsp {
-            cities: Cities::build(input, placement),
-        }
+        let root = Box::new(build(input, ptr::null(), placement));
+        Tsp { root }
     }
 
-    /// The tree in depth-first order, as it is walked whole.
+    /// The tree in depth-first order, as it is walked whole; rings stay as they are. After an error
+    /// there are no cities.
     fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
         let morph = morph.layout(ccmorph::Layout::DepthFirst);
-        self.cities.morph(&morph)
+        let result = morph.run(&mut *self.root, City::children);
+        if result.is_err() {
+            // The invariant of `City`: each one was borrowed exclusively, and its links are those
+            // from before.
+            *self.root = None;
+        }
+        result.map(drop)
     }
 
     /// The length of the tour, as the bits of an `f64`.
@@ -123,92 +217,26 @@ impl Olden for Tsp {
         placement: P,
         _relayout: Option<&Morph<'_>>,
     ) -> Result<u64, MorphError> {
-        let length = self.cities.enter(|root| {
-            root.map_or(0.0, |root| {
-                tour(root, placement);
-                length(root, placement)
-            })
+        let length = self.root.as_deref().map_or(0.0, |root| {
+            tour(root, placement);
+            length(root, placement)
         });
         Ok(length.to_bits())
-    }
-
-    /// The ring has the tree's cities, each once, its length is what another sum gives, and it is
-    /// no longer than such tours are.
-    fn check(&self, input: &Vec<Point>, result: u64) -> Result<(), String> {
-        let cities = input.len();
-        self.cities.enter(|root| {
-            let ring = root.map_or_else(Vec::new, |root| backwards(root, cities));
-            check_equal(ring.len() as u64, cities as u64)?;
-            let mut in_ring: Vec<_> = ring.iter().map(|spot| spot.address()).collect();
-            let mut in_tree = Vec::with_capacity(ring.len());
-            collect(root, &mut in_tree);
-            in_ring.sort_unstable();
-            in_tree.sort_unstable();
-            if in_ring != in_tree {
-                return Err("the tour misses a city and has another one twice".to_owned());
-            }
-            let between = |(one, other): (&Spot<'_>, &Spot<'_>)| distance(one.at(), other.at());
-            let rest = ring.iter().skip(1).chain(ring.first());
-            let sum: f64 = ring.iter().zip(rest).map(between).sum();
-            let length = f64::from_bits(result);
-            // A length or a sum that is not a number is close to nothing.
-            let is_right = (sum - length).abs() <= 1e-9 * sum && length <= longest(&ring);
-            is_right
-                .then_some(())
-                .ok_or_else(|| format!("a length of {length}, where the ring has {sum}"))
-        })
-    }
-}
-
-/// The longest tour that is right. An optimal one through many even cities of an area has a length
-/// of about 0.7124 sqrt(cities x area), and these are up to 1.5 times as long; a wrong one, such as
-/// the order of the tree, is many times as long.
-fn longest(ring: &[Spot<'_>]) -> f64 {
-    const MANY: usize = 1000;
-    if ring.len() < MANY {
-        return f64::INFINITY;
-    }
-    let extent = |axis: usize| {
-        let along = ring.iter().map(|spot| spot.at()[axis]);
-        along.clone().fold(f64::MIN, f64::max) - along.fold(f64::MAX, f64::min)
-    };
-    1.5 * 0.7124 * (ring.len() as f64 * extent(0) * extent(1)).sqrt()
-}
-
-/// The cities of a ring from `root` on against its direction; one more than `at_most` when there
-/// are more, and none when the links of two cities differ.
-fn backwards(root: Spot<'_>, at_most: usize) -> Vec<Spot<'_>> {
-    let mut ring = vec![root];
-    let mut spot = root.prev();
-    while spot != root && ring.len() <= at_most {
-        ring.push(spot);
-        spot = spot.prev();
-    }
-    let linked_both_ways = ring.iter().all(|spot| spot.prev().next() == *spot);
-    if linked_both_ways { ring } else { Vec::new() }
-}
-
-/// The addresses of all cities of a tree.
-fn collect(root: Option<Spot<'_>>, addresses: &mut Vec<*const City>) {
-    if let Some(root) = root {
-        addresses.push(root.address());
-        collect(root.left(), addresses);
-        collect(root.right(), addresses);
     }
 }
 
 /// Makes a ring of all cities of the subtree.
-fn tour<P: Placement>(root: Spot<'_>, placement: P) {
-    if root.size() <= INSERTED_MAX {
-        root.link(root);
+fn tour<P: Placement>(root: &City, placement: P) {
+    if root.size <= INSERTED_MAX {
+        link(root, root);
         insert_below(root, root, placement);
         return;
     }
-    let halves = [root.left(), root.right()];
+    let halves = root.halves();
     for half in halves.into_iter().flatten() {
         tour(half, placement);
     }
-    root.link(root);
+    link(root, root);
     match halves {
         [Some(left), Some(right)] => merge(root, left, right, placement),
         [Some(half), None] | [None, Some(half)] => insert(root, half, placement),
@@ -217,70 +245,65 @@ fn tour<P: Placement>(root: Spot<'_>, placement: P) {
 }
 
 /// Inserts all cities below `above` into the ring, an upper one before those below it.
-fn insert_below<'t, P: Placement>(above: Spot<'t>, ring: Spot<'t>, placement: P) {
-    let halves = [above.left(), above.right()];
-    for half in halves.into_iter().flatten() {
-        placement.prefetch(half.address());
+fn insert_below<P: Placement>(above: &City, ring: &City, placement: P) {
+    for half in above.halves().into_iter().flatten() {
+        placement.prefetch(half);
     }
-    for half in halves.into_iter().flatten() {
+    for half in above.halves().into_iter().flatten() {
         insert(half, ring, placement);
         insert_below(half, ring, placement);
     }
 }
 
 /// Inserts `city` into the ring beside the city nearest to it, on the side with the shorter detour.
-fn insert<'t, P: Placement>(city: Spot<'t>, ring: Spot<'t>, placement: P) {
-    let nearest = nearest(city.at(), ring, placement);
+fn insert<P: Placement>(city: &City, ring: &City, placement: P) {
+    let nearest = nearest(city.at, ring, placement);
     let (prev, next) = (nearest.prev(), nearest.next());
-    let detour = |neighbour: Spot<'t>| {
-        distance(neighbour.at(), city.at()) - distance(neighbour.at(), nearest.at())
-    };
+    let detour = |neighbour: &City| distance(neighbour, city) - distance(neighbour, nearest);
     let (before, after) = if detour(prev) < detour(next) {
         (prev, nearest)
     } else {
         (nearest, next)
     };
-    before.link(city);
-    city.link(after);
+    link(before, city);
+    link(city, after);
 }
 
 /// The city of the ring that is nearest to `point`, the first of several. Walks the whole ring.
-fn nearest<P: Placement>(point: Point, ring: Spot<'_>, placement: P) -> Spot<'_> {
-    let mut best = (square(ring.at(), point), ring);
-    let mut spot = ring.next();
-    while spot != ring {
-        placement.prefetch(spot.next_address());
-        let square = square(spot.at(), point);
+fn nearest<P: Placement>(point: Point, ring: &City, placement: P) -> &City {
+    let mut best = (square(ring.at, point), ring);
+    let mut city = ring.next();
+    while !city.is(ring) {
+        placement.prefetch(city.next.get());
+        let square = square(city.at, point);
         if square < best.0 {
-            best = (square, spot);
+            best = (square, city);
         }
-        spot = spot.next();
+        city = city.next();
     }
     best.1
 }
 
-/// The four possibilities to open a ring beside `spot`: the end that goes to the root, and the one
+/// The four possibilities to open a ring beside `city`: the end that goes to the root, and the one
 /// that goes to the other ring.
-fn openings(spot: Spot<'_>) -> [[Spot<'_>; 2]; 4] {
-    let (prev, next) = (spot.prev(), spot.next());
-    [[spot, next], [next, spot], [spot, prev], [prev, spot]]
+fn openings(city: &City) -> [[&City; 2]; 4] {
+    let (prev, next) = (city.prev(), city.next());
+    [[city, next], [next, city], [city, prev], [prev, city]]
 }
 
 /// Makes one ring of `root` and the rings of two cities.
-fn merge<'t, P: Placement>(root: Spot<'t>, left: Spot<'t>, right: Spot<'t>, placement: P) {
-    let at = root.at();
-    let between = |one: Spot<'_>, other: Spot<'_>| distance(one.at(), other.at());
-    let left = openings(nearest(at, left, placement));
-    let right = openings(nearest(at, right, placement));
+fn merge<P: Placement>(root: &City, left: &City, right: &City, placement: P) {
+    let left = openings(nearest(root.at, left, placement));
+    let right = openings(nearest(root.at, right, placement));
     let mut best = (f64::INFINITY, left[0], right[0]);
     for left in left {
         for right in right {
             let ([left_outer, left_inner], [right_outer, right_inner]) = (left, right);
-            let longer = between(root, left_outer)
-                + between(left_inner, right_inner)
-                + between(right_outer, root)
-                - between(left_outer, left_inner)
-                - between(right_outer, right_inner);
+            let longer = distance(root, left_outer)
+                + distance(left_inner, right_inner)
+                + distance(right_outer, root)
+                - distance(left_outer, left_inner)
+                - distance(right_outer, right_inner);
             if longer < best.0 {
                 best = (longer, left, right);
             }
@@ -288,29 +311,42 @@ fn merge<'t, P: Placement>(root: Spot<'t>, left: Spot<'t>, right: Spot<'t>, plac
     }
     // root -> outer .. inner of the left ring -> inner .. outer of the right one -> root
     let (_, [left_outer, left_inner], [right_outer, right_inner]) = best;
-    if left_inner.next() != left_outer {
-        left_outer.reverse();
+    if !left_inner.next().is(left_outer) {
+        reverse(left_outer);
     }
-    if right_outer.next() != right_inner {
-        right_outer.reverse();
+    if !right_outer.next().is(right_inner) {
+        reverse(right_outer);
     }
-    root.link(left_outer);
-    left_inner.link(right_inner);
-    right_outer.link(root);
+    link(root, left_outer);
+    link(left_inner, right_inner);
+    link(right_outer, root);
+}
+
+/// Reverses the ring of `first`. Walks the ring.
+fn reverse(first: &City) {
+    let mut city = first;
+    loop {
+        let next = city.next();
+        city.next.swap(&city.prev);
+        if next.is(first) {
+            break;
+        }
+        city = next;
+    }
 }
 
 /// The length of a ring, from `root` on.
-fn length<P: Placement>(root: Spot<'_>, placement: P) -> f64 {
+fn length<P: Placement>(root: &City, placement: P) -> f64 {
     let mut length = 0.0;
-    let mut spot = root;
+    let mut city = root;
     loop {
-        let next = spot.next();
-        placement.prefetch(next.next_address());
-        length += distance(spot.at(), next.at());
-        if next == root {
+        let next = city.next();
+        placement.prefetch(next.next.get());
+        length += distance(city, next);
+        if next.is(root) {
             return length;
         }
-        spot = next;
+        city = next;
     }
 }
 
@@ -319,6 +355,6 @@ fn square(one: Point, other: Point) -> f64 {
     across * across + along * along
 }
 
-fn distance(one: Point, other: Point) -> f64 {
-    square(one, other).sqrt()
+fn distance(one: &City, other: &City) -> f64 {
+    square(one.at, other.at).sqrt()
 }

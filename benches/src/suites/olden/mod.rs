@@ -16,8 +16,7 @@
 //!   means over all programs and both settings.
 //!
 //! A program's time is build, layout and work together. Each run is a process of its own
-//! ([`crate::olden::runner`]), in turns. All must compute the same, and one of them is checked
-//! by another algorithm.
+//! ([`crate::olden::runner`]), in turns, and checks its result.
 
 mod race;
 mod simulate;

@@ -1,15 +1,14 @@
 //! Contests: one program in one setting, all contestants in turns.
 
-use super::SUITE;
 use crate::olden::Size;
-use crate::olden::runner::{Extent, Finished, Program, Run, Setting, Stages, Target, Variant};
+use crate::olden::runner::{Finished, Mode, Program, Run, Setting, Stages, Variant};
 use crate::programs::Scale;
 use crate::rivals::{ALLOCATORS, ARENAS, ours};
 use crate::rounds::Rounds;
 use crate::sys::warm_memory;
 use crate::timing::turns;
 use crate::worker;
-use crate::workload::{Failure, wrong_answer};
+use crate::workload::Failure;
 
 /// A contestant and its rounds.
 #[derive(Clone, Debug)]
@@ -100,8 +99,7 @@ impl Contest {
             setting,
             variant: Variant::AsAllocated,
             size,
-            extent: Extent::Run,
-            target: Target::This,
+            mode: Mode::Run,
         };
         let ours = match scale {
             Scale::Quick => &[program.hinted, Variant::Clustered][..],
@@ -159,25 +157,12 @@ impl Contest {
     }
 }
 
-/// Runs all contestants in turns; all must compute the same, and the first to run checks its
-/// result.
+/// Runs all contestants in turns. Each run checks its result.
 fn race(run: Run, contestants: &mut [Entry], rounds: usize) -> Result<(), Failure> {
-    let mut expected = None;
     for which in turns(rounds, contestants.len()) {
         let contestant = &mut contestants[which];
-        let run = Run {
-            variant: contestant.variant,
-            extent: match expected {
-                None => Extent::Check,
-                Some(_) => Extent::Run,
-            },
-            ..run
-        };
-        let stages = start(&run, contestant.allocator)?;
-        if *expected.get_or_insert(stages.checksum) != stages.checksum {
-            let who = format!("{run} under {}", contestant.allocator);
-            return Err(wrong_answer(SUITE, &who));
-        }
+        let variant = contestant.variant;
+        let stages = start(&Run { variant, ..run }, contestant.allocator)?;
         contestant.rounds.push(stages);
     }
     Ok(())

@@ -22,7 +22,7 @@ use std::thread;
 use super::race::{Entry, OURS};
 use crate::dispatch::ALLOCATOR_VARIABLE;
 use crate::olden::Size;
-use crate::olden::runner::{Extent, Program, Run, Setting, Target, Variant};
+use crate::olden::runner::{Mode, Program, Run, Setting, Variant};
 use crate::programs::Scale;
 use crate::rivals::{SYSTEM, ours};
 use crate::workload::Failure;
@@ -100,15 +100,15 @@ impl Simulated {
             Scale::Quick => &[Variant::AsAllocated, program.hinted, Variant::Clustered][..],
             Scale::Full => &OURS,
         };
-        let whole = variants.iter().map(|&variant| (variant, Extent::Run));
-        let inputs = [Variant::AsAllocated, program.hinted].map(|one| (one, Extent::Input));
-        let jobs: Vec<(Variant, Extent)> = inputs.into_iter().chain(whole).collect();
+        let whole = variants.iter().map(|&variant| (variant, Mode::Rsim));
+        let inputs = [Variant::AsAllocated, program.hinted].map(|one| (one, Mode::Input));
+        let jobs: Vec<(Variant, Mode)> = inputs.into_iter().chain(whole).collect();
         let processors = thread::available_parallelism().map_or(1, usize::from);
         let mut cycles = Vec::new();
         for jobs in jobs.chunks(processors) {
             let results: Vec<_> = thread::scope(|scope| {
-                let start = |&(variant, extent): &(Variant, Extent)| {
-                    scope.spawn(move || simulate(program, size, variant, extent))
+                let start = |&(variant, mode): &(Variant, Mode)| {
+                    scope.spawn(move || simulate(program, size, variant, mode))
                 };
                 let started: Vec<_> = jobs.iter().map(start).collect();
                 let results = started.into_iter().map(|thread| thread.join());
@@ -171,15 +171,14 @@ fn simulate(
     program: &'static Program,
     size: Size,
     variant: Variant,
-    extent: Extent,
+    mode: Mode,
 ) -> Result<u64, Failure> {
     let run = Run {
         program,
         setting: Setting::Fresh,
         variant,
         size,
-        extent,
-        target: Target::Rsim,
+        mode,
     };
     let (allocator, _) = allocator_of(variant);
     let failure = |what: String| format!("{run} under {allocator}, simulated: {what}");
