@@ -17,8 +17,8 @@
 //! **Translation.** The difference of the curves in 4 KiB and in 2 MiB pages gives the cost of
 //! translation as steps over pages. [`translation`] finds the entries of the buffers.
 //!
-//! **Neighbours.** Far loads are cheaper near each other. Pairs of loads show how much memory
-//! delivers at once ([`granule`]), a real tree what it gains from all effects ([`locality`]).
+//! **Neighbours.** Far loads are cheaper near each other. A real tree shows how much
+//! ([`locality`]).
 //!
 //! **Overlap.** Chains of loads side by side show how many misses can be outstanding ([`overlap`]),
 //! independent searches how far the processor looks ahead ([`search`]).
@@ -33,7 +33,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::hierarchy::{CacheLevel, Hierarchy};
-use crate::machine::{MACHINE_FORMAT, Machine, MachineError, Origin, Quietness, TranslationProbe};
+use crate::machine::{MACHINE_FORMAT, Machine, Origin, Quietness, TranslationProbe, Verdict};
 use crate::topology::{Topology, fold};
 use crate::{PageSize, PagedMemory, Replacement};
 
@@ -41,7 +41,6 @@ mod colours;
 mod curve;
 mod cycle;
 mod fit;
-mod granule;
 mod locality;
 mod overlap;
 mod quietness;
@@ -126,7 +125,6 @@ impl Machine {
         let listener = Listener::start(&mut chase, &huge, &topology, runs);
         let mut evidence = measure_curves(&mut chase, &huge, &small, options);
         drop(small);
-        evidence.granule = Some(granule::measure(&huge, runs));
         evidence.overlap = overlap::measure(&huge, runs);
         options.report(0.65);
         evidence.hit_ns = Cycle::hit_ns(runs);
@@ -175,7 +173,7 @@ fn doubts(
     quietness: &Quietness,
 ) -> Vec<String> {
     let mut notes = Vec::new();
-    if quietness.verdict != crate::machine::Verdict::Quiet {
+    if quietness.verdict != Verdict::Quiet {
         notes.push(format!(
             "the machine was not quiet while it was measured, {quietness}"
         ));
@@ -217,7 +215,6 @@ fn with_tlbs(caches: Hierarchy, translation: Option<&TranslationProbe>) -> Hiera
 fn checked(machine: Machine) -> Machine {
     match machine.check() {
         Ok(()) => machine,
-        Err(MachineError::Absurd { what }) => uncalibrated(&what),
         Err(error) => uncalibrated(&error.to_string()),
     }
 }

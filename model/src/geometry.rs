@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+/// Most ways: those of the largest fully associative TLBs. Each access searches all of them.
+const WAYS_MAX: u64 = 4096;
 /// No cache has larger ways.
 const WAY_BYTES_MAX: u64 = 1 << 40;
 
@@ -21,7 +23,7 @@ impl CacheGeometry {
     /// # Errors
     ///
     /// [`GeometryError`] when sets or block size are no powers of two, the block is smaller than 8
-    /// bytes, there is no way or more than 2^16, or a way has more than 2^40 bytes.
+    /// bytes, there is no way or more than 4096, or a way has more than 2^40 bytes.
     pub const fn new(
         sets: u64,
         block_bytes: u64,
@@ -40,7 +42,7 @@ impl CacheGeometry {
             && block_bytes.is_power_of_two()
             && block_bytes >= 8
             && associativity >= 1
-            && associativity <= 1 << 16
+            && associativity <= WAYS_MAX
             && way_fits
         {
             Ok(geometry)
@@ -89,7 +91,11 @@ impl fmt::Display for GeometryError {
         write!(
             f,
             "no cache has {sets} sets of {associativity} blocks of {block_bytes} bytes"
-        )
+        )?;
+        if associativity > WAYS_MAX {
+            write!(f, ", more than {WAYS_MAX} ways")?;
+        }
+        Ok(())
     }
 }
 

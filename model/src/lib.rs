@@ -130,7 +130,7 @@ pub use visits::{Visits, ends_of_accesses};
 /// What calibration measured: the parts of [`Machine::evidence`].
 pub mod evidence {
     pub use crate::machine::{
-        ChaseReading, ColourProbe, CurvePoint, Evidence, GranuleProbe, OverlapPoint, PagePoint,
-        Quietness, TranslationLevel, TranslationProbe, Verdict,
+        ChaseReading, ColourProbe, CurvePoint, Evidence, Quietness, TranslationLevel,
+        TranslationProbe, Verdict,
     };
 }

@@ -31,8 +31,8 @@ mod presets;
 
 pub use confidence::{ErrorBand, LevelLatency};
 pub use evidence::{
-    ChaseReading, ColourProbe, CurvePoint, Evidence, GranuleProbe, OverlapPoint, PagePoint,
-    Quietness, TranslationLevel, TranslationProbe, Verdict,
+    ChaseReading, ColourProbe, CurvePoint, Evidence, Quietness, TranslationLevel, TranslationProbe,
+    Verdict,
 };
 pub use file::MachineError;
 pub use parts::{

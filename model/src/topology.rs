@@ -1,19 +1,20 @@
 //! The caches, pages and memory of this machine as the system reports them, each with its source.
 //!
-//! Linux's sysfs is asked first, then the processor (`CPUID` leaf 4 on Intel, 0x8000001D on AMD),
-//! then documented defaults apply. The caches come from one source, so that sizes never mix;
-//! entries that contradict themselves are ignored. TLBs are left out: what `CPUID` says of them is
-//! wrong in virtual machines, so they have to be [measured](crate::CalibrateOptions).
+//! For caches, Linux's sysfs comes first, then the processor (`CPUID` leaf 4 on Intel, 0x8000001D
+//! on AMD), then documented defaults. They come from one source, so that sizes never mix; entries
+//! that contradict themselves are ignored. TLBs are left out: what `CPUID` says of them is wrong in
+//! virtual machines. [Calibration](crate::CalibrateOptions) measures them.
 
 use std::fmt;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::hierarchy::{Hierarchy, Inclusion};
 use crate::sys;
 
 mod cpuid;
 mod geometry;
+pub(crate) use cpuid::Processor;
 #[cfg(feature = "calibrate")]
 pub(crate) use geometry::fold;
 
@@ -22,7 +23,7 @@ pub(crate) use geometry::fold;
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
 #[cfg_attr(feature = "json", serde(rename_all = "lowercase"))]
 pub enum Source {
-    /// A file of Linux's `/sys` or `/proc`.
+    /// A file of Linux's `/sys`.
     Sysfs,
     /// The processor's `CPUID` instruction.
     Cpuid,
@@ -58,12 +59,12 @@ impl<T> Fact<T> {
         Fact { value, source }
     }
 
-    /// The value of the first source that has one.
-    fn first<const N: usize>(sources: [(Option<T>, Source); N], default: T) -> Fact<T> {
-        let known = { sources.into_iter() }.find_map(|(value, source)| Some((value?, source)));
-        known.map_or(Fact::new(default, Source::Default), |(value, source)| {
-            Fact::new(value, source)
-        })
+    /// What the source has, or a default.
+    fn known(value: Option<T>, source: Source, default: T) -> Fact<T> {
+        match value {
+            Some(value) => Fact::new(value, source),
+            None => Fact::new(default, Source::Default),
+        }
     }
 }
 
@@ -133,50 +134,6 @@ impl CacheFacts {
     }
 }
 
-/// Whether the system makes huge pages without being asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize))]
-#[cfg_attr(feature = "json", serde(rename_all = "lowercase"))]
-pub enum HugePages {
-    /// Wherever it can.
-    Always,
-    /// Where a program asks with `madvise`.
-    Madvise,
-    /// Not at all.
-    Never,
-    /// Not known.
-    Unknown,
-}
-
-impl fmt::Display for HugePages {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            HugePages::Always => "always",
-            HugePages::Madvise => "madvise",
-            HugePages::Never => "never",
-            HugePages::Unknown => "unknown",
-        })
-    }
-}
-
-/// Where to look for facts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sources {
-    /// Folder under which `sys` and `proc` are looked for: `/` on a real machine.
-    pub root: PathBuf,
-    /// Whether to ask the processor and the C library where files are silent.
-    pub ask_processor: bool,
-}
-
-impl Default for Sources {
-    fn default() -> Sources {
-        Sources {
-            root: PathBuf::from("/"),
-            ask_processor: true,
-        }
-    }
-}
-
 /// The facts of one machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
@@ -191,8 +148,8 @@ pub struct Topology {
     pub inclusion: Fact<Inclusion>,
     /// Size of a small page in bytes.
     pub page_bytes: Fact<u64>,
-    /// Mode of transparent huge pages.
-    pub huge_pages: Fact<HugePages>,
+    /// Mode of transparent huge pages: `always`, `madvise`, `never` or `unknown`.
+    pub huge_pages: Fact<String>,
     /// Physical memory in bytes.
     pub memory_bytes: Fact<u64>,
     /// Doubts, one line each.
@@ -202,17 +159,16 @@ pub struct Topology {
 impl Topology {
     /// The facts of this machine. Reads a few dozen small files.
     pub fn this() -> Topology {
-        Topology::read(&Sources::default())
+        Topology::read(Path::new("/"), Processor::this())
     }
 
-    /// The facts that the given sources have. Never fails: missing facts become defaults, with a
-    /// note.
-    pub fn read(sources: &Sources) -> Topology {
+    /// The facts in the folder `sys` of `root`, and those of the processor. Missing facts become
+    /// defaults, with a note.
+    pub(crate) fn read(root: &Path, processor: Processor) -> Topology {
         let mut notes = Vec::new();
-        let processor = sources.ask_processor;
-        let mut caches = caches_from_sysfs(&sources.root.join("sys/devices/system/cpu/cpu0/cache"));
+        let mut caches = caches_from_sysfs(&root.join("sys/devices/system/cpu/cpu0/cache"));
         if data_caches(&caches).next().is_none() {
-            caches = processor.then(cpuid::caches).unwrap_or_default();
+            caches = processor.caches.clone();
             let mut what = "what CPUID says";
             if data_caches(&caches).next().is_none() {
                 caches = default_caches();
@@ -221,49 +177,49 @@ impl Topology {
             notes.push(format!("no cache entries in sysfs: caches are {what}"));
         }
         caches.sort_by_key(|cache| (cache.level, cache.kind != CacheKind::Data));
-        for cache in caches.iter_mut().filter(|cache| !cache.is_consistent()) {
-            notes.push(format!(
-                "L{} {}: {} sets of {} lines of {} bytes are not its {} bytes: sets and ways count \
-                 as unknown",
-                cache.level, cache.kind, cache.sets, cache.ways, cache.line_bytes, cache.size_bytes
-            ));
-            (cache.sets, cache.ways) = (0, 0);
-        }
-        if processor {
+        for cache in &mut caches {
+            if !cache.is_consistent() {
+                notes.push(format!(
+                    "L{} {}: {} sets of {} lines of {} bytes are not its {} bytes: sets and ways \
+                     count as unknown",
+                    cache.level,
+                    cache.kind,
+                    cache.sets,
+                    cache.ways,
+                    cache.line_bytes,
+                    cache.size_bytes
+                ));
+                (cache.sets, cache.ways) = (0, 0);
+            }
             // Sysfs does not know.
-            let told = cpuid::caches();
-            for cache in caches.iter_mut().filter(|cache| cache.inclusive.is_none()) {
-                cache.inclusive = (told.iter())
-                    .find(|other| other.level == cache.level && other.kind == cache.kind)
-                    .and_then(|other| other.inclusive);
+            if cache.inclusive.is_none() {
+                let same =
+                    |other: &&CacheFacts| (other.level, other.kind) == (cache.level, cache.kind);
+                let told = processor.caches.iter().find(same);
+                cache.inclusive = told.and_then(|other| other.inclusive);
             }
         }
-        let cpuinfo = fs::read_to_string(sources.root.join("proc/cpuinfo")).unwrap_or_default();
-        let inclusion = inclusion(&caches, &vendor(&cpuinfo, processor));
+        let inclusion = inclusion(&caches, processor.vendor.as_deref());
         notes.extend(geometry::doubts(&caches, inclusion.source));
-        let virtualised = virtualised(&cpuinfo, processor);
+        let virtualised = Fact::known(processor.hypervisor, Source::Cpuid, false);
         if virtualised.value && caches.iter().any(|cache| cache.level >= 3) {
             let what = "a hypervisor's other guests share the last-level cache: measure its \
                         effective size with `model calibrate`";
             notes.push(what.to_owned());
         }
+        let page_bytes = sys::page_bytes().map(|bytes| bytes as u64);
         Topology {
-            cpu_name: cpu_name(&cpuinfo, processor),
+            cpu_name: Fact::known(
+                processor.name,
+                Source::Cpuid,
+                "unknown processor".to_owned(),
+            ),
             virtualised,
             caches,
             inclusion,
-            page_bytes: Fact::first(
-                [(
-                    processor
-                        .then(sys::page_bytes)
-                        .flatten()
-                        .map(|bytes| bytes as u64),
-                    Source::Sysconf,
-                )],
-                4096,
-            ),
-            huge_pages: huge_pages(&sources.root),
-            memory_bytes: memory_bytes(&sources.root, processor),
+            page_bytes: Fact::known(page_bytes, Source::Sysconf, 4096),
+            huge_pages: Fact::known(huge_pages(root), Source::Sysfs, "unknown".to_owned()),
+            memory_bytes: Fact::known(sys::physical_memory_bytes(), Source::Sysconf, 8 << 30),
             notes,
         }
     }
@@ -379,97 +335,32 @@ fn count_cpus(list: &str) -> Option<u32> {
     })
 }
 
-/// The value of the first `key : value` line of `/proc/cpuinfo` with this key.
-fn cpuinfo_value<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
-    cpuinfo
-        .lines()
-        .filter_map(|line| line.split_once(':'))
-        .find(|(name, _)| name.trim() == key)
-        .map(|(_, value)| value.trim())
-        .filter(|value| !value.is_empty())
-}
-
 /// The text without control characters: it is shown on terminals.
 fn printable(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
 
-fn cpu_name(cpuinfo: &str, ask_processor: bool) -> Fact<String> {
-    let brand = ask_processor.then(cpuid::brand).flatten();
-    let sources = [
-        (
-            cpuinfo_value(cpuinfo, "model name").map(printable),
-            Source::Sysfs,
-        ),
-        (brand.map(|name| printable(&name)), Source::Cpuid),
-    ];
-    Fact::first(sources, "unknown processor".to_owned())
-}
-
-/// The maker of the processor.
-fn vendor(cpuinfo: &str, ask_processor: bool) -> Fact<String> {
-    let vendor = cpuinfo_value(cpuinfo, "vendor_id").map(str::to_owned);
-    let sources = [
-        (vendor, Source::Sysfs),
-        (ask_processor.then(cpuid::vendor).flatten(), Source::Cpuid),
-    ];
-    Fact::first(sources, String::new())
-}
-
-/// Third-level caches of AMD's Zen hold what the second level evicts, by its optimisation guides;
-/// of all others, the processor says whether they are inclusive.
-fn inclusion(caches: &[CacheFacts], vendor: &Fact<String>) -> Fact<Inclusion> {
-    let victims = ["AuthenticAMD", "HygonGenuine"].contains(&vendor.value.as_str());
+/// Third-level caches of AMD's Zen hold what the second level evicts, by its optimisation guides.
+/// All other processors say whether they are inclusive.
+fn inclusion(caches: &[CacheFacts], vendor: Option<&str>) -> Fact<Inclusion> {
+    let has_victims = matches!(vendor, Some("AuthenticAMD" | "HygonGenuine"));
     let Some(last) = data_caches(caches).last() else {
         return Fact::new(Inclusion::NonInclusive, Source::Default);
     };
     match last.inclusive {
-        _ if victims && last.level >= 3 => Fact::new(Inclusion::VictimLast, vendor.source),
+        _ if has_victims && last.level >= 3 => Fact::new(Inclusion::VictimLast, Source::Cpuid),
         Some(true) => Fact::new(Inclusion::Inclusive, Source::Cpuid),
         Some(false) => Fact::new(Inclusion::NonInclusive, Source::Cpuid),
         None => Fact::new(Inclusion::NonInclusive, Source::Default),
     }
 }
 
-fn virtualised(cpuinfo: &str, ask_processor: bool) -> Fact<bool> {
-    let is_guest = |flags: &str| {
-        flags
-            .split_ascii_whitespace()
-            .any(|flag| flag == "hypervisor")
-    };
-    let sources = [
-        (cpuinfo_value(cpuinfo, "flags").map(is_guest), Source::Sysfs),
-        (
-            ask_processor.then(cpuid::hypervisor).flatten(),
-            Source::Cpuid,
-        ),
-    ];
-    Fact::first(sources, false)
-}
-
-fn huge_pages(root: &Path) -> Fact<HugePages> {
-    let text = fs::read_to_string(root.join("sys/kernel/mm/transparent_hugepage/enabled"));
-    let modes = [HugePages::Always, HugePages::Madvise, HugePages::Never];
-    // The mode in force stands in brackets.
-    let mode = text.ok().and_then(|text| {
-        let mut modes = modes.into_iter();
-        modes.find(|mode| text.contains(&format!("[{mode}]")))
-    });
-    Fact::first([(mode, Source::Sysfs)], HugePages::Unknown)
-}
-
-fn memory_bytes(root: &Path, ask_processor: bool) -> Fact<u64> {
-    let meminfo = fs::read_to_string(root.join("proc/meminfo")).unwrap_or_default();
-    let kilobytes = cpuinfo_value(&meminfo, "MemTotal")
-        .and_then(|value| value.strip_suffix("kB"))
-        .and_then(|digits| digits.trim().parse::<u64>().ok())
-        .filter(|&kilobytes| kilobytes > 0);
-    let bytes = kilobytes.and_then(|kilobytes| kilobytes.checked_mul(1024));
-    let physical = ask_processor.then(sys::physical_memory_bytes).flatten();
-    Fact::first(
-        [(bytes, Source::Sysfs), (physical, Source::Sysconf)],
-        8 << 30,
-    )
+/// The mode of transparent huge pages, which stands in brackets: `always [madvise] never`.
+fn huge_pages(root: &Path) -> Option<String> {
+    let file = root.join("sys/kernel/mm/transparent_hugepage/enabled");
+    let text = fs::read_to_string(file).ok()?;
+    let (_, mode) = text.split_once('[')?;
+    Some(printable(mode.split_once(']')?.0))
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ impl Chase {
         let warm_ns = self.run(words, lines, warm_up);
         let parts = runs_for(warm_ns * f64::from(LOADS));
         CurvePoint {
-            bytes: (lines * LINE_BYTES) as f64,
+            at: (lines * LINE_BYTES) as f64,
             ns: typical((0..runs * parts).map(|_| self.run(words, lines, LOADS / parts))),
         }
     }
@@ -122,7 +122,7 @@ pub(super) fn translation_level(evidence: &Evidence) -> Option<Level> {
             // Beyond the largest working set in huge pages their curve is flat.
             let huge = evidence.huge_pages.get(i).map_or(far, |point| point.ns);
             let point = CurvePoint {
-                bytes: small.bytes,
+                at: small.at,
                 ns: (small.ns - huge).max(0.0),
             };
             (point, 1.0 / small.ns.max(0.1))

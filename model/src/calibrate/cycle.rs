@@ -1,9 +1,8 @@
 //! A cycle through memory: each of its words holds the index of the next one.
 //!
-//! The curve loads at random; a cycle visits every word in turns. More words than a buffer with
-//! LRU-like replacement holds then miss it every time, so that its size shows as a cliff. And
-//! nothing but the load itself lies between one value and the next, so that a cycle in the
-//! first-level cache shows its latency.
+//! A cycle visits every word in turns, so a cycle longer than a buffer with LRU-like replacement
+//! misses it every time, and its size shows as a cliff. Nothing but the load itself lies between
+//! one value and the next, so a cycle in the first-level cache shows its latency.
 
 use super::{LINE_WORDS, typical};
 use crate::probe::{next_state, ns_each, scale};

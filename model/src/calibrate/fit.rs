@@ -27,13 +27,13 @@ const SEEN_BEYOND: f64 = 4.0;
 /// `weights[j]` is the inverse of the expected error of point `j`. O(points² x rounds).
 pub(super) fn fit_steps(points: &[CurvePoint], weights: &[f64], min_step_ns: f64) -> Vec<Step> {
     let n = points.len();
-    let largest = points.iter().map(|point| point.bytes).fold(0.0, f64::max);
+    let largest = points.iter().map(|point| point.at).fold(0.0, f64::max);
     // Column 0 is the base, column i + 1 the step at size i.
     let entry = |column: usize, row: usize| {
         let served = match column.checked_sub(1) {
             None => 0.0,
-            Some(i) if points[i].bytes * SEEN_BEYOND > largest => 1.0,
-            Some(i) => points[i].bytes / points[row].bytes,
+            Some(i) if points[i].at * SEEN_BEYOND > largest => 1.0,
+            Some(i) => points[i].at / points[row].at,
         };
         weights[row] * (1.0 - served).max(0.0)
     };
@@ -58,7 +58,7 @@ pub(super) fn fit_steps(points: &[CurvePoint], weights: &[f64], min_step_ns: f64
     let steps = unknowns.iter().skip(1).zip(points);
     steps
         .map(|(&step_ns, point)| Step {
-            capacity_bytes: point.bytes,
+            capacity_bytes: point.at,
             step_ns,
         })
         .filter(|step| step.step_ns >= min_step_ns)

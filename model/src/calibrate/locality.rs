@@ -44,7 +44,7 @@ pub(super) fn measure(runs: u32, levels: &[Level]) -> (Vec<CurvePoint>, Vec<Neig
     let predictor = Predictor::new(&shape);
     let costs = far_costs(&predictor, &placement, levels, REPLACEMENT, &BLOCKS);
     let points = BLOCKS.iter().zip(times).map(|(&bytes, ns)| CurvePoint {
-        bytes: bytes as f64,
+        at: bytes as f64,
         ns,
     });
     (points.collect(), shares(tails(&times, &costs)))

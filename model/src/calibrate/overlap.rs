@@ -10,7 +10,7 @@
 
 use super::{line_start, lines_of, typical};
 use crate::PagedMemory;
-use crate::machine::OverlapPoint;
+use crate::machine::CurvePoint;
 use crate::probe::{next_state, ns_each, scale};
 use crate::shape::random::SplitMix64;
 
@@ -20,14 +20,11 @@ const LOADS: u32 = 2400;
 const TIMES: u32 = 5;
 
 /// Nanoseconds of a load, from one chain to 32.
-pub(super) fn measure(memory: &PagedMemory, runs: u32) -> Vec<OverlapPoint> {
+pub(super) fn measure(memory: &PagedMemory, runs: u32) -> Vec<CurvePoint> {
     type Run = fn(&[u64], u64, &mut SplitMix64) -> f64;
-    const RUNS: [(u32, Run); 10] = [
+    const RUNS: [(u32, Run); 7] = [
         (1, run::<1>),
-        (2, run::<2>),
-        (3, run::<3>),
         (4, run::<4>),
-        (6, run::<6>),
         (8, run::<8>),
         (12, run::<12>),
         (16, run::<16>),
@@ -44,22 +41,20 @@ pub(super) fn measure(memory: &PagedMemory, runs: u32) -> Vec<OverlapPoint> {
     }
     let points = RUNS.iter().zip(samples);
     points
-        .map(|(&(chains, _), samples)| OverlapPoint {
-            chains,
+        .map(|(&(chains, _), samples)| CurvePoint {
+            at: f64::from(chains),
             ns: typical(samples),
         })
         .collect()
 }
 
-/// The most misses that are outstanding at once; 1 when nothing was measured.
-pub(super) fn misses(points: &[OverlapPoint]) -> f64 {
-    let alone = points.iter().find(|point| point.chains == 1);
-    let least = points
-        .iter()
-        .map(|point| point.ns)
-        .fold(f64::INFINITY, f64::min);
-    match alone {
-        Some(alone) if least > 0.0 => (alone.ns / least).max(1.0),
+/// The most misses that are outstanding at once, the first point being that of one chain; 1 when
+/// nothing was measured.
+pub(super) fn misses(points: &[CurvePoint]) -> f64 {
+    let least = points.iter().map(|point| point.ns);
+    let least = least.fold(f64::INFINITY, f64::min);
+    match points {
+        [alone, ..] if least > 0.0 => alone.ns / least,
         _ => 1.0,
     }
 }
@@ -87,16 +82,17 @@ mod tests {
     use crate::PageSize;
 
     #[test]
-    fn the_best_point_says_how_many() {
-        let points = [(1, 120.0), (4, 32.0), (16, 9.0), (32, 10.0)];
-        let points = points.map(|(chains, ns)| OverlapPoint { chains, ns });
+    fn the_fastest_point_gives_the_number_of_misses() {
+        let points = [(1.0, 120.0), (4.0, 32.0), (16.0, 9.0), (32.0, 10.0)];
+        let points = points.map(|(at, ns)| CurvePoint { at, ns });
         assert!((misses(&points) - 120.0 / 9.0).abs() < 1e-9);
-        assert!((misses(&[]) - 1.0).abs() < 1e-9);
-        let stopped_clock = [OverlapPoint { chains: 1, ns: 0.0 }];
-        assert!((misses(&stopped_clock) - 1.0).abs() < 1e-9);
+        let stopped_clock = [CurvePoint { at: 1.0, ns: 0.0 }];
+        for points in [&[][..], &stopped_clock] {
+            assert!((misses(points) - 1.0).abs() < 1e-9);
+        }
         let memory = PagedMemory::new(1 << 17, PageSize::Small4K).unwrap();
         let points = measure(&memory, 1);
-        assert!(points.is_sorted_by(|a, b| a.chains < b.chains));
+        assert!(points.is_sorted_by(|a, b| a.at < b.at));
         assert!(points.iter().all(|point| point.ns > 0.0));
     }
 }

@@ -8,7 +8,6 @@
 //! number of runnable programs. Either may be missing.
 
 use std::fs;
-use std::path::Path;
 
 use super::{Chase, LINE_BYTES, lines_of, quantile};
 use crate::PagedMemory;
@@ -24,16 +23,12 @@ const FIRST_LEVEL_BYTES: u64 = 16 << 10;
 
 /// The readings before a measurement.
 pub(super) struct Listener {
+    /// Name and lines of each chase.
     chases: Vec<(&'static str, u64)>,
-    before: Vec<Sample>,
-    times: Option<Times>,
-}
-
-/// Median of some runs, and their spread.
-#[derive(Clone, Copy, Debug)]
-struct Sample {
-    median_ns: f64,
-    spread: f64,
+    /// Median and spread of each.
+    before: Vec<(f64, f64)>,
+    /// Ticks of all processors, and the stolen ones.
+    ticks: Option<(u64, u64)>,
 }
 
 impl Listener {
@@ -44,103 +39,80 @@ impl Listener {
         topology: &Topology,
         runs: u32,
     ) -> Listener {
-        let second_level = topology.data_caches().nth(1);
         let mut chases = vec![("L1", FIRST_LEVEL_BYTES / LINE_BYTES)];
-        if let Some(cache) = second_level {
+        if let Some(cache) = topology.data_caches().nth(1) {
             chases.push(("L2", (cache.size_bytes / 2 / LINE_BYTES).max(1)));
         }
         chases.push(("memory", lines_of(memory)));
         Listener {
             before: listen(&chases, chase, memory, runs),
             chases,
-            times: Times::read(Path::new("/")),
+            ticks: proc_file("stat", ticks),
         }
     }
 
     /// Takes the readings after.
     pub(super) fn stop(self, chase: &mut Chase, memory: &PagedMemory, runs: u32) -> Quietness {
         let after = listen(&self.chases, chase, memory, runs);
-        let steal_share = match (self.times, Times::read(Path::new("/"))) {
-            (Some(before), Some(after)) => after.steal_share_since(before),
-            _ => None,
-        };
         let readings = self.chases.iter().zip(self.before.iter().zip(after));
         let readings = readings.map(|(&(name, _), (before, after))| ChaseReading {
             name: name.to_owned(),
-            before_ns: before.median_ns,
-            after_ns: after.median_ns,
-            spread: before.spread.max(after.spread),
+            before_ns: before.0,
+            after_ns: after.0,
+            spread: before.1.max(after.1),
         });
+        let ticks = self.ticks.zip(proc_file("stat", ticks));
         Quietness::new(
             readings.collect(),
-            steal_share,
-            load_per_processor(Path::new("/")),
+            ticks.and_then(|(before, after)| steal_share(before, after)),
+            proc_file("loadavg", load_per_processor),
         )
     }
 }
 
-/// Runs each chase many times.
+/// Runs each chase many times: median nanoseconds, and the ninth decile over the first, less 1.
 fn listen(
     chases: &[(&'static str, u64)],
     chase: &mut Chase,
     memory: &PagedMemory,
     runs: u32,
-) -> Vec<Sample> {
+) -> Vec<(f64, f64)> {
     let words = memory.as_slice();
-    let mut sample = |&(_, lines): &(_, u64)| {
+    let sample = |&(_, lines): &(_, u64)| {
         let lines = lines.min(lines_of(memory)).max(1);
         chase.run(words, lines, (2 * lines).min(100_000) as u32);
         let samples: Vec<f64> = { 0..RUNS * runs.max(1) }
             .map(|_| chase.run(words, lines, LOADS))
             .collect();
-        let part = |part| quantile(samples.iter().copied(), part);
-        let low = part(0.1);
-        Sample {
-            median_ns: part(0.5),
-            spread: if low > 0.0 {
-                part(0.9) / low - 1.0
-            } else {
-                0.0
-            },
-        }
+        let [low, median, high] = [0.1, 0.5, 0.9].map(|part| quantile(samples.clone(), part));
+        (median, if low > 0.0 { high / low - 1.0 } else { 0.0 })
     };
-    chases.iter().map(&mut sample).collect()
+    chases.iter().map(sample).collect()
 }
 
-/// Time of all processors since the system started, in ticks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Times {
-    all: u64,
-    stolen: u64,
+/// What `parse` makes of a file of `/proc`.
+fn proc_file<T>(name: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+    parse(&fs::read_to_string(format!("/proc/{name}")).ok()?)
 }
 
-impl Times {
-    /// The first line of `proc/stat`: user, nice, system, idle, waiting for devices, two kinds of
-    /// interrupts, stolen.
-    fn read(root: &Path) -> Option<Times> {
-        let text = fs::read_to_string(root.join("proc/stat")).ok()?;
-        let line = text.lines().next()?.strip_prefix("cpu ")?;
-        let ticks = line.split_ascii_whitespace().take(8);
-        let ticks: Vec<u64> = ticks.map_while(|number| number.parse().ok()).collect();
-        Some(Times {
-            stolen: *ticks.get(7)?,
-            all: ticks
-                .iter()
-                .try_fold(0u64, |sum, &ticks| sum.checked_add(ticks))?,
-        })
-    }
+/// All ticks and the stolen ones, from the first line of `/proc/stat`: user, nice, system, idle,
+/// waiting for devices, two kinds of interrupts, stolen.
+fn ticks(stat: &str) -> Option<(u64, u64)> {
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    let numbers = line.split_ascii_whitespace().take(8);
+    let ticks: Vec<u64> = numbers.map_while(|number| number.parse().ok()).collect();
+    let all = { ticks.iter() }.try_fold(0u64, |sum, &ticks| sum.checked_add(ticks))?;
+    Some((all, *ticks.get(7)?))
+}
 
-    fn steal_share_since(self, before: Times) -> Option<f64> {
-        let all = self.all.checked_sub(before.all).filter(|&all| all > 0)?;
-        let stolen = self.stolen.checked_sub(before.stolen)?;
-        Some(stolen as f64 / all as f64)
-    }
+fn steal_share(before: (u64, u64), after: (u64, u64)) -> Option<f64> {
+    let all = after.0.checked_sub(before.0).filter(|&all| all > 0)?;
+    Some(after.1.checked_sub(before.1)? as f64 / all as f64)
 }
 
 /// The load of the last minute over the number of processors.
-fn load_per_processor(root: &Path) -> Option<f64> {
-    let text = fs::read_to_string(root.join("proc/loadavg")).ok()?;
-    let load: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
+fn load_per_processor(loadavg: &str) -> Option<f64> {
+    let load: f64 = loadavg.split_ascii_whitespace().next()?.parse().ok()?;
     let processors = std::thread::available_parallelism().ok()?.get();
     (load.is_finite() && load >= 0.0).then(|| load / processors as f64)
 }
@@ -151,61 +123,47 @@ mod tests {
     use crate::PageSize;
     use crate::machine::Verdict;
 
-    /// What `read` makes of a root folder in which `proc/FILE` holds this text.
-    fn with<T>(file: &str, text: &str, read: impl Fn(&Path) -> T) -> T {
-        let folder = format!("ccmodel-quietness-{}-{file}", std::process::id());
-        let root = std::env::temp_dir().join(folder);
-        fs::create_dir_all(root.join("proc")).unwrap();
-        fs::write(root.join("proc").join(file), text).unwrap();
-        let result = read(&root);
-        fs::remove_dir_all(&root).unwrap();
-        result
-    }
-
     #[test]
     fn stolen_time_is_a_share_of_all() {
-        let read = |text| with("stat", text, Times::read);
-        let before = read("cpu  10 0 10 70 0 0 5 5 0 0\ncpu0 1\n").unwrap();
-        let after = read("cpu  60 0 10 100 0 0 5 25 0 0\n").unwrap();
-        assert_eq!(after.steal_share_since(before), Some(0.2));
-        assert_eq!(before.steal_share_since(after), None, "clocks go forward");
-        assert_eq!(before.steal_share_since(before), None);
-        for bad in [
-            "",
-            "cpu",
-            "cpu  1 2 3",
-            "cpu  1 2 3 4 5 6 7 x",
-            "intr 1 2 3 4 5 6 7 8",
-        ] {
-            assert_eq!(read(bad), None, "{bad}");
+        let before = ticks("cpu  10 0 10 70 0 0 5 5 0 0\ncpu0 1\n").unwrap();
+        let after = ticks("cpu  60 0 10 100 0 0 5 25 0 0\n").unwrap();
+        assert_eq!(steal_share(before, after), Some(0.2));
+        assert_eq!(steal_share(after, before), None, "clocks go forward");
+        assert_eq!(steal_share(before, before), None);
+        let other = "intr 1 2 3 4 5 6 7 8";
+        for bad in ["", "cpu", "cpu  1 2 3", "cpu  1 2 3 4 5 6 7 x", other] {
+            assert_eq!(ticks(bad), None, "{bad}");
         }
     }
 
     #[test]
     fn load_is_read_where_there_is_one() {
-        let read = |text| with("loadavg", text, load_per_processor);
-        assert!(read("0.50 0.40 0.30 1/80 1234\n").is_some_and(|load| load > 0.0 && load <= 0.5));
+        let load = load_per_processor("0.50 0.40 0.30 1/80 1234\n");
+        assert!(load.is_some_and(|load| load > 0.0 && load <= 0.5));
         for bad in ["", "x", "nan 1 1", "-1 0 0"] {
-            assert_eq!(read(bad), None, "{bad}");
+            assert_eq!(load_per_processor(bad), None, "{bad}");
         }
     }
 
     #[test]
-    fn what_was_heard_is_judged() {
+    fn readings_give_a_verdict() {
         let reading = |spread, after_ns| ChaseReading {
             name: "L1".to_owned(),
             before_ns: 4.0,
             after_ns,
             spread,
         };
-        let verdict = |readings, steal, load| Quietness::new(readings, steal, load).verdict;
-        let judge = |spread, after_ns| verdict(vec![reading(spread, after_ns)], None, None);
-        assert_eq!(judge(0.05, 4.1), Verdict::Quiet);
-        assert_eq!(judge(0.2, 4.1), Verdict::Busy);
-        assert_eq!(judge(0.05, 5.0), Verdict::Busy, "drift");
-        assert_eq!(judge(0.05, 2.0), Verdict::Loud, "drift the other way");
-        assert_eq!(verdict(Vec::new(), Some(0.2), None), Verdict::Loud);
-        assert_eq!(verdict(Vec::new(), Some(0.0), Some(1.0)), Verdict::Busy);
+        for (readings, steal, load, expected) in [
+            (vec![reading(0.05, 4.1)], None, None, Verdict::Quiet),
+            (vec![reading(0.2, 4.1)], None, None, Verdict::Busy),
+            // Drift up and down.
+            (vec![reading(0.05, 5.0)], None, None, Verdict::Busy),
+            (vec![reading(0.05, 2.0)], None, None, Verdict::Loud),
+            (Vec::new(), Some(0.2), None, Verdict::Loud),
+            (Vec::new(), Some(0.0), Some(1.0), Verdict::Busy),
+        ] {
+            assert_eq!(Quietness::new(readings, steal, load).verdict, expected);
+        }
         let heard = Quietness::new(vec![reading(0.2, 4.0)], Some(0.01), Some(0.5));
         assert_eq!(
             heard.to_string(),

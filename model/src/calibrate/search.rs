@@ -1,7 +1,7 @@
 //! Instruction costs of a search, and how far descents overlap that do not wait for each other.
 
 use super::{overlap, typical};
-use crate::machine::{LookAhead, OverlapPoint, SearchCosts};
+use crate::machine::{CurvePoint, LookAhead, SearchCosts};
 use crate::probe::TreeProbe;
 use crate::{Layout, NodeExtent, Overlap, PageSize, SearchStyle, Shape, Visits};
 
@@ -58,7 +58,7 @@ const FAR_NODES: u32 = (1 << 19) - 1;
 pub(super) fn look_ahead(
     runs: u32,
     costs: SearchCosts,
-    points: &[OverlapPoint],
+    points: &[CurvePoint],
 ) -> Option<LookAhead> {
     let node = NodeExtent::new(64, 64).ok()?;
     let shape = Shape::complete_binary(FAR_NODES);

@@ -1,7 +1,7 @@
 use super::curve::{FIRST_BYTES, MIN_STEP_NS};
 use super::fit::fit_steps;
 use super::*;
-use crate::machine::{CurvePoint, Evidence, PagePoint, Step, TranslationLevel};
+use crate::machine::{CurvePoint, Evidence, TranslationLevel};
 
 /// The curve of known levels at 28 sizes, two to the doubling.
 fn curve(base: f64, steps: &[(f64, f64)]) -> Vec<CurvePoint> {
@@ -9,7 +9,7 @@ fn curve(base: f64, steps: &[(f64, f64)]) -> Vec<CurvePoint> {
         let bytes = FIRST_BYTES * 2f64.powf(f64::from(i) / 2.0);
         let step_ns = steps.iter().map(|&(c, ns)| ns * (1.0 - c / bytes).max(0.0));
         CurvePoint {
-            bytes,
+            at: bytes,
             ns: base + step_ns.sum::<f64>(),
         }
     };
@@ -28,7 +28,7 @@ fn known_levels_are_found_again() {
     let total: f64 = steps.iter().map(|step| step.step_ns).sum();
     assert!((total - 124.0).abs() < 1.0, "{steps:?}");
     for (capacity, step_ns) in levels {
-        let is_near = |step: &&Step| (0.6..1.7).contains(&(step.capacity_bytes / capacity));
+        let is_near = |step: &&crate::Step| (0.6..1.7).contains(&(step.capacity_bytes / capacity));
         let near: f64 = steps.iter().filter(is_near).map(|step| step.step_ns).sum();
         assert!((near / step_ns - 1.0).abs() < 0.1, "{capacity}: {steps:?}");
     }
@@ -67,7 +67,7 @@ fn small_working_sets_give_sane_points() {
     let mut chase = Chase { state: 1 };
     let point = chase.point(&memory, 1e12, 1);
     // Limited to the memory.
-    assert!((point.bytes - f64::from(1 << 18)).abs() < 1e-9);
+    assert!((point.at - f64::from(1 << 18)).abs() < 1e-9);
     assert!(point.ns > 0.0);
 }
 
@@ -97,11 +97,9 @@ fn steps_without_a_known_cache_are_left_out() {
 
 #[test]
 fn what_drowned_in_noise_is_said() {
-    let topology = Topology::read(&crate::topology::Sources {
-        root: "/nonexistent".into(),
-        ask_processor: false,
-    });
-    let point = |ns| PagePoint { pages: 8192, ns };
+    let root = std::path::Path::new("/nonexistent");
+    let topology = Topology::read(root, crate::topology::Processor::default());
+    let point = |ns| CurvePoint { at: 8192.0, ns };
     let level = |entries, miss_ns| TranslationLevel { entries, miss_ns };
     let probe = |levels: &[TranslationLevel], huge_ns| TranslationProbe {
         small_pages: vec![point(20.0)],

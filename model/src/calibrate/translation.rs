@@ -21,7 +21,7 @@
 
 use super::LINE_WORDS;
 use super::cycle::Cycle;
-use crate::machine::{PagePoint, TranslationLevel, TranslationProbe};
+use crate::machine::{CurvePoint, TranslationLevel, TranslationProbe};
 use crate::{PageSize, PagedMemory};
 
 /// Words of a small page.
@@ -57,8 +57,8 @@ pub(super) fn measure(quick: bool, runs: u32) -> Option<TranslationProbe> {
         let in_small = Cycle::new(&mut small, spread())?.ns(runs);
         let in_huge = Cycle::new(&mut huge, spread())?.ns(runs);
         for (points, ns) in [(&mut small_points, in_small), (&mut huge_points, in_huge)] {
-            points.push(PagePoint {
-                pages,
+            points.push(CurvePoint {
+                at: pages as f64,
                 ns: (ns - together).max(0.0),
             });
         }
@@ -87,7 +87,7 @@ fn numbers_of_pages(last: u64) -> impl Iterator<Item = u64> {
 /// The two steps (or the one, or none) that explain the points best: least squares of a function of
 /// three values, on a scale on which a nanosecond and ten count about the same. The entries of a
 /// buffer are the last point before its step.
-fn cliffs(points: &[PagePoint]) -> Vec<TranslationLevel> {
+fn cliffs(points: &[CurvePoint]) -> Vec<TranslationLevel> {
     let n = points.len();
     if n < 4 {
         return Vec::new();
@@ -117,7 +117,12 @@ fn cliffs(points: &[PagePoint]) -> Vec<TranslationLevel> {
         points[from..to].iter().map(|point| point.ns).sum::<f64>() / (to - from) as f64
     };
     let level = |(start, at, end): (usize, usize, usize)| TranslationLevel {
-        entries: points[at - 1].pages,
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a number of pages"
+        )]
+        entries: points[at - 1].at as u64,
         miss_ns: mean_ns(at, end) - mean_ns(start, at),
     };
     let levels = [(0, first, second), (first, second, n)].map(level);
@@ -130,11 +135,11 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    fn curve(value: impl Fn(u64) -> f64) -> Vec<PagePoint> {
+    fn curve(value: impl Fn(u64) -> f64) -> Vec<CurvePoint> {
         numbers_of_pages(PAGES_MAX)
             .enumerate()
-            .map(|(i, pages)| PagePoint {
-                pages,
+            .map(|(i, pages)| CurvePoint {
+                at: pages as f64,
                 ns: value(pages) + 0.1 * f64::from(u8::try_from(i % 3).unwrap_or(0)),
             })
             .collect()

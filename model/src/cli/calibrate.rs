@@ -108,7 +108,7 @@ fn levels(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
     Ok(table.write(out)?)
 }
 
-/// Translation and what memory delivers.
+/// Translation, and what neighbours save.
 fn memory(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
     if let Some(probe) = &machine.evidence.translation {
         for (name, level) in ["dTLB", "STLB"].iter().zip(&probe.levels) {
@@ -123,18 +123,6 @@ fn memory(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
             Some(false) => writeln!(out, "huge pages do not extend what the TLBs reach")?,
             None => {}
         }
-    }
-    if let Some(granule) = &machine.evidence.granule {
-        writeln!(
-            out,
-            "a miss of memory brings in {}: far loads {:.1} ns, another line of 128 B {:.1}",
-            human_bytes(granule.bytes() as f64),
-            granule.far_ns,
-            granule
-                .near
-                .first()
-                .map_or(granule.far_ns, |point| point.ns)
-        )?;
     }
     for neighbour in &machine.neighbours {
         writeln!(

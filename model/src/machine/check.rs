@@ -1,18 +1,17 @@
 //! The bounds that a machine's numbers keep.
 
-use super::{Level, MACHINE_FORMAT, Machine, MachineError, NeighbourShare};
+use super::{Level, LookAhead, MACHINE_FORMAT, Machine, MachineError, NeighbourShare, SearchCosts};
 
-/// Bounds that no real machine leaves; files outside are refused as absurd.
+/// Bounds that no real machine leaves; files outside are refused.
 const MAX_NS: f64 = 1e6;
 const MAX_CAPACITY_BYTES: f64 = (1u64 << 50) as f64;
 const MAX_BLOCK_BYTES: u64 = 1 << 30;
-/// Each level and each block size costs a pass over the structure, so a file must not have many.
+/// Each level and each block size costs a pass over the structure.
 const MAX_LEVELS: usize = 16;
 const MAX_STEPS: usize = 256;
 const MAX_NOTES: usize = 32;
 /// Smallest block whose lines are neighbours.
 const MIN_NEIGHBOUR_BYTES: u64 = 64;
-/// No processor looks further ahead.
 const MAX_OVERLAP: f64 = 1e4;
 
 impl Machine {
@@ -35,64 +34,61 @@ impl Machine {
     /// ```
     pub fn check(&self) -> Result<(), MachineError> {
         if self.format != MACHINE_FORMAT {
-            return Err(MachineError::Format {
-                found: u64::from(self.format),
-            });
+            return Err(MachineError::of_format(self.format.into()));
         }
-        match self.absurdity() {
-            Some(what) => Err(MachineError::Absurd { what }),
+        match self.fault() {
+            Some(what) => Err(MachineError(format!("no machine is like this: {what}"))),
             None => Ok(()),
         }
     }
 
     /// The first thing about it that no machine has.
-    fn absurdity(&self) -> Option<String> {
-        let (search, overlap) = (self.search, self.overlap);
-        let numbers = [
-            ("search.operation_ns", search.operation_ns, 0.0..=MAX_NS),
-            ("search.node_ns", search.node_ns, 0.0..=MAX_NS),
-            (
-                "search.misprediction_ns",
-                search.misprediction_ns,
-                0.0..=MAX_NS,
-            ),
+    fn fault(&self) -> Option<String> {
+        let SearchCosts {
+            operation_ns,
+            node_ns,
+            misprediction_ns,
+            branch_free_node_ns,
+        } = self.search;
+        let LookAhead {
+            misses,
+            nodes_ahead,
+            branches,
+        } = self.overlap;
+        for (name, value, range) in [
+            ("search.operation_ns", operation_ns, 0.0..=MAX_NS),
+            ("search.node_ns", node_ns, 0.0..=MAX_NS),
+            ("search.misprediction_ns", misprediction_ns, 0.0..=MAX_NS),
             (
                 "search.branch_free_node_ns",
-                search.branch_free_node_ns,
+                branch_free_node_ns,
                 0.0..=MAX_NS,
             ),
-            ("overlap.misses", overlap.misses, 1.0..=MAX_OVERLAP),
-            (
-                "overlap.nodes_ahead",
-                overlap.nodes_ahead,
-                0.0..=MAX_OVERLAP,
-            ),
-            ("overlap.branches", overlap.branches, 1.0..=MAX_OVERLAP),
-        ];
-        if let Some((what, value, _)) = { numbers.iter() }.find(|(_, n, range)| !range.contains(n))
-        {
-            return Some(format!("{what} is {value}"));
+            ("overlap.misses", misses, 1.0..=MAX_OVERLAP),
+            ("overlap.nodes_ahead", nodes_ahead, 0.0..=MAX_OVERLAP),
+            ("overlap.branches", branches, 1.0..=MAX_OVERLAP),
+        ] {
+            if !range.contains(&value) {
+                return Some(format!("{name} is {value}"));
+            }
         }
-        let texts = std::iter::once(&self.name).chain(&self.notes);
-        if let Some(text) = { texts }.find(|text| text.contains(char::is_control)) {
+        let mut texts = std::iter::once(&self.name).chain(&self.notes);
+        if let Some(text) = texts.find(|text| text.contains(char::is_control)) {
             return Some(format!("name or note {text:?} has control characters"));
         }
         let (levels, notes) = (self.levels.len(), self.notes.len());
-        if notes > MAX_NOTES {
-            return Some(format!("it has {notes} notes"));
-        }
-        if !(1..=MAX_LEVELS).contains(&levels) {
-            return Some(format!("it has {levels} levels, not 1 to {MAX_LEVELS}"));
+        if notes > MAX_NOTES || !(1..=MAX_LEVELS).contains(&levels) {
+            return Some(format!(
+                "{levels} levels and {notes} notes, not 1 to {MAX_LEVELS} and at most {MAX_NOTES}"
+            ));
         }
         for (i, level) in self.levels.iter().enumerate() {
-            if self.levels[..i]
-                .iter()
-                .any(|other| other.name == level.name)
-            {
-                return Some(format!("level name {:?} is used twice", level.name));
+            let name = &level.name;
+            if self.levels[..i].iter().any(|other| other.name == *name) {
+                return Some(format!("level name {name:?} is used twice"));
             }
-            if let Some(what) = level_absurdity(level) {
-                return Some(format!("level {:?}: {what}", level.name));
+            if let Some(what) = level_fault(level) {
+                return Some(format!("level {name:?}: {what}"));
             }
         }
         let neighbours = &self.neighbours;
@@ -104,14 +100,13 @@ impl Machine {
         };
         let ascend = neighbours.is_sorted_by(|a, b| a.block_bytes < b.block_bytes);
         let is_fine = ascend && shares <= 1.0 + 1e-9 && neighbours.iter().all(fits);
-        (!is_fine).then(|| {
-            "neighbours are not shares of ascending power-of-two blocks that add up to 1 at most"
-                .to_owned()
-        })
+        let what = "neighbours are not shares of ascending power-of-two blocks that add up to 1 at \
+                    most";
+        (!is_fine).then(|| what.to_owned())
     }
 }
 
-fn level_absurdity(level: &Level) -> Option<String> {
+fn level_fault(level: &Level) -> Option<String> {
     let (block_bytes, steps) = (level.block_bytes, &level.steps);
     if level.name.is_empty() || level.name.contains(char::is_control) {
         return Some("the name is empty or has control characters".to_owned());

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::{Evidence, Level, LevelKind, Machine, Origin, Verdict};
+use super::{LevelKind, Machine, Origin, Verdict};
 
 /// Between which factors of a prediction the clock is expected.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,20 +87,16 @@ impl Machine {
     /// What a load costs that each level serves, and last one that memory does: the sum of the
     /// steps before it.
     pub fn latencies(&self) -> Vec<LevelLatency> {
-        let Evidence { hit_ns, .. } = self.evidence;
-        let mut ns = hit_ns.unwrap_or(0.0);
-        let data = (self.levels.iter()).filter(|level| level.kind == LevelKind::Data);
-        let mut latencies: Vec<LevelLatency> = data
-            .map(|level| {
-                let latency = LevelLatency {
-                    name: level.name.clone(),
-                    capacity_bytes: Some(Level::capacity_bytes(level)),
-                    hit_ns: ns,
-                };
-                ns += level.step_ns();
-                latency
-            })
-            .collect();
+        let mut ns = self.evidence.hit_ns.unwrap_or(0.0);
+        let mut latencies = Vec::new();
+        for level in { self.levels.iter() }.filter(|level| level.kind == LevelKind::Data) {
+            latencies.push(LevelLatency {
+                name: level.name.clone(),
+                capacity_bytes: Some(level.capacity_bytes()),
+                hit_ns: ns,
+            });
+            ns += level.step_ns();
+        }
         latencies.push(LevelLatency {
             name: "memory".to_owned(),
             capacity_bytes: None,
@@ -115,47 +111,38 @@ mod tests {
     use super::*;
     use crate::machine::Quietness;
 
-    fn calibrated(unix_seconds: u64, verdict: Option<Verdict>) -> Machine {
-        let mut machine = Machine::thesis();
-        machine.origin = Origin::Calibrated {
-            unix_seconds,
-            quick: false,
-        };
-        machine.evidence.quietness = verdict.map(|verdict| Quietness {
-            verdict,
-            readings: Vec::new(),
-            steal_share: None,
-            load_per_processor: None,
-        });
-        machine
-    }
-
     #[test]
     fn bands_widen_with_noise_and_age() {
-        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
-        let width = |machine: &Machine, now| {
-            let band = machine.error_band_at(at(now));
+        let width = |verdict, quick, seconds| {
+            let mut machine = Machine::thesis();
+            machine.origin = Origin::Calibrated {
+                unix_seconds: 1000,
+                quick,
+            };
+            let quietness = Quietness::new(Vec::new(), None, None);
+            machine.evidence.quietness = Some(Quietness {
+                verdict,
+                ..quietness
+            });
+            let band = machine.error_band_at(UNIX_EPOCH + Duration::from_secs(seconds));
             assert!(band.low < 1.0 && band.high > 1.0);
             band.high / band.low
         };
-        let quiet = calibrated(1000, Some(Verdict::Quiet));
+        let preset = Machine::thesis().error_band();
         let widths = [
-            width(&quiet, 1060),
-            width(&calibrated(1000, Some(Verdict::Busy)), 1060),
-            width(&calibrated(1000, Some(Verdict::Loud)), 1060),
-            width(&Machine::thesis(), 1060),
+            width(Verdict::Quiet, false, 1060),
+            width(Verdict::Quiet, true, 1060),
+            width(Verdict::Quiet, false, 5000),
+            // From the future: of unknown age.
+            width(Verdict::Quiet, false, 10),
+            preset.high / preset.low,
         ];
         assert!(widths.is_sorted_by(|a, b| a < b), "{widths:?}");
-        assert!(width(&quiet, 1060) < width(&quiet, 5000));
-        assert!(width(&quiet, 5000) < width(&quiet, 1_000_000));
-        // From the future: of unknown age.
-        assert!(width(&quiet, 5000) < width(&quiet, 10));
-        let mut quick = quiet.clone();
-        quick.origin = Origin::Calibrated {
-            unix_seconds: 1000,
-            quick: true,
-        };
-        assert!(width(&quiet, 1060) < width(&quick, 1060));
+        let verdicts = [Verdict::Quiet, Verdict::Busy, Verdict::Loud];
+        let widths = verdicts.map(|verdict| width(verdict, false, 1060));
+        assert!(widths.is_sorted_by(|a, b| a < b), "{widths:?}");
+        let old = width(Verdict::Quiet, false, 1_000_000);
+        assert!((old - width(Verdict::Quiet, false, 10)).abs() < 1e-9);
     }
 
     #[test]
@@ -163,11 +150,11 @@ mod tests {
         let mut machine = Machine::thesis();
         machine.evidence.hit_ns = Some(5.0);
         let latencies = machine.latencies();
-        let names: Vec<&str> = latencies.iter().map(|l| l.name.as_str()).collect();
-        assert_eq!(names, ["L1", "L2", "memory"]);
-        let cycle_ns = 1e3 / 167.0;
-        for (latency, cycles) in latencies.iter().zip([0.0, 6.0, 70.0]) {
-            assert!((latency.hit_ns - 5.0 - cycles * cycle_ns).abs() < 1e-9);
+        let expected = [("L1", 0.0), ("L2", 6.0), ("memory", 70.0)];
+        assert_eq!(latencies.len(), expected.len());
+        for (latency, (name, cycles)) in latencies.iter().zip(expected) {
+            assert_eq!(latency.name, name);
+            assert!((latency.hit_ns - 5.0 - cycles * 1e3 / 167.0).abs() < 1e-9);
         }
         assert_eq!(latencies[2].capacity_bytes, None);
         assert_eq!(latencies[0].capacity_bytes, Some(16384.0));

@@ -2,65 +2,47 @@
 
 use std::fmt;
 
-/// One point of a measured latency curve: dependent loads of random lines in a working set.
+/// One point of a measured curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
 pub struct CurvePoint {
-    /// Size of the working set.
-    pub bytes: f64,
-    /// Nanoseconds a load.
+    /// Bytes of a working set or block, pages, or chains of loads.
+    #[cfg_attr(
+        feature = "json",
+        serde(alias = "bytes", alias = "pages", alias = "chains")
+    )]
+    pub at: f64,
+    /// Nanoseconds a load or, in [`Evidence::scattered`], a search.
     pub ns: f64,
 }
 
 /// What calibration measured, kept beside what was concluded from it.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "json", serde(default))]
 pub struct Evidence {
-    /// Latency curve in 4 KiB pages.
+    /// Latency curve in 4 KiB pages: dependent loads of random lines, by bytes of the working set.
     pub small_pages: Vec<CurvePoint>,
-    /// Latency curve in 2 MiB pages.
+    /// The same in 2 MiB pages.
     pub huge_pages: Vec<CurvePoint>,
     /// Nanoseconds of a search in a tree whose aligned blocks of this many bytes were scattered;
     /// the last entry is the tree as it was.
     pub scattered: Vec<CurvePoint>,
     /// Whether colours keep parts of a cache apart, for each cache that was probed.
-    #[cfg_attr(feature = "json", serde(default))]
     pub colours: Vec<ColourProbe>,
     /// Nanoseconds from the address of a load to its value, where the first-level cache serves it.
-    #[cfg_attr(feature = "json", serde(default))]
     pub hit_ns: Option<f64>,
     /// What translating addresses costs.
-    #[cfg_attr(feature = "json", serde(default))]
     pub translation: Option<TranslationProbe>,
-    /// How much memory delivers at once.
-    #[cfg_attr(feature = "json", serde(default))]
-    pub granule: Option<GranuleProbe>,
-    /// Nanoseconds of a far load, for numbers of independent chains of loads.
-    #[cfg_attr(feature = "json", serde(default))]
-    pub overlap: Vec<OverlapPoint>,
-    /// How quiet it was meanwhile.
-    #[cfg_attr(feature = "json", serde(default))]
+    /// Nanoseconds of a far load, by the number of independent chains of loads.
+    pub overlap: Vec<CurvePoint>,
+    /// How quiet the machine was meanwhile.
     pub quietness: Option<Quietness>,
-}
-
-/// What touching one line in each of a number of pages costs, beyond touching as many lines that
-/// lie together.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
-pub struct PagePoint {
-    /// Pages of 4 KiB, visited in turns.
-    pub pages: u64,
-    /// Nanoseconds a load, beyond that of lines that lie together.
-    pub ns: f64,
 }
 
 /// A buffer of translations, as it shows from outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
 pub struct TranslationLevel {
     /// Most pages that could be visited in turns without missing it.
     pub entries: u64,
@@ -68,22 +50,22 @@ pub struct TranslationLevel {
     pub miss_ns: f64,
 }
 
-/// What translating addresses costs, by how many pages are in use.
+/// What translating addresses adds to a load, by the number of pages of 4 KiB that are visited in
+/// turns.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
 pub struct TranslationProbe {
     /// In pages of 4 KiB.
-    pub small_pages: Vec<PagePoint>,
+    pub small_pages: Vec<CurvePoint>,
     /// The same lines in pages of 2 MiB.
-    pub huge_pages: Vec<PagePoint>,
+    pub huge_pages: Vec<CurvePoint>,
     /// The buffers that the small pages show, the first-level one first; missing the last one is a
     /// walk through the page table. Two where all is well, fewer where a step drowned in noise.
     pub levels: Vec<TranslationLevel>,
 }
 
 impl TranslationProbe {
-    /// Of what small pages cost, huge ones must save this part for their reach to count as larger.
+    /// Huge pages must save this share of what small ones cost for their reach to count as larger.
     const SAVED_SHARE_MIN: f64 = 0.7;
 
     /// Whether huge pages extend what the buffers reach. They do not where a hypervisor backs huge
@@ -95,50 +77,9 @@ impl TranslationProbe {
     }
 }
 
-/// What a second load costs right after a far one, by how near it lies.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
-pub struct GranuleProbe {
-    /// Nanoseconds of a load anywhere else.
-    pub far_ns: f64,
-    /// Nanoseconds of a second load of another line of the same aligned block, by ascending size.
-    pub near: Vec<CurvePoint>,
-}
-
-impl GranuleProbe {
-    /// A line came along when its load costs at most this share of a far one.
-    const CAME_ALONG_SHARE: f64 = 0.5;
-
-    /// How much a miss brings in: the largest block of which another line costs less than half of a
-    /// far load; a line of 64 bytes where no block of two does.
-    pub fn bytes(&self) -> u64 {
-        let came = |point: &&CurvePoint| point.ns < GranuleProbe::CAME_ALONG_SHARE * self.far_ns;
-        let last = self.near.iter().take_while(came).last();
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "clamped to sizes of blocks"
-        )]
-        last.map_or(64, |point| point.bytes.clamp(64.0, 1e9) as u64)
-    }
-}
-
-/// What a far load costs when several chains of dependent loads go side by side.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
-pub struct OverlapPoint {
-    /// Number of chains.
-    pub chains: u32,
-    /// Nanoseconds a load: those of a round over the chains.
-    pub ns: f64,
-}
-
 /// The same short chase again and again, before everything else was measured and after it.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
 pub struct ChaseReading {
     /// What the chase keeps busy: `L1`, `L2`, `memory`.
     pub name: String,
@@ -146,8 +87,7 @@ pub struct ChaseReading {
     pub before_ns: f64,
     /// Median nanoseconds a load after.
     pub after_ns: f64,
-    /// How far apart the slow and the fast ones are: the ninth decile over the first, less 1; the
-    /// larger of before and after.
+    /// The ninth decile of the times over the first, less 1; the larger of before and after.
     pub spread: f64,
 }
 
@@ -169,7 +109,7 @@ pub enum Verdict {
     Quiet,
     /// Other programs took their share of the last-level cache and the memory now and then.
     Busy,
-    /// Others took so much that figures hold for that moment only.
+    /// Others took so much that the numbers hold for that moment only.
     Loud,
 }
 
@@ -186,7 +126,6 @@ impl fmt::Display for Verdict {
 /// How quiet the machine was while it was measured.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
 pub struct Quietness {
     /// That of the worst reading. A spread or drift of a chase is quiet up to 10 % and loud beyond
     /// 40 %, stolen time up to 1 % and beyond 5 %, load up to 0.75 programs a processor and beyond
@@ -197,44 +136,31 @@ pub struct Quietness {
     /// Part of the processors' time that a hypervisor gave to others meanwhile; `None` where the
     /// system does not say.
     pub steal_share: Option<f64>,
-    /// Programs that wanted to run, for each processor, in the minute before the end: about `1 /
-    /// processors` when this was the only one. `None` where the system does not say.
+    /// Runnable programs for each processor in the minute before the end: about `1 / processors`
+    /// when this was the only one. `None` where the system does not say.
     pub load_per_processor: Option<f64>,
 }
 
 impl Quietness {
-    /// The verdict on the worst of these readings.
-    fn judge(
-        readings: &[ChaseReading],
-        steal_share: Option<f64>,
-        load_per_processor: Option<f64>,
-    ) -> Verdict {
-        let grade = |value: f64, quiet: f64, loud: f64| {
-            if value <= quiet {
-                Verdict::Quiet
-            } else if value <= loud {
-                Verdict::Busy
-            } else {
-                Verdict::Loud
-            }
-        };
-        let chases = readings.iter();
-        chases
-            .map(|reading| grade(reading.spread.max(reading.drift()), 0.10, 0.40))
-            .chain(steal_share.map(|share| grade(share, 0.01, 0.05)))
-            .chain(load_per_processor.map(|load| grade(load, 0.75, 1.5)))
-            .max()
-            .unwrap_or(Verdict::Quiet)
-    }
-
     /// Takes the readings together.
     pub fn new(
         readings: Vec<ChaseReading>,
         steal_share: Option<f64>,
         load_per_processor: Option<f64>,
     ) -> Quietness {
+        let grade = |value: f64, quiet: f64, loud: f64| match value {
+            value if value <= quiet => Verdict::Quiet,
+            value if value <= loud => Verdict::Busy,
+            _ => Verdict::Loud,
+        };
+        let chases = readings.iter();
+        let verdict = chases
+            .map(|reading| grade(reading.spread.max(reading.drift()), 0.10, 0.40))
+            .chain(steal_share.map(|share| grade(share, 0.01, 0.05)))
+            .chain(load_per_processor.map(|load| grade(load, 0.75, 1.5)))
+            .max();
         Quietness {
-            verdict: Quietness::judge(&readings, steal_share, load_per_processor),
+            verdict: verdict.unwrap_or(Verdict::Quiet),
             readings,
             steal_share,
             load_per_processor,
@@ -243,21 +169,21 @@ impl Quietness {
 }
 
 impl fmt::Display for Quietness {
-    /// One line: the verdict and what it rests on.
+    /// One line: the verdict and its reasons.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |share: f64| 100.0 * share;
         write!(f, "{}", self.verdict)?;
         for (i, reading) in self.readings.iter().enumerate() {
+            let separator = if i == 0 { ":" } else { "," };
+            let (name, spread) = (&reading.name, percent(reading.spread));
+            let drift = percent(reading.drift());
             write!(
                 f,
-                "{} {} spread {:.0} % drift {:.0} %",
-                if i == 0 { ":" } else { "," },
-                reading.name,
-                100.0 * reading.spread,
-                100.0 * reading.drift()
+                "{separator} {name} spread {spread:.0} % drift {drift:.0} %"
             )?;
         }
         if let Some(steal) = self.steal_share {
-            write!(f, ", stolen time {:.1} %", 100.0 * steal)?;
+            write!(f, ", stolen time {:.1} %", percent(steal))?;
         }
         if let Some(load) = self.load_per_processor {
             write!(f, ", load {load:.2} a processor")?;
@@ -270,7 +196,6 @@ impl fmt::Display for Quietness {
 /// another one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
 pub struct ColourProbe {
     /// The size of a way of the cache.
     pub way_bytes: u64,
@@ -283,9 +208,6 @@ pub struct ColourProbe {
 }
 
 impl ColourProbe {
-    /// Of the hot loads, this part must be saved from missing.
-    const SAVED_SHARE_MIN: f64 = 0.15;
-
     /// The part of the hot loads that the other colour saved from missing, about.
     pub fn saved_share(&self) -> f64 {
         if self.miss_ns > 0.0 {
@@ -295,8 +217,8 @@ impl ColourProbe {
         }
     }
 
-    /// Whether colours keep the two apart.
+    /// Whether colours keep the two apart: at least 15 % of the hot loads were saved.
     pub fn works(&self) -> bool {
-        self.saved_share() > ColourProbe::SAVED_SHARE_MIN
+        self.saved_share() > 0.15
     }
 }

@@ -1,34 +1,26 @@
-//! Machine files: a [`Machine`] as JSON, and what is wrong with one.
+//! Machine files: a [`Machine`](super::Machine) as JSON, and what is wrong with one.
 
 use std::fmt;
 
-use super::MACHINE_FORMAT;
 #[cfg(feature = "json")]
-use super::Machine;
-
-#[cfg(feature = "json")]
-impl Machine {
+impl super::Machine {
     /// Reads a machine file.
     ///
     /// # Errors
-    /// [`MachineError::Syntax`] when the text is not such a file, [`MachineError::Format`] when it
-    /// is one of another version, [`MachineError::Absurd`] when its numbers describe no machine.
-    pub fn from_json(text: &str) -> Result<Machine, MachineError> {
-        let syntax = |error: serde_json::Error| MachineError::Syntax {
-            message: printable(&error.to_string()),
-        };
+    /// [`MachineError`] when the text is no such file, or one of another version, or its numbers
+    /// describe no machine.
+    pub fn from_json(text: &str) -> Result<super::Machine, MachineError> {
+        let syntax = |what: &dyn fmt::Display| MachineError(format!("not a machine file: {what}"));
         // The version first: a file of another version must be told apart from a broken one.
-        let value: serde_json::Value = serde_json::from_str(text).map_err(syntax)?;
-        match value.get("format").and_then(serde_json::Value::as_u64) {
-            Some(format) if format == u64::from(MACHINE_FORMAT) => {}
-            Some(found) => return Err(MachineError::Format { found }),
-            None => {
-                return Err(MachineError::Syntax {
-                    message: "no number called `format`".to_owned(),
-                });
-            }
+        let value: serde_json::Value =
+            serde_json::from_str(text).map_err(|error| syntax(&error))?;
+        let format = value.get("format").and_then(serde_json::Value::as_u64);
+        let format = format.ok_or_else(|| syntax(&"no number called `format`"))?;
+        if format != u64::from(super::MACHINE_FORMAT) {
+            return Err(MachineError::of_format(format));
         }
-        let machine: Machine = serde_json::from_value(value).map_err(syntax)?;
+        let machine: super::Machine =
+            serde_json::from_value(value).map_err(|error| syntax(&error))?;
         machine.check()?;
         Ok(machine)
     }
@@ -41,53 +33,24 @@ impl Machine {
     }
 }
 
-/// The text with its control characters escaped: messages repeat what a file holds, and go to
-/// terminals.
-#[cfg(feature = "json")]
-fn printable(text: &str) -> String {
-    let mut printable = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() {
-            printable.extend(c.escape_default());
-        } else {
-            printable.push(c);
-        }
-    }
-    printable
-}
-
-/// Why a description is no machine.
+/// Why a description is no machine, in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum MachineError {
-    /// Not the JSON of a machine file.
-    Syntax {
-        /// What is wrong, with line and column where known.
-        message: String,
-    },
-    /// A machine file of another version.
-    Format {
-        /// The version that was found.
-        found: u64,
-    },
-    /// Numbers that no machine has.
-    Absurd {
-        /// Which one.
-        what: String,
-    },
+pub struct MachineError(pub(super) String);
+
+impl MachineError {
+    /// The file has another version.
+    pub(super) fn of_format(found: u64) -> MachineError {
+        MachineError(format!(
+            "machine file has format {found}, this program reads format {}: calibrate again",
+            super::MACHINE_FORMAT
+        ))
+    }
 }
 
 impl fmt::Display for MachineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            MachineError::Syntax { message } => write!(f, "not a machine file: {message}"),
-            MachineError::Format { found } => write!(
-                f,
-                "machine file has format {found}, this program reads format {MACHINE_FORMAT}: \
-                 calibrate again"
-            ),
-            MachineError::Absurd { what } => write!(f, "machine file describes no machine: {what}"),
-        }
+        // Messages repeat what a file holds, and go to terminals.
+        f.write_str(&self.0.replace(char::is_control, " "))
     }
 }
 

@@ -1,6 +1,6 @@
-//! Caches, name and hypervisor bit as the processor itself reports them.
+//! What the processor itself reports of its caches, its name, its maker and a hypervisor.
 
-use super::{CacheFacts, CacheKind, Source};
+use super::{CacheFacts, CacheKind, Source, printable};
 use crate::sys::cpuid;
 
 /// Deterministic cache parameters: Intel's leaf, AMD's leaf of the same form.
@@ -8,18 +8,36 @@ const CACHE_LEAVES: [u32; 2] = [4, 0x8000_001D];
 /// No processor has more caches than this; guards against a leaf that never ends.
 const MAX_CACHES: u32 = 16;
 
-/// The caches of the first leaf that describes any; empty without `CPUID`.
-pub(super) fn caches() -> Vec<CacheFacts> {
-    CACHE_LEAVES
-        .iter()
-        .map(|&leaf| {
-            (0..MAX_CACHES)
-                .map_while(|subleaf| cpuid(leaf, subleaf).and_then(decode_cache))
-                .filter(CacheFacts::is_plausible)
-                .collect()
-        })
-        .find(|caches: &Vec<CacheFacts>| !caches.is_empty())
-        .unwrap_or_default()
+/// The answers of `CPUID`; empty where there is no such instruction.
+#[derive(Clone, Default)]
+pub(crate) struct Processor {
+    pub(super) caches: Vec<CacheFacts>,
+    pub(super) name: Option<String>,
+    pub(super) vendor: Option<String>,
+    pub(super) hypervisor: Option<bool>,
+}
+
+impl Processor {
+    pub(super) fn this() -> Processor {
+        Processor {
+            caches: caches(),
+            name: text(0x8000_0002..=0x8000_0004, |registers| registers),
+            vendor: text(0..=0, |[_, ebx, ecx, edx]| [ebx, edx, ecx, 0]),
+            hypervisor: cpuid(1, 0).map(|[_, _, ecx, _]| ecx >> 31 == 1),
+        }
+    }
+}
+
+/// The caches of the first leaf that describes any.
+fn caches() -> Vec<CacheFacts> {
+    let of_leaf = |leaf| -> Vec<CacheFacts> {
+        (0..MAX_CACHES)
+            .map_while(|subleaf| cpuid(leaf, subleaf).and_then(decode_cache))
+            .filter(CacheFacts::is_plausible)
+            .collect()
+    };
+    let mut leaves = CACHE_LEAVES.into_iter().map(of_leaf);
+    leaves.find(|caches| !caches.is_empty()).unwrap_or_default()
 }
 
 /// One subleaf; `None` at the end of the list.
@@ -48,31 +66,13 @@ pub(super) fn decode_cache([eax, ebx, ecx, edx]: [u32; 4]) -> Option<CacheFacts>
     })
 }
 
-/// The processor's brand string.
-pub(super) fn brand() -> Option<String> {
-    let mut bytes = Vec::with_capacity(48);
-    for leaf in 0x8000_0002..=0x8000_0004 {
-        for register in cpuid(leaf, 0)? {
-            bytes.extend(register.to_le_bytes());
-        }
+/// The characters in the registers of some leaves, in the given order.
+fn text(leaves: impl Iterator<Item = u32>, order: impl Fn([u32; 4]) -> [u32; 4]) -> Option<String> {
+    let mut bytes = Vec::new();
+    for leaf in leaves {
+        bytes.extend(order(cpuid(leaf, 0)?).map(u32::to_le_bytes).as_flattened());
     }
-    let text = String::from_utf8_lossy(&bytes);
-    let name = text.trim_matches(|c: char| c == '\0' || c.is_whitespace());
-    (!name.is_empty()).then(|| name.to_owned())
-}
-
-/// Who made the processor.
-pub(super) fn vendor() -> Option<String> {
-    let [_, ebx, ecx, edx] = cpuid(0, 0)?;
-    let bytes = [ebx, edx, ecx].map(u32::to_le_bytes).concat();
-    Some(
-        String::from_utf8_lossy(&bytes)
-            .trim_matches('\0')
-            .to_owned(),
-    )
-}
-
-/// Whether a hypervisor announces itself.
-pub(super) fn hypervisor() -> Option<bool> {
-    cpuid(1, 0).map(|[_, _, ecx, _]| ecx >> 31 == 1)
+    let text = printable(String::from_utf8_lossy(&bytes).trim_matches('\0'));
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
 }
