@@ -1,5 +1,5 @@
-//! Every kind of invalid free of every kind of memory: one line on stderr and an abort. Each case
-//! in a child process.
+//! Every kind of invalid free of every kind of memory: one line on stderr and an abort, in a child
+//! process.
 //!
 //! A slab does not know sizes within its class (see "Known limits" in the crate's documentation): a
 //! wrong size is tried there with a size that leads to another kind of memory.
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use ccmalloc::{Region, cc_alloc, cc_dealloc};
+use ccmalloc::{Heap, HeapRegion, Region, cc_alloc, cc_dealloc};
 
 const WHAT: &str = "CCMALLOC_TEST_INVALID_FREE";
 
@@ -25,8 +25,8 @@ const MEMORY: [&str; 8] = [
     "span",
     "mapping",
 ];
-/// Who made the object that this thread frees.
-const MAKERS: [&str; 3] = ["own", "living thread's", "ended thread's"];
+/// The owner of the object that this thread frees.
+const MAKERS: [&str; 4] = ["own", "own heap's", "living thread's", "ended thread's"];
 const MISTAKES: [&str; 6] = [
     "double free",
     "double free by two threads",
@@ -47,59 +47,71 @@ fn layout(memory: &str) -> Layout {
     Layout::from_size_align(bytes, 8).unwrap()
 }
 
-/// An object in the kind of memory that is asked for. What it needs beside it stays for ever.
-fn make(memory: &str) -> NonNull<u8> {
-    let slab = |object: NonNull<u8>| object.addr().get() >> 16;
-    match memory {
-        "active slab" | "span" | "mapping" => cc_alloc(layout(memory), None).unwrap(),
-        "co-location page" => cc_alloc(SMALL, Some(NonNull::dangling())).unwrap(),
-        "region" => {
-            let mut region = Region::reserve(1).unwrap();
-            let object = region.alloc_at(6400, SMALL);
-            assert_eq!(object, region.address(6400));
-            // The region ends here, the object does not.
-            NonNull::new(object).unwrap()
-        }
-        _ => {
-            // Slabs enough that the earlier ones are full.
-            let objects: Vec<_> = (0..10_000)
-                .map(|_| cc_alloc(SMALL, None).unwrap())
-                .collect();
-            let slabs: HashSet<_> = objects.iter().map(|&object| slab(object)).collect();
-            assert!(slabs.len() >= 3);
-            let middle: Vec<_> = objects
-                .iter()
-                .copied()
-                .filter(|&object| slab(object) == slab(objects[5000]))
-                .collect();
-            assert!(middle.len() > 2000);
-            match memory {
-                "full slab" => {}
-                // SAFETY: allocated above with this layout.
-                "listed slab" => unsafe { cc_dealloc(middle[100], SMALL) },
-                "last object of a slab" => {
-                    for &object in &middle[1..] {
-                        // SAFETY: as above.
-                        unsafe { cc_dealloc(object, SMALL) };
-                    }
-                }
-                _ => unreachable!("{memory}"),
-            }
-            middle[0]
+/// Frees an object of `heap`, or of a thread.
+fn free(heap: Option<&Heap>, address: usize, layout: Layout) {
+    let object = NonNull::new(std::ptr::with_exposed_provenance_mut(address)).unwrap();
+    // SAFETY: none for the mistakes, which break the contract: the process is expected to abort. No
+    // memory is accessed through the pointer.
+    unsafe {
+        match heap {
+            Some(heap) => heap.dealloc(object, layout),
+            None => cc_dealloc(object, layout),
         }
     }
 }
 
-/// A pointer as a number, so that it may change threads.
-fn made_by(maker: &str, memory: &'static str) -> usize {
-    if maker == "own" {
-        return make(memory).as_ptr().expose_provenance();
+/// The address of an object in this kind of memory, of `heap` or of the thread. Its neighbours stay
+/// for ever.
+fn make(heap: Option<&Heap>, memory: &str) -> usize {
+    let layout = layout(memory);
+    let alloc = |hint| {
+        let object = match heap {
+            Some(heap) => heap.alloc(layout, hint),
+            None => cc_alloc(layout, hint),
+        };
+        object.unwrap().expose_provenance().get()
+    };
+    match memory {
+        "active slab" | "span" | "mapping" => return alloc(None),
+        "co-location page" => return alloc(Some(NonNull::dangling())),
+        // The region ends here, the object does not.
+        "region" => {
+            let object = match heap {
+                Some(heap) => HeapRegion::reserve(heap, 1).unwrap().alloc_at(6400, layout),
+                None => Region::reserve(1).unwrap().alloc_at(6400, layout),
+            };
+            assert_eq!(object.addr() % Region::SEGMENT_BYTES, 6400);
+            return object.expose_provenance();
+        }
+        _ => {}
+    }
+    // Slabs enough that the earlier ones are full.
+    let objects: Vec<usize> = (0..10_000).map(|_| alloc(None)).collect();
+    let slabs: HashSet<_> = objects.iter().map(|&object| object >> 16).collect();
+    assert!(slabs.len() >= 3);
+    let is_middle = |object: &usize| object >> 16 == objects[5000] >> 16;
+    let middle: Vec<_> = objects.iter().copied().filter(is_middle).collect();
+    assert!(middle.len() > 2000);
+    let freed = match memory {
+        "full slab" => 0..0,
+        "listed slab" => 100..101,
+        "last object of a slab" => 1..middle.len(),
+        _ => unreachable!("{memory}"),
+    };
+    middle[freed]
+        .iter()
+        .for_each(|&object| free(heap, object, layout));
+    middle[0]
+}
+
+fn made_by(maker: &str, heap: Option<&Heap>, memory: &'static str) -> usize {
+    if maker.starts_with("own") {
+        return make(heap, memory);
     }
     let ends = maker == "ended thread's";
     let (give, take) = mpsc::channel();
     let thread = std::thread::spawn(move || {
-        give.send(make(memory).as_ptr().expose_provenance())
-            .unwrap();
+        give.send(make(None, memory)).unwrap();
         if !ends {
             loop {
                 std::thread::sleep(Duration::from_millis(10));
@@ -134,17 +146,13 @@ fn child() {
     };
     let (maker, memory, mistake) = (next(&MAKERS), next(&MEMORY), next(&MISTAKES));
     let layout = layout(memory);
-    let address = made_by(maker, memory);
-    let free = move |address: usize, layout: Layout| {
-        let object = NonNull::new(std::ptr::with_exposed_provenance_mut(address)).unwrap();
-        // SAFETY: none: this breaks the contract, and the process is expected to abort. No memory
-        // is accessed through the pointer.
-        unsafe { cc_dealloc(object, layout) };
-    };
+    let heap = (maker == "own heap's").then(|| Heap::new().unwrap());
+    let heap = heap.as_ref();
+    let address = made_by(maker, heap, memory);
     match mistake {
         "double free" => {
-            free(address, layout);
-            free(address, layout);
+            free(heap, address, layout);
+            free(heap, address, layout);
         }
         "double free by two threads" => {
             // Either may have taken the heap over; that one finds out when it looks, if not
@@ -153,7 +161,7 @@ fn child() {
             std::thread::scope(|scope| {
                 scope.spawn(|| {
                     wait_for(&TURN, 1);
-                    free(address, layout);
+                    free(None, address, layout);
                     TURN.store(2, Ordering::Release);
                     wait_for(&TURN, 3);
                     ccmalloc::check().unwrap();
@@ -161,7 +169,7 @@ fn child() {
                 scope.spawn(|| {
                     TURN.store(1, Ordering::Release);
                     wait_for(&TURN, 2);
-                    free(address, layout);
+                    free(None, address, layout);
                     ccmalloc::check().unwrap();
                     TURN.store(3, Ordering::Release);
                 });
@@ -169,24 +177,21 @@ fn child() {
             ccmalloc::check().unwrap();
         }
         "double free by another thread and its owner" => {
-            if maker == "own" {
-                crate::in_thread(move || free(address, layout));
+            if maker.starts_with("own") {
+                crate::in_thread(move || free(None, address, layout));
             } else {
-                free(address, layout);
+                free(None, address, layout);
             }
-            free(address, layout);
+            free(heap, address, layout);
             ccmalloc::check().unwrap();
+            heap.map_or(Ok(()), Heap::check).unwrap();
         }
-        "misaligned" => free(address + 4, layout),
+        "misaligned" => free(heap, address + 4, layout),
         "inside" => {
             // To a slab and to large objects any address but the start is wrong; a co-location page
             // knows granules.
-            let step = if memory == "co-location page" || memory == "region" {
-                1
-            } else {
-                8
-            };
-            free(address + step, layout);
+            let knows_granules = memory == "co-location page" || memory == "region";
+            free(heap, address + if knows_granules { 1 } else { 8 }, layout);
         }
         "wrong kind of size" => {
             let bytes = match memory {
@@ -194,7 +199,7 @@ fn child() {
                 "mapping" => 5 << 20,
                 _ => 20_000,
             };
-            free(address, Layout::from_size_align(bytes, 8).unwrap());
+            free(heap, address, Layout::from_size_align(bytes, 8).unwrap());
         }
         _ => unreachable!("{mistake}"),
     }

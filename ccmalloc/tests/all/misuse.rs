@@ -24,9 +24,9 @@ fn child() {
     };
     let layout = Layout::new::<[u64; 3]>();
     let plain = cc_alloc(layout, None).unwrap();
-    let hinted = cc_alloc(layout, Some(NonNull::dangling())).unwrap();
     let large = Layout::from_size_align(3 << 20, 8).unwrap();
     let span = Layout::from_size_align(100_000, 8).unwrap();
+    let new = |layout: Layout| cc_alloc(layout, None).unwrap().as_ptr();
     let inside = |object: NonNull<u8>, bytes: usize| {
         NonNull::new(object.as_ptr().wrapping_add(bytes)).unwrap()
     };
@@ -37,14 +37,18 @@ fn child() {
     let after = cc_alloc(layout, Some(before)).unwrap();
     assert_eq!(packed.addr().get(), before.addr().get() + 8);
     assert_eq!(after.addr().get(), before.addr().get() + 32);
-    let by_another_thread = |free: Box<dyn FnOnce() + Send>| {
-        crate::in_thread(free);
+    let by_another_thread = |free: Box<dyn FnOnce() + Send>| crate::in_thread(free);
+    let dealloc_by_another_thread = |object: NonNull<u8>, layout: Layout| {
+        let address = object.addr();
+        // SAFETY: none, as below.
+        crate::in_thread(move || unsafe {
+            cc_dealloc(NonNull::without_provenance(address), layout);
+        });
     };
     // SAFETY: none: each of these breaks the contract, and the process is expected to abort. No
     // memory is accessed through the pointers.
     unsafe {
         match what.as_str() {
-            "size too large" => cc_dealloc(hinted, Layout::new::<[u64; 8]>()),
             "foreign" => {
                 let local = [0u8; 64];
                 cc_dealloc(NonNull::from(&local).cast(), large);
@@ -71,13 +75,7 @@ fn child() {
                 raw::deallocate(object.wrapping_add(64));
             }
             "size of a slab's object by another thread" => {
-                let address = plain.addr();
-                by_another_thread(Box::new(move || {
-                    cc_dealloc(
-                        NonNull::without_provenance(address),
-                        Layout::new::<[u64; 8]>(),
-                    );
-                }));
+                dealloc_by_another_thread(plain, Layout::new::<[u64; 8]>());
             }
             "slab's object resized with a wrong size" => {
                 let _ = cc_realloc(plain, Layout::new::<[u64; 8]>(), 200, None);
@@ -98,13 +96,7 @@ fn child() {
                 let _ = cc_realloc(inside(plain, 8), layout, 20, None);
             }
             "hinted size by another thread" => {
-                let address = packed.addr();
-                by_another_thread(Box::new(move || {
-                    cc_dealloc(
-                        NonNull::without_provenance(address),
-                        Layout::new::<[u64; 2]>(),
-                    );
-                }));
+                dealloc_by_another_thread(packed, Layout::new::<[u64; 2]>());
             }
             "hinted interior pointer by another thread" => {
                 let address = packed.addr().get() + 8;
@@ -137,10 +129,6 @@ fn child() {
                 free();
                 other.join().unwrap();
             }
-            "inside a large object of a heap" => {
-                let heap = Heap::new().unwrap();
-                heap.dealloc(inside(heap.alloc(large, None).unwrap(), 64), large);
-            }
             "inside a large object of a heap, by another thread" => {
                 let heap = Heap::new().unwrap();
                 let address = heap.alloc(large, None).unwrap().addr().get();
@@ -157,25 +145,14 @@ fn child() {
             "raw size too large" => raw::deallocate_sized(packed.as_ptr(), 25),
             "raw interior pointer" => raw::deallocate(plain.as_ptr().wrapping_add(8)),
             "raw misaligned pointer" => raw::deallocate(packed.as_ptr().wrapping_add(1)),
-            "raw inside a span" => {
-                raw::deallocate(cc_alloc(span, None).unwrap().as_ptr().wrapping_add(64));
-            }
-            "raw later slot of a span" => {
-                raw::deallocate(cc_alloc(span, None).unwrap().as_ptr().wrapping_add(70_000));
-            }
+            "raw inside a span" => raw::deallocate(new(span).wrapping_add(64)),
+            "raw later slot of a span" => raw::deallocate(new(span).wrapping_add(70_000)),
             "raw inside the first page of a mapping" => {
-                raw::deallocate(cc_alloc(large, None).unwrap().as_ptr().wrapping_add(64));
+                raw::deallocate(new(large).wrapping_add(64));
             }
-            "raw inside a mapping" => {
-                raw::deallocate(
-                    cc_alloc(large, None)
-                        .unwrap()
-                        .as_ptr()
-                        .wrapping_add(1 << 20),
-                );
-            }
+            "raw inside a mapping" => raw::deallocate(new(large).wrapping_add(1 << 20)),
             "raw double free of a mapping" => {
-                let object = cc_alloc(large, None).unwrap().as_ptr();
+                let object = new(large);
                 raw::deallocate(object);
                 raw::deallocate(object);
             }

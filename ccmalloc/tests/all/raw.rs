@@ -6,12 +6,7 @@ use ccmalloc::{Policy, check, raw};
 
 #[test]
 fn what_cannot_be_allocated_is_null() {
-    for bytes in [
-        usize::MAX,
-        isize::MAX as usize + 1,
-        isize::MAX as usize,
-        1 << 60,
-    ] {
+    for bytes in [usize::MAX, usize::MAX / 2 + 1, usize::MAX / 2, 1 << 60] {
         assert!(raw::allocate(bytes, 16, None).is_null());
         assert!(raw::allocate(bytes, 16, Some(NonNull::dangling())).is_null());
         assert!(raw::allocate_zeroed(bytes, 16).is_null());
@@ -80,23 +75,13 @@ fn objects_stay_where_they_have_room() {
     let object = raw::allocate(40, 16, None);
     // SAFETY: live throughout; each result replaces the pointer before.
     unsafe {
-        assert_eq!(
-            raw::reallocate(object, 48, None),
-            object,
-            "room of the slab's class"
-        );
-        assert_eq!(
-            raw::reallocate(object, 1, None),
-            object,
-            "too little to be worth a copy"
-        );
+        // The size class has room for more, and few bytes are not worth a copy.
+        assert_eq!(raw::reallocate(object, 48, None), object);
+        assert_eq!(raw::reallocate(object, 1, None), object);
         raw::deallocate(object);
         let hinted = raw::allocate(24, 16, Some(NonNull::dangling()));
-        assert_eq!(
-            raw::reallocate(hinted, 512, None),
-            hinted,
-            "free granules behind it"
-        );
+        // There are free granules behind it.
+        assert_eq!(raw::reallocate(hinted, 512, None), hinted);
         assert_eq!(raw::usable_bytes(hinted), 512);
         let neighbour = raw::allocate(16, 16, NonNull::new(hinted));
         let moved = raw::reallocate(hinted, 4000, None);

@@ -72,13 +72,8 @@ fn objects_lie_where_they_are_told() {
 fn many_objects_end_with_the_first_that_has_no_place() {
     let layout = Layout::new::<[u64; 3]>();
     let mut region = Region::reserve(Region::SEGMENT_BYTES).unwrap();
-    for last in [
-        12,
-        24,
-        Region::SEGMENT_BYTES - 8,
-        Region::SEGMENT_BYTES,
-        usize::MAX,
-    ] {
+    let end = Region::SEGMENT_BYTES;
+    for last in [12, 24, end - 8, end, usize::MAX] {
         let mut objects = places([0, 24, last, 96].into_iter());
         assert_eq!(region.alloc_each(layout, &mut objects), 2, "{last}");
         assert_eq!(objects[2..], places([last, 96].into_iter()));
@@ -167,19 +162,19 @@ fn impossible_places_give_ordinary_objects() {
         (Region::SEGMENT_BYTES - 8, Layout::new::<[u64; 2]>()),
         (Region::SEGMENT_BYTES, layout),
         (usize::MAX, layout),
-        (
-            64,
-            Layout::from_size_align(Region::OBJECT_BYTES_MAX + 1, 8).unwrap(),
-        ),
-        (64, Layout::from_size_align(1 << 20, 8).unwrap()),
+        (64, Layout::new::<[u8; Region::OBJECT_BYTES_MAX + 1]>()),
+        (64, Layout::new::<[u8; 1 << 20]>()),
     ];
-    for (offset, layout) in cases {
+    // Alignments that only large objects have.
+    let aligned = (13..=21).map(|shift| (64, Layout::from_size_align(8, 1 << shift).unwrap()));
+    for (offset, layout) in cases.into_iter().chain(aligned) {
         let object = region.alloc_at(offset, layout);
         assert!(!object.is_null());
         assert_ne!(object, region.address(offset));
         assert_eq!(object.addr() % layout.align(), 0);
         free_all([object], layout);
     }
+    assert!(Region::reserve(usize::MAX).is_none());
     // SAFETY: allocated above with this layout.
     unsafe { dealloc(taken, layout) };
     drop(region);
@@ -199,24 +194,6 @@ fn a_region_that_is_not_used_gives_everything_back() {
         assert!(ccmalloc::stats().chunk_bytes < 400 << 20);
         check().unwrap();
     });
-}
-
-#[test]
-fn absurd_regions_are_refused() {
-    assert!(Region::reserve(usize::MAX).is_none());
-    check().unwrap();
-}
-
-#[test]
-fn alignments_that_only_large_objects_have_are_not_placed() {
-    let mut region = Region::reserve(2 * Region::SEGMENT_BYTES).unwrap();
-    for shift in 12..=21 {
-        let layout = Layout::from_size_align(8, 1 << shift).unwrap();
-        let object = region.alloc_at(0, layout);
-        assert!(!object.is_null());
-        free_all([object], layout);
-    }
-    check().unwrap();
 }
 
 #[test]
